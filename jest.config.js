@@ -1,0 +1,9 @@
+export default {
+  testEnvironment: 'node',
+  roots: ['<rootDir>/src', '<rootDir>/test'],
+  testMatch: ['**/*.test.ts'],
+  extensionsToTreatAsEsm: ['.ts'],
+  transform: { '\\.ts$': '<rootDir>/hack/jest/strip-types.js' },
+  testTimeout: 30_000,
+  maxWorkers: 2,
+};

@@ -1,0 +1,56 @@
+import { randomBytes } from 'node:crypto';
+
+const alphabet = 'abcdefghijklmnopqrstuvwxyz234567';
+
+/** RFC 4648 base32, lower case, without padding. */
+export function base32(bytes: Uint8Array): string {
+  let out = '';
+  let buffer = 0;
+  let bits = 0;
+  for (const byte of bytes) {
+    buffer = (buffer << 8) | byte;
+    bits += 8;
+    while (bits >= 5) {
+      out += alphabet[(buffer >>> (bits - 5)) & 31];
+      bits -= 5;
+    }
+    buffer &= (1 << bits) - 1;
+  }
+  if (bits > 0) out += alphabet[(buffer << (5 - bits)) & 31];
+  return out;
+}
+
+/** The annotation by which a restored object keeps the id it had (DESIGN section 3). */
+export const idAnnotation = 'posthorn.dev/id';
+
+/** API id of a resource: prefix + base32 of the 16 bytes of `metadata.uid`, or the annotation's value. */
+export function resourceId(prefix: string, metadata: { uid: string; annotations?: Record<string, string> }): string {
+  const kept = metadata.annotations?.[idAnnotation];
+  if (kept?.startsWith(prefix) === true) return kept;
+  return prefix + base32(Buffer.from(metadata.uid.replaceAll('-', ''), 'hex'));
+}
+
+const shardWidth = 2;
+const timeWidth = 9;
+
+/**
+ * Time-ordered id of an event or a message that names its shard: prefix, 2 characters shard number (base 36),
+ * 9 characters milliseconds (base 36), 16 characters (80 bits) of randomness. Contains no `.` (Standard Webhooks).
+ */
+export function newTimedId(prefix: 'evt_' | 'msg_', shard: number, nowMs: number): string {
+  return (
+    prefix +
+    shard.toString(36).padStart(shardWidth, '0') +
+    nowMs.toString(36).padStart(timeWidth, '0') +
+    base32(randomBytes(10))
+  );
+}
+
+const timedIdPattern = /^(?:evt|msg)_([0-9a-z]{2})([0-9a-z]{9})[a-z2-7]{16}$/;
+
+/** Shard and creation time of an id made by `newTimedId`; null when it is not one. */
+export function parseTimedId(id: string): { shard: number; createdAtMs: number } | null {
+  const match = timedIdPattern.exec(id);
+  if (match === null) return null;
+  return { shard: Number.parseInt(match[1] ?? '', 36), createdAtMs: Number.parseInt(match[2] ?? '', 36) };
+}

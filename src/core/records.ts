@@ -1,0 +1,141 @@
+/**
+ * Compiled records: what the controller publishes to Redis and what ingest, delivery and the facade's authentication
+ * read (DESIGN section 5). References are resolved to API ids, secrets are sealed envelopes (`core/sealing.ts`),
+ * filters are checked. `id` is the API id; `org` the API id of the organization; `generation` that of the resource.
+ */
+export const recordLayoutVersion = 1;
+
+export type RecordKind = 'organization' | 'source' | 'destination' | 'route' | 'apiKey';
+
+export interface OrganizationRecord {
+  v: number;
+  id: string;
+  slug: string;
+  namespace: string;
+  plan: Plan;
+  payloadLimitBytes: number;
+  egress: { allowedCidrs: string[]; allowedHosts: string[] };
+  generation: number;
+}
+export type Plan = 'free' | 'starter' | 'pro' | 'business' | 'enterprise';
+
+export interface SourceRecord {
+  v: number;
+  id: string;
+  org: string;
+  orgSlug: string;
+  slug: string;
+  name: string;
+  provider: 'generic' | 'github' | 'stripe' | 'standard-webhooks';
+  /** Sealed; associated data from `sealingContext`. Several while a rotation lasts. */
+  signingSecrets: string[];
+  rejectInvalidSignatures: boolean;
+  allowedMethods: string[];
+  payloadLimitBytes: number;
+  enabled: boolean;
+  generation: number;
+}
+
+export type FilterOperator =
+  | 'equals' | 'not_equals' | 'contains' | 'not_contains' | 'starts_with' | 'ends_with' | 'matches' | 'exists'
+  | 'not_exists' | 'gt' | 'gte' | 'lt' | 'lte' | 'in' | 'not_in';
+
+export interface FilterCondition {
+  field: string;
+  operator: FilterOperator;
+  value?: unknown;
+}
+export interface FilterDefinition {
+  logic: 'AND' | 'OR';
+  conditions: FilterCondition[];
+}
+
+export interface RouteRecord {
+  v: number;
+  id: string;
+  org: string;
+  slug: string;
+  name: string;
+  sourceId: string;
+  priority: number;
+  enabled: boolean;
+  filter: FilterDefinition | null;
+  /** In the order of the resource; `shard` is where the destination's targets live. */
+  destinations: { id: string; shard: number }[];
+  expectedResponse: { statusCodes: number[]; bodyContains: string | null } | null;
+  failover: { destinations: { id: string; shard: number }[]; afterAttempts: number };
+  circuit: { failureThreshold: number; cooldownSeconds: number; probeSuccessThreshold: number };
+  generation: number;
+}
+
+export type HttpAuthRecord =
+  | { type: 'none' }
+  | { type: 'basic'; username: string; password: string }
+  | { type: 'bearer'; token: string }
+  | { type: 'api_key'; headerName: string; key: string }
+  | { type: 'custom_header'; headerName: string; headerValue: string };
+
+export interface RetryPolicyRecord {
+  maxRetries: number;
+  initialDelayMs: number;
+  maxDelayMs: number;
+  backoffMultiplier: number;
+}
+
+export interface ThrottleRecord {
+  mode: 'off' | 'rate' | 'concurrency';
+  rateLimit: number | null;
+  rateUnit: 'second' | 'minute' | 'hour' | null;
+  maxConcurrency: number | null;
+  queueLimit: number | null;
+}
+
+export interface DestinationRecord {
+  v: number;
+  id: string;
+  org: string;
+  slug: string;
+  name: string;
+  type: 'http';
+  enabled: boolean;
+  shard: number;
+  /** `password`, `token`, `key`, `headerValue` and `signingSecrets` are sealed. */
+  http: {
+    url: string;
+    method: 'POST' | 'PUT' | 'PATCH';
+    headers: { name: string; value: string }[];
+    auth: HttpAuthRecord;
+    timeoutMs: number;
+    signingSecrets: string[];
+  };
+  throttle: ThrottleRecord;
+  retryPolicy: RetryPolicyRecord;
+  generation: number;
+}
+
+export type Role = 'admin' | 'developer' | 'viewer';
+export type Scope = 'read' | 'write' | 'delete';
+
+export interface ApiKeyRecord {
+  v: number;
+  id: string;
+  org: string;
+  orgSlug: string;
+  namespace: string;
+  name: string;
+  /** Hex SHA-256 of the whole key. */
+  sha256: string;
+  role: Role;
+  scopes: Scope[];
+  /** Milliseconds since the epoch; null: never. */
+  expiresAtMs: number | null;
+  generation: number;
+}
+
+export interface RecordByKind {
+  organization: OrganizationRecord;
+  source: SourceRecord;
+  destination: DestinationRecord;
+  route: RouteRecord;
+  apiKey: ApiKeyRecord;
+}

@@ -1,0 +1,68 @@
+import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject, randomBytes } from 'node:crypto';
+import { PosthornError } from './errors.ts';
+
+/** What a sealed value belongs to; bound to it as associated data, so that an envelope moved elsewhere does not open. */
+export interface SealingContext {
+  organization: string;
+  kind: string;
+  name: string;
+  field: string;
+}
+
+const envelopePrefix = 'sealed.v1.';
+
+/**
+ * AES-256-GCM envelopes `sealed.v1.<key id>.<nonce>.<tag>.<ciphertext>` (base64url parts). The first key seals, all
+ * open (DESIGN section 3).
+ */
+export class Keyring {
+  readonly #keys: ReadonlyMap<string, KeyObject>;
+  readonly #sealingKeyId: string;
+
+  /** `keys`: at least one, newest first; ids `[A-Za-z0-9_-]+`, keys of 32 bytes. */
+  constructor(keys: readonly { id: string; key: Uint8Array }[]) {
+    const first = keys[0];
+    if (first === undefined) throw new PosthornError('INTERNAL', 'the keyring is empty');
+    this.#keys = new Map(keys.map(({ id, key }) => [id, createSecretKey(key)]));
+    this.#sealingKeyId = first.id;
+  }
+
+  seal(plain: string, context: SealingContext): string {
+    const nonce = randomBytes(12);
+    const cipher = createCipheriv('aes-256-gcm', this.#key(this.#sealingKeyId), nonce);
+    cipher.setAAD(associatedData(context));
+    const text = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final()]);
+    const parts = [nonce, cipher.getAuthTag(), text].map((part) => part.toString('base64url'));
+    return `${envelopePrefix}${this.#sealingKeyId}.${parts.join('.')}`;
+  }
+
+  /** Throws `INTERNAL` when the envelope is broken, belongs elsewhere, or its key is not in the ring. */
+  open(envelope: string, context: SealingContext): string {
+    const [keyId, nonce, tag, text] = envelope.slice(envelopePrefix.length).split('.');
+    if (!isSealed(envelope) || keyId === undefined || nonce === undefined || tag === undefined || text === undefined) {
+      throw new PosthornError('INTERNAL', 'a sealed value is malformed');
+    }
+    try {
+      const decipher = createDecipheriv('aes-256-gcm', this.#key(keyId), Buffer.from(nonce, 'base64url'), { authTagLength: 16 });
+      decipher.setAAD(associatedData(context));
+      decipher.setAuthTag(Buffer.from(tag, 'base64url'));
+      return decipher.update(text, 'base64url', 'utf8') + decipher.final('utf8');
+    } catch (cause) {
+      throw new PosthornError('INTERNAL', `a value sealed with key ${keyId} does not open`, { cause });
+    }
+  }
+
+  #key(id: string): KeyObject {
+    const key = this.#keys.get(id);
+    if (key === undefined) throw new PosthornError('INTERNAL', `encryption key ${id} is not in the keyring`);
+    return key;
+  }
+}
+
+export function isSealed(value: string): boolean {
+  return value.startsWith(envelopePrefix);
+}
+
+function associatedData({ organization, kind, name, field }: SealingContext): Buffer {
+  return Buffer.from(JSON.stringify([organization, kind, name, field]));
+}

@@ -1,0 +1,118 @@
+/**
+ * Messages in Redis (DESIGN section 6): the interface between ingest, the delivery worker and the facade. Shards,
+ * scripts and keys are this folder's own affair.
+ */
+
+export interface NewEvent {
+  id: string;
+  org: string;
+  sourceId: string;
+  sourceSlug: string;
+  receivedAtMs: number;
+  method: string;
+  contentType: string;
+  /** Sender's headers as they are forwarded, lower-case names. */
+  headers: [string, string][];
+  payload: Buffer;
+  /** null: the source checks no signatures. */
+  signatureValid: boolean | null;
+  /** One per (route, destination) that shall receive it. */
+  targets: { messageId: string; routeId: string; destinationId: string; shard: number; maxAttempts: number }[];
+  /** One per route whose filter the event did not meet: recorded as a delivery that is over. */
+  filtered: { messageId: string; routeId: string }[];
+}
+
+export type EventStatus = 'pending' | 'delivered' | 'partial' | 'failed' | 'filtered' | 'no_routes';
+
+export interface EventView {
+  id: string;
+  org: string;
+  sourceId: string;
+  source: string;
+  receivedAtMs: number;
+  method: string;
+  contentType: string;
+  headers: [string, string][];
+  size: number;
+  /** null once the retention has taken it. */
+  payload: Buffer | null;
+  signatureValid: boolean | null;
+  status: EventStatus;
+}
+
+export type DeliveryStatus =
+  | 'pending' | 'processing' | 'retrying' | 'circuit_open' | 'delivered' | 'failed' | 'filtered' | 'schema_failed'
+  | 'transform_failed' | 'dlq';
+
+export type DeadLetterReason =
+  | 'max_retries_exceeded' | 'circuit_breaker_exhausted' | 'destination_not_found' | 'route_deleted'
+  | 'payload_not_found' | 'secret_decryption_failed' | 'queue_limit_exceeded';
+
+export type AttemptErrorType = 'timeout' | 'http_error' | 'network' | 'dns' | 'tls' | 'blocked' | 'circuit_open';
+
+export interface DeliveryView {
+  id: string;
+  org: string;
+  eventId: string;
+  routeId: string;
+  destinationId: string | null;
+  status: DeliveryStatus;
+  attempts: number;
+  maxAttempts: number;
+  nextAttemptAtMs: number | null;
+  lastResponseStatus: number | null;
+  lastErrorType: AttemptErrorType | null;
+  lastErrorMessage: string | null;
+  deadLetterReason: DeadLetterReason | null;
+  failedOverFrom: string | null;
+  createdAtMs: number;
+  completedAtMs: number | null;
+}
+
+export interface AttemptView {
+  attemptNumber: number;
+  startedAtMs: number;
+  durationMs: number;
+  responseStatus: number | null;
+  responseBody: string | null;
+  errorType: AttemptErrorType | null;
+  errorMessage: string | null;
+}
+
+export interface PageQuery {
+  limit: number;
+  /** Opaque; from the answer before. Forged ones throw INVALID_QUERY. */
+  cursor?: string;
+}
+export interface ViewPage<T> {
+  items: T[];
+  nextCursor: string | null;
+}
+
+/** What ingest needs. `accept` resolves once the event is stored as durably as Redis is set up; UNAVAILABLE otherwise. */
+export interface MessageAcceptor {
+  accept(event: NewEvent): Promise<void>;
+}
+
+/** What the facade needs. All lists are newest first. */
+export interface MessageReader {
+  event(org: string, id: string): Promise<EventView | null>;
+  events(org: string, filter: { sourceId?: string; status?: EventStatus; fromMs?: number; toMs?: number }, page: PageQuery): Promise<ViewPage<EventView>>;
+  deliveriesOfEvent(org: string, eventId: string): Promise<DeliveryView[]>;
+  delivery(org: string, id: string): Promise<DeliveryView | null>;
+  deliveries(
+    org: string,
+    filter: { routeId?: string; destinationId?: string; status?: DeliveryStatus; fromMs?: number; toMs?: number },
+    page: PageQuery,
+  ): Promise<ViewPage<DeliveryView>>;
+  attempts(org: string, deliveryId: string): Promise<AttemptView[]>;
+  destinationCounters(id: string): Promise<{ deliveries: number; successes: number; totalLatencyMs: number; lastDeliveryAtMs: number | null }>;
+  routeCounters(id: string): Promise<{ eventsRouted: number; lastEventAtMs: number | null }>;
+  sourceCounters(id: string): Promise<{ events: number; lastEventAtMs: number | null }>;
+}
+
+/** What the controller needs when configuration goes away. Both run in bounded steps and may be called again. */
+export interface MessagePurger {
+  /** Removes every key of the organization: events, messages, attempts, counters, queues. */
+  purgeOrganization(org: string): Promise<void>;
+}

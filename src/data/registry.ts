@@ -1,0 +1,47 @@
+import type { RecordByKind, RecordKind } from '../core/records.ts';
+
+/**
+ * Published records in Redis (DESIGN section 5). All keys share the slot `{cfg}`:
+ *
+ * - `<prefix>{cfg}:marker` random value written when the store was made; another value means data loss
+ * - `<prefix>{cfg}:epoch` leader epoch, integer; publishing under an older one is refused
+ * - `<prefix>{cfg}:seq` dense number of the last change
+ * - `<prefix>{cfg}:changes` stream, entry id `<seq>-0`, field `k` = `<record kind>:<id>`; trimmed by length
+ * - `<prefix>{cfg}:rec:<record kind>` hash: id → record JSON (canonical key order)
+ * - `<prefix>{cfg}:ix:<name>` index hashes and sets: `source-slug` (`orgSlug/sourceSlug` → source id),
+ *   `api-key` (sha256 → key id), `routes-of:<source id>` (set of route ids), `org-slug` (slug → org id)
+ */
+export interface RegistryPublisher {
+  /** Mints the next leader epoch. */
+  mintEpoch(): Promise<number>;
+  /**
+   * Writes the record and its index entries and appends one change, unless the stored record is equal.
+   * Answers whether anything changed. Throws CONFLICT when `epoch` is not the newest (a fenced ex-leader).
+   */
+  publish<K extends RecordKind>(epoch: number, kind: K, record: RecordByKind[K]): Promise<boolean>;
+  /** Removes the record and its index entries; answers whether it was there. Fenced like `publish`. */
+  retract(epoch: number, kind: RecordKind, id: string): Promise<boolean>;
+  /** Ids of all published records of the kind, for the sweep of what is gone. */
+  ids(kind: RecordKind): Promise<string[]>;
+  get<K extends RecordKind>(kind: K, id: string): Promise<RecordByKind[K] | null>;
+  /** The store marker, made when missing. */
+  marker(): Promise<string>;
+}
+
+/** Reads of records through a bounded LRU that the change stream keeps honest. */
+export interface RegistryReader {
+  get<K extends RecordKind>(kind: K, id: string): Promise<RecordByKind[K] | null>;
+  /** Id of the source behind `/ingest/{orgSlug}/{sourceSlug}`; null when unknown. */
+  sourceIdBySlug(orgSlug: string, sourceSlug: string): Promise<string | null>;
+  /** Ids of the routes of a source, unordered. */
+  routeIdsOfSource(sourceId: string): Promise<string[]>;
+  apiKeyIdByHash(sha256: string): Promise<string | null>;
+  organizationIdBySlug(slug: string): Promise<string | null>;
+  /**
+   * A value derived from records, kept in the LRU: `make` runs on a miss, and `dependsOn` (change keys such as
+   * `route:rte_x` or `routes-of:src_x`) names what throws the value away.
+   */
+  derive<T>(key: string, make: () => Promise<{ value: T; dependsOn: string[] }>): Promise<T>;
+  /** Called after every applied change key, and with `*` after a flush. */
+  onChange(listener: (changeKey: string) => void): () => void;
+}

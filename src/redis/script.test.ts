@@ -1,0 +1,22 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { type RedisServer, startRedis } from '../../test/support/redis.ts';
+import { Script } from './script.ts';
+
+let redis: RedisServer;
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis.stop());
+
+test('a script runs on a server that has not seen it, and again after the server forgot it', async () => {
+  const file = join(mkdtempSync(join(tmpdir(), 'posthorn-script-')), 'sum.lua');
+  writeFileSync(file, 'return {KEYS[1], ARGV[1] + ARGV[2]}');
+  const script = new Script(pathToFileURL(file));
+  expect(await script.run(redis.client, ['k'], [1, 2])).toEqual(['k', 3]);
+  await redis.client.script('FLUSH');
+  expect(await script.runBuffer(redis.client, ['k'], [2, 2])).toEqual([Buffer.from('k'), 4]);
+});

@@ -1,0 +1,37 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { RedisClient } from './connection.ts';
+
+export type ScriptArgument = string | number | Buffer;
+
+/** A Lua file, sent once per server and called by its SHA-1 from then on. */
+export class Script {
+  readonly #text: string;
+  readonly #sha: string;
+
+  /** `file`: URL of the .lua file, as `new URL('./scripts/accept.lua', import.meta.url)`. */
+  constructor(file: URL) {
+    this.#text = readFileSync(file, 'utf8');
+    this.#sha = createHash('sha1').update(this.#text).digest('hex');
+  }
+
+  /** Runs the script; strings in the reply are decoded as UTF-8. */
+  async run(redis: RedisClient, keys: readonly string[], args: readonly ScriptArgument[]): Promise<unknown> {
+    return this.#call(redis, 'call', keys, args);
+  }
+
+  /** Runs the script; strings in the reply are Buffers. */
+  async runBuffer(redis: RedisClient, keys: readonly string[], args: readonly ScriptArgument[]): Promise<unknown> {
+    return this.#call(redis, 'callBuffer', keys, args);
+  }
+
+  async #call(redis: RedisClient, method: 'call' | 'callBuffer', keys: readonly string[], args: readonly ScriptArgument[]): Promise<unknown> {
+    const rest = [keys.length, ...keys, ...args];
+    try {
+      return await redis[method]('EVALSHA', this.#sha, ...rest);
+    } catch (error) {
+      if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error;
+      return await redis[method]('EVAL', this.#text, ...rest);
+    }
+  }
+}

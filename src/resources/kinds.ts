@@ -1,0 +1,80 @@
+import type { z } from 'zod';
+import { apiKey } from './api-key.ts';
+import { apiVersion, type KindDefinition } from './definition.ts';
+import { destination } from './destination.ts';
+import { filter } from './filter.ts';
+import type { ObjectMeta } from './metadata.ts';
+import { organization } from './organization.ts';
+import { route } from './route.ts';
+import { source } from './source.ts';
+
+/** Every kind of the group, by its name. A new kind is a file of its own and one line here. */
+export const kinds = {
+  Organization: organization,
+  Source: source,
+  Destination: destination,
+  Route: route,
+  Filter: filter,
+  ApiKey: apiKey,
+} as const;
+
+export type PosthornKind = keyof typeof kinds;
+export const posthornKinds = Object.keys(kinds) as PosthornKind[];
+
+export type SpecOf<K extends PosthornKind> = z.output<(typeof kinds)[K]['spec']>;
+/** What a user writes: defaults may be left out. */
+export type SpecInputOf<K extends PosthornKind> = z.input<(typeof kinds)[K]['spec']>;
+export type StatusOf<K extends PosthornKind> = z.output<(typeof kinds)[K]['status']>;
+
+export interface PosthornObject<K extends PosthornKind> {
+  apiVersion: typeof apiVersion;
+  kind: K;
+  metadata: ObjectMeta;
+  spec: SpecOf<K>;
+  status?: StatusOf<K>;
+}
+
+/** Core Kubernetes kinds that the stores hold too, so that both worlds run the same controllers. */
+export interface NamespaceObject {
+  apiVersion: 'v1';
+  kind: 'Namespace';
+  metadata: ObjectMeta;
+}
+export interface SecretObject {
+  apiVersion: 'v1';
+  kind: 'Secret';
+  metadata: ObjectMeta;
+  type?: string;
+  /** Base64 values. */
+  data?: Record<string, string>;
+}
+
+export type Kind = PosthornKind | 'Namespace' | 'Secret';
+
+export type ObjectOf<K extends Kind> = K extends PosthornKind
+  ? PosthornObject<K>
+  : K extends 'Namespace'
+    ? NamespaceObject
+    : SecretObject;
+
+/** Where a kind is served: what a client of the API server needs to build its paths. */
+export interface KindPath {
+  apiVersion: string;
+  /** `/api/v1` or `/apis/<group>/<version>`. */
+  root: string;
+  plural: string;
+  namespaced: boolean;
+}
+
+export function kindPath(kind: Kind): KindPath {
+  switch (kind) {
+    case 'Namespace':
+      return { apiVersion: 'v1', root: '/api/v1', plural: 'namespaces', namespaced: false };
+    case 'Secret':
+      return { apiVersion: 'v1', root: '/api/v1', plural: 'secrets', namespaced: true };
+    default: {
+      const definition: KindDefinition = kinds[kind];
+      return { apiVersion, root: `/apis/${apiVersion}`, plural: definition.plural, namespaced: definition.scope === 'Namespaced' };
+    }
+  }
+}

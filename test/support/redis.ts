@@ -1,0 +1,73 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { commandConnection, type RedisClient } from '../../src/redis/connection.ts';
+import { freePort } from './ports.ts';
+
+export interface RedisServer {
+  readonly url: string;
+  readonly port: number;
+  /** A connected client; closed by `stop`. */
+  readonly client: RedisClient;
+  /** Ends the process; `SIGKILL` to simulate a crash. The data directory stays, so that `start` finds the data again. */
+  kill(signal: NodeJS.Signals): Promise<void>;
+  /** Starts the process again after `kill`, on the same port and data. */
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** A real redis-server of this test's own: free port, own directory, noeviction; `args` are further options. */
+export async function startRedis(args: string[] = ['--save', '', '--appendonly', 'no']): Promise<RedisServer> {
+  const port = await freePort();
+  const directory = mkdtempSync(join(tmpdir(), 'posthorn-redis-'));
+  const url = `redis://127.0.0.1:${port}/0`;
+  let child: ChildProcess | null = null;
+  const client = commandConnection(url);
+  client.on('error', () => {});
+
+  const start = async (): Promise<void> => {
+    const options = ['--port', String(port), '--bind', '127.0.0.1', '--dir', directory, '--maxmemory-policy', 'noeviction', '--stream-node-max-bytes', '512'];
+    const started = spawn('redis-server', [...options, ...args], { stdio: 'ignore' });
+    child = started;
+    for (let i = 0; i < 200; i++) {
+      if (started.exitCode !== null) throw new Error(`redis-server stopped with ${started.exitCode}`);
+      const probe = commandConnection(url);
+      probe.on('error', () => {});
+      try {
+        await probe.connect();
+        const info = await probe.info('server');
+        if (info.includes(`process_id:${started.pid}\r`)) return;
+      } catch {
+        // not up yet
+      } finally {
+        probe.disconnect();
+      }
+      await sleep(50);
+    }
+    throw new Error('redis-server did not come up within 10 s');
+  };
+  const kill = async (signal: NodeJS.Signals): Promise<void> => {
+    if (child === null || child.exitCode !== null || child.signalCode !== null) return;
+    const exited = once(child, 'exit');
+    child.kill(signal);
+    await exited;
+  };
+
+  await start();
+  await client.connect();
+  return {
+    url,
+    port,
+    client,
+    kill,
+    start,
+    stop: async () => {
+      client.disconnect();
+      await kill('SIGKILL');
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
