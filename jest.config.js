@@ -4,6 +4,7 @@ export default {
   testMatch: ['**/*.test.ts'],
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '\\.ts$': '<rootDir>/hack/jest/strip-types.js' },
+  reporters: ['default', '<rootDir>/hack/jest/count-reporter.js'],
   testTimeout: 30_000,
   maxWorkers: 2,
 };

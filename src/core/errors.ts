@@ -20,6 +20,7 @@ export const errorCodes = {
   NOT_FOUND: { status: 404, error: 'Not Found' },
   RESOURCE_NOT_FOUND: { status: 404, error: 'Not Found' },
   METHOD_NOT_ALLOWED: { status: 405, error: 'Method Not Allowed' },
+  REQUEST_TIMEOUT: { status: 408, error: 'Request Timeout' },
   CONFLICT: { status: 409, error: 'Conflict' },
   ALREADY_EXISTS: { status: 409, error: 'Conflict' },
   DUPLICATE_ROUTE: { status: 409, error: 'Conflict' },

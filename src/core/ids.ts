@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { fewRandomBytes } from './random.ts';
 
 const alphabet = 'abcdefghijklmnopqrstuvwxyz234567';
 
@@ -38,12 +38,7 @@ const timeWidth = 9;
  * 9 characters milliseconds (base 36), 16 characters (80 bits) of randomness. Contains no `.` (Standard Webhooks).
  */
 export function newTimedId(prefix: 'evt_' | 'msg_', shard: number, nowMs: number): string {
-  return (
-    prefix +
-    shard.toString(36).padStart(shardWidth, '0') +
-    nowMs.toString(36).padStart(timeWidth, '0') +
-    base32(randomBytes(10))
-  );
+  return prefix + shard.toString(36).padStart(shardWidth, '0') + nowMs.toString(36).padStart(timeWidth, '0') + base32(fewRandomBytes(10));
 }
 
 const timedIdPattern = /^(?:evt|msg)_([0-9a-z]{2})([0-9a-z]{9})[a-z2-7]{16}$/;

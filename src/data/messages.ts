@@ -41,12 +41,25 @@ export interface EventView {
 }
 
 export type DeliveryStatus =
-  | 'pending' | 'processing' | 'retrying' | 'circuit_open' | 'delivered' | 'failed' | 'filtered' | 'schema_failed'
-  | 'transform_failed' | 'dlq';
+  | 'pending'
+  | 'processing'
+  | 'retrying'
+  | 'circuit_open'
+  | 'delivered'
+  | 'failed'
+  | 'filtered'
+  | 'schema_failed'
+  | 'transform_failed'
+  | 'dlq';
 
 export type DeadLetterReason =
-  | 'max_retries_exceeded' | 'circuit_breaker_exhausted' | 'destination_not_found' | 'route_deleted'
-  | 'payload_not_found' | 'secret_decryption_failed' | 'queue_limit_exceeded';
+  | 'max_retries_exceeded'
+  | 'circuit_breaker_exhausted'
+  | 'destination_not_found'
+  | 'route_deleted'
+  | 'payload_not_found'
+  | 'secret_decryption_failed'
+  | 'queue_limit_exceeded';
 
 export type AttemptErrorType = 'timeout' | 'http_error' | 'network' | 'dns' | 'tls' | 'blocked' | 'circuit_open';
 
@@ -97,7 +110,11 @@ export interface MessageAcceptor {
 /** What the facade needs. All lists are newest first. */
 export interface MessageReader {
   event(org: string, id: string): Promise<EventView | null>;
-  events(org: string, filter: { sourceId?: string; status?: EventStatus; fromMs?: number; toMs?: number }, page: PageQuery): Promise<ViewPage<EventView>>;
+  events(
+    org: string,
+    filter: { sourceId?: string; status?: EventStatus; fromMs?: number; toMs?: number },
+    page: PageQuery,
+  ): Promise<ViewPage<EventView>>;
   deliveriesOfEvent(org: string, eventId: string): Promise<DeliveryView[]>;
   delivery(org: string, id: string): Promise<DeliveryView | null>;
   deliveries(
@@ -106,9 +123,13 @@ export interface MessageReader {
     page: PageQuery,
   ): Promise<ViewPage<DeliveryView>>;
   attempts(org: string, deliveryId: string): Promise<AttemptView[]>;
-  destinationCounters(id: string): Promise<{ deliveries: number; successes: number; totalLatencyMs: number; lastDeliveryAtMs: number | null }>;
-  routeCounters(id: string): Promise<{ eventsRouted: number; lastEventAtMs: number | null }>;
-  sourceCounters(id: string): Promise<{ events: number; lastEventAtMs: number | null }>;
+  /** Finished deliveries (delivered or dead), how many were delivered, and the sum of their last attempts' durations. */
+  destinationCounters(
+    org: string,
+    id: string,
+  ): Promise<{ deliveries: number; successes: number; totalLatencyMs: number; lastDeliveryAtMs: number | null }>;
+  routeCounters(org: string, id: string): Promise<{ eventsRouted: number; lastEventAtMs: number | null }>;
+  sourceCounters(org: string, id: string): Promise<{ events: number; lastEventAtMs: number | null }>;
 }
 
 /** What the controller needs when configuration goes away. Both run in bounded steps and may be called again. */

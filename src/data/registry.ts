@@ -16,7 +16,8 @@ export interface RegistryPublisher {
   mintEpoch(): Promise<number>;
   /**
    * Writes the record and its index entries and appends one change, unless the stored record is equal.
-   * Answers whether anything changed. Throws CONFLICT when `epoch` is not the newest (a fenced ex-leader).
+   * Answers whether anything changed. Throws CONFLICT with `details.epoch` when `epoch` is not the newest (a fenced
+   * ex-leader).
    */
   publish<K extends RecordKind>(epoch: number, kind: K, record: RecordByKind[K]): Promise<boolean>;
   /** Removes the record and its index entries; answers whether it was there. Fenced like `publish`. */

@@ -4,14 +4,17 @@ import type { RedisClient } from './connection.ts';
 
 export type ScriptArgument = string | number | Buffer;
 
-/** A Lua file, sent once per server and called by its SHA-1 from then on. */
+/**
+ * A Lua file, sent once per server and called by its SHA-1 from then on. A line `-- @include "<file>"` is replaced by that
+ * file, relative to the one it stands in.
+ */
 export class Script {
   readonly #text: string;
   readonly #sha: string;
 
   /** `file`: URL of the .lua file, as `new URL('./scripts/accept.lua', import.meta.url)`. */
   constructor(file: URL) {
-    this.#text = readFileSync(file, 'utf8');
+    this.#text = withIncludes(file);
     this.#sha = createHash('sha1').update(this.#text).digest('hex');
   }
 
@@ -25,7 +28,12 @@ export class Script {
     return this.#call(redis, 'callBuffer', keys, args);
   }
 
-  async #call(redis: RedisClient, method: 'call' | 'callBuffer', keys: readonly string[], args: readonly ScriptArgument[]): Promise<unknown> {
+  async #call(
+    redis: RedisClient,
+    method: 'call' | 'callBuffer',
+    keys: readonly string[],
+    args: readonly ScriptArgument[],
+  ): Promise<unknown> {
     const rest = [keys.length, ...keys, ...args];
     try {
       return await redis[method]('EVALSHA', this.#sha, ...rest);
@@ -34,4 +42,8 @@ export class Script {
       return await redis[method]('EVAL', this.#text, ...rest);
     }
   }
+}
+
+function withIncludes(file: URL): string {
+  return readFileSync(file, 'utf8').replaceAll(/^-- @include "(.+)"$/gm, (_, name: string) => withIncludes(new URL(name, file)));
 }

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { defineKind } from './definition.ts';
 import { commonStatus, displayName } from './fields.ts';
 import { ageColumn, readyColumns } from './printer-columns.ts';
+import { dateTime, text } from './text.ts';
 
 export const apiKey = defineKind({
   kind: 'ApiKey',
@@ -11,16 +12,35 @@ export const apiKey = defineKind({
   scope: 'Namespaced',
   description: 'A key of the REST API. Only its SHA-256 is stored; it acts in the organization of its namespace.',
   idPrefix: 'key_',
-  spec: z.object({
+  spec: z.strictObject({
     name: displayName.optional(),
-    sha256: z.string().min(64).max(64).regex(/^[0-9a-f]{64}$/).describe('Hex SHA-256 of the whole key.'),
-    prefix: z.string().max(16).optional().describe('The first characters of the key, to tell keys apart.'),
-    role: z.enum(['admin', 'developer', 'viewer']).default('developer'),
-    scopes: z.array(z.enum(['read', 'write', 'delete'])).max(3).meta({ 'x-kubernetes-list-type': 'set' }).optional().describe('What the key may do within its role; all when absent.'),
-    expiresAt: z.string().max(64).meta({ format: 'date-time' }).optional().describe('RFC 3339 time after which the key is refused.'),
+    sha256: text(64, 64)
+      .regex(/^[0-9a-f]{64}$/, 'must be 64 lower-case hex digits')
+      .describe('Hex SHA-256 of the whole key.'),
+    prefix: text(0, 16).optional().describe('The first characters of the key, to tell keys apart.'),
+    role: z
+      .enum(['admin', 'developer', 'viewer'])
+      .default('developer')
+      .describe('admin: all; developer: all but keys; viewer: reads, secrets masked.'),
+    scopes: z
+      .array(z.enum(['read', 'write', 'delete']))
+      .min(1)
+      .max(3)
+      .meta({ 'x-kubernetes-list-type': 'set' })
+      .optional()
+      .describe('What the key may do within its role; all when absent.'),
+    expiresAt: dateTime.optional().describe('RFC 3339 time after which the key is refused.'),
   }),
-  status: z.object({ ...commonStatus }),
-  rules: [],
+  status: z.strictObject({ ...commonStatus }),
+  rules: [
+    {
+      at: 'expiresAt',
+      // The API server lets a list pass where a text has a format; the comparison stops it.
+      cel: "self > timestamp('1970-01-01T00:00:00Z')",
+      message: 'must be a time after 1970',
+      check: (self: string) => Date.parse(self) > 0,
+    },
+  ],
   printerColumns: [
     ...readyColumns,
     { name: 'Role', type: 'string', jsonPath: '.spec.role' },

@@ -5,19 +5,33 @@ export const version = 'v1alpha1';
 export const apiVersion = `${group}/${version}` as const;
 
 /**
- * A cross-field rule that the API server (CEL) and the zod side (`check`) must judge alike; the table in
- * `test/apiserver` holds them to it. `at` is the property path below `spec` whose schema carries the rule ('' = spec);
- * `self` in `cel` is the value there. With `transition`, `check` and `cel` see `oldSelf` too and run on updates only.
+ * A cross-field rule that the API server and the zod side (`check`) must judge alike; the table in `test/apiserver`
+ * holds them to it. `at` is the property path below `spec` whose schema carries the rule ('' = spec, `a[].b` = `b` of
+ * each item of `a`); `self` is the value there. Where `at` is absent from an object the rule does not apply.
  */
-export interface Rule {
+export type Rule = ExpressionRule | SchemaRule;
+
+interface RuleBase {
   at: string;
-  cel: string;
   message: string;
-  /** JSON path relative to `at` that the complaint names, such as `.http`. */
-  fieldPath?: string;
-  transition?: boolean;
   // biome-ignore lint/suspicious/noExplicitAny: the value at `at`; each kind's file narrows it
   check(self: any, oldSelf?: any): boolean;
+}
+
+/** A rule that the CRD carries as CEL. */
+export interface ExpressionRule extends RuleBase {
+  cel: string;
+  /** JSON path relative to `at` that the complaint names, such as `.http`. */
+  fieldPath?: string;
+  /** `check` and `cel` see `oldSelf` too and run on updates only. `at` must not lead through a list. */
+  transition?: boolean;
+}
+
+/** A rule about a field of any type, which CEL cannot see: the CRD carries it as further JSON schema keywords. */
+export interface SchemaRule extends RuleBase {
+  schema: Readonly<Record<string, unknown>>;
+  fieldPath?: string;
+  transition?: false;
 }
 
 export interface PrinterColumn {

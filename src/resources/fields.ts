@@ -1,43 +1,67 @@
 import { z } from 'zod';
+import { dateTime, text } from './text.ts';
 
 /** Field schemas that several kinds share. Every string and list has a bound, which the CEL cost estimator needs. */
 
 /** RFC 1123 label as object names use it; the slug of a resource. */
-export const objectName = z.string().min(1).max(63).regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/);
+export const objectName = text(1, 63).regex(
+  /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/,
+  'must be lower-case letters, digits and -, and begin and end with a letter or digit',
+);
 
-export const reference = z.object({
+export const reference = z.strictObject({
   name: objectName.describe('Name of the object, in the same namespace.'),
 });
 
 export const secretKeyRef = z
-  .object({
-    name: z.string().min(1).max(253).describe('Name of the Secret, in the same namespace.'),
-    key: z.string().min(1).max(253).regex(/^[-._a-zA-Z0-9]+$/).describe('Key in the data of the Secret.'),
+  .strictObject({
+    name: text(1, 253)
+      .regex(
+        /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/,
+        'must be lower-case letters, digits, - and ., and begin and end with a letter or digit',
+      )
+      .describe('Name of the Secret, in the same namespace.'),
+    key: text(1, 253)
+      .regex(/^[-._a-zA-Z0-9]+$/, 'must be letters, digits, -, _ and .')
+      .describe('Key in the data of the Secret.'),
   })
-  .describe('Where the value stands in a Secret.');
+  .meta({ 'x-kubernetes-map-type': 'atomic' });
 
-export const displayName = z.string().min(1).max(200).describe('Name shown to people; metadata.name when absent.');
-export const description = z.string().max(1000).describe('What this is for.');
+export const displayName = text(1, 200).describe('Name shown to people; metadata.name when absent.');
+export const description = text(0, 1000).describe('What this is for.');
 
+/** Up to `max` objects of the same namespace, each at most once. */
 export const referenceList = (max: number) =>
-  z.array(reference).max(max).meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] });
+  z
+    .array(reference)
+    .max(max)
+    .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] });
 
-const condition = z.object({
-  type: z.string().max(316),
-  status: z.enum(['True', 'False', 'Unknown']),
-  reason: z.string().min(1).max(1024),
-  message: z.string().max(32768),
-  lastTransitionTime: z.string().max(64).meta({ format: 'date-time' }),
-  observedGeneration: z.int().min(0).optional(),
+const condition = z.strictObject({
+  type: text(1, 316).describe('What the condition speaks of, such as Ready.'),
+  status: z.enum(['True', 'False', 'Unknown']).describe('Whether it holds.'),
+  reason: text(1, 1024).describe('One word for the last transition, for programs.'),
+  message: text(0, 32768).describe('What happened and what to do, for people.'),
+  lastTransitionTime: dateTime.describe('When the status last changed.'),
+  observedGeneration: z.int().min(0).optional().describe('The generation that the condition speaks of.'),
 });
 
 /** The status fields that every kind has. */
 export const commonStatus = {
   observedGeneration: z.int().min(0).optional().describe('The generation that the conditions speak of.'),
-  id: z.string().max(64).optional().describe('Id of this resource in the REST API.'),
+  id: text(0, 64).optional().describe('Id of this resource in the REST API.'),
   conditions: z
     .array(condition)
     .max(16)
     .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] })
-    .optional(),
+    .optional()
+    .describe('Accepted, ResolvedRefs, Programmed and their conjunction Ready, and what else the controller has to say.'),
 };
+
+/** What the status of a kind says about its circuit breaker. */
+export const circuitStatus = z.strictObject({
+  state: z
+    .enum(['closed', 'open', 'half_open'])
+    .describe('closed: deliveries flow; open: they wait or fail over; half_open: probes are under way.'),
+  since: dateTime.optional().describe('When this state began.'),
+});

@@ -45,17 +45,14 @@ export interface SecretObject {
   kind: 'Secret';
   metadata: ObjectMeta;
   type?: string;
+  immutable?: boolean;
   /** Base64 values. */
   data?: Record<string, string>;
 }
 
 export type Kind = PosthornKind | 'Namespace' | 'Secret';
 
-export type ObjectOf<K extends Kind> = K extends PosthornKind
-  ? PosthornObject<K>
-  : K extends 'Namespace'
-    ? NamespaceObject
-    : SecretObject;
+export type ObjectOf<K extends Kind> = K extends PosthornKind ? PosthornObject<K> : K extends 'Namespace' ? NamespaceObject : SecretObject;
 
 /** Where a kind is served: what a client of the API server needs to build its paths. */
 export interface KindPath {

@@ -1,9 +1,60 @@
 import { z } from 'zod';
-import { defineKind } from './definition.ts';
+import { cidr, cidrRule } from './cidr.ts';
+import { defineKind, type Rule } from './definition.ts';
 import { commonStatus, displayName, objectName } from './fields.ts';
 import { ageColumn, readyColumns } from './printer-columns.ts';
+import { text } from './text.ts';
 
-const cidr = z.string().min(3).max(49);
+const limits = z.strictObject({
+  payloadBytes: z.int().min(1024).max(1_048_576).optional().describe('Largest accepted payload in bytes; the plan decides when absent.'),
+});
+
+const egress = z.strictObject({
+  allowedCidrs: z
+    .array(cidr)
+    .max(64)
+    .meta({ 'x-kubernetes-list-type': 'set' })
+    .optional()
+    .describe('Non-public networks that deliveries may reach, as CIDR.'),
+  allowedHosts: z
+    .array(
+      text(1, 253)
+        .regex(/^(\*\.)?[A-Za-z0-9_]([-A-Za-z0-9_.]*[A-Za-z0-9_])?$/, 'must be a host name; *. may stand in front of it')
+        .describe('Host name or pattern.'),
+    )
+    .max(64)
+    .meta({ 'x-kubernetes-list-type': 'set' })
+    .optional()
+    .describe('Host patterns, such as *.shop.svc.cluster.local, that deliveries may reach although they are not public.'),
+});
+
+const spec = z.strictObject({
+  name: displayName.optional(),
+  namespace: objectName.describe('Namespace of the organization; made when it is missing. Cannot be changed.'),
+  plan: z
+    .enum(['free', 'starter', 'pro', 'business', 'enterprise'])
+    .default('enterprise')
+    .describe('Decides the limits that are not set here.'),
+  limits: limits.optional().describe('Limits in place of those of the plan.'),
+  egress: egress.optional().describe('Where deliveries may go beyond public addresses.'),
+});
+
+const rules: readonly Rule[] = [
+  {
+    at: 'namespace',
+    transition: true,
+    cel: 'self == oldSelf',
+    message: 'cannot be changed; make another organization',
+    check: (self: string, oldSelf: string) => self === oldSelf,
+  },
+  {
+    at: 'namespace',
+    cel: "!self.startsWith('kube-')",
+    message: 'must not be a namespace of Kubernetes itself (kube-*)',
+    check: (self: string) => !self.startsWith('kube-'),
+  },
+  cidrRule('egress.allowedCidrs'),
+];
 
 export const organization = defineKind({
   kind: 'Organization',
@@ -13,36 +64,12 @@ export const organization = defineKind({
   scope: 'Cluster',
   description: 'A tenant: names the namespace that holds its resources, its plan, limits and egress settings.',
   idPrefix: 'org_',
-  spec: z.object({
-    name: displayName.optional(),
-    namespace: objectName.describe('Namespace of the organization; made when it is missing. Cannot be changed.'),
-    plan: z.enum(['free', 'starter', 'pro', 'business', 'enterprise']).default('enterprise'),
-    limits: z
-      .object({
-        payloadBytes: z.int().min(1024).max(1_048_576).optional().describe('Largest accepted payload in bytes; the plan decides when absent.'),
-      })
-      .optional(),
-    egress: z
-      .object({
-        allowedCidrs: z.array(cidr).max(64).meta({ 'x-kubernetes-list-type': 'set' }).optional().describe('Non-public networks that deliveries may reach, as CIDR.'),
-        allowedHosts: z.array(z.string().min(1).max(253)).max(64).meta({ 'x-kubernetes-list-type': 'set' }).optional().describe('Host patterns, such as *.shop.svc.cluster.local, that deliveries may reach although they are not public.'),
-      })
-      .optional(),
-  }),
-  status: z.object({
+  spec,
+  status: z.strictObject({
     ...commonStatus,
-    namespaceUid: z.string().max(64).optional().describe('uid of the namespace that was made or adopted.'),
+    namespaceUid: text(0, 64).optional().describe('uid of the namespace that was made or adopted.'),
   }),
-  rules: [
-    {
-      at: '',
-      transition: true,
-      cel: 'self.namespace == oldSelf.namespace',
-      message: 'namespace cannot be changed',
-      fieldPath: '.namespace',
-      check: (self, oldSelf) => self.namespace === oldSelf.namespace,
-    },
-  ],
+  rules,
   printerColumns: [
     ...readyColumns,
     { name: 'Namespace', type: 'string', jsonPath: '.spec.namespace' },

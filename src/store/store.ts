@@ -9,6 +9,11 @@ export interface Key {
 /** Opaque version of an object or of a list; compare for equality only. */
 export type Version = string & { readonly __brand: 'Version' };
 
+/** The version of an object; a watch can go on from it. */
+export function versionOf(object: { metadata: { resourceVersion: string } }): Version {
+  return object.metadata.resourceVersion as Version;
+}
+
 /** Who writes (DESIGN section 3). Git, kubectl and the manifests directory bring managers of their own. */
 export type FieldManager =
   | 'posthorn-controller'
@@ -71,7 +76,14 @@ export type WatchEvent<K extends Kind> =
  * field path → managers), VALIDATION_FAILED (details: field path → complaints), EXPIRED (watch version or continue
  * token too old), UNAVAILABLE (with retryAfterSeconds when known), FORBIDDEN.
  *
- * Every call ends within the adapter's deadline. `watch` ends without an error when the server closes the stream.
+ * Every call ends within the adapter's deadline. `watch` ends without an error when the server closes the stream. Its
+ * first event is a bookmark of `from`, once the stream is open; a deleted object comes with the version of its deletion.
+ *
+ * `list` and `watch` of Secrets yield objects without `data` and `type`: whoever may list Secrets would otherwise read
+ * them all. `get` reads one with its data.
+ *
+ * An object needs its namespace: `create` and `apply` answer RESOURCE_NOT_FOUND when it is missing, FORBIDDEN while it is
+ * being deleted. Deleting a namespace deletes what is in it.
  */
 export interface ResourceStore {
   get<K extends Kind>(kind: K, key: Key): Promise<ObjectOf<K>>;

@@ -1,0 +1,65 @@
+// What each folder of src/ may import (DESIGN section 10): itself, and what stands here. cmd/ wires, so it may use all.
+const mayUse = {
+  core: [],
+  redis: ['core'],
+  resources: ['core'],
+  compile: ['resources', 'core'],
+  data: ['redis', 'core'],
+  store: ['redis', 'resources', 'core'],
+  runtime: ['store', 'redis', 'resources', 'core'],
+  schedule: ['data', 'core'],
+  notify: ['data', 'core'],
+  delivery: ['data', 'redis', 'core'],
+  ingest: ['data', 'resources', 'core'],
+  controllers: ['store', 'compile', 'runtime', 'data', 'resources', 'core'],
+  facade: ['store', 'data', 'resources', 'core'],
+};
+
+const tests = '[.]test[.]ts$';
+
+const downwards = Object.entries(mayUse).map(([folder, others]) => ({
+  name: `${folder}-uses-only-what-is-below`,
+  severity: 'error',
+  from: { path: `^src/${folder}/`, pathNot: tests },
+  to: { path: '^src/', pathNot: `^src/(${[folder, ...others].join('|')})/` },
+}));
+
+/** A package that only some folders may know, so that it can be replaced there. */
+const confined = (name, folders) => ({
+  name: `${name.replace(/\W+/g, '-').replace(/^-/, '')}-is-confined`,
+  severity: 'error',
+  from: { path: '^src/', pathNot: `${tests}|^src/(${folders.join('|')})/` },
+  to: { path: `^node_modules/${name}/` },
+});
+
+module.exports = {
+  forbidden: [
+    ...downwards,
+    confined('@kubernetes/client-node', ['store/kubernetes', 'cmd']),
+    confined('ioredis', ['redis']),
+    {
+      name: 'every-folder-has-its-rule',
+      severity: 'error',
+      from: { path: '^src/', pathNot: `^src/(${[...Object.keys(mayUse), 'cmd'].join('|')})/` },
+      to: {},
+    },
+    { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
+    { name: 'nothing-unresolved', severity: 'error', from: {}, to: { couldNotResolve: true } },
+    { name: 'program-knows-no-tests', severity: 'error', from: { path: '^src/', pathNot: tests }, to: { path: `^(test|hack)/|${tests}` } },
+    {
+      name: 'program-knows-no-development-packages',
+      severity: 'error',
+      from: { path: '^src/', pathNot: tests },
+      to: { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'], dependencyTypesNot: ['type-only'] },
+    },
+  ],
+  options: {
+    parser: 'swc',
+    doNotFollow: { path: 'node_modules' },
+    enhancedResolveOptions: {
+      extensions: ['.ts', '.js', '.json'],
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'node', 'default', 'types'],
+    },
+  },
+};

@@ -1,0 +1,21 @@
+FROM docker.io/library/node:24-bookworm-slim AS build
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+# hack/lib/toolchain.sh says why this is not `npm ci`.
+RUN --mount=type=secret,id=npmrc,target=/root/.npmrc npm install --no-save --loglevel error
+COPY tsconfig.json tsconfig.build.json ./
+COPY hack/build.ts hack/
+COPY src src
+RUN npm run build && npm prune --omit=dev --loglevel error
+
+FROM docker.io/library/node:24-bookworm-slim
+ENV NODE_ENV=production
+WORKDIR /app
+COPY --from=build /app/package.json ./
+COPY --from=build /app/node_modules node_modules
+COPY --from=build /app/dist dist
+COPY LICENSE ./
+USER 1000:1000
+EXPOSE 8080 9090
+# The program handles SIGTERM itself, so it may be process 1.
+ENTRYPOINT ["node", "/app/dist/cmd/posthorn.js"]

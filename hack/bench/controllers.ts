@@ -1,0 +1,193 @@
+// How long a fresh controller needs until every object is Ready, on a control plane of its own (issue 3):
+//   node hack/bench/controllers.ts [routes] [destinations] [quiet seconds]
+// Prints one table. The API server and etcd run on the same cores.
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Agent, request } from 'undici';
+import { z } from 'zod';
+import { type ControlPlane, startControlPlane } from '../../test/support/control-plane.ts';
+import { freePort } from '../../test/support/ports.ts';
+import { type Program, startProgram } from '../../test/support/program.ts';
+import { startRedis } from '../../test/support/redis.ts';
+
+const [routes = 10_000, destinations = 10_000, quietSeconds = 60] = process.argv.slice(2).map(Number);
+const namespace = 'bench';
+const concurrency = 32;
+const deadlineMs = 300_000;
+const root = '/apis/posthorn.dev/v1alpha1';
+
+const pageSchema = z.object({
+  metadata: z.object({ continue: z.string().optional() }),
+  items: z.array(
+    z.object({
+      metadata: z.object({ name: z.string(), resourceVersion: z.string(), generation: z.number() }),
+      status: z
+        .object({ observedGeneration: z.number(), conditions: z.array(z.object({ type: z.string(), status: z.string() })) })
+        .optional(),
+    }),
+  ),
+});
+type Item = z.output<typeof pageSchema>['items'][number];
+
+async function main(): Promise<void> {
+  const plane = await startControlPlane();
+  const redis = await startRedis();
+  const agent = new Agent({ connections: concurrency, connect: { ca: readFileSync(plane.caFile) } });
+  let program: Program | undefined;
+  try {
+    await plane.applyCrds();
+    const send = sender(plane, agent);
+    const createdSeconds = await seconds(() => create(send));
+    await sleep(5000);
+    const listSeconds = await seconds(() => lists(send));
+
+    const opsPort = await freePort();
+    const startedAt = performance.now();
+    program = startProgram(['controller'], {
+      KUBECONFIG: plane.kubeconfigPath,
+      POSTHORN_REDIS_URL: redis.url,
+      POSTHORN_ENCRYPTION_KEYS: `bench:${randomBytes(32).toString('base64')}`,
+      POSTHORN_HOST: '127.0.0.1',
+      POSTHORN_OPS_PORT: String(opsPort),
+      POSTHORN_LOG_LEVEL: 'warn',
+    });
+    await untilReconciled(opsPort, program);
+    const readySeconds = (performance.now() - startedAt) / 1000;
+    const before = await lists(send);
+    const notReady = before.filter((item) => !isReady(item));
+    const rssAtReady = resident(program.pid);
+    console.error(`all reconciled after ${readySeconds.toFixed(1)} s; quiet for ${quietSeconds} s`);
+    await sleep(quietSeconds * 1000);
+    const after = new Map((await lists(send)).map(({ metadata }) => [metadata.name, metadata.resourceVersion]));
+    const written = before.filter(({ metadata }) => after.get(metadata.name) !== metadata.resourceVersion).length;
+    console.table({
+      'objects created': `${routes} routes, ${destinations} destinations in ${createdSeconds.toFixed(1)} s`,
+      'raw list of both kinds (pages of 500)': `${listSeconds.toFixed(1)} s`,
+      'process start to all Ready': `${readySeconds.toFixed(1)} s`,
+      'status writes': `${((routes + destinations) / readySeconds).toFixed(0)}/s`,
+      'not Ready then': notReady.length,
+      'resident memory, then / highest': `${rssAtReady.now} MB / ${resident(program.pid).peak} MB`,
+      [`objects written in the ${quietSeconds} s after`]: written,
+    });
+  } finally {
+    await program?.stop();
+    await redis.stop();
+    await agent.destroy();
+    await plane.stop();
+  }
+}
+
+type Send = (method: 'GET' | 'POST', path: string, body?: unknown) => Promise<unknown>;
+
+function sender(plane: ControlPlane, agent: Agent): Send {
+  return async (method, path, body) => {
+    const response = await request(plane.url + path, {
+      method,
+      dispatcher: agent,
+      headers: { authorization: `Bearer ${plane.token}`, 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await response.body.text();
+    if (response.statusCode >= 300) throw new Error(`${method} ${path} answered ${response.statusCode}: ${text}`);
+    return JSON.parse(text);
+  };
+}
+
+async function create(send: Send): Promise<void> {
+  const object = (kind: string, name: string, spec: object): object => ({
+    apiVersion: 'posthorn.dev/v1alpha1',
+    kind,
+    metadata: { name },
+    spec,
+  });
+  const path = (plural: string): string => `${root}/namespaces/${namespace}/${plural}`;
+  await send('POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
+  await send('POST', `${root}/organizations`, object('Organization', 'bench', { namespace }));
+  await send('POST', path('sources'), object('Source', 'orders', { provider: 'generic' }));
+  await inParallel(destinations, (i) =>
+    send(
+      'POST',
+      path('destinations'),
+      object('Destination', `destination-${i}`, { type: 'http', http: { url: `https://receiver-${i}.example.com/hooks/orders` } }),
+    ),
+  );
+  await inParallel(routes, (i) =>
+    send(
+      'POST',
+      path('routes'),
+      object('Route', `route-${i}`, { sourceRef: { name: 'orders' }, destinationRefs: [{ name: `destination-${i % destinations}` }] }),
+    ),
+  );
+}
+
+async function inParallel(count: number, run: (i: number) => Promise<unknown>): Promise<void> {
+  let next = 0;
+  const worker = async (): Promise<void> => {
+    for (let i = next++; i < count; i = next++) await run(i);
+  };
+  await Promise.all(Array.from({ length: concurrency }, worker));
+}
+
+async function lists(send: Send): Promise<Item[]> {
+  const items: Item[] = [];
+  for (const plural of ['routes', 'destinations']) {
+    let token: string | undefined = '';
+    while (token !== undefined) {
+      const page = pageSchema.parse(await send('GET', `${root}/${plural}?limit=500&continue=${encodeURIComponent(token)}`));
+      items.push(...page.items);
+      token = page.metadata.continue === '' ? undefined : page.metadata.continue;
+    }
+  }
+  return items;
+}
+
+function isReady({ metadata, status }: Item): boolean {
+  return (
+    status?.observedGeneration === metadata.generation &&
+    status.conditions.some(({ type, status: value }) => type === 'Ready' && value === 'True')
+  );
+}
+
+/** By the controller's own metrics, so that looking costs the API server nothing. */
+async function untilReconciled(opsPort: number, program: Program): Promise<void> {
+  const endsAt = performance.now() + deadlineMs;
+  let reportedAt = 0;
+  while (performance.now() < endsAt) {
+    await sleep(250);
+    const text = await request(`http://127.0.0.1:${opsPort}/metrics`).then(
+      ({ body }) => body.text(),
+      () => '',
+    );
+    const value = (series: string): number =>
+      Number(
+        text
+          .split('\n')
+          .find((line) => line.startsWith(series))
+          ?.slice(series.length) ?? Number.NaN,
+      );
+    const done = (kind: string): number => value(`posthorn_reconcile_total{kind="${kind}",result="success"}`);
+    const waiting = value('posthorn_workqueue_depth{kind="Route"}') + value('posthorn_workqueue_depth{kind="Destination"}');
+    if (performance.now() - reportedAt > 5000) {
+      reportedAt = performance.now();
+      console.error(`routes ${done('Route')}, destinations ${done('Destination')}, waiting ${waiting}, ${resident(program.pid).now} MB`);
+    }
+    if (done('Route') >= routes && done('Destination') >= destinations && waiting === 0) return;
+  }
+  throw new Error(`not all reconciled after ${deadlineMs} ms: ${program.output()}`);
+}
+
+/** Megabytes. */
+function resident(pid: number): { now: number; peak: number } {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  const megabytes = (field: string): number => Math.round(Number(new RegExp(`${field}:\\s+(\\d+)`).exec(status)?.[1]) / 1024);
+  return { now: megabytes('VmRSS'), peak: megabytes('VmHWM') };
+}
+
+async function seconds(run: () => Promise<unknown>): Promise<number> {
+  const startedAt = performance.now();
+  await run();
+  return (performance.now() - startedAt) / 1000;
+}
+
+await main();

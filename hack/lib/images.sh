@@ -1,0 +1,79 @@
+# shellcheck shell=bash
+# Sourced: container images, by the Docker engine where one answers, else by buildah.
+
+base_image=docker.io/library/node:24-bookworm-slim
+posthorn_image=localhost/posthorn:dev
+redis_image=localhost/posthorn-redis:dev
+
+has_docker() { command -v docker >/dev/null && docker info >/dev/null 2>&1; }
+
+ensure_buildah() {
+  command -v buildah >/dev/null && command -v runc >/dev/null && return
+  install_system_package 'to build images' buildah runc || die 'needs a Docker engine or buildah with runc: install one of them, then try again'
+}
+
+debian_mirror() {
+  awk '$1 == "URIs:" {print $2; exit} $1 == "deb" {for (i = 2; i <= NF; i++) if ($i ~ /^https?:/) {print $i; exit}}' \
+    /etc/apt/sources.list.d/debian.sources /etc/apt/sources.list 2>/dev/null || true
+}
+
+# The base image of our Dockerfile, made on this machine where no image registry can be asked: Debian bookworm by debootstrap
+# with the Node of the npm registry, and with the certificate authorities that this machine trusts.
+ensure_base_image() {
+  local files=$cluster_cache/base container mirror
+  if has_docker; then
+    docker image inspect "$base_image" >/dev/null 2>&1 || docker pull -q "$base_image" >/dev/null
+    return
+  fi
+  ensure_buildah
+  buildah inspect --type image "$base_image" >/dev/null 2>&1 && return
+  if [ ! -x "$files/usr/local/bin/node" ]; then
+    [ "$(id -u)" = 0 ] || die 'making the base image needs root, or a Docker engine'
+    command -v debootstrap >/dev/null || install_system_package 'to make the base image' debootstrap || die 'needs debootstrap or a Docker engine'
+    mirror=$(debian_mirror)
+    say "making $base_image by debootstrap"
+    rm -rf "$files"
+    mkdir -p "$cluster_cache"
+    debootstrap --variant=minbase --include=ca-certificates,libstdc++6 bookworm "$files" "${mirror:-http://deb.debian.org/debian}" >"$cluster_cache/debootstrap.log" 2>&1 ||
+      die "debootstrap: $(tail -n 1 "$cluster_cache/debootstrap.log")"
+    node_into "$files"
+    cp /etc/ssl/certs/ca-certificates.crt "$files/etc/ssl/certs/ca-certificates.crt"
+    chroot "$files" sh -c 'groupadd --gid 1000 node && useradd --create-home --uid 1000 --gid node node'
+  fi
+  container=$(buildah from scratch)
+  buildah add -q "$container" "$files" / >/dev/null
+  buildah config --env PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+    --env NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt --cmd node "$container"
+  buildah commit -q "$container" "$base_image" >/dev/null
+  buildah rm "$container" >/dev/null
+}
+
+# node_into DIRECTORY: Node 24 and npm as the official image has them, under /usr/local.
+node_into() {
+  local packages=$cluster_cache/node24 name modules=$1/usr/local/lib/node_modules
+  ensure_node
+  mkdir -p "$packages" "$modules"
+  npm install --prefix "$packages" --ignore-scripts --no-audit --no-fund --loglevel error "$(node_package)@24" npm@11 >/dev/null || die 'could not fetch Node 24 from the npm registry'
+  cp "$packages/node_modules/$(node_package)/bin/node" "$1/usr/local/bin/node"
+  cp -r "$packages/node_modules/npm" "$modules/npm"
+  for name in npm npx; do ln -sf "../lib/node_modules/npm/bin/$name-cli.js" "$1/usr/local/bin/$name"; done
+}
+
+# build_image IMAGE DOCKERFILE CONTEXT. How npm is set up on this machine goes in as a build secret, never into a layer.
+build_image() {
+  local settings=() builder
+  [ -e "$HOME/.npmrc" ] && settings=(--secret "id=npmrc,src=$HOME/.npmrc")
+  ensure_base_image
+  say "building $1"
+  mkdir -p "$cluster_cache"
+  if has_docker; then builder=(docker build --progress plain); else builder=(buildah bud --layers --pull-never --network host); fi
+  "${builder[@]}" "${settings[@]}" --tag "$1" --file "$2" "$3" >"$cluster_cache/image.log" 2>&1 || {
+    tail -n 30 "$cluster_cache/image.log" >&2
+    die "$1 could not be built: see above"
+  }
+}
+
+build_images() {
+  build_image "$posthorn_image" "$root/Dockerfile" "$root"
+  build_image "$redis_image" "$root/config/cluster-dev/redis.Dockerfile" "$root/config/cluster-dev"
+}

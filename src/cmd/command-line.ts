@@ -1,0 +1,92 @@
+import { parseArgs } from 'node:util';
+import { z } from 'zod';
+import { roles } from './config.ts';
+
+export type Command =
+  | { name: 'help'; of: string | undefined }
+  | { name: 'version' }
+  | { name: 'crds' }
+  | { name: 'controller' | 'api' | 'delivery' }
+  | { name: 'standalone'; manifestsDirectory: string | undefined; workers: number };
+
+/** The command line cannot be understood; the program says why and exits with 2. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+const commands = [...roles, 'crds'] as const;
+const workersMax = 64;
+
+const flagsOf = {
+  controller: {},
+  api: {},
+  delivery: {},
+  crds: {},
+  standalone: { manifests: { type: 'string' }, workers: { type: 'string' } },
+} as const;
+
+/** Throws UsageError. */
+export function parseCommandLine(argv: readonly string[]): Command {
+  const [first, ...rest] = argv;
+  if (first === undefined) throw new UsageError('which role?');
+  if (first === '--help' || first === '-h' || first === 'help') return { name: 'help', of: undefined };
+  if (first === '--version') return { name: 'version' };
+  const name = commands.find((command) => command === first);
+  if (name === undefined) throw new UsageError(first.startsWith('-') ? `unknown flag ${first}` : `unknown role ${first}`);
+  const values = parseFlags(name, rest);
+  if (values.help === true) return { name: 'help', of: name };
+  if (name !== 'standalone') return { name };
+  return { name, manifestsDirectory: values.manifests, workers: parseWorkers(values.workers) };
+}
+
+const flagValues = z.object({ help: z.boolean().optional(), manifests: z.string().optional(), workers: z.string().optional() });
+
+function parseFlags(name: keyof typeof flagsOf, argv: string[]): z.output<typeof flagValues> {
+  try {
+    const { values } = parseArgs({ args: argv, options: { help: { type: 'boolean', short: 'h' }, ...flagsOf[name] } });
+    return flagValues.parse(values);
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+function parseWorkers(text: string | undefined): number {
+  if (text === undefined) return 1;
+  const workers = Number(text);
+  if (!/^\d+$/.test(text) || workers < 1 || workers > workersMax) throw new UsageError(`--workers must be between 1 and ${workersMax}`);
+  return workers;
+}
+
+const general = `Usage: posthorn <role> [flags]
+
+Roles
+  standalone   everything on one machine, with a Redis of its own when none is given
+  controller   compiles the resources and publishes them; several elect a leader
+  api          the REST API, its documentation at /docs, and /ingest/
+  delivery     a worker that delivers
+  crds         prints the CustomResourceDefinitions as YAML
+
+Flags
+  --help       this text; after a role, its flags
+  --version    the version
+
+The roles are configured by environment variables: docs/configuration.md.
+`;
+
+const standalone = `Usage: posthorn standalone [flags]
+
+  --manifests DIR   load the YAML manifests of DIR and follow their changes
+  --workers N       number of delivery processes (1)
+  --help            this text
+`;
+
+export function usage(of?: string): string {
+  switch (of) {
+    case 'standalone':
+      return standalone;
+    case undefined:
+      return general;
+    default:
+      return `Usage: posthorn ${of}\n\nThere are no flags: see docs/configuration.md for the environment variables.\n`;
+  }
+}

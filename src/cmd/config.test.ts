@@ -1,0 +1,76 @@
+import { describe, expect, test } from '@jest/globals';
+import { type Config, ConfigError, readConfig, unknownVariables } from './config.ts';
+
+const key = Buffer.alloc(32, 7).toString('base64');
+const needed = { POSTHORN_REDIS_URL: 'redis://localhost', POSTHORN_ENCRYPTION_KEYS: `k2:${key},k1:${key}` };
+
+function mistakesOf(read: () => Config): readonly string[] {
+  try {
+    read();
+  } catch (error) {
+    if (error instanceof ConfigError) return error.mistakes;
+    throw error;
+  }
+  return [];
+}
+
+describe('the configuration', () => {
+  test('standalone needs nothing', () => {
+    expect(readConfig('standalone', {})).toMatchObject({
+      port: 8080,
+      dataDirectory: '.posthorn',
+      redisUrl: undefined,
+      resourceStore: 'redis',
+    });
+  });
+
+  test('keeps the order of the encryption keys', () => {
+    expect(readConfig('api', needed).encryptionKeys.map(({ id }) => id)).toEqual(['k2', 'k1']);
+  });
+
+  test('lists all mistakes at once', () => {
+    const mistakes = mistakesOf(() =>
+      readConfig('delivery', {
+        POSTHORN_PORT: '99999',
+        POSTHORN_EGRESS_ALLOWED_CIDRS: '10.0.0.0',
+        POSTHORN_LOG_LEVEL: 'loud',
+        POSTHORN_ENCRYPTION_KEYS: 'k1:short',
+      }),
+    );
+    expect(mistakes.map((each) => each.split(':')[0]).sort()).toEqual([
+      'POSTHORN_EGRESS_ALLOWED_CIDRS',
+      'POSTHORN_ENCRYPTION_KEYS',
+      'POSTHORN_LOG_LEVEL',
+      'POSTHORN_PORT',
+      'POSTHORN_REDIS_URL',
+    ]);
+  });
+
+  test('never repeats a secret in a mistake', () => {
+    const mistakes = mistakesOf(() =>
+      readConfig('standalone', { POSTHORN_ENCRYPTION_KEYS: 'k1:my-secret-key', POSTHORN_API_KEY: 'my secret key' }),
+    );
+    expect(mistakes).toHaveLength(2);
+    expect(mistakes.join()).not.toContain('secret key');
+    expect(mistakes.join()).not.toContain('my-secret-key');
+  });
+
+  test('an empty variable counts as absent', () => {
+    expect(readConfig('standalone', { POSTHORN_PORT: '', POSTHORN_API_KEY: '' })).toMatchObject({ port: 8080, apiKey: undefined });
+  });
+
+  test('the address of a Service named posthorn, which Kubernetes puts into every pod, is not taken for a port', () => {
+    expect(readConfig('api', { ...needed, POSTHORN_PORT: 'tcp://10.96.0.7:80' }).port).toBe(8080);
+  });
+
+  test('a misspelt variable is found, and what Kubernetes sets is not one', () => {
+    const environment = {
+      POSTHORN_PROT: '1',
+      POSTHORN_SERVICE_HOST: '10.96.0.7',
+      POSTHORN_PORT_80_TCP_ADDR: '10.96.0.7',
+      POSTHORN_API_SERVICE_PORT: '80',
+      POSTHORN_PORT: '1',
+    };
+    expect(unknownVariables(environment)).toEqual(['POSTHORN_PROT']);
+  });
+});

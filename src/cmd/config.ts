@@ -1,0 +1,272 @@
+import ipaddr from 'ipaddr.js';
+import { z } from 'zod';
+
+export const roles = ['controller', 'api', 'delivery', 'standalone'] as const;
+export type Role = (typeof roles)[number];
+
+const serviceLink = /^tcp:\/\//;
+const portNumber = z
+  .string()
+  .regex(/^\d{1,5}$/, 'must be a port number')
+  .transform(Number)
+  .refine((port) => port <= 65_535, 'must be at most 65535');
+// Kubernetes sets POSTHORN_PORT=tcp://… in every pod beside a Service named posthorn; that is nobody's choice of a port.
+const port = (fallback: number) =>
+  z.preprocess(
+    (value) => (typeof value === 'string' && serviceLink.test(value) ? undefined : value),
+    portNumber.refine((number) => number > 0, 'must not be 0').default(fallback),
+  );
+
+const count = (least: number, most: number, fallback: number) =>
+  z
+    .string()
+    .regex(/^\d{1,9}$/, 'must be a whole number')
+    .transform(Number)
+    .refine((value) => value >= least && value <= most, `must be between ${least} and ${most}`)
+    .default(fallback);
+
+const cidrList = z
+  .string()
+  .transform((text) => splitList(text))
+  .refine((list) => list.every(isCidr), 'must be CIDRs separated by commas, such as 10.0.0.0/8,fd00::/8')
+  .default([]);
+
+const redisUrl = z
+  .string()
+  .regex(/^(rediss?:\/\/.+|\/.+)$/, 'must be redis://…, rediss://… or the path of a unix socket')
+  .optional();
+
+/** Keys as POSTHORN_ENCRYPTION_KEYS has them. */
+export const encryptionKeys = z
+  .string()
+  .transform((text) => splitList(text).map(parseKey))
+  .refine((keys) => keys.length > 0 && keys.every((key) => key !== null), 'must be id:base64[,id:base64…] with keys of 32 bytes')
+  .transform((keys) => keys.filter((key) => key !== null));
+
+/** What the environment may hold. The descriptions are the text of docs/configuration.md. */
+export const environmentSchema = z.object({
+  POSTHORN_PORT: port(8080)
+    .describe('Port of the REST API and of `/ingest/`.')
+    .meta({ roles: ['api', 'standalone'] }),
+  POSTHORN_HOST: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Address to listen on. Default: all addresses.')
+    .meta({ roles: [...roles] }),
+  POSTHORN_OPS_PORT: portNumber
+    .optional()
+    .describe(
+      'Port of `/livez`, `/readyz` and `/metrics`. The role api serves them on `POSTHORN_PORT` too. Default: 9090; in standalone any free port of the loopback address.',
+    )
+    .meta({ roles: [...roles] }),
+  POSTHORN_OPS_UPSTREAM: z
+    .url({ protocol: /^http$/ })
+    .optional()
+    .describe('Where `/readyz` and `/metrics` on `POSTHORN_PORT` are fetched from. Standalone sets it for its own api process.')
+    .meta({ roles: ['api'] }),
+  POSTHORN_REDIS_URL: redisUrl
+    .describe(
+      'Redis: `redis://…`, `rediss://…` or the path of a unix socket. Standalone starts a redis-server of its own in the data directory when it is not given; the other roles need it.',
+    )
+    .meta({ roles: [...roles] }),
+  POSTHORN_REDIS_KEY_PREFIX: z
+    .string()
+    .max(64)
+    .regex(/^[^{}\s]*$/, 'must not contain braces or blanks')
+    .default('posthorn:')
+    .describe('Stands before every key, so that installations can share a Redis.')
+    .meta({ roles: [...roles] }),
+  POSTHORN_RESOURCE_STORE: z
+    .enum(['kubernetes', 'redis'])
+    .default('kubernetes')
+    .describe('Where resources live: in the Kubernetes API server, or in Redis. Standalone keeps them in Redis.')
+    .meta({ roles: ['controller', 'api'] }),
+  KUBECONFIG: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Kubeconfig file. Default: the service account of the pod, else `~/.kube/config`.')
+    .meta({ roles: ['controller', 'api'] }),
+  KUBERNETES_SERVICE_HOST: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Set by Kubernetes: the API server, which no delivery may reach.')
+    .meta({ roles: ['delivery'] }),
+  KUBERNETES_SERVICE_PORT: portNumber
+    .default(443)
+    .describe('Set by Kubernetes.')
+    .meta({ roles: ['delivery'] }),
+  POSTHORN_LEASE_NAMESPACE: z
+    .string()
+    .regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, 'must be the name of a namespace')
+    .optional()
+    .describe(
+      'Namespace of the Lease `posthorn-controller` by which controllers elect their leader. Default: that of the pod, else `default`.',
+    )
+    .meta({ roles: ['controller'] }),
+  POSTHORN_ENCRYPTION_KEYS: encryptionKeys
+    .optional()
+    .describe(
+      'Keys that seal secrets in Redis, as `id:base64[,id:base64…]`, newest first; each of 32 bytes (`openssl rand -base64 32`). The newest seals, all open. Standalone makes one in the data directory when none is given; the other roles need it, the same in all of them.',
+    )
+    .meta({ roles: [...roles], secret: true }),
+  POSTHORN_DATA_DIR: z
+    .string()
+    .min(1)
+    .default('.posthorn')
+    .describe('Directory of keys and of the Redis data.')
+    .meta({ roles: ['standalone'] }),
+  POSTHORN_API_KEY: z
+    .string()
+    .min(1)
+    .max(512)
+    .regex(/^[\x21-\x7e]+$/, 'must be printable ASCII without blanks')
+    .optional()
+    .describe('Admin key of the organization `default`. One is made, printed once and kept in the data directory when it is not given.')
+    .meta({ roles: ['standalone'], secret: true }),
+  POSTHORN_MANIFESTS_DIR: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Directory of YAML manifests to load and watch; `--manifests` goes before it.')
+    .meta({ roles: ['standalone'] }),
+  POSTHORN_EGRESS_ALLOWED_CIDRS: cidrList
+    .describe(
+      'Networks that are not public and that deliveries of every organization may reach, as CIDRs separated by commas. Standalone adds the loopback addresses.',
+    )
+    .meta({ roles: ['delivery', 'standalone'] }),
+  POSTHORN_EGRESS_CA_FILE: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('PEM file of certificate authorities that deliveries trust besides the well-known ones.')
+    .meta({ roles: ['delivery', 'standalone'] }),
+  POSTHORN_DELIVERY_CONCURRENCY: count(1, 10_000, 64)
+    .describe('Delivery attempts under way at the same time in one worker.')
+    .meta({ roles: ['delivery', 'standalone'] }),
+  POSTHORN_PUBLIC_URL: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .describe(
+      'Address by which senders reach `/ingest/`, for the `ingestUrl` of sources. Default: what the Host header of the request says.',
+    )
+    .meta({ roles: ['api', 'standalone'] }),
+  POSTHORN_DRAIN_SECONDS: count(1, 3600, 25)
+    .describe('How long SIGTERM waits for what is under way.')
+    .meta({ roles: [...roles] }),
+  POSTHORN_LOG_LEVEL: z
+    .enum(['debug', 'info', 'warn', 'error', 'silent'])
+    .default('info')
+    .describe('Least severe log lines that are written.')
+    .meta({ roles: [...roles] }),
+});
+
+export interface Config {
+  port: number;
+  host: string | undefined;
+  /** Undefined: the role's own default. */
+  opsPort: number | undefined;
+  opsUpstream: string | undefined;
+  /** Undefined only in standalone, which then starts its own. */
+  redisUrl: string | undefined;
+  redisKeyPrefix: string;
+  resourceStore: 'kubernetes' | 'redis';
+  kubeconfigFile: string | undefined;
+  leaseNamespace: string | undefined;
+  kubernetesService: { host: string; port: number } | undefined;
+  /** Newest first; empty only in standalone, which then makes one. */
+  encryptionKeys: { id: string; key: Buffer }[];
+  dataDirectory: string;
+  apiKey: string | undefined;
+  manifestsDirectory: string | undefined;
+  egressAllowedCidrs: string[];
+  egressCaFile: string | undefined;
+  deliveryConcurrency: number;
+  publicUrl: string | undefined;
+  drainMs: number;
+  logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent';
+}
+
+/** All mistakes of a configuration, one a line; the program says them and exits with 2. */
+export class ConfigError extends Error {
+  readonly mistakes: readonly string[];
+
+  constructor(mistakes: readonly string[]) {
+    super(
+      `the configuration has ${mistakes.length === 1 ? 'a mistake' : `${mistakes.length} mistakes`}:\n${mistakes.map((each) => `  ${each}`).join('\n')}`,
+    );
+    this.name = 'ConfigError';
+    this.mistakes = mistakes;
+  }
+}
+
+/** Reads the role's configuration; an empty variable counts as absent. Throws ConfigError. */
+export function readConfig(role: Role, environment: Record<string, string | undefined>): Config {
+  const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
+  const parsed = environmentSchema.safeParse(given);
+  const mistakes = parsed.success ? [] : parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
+  if (role !== 'standalone') {
+    for (const name of ['POSTHORN_REDIS_URL', 'POSTHORN_ENCRYPTION_KEYS']) {
+      if (given[name] === undefined) mistakes.push(`${name}: is required by the role ${role}`);
+    }
+  }
+  if (!parsed.success || mistakes.length > 0) throw new ConfigError(mistakes);
+  const values = parsed.data;
+  return {
+    port: values.POSTHORN_PORT,
+    host: values.POSTHORN_HOST,
+    opsPort: values.POSTHORN_OPS_PORT,
+    opsUpstream: values.POSTHORN_OPS_UPSTREAM,
+    redisUrl: values.POSTHORN_REDIS_URL,
+    redisKeyPrefix: values.POSTHORN_REDIS_KEY_PREFIX,
+    resourceStore: role === 'standalone' ? 'redis' : values.POSTHORN_RESOURCE_STORE,
+    kubeconfigFile: values.KUBECONFIG,
+    leaseNamespace: values.POSTHORN_LEASE_NAMESPACE,
+    kubernetesService:
+      values.KUBERNETES_SERVICE_HOST === undefined
+        ? undefined
+        : { host: values.KUBERNETES_SERVICE_HOST, port: values.KUBERNETES_SERVICE_PORT },
+    encryptionKeys: values.POSTHORN_ENCRYPTION_KEYS ?? [],
+    dataDirectory: values.POSTHORN_DATA_DIR,
+    apiKey: values.POSTHORN_API_KEY,
+    manifestsDirectory: values.POSTHORN_MANIFESTS_DIR,
+    egressAllowedCidrs: values.POSTHORN_EGRESS_ALLOWED_CIDRS,
+    egressCaFile: values.POSTHORN_EGRESS_CA_FILE,
+    deliveryConcurrency: values.POSTHORN_DELIVERY_CONCURRENCY,
+    publicUrl: values.POSTHORN_PUBLIC_URL?.replace(/\/+$/, ''),
+    drainMs: values.POSTHORN_DRAIN_SECONDS * 1000,
+    logLevel: values.POSTHORN_LOG_LEVEL,
+  };
+}
+
+const setByKubernetes = /_(SERVICE_HOST|SERVICE_PORT(_.+)?|PORT(_\d+_.+)?)$/;
+
+/** Names of variables that look meant for Posthorn and that it does not know: most likely misspelt. */
+export function unknownVariables(environment: Record<string, string | undefined>): string[] {
+  return Object.keys(environment).filter(
+    (name) => name.startsWith('POSTHORN_') && !(name in environmentSchema.shape) && !setByKubernetes.test(name),
+  );
+}
+
+function splitList(text: string): string[] {
+  return text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
+}
+
+function isCidr(text: string): boolean {
+  try {
+    ipaddr.parseCIDR(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function parseKey(text: string): { id: string; key: Buffer } | null {
+  const match = /^([A-Za-z0-9_-]{1,32}):([A-Za-z0-9+/]{43}=)$/.exec(text);
+  return match?.[1] === undefined || match[2] === undefined ? null : { id: match[1], key: Buffer.from(match[2], 'base64') };
+}

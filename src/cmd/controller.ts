@@ -1,0 +1,112 @@
+import { ControllerCaches } from '../controllers/controller-caches.ts';
+import { KubernetesEventRecorder } from '../controllers/kubernetes-event-recorder.ts';
+import { LoggingEventRecorder } from '../controllers/logging-event-recorder.ts';
+import { runControllers } from '../controllers/run-controllers.ts';
+import { isPosthornError, PosthornError } from '../core/errors.ts';
+import { Keyring } from '../core/sealing.ts';
+import { RedisMessagePurger } from '../data/message-purger.ts';
+import { RedisRegistryPublisher } from '../data/registry-publisher.ts';
+import { ControllerMetrics } from '../runtime/controller-metrics.ts';
+import { candidateIdentity, LeaderElector, type LeaderLock, type Term } from '../runtime/elector.ts';
+import { kubernetesLeaseApi } from '../runtime/lease-api.ts';
+import { LeaseLock } from '../runtime/lease-elector.ts';
+import { RedisLock } from '../runtime/redis-elector.ts';
+import { createStoreMetrics } from '../store/metrics.ts';
+import { leaseNamespace } from './kubernetes.ts';
+import { leaderMetric } from './leader-metric.ts';
+import { closeServer } from './listen.ts';
+import { metricsOf, opsHandler } from './ops-server.ts';
+import { RedisLink } from './redis-link.ts';
+import { checkRedisSettings } from './redis-settings.ts';
+import { type OpenedStore, openResourceStore } from './resource-store.ts';
+import { type RoleContext, type RoleDefinition, startOpsServer } from './role-process.ts';
+
+const leaseName = 'posthorn-controller';
+/** How many shards new destinations are spread over. */
+const shards = 1;
+const retryMs = 1000;
+
+/**
+ * Reconciles while it leads. Caches are filled before, so that a new leader starts at once. Leadership that is lost ends
+ * the process: what is still under way must not go on, and a restart begins from nothing.
+ */
+export const controllerRole: RoleDefinition = { role: 'controller', checks: ['redis', 'resources'], run: runControllerRole };
+
+async function runControllerRole(context: RoleContext): Promise<void> {
+  const { config, logger, clock, registry, readiness, stopping } = context;
+  const ending = new AbortController();
+  const link = new RedisLink(config.redisUrl ?? '', { name: 'controller', logger, readiness });
+  const opened = openResourceStore(link, config, clock);
+  const caches = new ControllerCaches({ store: opened.store, clock, logger, metrics: createStoreMetrics(registry) });
+  const leading = leaderMetric(registry);
+  readiness.note('leadership', () => (leading.isLeading ? 'leading' : 'waiting for leadership'));
+  const opsServer = await startOpsServer(context, opsHandler({ readiness, logger, metrics: metricsOf(registry) }));
+  void caches.synced.then(() => readiness.set('resources', { ok: true }));
+  const elector = new LeaderElector(lockOf(opened, link, context), { clock, logger });
+  let following = Promise.resolve();
+  try {
+    if (!(await link.waitUntilReachable(clock, stopping))) return;
+    await checkRedisSettings(link.main, logger);
+    following = caches.run(ending.signal);
+    const term = await elector.acquire(stopping);
+    if (term === null) return;
+    leading.set(true);
+    try {
+      await lead(term, { context, opened, link, caches });
+    } finally {
+      leading.set(false);
+      await term.release().catch((error) => logger.warn({ err: error }, 'the leader lock could not be released: it ends by itself'));
+    }
+  } finally {
+    ending.abort();
+    await Promise.all([following, closeServer(opsServer, 1000)]);
+    await opened.close();
+    link.close();
+  }
+}
+
+interface Leading {
+  context: RoleContext;
+  opened: OpenedStore;
+  link: RedisLink;
+  caches: ControllerCaches;
+}
+
+/** Runs the controllers until the process is to stop. Throws CONFLICT when another candidate leads. */
+async function lead(term: Term, { context, opened, link, caches }: Leading): Promise<void> {
+  const { config, logger, clock, registry, stopping } = context;
+  const prefix = config.redisKeyPrefix;
+  const signal = AbortSignal.any([stopping, term.lost]);
+  const options = {
+    caches,
+    store: opened.store,
+    registry: new RedisRegistryPublisher(link.main, prefix),
+    purger: new RedisMessagePurger({ redis: link.main, prefix }),
+    keyring: new Keyring(config.encryptionKeys),
+    clock,
+    logger,
+    recorder:
+      opened.kubernetes === null
+        ? new LoggingEventRecorder(logger)
+        : new KubernetesEventRecorder({ api: opened.kubernetes, clock, logger }),
+    metrics: new ControllerMetrics(registry),
+    shards,
+    renewLeadership: () => term.renew(),
+  };
+  while (!signal.aborted) {
+    try {
+      await runControllers(options, signal);
+    } catch (error) {
+      if (!isPosthornError(error, 'UNAVAILABLE') || signal.aborted) throw error;
+      logger.warn({ err: error }, 'the controllers cannot start: trying again');
+      await clock.sleep(retryMs * (0.8 + Math.random() * 0.4), signal);
+    }
+  }
+  if (term.lost.aborted) throw new PosthornError('CONFLICT', 'leadership is lost: this process ends, to begin anew');
+}
+
+function lockOf({ kubernetes }: OpenedStore, link: RedisLink, { config, clock }: RoleContext): LeaderLock {
+  const identity = candidateIdentity();
+  if (kubernetes === null) return new RedisLock(link.command('elector'), { key: `${config.redisKeyPrefix}{cfg}:leader`, identity });
+  return new LeaseLock(kubernetesLeaseApi(kubernetes), { namespace: leaseNamespace(config), name: leaseName, identity, clock });
+}

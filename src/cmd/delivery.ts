@@ -1,0 +1,95 @@
+import { lookup } from 'node:dns/promises';
+import { readFileSync } from 'node:fs';
+import { PosthornError } from '../core/errors.ts';
+import type { Logger } from '../core/logger.ts';
+import { Keyring } from '../core/sealing.ts';
+import { changeStreamBlockMs } from '../data/change-stream.ts';
+import { doorbellBlockSeconds } from '../data/doorbell.ts';
+import { RedisRegistryReader } from '../data/registry-reader.ts';
+import { startDelivery } from '../delivery/start-delivery.ts';
+import type { Config } from './config.ts';
+import { closeServer } from './listen.ts';
+import { metricsOf, opsHandler } from './ops-server.ts';
+import { RedisLink } from './redis-link.ts';
+import { checkRedisSettings } from './redis-settings.ts';
+import { type RoleContext, type RoleDefinition, startOpsServer } from './role-process.ts';
+import { version } from './version.ts';
+
+const healthIntervalMs = 1000;
+
+/** A worker. It knows Redis and the receivers, and has no way to Kubernetes. */
+export const deliveryRole: RoleDefinition = { role: 'delivery', checks: ['redis', 'worker'], run: runDelivery };
+
+async function runDelivery(context: RoleContext): Promise<void> {
+  const { config, logger, clock, registry, readiness, stopping } = context;
+  const extraCa = config.egressCaFile === undefined ? {} : { extraCa: readCertificates(config.egressCaFile) };
+  const prefix = config.redisKeyPrefix;
+  const link = new RedisLink(config.redisUrl ?? '', { name: 'delivery', logger, readiness });
+  const opsServer = await startOpsServer(context, opsHandler({ readiness, logger, metrics: metricsOf(registry) }));
+  const records = new RedisRegistryReader({
+    redis: link.main,
+    blocking: link.blocking('changes', changeStreamBlockMs),
+    prefix,
+    clock,
+    logger,
+  });
+  try {
+    const worker = link.command('worker');
+    if (!(await link.waitUntilReachable(clock, stopping))) return;
+    await checkRedisSettings(link.main, logger);
+    records.start();
+    const delivery = startDelivery({
+      redis: worker,
+      blocking: link.blocking('doorbell', doorbellBlockSeconds * 1000),
+      prefix,
+      registry: records,
+      keyring: new Keyring(config.encryptionKeys),
+      clock,
+      logger,
+      metrics: registry,
+      version,
+      concurrency: config.deliveryConcurrency,
+      egress: { allowedCidrs: config.egressAllowedCidrs, refusedAddresses: await ownAddresses(config, logger) },
+      ...extraCa,
+    });
+    while (!stopping.aborted) {
+      readiness.set('worker', delivery.isHealthy() ? { ok: true } : { ok: false, detail: 'no heartbeat for 15 s' });
+      await clock.sleep(healthIntervalMs, stopping);
+    }
+    await delivery.stop(config.drainMs);
+  } finally {
+    await records.stop();
+    await closeServer(opsServer, 1000);
+    link.close();
+  }
+}
+
+/** Redis and the API server, which no destination may reach whatever networks are allowed. */
+async function ownAddresses({ redisUrl, kubernetesService }: Config, logger: Logger): Promise<{ address: string; port: number }[]> {
+  const services = kubernetesService === undefined ? [] : [kubernetesService];
+  if (redisUrl !== undefined && !redisUrl.startsWith('/')) {
+    const { hostname, port } = new URL(redisUrl);
+    services.push({ host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || '6379') });
+  }
+  const found = await Promise.all(
+    services.map(async ({ host, port }) => {
+      try {
+        return (await lookup(host, { all: true })).map(({ address }) => ({ address, port }));
+      } catch (error) {
+        logger.warn({ err: error, host }, 'the address of a service cannot be found, so deliveries to it are not refused by address');
+        return [];
+      }
+    }),
+  );
+  return found.flat();
+}
+
+function readCertificates(file: string): string {
+  try {
+    const text = readFileSync(file, 'utf8');
+    if (text.includes('-----BEGIN CERTIFICATE-----')) return text;
+  } catch (cause) {
+    throw new PosthornError('INVALID_CONFIG', `POSTHORN_EGRESS_CA_FILE: ${file} cannot be read`, { cause });
+  }
+  throw new PosthornError('INVALID_CONFIG', `POSTHORN_EGRESS_CA_FILE: ${file} holds no certificate`);
+}

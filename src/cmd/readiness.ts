@@ -1,0 +1,38 @@
+/** One thing that must work before the process takes part. */
+export interface ReadinessCheck {
+  ok: boolean;
+  /** For people: what is missing, or what is known. */
+  detail?: string;
+}
+
+/** What `/readyz` says. A name that is not set to ok makes the process not ready; `note` never does. */
+export class Readiness {
+  readonly #checks = new Map<string, ReadinessCheck>();
+  readonly #notes = new Map<string, () => string | undefined>();
+
+  /** `names` are not ok until they are set. */
+  constructor(names: readonly string[]) {
+    for (const name of names) this.#checks.set(name, { ok: false, detail: 'starting' });
+  }
+
+  set(name: string, check: ReadinessCheck): void {
+    this.#checks.set(name, check);
+  }
+
+  /** Something to show that does not decide, such as whether this controller leads. */
+  note(name: string, describe: () => string | undefined): void {
+    this.#notes.set(name, describe);
+  }
+
+  get ready(): boolean {
+    return [...this.#checks.values()].every(({ ok }) => ok);
+  }
+
+  report(): { status: 'ready' | 'not ready'; checks: Record<string, ReadinessCheck>; notes: Record<string, string> } {
+    const notes = [...this.#notes].flatMap(([name, describe]) => {
+      const text = describe();
+      return text === undefined ? [] : [[name, text] as const];
+    });
+    return { status: this.ready ? 'ready' : 'not ready', checks: Object.fromEntries(this.#checks), notes: Object.fromEntries(notes) };
+  }
+}

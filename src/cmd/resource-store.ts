@@ -1,0 +1,34 @@
+import type { Clock } from '../core/clock.ts';
+import { Keyring } from '../core/sealing.ts';
+import type { KubernetesApi } from '../store/kubernetes/kubernetes-api.ts';
+import { KubernetesStore } from '../store/kubernetes/kubernetes-store.ts';
+import { defaultBlockMs, RedisStore } from '../store/redis/redis-store.ts';
+import type { ResourceStore } from '../store/store.ts';
+import type { Config } from './config.ts';
+import { connectKubernetes } from './kubernetes.ts';
+import type { RedisLink } from './redis-link.ts';
+
+export interface OpenedStore {
+  store: ResourceStore;
+  /** Null when resources live in Redis. */
+  kubernetes: KubernetesApi | null;
+  close(): Promise<void>;
+}
+
+/** The store that the configuration names. */
+export function openResourceStore(link: RedisLink, config: Config, clock: Clock): OpenedStore {
+  if (config.resourceStore === 'redis') {
+    const store = openRedisStore(link, { keyring: new Keyring(config.encryptionKeys), prefix: config.redisKeyPrefix, clock });
+    return { store, kubernetes: null, close: async () => store.close() };
+  }
+  const kubernetes = connectKubernetes(config, clock);
+  return { store: new KubernetesStore({ api: kubernetes, clock }), kubernetes, close: () => kubernetes.close() };
+}
+
+export function openRedisStore(link: RedisLink, options: { keyring: Keyring; prefix: string; clock: Clock }): RedisStore {
+  return new RedisStore({
+    ...options,
+    redis: link.command('resources'),
+    openBlocking: () => link.blocking('resource-changes', defaultBlockMs),
+  });
+}

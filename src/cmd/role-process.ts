@@ -1,0 +1,115 @@
+import type { Server } from 'node:http';
+import { collectDefaultMetrics, Registry } from 'prom-client';
+import type { Clock } from '../core/clock.ts';
+import { isPosthornError } from '../core/errors.ts';
+import type { Logger } from '../core/logger.ts';
+import { systemClock } from '../runtime/clock.ts';
+import { type Config, type Role, unknownVariables } from './config.ts';
+import { listen } from './listen.ts';
+import { createLogger } from './logger.ts';
+import { createOpsServer, type OpsHandler } from './ops-server.ts';
+import { Readiness } from './readiness.ts';
+
+/** What every role is given. */
+export interface RoleContext {
+  config: Config;
+  logger: Logger;
+  clock: Clock;
+  registry: Registry;
+  readiness: Readiness;
+  /** Aborts on SIGTERM, SIGINT and when the process that started this one is gone. */
+  stopping: AbortSignal;
+}
+
+export interface RoleDefinition {
+  role: Role;
+  /** Names of the readiness checks; each is not ok until the role sets it. */
+  checks: readonly string[];
+  /** Runs until `stopping` aborts and everything under way has ended. A throw before that ends the process with 1. */
+  run(context: RoleContext): Promise<void>;
+}
+
+/** Runs a role as this process: signals, logs, metrics; ends the process. */
+export async function runAsProcess(
+  definition: RoleDefinition,
+  config: Config,
+  environment: Record<string, string | undefined>,
+): Promise<never> {
+  const logger = createLogger(definition.role, config);
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const stopping = new AbortController();
+  stopOnSignal(stopping, config.drainMs, logger);
+  process.on('unhandledRejection', (error) => {
+    logger.error({ err: error }, 'an error was not handled');
+    process.exit(1);
+  });
+  process.on('uncaughtException', (error) => {
+    logger.error({ err: error }, 'an error was not handled');
+    process.exit(1);
+  });
+  for (const name of unknownVariables(environment)) logger.warn({ name }, 'the environment has a variable that Posthorn does not know');
+  try {
+    await definition.run({
+      config,
+      logger,
+      clock: systemClock,
+      registry,
+      readiness: new Readiness(definition.checks),
+      stopping: stopping.signal,
+    });
+    logger.info({}, 'stopped');
+    process.exit(0);
+  } catch (error) {
+    // Such an error is for the person who started the program, not about a defect in it.
+    if (isPosthornError(error)) {
+      logger.error({ code: error.code }, error.message);
+      if (definition.role === 'standalone') process.stderr.write(`posthorn: ${error.message}\n`);
+    } else logger.error({ err: error }, 'stopped by an error');
+    process.exit(1);
+  }
+}
+
+/** Ctrl-C reaches a program from the terminal and again from the script that started it. */
+const sameRequestMs = 1000;
+
+/** The first signal drains, a second one ends the process at once. */
+function stopOnSignal(stopping: AbortController, drainMs: number, logger: Logger): void {
+  let stoppedAtMs = 0;
+  const stop = (reason: string, exitCode: number): void => {
+    const nowMs = systemClock.now();
+    if (stopping.signal.aborted) {
+      if (nowMs - stoppedAtMs > sameRequestMs) process.exit(exitCode);
+      return;
+    }
+    stoppedAtMs = nowMs;
+    logger.info({ reason }, 'stopping');
+    setTimeout(() => {
+      logger.warn({ drainMs }, 'stopping took too long: what is under way is left to others');
+      process.exit(0);
+    }, drainMs + 2000).unref();
+    stopping.abort();
+  };
+  process.on('SIGTERM', () => stop('SIGTERM', 143));
+  process.on('SIGINT', () => stop('SIGINT', 130));
+  // Only processes that standalone has started have a channel: they do not outlive it.
+  if (process.channel !== undefined) {
+    process.on('disconnect', () => {
+      logger.error({}, 'standalone is gone');
+      process.exit(1);
+    });
+  }
+}
+
+const defaultOpsPort = 9090;
+
+/** Serves health and metrics; a standalone that has started this process is told the port. */
+export async function startOpsServer({ config, logger }: RoleContext, handler: OpsHandler): Promise<Server> {
+  const server = createOpsServer(handler);
+  const port = config.opsPort ?? defaultOpsPort;
+  // A port that nobody can know beforehand is meant for the process that has started this one.
+  const opsPort = await listen(server, { port, host: port === 0 ? '127.0.0.1' : config.host, setting: 'POSTHORN_OPS_PORT' });
+  process.send?.({ opsPort });
+  logger.debug({ opsPort }, 'health and metrics are served');
+  return server;
+}

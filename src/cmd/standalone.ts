@@ -1,0 +1,198 @@
+import { stat } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { PosthornError } from '../core/errors.ts';
+import { Keyring } from '../core/sealing.ts';
+import { ManifestApplier } from '../runtime/manifests/apply.ts';
+import { ManifestsDirectory, type ManifestsLoad } from '../runtime/manifests/directory.ts';
+import { type Component, supervise } from '../runtime/supervisor.ts';
+import type { ApplyObject, ResourceStore } from '../store/store.ts';
+import { encryptionKeys } from './config.ts';
+import { closeServer, listen } from './listen.ts';
+import { createOpsServer, opsHandler } from './ops-server.ts';
+import { RedisLink } from './redis-link.ts';
+import { checkRedisSettings } from './redis-settings.ts';
+import { openRedisStore } from './resource-store.ts';
+import type { RoleContext, RoleDefinition } from './role-process.ts';
+import { adminKeyName, bootstrap, defaultOrganization, standaloneManager } from './standalone/bootstrap.ts';
+import { ChildRole } from './standalone/child-role.ts';
+import { waitUntilJudged } from './standalone/in-force.ts';
+import { mergeMetrics } from './standalone/merged-metrics.ts';
+import { OwnRedis, standaloneConnectionName } from './standalone/own-redis.ts';
+import { type StandaloneSecrets, standaloneSecrets } from './standalone/secrets.ts';
+
+export interface StandaloneOptions {
+  manifestsDirectory: string | undefined;
+  workers: number;
+  /** Path of this program, to start its other roles with. */
+  program: string;
+  environment: Record<string, string | undefined>;
+}
+
+const loopback = ['127.0.0.0/8', '::1/128'];
+const stateIntervalMs = 250;
+const judgedDeadlineMs = 15_000;
+
+/** Everything on one machine: an own Redis when none is given, and the other roles as processes of their own. */
+export function standaloneRole(options: StandaloneOptions): RoleDefinition {
+  return { role: 'standalone', checks: ['redis', 'controller', 'api', 'delivery'], run: (context) => runStandalone(context, options) };
+}
+
+async function runStandalone(context: RoleContext, options: StandaloneOptions): Promise<void> {
+  const { config, logger, clock, readiness, stopping } = context;
+  const manifestsDirectory = options.manifestsDirectory ?? config.manifestsDirectory;
+  if (manifestsDirectory !== undefined) await requireDirectory(manifestsDirectory);
+  await requireFreePort(config.port, config.host);
+  const secrets = standaloneSecrets(config.dataDirectory, {
+    encryptionKeys: options.environment['POSTHORN_ENCRYPTION_KEYS'] || undefined,
+    apiKey: config.apiKey,
+  });
+
+  const redisStopping = new AbortController();
+  const ownRedis = config.redisUrl === undefined ? new OwnRedis(config.dataDirectory, { clock, logger }) : null;
+  await ownRedis?.takeOver();
+  const redisRuns = ownRedis === null ? Promise.resolve() : startRedis(ownRedis, context, redisStopping.signal);
+  const redisUrl = ownRedis?.url ?? config.redisUrl ?? '';
+  let link: RedisLink | null = null;
+  try {
+    if (ownRedis !== null && !(await Promise.race([ownRedis.waitUntilUp(stopping), redisRuns.then(() => false)]))) return;
+    link = new RedisLink(redisUrl, { name: standaloneConnectionName, logger, readiness });
+    const keyring = new Keyring(encryptionKeys.parse(secrets.encryptionKeys));
+    const store = openRedisStore(link, { keyring, prefix: config.redisKeyPrefix, clock });
+    if (!(await link.waitUntilReachable(clock, stopping))) return;
+    await checkRedisSettings(link.main, logger);
+    await bootstrap(store, secrets.apiKey);
+    await runChildren({ context, options, manifestsDirectory, secrets, redisUrl, store });
+  } finally {
+    link?.close();
+    redisStopping.abort();
+    await redisRuns;
+  }
+}
+
+/** The first start must succeed; after that a crash is a reason to start it again. */
+async function startRedis(redis: OwnRedis, { clock, logger }: RoleContext, signal: AbortSignal): Promise<void> {
+  const startedAtMs = clock.now();
+  try {
+    await redis.run(signal);
+  } catch (error) {
+    if (clock.now() - startedAtMs < 2000) throw error;
+    logger.error({ err: error }, 'redis-server stopped and is started again');
+    await supervise(redis, { clock, logger, signal });
+  }
+}
+
+interface Parts {
+  context: RoleContext;
+  options: StandaloneOptions;
+  manifestsDirectory: string | undefined;
+  secrets: StandaloneSecrets;
+  redisUrl: string;
+  store: ResourceStore;
+}
+
+async function runChildren(parts: Parts): Promise<void> {
+  const { context, options, manifestsDirectory, secrets, redisUrl, store } = parts;
+  const { config, clock, logger, registry, readiness, stopping } = context;
+  const children: ChildRole[] = [];
+  const metrics = async () => {
+    const own = { process: 'standalone', text: await registry.metrics() };
+    const others = await Promise.all(children.map(async (child) => ({ process: child.name, text: await child.metrics() })));
+    return { contentType: registry.contentType, text: mergeMetrics([own, ...others]) };
+  };
+  const ops = createOpsServer(opsHandler({ readiness, logger, metrics }));
+  const opsPort = await listen(ops, {
+    port: config.opsPort ?? 0,
+    host: config.opsPort === undefined ? '127.0.0.1' : config.host,
+    setting: 'POSTHORN_OPS_PORT',
+  });
+
+  const environment = {
+    ...options.environment,
+    POSTHORN_REDIS_URL: redisUrl,
+    POSTHORN_RESOURCE_STORE: 'redis',
+    POSTHORN_ENCRYPTION_KEYS: secrets.encryptionKeys,
+    POSTHORN_EGRESS_ALLOWED_CIDRS: [...config.egressAllowedCidrs, ...loopback].join(','),
+    POSTHORN_OPS_UPSTREAM: `http://127.0.0.1:${opsPort}`,
+    POSTHORN_API_KEY: undefined,
+  };
+  const child = (role: string, name: string): ChildRole =>
+    new ChildRole({ name, role, program: options.program, environment: () => environment, clock, stopDeadlineMs: config.drainMs + 5000 });
+  const workers = Array.from({ length: options.workers }, (_, i) =>
+    child('delivery', options.workers === 1 ? 'delivery' : `delivery-${i + 1}`),
+  );
+  children.push(child('controller', 'controller'), child('api', 'api'), ...workers);
+
+  const components: Component[] = [...children, { name: 'states', run: (signal) => followStates(children, context, signal) }];
+  const firstLoad = Promise.withResolvers<readonly ApplyObject[]>();
+  if (manifestsDirectory === undefined) firstLoad.resolve([]);
+  else {
+    const onLoad = (load: ManifestsLoad): void => {
+      tellLoad(load, context);
+      firstLoad.resolve(load.objects);
+    };
+    const applier = new ManifestApplier(store, { protectedManager: standaloneManager });
+    components.push(new ManifestsDirectory({ directory: manifestsDirectory, applier, clock, logger, registry, onLoad }));
+  }
+  const running = Promise.all(components.map((component) => supervise(component, { clock, logger, signal: stopping })));
+  const adminKey: ApplyObject = { kind: 'ApiKey', metadata: { name: adminKeyName, namespace: defaultOrganization } };
+  void tellReady(parts, () => firstLoad.promise.then((objects) => [...objects, adminKey])).catch((error) =>
+    logger.error({ err: error }, 'the ready line could not be printed'),
+  );
+  await running;
+  await closeServer(ops, 1000);
+}
+
+/** Puts the children's readiness into our own. */
+async function followStates(children: readonly ChildRole[], { clock, readiness }: RoleContext, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    for (const role of ['controller', 'api', 'delivery']) {
+      const states = children.filter(({ name }) => name === role || name.startsWith(`${role}-`)).map(({ state }) => state);
+      const missing = states.find(({ ok }) => !ok);
+      readiness.set(role, missing ?? { ok: true });
+    }
+    await clock.sleep(stateIntervalMs, signal);
+  }
+}
+
+/** Prints the line that says that everything works, once. */
+async function tellReady({ context, secrets, store }: Parts, firstObjects: () => Promise<readonly ApplyObject[]>): Promise<void> {
+  const { config, clock, readiness, stopping } = context;
+  while (!readiness.ready && !stopping.aborted) await clock.sleep(50, stopping);
+  await waitUntilJudged(store, await firstObjects(), { clock, deadlineMs: judgedDeadlineMs, signal: stopping });
+  if (stopping.aborted) return;
+  const key = secrets.isApiKeyNew ? ` key ${secrets.apiKey}` : '';
+  process.stdout.write(`posthorn ready http://${urlHost(config.host)}:${config.port}${key}\n`);
+}
+
+function urlHost(host: string | undefined): string {
+  if (host === undefined || host === '0.0.0.0' || host === '::') return 'localhost';
+  return host.includes(':') ? `[${host}]` : host;
+}
+
+function tellLoad({ files, objects, errors, pruned }: ManifestsLoad, { logger, readiness }: RoleContext): void {
+  logger.info({ files, objects: objects.length, errors: errors.length, pruned }, 'manifests loaded');
+  for (const { file, message } of errors) {
+    logger.error({ file, error: message }, 'a manifest is broken');
+    process.stdout.write(`posthorn manifest error ${file}: ${message}\n`);
+  }
+  const detail =
+    errors.length === 0
+      ? `${objects.length} objects from ${files} files`
+      : errors.map(({ file, message }) => `${file}: ${message}`).join('; ');
+  readiness.note('manifests', () => detail);
+}
+
+async function requireDirectory(directory: string): Promise<void> {
+  const isDirectory = await stat(directory).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+  if (!isDirectory) throw new PosthornError('INVALID_CONFIG', `the manifests directory ${directory} does not exist`);
+}
+
+/** Finds out before anything is started, and without a child that is started again and again. */
+async function requireFreePort(port: number, host: string | undefined): Promise<void> {
+  const probe = createServer();
+  await listen(probe, { port, host, setting: 'POSTHORN_PORT' });
+  await closeServer(probe, 1000);
+}

@@ -1,0 +1,40 @@
+import { apiKeyPrefix, hashApiKey } from '../../core/api-keys.ts';
+import { isPosthornError } from '../../core/errors.ts';
+import type { ResourceStore } from '../../store/store.ts';
+
+/** Field manager of what standalone itself makes; manifests that are taken away do not take these along. */
+export const standaloneManager = 'posthorn-standalone';
+/** Name of the organization and of its namespace. */
+export const defaultOrganization = 'default';
+/** Name of the admin key's resource in that namespace. */
+export const adminKeyName = 'admin';
+
+/**
+ * Makes the organization `default` when it is missing, and its admin key to be the one given. Of an organization that
+ * is there nothing is changed. May be called again.
+ */
+export async function bootstrap(store: ResourceStore, apiKey: string): Promise<void> {
+  await createMissing(() => store.create({ kind: 'Namespace', metadata: { name: defaultOrganization } }, { manager: standaloneManager }));
+  await createMissing(() =>
+    store.create(
+      { kind: 'Organization', metadata: { name: defaultOrganization }, spec: { namespace: defaultOrganization, plan: 'enterprise' } },
+      { manager: standaloneManager },
+    ),
+  );
+  await store.apply(
+    {
+      kind: 'ApiKey',
+      metadata: { name: adminKeyName, namespace: defaultOrganization },
+      spec: { name: 'Admin key of standalone', sha256: hashApiKey(apiKey), prefix: apiKeyPrefix(apiKey), role: 'admin' },
+    },
+    { manager: standaloneManager, force: true },
+  );
+}
+
+async function createMissing(create: () => Promise<unknown>): Promise<void> {
+  try {
+    await create();
+  } catch (error) {
+    if (!isPosthornError(error, 'ALREADY_EXISTS')) throw error;
+  }
+}

@@ -1,0 +1,111 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { z } from 'zod';
+import type { Clock } from '../../core/clock.ts';
+import { PosthornError } from '../../core/errors.ts';
+import type { Component } from '../../runtime/supervisor.ts';
+
+/** What a role's process tells the standalone that started it. */
+export const childMessage = z.object({ opsPort: z.int() });
+
+const pollMs = 200;
+const requestDeadlineMs = 3000;
+
+/** A role of this program as a process of its own. */
+export class ChildRole implements Component {
+  readonly name: string;
+  readonly #program: string;
+  readonly #role: string;
+  readonly #environment: () => Record<string, string | undefined>;
+  readonly #clock: Clock;
+  readonly #stopDeadlineMs: number;
+  #opsUrl: string | null = null;
+  #state: { ok: boolean; detail?: string } = { ok: false, detail: 'starting' };
+
+  constructor(options: {
+    name: string;
+    role: string;
+    program: string;
+    environment: () => Record<string, string | undefined>;
+    clock: Clock;
+    stopDeadlineMs: number;
+  }) {
+    this.name = options.name;
+    this.#role = options.role;
+    this.#program = options.program;
+    this.#environment = options.environment;
+    this.#clock = options.clock;
+    this.#stopDeadlineMs = options.stopDeadlineMs;
+  }
+
+  /** What its `/readyz` said last. */
+  get state(): { ok: boolean; detail?: string } {
+    return this.#state;
+  }
+
+  /** The text of its `/metrics`; empty while it does not answer. */
+  async metrics(): Promise<string> {
+    if (this.#opsUrl === null) return '';
+    try {
+      const response = await fetch(`${this.#opsUrl}/metrics`, { signal: AbortSignal.timeout(requestDeadlineMs) });
+      return response.ok ? await response.text() : '';
+    } catch {
+      return '';
+    }
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return;
+    // Its logs go to standard error, which leaves standard output to the ready line. Detached, so that Ctrl-C in a
+    // terminal reaches standalone alone, which then stops everything in order.
+    const child = fork(this.#program, [this.#role], {
+      env: { ...this.#environment(), POSTHORN_OPS_PORT: '0' },
+      stdio: ['ignore', 2, 2, 'ipc'],
+      detached: true,
+    });
+    const ended = Promise.withResolvers<string>();
+    child.once('error', (error) => ended.resolve(error.message));
+    child.once('exit', (code, killedBy) => ended.resolve(`stopped with ${killedBy ?? code}`));
+    child.on('message', (message) => {
+      const told = childMessage.safeParse(message);
+      if (told.success) this.#opsUrl = `http://127.0.0.1:${told.data.opsPort}`;
+    });
+    const stop = (): void => this.#stop(child, ended.promise);
+    signal.addEventListener('abort', stop, { once: true });
+    const watching = new AbortController();
+    const watched = this.#watch(watching.signal);
+    const reason = await ended.promise;
+    watching.abort();
+    await watched;
+    signal.removeEventListener('abort', stop);
+    this.#opsUrl = null;
+    this.#state = { ok: false, detail: reason };
+    if (!signal.aborted) throw new PosthornError('UNAVAILABLE', reason);
+  }
+
+  #stop(child: ChildProcess, ended: Promise<unknown>): void {
+    child.kill('SIGTERM');
+    const cancel = this.#clock.after(this.#stopDeadlineMs, () => child.kill('SIGKILL'));
+    void ended.then(cancel);
+  }
+
+  async #watch(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      if (this.#opsUrl !== null) this.#state = await readiness(this.#opsUrl);
+      await this.#clock.sleep(this.#state.ok ? 5 * pollMs : pollMs, signal);
+    }
+  }
+}
+
+const report = z.object({ checks: z.record(z.string(), z.object({ ok: z.boolean(), detail: z.string().optional() })) });
+
+async function readiness(opsUrl: string): Promise<{ ok: boolean; detail?: string }> {
+  try {
+    const response = await fetch(`${opsUrl}/readyz`, { signal: AbortSignal.timeout(requestDeadlineMs) });
+    if (response.ok) return { ok: true };
+    const { checks } = report.parse(await response.json());
+    const missing = Object.entries(checks).filter(([, check]) => !check.ok);
+    return { ok: false, detail: missing.map(([name, { detail }]) => `${name}: ${detail ?? 'not ready'}`).join('; ') };
+  } catch {
+    return { ok: false, detail: 'does not answer' };
+  }
+}

@@ -1,0 +1,44 @@
+import type { Clock } from '../../core/clock.ts';
+import { isPosthornError } from '../../core/errors.ts';
+import { type Kind, posthornKinds } from '../../resources/kinds.ts';
+import type { ApplyObject, ResourceStore } from '../../store/store.ts';
+
+const pollMs = 50;
+
+/**
+ * Waits until the controller has judged each object as it stands now, whatever its judgement. False when the deadline
+ * passes or the signal aborts before.
+ */
+export async function waitUntilJudged(
+  store: ResourceStore,
+  objects: readonly ApplyObject[],
+  { clock, deadlineMs, signal }: { clock: Clock; deadlineMs: number; signal: AbortSignal },
+): Promise<boolean> {
+  const untilMs = clock.now() + deadlineMs;
+  let left = objects.filter(({ kind }) => isJudged(kind));
+  while (left.length > 0 && clock.now() < untilMs && !signal.aborted) {
+    const answers = await Promise.all(left.map((object) => hasVerdict(store, object)));
+    left = left.filter((_, i) => answers[i] === false);
+    if (left.length > 0) await clock.sleep(pollMs, signal);
+  }
+  return left.length === 0;
+}
+
+function isJudged(kind: Kind): boolean {
+  const judged: readonly Kind[] = posthornKinds;
+  return judged.includes(kind);
+}
+
+async function hasVerdict(store: ResourceStore, { kind, metadata }: ApplyObject): Promise<boolean> {
+  try {
+    const object = await store.get(kind, metadata);
+    if (!('status' in object)) return false;
+    const { generation } = object.metadata;
+    return (
+      object.status?.conditions?.some(({ type, observedGeneration }) => type === 'Ready' && observedGeneration === generation) === true
+    );
+  } catch (error) {
+    if (isPosthornError(error, 'RESOURCE_NOT_FOUND')) return true;
+    throw error;
+  }
+}

@@ -1,0 +1,121 @@
+import { resourceId } from '../core/ids.ts';
+import { type DestinationRecord, type HttpAuthRecord, recordLayoutVersion } from '../core/records.ts';
+import type { Keyring } from '../core/sealing.ts';
+import { recordSealingContext, type SealedRecordField } from '../core/sealing-contexts.ts';
+import { destination as definition } from '../resources/destination.ts';
+import type { PosthornObject, SpecOf } from '../resources/kinds.ts';
+import { type Compiled, type Refusal, refuse } from './compiled.ts';
+import type { OrganizationFacts } from './organization.ts';
+import { sealValue } from './sealed-value.ts';
+import { standardWebhooksSecretRule, standardWebhooksSecrets } from './signing-secrets.ts';
+
+export interface DestinationInputs {
+  organization: OrganizationFacts;
+  /** Values behind the references of `destinationSecretReferences`. */
+  secrets: Partial<Record<SealedRecordField, string>>;
+  /** Where its targets live: that of the published record, else `shardOf`. */
+  shard: number;
+  keyring: Keyring;
+  /** What is in force now: its envelopes are kept where they hold the same values. */
+  published: DestinationRecord | null;
+}
+
+type HttpSpec = NonNullable<SpecOf<'Destination'>['http']>;
+type Seal = (field: SealedRecordField, plain: string, published: readonly string[]) => string;
+
+/** What can be refused without looking at secrets; routes ask it about the destinations that they refer to. */
+export function destinationRefusal({ type, http }: SpecOf<'Destination'>): Refusal | null {
+  if (type !== 'http') return { reason: 'TypeNotServed', message: `destinations of type ${type} are not served by this release` };
+  if (http === undefined) return { reason: 'Incomplete', message: 'spec.http is required for type http' };
+  if (!URL.canParse(http.url)) return { reason: 'InvalidUrl', message: 'spec.http.url is not a URL' };
+  return null;
+}
+
+/** Refuses types that are not served, URLs that do not parse, incomplete credentials and malformed signing secrets. */
+export function compileDestination(object: PosthornObject<'Destination'>, inputs: DestinationInputs): Compiled<DestinationRecord> {
+  const { metadata, spec } = object;
+  const { organization, secrets, shard, keyring, published } = inputs;
+  const refusal = destinationRefusal(spec);
+  if (refusal !== null) return { refusal };
+  const { http } = spec;
+  if (http === undefined) return refuse('Incomplete', 'spec.http is required for type http');
+  const id = resourceId(definition.idPrefix, metadata);
+  const seal: Seal = (field, plain, before) =>
+    sealValue(plain, recordSealingContext(organization.id, 'destination', id, field), before, keyring);
+
+  const auth = compileAuth(http.auth, secrets, published?.http.auth, seal);
+  if (auth.refusal !== undefined) return auth;
+  const signingSecrets = secrets.signingSecrets === undefined ? [] : standardWebhooksSecrets(secrets.signingSecrets);
+  if (signingSecrets === null) {
+    return refuse('InvalidSigningSecret', `the value behind spec.http.signingSecretRef is not ${standardWebhooksSecretRule}`);
+  }
+  return {
+    record: {
+      v: recordLayoutVersion,
+      id,
+      org: organization.id,
+      slug: metadata.name,
+      name: spec.name ?? metadata.name,
+      type: 'http',
+      enabled: spec.enabled,
+      shard,
+      http: {
+        url: http.url,
+        method: http.method,
+        headers: (http.headers ?? []).map(({ name, value }) => ({ name, value })),
+        auth: auth.record,
+        timeoutMs: http.timeoutMs,
+        signingSecrets: signingSecrets.map((secret) => seal('signingSecrets', secret, published?.http.signingSecrets ?? [])),
+      },
+      throttle: {
+        mode: spec.throttle?.mode ?? 'off',
+        rateLimit: spec.throttle?.rateLimit ?? null,
+        rateUnit: spec.throttle?.rateUnit ?? null,
+        maxConcurrency: spec.throttle?.maxConcurrency ?? null,
+        queueLimit: spec.throttle?.queueLimit ?? null,
+      },
+      retryPolicy: { ...(spec.retryPolicy ?? definition.spec.shape.retryPolicy.unwrap().parse({})) },
+      generation: metadata.generation,
+    },
+  };
+}
+
+function compileAuth(
+  auth: HttpSpec['auth'],
+  secrets: DestinationInputs['secrets'],
+  published: HttpAuthRecord | undefined,
+  seal: Seal,
+): Compiled<HttpAuthRecord> {
+  const before = new Map(Object.entries(published ?? {}));
+  const sealed = (field: SealedRecordField): string | undefined => {
+    // A line break at the end comes from files and `echo`; none of these values may hold one.
+    const value = secrets[field]?.replace(/\r?\n$/, '');
+    return value === undefined || value === '' ? undefined : seal(field, value, [before.get(field) ?? '']);
+  };
+  const incomplete = (needs: string) => refuse('InvalidAuth', `spec.http.auth of type ${auth?.type} needs ${needs}`);
+  switch (auth?.type) {
+    case undefined:
+    case 'none':
+      return { record: { type: 'none' } };
+    case 'basic': {
+      const password = sealed('password');
+      if (auth.username === undefined || password === undefined) return incomplete('username and a value behind passwordSecretRef');
+      return { record: { type: 'basic', username: auth.username, password } };
+    }
+    case 'bearer': {
+      const token = sealed('token');
+      return token === undefined ? incomplete('a value behind tokenSecretRef') : { record: { type: 'bearer', token } };
+    }
+    case 'api_key': {
+      const key = sealed('key');
+      if (auth.headerName === undefined || key === undefined) return incomplete('headerName and a value behind keySecretRef');
+      return { record: { type: 'api_key', headerName: auth.headerName, key } };
+    }
+    case 'custom_header': {
+      const headerValue = sealed('headerValue');
+      if (auth.headerName === undefined || headerValue === undefined)
+        return incomplete('headerName and a value behind headerValueSecretRef');
+      return { record: { type: 'custom_header', headerName: auth.headerName, headerValue } };
+    }
+  }
+}

@@ -1,0 +1,41 @@
+import { resourceId } from '../core/ids.ts';
+import { type FilterDefinition, type RouteRecord, recordLayoutVersion } from '../core/records.ts';
+import type { PosthornObject } from '../resources/kinds.ts';
+import { route as definition } from '../resources/route.ts';
+import type { OrganizationFacts } from './organization.ts';
+
+/** A destination that a route refers to, resolved. */
+export type RouteTarget = RouteRecord['destinations'][number];
+
+export interface RouteInputs {
+  organization: OrganizationFacts;
+  sourceId: string;
+  /** Compiled, from the route itself or the Filter that it refers to. */
+  filter: FilterDefinition | null;
+  destinations: RouteTarget[];
+  failoverDestinations: RouteTarget[];
+}
+
+const failoverAfterAttemptsDefault = 3;
+
+/** A route has nothing of its own to refuse: what can be wrong is its filter (`compileFilterDefinition`) or a reference. */
+export function compileRoute({ metadata, spec }: PosthornObject<'Route'>, inputs: RouteInputs): RouteRecord {
+  const { statusCodes = [], bodyContains = null } = spec.expectedResponse ?? {};
+  const circuit = spec.circuit ?? definition.spec.shape.circuit.unwrap().parse({});
+  return {
+    v: recordLayoutVersion,
+    id: resourceId(definition.idPrefix, metadata),
+    org: inputs.organization.id,
+    slug: metadata.name,
+    name: spec.name ?? metadata.name,
+    sourceId: inputs.sourceId,
+    priority: spec.priority,
+    enabled: spec.enabled,
+    filter: inputs.filter,
+    destinations: inputs.destinations,
+    expectedResponse: spec.expectedResponse === undefined ? null : { statusCodes: [...statusCodes], bodyContains },
+    failover: { destinations: inputs.failoverDestinations, afterAttempts: spec.failover?.afterAttempts ?? failoverAfterAttemptsDefault },
+    circuit: { ...circuit },
+    generation: metadata.generation,
+  };
+}

@@ -1,0 +1,51 @@
+import type { Condition } from '../resources/metadata.ts';
+
+/** What a condition says, without the times. */
+export interface Finding {
+  status: Condition['status'];
+  /** CamelCase, stable. */
+  reason: string;
+  message: string;
+}
+
+export interface Verdict {
+  accepted: Finding;
+  resolvedRefs: Finding;
+  programmed: Finding;
+  /** Nothing but an edit of this very object can help; otherwise an object that is not ready is still being worked on. */
+  isStalled: boolean;
+}
+
+/** The conditions that `posthorn-status` owns; any other belongs to somebody else. */
+export const ownedConditions: ReadonlySet<string> = new Set(['Accepted', 'ResolvedRefs', 'Programmed', 'Ready', 'Stalled', 'Reconciling']);
+
+/** The conjunction: the first finding that is not True says why. */
+export function readiness({ accepted, resolvedRefs, programmed }: Verdict): Finding {
+  const obstacle = [accepted, resolvedRefs, programmed].find(({ status }) => status !== 'True');
+  return obstacle ?? { status: 'True', reason: 'Ready', message: 'in force' };
+}
+
+/**
+ * The conditions of an object (DESIGN section 3). `lastTransitionTime` stays that of `before` unless the status flips. Stalled and
+ * Reconciling are there only while they hold, as kstatus expects.
+ */
+export function conditionsOf(verdict: Verdict, before: readonly Condition[], generation: number, nowMs: number): Condition[] {
+  const ready = readiness(verdict);
+  const findings: [string, Finding][] = [
+    ['Accepted', verdict.accepted],
+    ['ResolvedRefs', verdict.resolvedRefs],
+    ['Programmed', verdict.programmed],
+    ['Ready', ready],
+  ];
+  if (ready.status !== 'True') findings.push([verdict.isStalled ? 'Stalled' : 'Reconciling', { ...ready, status: 'True' }]);
+  return findings.map(([type, { status, reason, message }]) => {
+    const last = before.find((condition) => condition.type === type);
+    const lastTransitionTime = last?.status === status ? last.lastTransitionTime : timestamp(nowMs);
+    return { type, status, reason, message, lastTransitionTime, observedGeneration: generation };
+  });
+}
+
+/** RFC 3339 in seconds, as the API server's own conditions. */
+function timestamp(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 19)}Z`;
+}

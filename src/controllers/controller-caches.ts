@@ -1,0 +1,106 @@
+import { destinationSecretReferences } from '../compile/destination-secrets.ts';
+import type { Clock } from '../core/clock.ts';
+import type { Logger } from '../core/logger.ts';
+import type { Kind, PosthornObject } from '../resources/kinds.ts';
+import { ResourceCache } from '../store/cache.ts';
+import type { StoreMetrics } from '../store/metrics.ts';
+import { Reflector } from '../store/reflector.ts';
+import type { ResourceStore } from '../store/store.ts';
+import { SecretWatches } from './secret-watches.ts';
+
+export interface ControllerCachesOptions {
+  store: ResourceStore;
+  clock: Clock;
+  logger: Logger;
+  metrics: StoreMetrics;
+}
+
+/** Value of the indexes that find objects by the name of another one in their namespace. */
+export function nameIn(namespace: string | undefined, name: string): string {
+  return `${namespace ?? ''}/${name}`;
+}
+
+/** How the caches find the objects that refer to another one. */
+export const indexes = {
+  namespace: 'namespace',
+  secret: 'secret',
+  source: 'source',
+  destination: 'destination',
+  filter: 'filter',
+  /** Made by the cache itself. */
+  id: 'id',
+} as const;
+
+const byNamespace = { [indexes.namespace]: ({ metadata }: { metadata: { namespace?: string } }) => [metadata.namespace ?? ''] };
+
+/**
+ * The caches of all kinds that the controllers read, with the indexes by which references are followed backwards. They may run
+ * before leadership is won, so that a new leader starts warm.
+ */
+export class ControllerCaches {
+  readonly Namespace: ResourceCache<'Namespace'>;
+  readonly Secret: ResourceCache<'Secret'>;
+  readonly Organization: ResourceCache<'Organization'>;
+  readonly Source: ResourceCache<'Source'>;
+  readonly Destination: ResourceCache<'Destination'>;
+  readonly Route: ResourceCache<'Route'>;
+  readonly Filter: ResourceCache<'Filter'>;
+  readonly ApiKey: ResourceCache<'ApiKey'>;
+  readonly #reflectors: { run(signal: AbortSignal): Promise<void>; synced: Promise<void> }[];
+  readonly #secretWatches: SecretWatches;
+
+  constructor(options: ControllerCachesOptions) {
+    const { logger } = options;
+    this.Namespace = new ResourceCache('Namespace', { logger });
+    this.Secret = new ResourceCache('Secret', { logger });
+    this.Organization = new ResourceCache('Organization', { logger, indexes: { [indexes.namespace]: ({ spec }) => [spec.namespace] } });
+    this.Source = new ResourceCache('Source', { logger, indexes: { ...byNamespace, [indexes.secret]: sourceSecrets } });
+    this.Destination = new ResourceCache('Destination', { logger, indexes: { ...byNamespace, [indexes.secret]: destinationSecrets } });
+    this.Route = new ResourceCache('Route', {
+      logger,
+      indexes: {
+        ...byNamespace,
+        [indexes.source]: ({ metadata, spec }) => [nameIn(metadata.namespace, spec.sourceRef.name)],
+        [indexes.destination]: routeDestinations,
+        [indexes.filter]: ({ metadata, spec }) => (spec.filterRef === undefined ? [] : [nameIn(metadata.namespace, spec.filterRef.name)]),
+      },
+    });
+    this.Filter = new ResourceCache('Filter', { logger, indexes: byNamespace });
+    this.ApiKey = new ResourceCache('ApiKey', { logger, indexes: byNamespace });
+    const reflector = <K extends Kind>(cache: ResourceCache<K>) => new Reflector({ ...options, cache });
+    this.#reflectors = [
+      reflector(this.Namespace),
+      reflector(this.Organization),
+      reflector(this.Source),
+      reflector(this.Destination),
+      reflector(this.Route),
+      reflector(this.Filter),
+      reflector(this.ApiKey),
+    ];
+    this.#secretWatches = new SecretWatches({ ...options, secrets: this.Secret, organizations: this.Organization });
+  }
+
+  /** Resolves once the first complete list of every kind is in; Secrets do not count, they are read by `get`. */
+  get synced(): Promise<void> {
+    return Promise.all(this.#reflectors.map(({ synced }) => synced)).then(() => {});
+  }
+
+  /** Follows the store until the signal aborts. */
+  async run(signal: AbortSignal): Promise<void> {
+    await Promise.all([this.#secretWatches.run(signal), ...this.#reflectors.map((reflector) => reflector.run(signal))]);
+  }
+}
+
+function sourceSecrets({ metadata, spec }: PosthornObject<'Source'>): string[] {
+  return spec.signingSecretRef === undefined ? [] : [nameIn(metadata.namespace, spec.signingSecretRef.name)];
+}
+
+function destinationSecrets({ metadata, spec }: PosthornObject<'Destination'>): string[] {
+  const names = new Set(Object.values(destinationSecretReferences(spec)).map(({ name }) => name));
+  return [...names].map((name) => nameIn(metadata.namespace, name));
+}
+
+function routeDestinations({ metadata, spec }: PosthornObject<'Route'>): string[] {
+  const names = new Set([...spec.destinationRefs, ...(spec.failover?.destinationRefs ?? [])].map(({ name }) => name));
+  return [...names].map((name) => nameIn(metadata.namespace, name));
+}

@@ -1,0 +1,15 @@
+import type { PosthornKind } from '../resources/kinds.ts';
+
+/** Something worth telling a person about one object: a transition, never a state that merely lasts. */
+export interface ObjectEvent {
+  object: { apiVersion: string; kind: PosthornKind; metadata: { name: string; namespace?: string; uid: string; resourceVersion: string } };
+  type: 'Normal' | 'Warning';
+  /** CamelCase, stable. */
+  reason: string;
+  message: string;
+}
+
+/** Tells people about transitions. Recording neither blocks nor fails: events are a courtesy. */
+export interface EventRecorder {
+  record(event: ObjectEvent): void;
+}

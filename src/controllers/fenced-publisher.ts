@@ -1,0 +1,52 @@
+import { isPosthornError, PosthornError } from '../core/errors.ts';
+import type { RecordByKind, RecordKind } from '../core/records.ts';
+import type { RegistryPublisher } from '../data/registry.ts';
+
+/**
+ * The registry under one leader epoch. Once a newer epoch refuses a write, this process leads no more: `fenced` aborts with
+ * the refusal as its reason, and nothing is written after that.
+ */
+export class FencedPublisher {
+  readonly #registry: RegistryPublisher;
+  readonly #epoch: number;
+  readonly #fenced = new AbortController();
+
+  constructor(registry: RegistryPublisher, epoch: number) {
+    this.#registry = registry;
+    this.#epoch = epoch;
+  }
+
+  get fenced(): AbortSignal {
+    return this.#fenced.signal;
+  }
+
+  async publish<K extends RecordKind>(kind: K, record: RecordByKind[K]): Promise<boolean> {
+    return this.#write(() => this.#registry.publish(this.#epoch, kind, record));
+  }
+
+  async retract(kind: RecordKind, id: string): Promise<boolean> {
+    return this.#write(() => this.#registry.retract(this.#epoch, kind, id));
+  }
+
+  async get<K extends RecordKind>(kind: K, id: string): Promise<RecordByKind[K] | null> {
+    return this.#registry.get(kind, id);
+  }
+
+  async ids(kind: RecordKind): Promise<string[]> {
+    return this.#registry.ids(kind);
+  }
+
+  async marker(): Promise<string> {
+    return this.#registry.marker();
+  }
+
+  async #write<T>(write: () => Promise<T>): Promise<T> {
+    if (this.#fenced.signal.aborted) throw new PosthornError('CONFLICT', 'this process leads no more');
+    try {
+      return await write();
+    } catch (error) {
+      if (isPosthornError(error, 'CONFLICT') && error.details?.['epoch'] !== undefined) this.#fenced.abort(error);
+      throw error;
+    }
+  }
+}

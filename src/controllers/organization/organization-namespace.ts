@@ -1,0 +1,78 @@
+import type { Refusal } from '../../compile/compiled.ts';
+import { isPosthornError } from '../../core/errors.ts';
+import type { NamespaceObject, PosthornObject } from '../../resources/kinds.ts';
+import type { ResourceCache } from '../../store/cache.ts';
+import type { ResourceStore } from '../../store/store.ts';
+import { isLive } from '../references.ts';
+
+/** On the namespace of an organization: the organization's name. */
+const organizationLabel = 'posthorn.dev/organization';
+/** On a namespace that was made for an organization and goes with it: the organization's uid. */
+const madeForAnnotation = 'posthorn.dev/made-for';
+const manager = 'posthorn-controller';
+
+/**
+ * `ready`: there and labelled. `gone`: it was there, and somebody has deleted it. `waiting`: it cannot be had now; its change will
+ * tell.
+ */
+export type NamespaceState = { state: 'ready'; uid: string } | { state: 'gone' | 'waiting'; unresolved: Refusal };
+
+/** The namespace of an organization: made when it is missing, adopted when it is there. */
+export class OrganizationNamespaces {
+  readonly #store: Pick<ResourceStore, 'get' | 'apply' | 'delete'>;
+  readonly #cache: ResourceCache<'Namespace'>;
+
+  constructor(store: Pick<ResourceStore, 'get' | 'apply' | 'delete'>, cache: ResourceCache<'Namespace'>) {
+    this.#store = store;
+    this.#cache = cache;
+  }
+
+  /** A namespace that the organization had and that was deleted is not made again: somebody wanted it gone. */
+  async ensure({ metadata, spec, status }: PosthornObject<'Organization'>): Promise<NamespaceState> {
+    const name = spec.namespace;
+    const cached = this.#cache.get({ name });
+    const namespace = cached ?? (await this.#read(name));
+    if (namespace === null) {
+      if (status?.namespaceUid !== undefined) {
+        const message = `the namespace ${name} was deleted; make it again, or delete the Organization`;
+        return { state: 'gone', unresolved: { reason: 'NamespaceGone', message } };
+      }
+      const made = await this.#label(name, metadata.name, metadata.uid);
+      return { state: 'ready', uid: made.metadata.uid };
+    }
+    if (!isLive(namespace))
+      return { state: 'waiting', unresolved: { reason: 'NamespaceTerminating', message: `the namespace ${name} is being deleted` } };
+    const madeFor = namespace.metadata.annotations?.[madeForAnnotation];
+    if (namespace.metadata.labels?.[organizationLabel] !== metadata.name) await this.#label(name, metadata.name, madeFor);
+    return { state: 'ready', uid: namespace.metadata.uid };
+  }
+
+  /** Deletes the namespace if it was made for this organization; takes the label off one that was adopted. */
+  async release({ metadata, spec }: PosthornObject<'Organization'>): Promise<void> {
+    const namespace = await this.#read(spec.namespace);
+    if (namespace === null || !isLive(namespace)) return;
+    const { labels, annotations, uid } = namespace.metadata;
+    if (annotations?.[madeForAnnotation] === metadata.uid) await this.#store.delete('Namespace', { name: spec.namespace }, { uid });
+    else if (labels?.[organizationLabel] === metadata.name) {
+      await this.#store.apply({ kind: 'Namespace', metadata: { name: spec.namespace } }, { manager, force: true });
+    }
+  }
+
+  async #label(name: string, organization: string, madeFor: string | undefined): Promise<NamespaceObject> {
+    const annotations = madeFor === undefined ? {} : { annotations: { [madeForAnnotation]: madeFor } };
+    return this.#store.apply(
+      { kind: 'Namespace', metadata: { name, labels: { [organizationLabel]: organization }, ...annotations } },
+      { manager, force: true },
+    );
+  }
+
+  /** Uncached: a cache that lags behind must not make a namespace look deleted. */
+  async #read(name: string): Promise<NamespaceObject | null> {
+    try {
+      return await this.#store.get('Namespace', { name });
+    } catch (error) {
+      if (isPosthornError(error, 'RESOURCE_NOT_FOUND')) return null;
+      throw error;
+    }
+  }
+}

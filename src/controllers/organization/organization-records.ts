@@ -1,0 +1,44 @@
+import type { RecordKind } from '../../core/records.ts';
+import type { MessagePurger } from '../../data/messages.ts';
+import { type ControllerCaches, indexes } from '../controller-caches.ts';
+import type { FencedPublisher } from '../fenced-publisher.ts';
+import { idOf } from '../references.ts';
+
+/** What Redis holds of one organization: records and messages. */
+export class OrganizationRecords {
+  readonly #caches: ControllerCaches;
+  readonly #publisher: FencedPublisher;
+  readonly #purger: MessagePurger;
+
+  constructor(options: { caches: ControllerCaches; publisher: FencedPublisher; purger: MessagePurger }) {
+    this.#caches = options.caches;
+    this.#publisher = options.publisher;
+    this.#purger = options.purger;
+  }
+
+  /**
+   * Retracts the organization's record and those of what is still in the namespace (null: leave them), then purges its messages.
+   * Answers whether there were records: then messages may have been under way, and a second call a little later finds them.
+   */
+  async remove(id: string, namespace: string | null): Promise<boolean> {
+    let had = await this.#publisher.retract('organization', id);
+    for (const [kind, recordId] of namespace === null ? [] : this.#recordsIn(namespace)) {
+      if (await this.#publisher.retract(kind, recordId)) had = true;
+    }
+    await this.#purger.purgeOrganization(id);
+    return had;
+  }
+
+  #recordsIn(namespace: string): [RecordKind, string][] {
+    const { Source, Route, Destination, ApiKey } = this.#caches;
+    const ids = (
+      kind: RecordKind,
+      cache: {
+        kind: 'Source' | 'Route' | 'Destination' | 'ApiKey';
+        byIndex(index: string, value: string): { metadata: Parameters<typeof idOf>[1]['metadata'] }[];
+      },
+    ): [RecordKind, string][] => cache.byIndex(indexes.namespace, namespace).map((object) => [kind, idOf(cache.kind, object)]);
+    // Sources first: nothing comes in any more.
+    return [...ids('source', Source), ...ids('route', Route), ...ids('destination', Destination), ...ids('apiKey', ApiKey)];
+  }
+}

@@ -1,0 +1,90 @@
+import type { Refusal } from '../../compile/compiled.ts';
+import { destinationRefusal } from '../../compile/destination.ts';
+import { compileFilterDefinition } from '../../compile/filter.ts';
+import { compileRoute, type RouteTarget } from '../../compile/route.ts';
+import type { FilterDefinition } from '../../core/records.ts';
+import type { PosthornObject } from '../../resources/kinds.ts';
+import type { ControllerCaches } from '../controller-caches.ts';
+import { idOf, referenced } from '../references.ts';
+import type { ResourceRules } from '../resource-reconciler.ts';
+import type { ShardDirectory } from '../shard-directory.ts';
+
+type Filtering =
+  | { filter: FilterDefinition | null; refusal?: undefined; unresolved?: undefined }
+  | { filter?: undefined; refusal?: Refusal; unresolved?: Refusal };
+
+/**
+ * A route needs its source and its filter: without one of them what was published stays in force. Destinations that are
+ * missing are left out, so that the others go on being served.
+ */
+export function routeRules(caches: ControllerCaches, shards: ShardDirectory): ResourceRules<'Route', 'route'> {
+  return {
+    kind: 'Route',
+    recordKind: 'route',
+    evaluate: async (object, organization) => {
+      const { spec } = object;
+      const { namespace } = organization;
+      const { filter, ...obstacle } = filteringOf(object, caches);
+      if (filter === undefined) return obstacle;
+      const source = referenced(caches.Source, { namespace, name: spec.sourceRef.name });
+      if (source === undefined)
+        return { unresolved: { reason: 'SourceNotFound', message: `Source ${spec.sourceRef.name} does not exist` } };
+
+      const destinations = await resolveTargets(namespace, spec.destinationRefs, caches, shards);
+      const failover = await resolveTargets(namespace, spec.failover?.destinationRefs ?? [], caches, shards);
+      const record = compileRoute(object, {
+        organization,
+        sourceId: idOf('Source', source),
+        filter,
+        destinations: destinations.targets,
+        failoverDestinations: failover.targets,
+      });
+      const unresolved = complaintAbout([...destinations.missing, ...failover.missing], [...destinations.refused, ...failover.refused]);
+      if (unresolved !== null) return { record, unresolved };
+      if (spec.destinationRefs.length === 0)
+        return { record, unresolved: { reason: 'NoDestinations', message: 'spec.destinationRefs is empty' } };
+      return { record };
+    },
+  };
+}
+
+function filteringOf({ metadata: { namespace }, spec }: PosthornObject<'Route'>, caches: ControllerCaches): Filtering {
+  if (spec.filter !== undefined) {
+    const { record, refusal } = compileFilterDefinition(spec.filter);
+    return refusal === undefined ? { filter: record } : { refusal };
+  }
+  if (spec.filterRef === undefined) return { filter: null };
+  const { name } = spec.filterRef;
+  const filter = referenced(caches.Filter, { name, ...(namespace === undefined ? {} : { namespace }) });
+  if (filter === undefined) return { unresolved: { reason: 'FilterNotFound', message: `Filter ${name} does not exist` } };
+  const { record, refusal } = compileFilterDefinition(filter.spec);
+  if (refusal !== undefined) return { unresolved: { reason: 'FilterNotAccepted', message: `Filter ${name}: ${refusal.message}` } };
+  return { filter: record };
+}
+
+async function resolveTargets(
+  namespace: string,
+  references: readonly { name: string }[],
+  caches: ControllerCaches,
+  shards: ShardDirectory,
+): Promise<{ targets: RouteTarget[]; missing: string[]; refused: string[] }> {
+  const targets: RouteTarget[] = [];
+  const missing: string[] = [];
+  const refused: string[] = [];
+  for (const { name } of references) {
+    const destination = referenced(caches.Destination, { namespace, name });
+    if (destination === undefined) missing.push(name);
+    else if (destinationRefusal(destination.spec) !== null) refused.push(name);
+    else {
+      const id = idOf('Destination', destination);
+      targets.push({ id, shard: await shards.of(id) });
+    }
+  }
+  return { targets, missing, refused };
+}
+
+function complaintAbout(missing: string[], refused: string[]): Refusal | null {
+  if (missing.length > 0) return { reason: 'DestinationNotFound', message: `missing: ${[...new Set(missing)].join(', ')}` };
+  if (refused.length > 0) return { reason: 'DestinationNotAccepted', message: `not accepted: ${[...new Set(refused)].join(', ')}` };
+  return null;
+}

@@ -1,0 +1,134 @@
+import type { Clock } from '../core/clock.ts';
+import type { Logger } from '../core/logger.ts';
+import type { Keyring } from '../core/sealing.ts';
+import type { MessagePurger } from '../data/messages.ts';
+import type { RegistryPublisher } from '../data/registry.ts';
+import { runController } from '../runtime/controller.ts';
+import type { ControllerMetrics } from '../runtime/controller-metrics.ts';
+import { formatKey } from '../runtime/object-key.ts';
+import { WorkQueue } from '../runtime/work-queue.ts';
+import type { ResourceStore } from '../store/store.ts';
+import { apiKeyRules } from './api-key/api-key-rules.ts';
+import type { ControllerCaches } from './controller-caches.ts';
+import { destinationRules } from './destination/destination-rules.ts';
+import type { EventRecorder } from './event-recorder.ts';
+import { FencedPublisher } from './fenced-publisher.ts';
+import { filterRules } from './filter/filter-rules.ts';
+import { OrganizationReconciler } from './organization/organization-reconciler.ts';
+import { type ControlledKind, controlledKinds, type Queues, requeueOnChange } from './requeue.ts';
+import { ResourceReconciler } from './resource-reconciler.ts';
+import { routeRules } from './route/route-rules.ts';
+import { SecretReader } from './secret-reader.ts';
+import { ShardDirectory } from './shard-directory.ts';
+import { sourceRules } from './source/source-rules.ts';
+import { StatusWriter } from './status-writer.ts';
+import { watchMarker } from './store-marker.ts';
+import { runSweep } from './sweep.ts';
+
+export interface RunControllersOptions {
+  /** Running; they may have been started long before. */
+  caches: ControllerCaches;
+  store: ResourceStore;
+  registry: RegistryPublisher;
+  purger: MessagePurger;
+  keyring: Keyring;
+  clock: Clock;
+  logger: Logger;
+  recorder: EventRecorder;
+  metrics: ControllerMetrics;
+  /** Over how many shards new destinations are spread. */
+  shards: number;
+  /** Renews leadership once more; rejects when it is lost. */
+  renewLeadership(): Promise<void>;
+}
+
+/** How many objects of a kind are worked on at a time: enough to keep the API server busy, few enough to leave it to others. */
+const workers: Record<ControlledKind, number> = { Organization: 2, Source: 4, Destination: 12, Route: 12, Filter: 4, ApiKey: 4 };
+const deadlineMs = 30_000;
+
+/**
+ * Runs all controllers of a leader until the signal aborts, then waits for what is under way. Rejects with CONFLICT once a newer
+ * epoch has refused a publish (another leads), or when leadership is gone before the first publish.
+ *
+ * A new leader mints its epoch, then renews its lease: after that, whoever led before can publish nothing (DESIGN section 5).
+ */
+export async function runControllers(options: RunControllersOptions, signal: AbortSignal): Promise<void> {
+  const { caches, store, registry, keyring, clock, logger, recorder, metrics, shards } = options;
+  const epoch = await registry.mintEpoch();
+  const known = await registry.marker();
+  await options.renewLeadership();
+  const publisher = new FencedPublisher(registry, epoch);
+  const ended = new AbortController();
+  const running = AbortSignal.any([signal, publisher.fenced, ended.signal]);
+  await untilAborted(caches.synced, running);
+  if (signal.aborted) return;
+
+  const status = new StatusWriter({ store, clock, recorder });
+  const secrets = new SecretReader(store, keyring);
+  const directory = new ShardDirectory(publisher, shards);
+  const common = { caches, publisher, status };
+  const reconcilers = {
+    Organization: new OrganizationReconciler({ ...options, ...common }),
+    Source: new ResourceReconciler(sourceRules(secrets, keyring), caches.Source, common),
+    Destination: new ResourceReconciler(destinationRules(secrets, keyring, directory), caches.Destination, common),
+    Route: new ResourceReconciler(routeRules(caches, directory), caches.Route, common),
+    Filter: new ResourceReconciler(filterRules(), caches.Filter, common),
+    ApiKey: new ResourceReconciler(apiKeyRules(), caches.ApiKey, common),
+  };
+  const queues: Queues = {
+    Organization: new WorkQueue({ clock }),
+    Source: new WorkQueue({ clock }),
+    Destination: new WorkQueue({ clock }),
+    Route: new WorkQueue({ clock }),
+    Filter: new WorkQueue({ clock }),
+    ApiKey: new WorkQueue({ clock }),
+  };
+  const gone = {
+    Organization: reconcilers.Organization.gone,
+    Source: reconcilers.Source.gone,
+    Destination: reconcilers.Destination.gone,
+    Route: reconcilers.Route.gone,
+    Filter: reconcilers.Filter.gone,
+    ApiKey: reconcilers.ApiKey.gone,
+  };
+  const addEverything = (): void => {
+    for (const kind of controlledKinds) for (const { metadata } of caches[kind].list()) queues[kind].add(formatKey(metadata), 'initial');
+  };
+  const unsubscribe = requeueOnChange({ caches, queues, gone, status });
+  addEverything();
+  logger.info({ epoch, objects: controlledKinds.reduce((sum, kind) => sum + caches[kind].size, 0) }, 'controllers are running');
+  const parts = [
+    ...controlledKinds.map((kind) =>
+      runController(
+        {
+          kind,
+          queue: queues[kind],
+          workers: workers[kind],
+          deadlineMs,
+          reconcile: (key, stop) => reconcilers[kind].reconcile(key, stop),
+          clock,
+          logger,
+          metrics,
+        },
+        running,
+      ),
+    ),
+    runSweep({ ...options, publisher }, running),
+    watchMarker({ publisher, known, clock, logger, onDataLoss: addEverything }, running),
+  ];
+  try {
+    await Promise.all(parts);
+  } finally {
+    ended.abort();
+    await Promise.allSettled(parts);
+    unsubscribe();
+  }
+  if (publisher.fenced.aborted) throw publisher.fenced.reason;
+}
+
+async function untilAborted(promise: Promise<void>, signal: AbortSignal): Promise<void> {
+  const { promise: aborted, resolve } = Promise.withResolvers<void>();
+  if (signal.aborted) return;
+  signal.addEventListener('abort', () => resolve(), { once: true });
+  await Promise.race([promise, aborted]);
+}

@@ -1,0 +1,29 @@
+import { shardOf } from '../compile/shard.ts';
+import type { FencedPublisher } from './fenced-publisher.ts';
+
+/** In which shard the targets of each destination live: where its published record says, else where its id hashes to. */
+export class ShardDirectory {
+  readonly #publisher: Pick<FencedPublisher, 'get'>;
+  readonly #shards: number;
+  readonly #known = new Map<string, number>();
+
+  /** `shards`: how many there are for new destinations. */
+  constructor(publisher: Pick<FencedPublisher, 'get'>, shards: number) {
+    this.#publisher = publisher;
+    this.#shards = shards;
+  }
+
+  async of(destinationId: string): Promise<number> {
+    const known = this.#known.get(destinationId);
+    if (known !== undefined) return known;
+    const published = await this.#publisher.get('destination', destinationId);
+    const shard = this.#known.get(destinationId) ?? published?.shard ?? shardOf(destinationId, this.#shards);
+    this.#known.set(destinationId, shard);
+    return shard;
+  }
+
+  /** The destination is gone: one that takes its id later is placed anew. */
+  forget(destinationId: string): void {
+    this.#known.delete(destinationId);
+  }
+}

@@ -1,0 +1,34 @@
+import type { Clock } from '../core/clock.ts';
+import type { Logger } from '../core/logger.ts';
+import type { FencedPublisher } from './fenced-publisher.ts';
+
+export interface MarkerWatchOptions {
+  publisher: Pick<FencedPublisher, 'marker'>;
+  /** As it was before anything was published. */
+  known: string;
+  clock: Clock;
+  logger: Logger;
+  /** Redis has another marker than before: what was published is gone. */
+  onDataLoss(): void;
+}
+
+const intervalMs = 5000;
+
+/** Looks at the store marker every five seconds until the signal aborts; a Redis that is away is looked at again. */
+export async function watchMarker(options: MarkerWatchOptions, signal: AbortSignal): Promise<void> {
+  const { publisher, clock, logger, onDataLoss } = options;
+  let { known } = options;
+  while (!signal.aborted) {
+    try {
+      const marker = await publisher.marker();
+      if (known !== marker) {
+        logger.warn({}, 'Redis has lost its data; everything is published again');
+        onDataLoss();
+      }
+      known = marker;
+    } catch (error) {
+      logger.debug({ err: error }, 'the store marker cannot be read');
+    }
+    await clock.sleep(intervalMs * (0.8 + 0.4 * Math.random()), signal);
+  }
+}

@@ -1,0 +1,58 @@
+import type { Clock } from '../core/clock.ts';
+import type { Logger } from '../core/logger.ts';
+import type { RecordKind } from '../core/records.ts';
+import type { MessagePurger } from '../data/messages.ts';
+import type { PosthornKind } from '../resources/kinds.ts';
+import type { ResourceCache } from '../store/cache.ts';
+import { type ControllerCaches, indexes } from './controller-caches.ts';
+import type { FencedPublisher } from './fenced-publisher.ts';
+
+export interface SweepOptions {
+  caches: ControllerCaches;
+  publisher: FencedPublisher;
+  purger: MessagePurger;
+  clock: Clock;
+  logger: Logger;
+}
+
+const intervalMs = 600_000;
+const retryMs = 5000;
+
+/**
+ * Retracts the records whose objects are gone: those that went while nobody watched. Runs after the first complete list and every ten
+ * minutes, until the signal aborts.
+ */
+export async function runSweep(options: SweepOptions, signal: AbortSignal): Promise<void> {
+  const { clock, logger } = options;
+  while (!signal.aborted) {
+    let waitMs = intervalMs;
+    try {
+      await sweep(options, signal);
+    } catch (error) {
+      if (!signal.aborted) logger.warn({ err: error }, 'the sweep of records whose objects are gone failed, tried again');
+      waitMs = retryMs;
+    }
+    await clock.sleep(waitMs * (0.8 + 0.4 * Math.random()), signal);
+  }
+}
+
+async function sweep({ caches, publisher, purger, logger }: SweepOptions, signal: AbortSignal): Promise<void> {
+  const retractGone = async <K extends PosthornKind>(kind: RecordKind, cache: ResourceCache<K>): Promise<string[]> => {
+    const gone: string[] = [];
+    for (const id of await publisher.ids(kind)) {
+      signal.throwIfAborted();
+      // Looked up one by one, as objects come while this runs.
+      if (cache.byIndex(indexes.id, id).length > 0) continue;
+      if (kind === 'organization') await purger.purgeOrganization(id);
+      await publisher.retract(kind, id);
+      gone.push(id);
+    }
+    if (gone.length > 0) logger.info({ kind, records: gone.length }, 'records whose objects are gone were retracted');
+    return gone;
+  };
+  await retractGone('source', caches.Source);
+  await retractGone('route', caches.Route);
+  await retractGone('destination', caches.Destination);
+  await retractGone('apiKey', caches.ApiKey);
+  await retractGone('organization', caches.Organization);
+}

@@ -1,0 +1,46 @@
+const numberPattern = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/;
+
+/**
+ * Whether two JSON values are equal: deeply, without regard to the order of keys. A number or boolean also equals the
+ * string that writes it (5 and "5", true and "true"), because headers and form fields have only strings.
+ */
+export function isEqual(one: unknown, other: unknown): boolean {
+  if (one === other) return true;
+  if (typeof one === 'string') return isTextOf(one, other);
+  if (typeof other === 'string') return isTextOf(other, one);
+  if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return false;
+  if (Array.isArray(one) || Array.isArray(other)) {
+    return Array.isArray(one) && Array.isArray(other) && one.length === other.length && one.every((item, i) => isEqual(item, other[i]));
+  }
+  const entries = Object.entries(one);
+  const others = new Map<string, unknown>(Object.entries(other));
+  return entries.length === others.size && entries.every(([key, item]) => others.has(key) && isEqual(item, others.get(key)));
+}
+
+function isTextOf(text: string, value: unknown): boolean {
+  if (typeof value === 'number') return decimalOf(text) === value;
+  return typeof value === 'boolean' && text === String(value);
+}
+
+/**
+ * Order of two values: negative, 0 or positive; null when they have none. Numbers, and strings that write a JSON number,
+ * by size; two other strings by code units, which orders ISO 8601 times of one form.
+ */
+export function compare(one: unknown, other: unknown): number | null {
+  const [oneNumber, otherNumber] = [decimalOf(one), decimalOf(other)];
+  if (oneNumber !== null && otherNumber !== null) return oneNumber - otherNumber;
+  if (typeof one !== 'string' || typeof other !== 'string') return null;
+  if (one === other) return 0;
+  return one < other ? -1 : 1;
+}
+
+function decimalOf(value: unknown): number | null {
+  if (typeof value === 'number') return value;
+  return typeof value === 'string' && numberPattern.test(value) ? Number(value) : null;
+}
+
+/** The text that text operators look at: a string, or how JSON writes a number or boolean; null for anything else. */
+export function textOf(value: unknown): string | null {
+  if (typeof value === 'string') return value;
+  return typeof value === 'number' || typeof value === 'boolean' ? String(value) : null;
+}

@@ -1,0 +1,185 @@
+import { RE2JS } from 're2js';
+import { PosthornError } from './errors.ts';
+import { type FieldReader, type FilterContext, fieldReader } from './filter-path.ts';
+import { compare, isEqual, textOf } from './filter-values.ts';
+import type { FilterCondition, FilterDefinition, FilterOperator } from './records.ts';
+
+/** Whether the event meets the filter. */
+export type CompiledFilter = (context: FilterContext) => boolean;
+
+/** Whether the value that the field names meets the condition; undefined: there is no such field. */
+type Test = (actual: unknown) => boolean;
+
+export const filterLimits = {
+  conditions: 50,
+  fieldLength: 256,
+  patternLength: 1000,
+  /** Instructions of the compiled pattern. */
+  patternSize: 2000,
+  listLength: 1000,
+  valueDepth: 32,
+  /**
+   * Instructions × characters that one `matches` may cost; a longer text does not match. RE2 is linear in that product,
+   * at worst about 25 ns each.
+   */
+  matchSteps: 4_000_000,
+};
+
+/**
+ * Compiles inline conditions (DESIGN section 7). A condition on a field that is not there is false, except for
+ * `not_exists` and the other negations, which are exactly the opposite of what they negate; a field that is `null` is
+ * there. `contains`, `starts_with`, `ends_with` and `matches` look at text (a number or boolean counts as JSON writes
+ * it); `contains` also finds an equal element of an array. `matches` searches anywhere in the text (RE2 syntax). Equality
+ * and order: `filter-values.ts`.
+ *
+ * Throws VALIDATION_FAILED, whose details name `conditions.<index>.field`, `.operator` or `.value`.
+ */
+export function compileFilter(definition: FilterDefinition): CompiledFilter {
+  const details: Record<string, string[]> = {};
+  if (definition.conditions.length === 0) details['conditions'] = ['at least one condition is required'];
+  if (definition.conditions.length > filterLimits.conditions) details['conditions'] = [`at most ${filterLimits.conditions} conditions`];
+  const conditions: CompiledFilter[] = [];
+  for (const [index, condition] of definition.conditions.entries()) {
+    const compiled = compileCondition(condition);
+    if (typeof compiled === 'function') conditions.push(compiled);
+    else for (const [part, complaint] of Object.entries(compiled)) details[`conditions.${index}.${part}`] = [complaint];
+  }
+  if (Object.keys(details).length > 0) {
+    throw new PosthornError(
+      'VALIDATION_FAILED',
+      `the filter is not valid: ${Object.entries(details)
+        .map(([at, [why]]) => `${at}: ${why}`)
+        .join('; ')}`,
+      {
+        details,
+      },
+    );
+  }
+  switch (definition.logic) {
+    case 'AND':
+      return (context) => conditions.every((isMet) => isMet(context));
+    case 'OR':
+      return (context) => conditions.some((isMet) => isMet(context));
+  }
+}
+
+type Complaints = { field?: string; operator?: string; value?: string };
+
+function compileCondition({ field, operator, value }: FilterCondition): CompiledFilter | Complaints {
+  const complaints: Complaints = {};
+  const read: FieldReader | null = field.length > filterLimits.fieldLength ? null : fieldReader(field);
+  if (read === null)
+    complaints.field = `a path of at most ${filterLimits.fieldLength} characters without empty segments, as payload.x.y, headers.X or x.y`;
+  const test = compileOperator(operator, value);
+  if (test === null) complaints.operator = 'not a known operator';
+  else if (typeof test === 'string') complaints.value = test;
+  if (read === null || typeof test !== 'function') return complaints;
+  return (context) => test(read(context));
+}
+
+/** The test of an operator, what is wrong with its value, or null when there is no such operator. */
+function compileOperator(operator: FilterOperator, value: unknown): Test | string | null {
+  switch (operator) {
+    case 'exists':
+      return withoutValue(value, (actual) => actual !== undefined);
+    case 'not_exists':
+      return withoutValue(value, (actual) => actual === undefined);
+    case 'equals':
+      return equality(value);
+    case 'not_equals':
+      return negated(equality(value));
+    case 'contains':
+      return containment(value);
+    case 'not_contains':
+      return negated(containment(value));
+    case 'starts_with':
+      return onText(value, (text, part) => text.startsWith(part));
+    case 'ends_with':
+      return onText(value, (text, part) => text.endsWith(part));
+    case 'matches':
+      return pattern(value);
+    case 'gt':
+      return order(value, (difference) => difference > 0);
+    case 'gte':
+      return order(value, (difference) => difference >= 0);
+    case 'lt':
+      return order(value, (difference) => difference < 0);
+    case 'lte':
+      return order(value, (difference) => difference <= 0);
+    case 'in':
+      return membership(value);
+    case 'not_in':
+      return negated(membership(value));
+    default:
+      // What comes from outside may name anything.
+      operator satisfies never;
+      return null;
+  }
+}
+
+function negated(test: Test | string): Test | string {
+  return typeof test === 'string' ? test : (actual) => !test(actual);
+}
+
+function withoutValue(value: unknown, test: Test): Test | string {
+  return value === undefined || value === null ? test : 'this operator takes no value';
+}
+
+function equality(value: unknown): Test | string {
+  if (value === undefined) return 'a value is required';
+  if (isDeeperThan(value, filterLimits.valueDepth)) return `nested deeper than ${filterLimits.valueDepth}`;
+  return (actual) => actual !== undefined && isEqual(actual, value);
+}
+
+function membership(value: unknown): Test | string {
+  if (!Array.isArray(value)) return 'a list is required';
+  if (value.length > filterLimits.listLength) return `at most ${filterLimits.listLength} elements`;
+  if (isDeeperThan(value, filterLimits.valueDepth)) return `nested deeper than ${filterLimits.valueDepth}`;
+  return (actual) => actual !== undefined && value.some((item) => isEqual(actual, item));
+}
+
+function containment(value: unknown): Test | string {
+  const part = textOf(value);
+  if (part === null) return 'a string, number or boolean is required';
+  return (actual) => (Array.isArray(actual) ? actual.some((item) => isEqual(item, value)) : (textOf(actual)?.includes(part) ?? false));
+}
+
+function onText(value: unknown, test: (text: string, part: string) => boolean): Test | string {
+  const part = textOf(value);
+  if (part === null) return 'a string, number or boolean is required';
+  return (actual) => {
+    const text = textOf(actual);
+    return text !== null && test(text, part);
+  };
+}
+
+function order(value: unknown, test: (difference: number) => boolean): Test | string {
+  if (typeof value !== 'number' && typeof value !== 'string') return 'a number or string is required';
+  return (actual) => {
+    const difference = compare(actual, value);
+    return difference !== null && test(difference);
+  };
+}
+
+function pattern(value: unknown): Test | string {
+  if (typeof value !== 'string') return 'a regular expression is required, as a string';
+  if (value.length > filterLimits.patternLength) return `at most ${filterLimits.patternLength} characters`;
+  let compiled: RE2JS;
+  try {
+    compiled = RE2JS.compile(value);
+  } catch (error) {
+    return `not a regular expression in RE2 syntax: ${error instanceof Error ? error.message : String(error)}`;
+  }
+  const size = compiled.programSize();
+  if (size > filterLimits.patternSize) return 'the regular expression is too large';
+  const lengthMax = filterLimits.matchSteps / size;
+  return (actual) => {
+    const text = textOf(actual);
+    return text !== null && text.length <= lengthMax && compiled.test(text);
+  };
+}
+
+function isDeeperThan(value: unknown, depth: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return depth === 0 || Object.values(value).some((item) => isDeeperThan(item, depth - 1));
+}

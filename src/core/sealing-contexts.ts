@@ -1,0 +1,23 @@
+import type { HttpAuthRecord, RecordKind } from './records.ts';
+import type { SealingContext } from './sealing.ts';
+
+/** Fields of records that hold sealed values; a list of secrets has one name for all of its members. */
+export type SealedRecordField = 'signingSecrets' | Exclude<KeysOfUnion<HttpAuthRecord>, 'type' | 'username' | 'headerName'>;
+
+type KeysOfUnion<T> = T extends T ? keyof T : never;
+
+/**
+ * What a sealed value in a published record is bound to. The controller seals with it; ingest (source signing secrets) and
+ * delivery (destination auth and signing secrets) open with it. `organization` and `id` are API ids.
+ */
+export function recordSealingContext(organization: string, kind: RecordKind, id: string, field: SealedRecordField): SealingContext {
+  return { organization, kind, name: id, field };
+}
+
+/**
+ * What a sealed value in a Secret made by the facade is bound to. The facade seals with it, the controller opens. `organization`
+ * is the API id, `secretName` the Secret's metadata.name, `key` the key in its data.
+ */
+export function secretSealingContext(organization: string, secretName: string, key: string): SealingContext {
+  return { organization, kind: 'Secret', name: secretName, field: key };
+}

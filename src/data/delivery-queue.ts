@@ -1,0 +1,97 @@
+import type { ThrottleRecord } from '../core/records.ts';
+import type { NewAttempt } from './attempt-record.ts';
+import type { DeadLetterReason } from './messages.ts';
+import type { StoredEvent } from './event-text.ts';
+
+/** One (route, destination), by the number that it has in its shard. */
+export interface Target {
+  number: string;
+  org: string;
+  routeId: string;
+  destinationId: string;
+  /** Generation of the destination whose throttle is in force; null: none is yet. */
+  generation: number | null;
+}
+
+/** A message that a worker holds until it settles it. */
+export interface Job {
+  /** `<target>/<entry>`: names this holding of the message. */
+  handle: string;
+  target: Target;
+  messageId: string;
+  messageKey: string;
+  eventId: string;
+  /** Attempts recorded so far. */
+  attempts: number;
+  maxAttempts: number;
+  /** Null when the payload is gone. */
+  event: StoredEvent | null;
+}
+
+export type Outcome =
+  | { type: 'delivered'; attempt: NewAttempt }
+  | { type: 'retry'; attempt: NewAttempt; delayMs: number }
+  /** `attempt` is null when nothing was sent. */
+  | { type: 'dead'; attempt: NewAttempt | null; reason: DeadLetterReason }
+  /** Back to the queue, no attempt counted. */
+  | { type: 'back' };
+
+export interface Settlement {
+  job: Job;
+  outcome: Outcome;
+  /** Largest number of attempts by the policy of today; null: as it was. */
+  maxAttempts: number | null;
+}
+
+export interface Heartbeat {
+  /** Random value of this Redis; another one means that it was emptied. */
+  marker: string;
+  /** How many messages this worker holds. */
+  held: number;
+  hasReadyWork: boolean;
+  hasWorkToReclaim: boolean;
+  pausedTargets: number;
+  nextDueMs: number | null;
+}
+
+export interface QueueFigures {
+  unfinished: number;
+  retriesWaiting: number;
+  held: number;
+  deadLetters: number;
+  oldestUnreadAtMs: number | null;
+}
+
+/**
+ * The work of one shard as a worker sees it. Every call is one script and may be sent again; a call that throws may have
+ * happened. Throws UNAVAILABLE when Redis does not answer.
+ */
+export interface DeliveryQueue {
+  /** Up to `count` (1..64) messages, fairest first; `unconfigured` targets have work but need `configure` first. */
+  dequeue(worker: string, count: number): Promise<{ jobs: Job[]; unconfigured: Target[]; hasMore: boolean; nextDueMs: number | null }>;
+  /** What the worker holds without knowing of it. */
+  adopt(worker: string, knownHandles: readonly string[]): Promise<Job[]>;
+  /** One entry per settlement: false when somebody else has settled it. */
+  settle(
+    worker: string,
+    settlements: readonly Settlement[],
+    options?: { ring?: boolean },
+  ): Promise<{ settled: boolean[]; hasMore: boolean; nextDueMs: number | null }>;
+  /** Moves due retries and waiting targets; `nextDueMs` 0 means: call again. */
+  promote(): Promise<{ moved: number; hasMore: boolean; nextDueMs: number | null }>;
+  reclaim(): Promise<{ putBack: number; hasMore: boolean }>;
+  /** `slots` 0: the worker leaves. */
+  heartbeat(worker: string, slots: number): Promise<Heartbeat>;
+  /** Puts throttle or pause of a target in force. */
+  configure(target: Target, setting: { generation: number; throttle: ThrottleRecord; paused: boolean }): Promise<void>;
+  /** Some of the paused targets, in random order. */
+  pausedTargets(): Promise<Target[]>;
+  /** Targets by number from `first` on; `next` is null at the end. */
+  targets(first: number): Promise<{ targets: Target[]; next: number | null }>;
+  /** Sends what the target has queued to the dead letters; answers how many in this step and whether there is more. */
+  drop(target: Target, reason: DeadLetterReason): Promise<{ dropped: number; hasMore: boolean }>;
+  /** The same for waiting retries of several targets; `next` is null at the end. */
+  dropRetries(targets: ReadonlyMap<string, DeadLetterReason>, cursor: string): Promise<{ dropped: number; next: string | null }>;
+  prune(retention: { finishedMs: number; deadLettersMs: number }): Promise<{ removed: number; hasMore: boolean }>;
+  figures(): Promise<QueueFigures>;
+}

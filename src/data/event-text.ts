@@ -1,0 +1,69 @@
+import { PosthornError } from '../core/errors.ts';
+import type { NewEvent } from './messages.ts';
+
+/**
+ * How an event stands in Redis: three lines' worth in one string. Line 1 is written by the accept script
+ * (`<index stamp> <message or * or -> <org> <source> <history stamp or ->`), line 2 is JSON, the rest is the payload.
+ */
+export interface StoredEvent {
+  org: string;
+  sourceId: string;
+  sourceSlug: string;
+  receivedAtMs: number;
+  method: string;
+  contentType: string;
+  headers: [string, string][];
+  signatureValid: boolean | null;
+  payload: Buffer;
+}
+
+interface Description {
+  g: string;
+  t: number;
+  m: string;
+  c: string;
+  h: [string, string][];
+  v: boolean | null;
+}
+
+const lineFeed = Buffer.from('\n');
+
+/** What the accept script is given: line 2 and the payload. */
+export function encodeEvent(event: NewEvent): Buffer {
+  const description: Description = {
+    g: event.sourceSlug,
+    t: event.receivedAtMs,
+    m: event.method,
+    c: event.contentType,
+    h: event.headers,
+    v: event.signatureValid,
+  };
+  return Buffer.concat([Buffer.from(JSON.stringify(description)), lineFeed, event.payload]);
+}
+
+/** Throws INTERNAL when the text is not what `encodeEvent` and the accept script made. */
+export function decodeEvent(stored: Buffer): StoredEvent {
+  const first = stored.indexOf(10);
+  const second = first < 0 ? -1 : stored.indexOf(10, first + 1);
+  if (second < 0) throw new PosthornError('INTERNAL', 'a stored event is malformed');
+  const [, , org, sourceId] = stored.toString('utf8', 0, first).split(' ');
+  const description: unknown = JSON.parse(stored.toString('utf8', first + 1, second));
+  if (org === undefined || sourceId === undefined || !isDescription(description)) {
+    throw new PosthornError('INTERNAL', 'a stored event is malformed');
+  }
+  return {
+    org,
+    sourceId,
+    sourceSlug: description.g,
+    receivedAtMs: description.t,
+    method: description.m,
+    contentType: description.c,
+    headers: description.h,
+    signatureValid: description.v,
+    payload: stored.subarray(second + 1),
+  };
+}
+
+function isDescription(value: unknown): value is Description {
+  return typeof value === 'object' && value !== null && 'g' in value && 't' in value && 'h' in value && Array.isArray(value.h);
+}

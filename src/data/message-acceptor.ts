@@ -1,0 +1,113 @@
+import type { Clock } from '../core/clock.ts';
+import { PosthornError } from '../core/errors.ts';
+import type { RedisClient } from '../redis/connection.ts';
+import { Script, type ScriptArgument } from '../redis/script.ts';
+import { redisUnavailable } from '../redis/unavailable.ts';
+import { acceptArguments } from './accept-batch.ts';
+import type { MessageAcceptor, NewEvent } from './messages.ts';
+import { integer, list } from './script-reply.ts';
+import { type ShardKeys, shardKeys } from './shard-keys.ts';
+
+interface Waiting {
+  args: ScriptArgument[];
+  bytes: number;
+  resolve: () => void;
+  reject: (error: PosthornError) => void;
+  cancelDeadline: () => void;
+}
+
+const limits = {
+  eventsPerCall: 64,
+  bytesPerCall: 4_194_304,
+  callsUnderWay: 8,
+  waitingEvents: 10_000,
+  waitingBytes: 67_108_864,
+  /** Under the 2 s that the API promises. */
+  deadlineMs: 1800,
+};
+
+const acceptScript = new Script(new URL('./scripts/accept.lua', import.meta.url));
+
+/**
+ * Stores events; those of one event-loop tick share a script call. A call whose answer is lost may have stored its events:
+ * accepting the same ids again is safe.
+ */
+export class RedisMessageAcceptor implements MessageAcceptor {
+  readonly #redis: RedisClient;
+  readonly #clock: Clock;
+  readonly #keys: ShardKeys;
+  #waiting: Waiting[] = [];
+  #waitingBytes = 0;
+  #callsUnderWay = 0;
+  #scheduled = false;
+
+  constructor({ redis, prefix, clock, shard = 0 }: { redis: RedisClient; prefix: string; clock: Clock; shard?: number }) {
+    this.#redis = redis;
+    this.#clock = clock;
+    this.#keys = shardKeys(prefix, shard);
+  }
+
+  /** Rejects with UNAVAILABLE when Redis is away or full, or when too much waits already; within 2 s in any case. */
+  accept(event: NewEvent): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const { args, bytes } = acceptArguments(event, this.#keys.shard);
+      if (this.#waiting.length >= limits.waitingEvents || this.#waitingBytes + bytes > limits.waitingBytes) {
+        throw new PosthornError('UNAVAILABLE', 'too many events wait to be stored', { retryAfterSeconds: 1 });
+      }
+      const waiting: Waiting = { args, bytes, resolve, reject, cancelDeadline: () => {} };
+      waiting.cancelDeadline = this.#clock.after(limits.deadlineMs, () => this.#expire(waiting));
+      this.#waiting.push(waiting);
+      this.#waitingBytes += bytes;
+      this.#schedule();
+    });
+  }
+
+  #expire(waiting: Waiting): void {
+    const position = this.#waiting.indexOf(waiting);
+    if (position >= 0) {
+      this.#waiting.splice(position, 1);
+      this.#waitingBytes -= waiting.bytes;
+    }
+    waiting.reject(new PosthornError('UNAVAILABLE', 'Redis did not store the event in time', { retryAfterSeconds: 1 }));
+  }
+
+  #schedule(): void {
+    if (this.#scheduled || this.#callsUnderWay >= limits.callsUnderWay) return;
+    this.#scheduled = true;
+    setImmediate(() => {
+      this.#scheduled = false;
+      while (this.#waiting.length > 0 && this.#callsUnderWay < limits.callsUnderWay) void this.#store(this.#nextBatch());
+    });
+  }
+
+  #nextBatch(): Waiting[] {
+    let bytes = 0;
+    let count = 0;
+    for (const waiting of this.#waiting) {
+      if (count === limits.eventsPerCall || (count > 0 && bytes + waiting.bytes > limits.bytesPerCall)) break;
+      bytes += waiting.bytes;
+      count++;
+    }
+    this.#waitingBytes -= bytes;
+    return this.#waiting.splice(0, count);
+  }
+
+  async #store(batch: Waiting[]): Promise<void> {
+    this.#callsUnderWay++;
+    try {
+      const args = batch.flatMap((waiting) => waiting.args);
+      const reply = list(await acceptScript.run(this.#redis, this.#keys.declared, [batch.length, ...args]));
+      for (const [i, waiting] of batch.entries()) {
+        const answer = reply[i];
+        if (typeof answer === 'string') waiting.reject(new PosthornError('INTERNAL', answer));
+        else if (integer(answer) >= 0) waiting.resolve();
+      }
+    } catch (error) {
+      for (const waiting of batch) waiting.reject(redisUnavailable(error));
+    } finally {
+      for (const waiting of batch) waiting.cancelDeadline();
+      this.#callsUnderWay--;
+      if (this.#waiting.length > 0) this.#schedule();
+    }
+  }
+}

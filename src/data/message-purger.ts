@@ -1,0 +1,32 @@
+import type { RedisClient } from '../redis/connection.ts';
+import { Script } from '../redis/script.ts';
+import { redisUnavailable } from '../redis/unavailable.ts';
+import { apiKeyUsageKey } from './api-key-usage.ts';
+import type { MessagePurger } from './messages.ts';
+import { integer } from './script-reply.ts';
+import { type ShardKeys, shardKeys } from './shard-keys.ts';
+
+const purgeScript = new Script(new URL('./scripts/purge.lua', import.meta.url));
+const eventsPerStep = 20;
+
+export class RedisMessagePurger implements MessagePurger {
+  readonly #redis: RedisClient;
+  readonly #prefix: string;
+  readonly #keys: ShardKeys;
+
+  constructor({ redis, prefix, shard = 0 }: { redis: RedisClient; prefix: string; shard?: number }) {
+    this.#redis = redis;
+    this.#prefix = prefix;
+    this.#keys = shardKeys(prefix, shard);
+  }
+
+  /** Step by step, so that Redis serves others in between. Throws UNAVAILABLE when Redis does not answer; call again then. */
+  async purgeOrganization(org: string): Promise<void> {
+    try {
+      while (integer(await purgeScript.run(this.#redis, this.#keys.declared, [org, eventsPerStep])) === 1);
+      await this.#redis.del(apiKeyUsageKey(this.#prefix, org));
+    } catch (error) {
+      throw redisUnavailable(error);
+    }
+  }
+}

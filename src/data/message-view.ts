@@ -1,0 +1,103 @@
+import { decodeAttempt } from './attempt-record.ts';
+import { decodeEvent } from './event-text.ts';
+import type { AttemptView, DeadLetterReason, DeliveryStatus, DeliveryView, EventStatus, EventView } from './messages.ts';
+import { recordId } from './record-key.ts';
+import { bytes, fields, list, text } from './script-reply.ts';
+
+/**
+ * A message's hash: e event, t target, s status letter, n attempts made, x largest number of attempts, i index stamp, d due
+ * time, c history stamp (`<ms>-<number>`), q dead-letter reason, 1, 2, … attempts in their short form.
+ */
+const statuses: ReadonlyMap<string, DeliveryStatus> = new Map([
+  ['p', 'pending'],
+  ['a', 'processing'],
+  ['r', 'retrying'],
+  ['d', 'delivered'],
+  ['f', 'filtered'],
+  ['q', 'dlq'],
+]);
+
+const deadLetterReasons: ReadonlySet<DeadLetterReason> = new Set([
+  'max_retries_exceeded',
+  'circuit_breaker_exhausted',
+  'destination_not_found',
+  'route_deleted',
+  'payload_not_found',
+  'secret_decryption_failed',
+  'queue_limit_exceeded',
+]);
+
+/** From the reply of `message_view` in `includes/view.lua`. */
+export function deliveryView(shard: number, key: string, reply: unknown): DeliveryView {
+  const [hash, org, route, destination, longAttempt] = list(reply);
+  const record = fields(hash);
+  const number = (field: string): number => Number(record.get(field) ?? '0');
+  const status = statuses.get(record.get('s') ?? '') ?? 'pending';
+  const attempts = number('n');
+  const last = decodeAttempt(attempts, text(longAttempt) || (record.get(String(attempts)) ?? ''));
+  const due = record.get('d');
+  return {
+    id: recordId('msg_', shard, key),
+    org: text(org),
+    eventId: recordId('evt_', shard, record.get('e') ?? ''),
+    routeId: text(route),
+    destinationId: text(destination) || null,
+    status,
+    attempts,
+    maxAttempts: number('x'),
+    nextAttemptAtMs: status === 'retrying' && due !== undefined ? Number(due) : null,
+    lastResponseStatus: last?.responseStatus ?? null,
+    lastErrorType: last?.errorType ?? null,
+    lastErrorMessage: last?.errorMessage ?? null,
+    deadLetterReason: deadLetterReason(record.get('q')),
+    failedOverFrom: null,
+    createdAtMs: stampMs(record.get('i')) ?? 0,
+    completedAtMs: stampMs(record.get('c')),
+  };
+}
+
+/** From a message's hash and the hash of its long attempts. */
+export function attemptViews(short: ReadonlyMap<string, string>, long: ReadonlyMap<string, string>): AttemptView[] {
+  const count = Number(short.get('n') ?? '0');
+  return Array.from({ length: count }, (_, i) => {
+    const stored = long.get(String(i + 1)) ?? short.get(String(i + 1));
+    return stored === undefined ? null : decodeAttempt(i + 1, stored);
+  }).filter((attempt) => attempt !== null);
+}
+
+/** From the reply of `event_view` in `includes/view.lua`, read as bytes. */
+export function eventView(shard: number, key: string, reply: unknown): EventView {
+  const [stored, letters] = list(reply);
+  const event = decodeEvent(bytes(stored));
+  return {
+    id: recordId('evt_', shard, key),
+    org: event.org,
+    sourceId: event.sourceId,
+    source: event.sourceSlug,
+    receivedAtMs: event.receivedAtMs,
+    method: event.method,
+    contentType: event.contentType,
+    headers: event.headers,
+    size: event.payload.length,
+    payload: event.payload,
+    signatureValid: event.signatureValid,
+    status: eventStatus(text(letters)),
+  };
+}
+
+function eventStatus(letters: string): EventStatus {
+  if (letters === '') return 'no_routes';
+  if (/[par]/.test(letters)) return 'pending';
+  const delivered = letters.includes('d');
+  if (letters.includes('q')) return delivered ? 'partial' : 'failed';
+  return delivered ? 'delivered' : 'filtered';
+}
+
+function stampMs(stamp: string | undefined): number | null {
+  return stamp === undefined ? null : Number.parseInt(stamp, 10);
+}
+
+function deadLetterReason(value: string | undefined): DeadLetterReason | null {
+  for (const reason of deadLetterReasons) if (reason === value) return reason;
+  return null;
+}

@@ -1,0 +1,67 @@
+import { randomUUID } from 'node:crypto';
+import type { Clock } from '../core/clock.ts';
+import { PosthornError } from '../core/errors.ts';
+import type { Logger } from '../core/logger.ts';
+import type { RedisClient } from '../redis/connection.ts';
+import { Script } from '../redis/script.ts';
+import { redisUnavailable } from '../redis/unavailable.ts';
+
+export interface OrganizationLockOptions {
+  redis: RedisClient;
+  prefix: string;
+  clock: Clock;
+  logger: Logger;
+}
+
+const heldAtMostMs = 30_000;
+const waitAtMostMs = 10_000;
+const notesKeptMs = 60_000;
+const shortestPauseMs = 5;
+const longestPauseMs = 100;
+const release = new Script(new URL('./scripts/lock-release.lua', import.meta.url));
+
+/**
+ * One holder at a time per organization, over all replicas: what is unique or must not be in use is checked and written
+ * under it (DESIGN section 3). Each holder leaves notes, so that the next can wait until its cache shows what was written.
+ */
+export class OrganizationLock {
+  readonly #options: OrganizationLockOptions;
+
+  constructor(options: OrganizationLockOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Runs `action` while holding the lock. `action` gets the notes of the last minute's holders (topic to text) and
+   * `note`, which leaves one. UNAVAILABLE when Redis does not answer or the lock is not free within 10 s.
+   */
+  async run<T>(organization: string, action: (notes: ReadonlyMap<string, string>, note: (topic: string, text: string) => void) => Promise<T>): Promise<T> {
+    const { redis, prefix, logger } = this.#options;
+    const lock = `${prefix}{lock:${organization}}`;
+    const token = randomUUID();
+    await this.#acquire(lock, token);
+    const left = new Map<string, string>();
+    try {
+      const notes = await redis.hgetall(`${lock}:notes`).catch((error: unknown) => Promise.reject(redisUnavailable(error)));
+      return await action(new Map(Object.entries(notes)), (topic, text) => left.set(topic, text));
+    } finally {
+      await release.run(redis, [lock, `${lock}:notes`], [token, notesKeptMs, ...[...left].flat()]).catch((error: unknown) => {
+        logger.warn({ err: error, organization }, 'a lock was not released and runs out by itself');
+      });
+    }
+  }
+
+  async #acquire(lock: string, token: string): Promise<void> {
+    const { redis, clock } = this.#options;
+    const deadlineMs = clock.now() + waitAtMostMs;
+    for (let pauseMs = shortestPauseMs; ; pauseMs = Math.min(longestPauseMs, pauseMs * 1.5)) {
+      try {
+        if ((await redis.set(lock, token, 'PX', heldAtMostMs, 'NX')) === 'OK') return;
+      } catch (error) {
+        throw redisUnavailable(error);
+      }
+      if (clock.now() > deadlineMs) throw new PosthornError('UNAVAILABLE', 'Another change of this organization is still under way.', { retryAfterSeconds: 1 });
+      await clock.sleep(pauseMs * (0.5 + Math.random()));
+    }
+  }
+}

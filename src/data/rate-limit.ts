@@ -1,0 +1,55 @@
+import type { Clock } from '../core/clock.ts';
+import type { Logger } from '../core/logger.ts';
+import type { RedisClient } from '../redis/connection.ts';
+import { Script } from '../redis/script.ts';
+
+/** Where a credential stands in its window. */
+export interface RateLimitState {
+  allowed: boolean;
+  limit: number;
+  remaining: number;
+  /** End of the window, milliseconds since the epoch by the clock of Redis. */
+  resetAtMs: number;
+  retryAfterSeconds: number;
+}
+
+export interface RateLimiterOptions {
+  redis: RedisClient;
+  prefix: string;
+  clock: Clock;
+  logger: Logger;
+}
+
+const windowMs = 60_000;
+const pauseAfterFailureMs = 5000;
+const script = new Script(new URL('./scripts/rate-limit.lua', import.meta.url));
+
+/** Requests per minute and credential, counted in Redis over all replicas. Without Redis nobody is refused. */
+export class RateLimiter {
+  readonly #options: RateLimiterOptions;
+  #pausedUntilMs = 0;
+
+  constructor(options: RateLimiterOptions) {
+    this.#options = options;
+  }
+
+  /** Counts a request of `credential` against `limit` per minute; null when Redis cannot tell. */
+  async take(credential: string, limit: number): Promise<RateLimitState | null> {
+    const { redis, prefix, clock, logger } = this.#options;
+    if (clock.now() < this.#pausedUntilMs) return null;
+    try {
+      const [count, resetAtMs] = numbers(await script.run(redis, [`${prefix}{rate:${credential}}`], [windowMs]));
+      const retryAfterSeconds = Math.max(1, Math.ceil((resetAtMs - clock.now()) / 1000));
+      return { allowed: count <= limit, limit, remaining: Math.max(0, limit - count), resetAtMs, retryAfterSeconds };
+    } catch (error) {
+      this.#pausedUntilMs = clock.now() + pauseAfterFailureMs;
+      logger.warn({ err: error }, 'requests are not rate limited: Redis does not answer');
+      return null;
+    }
+  }
+}
+
+function numbers(reply: unknown): [number, number] {
+  if (!Array.isArray(reply)) throw new Error('rate-limit.lua answered no list');
+  return [Number(reply[0]), Number(reply[1])];
+}

@@ -1,0 +1,185 @@
+import { randomBytes } from 'node:crypto';
+import { parseTimedId } from '../core/ids.ts';
+import type { ThrottleRecord } from '../core/records.ts';
+import type { RedisClient } from '../redis/connection.ts';
+import { Script, type ScriptArgument } from '../redis/script.ts';
+import { redisUnavailable } from '../redis/unavailable.ts';
+import { encodeAttempt } from './attempt-record.ts';
+import type { DeliveryQueue, Heartbeat, Job, QueueFigures, Settlement, Target } from './delivery-queue.ts';
+import { jobsOf, targetOf } from './job-reply.ts';
+import type { DeadLetterReason } from './messages.ts';
+import { recordId } from './record-key.ts';
+import { integer, list, text } from './script-reply.ts';
+import { type ShardKeys, shardKeys } from './shard-keys.ts';
+import { limiterSetting } from './throttle.ts';
+
+const script = (name: string): Script => new Script(new URL(`./scripts/${name}.lua`, import.meta.url));
+const scripts = {
+  dequeue: script('dequeue'),
+  adopt: script('adopt'),
+  settle: script('settle'),
+  promote: script('promote'),
+  reclaim: script('reclaim'),
+  heartbeat: script('heartbeat'),
+  configure: script('configure'),
+  targets: script('targets'),
+  drop: script('drop'),
+  dropDue: script('drop-due'),
+  prune: script('prune'),
+  stats: script('stats'),
+};
+
+/** Longer than the longest attempt (60 s) and its settling: only a worker that lives but forgot reaches it. */
+const holdMs = 90_000;
+const workerLifetimeMs = 10_000;
+const targetsPerStep = 500;
+const recordsPerPrune = 100;
+
+export class RedisDeliveryQueue implements DeliveryQueue {
+  readonly #redis: RedisClient;
+  readonly #keys: ShardKeys;
+
+  constructor({ redis, prefix, shard = 0 }: { redis: RedisClient; prefix: string; shard?: number }) {
+    this.#redis = redis;
+    this.#keys = shardKeys(prefix, shard);
+  }
+
+  async dequeue(worker: string, count: number) {
+    const reply = list(await this.#runBuffer(scripts.dequeue, [worker, count, holdMs, workerLifetimeMs]));
+    const [, , , unconfigured, more, nextDue] = reply;
+    return {
+      jobs: await this.#jobs(reply),
+      unconfigured: list(unconfigured).map(targetOf),
+      hasMore: integer(more) === 1,
+      nextDueMs: dueMs(nextDue),
+    };
+  }
+
+  async adopt(worker: string, knownHandles: readonly string[]): Promise<Job[]> {
+    return await this.#jobs(list(await this.#runBuffer(scripts.adopt, [worker, holdMs, ...knownHandles])));
+  }
+
+  async settle(worker: string, settlements: readonly Settlement[], { ring = false }: { ring?: boolean } = {}) {
+    const args = settlements.flatMap(settleArguments);
+    const [settled, more, nextDue] = list(await this.#run(scripts.settle, [worker, settlements.length, ring ? 1 : 0, ...args]));
+    return { settled: list(settled).map((each) => integer(each) === 1), hasMore: integer(more) === 1, nextDueMs: dueMs(nextDue) };
+  }
+
+  async promote() {
+    const [moved, more, nextDue] = list(await this.#run(scripts.promote, []));
+    return { moved: integer(moved), hasMore: integer(more) === 1, nextDueMs: dueMs(nextDue) };
+  }
+
+  async reclaim() {
+    const [putBack, more] = list(await this.#run(scripts.reclaim, []));
+    return { putBack: integer(putBack), hasMore: integer(more) === 1 };
+  }
+
+  async heartbeat(worker: string, slots: number): Promise<Heartbeat> {
+    const args = [worker, slots, workerLifetimeMs, randomBytes(9).toString('base64url')];
+    const [marker, held, ready, reclaim, paused, nextDue] = list(await this.#run(scripts.heartbeat, args));
+    return {
+      marker: text(marker),
+      held: integer(held),
+      hasReadyWork: integer(ready) === 1,
+      hasWorkToReclaim: integer(reclaim) === 1,
+      pausedTargets: integer(paused),
+      nextDueMs: dueMs(nextDue),
+    };
+  }
+
+  async configure(target: Target, setting: { generation: number; throttle: ThrottleRecord; paused: boolean }): Promise<void> {
+    const { emissionUs, burst, concurrency } = limiterSetting(setting.throttle);
+    const args = [target.number, setting.generation, setting.paused ? 1 : 0, emissionUs ?? '', burst ?? '', concurrency ?? ''];
+    await this.#run(scripts.configure, args);
+  }
+
+  async pausedTargets(): Promise<Target[]> {
+    const [, found] = list(await this.#run(scripts.targets, ['paused', targetsPerStep]));
+    return list(found).map(targetOf);
+  }
+
+  async targets(first: number) {
+    const [next, found] = list(await this.#run(scripts.targets, [first, targetsPerStep]));
+    return { targets: list(found).map(targetOf), next: integer(next) === 0 ? null : integer(next) };
+  }
+
+  async drop(target: Target, reason: DeadLetterReason) {
+    const [dropped, more] = list(await this.#run(scripts.drop, [target.number, reason]));
+    return { dropped: integer(dropped), hasMore: integer(more) === 1 };
+  }
+
+  async dropRetries(targets: ReadonlyMap<string, DeadLetterReason>, cursor: string) {
+    const [next, dropped] = list(await this.#run(scripts.dropDue, [cursor, ...[...targets].flat()]));
+    return { dropped: integer(dropped), next: text(next) === '0' ? null : text(next) };
+  }
+
+  async prune({ finishedMs, deadLettersMs }: { finishedMs: number; deadLettersMs: number }) {
+    const [removed, more] = list(await this.#run(scripts.prune, [finishedMs, deadLettersMs, recordsPerPrune]));
+    return { removed: integer(removed), hasMore: integer(more) === 1 };
+  }
+
+  async figures(): Promise<QueueFigures> {
+    const [unfinished, retries, held, dead, oldest] = list(await this.#run(scripts.stats, []));
+    const oldestId = parseTimedId(recordId('msg_', this.#keys.shard, text(oldest)));
+    return {
+      unfinished: integer(unfinished),
+      retriesWaiting: integer(retries),
+      held: integer(held),
+      deadLetters: integer(dead),
+      oldestUnreadAtMs: oldestId?.createdAtMs ?? null,
+    };
+  }
+
+  async #jobs(reply: readonly unknown[]): Promise<Job[]> {
+    return await jobsOf(this.#keys.shard, reply, async (key) => {
+      try {
+        return await this.#redis.getBuffer(this.#keys.event(key));
+      } catch (error) {
+        throw redisUnavailable(error);
+      }
+    });
+  }
+
+  async #run(what: Script, args: readonly ScriptArgument[]): Promise<unknown> {
+    try {
+      return await what.run(this.#redis, this.#keys.declared, args);
+    } catch (error) {
+      throw redisUnavailable(error);
+    }
+  }
+
+  async #runBuffer(what: Script, args: readonly ScriptArgument[]): Promise<unknown> {
+    try {
+      return await what.runBuffer(this.#redis, this.#keys.declared, args);
+    } catch (error) {
+      throw redisUnavailable(error);
+    }
+  }
+}
+
+function dueMs(value: unknown): number | null {
+  const ms = integer(value);
+  return ms < 0 ? null : ms;
+}
+
+function settleArguments({ job, outcome, maxAttempts }: Settlement): ScriptArgument[] {
+  const attempt = outcome.type === 'back' ? null : outcome.attempt;
+  const { short, long } = attempt === null ? { short: '', long: '' } : encodeAttempt(attempt);
+  const [number = '', entry = ''] = job.handle.split('/');
+  const last = maxAttempts === null || maxAttempts === job.maxAttempts ? '' : maxAttempts;
+  return [number, entry, job.messageKey, ...outcomeArguments(outcome), short, long, attempt?.durationMs ?? -1, last];
+}
+
+function outcomeArguments(outcome: Settlement['outcome']): [string, string | number] {
+  switch (outcome.type) {
+    case 'delivered':
+      return ['d', ''];
+    case 'retry':
+      return ['r', Math.round(outcome.delayMs)];
+    case 'dead':
+      return ['q', outcome.reason];
+    case 'back':
+      return ['b', ''];
+  }
+}

@@ -1,0 +1,61 @@
+import type { ApiKeyRecord, OrganizationRecord, RouteRecord, SourceRecord } from '../core/records.ts';
+
+/** One entry of an index: a field of a hash (`field` → record id), or a member of a set. */
+export interface IndexEntry {
+  type: 'hash' | 'set';
+  /** Name of the index, as in `registry.ts`. */
+  index: string;
+  /** Field of the hash, or member of the set. */
+  field: string;
+  /** The change key that readers who looked the entry up depend on. */
+  changeKey: string;
+}
+
+/** A record with its kind, so that a switch can tell them apart. */
+export type KindAndRecord =
+  | { kind: 'organization'; record: OrganizationRecord }
+  | { kind: 'source'; record: SourceRecord }
+  | { kind: 'destination'; record: { id: string } }
+  | { kind: 'route'; record: RouteRecord }
+  | { kind: 'apiKey'; record: ApiKeyRecord };
+
+/** The index entries that a record has while it is published. */
+export function indexEntries({ kind, record }: KindAndRecord): IndexEntry[] {
+  switch (kind) {
+    case 'organization':
+      return [hashEntry('org-slug', record.slug)];
+    case 'source':
+      return [hashEntry('source-slug', `${record.orgSlug}/${record.slug}`)];
+    case 'route': {
+      const index = `routes-of:${record.sourceId}`;
+      return [{ type: 'set', index, field: record.id, changeKey: index }];
+    }
+    case 'apiKey':
+      return [hashEntry('api-key', record.sha256)];
+    case 'destination':
+      return [];
+  }
+}
+
+function hashEntry(index: string, field: string): IndexEntry {
+  return { type: 'hash', index, field, changeKey: `${index}:${field}` };
+}
+
+export interface IndexOperation {
+  operation: 'hset' | 'hdel' | 'sadd' | 'srem';
+  entry: IndexEntry;
+}
+
+/** What turns the entries of the stored record into those of the new one. */
+export function indexOperations(stored: readonly IndexEntry[], wanted: readonly IndexEntry[]): IndexOperation[] {
+  const gone = stored.filter((entry) => !wanted.some((other) => isSame(entry, other)));
+  const added = wanted.filter((entry) => !stored.some((other) => isSame(entry, other)));
+  return [
+    ...gone.map((entry) => ({ operation: entry.type === 'hash' ? ('hdel' as const) : ('srem' as const), entry })),
+    ...added.map((entry) => ({ operation: entry.type === 'hash' ? ('hset' as const) : ('sadd' as const), entry })),
+  ];
+}
+
+function isSame(one: IndexEntry, other: IndexEntry): boolean {
+  return one.index === other.index && one.field === other.field;
+}

@@ -1,0 +1,24 @@
+import type { RecordKind } from '../core/records.ts';
+
+/** Names of the registry's keys; the layout is described in `registry.ts`. */
+export interface RegistryKeys {
+  marker: string;
+  epoch: string;
+  sequence: string;
+  changes: string;
+  records(kind: RecordKind): string;
+  index(name: string): string;
+}
+
+/** `prefix` stands before every key, so that installations can share a Redis; may be empty. */
+export function registryKeys(prefix: string): RegistryKeys {
+  const base = `${prefix}{cfg}:`;
+  return {
+    marker: `${base}marker`,
+    epoch: `${base}epoch`,
+    sequence: `${base}seq`,
+    changes: `${base}changes`,
+    records: (kind) => `${base}rec:${kind}`,
+    index: (name) => `${base}ix:${name}`,
+  };
+}

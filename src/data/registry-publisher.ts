@@ -1,0 +1,134 @@
+import { randomUUID } from 'node:crypto';
+import { canonicalJson } from '../core/canonical-json.ts';
+import { PosthornError } from '../core/errors.ts';
+import type { RecordByKind, RecordKind } from '../core/records.ts';
+import type { RedisClient } from '../redis/connection.ts';
+import { Script, type ScriptArgument } from '../redis/script.ts';
+import { redisUnavailable } from '../redis/unavailable.ts';
+import type { RegistryPublisher } from './registry.ts';
+import { type IndexEntry, type IndexOperation, indexEntries, indexOperations, type KindAndRecord } from './registry-index.ts';
+import { type RegistryKeys, registryKeys } from './registry-keys.ts';
+import { parseRecord } from './registry-record.ts';
+
+const mintEpochScript = new Script(new URL('./scripts/registry-mint-epoch.lua', import.meta.url));
+const publishScript = new Script(new URL('./scripts/registry-publish.lua', import.meta.url));
+const retractScript = new Script(new URL('./scripts/registry-retract.lua', import.meta.url));
+
+const changesKept = 10_000;
+/** A belief about the stored record can only be wrong again when the same record is being written elsewhere. */
+const triesMax = 5;
+
+/** A record of a kind that is to stand in Redis in place of what stands there. */
+interface Replacement {
+  epoch: number;
+  kind: RecordKind;
+  id: string;
+  /** Canonical JSON; empty: no record. */
+  wanted: string;
+}
+
+/** The leader's side of the registry. Every method throws UNAVAILABLE when Redis does not answer; all may be repeated. */
+export class RedisRegistryPublisher implements RegistryPublisher {
+  readonly #redis: RedisClient;
+  readonly #keys: RegistryKeys;
+
+  constructor(redis: RedisClient, prefix: string) {
+    this.#redis = redis;
+    this.#keys = registryKeys(prefix);
+  }
+
+  async mintEpoch(): Promise<number> {
+    return Number(await this.#run(mintEpochScript, [this.#keys.epoch, this.#keys.marker], [randomUUID()]));
+  }
+
+  publish<K extends RecordKind>(epoch: number, kind: K, record: RecordByKind[K]): Promise<boolean> {
+    // Most records are new or equal, so the first belief is that there is none.
+    return this.#replace(publishScript, { epoch, kind, id: record.id, wanted: canonicalJson(record) }, '');
+  }
+
+  async retract(epoch: number, kind: RecordKind, id: string): Promise<boolean> {
+    return await this.#replace(retractScript, { epoch, kind, id, wanted: '' }, await this.#stored(kind, id));
+  }
+
+  async ids(kind: RecordKind): Promise<string[]> {
+    return await this.#redis.hkeys(this.#keys.records(kind)).catch(unavailable);
+  }
+
+  async get<K extends RecordKind>(kind: K, id: string): Promise<RecordByKind[K] | null> {
+    const json = await this.#stored(kind, id);
+    return json === '' ? null : parseRecord(kind, json);
+  }
+
+  async marker(): Promise<string> {
+    const made = randomUUID();
+    const before = await this.#redis.set(this.#keys.marker, made, 'NX', 'GET').catch(unavailable);
+    return before ?? made;
+  }
+
+  async #stored(kind: RecordKind, id: string): Promise<string> {
+    return (await this.#redis.hget(this.#keys.records(kind), id).catch(unavailable)) ?? '';
+  }
+
+  /**
+   * The script compares and sets: which index entries go is worked out here from the record that is believed to be stored, and
+   * a wrong belief is answered with the right one.
+   */
+  async #replace(script: Script, replacement: Replacement, firstBelief: string): Promise<boolean> {
+    const { epoch, kind, id, wanted } = replacement;
+    const wantedEntries = entriesOf(kind, wanted);
+    let believed = firstBelief;
+    for (let tries = 0; tries < triesMax; tries++) {
+      const operations = indexOperations(entriesOf(kind, believed), wantedEntries);
+      const [outcome, detail] = await this.#change(script, replacement, believed, operations);
+      switch (outcome) {
+        case 'changed':
+          return true;
+        case 'equal':
+          return false;
+        case 'stored':
+          believed = detail;
+          break;
+        case 'fenced':
+          throw fenced(epoch, detail);
+        default:
+          throw new PosthornError('INTERNAL', `a registry script answered ${outcome}`);
+      }
+    }
+    throw new PosthornError('CONFLICT', `the record ${kind} ${id} is being written by somebody else`);
+  }
+
+  async #change(
+    script: Script,
+    { epoch, kind, id, wanted }: Replacement,
+    believed: string,
+    operations: IndexOperation[],
+  ): Promise<[outcome: string, detail: string]> {
+    const { marker, epoch: epochKey, sequence, changes, records, index } = this.#keys;
+    const keys = [marker, epochKey, sequence, changes, records(kind), ...operations.map(({ entry }) => index(entry.index))];
+    const steps = operations.flatMap(({ operation, entry }) => [operation, entry.field]);
+    const changeKeys = [`${kind}:${id}`, ...operations.map(({ entry }) => entry.changeKey)];
+    const args = [epoch, randomUUID(), changesKept, id, believed, wanted, operations.length, ...steps, ...changeKeys];
+    const reply = await this.#run(script, keys, args);
+    const [outcome, detail = ''] = Array.isArray(reply) ? reply.map(String) : [];
+    return [outcome ?? 'nothing', detail];
+  }
+
+  async #run(script: Script, keys: string[], args: ScriptArgument[]): Promise<unknown> {
+    return await script.run(this.#redis, keys, args).catch(unavailable);
+  }
+}
+
+function entriesOf(kind: RecordKind, json: string): IndexEntry[] {
+  // The compiler cannot tie a kind that it does not know to its record.
+  return json === '' ? [] : indexEntries({ kind, record: parseRecord(kind, json) } as KindAndRecord);
+}
+
+function unavailable(error: unknown): never {
+  throw redisUnavailable(error);
+}
+
+/** `details.epoch` tells a fenced ex-leader from any other conflict. */
+function fenced(epoch: number, newest: string | undefined): PosthornError {
+  const message = `epoch ${epoch} is over; the newest is ${newest}`;
+  return new PosthornError('CONFLICT', message, { details: { epoch: [message] } });
+}

@@ -1,0 +1,133 @@
+import type { Clock } from '../core/clock.ts';
+import { PosthornError } from '../core/errors.ts';
+import type { Logger } from '../core/logger.ts';
+import type { RecordByKind, RecordKind } from '../core/records.ts';
+import type { RedisClient } from '../redis/connection.ts';
+import { redisUnavailable } from '../redis/unavailable.ts';
+import { ChangeStream } from './change-stream.ts';
+import type { RegistryReader } from './registry.ts';
+import { RegistryCache } from './registry-cache.ts';
+import { type RegistryKeys, registryKeys } from './registry-keys.ts';
+import { parseRecord } from './registry-record.ts';
+
+export interface RegistryReaderOptions {
+  /** For reads of what is not in the cache. */
+  redis: RedisClient;
+  /** For the change stream alone; ended by `stop`. */
+  blocking: RedisClient;
+  prefix: string;
+  clock: Clock;
+  logger: Logger;
+  /** Records, index entries and derived values kept in memory; default 50,000. */
+  maxEntries?: number;
+}
+
+/**
+ * Reads throw UNAVAILABLE when Redis does not answer, and when nobody has published into this Redis yet; what is
+ * cached is served all the same. What is not there is asked for anew every time.
+ */
+export class RedisRegistryReader implements RegistryReader {
+  readonly #redis: RedisClient;
+  readonly #keys: RegistryKeys;
+  readonly #logger: Logger;
+  readonly #cache: RegistryCache;
+  readonly #stream: ChangeStream;
+  readonly #listeners = new Set<(changeKey: string) => void>();
+
+  constructor({ redis, blocking, prefix, clock, logger, maxEntries = 50_000 }: RegistryReaderOptions) {
+    this.#redis = redis;
+    this.#keys = registryKeys(prefix);
+    this.#logger = logger;
+    this.#cache = new RegistryCache(maxEntries);
+    this.#stream = new ChangeStream({
+      blocking,
+      keys: this.#keys,
+      clock,
+      logger,
+      onChange: (changeKeys) => {
+        for (const changeKey of changeKeys) this.#cache.invalidate(changeKey);
+        for (const changeKey of changeKeys) this.#notify(changeKey);
+      },
+      onFlush: () => {
+        this.#cache.flush();
+        this.#notify('*');
+      },
+    });
+  }
+
+  /** Begins to follow the changes; Redis need not be up. */
+  start(): void {
+    this.#stream.start();
+  }
+
+  async stop(): Promise<void> {
+    await this.#stream.stop();
+  }
+
+  get<K extends RecordKind>(kind: K, id: string): Promise<RecordByKind[K] | null> {
+    return this.#lookUp(`${kind}:${id}`, this.#keys.records(kind), id, (json) => parseRecord(kind, json));
+  }
+
+  sourceIdBySlug(orgSlug: string, sourceSlug: string): Promise<string | null> {
+    return this.#indexed('source-slug', `${orgSlug}/${sourceSlug}`);
+  }
+
+  apiKeyIdByHash(sha256: string): Promise<string | null> {
+    return this.#indexed('api-key', sha256);
+  }
+
+  organizationIdBySlug(slug: string): Promise<string | null> {
+    return this.#indexed('org-slug', slug);
+  }
+
+  routeIdsOfSource(sourceId: string): Promise<string[]> {
+    const index = `routes-of:${sourceId}`;
+    return this.#cache.get(index, async () => {
+      const value = await this.#redis.smembers(this.#keys.index(index)).catch(unavailable);
+      return { value, dependsOn: [index], isCacheable: value.length > 0 };
+    });
+  }
+
+  derive<T>(key: string, make: () => Promise<{ value: T; dependsOn: string[] }>): Promise<T> {
+    return this.#cache.get(`derived:${key}`, async () => ({ ...(await make()), isCacheable: true }));
+  }
+
+  onChange(listener: (changeKey: string) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  #indexed(name: string, field: string): Promise<string | null> {
+    return this.#lookUp(`${name}:${field}`, this.#keys.index(name), field, (id) => id);
+  }
+
+  /** A field of a hash; the cache key is the change key that throws it away. */
+  #lookUp<T>(changeKey: string, hash: string, field: string, parse: (text: string) => T): Promise<T | null> {
+    return this.#cache.get<T | null>(changeKey, async () => {
+      const text = await this.#redis.hget(hash, field).catch(unavailable);
+      if (text !== null) return { value: parse(text), dependsOn: [changeKey], isCacheable: true };
+      await this.#requirePublished();
+      return { value: null, dependsOn: [], isCacheable: false };
+    });
+  }
+
+  /** In an emptied Redis "not there" means nothing: the leader is about to publish everything again. */
+  async #requirePublished(): Promise<void> {
+    if ((await this.#redis.exists(this.#keys.marker).catch(unavailable)) === 1) return;
+    throw new PosthornError('UNAVAILABLE', 'no configuration has been published yet', { retryAfterSeconds: 1 });
+  }
+
+  #notify(changeKey: string): void {
+    for (const listener of this.#listeners) {
+      try {
+        listener(changeKey);
+      } catch (error) {
+        this.#logger.error({ err: error, changeKey }, 'a listener of registry changes failed');
+      }
+    }
+  }
+}
+
+function unavailable(error: unknown): never {
+  throw redisUnavailable(error);
+}

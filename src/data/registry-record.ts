@@ -1,0 +1,17 @@
+import { PosthornError } from '../core/errors.ts';
+import { type RecordByKind, type RecordKind, recordLayoutVersion } from '../core/records.ts';
+
+/**
+ * A record as the publisher wrote it. Only the layout version is checked: nobody but a controller writes here, and a
+ * controller writes only what its predecessor can read (DESIGN section 5). Throws INTERNAL for a newer layout.
+ */
+export function parseRecord<K extends RecordKind>(kind: K, json: string): RecordByKind[K] {
+  const record: RecordByKind[K] = JSON.parse(json);
+  if (!(record.v <= recordLayoutVersion)) {
+    throw new PosthornError(
+      'INTERNAL',
+      `the record ${kind} ${record.id} has layout ${record.v}; this release reads up to ${recordLayoutVersion}`,
+    );
+  }
+  return record;
+}

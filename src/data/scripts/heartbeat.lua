@@ -1,0 +1,37 @@
+#!lua flags=allow-oom
+-- Says that a worker lives, and tells it what it may have missed.
+--
+-- KEYS: see includes/shard.lua.
+-- ARGV[1] worker, [2] its slots (0: it leaves), [3] lifetime in ms, [4] a marker to write when the shard has none.
+-- Reply: {marker, entries held by this worker, servable work 0/1, work to reclaim 0/1, paused targets, ms until something is
+-- due or -1}.
+-- @include "includes/shard.lua"
+
+local worker, slots = ARGV[1], tonumber(ARGV[2])
+if slots > 0 then
+  call('ZADD', P .. 'workers', now + tonumber(ARGV[3]), worker)
+  call('HSET', P .. 'slots', worker, slots)
+elseif call('EXISTS', P .. 'held:' .. worker) == 0 then
+  call('ZREM', P .. 'workers', worker)
+  call('HDEL', P .. 'slots', worker)
+else
+  -- What it still holds is taken from it at once.
+  call('ZADD', P .. 'workers', 0, worker)
+end
+local total = 0
+for _, value in ipairs(call('HVALS', P .. 'slots')) do
+  total = total + tonumber(value)
+end
+call('HSET', ctl, 'slots', total)
+call('HSETNX', ctl, 'marker', ARGV[4])
+
+local dead = call('ZCOUNT', P .. 'workers', '-inf', '(' .. now)
+local overdue = call('ZCOUNT', P .. 'held', '-inf', now)
+return {
+  call('HGET', ctl, 'marker'),
+  call('HLEN', P .. 'held:' .. worker),
+  call('EXISTS', P .. 'ready'),
+  (dead > 0 or overdue > 0) and 1 or 0,
+  call('SCARD', P .. 'paused'),
+  next_due_ms(),
+}

@@ -1,0 +1,48 @@
+-- Listing indexes `i:…`, newest last. A small one is a sorted set (score milliseconds, member 13-digit number + id), because
+-- that fits into one listpack; from 100 entries on it is a stream (entry id `<ms>-<number>`), which costs a third per entry.
+local index_limit = 100
+
+-- Size of a sorted set, or `stream`, as this script has seen it.
+local index_seen = {}
+
+local function index_kind(key)
+  local seen = index_seen[key]
+  if seen == nil then
+    local kind = call('TYPE', key).ok
+    seen = kind == 'none' and 0 or kind == 'zset' and call('ZCARD', key) or kind
+  end
+  if type(seen) == 'number' and seen >= index_limit then
+    local all = call('ZRANGE', key, 0, -1, 'WITHSCORES')
+    call('DEL', key)
+    for k = 1, #all, 2 do
+      call('XADD', key, whole(tonumber(all[k + 1])) .. '-' .. whole(tonumber(string.sub(all[k], 1, 13))), 'i', string.sub(all[k], 14))
+    end
+    seen = 'stream'
+  end
+  index_seen[key] = seen
+  return seen
+end
+
+local function index_add(key, ms, number, id)
+  local kind = index_kind(key)
+  if kind == 'stream' then
+    call('XADD', key, ms .. '-' .. number, 'i', id)
+  elseif type(kind) == 'number' then
+    call('ZADD', key, ms, string.format('%013.0f', number) .. id)
+    index_seen[key] = kind + 1
+  end
+end
+
+-- `stamp` is `<ms>-<number>`, as given to index_add.
+local function index_remove(key, stamp, id)
+  local kind = call('TYPE', key).ok
+  if kind == 'zset' then
+    local number = tonumber(string.match(stamp, '-(%d+)$'))
+    call('ZREM', key, string.format('%013.0f', number) .. id)
+  elseif kind == 'stream' then
+    call('XDEL', key, stamp)
+    if call('XLEN', key) == 0 then
+      call('DEL', key)
+    end
+  end
+end

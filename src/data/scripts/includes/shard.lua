@@ -1,0 +1,67 @@
+-- What every script of a shard shares. KEYS[1] is `<prefix>{sN}:ctl`, KEYS[2] `<prefix>{sN}:~`, which never exists: while a
+-- Cluster moves the slot, one key is there and one is not, so Redis answers TRYAGAIN before the script begins.
+local call = redis.call
+local ctl = KEYS[1]
+local P = string.sub(ctl, 1, -4)
+local clock = call('TIME')
+local now_us = clock[1] * 1000000 + clock[2]
+local now = math.floor(now_us / 1000)
+
+-- Whether a redis.pcall answered an error.
+local function failed(reply)
+  return type(reply) == 'table' and reply.err ~= nil
+end
+
+-- A whole number as decimal text; Lua itself writes 1e15 from 15 digits on.
+local function whole(number)
+  return string.format('%.0f', number)
+end
+
+-- The next number of the shard: never used twice, so that an entry id is never given to two entries. Numbers are taken in
+-- blocks, because a call costs more than a gap.
+local counter_next, counter_last = 1, 0
+local function counter()
+  if counter_next > counter_last then
+    counter_last = call('HINCRBY', ctl, 'n', 32)
+    counter_next = counter_last - 31
+  end
+  counter_next = counter_next + 1
+  return counter_next - 1
+end
+
+-- Milliseconds for index and history entries: never smaller than one given before, whatever the clock does.
+local stamp_ms = nil
+local function monotonic_ms()
+  if stamp_ms == nil then
+    local last = tonumber(call('HGET', ctl, 'ms') or '0')
+    stamp_ms = math.max(now, last)
+    if stamp_ms > last then
+      call('HSET', ctl, 'ms', stamp_ms)
+    end
+  end
+  return stamp_ms
+end
+
+-- Wakes one worker that sleeps on the doorbell; one bell is enough, who takes it rings on.
+local function ring()
+  if call('LLEN', P .. 'bell') == 0 then
+    call('RPUSH', P .. 'bell', '1')
+  end
+end
+
+-- Milliseconds until a retry or a waiting limiter is due; -1: nothing waits.
+local function next_due_ms()
+  local due = call('ZRANGE', P .. 'due', 0, 0, 'WITHSCORES')
+  local waiting = call('ZRANGE', P .. 'waiting', 0, 0, 'WITHSCORES')
+  local at = nil
+  if due[2] then
+    at = tonumber(due[2])
+  end
+  if waiting[2] and (at == nil or tonumber(waiting[2]) < at) then
+    at = tonumber(waiting[2])
+  end
+  if at == nil then
+    return -1
+  end
+  return math.max(0, math.ceil(at - now))
+end

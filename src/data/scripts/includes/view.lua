@@ -1,0 +1,48 @@
+-- What readers get of a record.
+
+-- {hash as a flat list, org, route, destination, last attempt in its long form or ''}; nil when there is no such message.
+local function message_view(id)
+  local key = P .. 'm:' .. id
+  local m = call('HGETALL', key)
+  if #m == 0 then
+    return nil
+  end
+  local n, attempts = '', ''
+  for k = 1, #m, 2 do
+    if m[k] == 't' then
+      n = m[k + 1]
+    elseif m[k] == 'n' then
+      attempts = m[k + 1]
+    end
+  end
+  local t = call('HMGET', P .. 't:' .. n, 'o', 'r', 'd')
+  local last = attempts ~= '' and call('HGET', P .. 'a:' .. id, attempts) or ''
+  return { m, t[1] or '', t[2] or '', t[3] or '', last or '' }
+end
+
+-- Ids of the messages of an event, from the first line of its text.
+local function messages_of(event, text)
+  local messages = string.match(text, '^%S+ (%S+) ')
+  if messages == '*' then
+    messages = call('GET', P .. 'x:' .. event) or ''
+  end
+  local ids = {}
+  for id in string.gmatch(messages or '', '%w+') do
+    ids[#ids + 1] = id
+  end
+  return ids
+end
+
+-- {text, status letters of its messages, ids of its messages}; nil when there is no such event.
+local function event_view(event)
+  local text = call('GET', P .. 'e:' .. event)
+  if not text then
+    return nil
+  end
+  local ids = messages_of(event, text)
+  local letters = {}
+  for k, id in ipairs(ids) do
+    letters[k] = call('HGET', P .. 'm:' .. id, 's') or ''
+  end
+  return { text, table.concat(letters), ids }
+end

@@ -1,0 +1,68 @@
+#!lua flags=allow-oom
+-- Removes an organization from the shard: first its queues, then its events with their messages (at most ARGV[2] events per
+-- call), at last what is left of its names, counters and targets.
+--
+-- KEYS: see includes/shard.lua.
+-- ARGV[1] organization, [2] how many events or targets at most.
+-- Reply: 1 when there is more to do.
+-- @include "includes/shard.lua"
+-- @include "includes/index.lua"
+-- @include "includes/target.lua"
+-- @include "includes/remove.lua"
+
+local org, budget = ARGV[1], tonumber(ARGV[2])
+local names = P .. 'tn:' .. org
+
+-- Queues: a settle that comes later finds no stream and changes nothing.
+for _, n in ipairs(call('ZRANGE', P .. 'ready:' .. org, 0, budget - 1)) do
+  deactivate(n, org)
+end
+
+local key = P .. 'i:ev:' .. org
+local kind = call('TYPE', key).ok
+local events = {}
+if kind == 'zset' then
+  for _, member in ipairs(call('ZRANGE', key, 0, budget - 1)) do
+    events[#events + 1] = string.sub(member, 14)
+  end
+elseif kind == 'stream' then
+  for _, entry in ipairs(call('XRANGE', key, '-', '+', 'COUNT', budget)) do
+    events[#events + 1] = entry[2][2]
+  end
+end
+for _, event in ipairs(events) do
+  local head = call('GETRANGE', P .. 'e:' .. event, 0, 255)
+  local messages = string.match(head, '^%S+ (%S+) ')
+  if messages == '*' then
+    messages = call('GET', P .. 'x:' .. event) or ''
+  end
+  for id in string.gmatch(messages or '', '%w+') do
+    remove_message(id)
+  end
+  remove_event(event)
+end
+if #events > 0 then
+  return 1
+end
+
+local scan = call('HSCAN', names, 0, 'COUNT', budget)
+for k = 1, #scan[2], 2 do
+  local n = scan[2][k + 1]
+  local t = call('HMGET', P .. 't:' .. n, 'd', 'b')
+  if t[2] and t[2] ~= 'cap' then
+    call('ZREM', P .. 'wait:' .. t[2], n)
+    call('ZREM', P .. 'waiting', t[2])
+  end
+  call('DEL', P .. 'w:' .. n, P .. 't:' .. n)
+  if t[1] and t[1] ~= '' then
+    call('DEL', P .. 'l:' .. t[1], P .. 'rate:' .. t[1], P .. 'lease:' .. t[1], P .. 'wait:' .. t[1])
+  end
+  call('SREM', P .. 'paused', n)
+  call('HDEL', names, scan[2][k])
+end
+if call('EXISTS', names) == 1 then
+  return 1
+end
+call('ZREM', P .. 'ready', org)
+call('DEL', P .. 'ready:' .. org, P .. 'o:' .. org, P .. 'k:' .. org, P .. 'i:' .. org, P .. 'i:dead:' .. org, key)
+return 0

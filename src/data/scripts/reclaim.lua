@@ -1,0 +1,46 @@
+#!lua flags=allow-oom
+-- Puts work back that nobody will finish: what a dead worker held (no heartbeat), and what is held past its deadline.
+-- At most 100 entries per call.
+--
+-- KEYS: see includes/shard.lua. ARGV: none.
+-- Reply: {how many were put back, 1 when there is more}.
+-- @include "includes/shard.lua"
+-- @include "includes/target.lua"
+-- @include "includes/work.lua"
+
+local budget = 100
+local back = 0
+local function reclaim(handle, worker, id)
+  budget = budget - 1
+  if put_back(handle, worker, id) then
+    back = back + 1
+  end
+end
+
+for _, worker in ipairs(call('ZRANGEBYSCORE', P .. 'workers', '-inf', '(' .. now, 'LIMIT', 0, 8)) do
+  local held = call('HGETALL', P .. 'held:' .. worker)
+  for k = 1, #held, 2 do
+    if budget > 0 then
+      reclaim(held[k], worker, held[k + 1])
+    end
+  end
+  if call('EXISTS', P .. 'held:' .. worker) == 0 then
+    call('ZREM', P .. 'workers', worker)
+    call('HDEL', P .. 'slots', worker)
+  end
+end
+if budget > 0 then
+  for _, member in ipairs(call('ZRANGEBYSCORE', P .. 'held', '-inf', now, 'LIMIT', 0, budget)) do
+    local handle, worker = string.match(member, '^(%d+/[^/]+)/(.+)$')
+    local id = call('HGET', P .. 'held:' .. worker, handle)
+    if id then
+      reclaim(handle, worker, id)
+    else
+      call('ZREM', P .. 'held', member)
+    end
+  end
+end
+if back > 0 then
+  ring()
+end
+return { back, budget <= 0 and 1 or 0 }

@@ -1,0 +1,29 @@
+#!lua
+-- Names targets by number, for the search after a route or a destination went away, and for the review of paused ones.
+--
+-- KEYS: see includes/shard.lua.
+-- ARGV[1] first number, or `paused`; [2] how many numbers to look at.
+-- Reply: {next number or 0 at the end, targets {number, org, route, destination}}.
+-- @include "includes/shard.lua"
+
+local found = {}
+local function add(n)
+  local t = call('HMGET', P .. 't:' .. n, 'o', 'r', 'd')
+  if t[1] then
+    found[#found + 1] = { n, t[1], t[2], t[3] }
+  end
+end
+
+if ARGV[1] == 'paused' then
+  for _, n in ipairs(call('SRANDMEMBER', P .. 'paused', ARGV[2])) do
+    add(n)
+  end
+  return { 0, found }
+end
+local first = tonumber(ARGV[1])
+local last = first + tonumber(ARGV[2]) - 1
+local highest = tonumber(call('HGET', ctl, 'tn') or '0')
+for n = first, math.min(last, highest) do
+  add(whole(n))
+end
+return { last < highest and last + 1 or 0, found }

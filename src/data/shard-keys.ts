@@ -1,0 +1,42 @@
+/**
+ * Layout of a shard. All keys begin with `<prefix>{sN}:`; ids stand in them without prefix and shard number (25 characters).
+ *
+ * - `ctl` hash: n counter, ms newest index time, vt virtual clock, tn last target number, slots of all workers, open
+ *   unfinished messages, marker
+ * - `e:<event>` string (`event-text.ts`), `x:<event>` ids of its messages when there are several, `refs` hash of their number
+ * - `m:<message>` hash (`message-view.ts`), `a:<message>` hash of attempts that do not fit into it
+ * - `tn:<org>` hash `<route> <destination>` → target number; `t:<target>` hash (`includes/target.lua`)
+ * - `w:<target>` work stream of message ids, group `g`, consumer `c`
+ * - `ready` sorted set of organizations, `ready:<org>` of targets, by start tag; `o:<org>` hash of clock and finish tag
+ * - `waiting` sorted set of limiters by wake time, `wait:<limiter>` its targets; `l:<limiter>` throttle, `rate:<limiter>` GCRA,
+ *   `lease:<limiter>` leases by expiry; `c:<target>` is the circuit's
+ * - `due` sorted set `<target> <message>` by due time; `paused` set of targets
+ * - `held` sorted set `<target>/<entry>/<worker>` by deadline, `held:<worker>` hash `<target>/<entry>` → message;
+ *   `workers` sorted set by end of life, `slots` hash
+ * - `i:<org>`, `i:<route>`, `i:<destination>` indexes of messages, `i:dead:<org>` of dead letters, `i:ev:<org>` and
+ *   `i:<source>` of events (`includes/index.lua`); `fin` and `dead` streams of what ended, which pruning walks
+ * - `k:<org>` hash of counters; `bell` list, the doorbell
+ */
+export interface ShardKeys {
+  readonly shard: number;
+  /** What every script declares; see `includes/shard.lua`. */
+  readonly declared: readonly [string, string];
+  readonly doorbell: string;
+  counters(org: string): string;
+  attempts(messageKey: string): string;
+  message(messageKey: string): string;
+  event(eventKey: string): string;
+}
+
+export function shardKeys(prefix: string, shard: number): ShardKeys {
+  const base = `${prefix}{s${shard}}:`;
+  return {
+    shard,
+    declared: [`${base}ctl`, `${base}~`],
+    doorbell: `${base}bell`,
+    counters: (org) => `${base}k:${org}`,
+    attempts: (messageKey) => `${base}a:${messageKey}`,
+    message: (messageKey) => `${base}m:${messageKey}`,
+    event: (eventKey) => `${base}e:${eventKey}`,
+  };
+}

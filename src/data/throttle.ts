@@ -1,0 +1,16 @@
+import type { ThrottleRecord } from '../core/records.ts';
+
+const unitSeconds = { second: 1, minute: 60, hour: 3600 } as const;
+
+/**
+ * A throttle as the dequeue script takes it: GCRA with the emission interval in µs and one second's worth of burst, at least
+ * 1 (DESIGN section 6), and the largest concurrency. Null: no such limit.
+ */
+export function limiterSetting(throttle: ThrottleRecord): { emissionUs: number | null; burst: number | null; concurrency: number | null } {
+  const { mode, rateLimit, rateUnit, maxConcurrency } = throttle;
+  if (mode === 'rate' && rateLimit !== null && rateUnit !== null) {
+    const seconds = unitSeconds[rateUnit];
+    return { emissionUs: Math.ceil((seconds * 1_000_000) / rateLimit), burst: Math.max(1, Math.floor(rateLimit / seconds)), concurrency: null };
+  }
+  return { emissionUs: null, burst: null, concurrency: mode === 'concurrency' ? maxConcurrency : null };
+}

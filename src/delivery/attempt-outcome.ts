@@ -1,0 +1,68 @@
+import { StringDecoder } from 'node:string_decoder';
+import { retryDelayMs } from '../core/backoff.ts';
+import { defaultMessage, type NewAttempt } from '../data/attempt-record.ts';
+import type { Outcome } from '../data/delivery-queue.ts';
+import type { AttemptErrorType } from '../data/messages.ts';
+import type { ReadyPlan } from './delivery-plan.ts';
+import { errorType } from './targets/http/error-type.ts';
+import type { HttpResult } from './targets/http/http-exchange.ts';
+
+const keptBodyBytes = 10_240;
+const keptMessageLength = 500;
+const longestRetryAfterMs = 86_400_000;
+const retryAfterStatuses = new Set([429, 503]);
+
+export interface AttemptTimes {
+  startedAtMs: number;
+  endedAtMs: number;
+}
+
+/** The record of one exchange. A response counts as failure unless it is the expected one, by default any 2xx. */
+export function attemptRecord(result: HttpResult, plan: Pick<ReadyPlan, 'expectedResponse'>, { startedAtMs, endedAtMs }: AttemptTimes): NewAttempt {
+  const times = { startedAtMs, durationMs: Math.max(0, Math.round(endedAtMs - startedAtMs)) };
+  if (result.type === 'error') {
+    const message = result.error.message.slice(0, keptMessageLength);
+    return { ...times, responseStatus: null, responseBody: null, errorType: errorType(result.error), errorMessage: message };
+  }
+  const responseStatus = result.status;
+  const problem = responseProblem(result, plan.expectedResponse);
+  return { ...times, responseStatus, responseBody: keptText(result.body), errorType: problem?.type ?? null, errorMessage: problem?.message ?? null };
+}
+
+/** What becomes of the message after attempt `number` (from 1): DESIGN section 6, "Retries". */
+export function attemptOutcome(
+  attempt: NewAttempt,
+  result: HttpResult,
+  { retryPolicy }: Pick<ReadyPlan, 'retryPolicy'>,
+  number: number,
+  random: () => number = Math.random,
+): Outcome {
+  if (attempt.errorType === null) return { type: 'delivered', attempt };
+  if (number > retryPolicy.maxRetries) return { type: 'dead', attempt, reason: 'max_retries_exceeded' };
+  const asked = result.type === 'response' && retryAfterStatuses.has(result.status) ? retryAfterMs(result.retryAfter, attempt) : 0;
+  return { type: 'retry', attempt, delayMs: Math.max(asked, retryDelayMs(retryPolicy, number, random)) };
+}
+
+function responseProblem(
+  { status, body }: { status: number; body: Buffer },
+  expected: ReadyPlan['expectedResponse'],
+): { type: AttemptErrorType; message: string | null } | null {
+  const codes = expected?.statusCodes ?? [];
+  const isExpectedStatus = codes.length > 0 ? codes.includes(status) : status >= 200 && status <= 299;
+  if (!isExpectedStatus) return { type: 'http_error', message: defaultMessage({ errorType: 'http_error', responseStatus: status }) };
+  const part = expected?.bodyContains ?? null;
+  if (part !== null && !body.includes(part)) return { type: 'http_error', message: 'the response body does not contain the expected text' };
+  return null;
+}
+
+/** RFC 9110 section 10.2.3: seconds, or a date; at most 24 h, 0 when it is neither. */
+function retryAfterMs(value: string | null, { startedAtMs, durationMs }: NewAttempt): number {
+  if (value === null) return 0;
+  const ms = /^\d+$/.test(value.trim()) ? Number(value) * 1000 : Date.parse(value) - (startedAtMs + durationMs);
+  return Number.isNaN(ms) ? 0 : Math.min(longestRetryAfterMs, Math.max(0, ms));
+}
+
+/** At most 10 KiB, cut between characters. */
+function keptText(body: Buffer): string {
+  return new StringDecoder('utf8').write(body.subarray(0, keptBodyBytes));
+}

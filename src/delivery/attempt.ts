@@ -1,0 +1,36 @@
+import type { Clock } from '../core/clock.ts';
+import type { Job, Settlement } from '../data/delivery-queue.ts';
+import { attemptOutcome, attemptRecord } from './attempt-outcome.ts';
+import type { ReadyPlan } from './delivery-plan.ts';
+import type { DeliveryMetrics } from './metrics.ts';
+import { exchange } from './targets/http/http-exchange.ts';
+import { requestHeaders } from './targets/http/request-headers.ts';
+
+export interface AttemptContext {
+  clock: Clock;
+  userAgent: string;
+  metrics: DeliveryMetrics;
+  /** Breaks the attempt off; its message then goes back to the queue. */
+  signal: AbortSignal;
+}
+
+/** Delivers a message once and says what becomes of it. Never rejects. */
+export async function attemptDelivery(job: Job, plan: ReadyPlan, { clock, userAgent, metrics, signal }: AttemptContext): Promise<Settlement> {
+  const { event } = job;
+  if (event === null) return { job, outcome: { type: 'dead', attempt: null, reason: 'payload_not_found' }, maxAttempts: null };
+  const number = job.attempts + 1;
+  const startedAtMs = clock.now();
+  const headers = requestHeaders(plan.headers, event, {
+    messageId: job.messageId,
+    eventId: job.eventId,
+    number,
+    timestampSeconds: Math.floor(startedAtMs / 1000),
+    userAgent,
+  });
+  const request = { origin: plan.origin, path: plan.path, method: plan.method, headers, body: event.payload };
+  const result = await exchange(plan.dispatcher, request, { timeoutMs: plan.timeoutMs, clock, signal });
+  if (signal.aborted) return { job, outcome: { type: 'back' }, maxAttempts: null };
+  const attempt = attemptRecord(result, plan, { startedAtMs, endedAtMs: clock.now() });
+  metrics.attemptSeconds.observe({ result: attempt.errorType ?? 'ok' }, attempt.durationMs / 1000);
+  return { job, outcome: attemptOutcome(attempt, result, plan, number), maxAttempts: plan.retryPolicy.maxRetries + 1 };
+}

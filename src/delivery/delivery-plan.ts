@@ -1,0 +1,109 @@
+import type { Dispatcher } from 'undici';
+import type { DestinationRecord, HttpAuthRecord, RetryPolicyRecord, RouteRecord, ThrottleRecord } from '../core/records.ts';
+import type { Keyring } from '../core/sealing.ts';
+import { recordSealingContext, type SealedRecordField } from '../core/sealing-contexts.ts';
+import { signingKey } from '../core/signing.ts';
+import type { Target } from '../data/delivery-queue.ts';
+import type { DeadLetterReason } from '../data/messages.ts';
+import type { RegistryReader } from '../data/registry.ts';
+import type { Dispatchers } from './targets/http/dispatchers.ts';
+import type { EgressRules } from './targets/http/egress-policy.ts';
+import { type DestinationHeaders, destinationHeaders } from './targets/http/request-headers.ts';
+
+export interface ReadyPlan {
+  state: 'ready';
+  generation: number;
+  throttle: ThrottleRecord;
+  retryPolicy: RetryPolicyRecord;
+  expectedResponse: RouteRecord['expectedResponse'];
+  origin: string;
+  path: string;
+  method: DestinationRecord['http']['method'];
+  timeoutMs: number;
+  headers: DestinationHeaders;
+  dispatcher: Dispatcher;
+}
+
+/** How a target's messages are to be treated by today's records. */
+export type DeliveryPlan =
+  | ReadyPlan
+  /** Route or destination is disabled: messages wait. */
+  | { state: 'paused'; generation: number; throttle: ThrottleRecord }
+  | { state: 'impossible'; reason: DeadLetterReason; isGone: boolean };
+
+export interface PlanSources {
+  registry: RegistryReader;
+  keyring: Keyring;
+  dispatchers: Dispatchers;
+  /** Of the installation; an organization's own are added. */
+  egress: Omit<EgressRules, 'allowedHosts'>;
+}
+
+/** The plan of a target, kept until its route, destination or organization changes. Throws UNAVAILABLE without Redis. */
+export async function deliveryPlan(sources: PlanSources, { org, routeId, destinationId }: Target): Promise<DeliveryPlan> {
+  return await sources.registry.derive(`delivery:${routeId}/${destinationId}`, async () => ({
+    value: await makePlan(sources, org, routeId, destinationId),
+    dependsOn: [`route:${routeId}`, `destination:${destinationId}`, `organization:${org}`],
+  }));
+}
+
+async function makePlan(sources: PlanSources, org: string, routeId: string, destinationId: string): Promise<DeliveryPlan> {
+  const { registry, keyring, dispatchers, egress } = sources;
+  const [route, destination, organization] = await Promise.all([
+    registry.get('route', routeId),
+    registry.get('destination', destinationId),
+    registry.get('organization', org),
+  ]);
+  if (route === null) return { state: 'impossible', reason: 'route_deleted', isGone: true };
+  if (destination === null) return { state: 'impossible', reason: 'destination_not_found', isGone: true };
+  const { generation, throttle, retryPolicy, http } = destination;
+  if (!route.enabled || !destination.enabled) return { state: 'paused', generation, throttle };
+  const headers = openedHeaders(keyring, destination);
+  if (headers === null) return { state: 'impossible', reason: 'secret_decryption_failed', isGone: false };
+  const url = new URL(http.url);
+  return {
+    state: 'ready',
+    generation,
+    throttle,
+    retryPolicy,
+    expectedResponse: route.expectedResponse,
+    origin: url.origin,
+    path: url.pathname + url.search,
+    method: http.method,
+    timeoutMs: http.timeoutMs,
+    headers,
+    dispatcher: dispatchers.forRules({
+      ...egress,
+      allowedCidrs: [...egress.allowedCidrs, ...(organization?.egress.allowedCidrs ?? [])],
+      allowedHosts: organization?.egress.allowedHosts ?? [],
+    }),
+  };
+}
+
+/** Null when a secret does not open or is no signing secret. */
+function openedHeaders(keyring: Keyring, { org, id, http }: DestinationRecord): DestinationHeaders | null {
+  const open = (sealed: string, field: SealedRecordField): string => keyring.open(sealed, recordSealingContext(org, 'destination', id, field));
+  try {
+    const keys = http.signingSecrets.map((secret) => signingKey(open(secret, 'signingSecrets')));
+    return destinationHeaders(http.headers, openedAuth(http.auth, open), keys);
+  } catch {
+    return null;
+  }
+}
+
+function openedAuth(auth: HttpAuthRecord, open: (sealed: string, field: SealedRecordField) => string): HttpAuthRecord {
+  switch (auth.type) {
+    case 'none':
+      return auth;
+    case 'basic':
+      return { ...auth, password: open(auth.password, 'password') };
+    case 'bearer':
+      return { ...auth, token: open(auth.token, 'token') };
+    case 'api_key':
+      return { ...auth, key: open(auth.key, 'key') };
+    case 'custom_header':
+      return { ...auth, headerValue: open(auth.headerValue, 'headerValue') };
+    default:
+      return auth satisfies never;
+  }
+}

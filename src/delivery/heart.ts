@@ -1,0 +1,92 @@
+import { withJitter } from '../core/backoff.ts';
+import type { Clock } from '../core/clock.ts';
+import type { Logger } from '../core/logger.ts';
+import type { DeliveryQueue, Heartbeat } from '../data/delivery-queue.ts';
+import type { DeliveryMetrics } from './metrics.ts';
+import type { RedisTrouble } from './redis-trouble.ts';
+
+const beatMs = 3000;
+const pruneEveryBeats = 20;
+const pauseBetweenStepsMs = 10;
+
+export interface HeartOptions {
+  queue: DeliveryQueue;
+  worker: string;
+  slots: number;
+  clock: Clock;
+  logger: Logger;
+  metrics: DeliveryMetrics;
+  trouble: RedisTrouble;
+  retention: { finishedMs: number; deadLettersMs: number };
+  onBeat: (beat: Heartbeat) => void;
+}
+
+/** Says every 3 s that the worker lives, puts back what dead ones held, and prunes once a minute. */
+export class Heart {
+  readonly #options: HeartOptions;
+  readonly #stopping = new AbortController();
+  #loop: Promise<void> = Promise.resolve();
+  #marker: string | null = null;
+  #lastBeatAtMs: number | null = null;
+
+  constructor(options: HeartOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#loop = this.#beat();
+  }
+
+  /** Time of the last beat that Redis took; null: none yet. */
+  get lastBeatAtMs(): number | null {
+    return this.#lastBeatAtMs;
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#loop;
+  }
+
+  async #beat(): Promise<void> {
+    const { queue, worker, slots, clock, trouble, onBeat } = this.#options;
+    const { signal } = this.#stopping;
+    for (let beats = 0; !signal.aborted; beats++) {
+      try {
+        const beat = await queue.heartbeat(worker, slots);
+        this.#lastBeatAtMs = clock.now();
+        this.#compareMarker(beat.marker);
+        onBeat(beat);
+        if (beat.hasWorkToReclaim) await this.#reclaim();
+        if (beats % pruneEveryBeats === pruneEveryBeats - 1) await this.#prune();
+        await clock.sleep(withJitter(beatMs), signal);
+      } catch (error) {
+        await clock.sleep(trouble.met(error), signal);
+      }
+    }
+  }
+
+  async #reclaim(): Promise<void> {
+    const { queue, metrics, logger } = this.#options;
+    let total = 0;
+    for (let hasMore = true; hasMore; ) {
+      const step = await queue.reclaim();
+      total += step.putBack;
+      hasMore = step.hasMore;
+    }
+    metrics.putBack.inc(total);
+    if (total > 0) logger.warn({ messages: total }, 'put back what a dead worker held');
+  }
+
+  async #prune(): Promise<void> {
+    const { queue, retention, clock } = this.#options;
+    while (!this.#stopping.signal.aborted && (await queue.prune(retention)).hasMore) await clock.sleep(pauseBetweenStepsMs, this.#stopping.signal);
+  }
+
+  #compareMarker(marker: string): void {
+    if (this.#marker !== null && this.#marker !== marker) {
+      this.#options.metrics.storeResets.inc();
+      this.#options.logger.error({}, 'Redis was emptied: messages that were not delivered before are lost');
+    }
+    this.#marker = marker;
+  }
+}

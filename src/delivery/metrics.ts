@@ -1,0 +1,75 @@
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import type { DeliveryQueue, QueueFigures } from '../data/delivery-queue.ts';
+
+export interface DeliveryMetrics {
+  /** Outcomes of attempts: delivered, retry, dead, back. */
+  outcomes: Counter<'outcome'>;
+  attemptSeconds: Histogram<'result'>;
+  lostSettlements: Counter;
+  putBack: Counter;
+  storeResets: Counter;
+}
+
+/** Defines the metrics of a worker on `registry`; the backlog is asked of Redis when the metrics are read. */
+export function deliveryMetrics(
+  registry: Registry,
+  { queue, now, inFlight }: { queue: DeliveryQueue; now: () => number; inFlight: () => number },
+): DeliveryMetrics {
+  const registers = [registry];
+  // Both gauges are read at the same time and share one look. Without Redis there are no figures, and no samples.
+  let look: Promise<QueueFigures | null> | null = null;
+  const figures = (): Promise<QueueFigures | null> => {
+    look ??= queue
+      .figures()
+      .catch(() => null)
+      .finally(() => {
+        look = null;
+      });
+    return look;
+  };
+  new Gauge({
+    name: 'posthorn_queue_messages',
+    help: 'Messages by where they are.',
+    labelNames: ['state'],
+    registers,
+    async collect() {
+      const seen = await figures();
+      this.reset();
+      if (seen === null) return;
+      this.set({ state: 'unfinished' }, seen.unfinished);
+      this.set({ state: 'retry_waiting' }, seen.retriesWaiting);
+      this.set({ state: 'processing' }, seen.held);
+      this.set({ state: 'dead_letter' }, seen.deadLetters);
+    },
+  });
+  new Gauge({
+    name: 'posthorn_queue_oldest_unread_seconds',
+    help: 'Age of the oldest message that is ready and that no worker has taken.',
+    registers,
+    async collect() {
+      const seen = await figures();
+      if (seen !== null) this.set(seen.oldestUnreadAtMs === null ? 0 : Math.max(0, now() - seen.oldestUnreadAtMs) / 1000);
+    },
+  });
+  new Gauge({
+    name: 'posthorn_delivery_in_flight',
+    help: 'Attempts under way in this worker.',
+    registers,
+    collect() {
+      this.set(inFlight());
+    },
+  });
+  return {
+    outcomes: new Counter({ name: 'posthorn_delivery_outcomes_total', help: 'Attempts by what became of the message.', labelNames: ['outcome'], registers }),
+    attemptSeconds: new Histogram({
+      name: 'posthorn_delivery_attempt_duration_seconds',
+      help: 'Duration of attempts by result: ok or the error type.',
+      labelNames: ['result'],
+      buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
+      registers,
+    }),
+    lostSettlements: new Counter({ name: 'posthorn_delivery_settled_elsewhere_total', help: 'Attempts whose message somebody else had settled or taken back.', registers }),
+    putBack: new Counter({ name: 'posthorn_delivery_put_back_total', help: 'Messages put back after the worker that held them died.', registers }),
+    storeResets: new Counter({ name: 'posthorn_store_resets_total', help: 'Times that Redis was found emptied.', registers }),
+  };
+}

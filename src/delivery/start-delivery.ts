@@ -1,0 +1,86 @@
+import { randomBytes } from 'node:crypto';
+import type { Registry } from 'prom-client';
+import type { Clock } from '../core/clock.ts';
+import type { Logger } from '../core/logger.ts';
+import type { Keyring } from '../core/sealing.ts';
+import type { DeliveryQueue, Target } from '../data/delivery-queue.ts';
+import { Doorbell } from '../data/doorbell.ts';
+import { RedisDeliveryQueue } from '../data/redis-delivery-queue.ts';
+import type { RegistryReader } from '../data/registry.ts';
+import type { RedisClient } from '../redis/connection.ts';
+import { type DeliveryPlan, deliveryPlan } from './delivery-plan.ts';
+import { deliveryMetrics } from './metrics.ts';
+import { TargetKeeper } from './target-keeper.ts';
+import { Dispatchers } from './targets/http/dispatchers.ts';
+import { Worker } from './worker.ts';
+
+export interface DeliveryOptions {
+  /** Command connection, connected by the caller and closed by it after `stop`. */
+  redis: RedisClient;
+  /** Blocking connection of this worker alone (`doorbellBlockSeconds`); closed by `stop`. */
+  blocking: RedisClient;
+  prefix: string;
+  registry: RegistryReader;
+  keyring: Keyring;
+  clock: Clock;
+  logger: Logger;
+  metrics: Registry;
+  version: string;
+  /** Unique in the installation for as long as the process lives; default: random. */
+  workerId?: string;
+  /** Attempts at the same time; default 64. */
+  concurrency?: number;
+  egress: { allowedCidrs: readonly string[]; refusedAddresses: readonly { address: string; port: number }[] };
+  /** PEM of certificate authorities trusted besides the well-known ones. */
+  extraCa?: string;
+  /** Default: 7 days, dead letters 30 days. */
+  retention?: { finishedMs: number; deadLettersMs: number };
+  /** Wraps the queue, for fault injection; default: as it is. */
+  wrapQueue?: (queue: DeliveryQueue) => DeliveryQueue;
+}
+
+export interface Delivery {
+  /** Redis took a heartbeat within the last 15 s. */
+  isHealthy(): boolean;
+  /** Finishes what is under way within `graceMs` (default 25 s) and puts back the rest. */
+  stop(graceMs?: number): Promise<void>;
+}
+
+const dayMs = 86_400_000;
+const healthyForMs = 15_000;
+const defaultGraceMs = 25_000;
+
+/** Runs a delivery worker until `stop`. Redis need not be up yet. */
+export function startDelivery(options: DeliveryOptions): Delivery {
+  const { redis, blocking, prefix, registry, keyring, clock, logger, egress, version } = options;
+  const { concurrency: slots = 64, retention = { finishedMs: 7 * dayMs, deadLettersMs: 30 * dayMs } } = options;
+  const redisQueue = new RedisDeliveryQueue({ redis, prefix });
+  const queue = options.wrapQueue?.(redisQueue) ?? redisQueue;
+  const dispatchers = new Dispatchers({ connections: slots, extraCa: options.extraCa });
+  const planOf = (target: Target): Promise<DeliveryPlan> => deliveryPlan({ registry, keyring, dispatchers, egress }, target);
+  const metrics = deliveryMetrics(options.metrics, { queue, now: () => clock.now(), inFlight: () => worker.inFlight });
+  const keeper = new TargetKeeper({ queue, registry, clock, logger, planOf, onChange: () => worker.wake() });
+  const worker = new Worker({
+    queue,
+    doorbell: new Doorbell({ redis: blocking, prefix }),
+    keeper,
+    planOf,
+    id: options.workerId ?? `w_${randomBytes(9).toString('base64url')}`,
+    slots,
+    clock,
+    logger,
+    metrics,
+    userAgent: `Posthorn/${version}`,
+    retention,
+  });
+  keeper.start();
+  worker.start();
+  return {
+    isHealthy: () => worker.lastBeatAtMs !== null && clock.now() - worker.lastBeatAtMs < healthyForMs,
+    stop: async (graceMs = defaultGraceMs) => {
+      keeper.stop();
+      await worker.stop(graceMs);
+      await dispatchers.close();
+    },
+  };
+}

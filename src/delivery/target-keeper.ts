@@ -1,0 +1,142 @@
+import type { Clock } from '../core/clock.ts';
+import type { Logger } from '../core/logger.ts';
+import type { DeliveryQueue, Target } from '../data/delivery-queue.ts';
+import type { DeadLetterReason } from '../data/messages.ts';
+import type { RegistryReader } from '../data/registry.ts';
+import type { DeliveryPlan } from './delivery-plan.ts';
+
+/** Changes are looked at together, so that a thousand deletions cost one search. */
+const gatherMs = 200;
+
+export interface TargetKeeperOptions {
+  queue: DeliveryQueue;
+  registry: RegistryReader;
+  clock: Clock;
+  logger: Logger;
+  planOf: (target: Target) => Promise<DeliveryPlan>;
+  /** Called when targets may have become servable. */
+  onChange: () => void;
+}
+
+/**
+ * Keeps what Redis knows of targets in step with their records: throttle and pause in force, queues of deleted ones sent to
+ * the dead letters. Errors reject or, in the background, wait for the next review.
+ */
+export class TargetKeeper {
+  readonly #options: TargetKeeperOptions;
+  readonly #configuring = new Map<string, Promise<void>>();
+  readonly #changed = new Set<string>();
+  #isReviewing = false;
+  #cancelReview: (() => void) | null = null;
+  #unsubscribe: () => void = () => {};
+  #isStopped = false;
+
+  constructor(options: TargetKeeperOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#unsubscribe = this.#options.registry.onChange((changeKey) => {
+      this.#changed.add(changeKey);
+      this.review();
+    });
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#unsubscribe();
+    this.#cancelReview?.();
+  }
+
+  /** Puts the target's plan in force. Calls for one target at the same time are one call. */
+  configure(target: Target): Promise<void> {
+    const key = target.number;
+    const known = this.#configuring.get(key);
+    if (known !== undefined) return known;
+    const work = this.#configure(target).finally(() => this.#configuring.delete(key));
+    this.#configuring.set(key, work);
+    return work;
+  }
+
+  /** Looks soon at paused targets and at what was deleted. */
+  review(): void {
+    if (this.#isStopped || this.#isReviewing || this.#cancelReview !== null) return;
+    this.#cancelReview = this.#options.clock.after(gatherMs, () => {
+      this.#cancelReview = null;
+      void this.#review();
+    });
+  }
+
+  async #configure(target: Target): Promise<void> {
+    const { queue, planOf, onChange } = this.#options;
+    const plan = await planOf(target);
+    if (plan.state === 'impossible') {
+      if (plan.isGone) await this.#drop(new Map([[target.number, { target, reason: plan.reason }]]));
+      // Without a plan nothing throttles; each message then ends as the plan says.
+      else await queue.configure(target, { generation: 0, throttle: unlimited, paused: false });
+    } else {
+      await queue.configure(target, { generation: plan.generation, throttle: plan.throttle, paused: plan.state === 'paused' });
+    }
+    onChange();
+  }
+
+  async #review(): Promise<void> {
+    this.#isReviewing = true;
+    const changed = [...this.#changed];
+    this.#changed.clear();
+    try {
+      for (const target of await this.#options.queue.pausedTargets()) {
+        if ((await this.#options.planOf(target)).state !== 'paused') await this.configure(target);
+      }
+      await this.#dropDeleted(changed);
+    } catch {
+      // Redis is away, which the worker reports. The deletions are looked at again with the next review.
+      for (const changeKey of changed) this.#changed.add(changeKey);
+    } finally {
+      this.#isReviewing = false;
+    }
+  }
+
+  async #dropDeleted(changed: readonly string[]): Promise<void> {
+    const { queue, registry } = this.#options;
+    const gone = new Map<string, DeadLetterReason>();
+    for (const changeKey of changed) {
+      const [kind, id] = changeKey.split(':');
+      if (id === undefined) continue;
+      if (kind === 'route' && (await registry.get('route', id)) === null) gone.set(id, 'route_deleted');
+      if (kind === 'destination' && (await registry.get('destination', id)) === null) gone.set(id, 'destination_not_found');
+    }
+    if (gone.size === 0) return;
+    const found = new Map<string, { target: Target; reason: DeadLetterReason }>();
+    for (let first: number | null = 1; first !== null; ) {
+      const step: { targets: Target[]; next: number | null } = await queue.targets(first);
+      for (const target of step.targets) {
+        const reason = gone.get(target.routeId) ?? gone.get(target.destinationId);
+        if (reason !== undefined) found.set(target.number, { target, reason });
+      }
+      first = step.next;
+    }
+    if (found.size > 0) await this.#drop(found);
+  }
+
+  async #drop(found: ReadonlyMap<string, { target: Target; reason: DeadLetterReason }>): Promise<void> {
+    const { queue, logger } = this.#options;
+    let dropped = 0;
+    for (const { target, reason } of found.values()) {
+      for (let hasMore = true; hasMore; ) {
+        const step = await queue.drop(target, reason);
+        dropped += step.dropped;
+        hasMore = step.hasMore;
+      }
+    }
+    const reasons = new Map([...found].map(([number, { reason }]) => [number, reason]));
+    for (let cursor: string | null = '0'; cursor !== null; ) {
+      const step: { dropped: number; next: string | null } = await queue.dropRetries(reasons, cursor);
+      dropped += step.dropped;
+      cursor = step.next;
+    }
+    if (dropped > 0) logger.info({ messages: dropped, targets: found.size }, 'queued messages of deleted routes or destinations went to the dead letters');
+  }
+}
+
+const unlimited = { mode: 'off', rateLimit: null, rateUnit: null, maxConcurrency: null, queueLimit: null } as const;

@@ -1,0 +1,55 @@
+import ipaddr from 'ipaddr.js';
+
+export interface EgressRules {
+  /** Networks that may be reached although they are not public. */
+  allowedCidrs: readonly string[];
+  /** Host names, `*.` at the start standing for any labels, whose private addresses may be reached. */
+  allowedHosts: readonly string[];
+  /** Never reached, whatever is allowed: the API server, Redis. */
+  refusedAddresses: readonly { address: string; port: number }[];
+}
+
+type Address = ipaddr.IPv4 | ipaddr.IPv6;
+
+/** Metadata services of the clouds; no rule allows them. */
+const metadataAddresses = new Set(['169.254.169.254', '100.100.100.200', 'fd00:ec2::254'].map((text) => ipaddr.parse(text).toNormalizedString()));
+/** Ranges that a host pattern opens. Loopback and link-local ones need a CIDR. */
+const rangesForHosts = new Set(['private', 'uniqueLocal', 'carrierGradeNat']);
+
+/** Decides which addresses a delivery may connect to: public ones, and what the rules allow (DESIGN section 8). */
+export class EgressPolicy {
+  readonly #cidrs: readonly [Address, number][];
+  readonly #hosts: readonly string[];
+  readonly #refused: ReadonlySet<string>;
+
+  constructor(rules: EgressRules) {
+    this.#cidrs = rules.allowedCidrs.map((cidr) => ipaddr.parseCIDR(cidr));
+    this.#hosts = rules.allowedHosts.map((host) => host.toLowerCase());
+    this.#refused = new Set(rules.refusedAddresses.map(({ address, port }) => `${normal(address)} ${port}`));
+  }
+
+  /** `host` is the name in the URL, `address` the IP address that it stands for; any spelling of either. */
+  allows(host: string, address: string, port: number): boolean {
+    if (!ipaddr.isValid(address)) return false;
+    const ip = ipaddr.process(address);
+    const text = ip.toNormalizedString();
+    if (metadataAddresses.has(text) || this.#refused.has(`${text} ${port}`)) return false;
+    const range = ip.range();
+    if (range === 'unicast') return true;
+    return this.#cidrs.some(([network, bits]) => contains(network, bits, ip)) || (rangesForHosts.has(range) && this.#allowsHost(host));
+  }
+
+  #allowsHost(host: string): boolean {
+    const name = host.toLowerCase().replace(/\.$/, '');
+    return this.#hosts.some((pattern) => (pattern.startsWith('*.') ? name.endsWith(pattern.slice(1)) : name === pattern));
+  }
+}
+
+function contains(network: Address, bits: number, address: Address): boolean {
+  if (network instanceof ipaddr.IPv4) return address instanceof ipaddr.IPv4 && address.match(network, bits);
+  return address instanceof ipaddr.IPv6 && address.match(network, bits);
+}
+
+function normal(address: string): string {
+  return ipaddr.isValid(address) ? ipaddr.process(address).toNormalizedString() : address;
+}

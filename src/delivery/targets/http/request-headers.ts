@@ -1,0 +1,92 @@
+import type { KeyObject } from 'node:crypto';
+import type { HttpAuthRecord } from '../../../core/records.ts';
+import { webhookSignature } from '../../../core/signing.ts';
+import type { StoredEvent } from '../../../data/event-text.ts';
+
+/** Never taken from a sender or a destination: what belongs to the connection, and what is ours (DESIGN section 8). */
+const denied = new Set([
+  'accept-encoding',
+  'connection',
+  'content-length',
+  'expect',
+  'host',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'user-agent',
+]);
+
+function isDenied(name: string): boolean {
+  return denied.has(name) || name.startsWith('proxy-') || name.startsWith('x-posthorn-');
+}
+
+const signatureHeaders = new Set(['webhook-id', 'webhook-timestamp', 'webhook-signature']);
+
+/** The headers that a destination adds to every request, its secrets opened. */
+export interface DestinationHeaders {
+  /** Names in lower case. */
+  own: readonly [string, string][];
+  names: ReadonlySet<string>;
+  signingKeys: readonly KeyObject[];
+}
+
+export function destinationHeaders(
+  headers: readonly { name: string; value: string }[],
+  auth: HttpAuthRecord,
+  signingKeys: readonly KeyObject[],
+): DestinationHeaders {
+  const isAllowed = (name: string): boolean => !isDenied(name) && !signatureHeaders.has(name);
+  const own = [...headers.map(({ name, value }): [string, string] => [name.toLowerCase(), value]), ...authHeaders(auth)];
+  const allowed = own.filter(([name]) => isAllowed(name));
+  return { own: allowed, names: new Set(allowed.map(([name]) => name)), signingKeys };
+}
+
+/**
+ * All headers of one attempt, names and values in turn: the sender's, then the destination's over them, then ours. The
+ * sender's own `webhook-*` headers stay unless the destination signs.
+ */
+export function requestHeaders(
+  { own, names, signingKeys }: DestinationHeaders,
+  event: StoredEvent,
+  attempt: { messageId: string; eventId: string; number: number; timestampSeconds: number; userAgent: string },
+): string[] {
+  const isSigned = signingKeys.length > 0;
+  const result: string[] = [];
+  let hasContentType = names.has('content-type');
+  let hasWebhookId = false;
+  for (const [name, value] of event.headers) {
+    if (isDenied(name) || names.has(name) || (isSigned && signatureHeaders.has(name))) continue;
+    hasContentType ||= name === 'content-type';
+    hasWebhookId ||= name === 'webhook-id';
+    result.push(name, value);
+  }
+  if (!hasContentType && event.contentType !== '') result.push('content-type', event.contentType);
+  for (const [name, value] of own) result.push(name, value);
+  if (!hasWebhookId) result.push('webhook-id', attempt.messageId);
+  if (isSigned) {
+    const signature = webhookSignature(signingKeys, attempt.messageId, attempt.timestampSeconds, event.payload);
+    result.push('webhook-timestamp', String(attempt.timestampSeconds), 'webhook-signature', signature);
+  }
+  result.push('user-agent', attempt.userAgent, 'accept-encoding', 'identity');
+  result.push('x-posthorn-event-id', attempt.eventId, 'x-posthorn-attempt', String(attempt.number));
+  return result;
+}
+
+function authHeaders(auth: HttpAuthRecord): [string, string][] {
+  switch (auth.type) {
+    case 'none':
+      return [];
+    case 'basic':
+      return [['authorization', `Basic ${Buffer.from(`${auth.username}:${auth.password}`).toString('base64')}`]];
+    case 'bearer':
+      return [['authorization', `Bearer ${auth.token}`]];
+    case 'api_key':
+      return [[auth.headerName.toLowerCase(), auth.key]];
+    case 'custom_header':
+      return [[auth.headerName.toLowerCase(), auth.headerValue]];
+    default:
+      return auth satisfies never;
+  }
+}

@@ -1,0 +1,42 @@
+import { timingSafeEqual } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import { hashApiKey } from '../core/api-keys.ts';
+import type { Clock } from '../core/clock.ts';
+import { PosthornError } from '../core/errors.ts';
+import type { RegistryReader } from '../data/registry.ts';
+import type { Caller } from './caller.ts';
+
+const longestKey = 512;
+
+/**
+ * The caller behind `Authorization: Bearer <key>` or `x-api-key: <key>`. UNAUTHORIZED without a valid key,
+ * UNAVAILABLE when Redis does not answer.
+ */
+export async function authenticate(headers: IncomingHttpHeaders, registry: RegistryReader, clock: Clock): Promise<Caller> {
+  const key = sentKey(headers);
+  if (key === null) throw new PosthornError('UNAUTHORIZED', 'Send an API key as "Authorization: Bearer <key>" or "x-api-key: <key>".');
+  const sha256 = hashApiKey(key);
+  const id = key.length > longestKey ? null : await registry.apiKeyIdByHash(sha256);
+  const record = id === null ? null : await registry.get('apiKey', id);
+  if (record === null || !equal(record.sha256, sha256)) throw new PosthornError('UNAUTHORIZED', 'The API key is not valid.');
+  if (record.expiresAtMs !== null && record.expiresAtMs <= clock.now()) throw new PosthornError('UNAUTHORIZED', 'The API key has expired.');
+  const organization = await registry.get('organization', record.org);
+  return {
+    apiKeyId: record.id,
+    role: record.role,
+    scopes: record.scopes,
+    organization: { id: record.org, slug: record.orgSlug, namespace: record.namespace, plan: organization?.plan ?? 'enterprise' },
+  };
+}
+
+function sentKey(headers: IncomingHttpHeaders): string | null {
+  const bearer = /^Bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1];
+  if (bearer !== undefined) return bearer;
+  const other = headers['x-api-key'];
+  return typeof other === 'string' && other !== '' ? other : null;
+}
+
+function equal(one: string, other: string): boolean {
+  const [a, b] = [Buffer.from(one), Buffer.from(other)];
+  return a.length === b.length && timingSafeEqual(a, b);
+}

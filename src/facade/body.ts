@@ -1,0 +1,74 @@
+import { z } from 'zod';
+import { type ErrorCode, PosthornError } from '../core/errors.ts';
+import { wording } from '../resources/complaints.ts';
+import { fieldPath, isRecord } from '../resources/field-tree.ts';
+
+const deepestNesting = 32;
+const mostComplaints = 5;
+
+/**
+ * The JSON object in a body. MALFORMED_JSON when it is none; nesting beyond 32 levels and keys named `__proto__` are
+ * refused as VALIDATION_FAILED. No body at all is an empty object.
+ */
+export function readJsonObject(bytes: Buffer | undefined): Record<string, unknown> {
+  if (bytes === undefined || bytes.length === 0) return {};
+  let value: unknown;
+  try {
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch {
+    throw new PosthornError('MALFORMED_JSON', 'The body is not valid JSON in UTF-8.');
+  }
+  if (!isRecord(value)) throw new PosthornError('VALIDATION_FAILED', 'The body must be a JSON object.');
+  refuseHostileShapes(value);
+  return value;
+}
+
+/**
+ * What the schema makes of a body. UNKNOWN_FIELD or VALIDATION_FAILED name what is wrong. Fields in `readOnly` are
+ * ignored, and `isActive` is taken for `enabled` (API decisions, "Both families").
+ */
+export function parseBody<Body extends z.ZodObject>(schema: Body | undefined, raw: unknown, readOnly: readonly string[] = []): z.output<Body> {
+  if (schema === undefined || !isRecord(raw)) return {} as z.output<Body>;
+  const sent = Object.fromEntries(Object.entries(raw).filter(([name]) => !readOnly.includes(name)));
+  const parsed = schema.safeParse('enabled' in schema.shape ? withEnabled(sent) : sent, { error: wording });
+  if (!parsed.success) throw invalidBody(parsed.error.issues);
+  return parsed.data;
+}
+
+function withEnabled(body: Record<string, unknown>): Record<string, unknown> {
+  if (!Object.hasOwn(body, 'isActive')) return body;
+  const { isActive, ...rest } = body;
+  if (Object.hasOwn(rest, 'enabled') && rest['enabled'] !== isActive) {
+    throw new PosthornError('VALIDATION_FAILED', 'enabled and isActive are the same field and contradict each other.');
+  }
+  return { ...rest, enabled: isActive };
+}
+
+function invalidBody(issues: readonly z.core.$ZodIssue[]): PosthornError {
+  const complaints = issues.flatMap(complaintsOf);
+  const code = complaints.find((complaint) => complaint.code === 'UNKNOWN_FIELD')?.code ?? 'VALIDATION_FAILED';
+  const shown = complaints.slice(0, mostComplaints).map((complaint) => complaint.text);
+  if (complaints.length > mostComplaints) shown.push(`and ${complaints.length - mostComplaints} more`);
+  return new PosthornError(code, `${shown.join('; ')}.`);
+}
+
+function complaintsOf(issue: z.core.$ZodIssue): { code: ErrorCode; text: string }[] {
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((key) => ({ code: 'UNKNOWN_FIELD', text: `unknown field "${pathText([...issue.path, key])}"` }));
+  }
+  return [{ code: 'VALIDATION_FAILED', text: `${pathText(issue.path)} ${issue.message}` }];
+}
+
+function pathText(path: readonly PropertyKey[]): string {
+  const text = fieldPath(path);
+  return text.length > 100 ? `${text.slice(0, 100)}…` : text;
+}
+
+function refuseHostileShapes(body: Record<string, unknown>): void {
+  let level: object[] = [body];
+  for (let depth = 1; level.length > 0; depth++) {
+    if (depth > deepestNesting) throw new PosthornError('VALIDATION_FAILED', `The body is nested deeper than ${deepestNesting} levels.`);
+    if (level.some((value) => Object.hasOwn(value, '__proto__'))) throw new PosthornError('UNKNOWN_FIELD', 'unknown field "__proto__".');
+    level = level.flatMap((value) => Object.values(value).filter((child) => typeof child === 'object' && child !== null));
+  }
+}

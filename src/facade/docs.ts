@@ -1,0 +1,61 @@
+import { createRequire } from 'node:module';
+import { dirname } from 'node:path';
+import { Router } from 'express';
+
+const assets = ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png'];
+const assetDirectory = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
+
+// Swagger UI sets style attributes while it draws; scripts come from here alone.
+const contentSecurityPolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self' 'unsafe-inline'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+const page = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<title>Posthorn API</title>
+<link rel="icon" href="/docs/favicon-32x32.png">
+<link rel="stylesheet" href="/docs/swagger-ui.css">
+</head>
+<body>
+<div id="ui"></div>
+<script src="/docs/swagger-ui-bundle.js"></script>
+<script src="/docs/start.js"></script>
+</body>
+</html>
+`;
+
+const start = `SwaggerUIBundle({ url: '/openapi.json', dom_id: '#ui', deepLinking: true, validatorUrl: null });\n`;
+
+/** `/openapi.json`, and `/docs` with Swagger UI from this server alone. */
+export function docsRouter(document: object): Router {
+  const router = Router({ caseSensitive: true });
+  const json = JSON.stringify(document);
+  router.get('/openapi.json', (_request, response) => {
+    response.set('Access-Control-Allow-Origin', '*').type('json').send(json);
+  });
+  router.use('/docs', (_request, response, next) => {
+    response.set({ 'Content-Security-Policy': contentSecurityPolicy, 'X-Content-Type-Options': 'nosniff', 'Referrer-Policy': 'no-referrer' });
+    next();
+  });
+  router.get('/docs', (_request, response) => {
+    response.type('html').send(page);
+  });
+  router.get('/docs/start.js', (_request, response) => {
+    response.type('js').send(start);
+  });
+  for (const asset of assets) {
+    router.get(`/docs/${asset}`, (_request, response) => {
+      response.sendFile(asset, { root: assetDirectory, maxAge: '1d' });
+    });
+  }
+  return router;
+}

@@ -1,0 +1,59 @@
+import { z } from 'zod';
+import type { AttemptView, DeliveryView } from '../../data/messages.ts';
+import { isoTime, isoTimeOrNull, timestamp } from '../resources/record-fields.ts';
+
+/** Records of deliveries and attempts, as events and deliveries show them. */
+
+export const deliveryStatus = z.enum([
+  'pending',
+  'processing',
+  'retrying',
+  'circuit_open',
+  'delivered',
+  'failed',
+  'filtered',
+  'schema_failed',
+  'transform_failed',
+  'dlq',
+]) satisfies z.ZodType<DeliveryView['status']>;
+
+export const deliveryRecord = z
+  .object({
+    id: z.string(),
+    eventId: z.string(),
+    routeId: z.string(),
+    destinationId: z.string().nullable(),
+    status: deliveryStatus,
+    attempts: z.int().min(0),
+    maxAttempts: z.int().min(0),
+    nextAttemptAt: timestamp.nullable(),
+    lastResponseStatus: z.int().nullable(),
+    lastErrorType: z.string().nullable(),
+    lastErrorMessage: z.string().nullable(),
+    deadLetterReason: z.string().nullable(),
+    failedOverFrom: z.string().nullable(),
+    createdAt: timestamp,
+    completedAt: timestamp.nullable(),
+  })
+  .meta({ id: 'Delivery' });
+
+export const attemptRecord = z
+  .object({
+    attemptNumber: z.int().min(1),
+    startedAt: timestamp,
+    durationMs: z.number().min(0),
+    responseStatus: z.int().nullable(),
+    responseBody: z.string().nullable(),
+    errorType: z.string().nullable(),
+    errorMessage: z.string().nullable(),
+  })
+  .meta({ id: 'Attempt' });
+
+export function deliveryToRecord(view: DeliveryView): z.input<typeof deliveryRecord> {
+  const { nextAttemptAtMs, createdAtMs, completedAtMs, org: _, ...rest } = view;
+  return { ...rest, nextAttemptAt: isoTimeOrNull(nextAttemptAtMs), createdAt: isoTime(createdAtMs), completedAt: isoTimeOrNull(completedAtMs) };
+}
+
+export function attemptToRecord({ startedAtMs, ...rest }: AttemptView): z.input<typeof attemptRecord> {
+  return { ...rest, startedAt: isoTime(startedAtMs) };
+}

@@ -1,0 +1,94 @@
+import { z } from 'zod';
+import { PosthornError } from '../../core/errors.ts';
+import { looksMasked } from '../../core/masking.ts';
+import { headerName } from '../../resources/http-header.ts';
+import type { SpecInputOf, SpecOf } from '../../resources/kinds.ts';
+import type { Call } from '../operation.ts';
+import { readMasked, type SecretDraft, type SecretKeyRef } from '../resources/secrets.ts';
+
+type Http = NonNullable<SpecOf<'Destination'>['http']>;
+type Auth = NonNullable<Http['auth']>;
+type AuthInput = NonNullable<NonNullable<SpecInputOf<'Destination'>['http']>['auth']>;
+
+const secretText = z.string().min(1).max(4096);
+
+export const authType = z.enum(['none', 'basic', 'bearer', 'api_key', 'custom_header']);
+
+/** All shapes in one: which fields belong to which authType is said by `shapes`. */
+export const authConfig = z
+  .strictObject({
+    username: z.string().min(1).max(256).optional().describe('With authType basic.'),
+    password: secretText.optional().describe('With authType basic.'),
+    token: secretText.optional().describe('With authType bearer.'),
+    headerName: headerName.optional().describe('With authType api_key and custom_header.'),
+    key: secretText.optional().describe('With authType api_key.'),
+    headerValue: secretText.optional().describe('With authType custom_header.'),
+  })
+  .describe('Its shape depends on authType; null with none. Secrets are masked on read; a mask sent back keeps what is stored.');
+type AuthConfig = z.output<typeof authConfig>;
+
+type SecretField = 'password' | 'token' | 'key' | 'headerValue';
+
+/** Which fields each type has: one that may be shown, if any, and the secret. */
+const shapes: Record<Exclude<Auth['type'], 'none'>, { plain: 'username' | 'headerName' | null; secret: SecretField }> = {
+  basic: { plain: 'username', secret: 'password' },
+  bearer: { plain: null, secret: 'token' },
+  api_key: { plain: 'headerName', secret: 'key' },
+  custom_header: { plain: 'headerName', secret: 'headerValue' },
+};
+
+const refOf = { password: 'passwordSecretRef', token: 'tokenSecretRef', key: 'keySecretRef', headerValue: 'headerValueSecretRef' } as const;
+
+export async function authToRecord(auth: Auth | undefined, call: Call): Promise<{ authType: Auth['type']; authConfig: AuthConfig | null }> {
+  if (auth === undefined || auth.type === 'none') return { authType: 'none', authConfig: null };
+  const { plain, secret } = shapes[auth.type];
+  const ref = auth[refOf[secret]];
+  return {
+    authType: auth.type,
+    authConfig: { ...(plain === null ? {} : { [plain]: auth[plain] }), ...(ref === undefined ? {} : { [secret]: await readMasked(call, ref) }) },
+  };
+}
+
+/** The `auth` of a spec; VALIDATION_FAILED when authConfig does not fit authType. What is not sent of the same type stays. */
+export async function authToSpec(
+  sent: { authType?: Auth['type']; authConfig?: AuthConfig | null },
+  current: Auth | undefined,
+  secrets: SecretDraft,
+): Promise<AuthInput | undefined> {
+  if (sent.authType === undefined && sent.authConfig === undefined) return current;
+  const type = sent.authType ?? current?.type ?? 'none';
+  const config = sent.authConfig ?? {};
+  if (type === 'none') {
+    if (Object.keys(config).length > 0) throw new PosthornError('VALIDATION_FAILED', 'authConfig needs an authType other than none.');
+    return current === undefined ? undefined : { type };
+  }
+  const { plain, secret } = shapes[type];
+  const misfit = Object.keys(config).find((field) => field !== plain && field !== secret);
+  if (misfit !== undefined) throw new PosthornError('VALIDATION_FAILED', `authConfig.${misfit} does not belong to authType ${type}.`);
+  const kept = current?.type === type ? current : undefined;
+  return {
+    type,
+    ...(plain === null ? {} : { [plain]: config[plain] ?? kept?.[plain] ?? missing(plain) }),
+    [refOf[secret]]: await secretRef(config[secret], kept?.[refOf[secret]], secret, secrets),
+  };
+}
+
+function secretRef(value: string | undefined, current: SecretKeyRef | undefined, field: SecretField, secrets: SecretDraft): Promise<SecretKeyRef> | SecretKeyRef {
+  return value === undefined ? (current ?? missing(field)) : secrets.put(field, value, current);
+}
+
+function missing(field: string): never {
+  throw new PosthornError('VALIDATION_FAILED', `authConfig.${field} is required with this authType.`);
+}
+
+/** Whether the stored credential would be sent to another host although the caller did not show that they know it (API decisions). */
+export function carriesCredentialElsewhere(current: Http | undefined, url: string, sent: AuthConfig | null | undefined, auth: AuthInput | undefined): boolean {
+  if (current?.auth === undefined || current.auth.type === 'none' || auth?.type !== current.auth.type) return false;
+  if (hostOf(current.url) === hostOf(url)) return false;
+  const value = sent?.[shapes[current.auth.type].secret];
+  return value === undefined || looksMasked(value);
+}
+
+function hostOf(url: string): string {
+  return URL.parse(url)?.host ?? url;
+}

@@ -1,0 +1,188 @@
+import { z } from 'zod';
+import { PosthornError } from '../../core/errors.ts';
+import { isRecord } from '../../resources/field-tree.ts';
+import { headerName, headerValue } from '../../resources/http-header.ts';
+import { kinds, type PosthornObject, type SpecInputOf } from '../../resources/kinds.ts';
+import { httpUrl } from '../../resources/url.ts';
+import type { Call } from '../operation.ts';
+import { pageQuery } from '../pagination.ts';
+import { queryBoolean, querySearch } from '../query.ts';
+import { resourceFamily } from '../resource-family.ts';
+import type { SpecInput } from '../resource-family-definition.ts';
+import { leaveRoutes } from '../resources/leave-routes.ts';
+import { idOf } from '../resources/lookup.ts';
+import { identityOf, isoTimeOrNull, recordIdentity, recordTimes, sentName, sentSlug, nameToSpec, timestamp, timesOf } from '../resources/record-fields.ts';
+import { matchesText } from '../resources/search.ts';
+import { readMasked } from '../resources/secrets.ts';
+import { authConfig, authToRecord, authToSpec, authType, carriesCredentialElsewhere } from './destination-auth.ts';
+import { retryPolicyBody, retryPolicyRecord, retryPolicyToRecord, retryPolicyToSpec, throttleBody, throttleRecord, throttleToRecord, throttleToSpec } from './destination-pace.ts';
+
+const spec = kinds.Destination.spec.shape;
+const http = spec.http.unwrap().shape;
+
+const item = z
+  .object({
+    ...recordIdentity,
+    type: spec.type.unwrap(),
+    url: z.string().describe('Empty for warehouse destinations.'),
+    enabled: z.boolean(),
+    successRate: z.number().nullable().describe('Percent; null before the first delivery.'),
+    avgLatency: z.number().nullable().describe('Milliseconds; null before the first delivery.'),
+    deliveriesCount: z.int().min(0),
+    lastDeliveryAt: timestamp.nullable(),
+    createdAt: recordTimes.createdAt,
+  })
+  .meta({ id: 'DestinationItem' });
+
+const record = item
+  .extend({
+    method: http.method.unwrap().optional(),
+    headers: z.record(z.string(), z.string()).optional(),
+    authType: authType.optional(),
+    authConfig: authConfig.nullable().optional(),
+    timeoutMs: z.int().optional(),
+    throttle: throttleRecord,
+    retryPolicy: retryPolicyRecord,
+    signingSecret: z.string().nullable().optional().describe('Masked.'),
+    ...recordTimes,
+  })
+  .meta({ id: 'Destination' });
+
+const headers = z
+  .record(headerName, headerValue)
+  .refine((value) => Object.keys(value).length <= 50, { error: 'must have at most 50 headers' })
+  .describe('Sent with every delivery; on change it replaces the whole map.');
+
+const body = z.strictObject({
+  name: sentName.optional(),
+  slug: sentSlug.optional(),
+  type: z.literal('http', { error: 'must be http: warehouse destinations are not served by this version' }).optional(),
+  enabled: z.boolean().optional(),
+  url: z.string().max(2048).meta({ format: 'uri' }).optional().describe('Absolute http or https URL without user and password; https recommended.'),
+  method: http.method.unwrap().optional(),
+  headers: headers.nullable().optional(),
+  authType: authType.optional(),
+  authConfig: authConfig.nullable().optional(),
+  timeoutMs: http.timeoutMs.unwrap().optional(),
+  throttle: throttleBody.optional(),
+  retryPolicy: retryPolicyBody.optional(),
+  signingSecret: z
+    .string()
+    .regex(/^(?:whsec_[A-Za-z0-9+/]{32,86}={0,2}|•{4}.{0,4})$/u, 'must be whsec_ followed by the base64 of 24 to 64 bytes')
+    .nullable()
+    .optional()
+    .describe('Deliveries are signed with it (Standard Webhooks): whsec_ and the base64 of 24 to 64 bytes. null removes it.'),
+});
+
+export const destinations = resourceFamily({
+  kind: 'Destination',
+  name: 'Destinations',
+  noun: 'destination',
+  path: '/destinations',
+  description: 'Where events are delivered to.',
+  record,
+  item,
+  body,
+  required: ['name', 'url'],
+  immutable: { slug: (object) => [object.metadata.name], type: (object) => [object.spec.type] },
+  query: z.object({ ...pageQuery, enabled: queryBoolean.optional(), search: querySearch.optional().describe('Part of the name or URL.') }),
+  examples: {
+    create: { name: 'Orders', url: 'https://shop.example.com/webhooks', authType: 'bearer', authConfig: { token: 'a-long-random-token' } },
+    change: { timeoutMs: 10_000, retryPolicy: { maxRetries: 5 } },
+  },
+  errors: { create: ['INVALID_URL'], change: ['INVALID_URL', 'CREDENTIALS_REQUIRED'] },
+  filter:
+    ({ enabled, search }) =>
+    (object) =>
+      (enabled === undefined || object.spec.enabled === enabled) && matchesText(search, object.spec.name, object.metadata.name, object.spec.http?.url),
+  toItem,
+  toRecord: async (object, call): Promise<z.input<typeof record>> => ({
+    ...(await toItem(object, call)),
+    ...(await httpToRecord(object.spec.http, call)),
+    throttle: throttleToRecord(object.spec.throttle),
+    retryPolicy: retryPolicyToRecord(object.spec.retryPolicy),
+    ...timesOf(object),
+  }),
+  toSpec: async ({ call, body: sent, current, secrets }) => ({
+    ...current?.spec,
+    name: nameToSpec(sent.name, current),
+    enabled: sent.enabled ?? current?.spec.enabled,
+    http: await httpToSpec({ call, body: sent, current, secrets }),
+    throttle: throttleToSpec(sent.throttle, current?.spec.throttle, call),
+    retryPolicy: retryPolicyToSpec(sent.retryPolicy, current?.spec.retryPolicy),
+  }) satisfies SpecInputOf<'Destination'>,
+  beforeDelete: { looksAt: ['Route'], run: leaveRoutes },
+});
+
+async function toItem(object: PosthornObject<'Destination'>, { services, caller }: Call): Promise<z.input<typeof item>> {
+  const { deliveries, successes, totalLatencyMs, lastDeliveryAtMs } = await services.messages.destinationCounters(caller.organization.id, idOf(object));
+  return {
+    ...identityOf(object),
+    type: object.spec.type,
+    url: object.spec.http?.url ?? '',
+    enabled: object.spec.enabled,
+    successRate: deliveries === 0 ? null : rounded((100 * successes) / deliveries),
+    avgLatency: deliveries === 0 ? null : rounded(totalLatencyMs / deliveries),
+    deliveriesCount: deliveries,
+    lastDeliveryAt: isoTimeOrNull(lastDeliveryAtMs),
+    createdAt: timesOf(object).createdAt,
+  };
+}
+
+type Http = PosthornObject<'Destination'>['spec']['http'];
+
+async function httpToRecord(settings: Http, call: Call) {
+  if (settings === undefined) return {};
+  return {
+    method: settings.method,
+    headers: Object.fromEntries((settings.headers ?? []).map(({ name, value }) => [name, value])),
+    ...(await authToRecord(settings.auth, call)),
+    timeoutMs: settings.timeoutMs,
+    signingSecret: settings.signingSecretRef === undefined ? null : await readMasked(call, settings.signingSecretRef),
+  };
+}
+
+async function httpToSpec({ call, body: sent, current, secrets }: SpecInput<'Destination', typeof body>) {
+  const settings = current?.spec.http;
+  if (current !== undefined && settings === undefined) {
+    throw new PosthornError('VALIDATION_FAILED', 'Warehouse destinations cannot be changed through the API by this version.');
+  }
+  const url = checkedUrl(sent.url ?? settings?.url ?? '', call);
+  const auth = await authToSpec(sent, settings?.auth, secrets);
+  if (call.caller.role !== 'admin' && carriesCredentialElsewhere(settings, url, sent.authConfig, auth)) {
+    throw new PosthornError('CREDENTIALS_REQUIRED', 'The URL has another host: send authConfig with the credentials for it.');
+  }
+  return {
+    ...settings,
+    url,
+    method: sent.method ?? settings?.method,
+    headers: sent.headers === undefined ? settings?.headers : headerList(sent.headers),
+    auth,
+    timeoutMs: sent.timeoutMs ?? settings?.timeoutMs,
+    signingSecretRef:
+      typeof sent.signingSecret === 'string'
+        ? await secrets.put('signingSecret', sent.signingSecret, settings?.signingSecretRef)
+        : sent.signingSecret === null
+          ? undefined
+          : settings?.signingSecretRef,
+  };
+}
+
+function headerList(sent: Record<string, string> | null): { name: string; value: string }[] | undefined {
+  const list = isRecord(sent) ? Object.entries(sent).map(([name, value]) => ({ name, value: String(value) })) : [];
+  return list.length === 0 ? undefined : list;
+}
+
+function checkedUrl(url: string, call: Call): string {
+  const checked = httpUrl.safeParse(url);
+  if (!checked.success || !URL.canParse(url)) {
+    const why = checked.error?.issues[0]?.message ?? 'must be an absolute http or https URL';
+    throw new PosthornError('INVALID_URL', `url ${why}.`);
+  }
+  if (url.startsWith('http:')) call.warn('the URL is not https: deliveries are not encrypted');
+  return url;
+}
+
+function rounded(value: number): number {
+  return Math.round(value * 100) / 100;
+}

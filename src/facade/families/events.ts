@@ -1,0 +1,93 @@
+import { z } from 'zod';
+import { PosthornError } from '../../core/errors.ts';
+import type { EventView } from '../../data/messages.ts';
+import { type Family, operation } from '../operation.ts';
+import { cursorPageOf, cursorPagination, cursorQuery } from '../pagination.ts';
+import { timeRange, timeRangeQuery } from '../query.ts';
+import { idFor } from '../resources/lookup.ts';
+import { isoTime, timestamp } from '../resources/record-fields.ts';
+import { deliveryRecord, deliveryToRecord } from './delivery-fields.ts';
+
+const eventStatus = z.enum(['pending', 'delivered', 'partial', 'failed', 'filtered', 'no_routes']) satisfies z.ZodType<EventView['status']>;
+
+const item = z
+  .object({
+    id: z.string(),
+    sourceId: z.string(),
+    source: z.string().describe('Slug of the source.'),
+    receivedAt: timestamp,
+    method: z.string(),
+    contentType: z.string(),
+    size: z.int().min(0).describe('Bytes of the payload.'),
+    signatureValid: z.boolean().nullable().describe('null: the source checks no signatures.'),
+    status: eventStatus,
+  })
+  .meta({ id: 'EventItem' });
+
+const record = item
+  .extend({
+    headers: z.record(z.string(), z.string()),
+    payload: z.unknown().describe('As payloadEncoding says; null once the retention has taken it.'),
+    payloadEncoding: z.enum(['json', 'text', 'base64']).nullable(),
+    deliveries: z.array(deliveryRecord),
+  })
+  .meta({ id: 'Event' });
+
+export const events: Family = {
+  name: 'Events',
+  description: 'What sources received.',
+  operations: [
+    operation({
+      method: 'GET',
+      path: '/events',
+      operationId: 'listEvents',
+      summary: 'List events',
+      scope: 'read',
+      query: z.object({ ...cursorQuery, sourceId: z.string().min(1).max(128).optional(), status: eventStatus.optional(), ...timeRangeQuery }),
+      answer: { status: 200, description: 'Newest first.', schema: cursorPageOf(item) },
+      handle: async (call) => {
+        const { limit, cursor, sourceId, status, from, to } = call.query;
+        const filter = { sourceId: await idFor(call, 'Source', sourceId), status, ...timeRange(from, to) };
+        const { items, nextCursor } = await call.services.messages.events(call.caller.organization.id, filter, { limit, cursor });
+        return { data: items.map(toItem), pagination: cursorPagination(nextCursor) };
+      },
+    }),
+    operation({
+      method: 'GET',
+      path: '/events/{id}',
+      operationId: 'getEvent',
+      summary: 'Read an event with its deliveries',
+      scope: 'read',
+      answer: { status: 200, description: 'The event.', schema: record },
+      errors: ['RESOURCE_NOT_FOUND'],
+      handle: async ({ services, caller, params: { id = '' } }): Promise<z.input<typeof record>> => {
+        const event = await services.messages.event(caller.organization.id, id);
+        if (event === null) throw new PosthornError('RESOURCE_NOT_FOUND', 'There is no such event.');
+        const deliveries = await services.messages.deliveriesOfEvent(caller.organization.id, id);
+        return { ...toItem(event), headers: joined(event.headers), ...shownPayload(event.payload), deliveries: deliveries.map(deliveryToRecord) };
+      },
+    }),
+  ],
+};
+
+function toItem({ id, sourceId, source, receivedAtMs, method, contentType, size, signatureValid, status }: EventView): z.input<typeof item> {
+  return { id, sourceId, source, receivedAt: isoTime(receivedAtMs), method, contentType, size, signatureValid, status };
+}
+
+/** A header that came several times is joined, as RFC 9110 section 5.3 allows. */
+function joined(headers: readonly [string, string][]): Record<string, string> {
+  const result = new Map<string, string>();
+  for (const [name, value] of headers) result.set(name, result.has(name) ? `${result.get(name)}, ${value}` : value);
+  return Object.fromEntries(result);
+}
+
+function shownPayload(payload: Buffer | null): { payload: unknown; payloadEncoding: 'json' | 'text' | 'base64' | null } {
+  if (payload === null) return { payload: null, payloadEncoding: null };
+  const text = payload.toString('utf8');
+  if (!Buffer.from(text, 'utf8').equals(payload)) return { payload: payload.toString('base64'), payloadEncoding: 'base64' };
+  try {
+    return { payload: JSON.parse(text), payloadEncoding: 'json' };
+  } catch {
+    return { payload: text, payloadEncoding: 'text' };
+  }
+}

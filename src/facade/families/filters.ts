@@ -1,0 +1,86 @@
+import { z } from 'zod';
+import { description } from '../../resources/fields.ts';
+import { filterCondition } from '../../resources/filter-conditions.ts';
+import type { PosthornObject, SpecInputOf } from '../../resources/kinds.ts';
+import type { Call } from '../operation.ts';
+import { pageQuery } from '../pagination.ts';
+import { querySearch } from '../query.ts';
+import { resourceFamily } from '../resource-family.ts';
+import { identityOf, nameToSpec, recordIdentity, recordTimes, sentName, sentSlug, timesOf } from '../resources/record-fields.ts';
+import { cachedObjects } from '../resources/lookup.ts';
+import { refuseUsed } from '../resources/in-use.ts';
+import { matchesText } from '../resources/search.ts';
+
+const filterLogic = z.enum(['AND', 'OR']);
+
+const item = z
+  .object({
+    ...recordIdentity,
+    description: z.string().nullable(),
+    conditions: z.array(filterCondition),
+    logic: filterLogic,
+    routeCount: z.int().min(0).describe('Routes that refer to it.'),
+    createdAt: recordTimes.createdAt,
+  })
+  .meta({ id: 'FilterItem' });
+const record = item.extend(recordTimes).meta({ id: 'Filter' });
+
+const body = z.strictObject({
+  name: sentName.optional(),
+  slug: sentSlug.optional(),
+  description: description.nullable().optional(),
+  conditions: z.array(filterCondition).min(1).max(50).optional(),
+  logic: filterLogic.optional(),
+});
+
+function toItem(object: PosthornObject<'Filter'>, call: Call): z.input<typeof item> {
+  return {
+    ...identityOf(object),
+    description: object.spec.description ?? null,
+    conditions: object.spec.conditions,
+    logic: object.spec.logic,
+    routeCount: routesWith(object, call).length,
+    createdAt: timesOf(object).createdAt,
+  };
+}
+
+function routesWith(object: PosthornObject<'Filter'>, call: Call): PosthornObject<'Route'>[] {
+  return cachedObjects(call, 'Route').filter((route) => route.spec.filterRef?.name === object.metadata.name);
+}
+
+export const filters = resourceFamily({
+  kind: 'Filter',
+  name: 'Filters',
+  noun: 'filter',
+  path: '/filters',
+  description: 'Conditions on events that routes refer to.',
+  record,
+  item,
+  body,
+  required: ['name', 'conditions'],
+  immutable: { slug: (object) => [object.metadata.name] },
+  query: z.object({ ...pageQuery, search: querySearch.optional().describe('Part of the name or slug.') }),
+  examples: {
+    create: { name: 'Large orders', conditions: [{ field: 'payload.amount', operator: 'gte', value: 1000 }] },
+    change: { logic: 'OR' },
+  },
+  errors: { delete: ['IN_USE'] },
+  filter: ({ search }) => (object) => matchesText(search, object.spec.name, object.metadata.name),
+  toItem: async (object, call) => toItem(object, call),
+  toRecord: async (object, call): Promise<z.input<typeof record>> => ({ ...toItem(object, call), ...timesOf(object) }),
+  toSpec: async ({ body: { name, description: text, conditions, logic }, current }) => {
+    const spec = current?.spec;
+    return {
+      name: nameToSpec(name, current),
+      description: text === undefined ? spec?.description : (text ?? undefined),
+      conditions: conditions ?? spec?.conditions ?? [],
+      logic: logic ?? spec?.logic,
+    } satisfies SpecInputOf<'Filter'>;
+  },
+  beforeDelete: {
+    looksAt: ['Route'],
+    run: async (object, call) => {
+      refuseUsed('filter', routesWith(object, call));
+    },
+  },
+});

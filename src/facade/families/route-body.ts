@@ -1,0 +1,33 @@
+import { z } from 'zod';
+import { description } from '../../resources/fields.ts';
+import { filterCondition } from '../../resources/filter-conditions.ts';
+import { kinds } from '../../resources/kinds.ts';
+import { sentName, sentSlug } from '../resources/record-fields.ts';
+
+const spec = kinds.Route.spec.shape;
+const circuit = spec.circuit.unwrap().shape;
+const failover = spec.failover.unwrap().shape;
+const expectedResponse = spec.expectedResponse.unwrap().shape;
+
+export const idOrSlug = z.string().min(1).max(128);
+
+/** Body of create and change of a route. */
+export const routeBody = z.strictObject({
+  name: sentName.optional(),
+  slug: sentSlug.optional(),
+  description: description.nullable().optional(),
+  sourceId: idOrSlug.optional().describe('Id or slug of the source. Cannot be changed.'),
+  destinationIds: z.array(idOrSlug).min(1).max(100).optional().describe('Ids or slugs of the destinations.'),
+  filterId: idOrSlug.nullable().optional().describe('Id or slug of a filter; takes the place of filterConditions. null removes it.'),
+  filterConditions: z.array(filterCondition).max(50).nullable().optional().describe('Inline conditions; take the place of filterId. null removes them.'),
+  filterLogic: z.enum(['AND', 'OR']).optional().describe('For inline conditions; AND when absent.'),
+  priority: spec.priority.unwrap().optional(),
+  failoverDestinationIds: z.array(idOrSlug).max(3).optional().describe('Tried in this order.'),
+  failoverAfterAttempts: failover.afterAttempts.unwrap().optional(),
+  circuitCooldownSeconds: circuit.cooldownSeconds.unwrap().optional(),
+  circuitFailureThreshold: circuit.failureThreshold.unwrap().optional(),
+  circuitProbeSuccessThreshold: circuit.probeSuccessThreshold.unwrap().optional(),
+  expectedResponse: z.strictObject({ statusCodes: expectedResponse.statusCodes, bodyContains: expectedResponse.bodyContains }).nullable().optional(),
+  enabled: z.boolean().optional(),
+});
+export type RouteBody = z.output<typeof routeBody>;

@@ -1,0 +1,100 @@
+import { canonicalJson } from '../../core/canonical-json.ts';
+import { PosthornError } from '../../core/errors.ts';
+import { kinds, type PosthornObject, type SpecInputOf, type SpecOf } from '../../resources/kinds.ts';
+import type { Call } from '../operation.ts';
+import { cachedObjects, resolve } from '../resources/lookup.ts';
+import { nameToSpec } from '../resources/record-fields.ts';
+import type { RouteBody } from './route-body.ts';
+
+type Spec = SpecOf<'Route'>;
+type SpecInput = SpecInputOf<'Route'>;
+type Ref = { name: string };
+
+const circuitSchema = kinds.Route.spec.shape.circuit.unwrap();
+const defaultAfterAttempts = kinds.Route.spec.shape.failover.unwrap().shape.afterAttempts.parse(undefined);
+
+/**
+ * The spec of a route from a body. INVALID_SOURCE for a source or destination that does not exist, DUPLICATE_ROUTE when
+ * another route connects the same source with the same set of destinations.
+ */
+export async function routeToSpec(call: Call, sent: RouteBody, current: PosthornObject<'Route'> | undefined): Promise<SpecInput> {
+  const spec = current?.spec;
+  const sourceRef = spec?.sourceRef ?? (await reference(call, 'Source', sent.sourceId ?? '', []));
+  const destinationRefs = sent.destinationIds === undefined ? (spec?.destinationRefs ?? []) : await destinationList(call, sent.destinationIds, spec?.destinationRefs);
+  if (current === undefined || sent.destinationIds !== undefined) refuseDuplicate(call, current, sourceRef, destinationRefs);
+  return {
+    ...spec,
+    name: nameToSpec(sent.name, current),
+    description: sent.description === undefined ? spec?.description : (sent.description ?? undefined),
+    sourceRef,
+    destinationRefs,
+    ...(await filterOf(call, sent, spec)),
+    priority: sent.priority ?? spec?.priority,
+    enabled: sent.enabled ?? spec?.enabled,
+    expectedResponse: sent.expectedResponse === undefined ? spec?.expectedResponse : (sent.expectedResponse ?? undefined),
+    failover: await failoverOf(call, sent, spec?.failover),
+    circuit: circuitOf(sent, spec?.circuit),
+  };
+}
+
+async function filterOf(call: Call, sent: RouteBody, spec: Spec | undefined): Promise<Pick<SpecInput, 'filterRef' | 'filter'>> {
+  const conditions = sent.filterConditions?.length === 0 ? null : sent.filterConditions;
+  if (typeof sent.filterId === 'string' && Array.isArray(conditions)) {
+    throw new PosthornError('VALIDATION_FAILED', 'filterId and filterConditions are alternatives: send one of them.');
+  }
+  if (Array.isArray(conditions)) return { filterRef: undefined, filter: { logic: sent.filterLogic ?? spec?.filter?.logic ?? 'AND', conditions } };
+  if (typeof sent.filterId === 'string') {
+    return { filterRef: await reference(call, 'Filter', sent.filterId, spec?.filterRef === undefined ? [] : [spec.filterRef]), filter: undefined };
+  }
+  const inline = conditions === null ? undefined : spec?.filter;
+  return {
+    filterRef: sent.filterId === null ? undefined : spec?.filterRef,
+    filter: inline === undefined ? undefined : { logic: sent.filterLogic ?? inline.logic, conditions: inline.conditions },
+  };
+}
+
+async function failoverOf(call: Call, sent: RouteBody, current: Spec['failover']): Promise<SpecInput['failover']> {
+  const { failoverDestinationIds: ids, failoverAfterAttempts } = sent;
+  const afterAttempts = failoverAfterAttempts ?? current?.afterAttempts ?? defaultAfterAttempts;
+  const isDefault = ids === undefined || ids.length === 0;
+  if (current === undefined && isDefault && afterAttempts === defaultAfterAttempts) return undefined;
+  const destinationRefs = ids === undefined ? (current?.destinationRefs ?? []) : await destinationList(call, ids, current?.destinationRefs);
+  return { destinationRefs, afterAttempts };
+}
+
+function circuitOf(sent: RouteBody, current: Spec['circuit']): SpecInput['circuit'] {
+  const before = current ?? circuitSchema.parse({});
+  const after = {
+    failureThreshold: sent.circuitFailureThreshold ?? before.failureThreshold,
+    cooldownSeconds: sent.circuitCooldownSeconds ?? before.cooldownSeconds,
+    probeSuccessThreshold: sent.circuitProbeSuccessThreshold ?? before.probeSuccessThreshold,
+  };
+  const isAsBefore = canonicalJson(after) === canonicalJson(before);
+  return isAsBefore ? current : after;
+}
+
+async function destinationList(call: Call, ids: readonly string[], current: readonly Ref[] = []): Promise<Ref[]> {
+  const refs = await Promise.all(ids.map((id) => reference(call, 'Destination', id, current)));
+  if (new Set(refs.map(({ name }) => name)).size < refs.length) throw new PosthornError('VALIDATION_FAILED', 'A destination is named twice.');
+  return refs;
+}
+
+/** What an id or slug refers to; one of `present` may be sent back although it points at nothing. */
+async function reference(call: Call, kind: 'Source' | 'Destination' | 'Filter', idOrSlug: string, present: readonly Ref[]): Promise<Ref> {
+  const object = await resolve(call, kind, idOrSlug);
+  if (object !== null) return { name: object.metadata.name };
+  if (present.some(({ name }) => name === idOrSlug)) return { name: idOrSlug };
+  throw new PosthornError(kind === 'Filter' ? 'VALIDATION_FAILED' : 'INVALID_SOURCE', `There is no ${kind.toLowerCase()} "${idOrSlug}".`);
+}
+
+function refuseDuplicate(call: Call, current: PosthornObject<'Route'> | undefined, sourceRef: Ref, destinationRefs: readonly Ref[]): void {
+  const wanted = namesIn(destinationRefs);
+  const twin = cachedObjects(call, 'Route').find(
+    ({ metadata, spec }) => metadata.uid !== current?.metadata.uid && spec.sourceRef.name === sourceRef.name && namesIn(spec.destinationRefs) === wanted,
+  );
+  if (twin !== undefined) throw new PosthornError('DUPLICATE_ROUTE', `The route "${twin.metadata.name}" connects the same source and destinations.`);
+}
+
+function namesIn(refs: readonly Ref[]): string {
+  return refs.map(({ name }) => name).sort().join(' ');
+}

@@ -1,0 +1,147 @@
+import { z } from 'zod';
+import { filterCondition } from '../../resources/filter-conditions.ts';
+import { kinds, type PosthornObject } from '../../resources/kinds.ts';
+import type { Call } from '../operation.ts';
+import { pageQuery } from '../pagination.ts';
+import { queryBoolean, querySearch } from '../query.ts';
+import { resourceFamily } from '../resource-family.ts';
+import { byName, idOf, resolve } from '../resources/lookup.ts';
+import { identityOf, isoTimeOrNull, nameOf, recordIdentity, recordTimes, related, timestamp, timesOf } from '../resources/record-fields.ts';
+import { matchesText } from '../resources/search.ts';
+import { idOrSlug, routeBody } from './route-body.ts';
+import { routeToSpec } from './route-spec.ts';
+
+const spec = kinds.Route.spec.shape;
+const failover = spec.failover.unwrap().shape;
+const circuitDefaults = spec.circuit.unwrap().parse({});
+
+const item = z
+  .object({
+    ...recordIdentity,
+    sourceId: z.string(),
+    destinationIds: z.array(z.string()),
+    enabled: z.boolean(),
+    eventsRouted: z.int().min(0),
+    lastEventAt: timestamp.nullable(),
+    source: related,
+    destinations: z.array(related),
+    createdAt: recordTimes.createdAt,
+  })
+  .meta({ id: 'RouteItem' });
+
+const record = item
+  .extend({
+    description: z.string().nullable(),
+    filterId: z.string().nullable(),
+    filterConditions: z.array(filterCondition).nullable(),
+    filterLogic: z.enum(['AND', 'OR']),
+    priority: z.int(),
+    failoverDestinationIds: z.array(z.string()),
+    failoverAfterAttempts: z.int(),
+    circuitState: z.enum(['closed', 'open', 'half_open']).describe('The worst of its destinations.'),
+    circuitCooldownSeconds: z.int(),
+    circuitFailureThreshold: z.int(),
+    circuitProbeSuccessThreshold: z.int(),
+    expectedResponse: z.object({ statusCodes: z.array(z.int()).optional(), bodyContains: z.string().optional() }).nullable(),
+    filter: related.nullable(),
+    ...recordTimes,
+  })
+  .meta({ id: 'Route' });
+
+export const routes = resourceFamily({
+  kind: 'Route',
+  name: 'Routes',
+  noun: 'route',
+  path: '/routes',
+  description: 'Which events of a source go to which destinations.',
+  record,
+  item,
+  body: routeBody,
+  required: ['name', 'sourceId', 'destinationIds'],
+  immutable: {
+    slug: (object) => [object.metadata.name],
+    sourceId: async (object, call) => [(await expanded(call, 'Source', object.spec.sourceRef.name)).id, object.spec.sourceRef.name],
+  },
+  query: z.object({
+    ...pageQuery,
+    enabled: queryBoolean.optional(),
+    search: querySearch.optional().describe('Part of the name or slug.'),
+    sourceId: idOrSlug.optional(),
+    destinationId: idOrSlug.optional(),
+  }),
+  examples: {
+    create: {
+      name: 'Pushes to the build server',
+      sourceId: 'github',
+      destinationIds: ['build-server'],
+      filterConditions: [{ field: 'headers.X-GitHub-Event', operator: 'equals', value: 'push' }],
+    },
+    change: { enabled: false },
+  },
+  errors: { create: ['INVALID_SOURCE', 'DUPLICATE_ROUTE'], change: ['INVALID_SOURCE', 'DUPLICATE_ROUTE'] },
+  filter: async ({ enabled, search, sourceId, destinationId }, call) => {
+    const source = sourceId === undefined ? null : await resolve(call, 'Source', sourceId);
+    const destination = destinationId === undefined ? null : await resolve(call, 'Destination', destinationId);
+    return (object) =>
+      (enabled === undefined || object.spec.enabled === enabled) &&
+      (sourceId === undefined || object.spec.sourceRef.name === source?.metadata.name) &&
+      (destinationId === undefined || object.spec.destinationRefs.some((ref) => ref.name === destination?.metadata.name)) &&
+      matchesText(search, object.spec.name, object.metadata.name);
+  },
+  toItem,
+  toRecord,
+  toSpec: ({ call, body: sent, current }) => routeToSpec(call, sent, current),
+  writesLookAt: ['Route', 'Source', 'Destination', 'Filter'],
+});
+
+async function toItem(object: PosthornObject<'Route'>, call: Call): Promise<z.input<typeof item>> {
+  const [source, destinations, counters] = await Promise.all([
+    expanded(call, 'Source', object.spec.sourceRef.name),
+    expandedAll(call, object.spec.destinationRefs),
+    call.services.messages.routeCounters(call.caller.organization.id, idOf(object)),
+  ]);
+  return {
+    ...identityOf(object),
+    sourceId: source.id,
+    destinationIds: destinations.map(({ id }) => id),
+    enabled: object.spec.enabled,
+    eventsRouted: counters.eventsRouted,
+    lastEventAt: isoTimeOrNull(counters.lastEventAtMs),
+    source,
+    destinations,
+    createdAt: timesOf(object).createdAt,
+  };
+}
+
+async function toRecord(object: PosthornObject<'Route'>, call: Call): Promise<z.input<typeof record>> {
+  const { filter: inline, filterRef, failover: failoverSpec, circuit: circuitSpec = circuitDefaults } = object.spec;
+  const filter = filterRef === undefined ? null : await expanded(call, 'Filter', filterRef.name);
+  const failoverDestinations = await expandedAll(call, failoverSpec?.destinationRefs ?? []);
+  return {
+    ...(await toItem(object, call)),
+    description: object.spec.description ?? null,
+    filterId: filter?.id ?? null,
+    filterConditions: inline?.conditions ?? null,
+    filterLogic: inline?.logic ?? 'AND',
+    priority: object.spec.priority,
+    failoverDestinationIds: failoverDestinations.map(({ id }) => id),
+    failoverAfterAttempts: failoverSpec?.afterAttempts ?? failover.afterAttempts.parse(undefined),
+    circuitState: object.status?.circuit?.state ?? 'closed',
+    circuitCooldownSeconds: circuitSpec.cooldownSeconds,
+    circuitFailureThreshold: circuitSpec.failureThreshold,
+    circuitProbeSuccessThreshold: circuitSpec.probeSuccessThreshold,
+    expectedResponse: object.spec.expectedResponse ?? null,
+    filter,
+    ...timesOf(object),
+  };
+}
+
+function expandedAll(call: Call, refs: readonly { name: string }[]): Promise<z.input<typeof related>[]> {
+  return Promise.all(refs.map(({ name }) => expanded(call, 'Destination', name)));
+}
+
+/** Id and name behind a reference; its slug stands for both when it points at nothing. */
+async function expanded(call: Call, kind: 'Source' | 'Destination' | 'Filter', name: string): Promise<z.input<typeof related>> {
+  const object = await byName(call, kind, name);
+  return object === null ? { id: name, name } : { id: idOf(object), name: nameOf(object) };
+}

@@ -1,0 +1,130 @@
+import { z } from 'zod';
+import { description } from '../../resources/fields.ts';
+import { kinds, type PosthornObject, type SpecInputOf, type SpecOf } from '../../resources/kinds.ts';
+import type { Call } from '../operation.ts';
+import { pageQuery } from '../pagination.ts';
+import { queryBoolean, querySearch } from '../query.ts';
+import { resourceFamily } from '../resource-family.ts';
+import { identityOf, isoTimeOrNull, nameToSpec, recordIdentity, recordTimes, sentName, sentSlug, timesOf, timestamp } from '../resources/record-fields.ts';
+import { cachedObjects, idOf } from '../resources/lookup.ts';
+import { refuseUsed } from '../resources/in-use.ts';
+import { matchesText } from '../resources/search.ts';
+import { readSecret } from '../resources/secrets.ts';
+import { lastFour } from '../../core/masking.ts';
+
+const { provider, allowedMethods } = kinds.Source.spec.shape;
+
+const item = z
+  .object({
+    ...recordIdentity,
+    description: z.string().nullable(),
+    provider: provider.unwrap(),
+    enabled: z.boolean(),
+    ingestUrl: z.string().describe('Where the provider posts to.'),
+    eventsCount: z.int().min(0),
+    lastEventAt: timestamp.nullable(),
+    createdAt: recordTimes.createdAt,
+  })
+  .meta({ id: 'SourceItem' });
+const record = item
+  .extend({
+    rejectInvalidSignatures: z.boolean(),
+    allowedMethods: allowedMethods.unwrap(),
+    hasSigningSecret: z.boolean(),
+    signingSecretLast4: z.string().nullable().describe('Only of secrets of at least 12 characters.'),
+    ...recordTimes,
+  })
+  .meta({ id: 'Source' });
+
+const body = z.strictObject({
+  name: sentName.optional(),
+  slug: sentSlug.optional(),
+  description: description.nullable().optional(),
+  provider: provider.unwrap().optional().describe('Whose signature scheme is checked; generic when absent.'),
+  signingSecret: z.string().min(1).max(4096).nullable().optional().describe('What the provider signs with; write-only. null removes it.'),
+  rejectInvalidSignatures: z.boolean().optional().describe('Default true once there is a signing secret.'),
+  allowedMethods: allowedMethods.unwrap().optional(),
+  enabled: z.boolean().optional(),
+});
+
+async function toItem(object: PosthornObject<'Source'>, { caller, services, baseUrl }: Call): Promise<z.input<typeof item>> {
+  const counters = await services.messages.sourceCounters(caller.organization.id, idOf(object));
+  return {
+    ...identityOf(object),
+    description: object.spec.description ?? null,
+    provider: object.spec.provider,
+    enabled: object.spec.enabled,
+    ingestUrl: `${baseUrl}/ingest/${caller.organization.slug}/${object.metadata.name}`,
+    eventsCount: counters.events,
+    lastEventAt: isoTimeOrNull(counters.lastEventAtMs),
+    createdAt: timesOf(object).createdAt,
+  };
+}
+
+/** Given always: a default that nobody owns would stay in the set beside what replaces it. */
+const defaultMethods = allowedMethods.parse(undefined);
+
+function rejects({ rejectInvalidSignatures, signingSecretRef }: SpecOf<'Source'>): boolean {
+  return rejectInvalidSignatures ?? signingSecretRef !== undefined;
+}
+
+export const sources = resourceFamily({
+  kind: 'Source',
+  name: 'Sources',
+  noun: 'source',
+  path: '/sources',
+  description: 'Where events come in.',
+  record,
+  item,
+  body,
+  required: ['name'],
+  immutable: { slug: (object) => [object.metadata.name] },
+  query: z.object({ ...pageQuery, enabled: queryBoolean.optional(), search: querySearch.optional().describe('Part of the name or slug.') }),
+  examples: { create: { name: 'GitHub', provider: 'github', signingSecret: 'a-long-random-secret' }, change: { enabled: false } },
+  errors: { delete: ['IN_USE'] },
+  filter:
+    ({ enabled, search }) =>
+    (object) =>
+      (enabled === undefined || object.spec.enabled === enabled) && matchesText(search, object.spec.name, object.metadata.name),
+  toItem,
+  toRecord: async (object, call): Promise<z.input<typeof record>> => {
+    const { signingSecretRef, allowedMethods: methods } = object.spec;
+    const secret = signingSecretRef === undefined ? null : await readSecret(call, signingSecretRef);
+    return {
+      ...(await toItem(object, call)),
+      rejectInvalidSignatures: rejects(object.spec),
+      allowedMethods: methods,
+      hasSigningSecret: signingSecretRef !== undefined,
+      signingSecretLast4: secret === null ? null : lastFour(secret),
+      ...timesOf(object),
+    };
+  },
+  toSpec: async ({ body: sent, current, secrets }) => {
+    const spec = current?.spec;
+    const signingSecretRef =
+      typeof sent.signingSecret === 'string'
+        ? await secrets.put('signingSecret', sent.signingSecret, spec?.signingSecretRef)
+        : sent.signingSecret === null
+          ? undefined
+          : spec?.signingSecretRef;
+    // Shown is what holds; sent back as it was shown, it is no wish.
+    const isWish = sent.rejectInvalidSignatures !== undefined && (spec === undefined || sent.rejectInvalidSignatures !== rejects(spec));
+    const kept = signingSecretRef === undefined ? undefined : spec?.rejectInvalidSignatures;
+    return {
+      name: nameToSpec(sent.name, current),
+      description: sent.description === undefined ? spec?.description : (sent.description ?? undefined),
+      provider: sent.provider ?? spec?.provider,
+      signingSecretRef,
+      rejectInvalidSignatures: isWish ? sent.rejectInvalidSignatures : kept,
+      allowedMethods: sent.allowedMethods ?? spec?.allowedMethods ?? defaultMethods,
+      enabled: sent.enabled ?? spec?.enabled,
+    } satisfies SpecInputOf<'Source'>;
+  },
+  beforeDelete: {
+    looksAt: ['Route'],
+    run: async (object, call) => {
+      const routes = cachedObjects(call, 'Route').filter((route) => route.spec.sourceRef.name === object.metadata.name);
+      refuseUsed('source', routes);
+    },
+  },
+});

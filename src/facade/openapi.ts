@@ -1,0 +1,147 @@
+import { z } from 'zod';
+import { type ErrorCode, errorCodes } from '../core/errors.ts';
+import { errorBody } from './error-response.ts';
+import type { Family, Operation } from './operation.ts';
+
+type Json = Record<string, unknown>;
+
+/** Codes that any operation can answer. */
+const everywhere: readonly ErrorCode[] = ['UNAUTHORIZED', 'FORBIDDEN', 'RATE_LIMITED', 'INTERNAL', 'UNAVAILABLE'];
+const withQuery: readonly ErrorCode[] = ['INVALID_QUERY'];
+const withBody: readonly ErrorCode[] = ['BAD_REQUEST', 'MALFORMED_JSON', 'UNKNOWN_FIELD', 'VALIDATION_FAILED', 'PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'];
+
+const answerHeaders = {
+  'X-Request-Id': { description: 'Echoed, or made when none was sent.', schema: { type: 'string' } },
+  'X-RateLimit-Limit': { description: 'Requests per minute; absent without a limit.', schema: { type: 'integer' } },
+  'X-RateLimit-Remaining': { description: 'Requests left in this minute.', schema: { type: 'integer' } },
+  'X-RateLimit-Reset': { description: 'When the minute ends: Unix time in seconds.', schema: { type: 'integer' } },
+  'X-Error-Code': { description: 'The code of the error.', schema: { type: 'string' } },
+  'Retry-After': { description: 'Seconds after which trying again makes sense.', schema: { type: 'integer' } },
+  Warning: { description: '199 and what the client should know, such as "not yet in force".', schema: { type: 'string' } },
+};
+type AnswerHeader = keyof typeof answerHeaders;
+
+/** The OpenAPI 3.1 document of the families, with every error; pure, so that it can be generated and checked for drift. */
+export function openApiDocument(families: readonly Family[], version: string): Json {
+  const schemas: Json = {};
+  const paths: Record<string, Json> = {};
+  for (const { name, operations } of families) {
+    for (const operation of operations) {
+      const path = (paths[operation.path] ??= {});
+      path[operation.method.toLowerCase()] = describe(operation, name, schemas);
+    }
+  }
+  const error = schemaOf(errorBody, 'output', schemas);
+  return {
+    openapi: '3.1.0',
+    info: { title: 'Posthorn', version, description, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
+    servers: [
+      { url: '/api', description: 'The organization of the API key.' },
+      { url: '/api/organizations/{orgId}', variables: { orgId: { default: 'default', description: 'Id or slug of the organization of the API key.' } } },
+    ],
+    security: [{ bearer: [] }, { apiKey: [] }],
+    tags: families.map(({ name, description: text }) => ({ name, description: text })),
+    paths,
+    components: {
+      securitySchemes: {
+        bearer: { type: 'http', scheme: 'bearer', description: 'An API key.' },
+        apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' },
+      },
+      headers: answerHeaders,
+      schemas: { ...schemas, Error: schemas['Error'] ?? error },
+    },
+  };
+}
+
+const description = [
+  'Configuration and history of a webhook relay. Paths accept an id or a slug. Bodies are strict: an unknown field is refused and named;',
+  'read-only fields of a record, sent back, are ignored. Errors have the form `{error, message, code}`, the code also in the header X-Error-Code.',
+].join('\n');
+
+function describe(operation: Operation, tag: string, schemas: Json): Json {
+  const { operationId, summary, scope, adminOnly = false, answer } = operation;
+  const needs = `Needs the scope \`${scope}\`${adminOnly ? ' and the role admin' : ''}.`;
+  return {
+    operationId,
+    summary,
+    description: [operation.description, needs].filter((text) => text !== undefined).join(' '),
+    tags: [tag],
+    ...parametersOf(operation, schemas),
+    ...requestOf(operation, schemas),
+    responses: {
+      [answer.status]: {
+        description: answer.description,
+        headers: headersOf(scope === 'write' ? ['X-Request-Id', 'Warning'] : ['X-Request-Id']),
+        ...(answer.schema === undefined ? {} : { content: { 'application/json': { schema: schemaOf(answer.schema, 'output', schemas) } } }),
+      },
+      ...errorsOf(operation),
+    },
+  };
+}
+
+function parametersOf({ path, query }: Operation, schemas: Json): Json {
+  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map((match) => ({ name: match[1], in: 'path', required: true, schema: { type: 'string' } }));
+  const properties = query === undefined ? {} : members(schemaOf(query, 'output', schemas)['properties']);
+  const inQuery = Object.entries(properties).map(([name, schema]) => {
+    const { description: text, ...rest } = members(schema);
+    return { name, in: 'query', required: false, ...(text === undefined ? {} : { description: text }), schema: rest };
+  });
+  const parameters = [...inPath, ...inQuery];
+  return parameters.length === 0 ? {} : { parameters };
+}
+
+function requestOf({ body, requestExample }: Operation, schemas: Json): Json {
+  if (body === undefined) return {};
+  const example = requestExample === undefined ? {} : { example: requestExample };
+  return { requestBody: { required: true, content: { 'application/json': { schema: schemaOf(body, 'input', schemas), ...example } } } };
+}
+
+function errorsOf({ query, body, errors = [] }: Operation): Json {
+  const codes = new Set([...everywhere, ...(query === undefined ? [] : withQuery), ...(body === undefined ? [] : withBody), ...errors]);
+  const byStatus = Map.groupBy(codes, (code) => errorCodes[code].status);
+  return Object.fromEntries([...byStatus].map(([status, ofStatus]) => [status, errorAnswer(status, ofStatus)]));
+}
+
+function errorAnswer(status: number, codes: readonly ErrorCode[]): Json {
+  const [first = 'INTERNAL'] = codes;
+  const { error } = errorCodes[first];
+  const examples = codes.map((code) => [code, { value: { error, message: 'What went wrong, in words.', code } }]);
+  return {
+    description: `${error}: ${codes.join(', ')}.`,
+    headers: headersOf(status === 429 || status === 503 ? ['X-Request-Id', 'X-Error-Code', 'Retry-After'] : ['X-Request-Id', 'X-Error-Code']),
+    content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' }, examples: Object.fromEntries(examples) } },
+  };
+}
+
+function headersOf(extra: readonly AnswerHeader[]): Json {
+  const names: AnswerHeader[] = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset', ...extra];
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+}
+
+/** JSON Schema of a zod schema. Those with an id move to `schemas` and are referred to; Kubernetes' own keywords go. */
+function schemaOf(schema: z.ZodType, io: 'input' | 'output', schemas: Json): Json {
+  const { $schema: _, $defs, ...rest } = withoutKubernetes(z.toJSONSchema(schema, { io, unrepresentable: 'any' }));
+  for (const [id, definition] of Object.entries(members($defs))) schemas[id] = definition;
+  const id = typeof rest['id'] === 'string' ? rest['id'] : null;
+  if (id === null) return rest;
+  schemas[id] = rest;
+  return { $ref: `#/components/schemas/${id}` };
+}
+
+function withoutKubernetes(schema: object): Json {
+  const kept = Object.entries(schema).flatMap(([name, value]): [string, unknown][] => {
+    if (name.startsWith('x-kubernetes-')) return [];
+    if (name === '$ref' && typeof value === 'string') return [[name, value.replace('#/$defs/', '#/components/schemas/')]];
+    return [[name, cleaned(value)]];
+  });
+  return Object.fromEntries(kept);
+}
+
+function cleaned(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(cleaned);
+  return typeof value === 'object' && value !== null ? withoutKubernetes(value) : value;
+}
+
+function members(value: unknown): Json {
+  return typeof value === 'object' && value !== null ? { ...value } : {};
+}

@@ -1,0 +1,65 @@
+import type { z } from 'zod';
+import type { ErrorCode } from '../core/errors.ts';
+import type { Scope } from '../core/records.ts';
+import { parseBody } from './body.ts';
+import type { Caller } from './caller.ts';
+import { parseQuery } from './query.ts';
+import type { FacadeServices } from './services.ts';
+
+/** What an operation is called with. `params` are the `{…}` of its path; `Query` and `Body` are what its schemas made of the input. */
+export interface Call<Query = unknown, Body = unknown> {
+  services: FacadeServices;
+  caller: Caller;
+  params: Readonly<Record<string, string>>;
+  query: Query;
+  body: Body;
+  /** Where the client reached this server, such as `https://hooks.example.com`. */
+  baseUrl: string;
+  /** Adds a `Warning: 199 - "<text>"` header to the answer; `text` is fixed words, nothing that was sent. */
+  warn(text: string): void;
+}
+
+/** One method of one path: everything that routing, validation, authorization and the OpenAPI document are made from. */
+export interface OperationDefinition<Query extends z.ZodObject, Body extends z.ZodObject> {
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  /** Below `/api`, parameters as `{id}`. */
+  path: string;
+  /** Unique; the name of the method in generated clients. */
+  operationId: string;
+  summary: string;
+  description?: string;
+  scope: Scope;
+  adminOnly?: boolean;
+  query?: Query;
+  body?: Body;
+  /** Fields of the record that are ignored when they are sent back. */
+  readOnly?: readonly string[];
+  requestExample?: unknown;
+  /** 204 has no `schema`. */
+  answer: { status: 200 | 201 | 204; description: string; schema?: z.ZodType; example?: unknown };
+  /** Codes beyond those that every operation can answer. */
+  errors?: readonly ErrorCode[];
+  handle(call: Call<z.output<Query>, z.output<Body>>): Promise<unknown>;
+}
+
+export interface Operation extends Omit<OperationDefinition<z.ZodObject, z.ZodObject>, 'handle'> {
+  /** Validates the raw query and body, then handles. */
+  run(call: Call<Record<string, unknown>, unknown>): Promise<unknown>;
+}
+
+/** Resource families are lists of these: see `resource-family.ts` for those that are custom resources. */
+export interface Family {
+  /** Heading in the OpenAPI document. */
+  name: string;
+  description: string;
+  operations: readonly Operation[];
+}
+
+/** Closes over the schemas, so that `handle` is typed and a list of operations is not generic. */
+export function operation<Query extends z.ZodObject, Body extends z.ZodObject>(definition: OperationDefinition<Query, Body>): Operation {
+  const { handle, ...rest } = definition;
+  return {
+    ...rest,
+    run: (call) => handle({ ...call, query: parseQuery(definition.query, call.query), body: parseBody(definition.body, call.body, definition.readOnly) }),
+  };
+}

@@ -1,0 +1,56 @@
+import type { z } from 'zod';
+import type { ErrorCode } from '../core/errors.ts';
+import type { ObjectOf } from '../resources/kinds.ts';
+import type { Call } from './operation.ts';
+import type { NoteWrite } from './resources/exclusive.ts';
+import type { SecretDraft } from './resources/secrets.ts';
+import type { Spec } from './resources/write.ts';
+import type { ServedKind } from './services.ts';
+
+export interface SpecInput<K extends ServedKind, Body extends z.ZodObject> {
+  call: Call;
+  body: z.output<Body>;
+  /** Absent on create. */
+  current?: ObjectOf<K>;
+  /** Makes the references of secret values that the body holds. */
+  secrets: SecretDraft;
+}
+
+/**
+ * A custom resource as records of the API: its schemas, and how they map. Routing, strict validation, paging, slugs,
+ * field ownership, waiting until in force and the OpenAPI document come with it.
+ */
+export interface ResourceFamilyDefinition<K extends ServedKind, Body extends z.ZodObject, Query extends z.ZodObject> {
+  kind: K;
+  /** Heading, such as `Destinations`. */
+  name: string;
+  /** What one is called, such as `destination`. */
+  noun: string;
+  /** Such as `/destinations`. */
+  path: string;
+  description: string;
+  /** A single record. Its fields that `body` does not have are read-only: sent back, they are ignored. */
+  record: z.ZodObject;
+  /** A record in a list. */
+  item: z.ZodObject;
+  /** Body of create and change, strict, every field optional, without defaults. */
+  body: Body;
+  /** Fields of `body` that a create must have. */
+  required: readonly (keyof z.output<Body> & string)[];
+  /** Fields of `body` that cannot change, each with the values that an unchanged one may be sent as. */
+  immutable: { readonly [field: string]: (object: ObjectOf<K>, call: Call) => unknown[] | Promise<unknown[]> };
+  /** `pageQuery` and the filters of the list. */
+  query: Query;
+  examples: { create: z.input<Body>; change: z.input<Body> };
+  errors?: { create?: readonly ErrorCode[]; change?: readonly ErrorCode[]; delete?: readonly ErrorCode[] };
+  /** Which cached objects a list keeps. */
+  filter(query: z.output<Query>, call: Call): ((object: ObjectOf<K>) => boolean) | Promise<(object: ObjectOf<K>) => boolean>;
+  toItem(object: ObjectOf<K>, call: Call): Promise<object>;
+  toRecord(object: ObjectOf<K>, call: Call): Promise<object>;
+  /** The whole spec that the resource shall have. Runs again when the object has changed meanwhile. */
+  toSpec(input: SpecInput<K, Body>): Promise<Spec>;
+  /** Kinds whose caches must be up to date while a spec is made; creates and changes then run one at a time per organization. */
+  writesLookAt?: readonly ServedKind[];
+  /** Refuses a deletion, or makes the changes to others that it brings; runs one at a time per organization. */
+  beforeDelete?: { looksAt: readonly ServedKind[]; run(object: ObjectOf<K>, call: Call, note: NoteWrite): Promise<void> };
+}

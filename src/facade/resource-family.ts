@@ -1,0 +1,97 @@
+import { z } from 'zod';
+import type { PosthornObject } from '../resources/kinds.ts';
+import { type Family, type Operation, operation } from './operation.ts';
+import { cutPage, pageOf, pageQuery } from './pagination.ts';
+import type { ResourceFamilyDefinition } from './resource-family-definition.ts';
+import { changeRecord, createRecord, deleteRecord } from './resource-writes.ts';
+import { cachedObjects, find } from './resources/lookup.ts';
+import type { ServedKind } from './services.ts';
+
+/** The family with its five operations, and `more` of its own. */
+export function resourceFamily<K extends ServedKind, Body extends z.ZodObject, Query extends z.ZodObject>(
+  definition: ResourceFamilyDefinition<K, Body, Query>,
+  more: readonly Operation[] = [],
+): Family {
+  const { kind, name, noun, path, description, record, body, errors = {} } = definition;
+  const readOnly = Object.keys(record.shape).filter((field) => !(field in body.shape));
+  const one = `${path}/{id}`;
+  const five = [
+    operation({
+      method: 'GET',
+      path,
+      operationId: `list${kind}s`,
+      summary: `List ${name.toLowerCase()}`,
+      scope: 'read',
+      query: definition.query,
+      answer: { status: 200, description: 'One page, newest first.', schema: pageOf(definition.item) },
+      handle: async (call) => {
+        const objects = cachedObjects(call, kind).filter(await definition.filter(call.query, call));
+        const { items, pagination } = cutPage(objects.sort(newestFirst), pageNumbers.parse(call.query));
+        return { data: await Promise.all(items.map((object) => definition.toItem(object, call))), pagination };
+      },
+    }),
+    operation({
+      method: 'POST',
+      path,
+      operationId: `create${kind}`,
+      summary: `Create a ${noun}`,
+      scope: 'write',
+      body: withRequired(body, definition.required),
+      readOnly,
+      requestExample: definition.examples.create,
+      answer: { status: 201, description: `The new ${noun}.`, schema: record },
+      errors: ['ALREADY_EXISTS', ...(errors.create ?? [])],
+      // What is required has been checked; this gives the body its type.
+      handle: async (call) => definition.toRecord(await createRecord(definition, call, body.parse(call.body)), call),
+    }),
+    operation({
+      method: 'GET',
+      path: one,
+      operationId: `get${kind}`,
+      summary: `Read a ${noun}`,
+      scope: 'read',
+      answer: { status: 200, description: `The ${noun}.`, schema: record },
+      errors: ['RESOURCE_NOT_FOUND'],
+      handle: async (call) => definition.toRecord(await find(call, kind, call.params['id'] ?? ''), call),
+    }),
+    operation({
+      method: 'PATCH',
+      path: one,
+      operationId: `update${kind}`,
+      summary: `Change a ${noun}`,
+      description: 'Fields that are not sent stay as they are.',
+      scope: 'write',
+      body,
+      readOnly,
+      requestExample: definition.examples.change,
+      answer: { status: 200, description: `The changed ${noun}.`, schema: record },
+      errors: ['RESOURCE_NOT_FOUND', 'FIELD_MANAGED', 'CONFLICT', ...(errors.change ?? [])],
+      handle: async (call) => definition.toRecord(await changeRecord(definition, call, call.body), call),
+    }),
+    operation({
+      method: 'DELETE',
+      path: one,
+      operationId: `delete${kind}`,
+      summary: `Delete a ${noun}`,
+      scope: 'delete',
+      answer: { status: 204, description: 'It is deleted.' },
+      errors: ['RESOURCE_NOT_FOUND', 'FIELD_MANAGED', ...(errors.delete ?? [])],
+      handle: (call) => deleteRecord(definition, call),
+    }),
+  ];
+  return { name, description, operations: [...five, ...more] };
+}
+
+function withRequired(body: z.ZodObject, required: readonly string[]): z.ZodObject {
+  const fields = Object.entries(body.shape).map(([name, schema]) => [name, required.includes(name) ? z.nonoptional(schema) : schema]);
+  return z.strictObject(Object.fromEntries(fields));
+}
+
+/** What `pageQuery` has made of the query. */
+const pageNumbers = z.object({ page: z.int(), pageSize: z.int() } satisfies Record<keyof typeof pageQuery, z.ZodType>);
+
+function newestFirst(one: PosthornObject<ServedKind>, other: PosthornObject<ServedKind>): number {
+  const [a, b] = [one.metadata, other.metadata];
+  if (a.creationTimestamp !== b.creationTimestamp) return a.creationTimestamp < b.creationTimestamp ? 1 : -1;
+  return a.name < b.name ? -1 : 1;
+}

@@ -1,0 +1,117 @@
+import type { z } from 'zod';
+import { canonicalJson } from '../core/canonical-json.ts';
+import { PosthornError } from '../core/errors.ts';
+import type { ObjectOf } from '../resources/kinds.ts';
+import type { Call } from './operation.ts';
+import type { ResourceFamilyDefinition } from './resource-family-definition.ts';
+import { exclusively, type NoteWrite } from './resources/exclusive.ts';
+import { awaitGone, awaitInForce } from './resources/in-force.ts';
+import { find } from './resources/lookup.ts';
+import { secretRefsIn } from './resources/secret-refs.ts';
+import { dropUnused, SecretDraft } from './resources/secrets.ts';
+import { refuseReservedSlug, slugOf } from './resources/slug.ts';
+import { changeSpec, createObject, deleteObject, refuseForeign, type Spec } from './resources/write.ts';
+import type { ServedKind } from './services.ts';
+
+type Definition<K extends ServedKind, Body extends z.ZodObject, Query extends z.ZodObject> = Pick<
+  ResourceFamilyDefinition<K, Body, Query>,
+  'kind' | 'noun' | 'immutable' | 'toSpec' | 'writesLookAt' | 'beforeDelete'
+>;
+
+/** Creates the resource and its Secret, and waits until it is in force. */
+export async function createRecord<K extends ServedKind, Body extends z.ZodObject, Query extends z.ZodObject>(
+  definition: Definition<K, Body, Query>,
+  call: Call,
+  body: z.output<Body>,
+): Promise<ObjectOf<K>> {
+  const { kind } = definition;
+  const slug = wantedSlug(definition.noun, body);
+  const created = await alone(definition.writesLookAt, call, async (note) => {
+    let secrets = new SecretDraft(call, '');
+    const object = await createObject(call, kind, slug, (name) => {
+      secrets = new SecretDraft(call, name);
+      return definition.toSpec({ call, body, secrets });
+    });
+    note(object);
+    try {
+      await secrets.store(object);
+    } catch (error) {
+      await deleteObject(call, object);
+      throw error;
+    }
+    return object;
+  });
+  await awaitInForce(call, kind, created);
+  return created;
+}
+
+/** Changes the resource and its Secrets, and waits until the change is in force. */
+export async function changeRecord<K extends ServedKind, Body extends z.ZodObject, Query extends z.ZodObject>(
+  definition: Definition<K, Body, Query>,
+  call: Call,
+  body: z.output<Body>,
+): Promise<ObjectOf<K>> {
+  const { kind } = definition;
+  const load = (): Promise<ObjectOf<K>> => find(call, kind, call.params['id'] ?? '');
+  const changed = await alone(definition.writesLookAt, call, async (note) => {
+    let secrets = new SecretDraft(call, '');
+    const desiredSpec = async (current: ObjectOf<K>): Promise<Spec> => {
+      await secrets.discard();
+      secrets = new SecretDraft(call, current.metadata.name);
+      return definition.toSpec({ call, body: await withoutImmutable(definition, call, current, body), current, secrets });
+    };
+    const { before, after } = await changeSpec(call, kind, load, desiredSpec, (current) => secrets.store(current)).catch(async (error: unknown) => {
+      await secrets.discard();
+      throw error;
+    });
+    note(after);
+    await dropUnused(call, after, secretRefsIn(before.spec), secretRefsIn(after.spec));
+    return after;
+  });
+  await awaitInForce(call, kind, changed);
+  return changed;
+}
+
+/** Deletes the resource with what follows from it, and waits until it has left the lists. */
+export async function deleteRecord<K extends ServedKind, Body extends z.ZodObject, Query extends z.ZodObject>(
+  definition: Definition<K, Body, Query>,
+  call: Call,
+): Promise<ObjectOf<K>> {
+  const { kind, beforeDelete } = definition;
+  const deleted = await alone(beforeDelete?.looksAt, call, async (note) => {
+    const object = await find(call, kind, call.params['id'] ?? '');
+    refuseForeign(object);
+    await beforeDelete?.run(object, call, note);
+    await deleteObject(call, object);
+    note(object, true);
+    return object;
+  });
+  await awaitGone(call, kind, deleted);
+  return deleted;
+}
+
+function alone<T>(looksAt: readonly ServedKind[] | undefined, call: Call, action: (note: NoteWrite) => Promise<T>): Promise<T> {
+  return looksAt === undefined ? action(() => {}) : exclusively(call, looksAt, action);
+}
+
+function wantedSlug(noun: string, body: Record<string, unknown>): { exact: string } | { base: string } {
+  const { slug, name } = body;
+  if (typeof slug !== 'string') return { base: slugOf(typeof name === 'string' ? name : '', noun.replaceAll(' ', '-')) };
+  refuseReservedSlug(slug);
+  return { exact: slug };
+}
+
+async function withoutImmutable<K extends ServedKind, Body extends z.ZodObject, Query extends z.ZodObject>(
+  { immutable }: Definition<K, Body, Query>,
+  call: Call,
+  current: ObjectOf<K>,
+  body: z.output<Body>,
+): Promise<z.output<Body>> {
+  for (const [field, valuesOf] of Object.entries(immutable)) {
+    const sent = (body as Record<string, unknown>)[field];
+    if (sent === undefined) continue;
+    const equal = (await valuesOf(current, call)).some((value) => canonicalJson(value) === canonicalJson(sent));
+    if (!equal) throw new PosthornError('VALIDATION_FAILED', `${field} cannot be changed.`);
+  }
+  return body;
+}

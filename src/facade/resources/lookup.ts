@@ -1,0 +1,87 @@
+import { isPosthornError, PosthornError } from '../../core/errors.ts';
+import { resourceId } from '../../core/ids.ts';
+import { kinds, type ObjectOf, type PosthornObject } from '../../resources/kinds.ts';
+import type { Call } from '../operation.ts';
+import type { ServedKind } from '../services.ts';
+
+const slugPattern = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
+const madeIdPattern = /^[a-z2-7]{26}$/;
+
+export function idOf(object: PosthornObject<ServedKind>): string {
+  return resourceId(kinds[object.kind].idPrefix, object.metadata);
+}
+
+/** The object of the caller's organization with this id or slug, as the store has it now; RESOURCE_NOT_FOUND otherwise. */
+export async function find<K extends ServedKind>(call: Call, kind: K, idOrSlug: string): Promise<ObjectOf<K>> {
+  const name = await nameOf(call, kind, idOrSlug);
+  const object = name === null ? null : await getByName(call, kind, name);
+  if (object === null || (isId(kind, idOrSlug) && idOf(object) !== idOrSlug)) throw notFound(kind, idOrSlug);
+  return object;
+}
+
+/** What a reference by id or slug points at: as cached, else as stored; null when there is nothing. */
+export async function resolve<K extends ServedKind>(call: Call, kind: K, idOrSlug: string): Promise<ObjectOf<K> | null> {
+  const { namespace } = call.caller.organization;
+  const cache = call.services.caches[kind];
+  const cached = isId(kind, idOrSlug) ? cache.getById(idOrSlug, namespace) : cache.get({ namespace, name: idOrSlug });
+  if (cached !== undefined) return cached;
+  const name = await nameOf(call, kind, idOrSlug);
+  return name === null ? null : getByName(call, kind, name);
+}
+
+/** The object that a resource refers to by name: as cached, else as stored; null when there is nothing. */
+export async function byName<K extends ServedKind>(call: Call, kind: K, name: string): Promise<ObjectOf<K> | null> {
+  const cached = call.services.caches[kind].get({ namespace: call.caller.organization.namespace, name });
+  return cached ?? getByName(call, kind, name);
+}
+
+/** The id that a filter by id or slug means; an id stands for itself, so that the past of what is deleted can be asked for. */
+export async function idFor(call: Call, kind: ServedKind, idOrSlug: string | undefined): Promise<string | undefined> {
+  if (idOrSlug === undefined || isId(kind, idOrSlug)) return idOrSlug;
+  const object = await resolve(call, kind, idOrSlug);
+  return object === null ? idOrSlug : idOf(object);
+}
+
+/** All objects of the kind in the caller's organization, as cached. */
+export function cachedObjects<K extends ServedKind>(call: Call, kind: K): ObjectOf<K>[] {
+  return call.services.caches[kind].list(call.caller.organization.namespace);
+}
+
+export function notFound(kind: ServedKind, idOrSlug: string): PosthornError {
+  const shown = idOrSlug.length > 64 ? `${idOrSlug.slice(0, 64)}…` : idOrSlug;
+  return new PosthornError('RESOURCE_NOT_FOUND', `There is no ${kind} "${shown}".`);
+}
+
+function isId(kind: ServedKind, idOrSlug: string): boolean {
+  return idOrSlug.startsWith(kinds[kind].idPrefix);
+}
+
+async function nameOf(call: Call, kind: ServedKind, idOrSlug: string): Promise<string | null> {
+  if (!isId(kind, idOrSlug)) return slugPattern.test(idOrSlug) ? idOrSlug : null;
+  const cached = call.services.caches[kind].getById(idOrSlug, call.caller.organization.namespace);
+  return cached?.metadata.name ?? (await nameInStore(call, kind, idOrSlug));
+}
+
+/** What another replica made a moment ago is not in our cache yet. */
+async function nameInStore(call: Call, kind: ServedKind, id: string): Promise<string | null> {
+  if (!madeIdPattern.test(id.slice(kinds[kind].idPrefix.length))) return null;
+  const { namespace } = call.caller.organization;
+  let continueToken: string | undefined;
+  do {
+    const page = await call.services.store.list(kind, { namespace, continueToken });
+    const found = page.items.find((object) => idOf(object) === id);
+    if (found !== undefined) return found.metadata.name;
+    continueToken = page.continueToken;
+  } while (continueToken !== undefined);
+  return null;
+}
+
+async function getByName<K extends ServedKind>(call: Call, kind: K, name: string): Promise<ObjectOf<K> | null> {
+  try {
+    const object = await call.services.store.get(kind, { namespace: call.caller.organization.namespace, name });
+    return object.metadata.deletionTimestamp === undefined ? object : null;
+  } catch (error) {
+    if (isPosthornError(error, 'RESOURCE_NOT_FOUND')) return null;
+    throw error;
+  }
+}

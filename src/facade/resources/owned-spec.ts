@@ -1,0 +1,107 @@
+import { PosthornError } from '../../core/errors.ts';
+import { type FieldNode, isRecord } from '../../resources/field-tree.ts';
+import type { ManagedFieldsEntry } from '../../resources/metadata.ts';
+import { fromFieldsV1, isWithin, itemElement, ownedFields, pathText, readablePath, unknownField } from '../../store/objects/field-set.ts';
+
+export const facadeManager = 'posthorn-api';
+
+type Spec = Record<string, unknown>;
+
+/**
+ * What `posthorn-api` applies to turn `current` into `desired` (DESIGN section 3): the fields that it owns, with their
+ * new values, and what changes; not what is equal and not ours. null when nothing changes. FIELD_MANAGED when something
+ * would have to go that another manager owns; that such a field is changed is left to the store to refuse.
+ */
+export function ownedSpec(tree: FieldNode, current: Spec, desired: Spec, managedFields: readonly ManagedFieldsEntry[]): Spec | null {
+  const root: FieldNode = { type: 'object', nullable: false, atomic: false, fields: new Map([['spec', tree]]) };
+  const before = ownedFields({ spec: current }, root);
+  const after = ownedFields({ spec: desired }, root);
+  const changed = [...after].filter(([path, value]) => before.get(path) !== value).map(([path]) => path);
+  const removed = [...before.keys()].filter((path) => !after.has(path) && !isReplaced(path, after));
+  const reordered = reorderedItems({ spec: desired }, { spec: current }, root, []);
+  if (changed.length + removed.length + reordered.length === 0) return null;
+
+  refuseForeignRemovals(removed, managedFields);
+  const ours = entriesOf(managedFields).filter(({ manager }) => manager === facadeManager);
+  const applied = new Set([...changed, ...reordered, ...ours.flatMap(({ paths }) => paths)]);
+  const projected = project({ spec: desired }, root, [], applied);
+  return isRecord(projected) && isRecord(projected['spec']) ? projected['spec'] : {};
+}
+
+/** The managers other than the facade that own something in the spec. */
+export function foreignManagers(managedFields: readonly ManagedFieldsEntry[]): string[] {
+  const inSpec = entriesOf(managedFields).filter(({ manager, paths }) => manager !== facadeManager && paths.some((path) => isWithin(path, specPath)));
+  return [...new Set(inSpec.map(({ manager }) => manager))];
+}
+
+/** FIELD_MANAGED, its message naming fields and managers. */
+export function fieldManaged(details: Record<string, string[]>): PosthornError {
+  const text = Object.entries(details).map(([path, managers]) => `${path} is managed by ${managers.map((manager) => `"${manager}"`).join(', ')}`);
+  return new PosthornError('FIELD_MANAGED', `${text.join('; ')}. Change it there.`, { details });
+}
+
+const specPath = pathText(['f:spec']);
+
+function entriesOf(managedFields: readonly ManagedFieldsEntry[]): { manager: string; paths: string[] }[] {
+  return managedFields
+    .filter((entry) => entry.subresource === undefined)
+    .map(({ manager, fieldsV1 }) => ({ manager, paths: [...fromFieldsV1(fieldsV1)] }));
+}
+
+/** An empty object or list counts as a field of its own; with members in it, it has not gone. */
+function isReplaced(path: string, after: ReadonlyMap<string, string>): boolean {
+  return [...after.keys()].some((other) => isWithin(other, path));
+}
+
+function refuseForeignRemovals(removed: readonly string[], managedFields: readonly ManagedFieldsEntry[]): void {
+  const details: Record<string, string[]> = {};
+  for (const { manager, paths } of entriesOf(managedFields)) {
+    if (manager === facadeManager) continue;
+    for (const path of removed.filter((gone) => paths.some((owned) => isWithin(gone, owned) && owned !== specPath))) {
+      const text = readablePath(path);
+      details[text] = [...(details[text] ?? []), manager];
+    }
+  }
+  if (Object.keys(details).length > 0) throw fieldManaged(details);
+}
+
+/** The members of `value` that stand in `applied`, and the keys of list items with such members. */
+function project(value: unknown, node: FieldNode, path: readonly string[], applied: ReadonlySet<string>): unknown {
+  const isApplied = applied.has(pathText(path));
+  if ((node.type === 'map' || (node.type === 'object' && !node.atomic)) && isRecord(value)) {
+    const entries = Object.entries(value).flatMap(([name, member]): [string, unknown][] => {
+      if (member === undefined) return [];
+      const child = node.type === 'map' ? node.values : (node.fields.get(name) ?? unknownField);
+      const projected = project(member, child, [...path, `f:${name}`], applied);
+      return projected === undefined ? [] : [[name, projected]];
+    });
+    return entries.length > 0 || isApplied ? Object.fromEntries(entries) : undefined;
+  }
+  if (node.type === 'list' && node.listType !== 'atomic' && Array.isArray(value)) {
+    const items = value.flatMap((item): unknown[] => {
+      const itemPath = [...path, itemElement(item, node)];
+      if (node.listType === 'set') return applied.has(pathText(itemPath)) ? [item] : [];
+      const projected = project(item, node.item, itemPath, applied);
+      return projected === undefined ? [] : [{ ...keysOf(item, node.listType === 'map' ? node.keys : []), ...(isRecord(projected) ? projected : {}) }];
+    });
+    return items.length > 0 || isApplied ? items : undefined;
+  }
+  return isApplied ? value : undefined;
+}
+
+/** Items of lists that have the same items in another order: all of them are applied, the store takes the order over. */
+function reorderedItems(desired: unknown, current: unknown, node: FieldNode, path: readonly string[]): string[] {
+  if (node.type === 'object' && isRecord(desired) && isRecord(current)) {
+    return [...node.fields].flatMap(([name, child]) => reorderedItems(desired[name], current[name], child, [...path, `f:${name}`]));
+  }
+  if (node.type !== 'list' || node.listType === 'atomic' || !Array.isArray(desired) || !Array.isArray(current)) return [];
+  const [wanted, present] = [desired, current].map((items) => items.map((item) => itemElement(item, node)));
+  if (wanted === undefined || present === undefined) return [];
+  const kept = present.filter((element) => wanted.includes(element));
+  const isSameOrder = wanted.filter((element) => present.includes(element)).every((element, index) => element === kept[index]);
+  return isSameOrder ? [] : wanted.map((element) => pathText([...path, element]));
+}
+
+function keysOf(item: unknown, keys: readonly string[]): Record<string, unknown> {
+  return isRecord(item) ? Object.fromEntries(keys.map((key) => [key, item[key]])) : {};
+}

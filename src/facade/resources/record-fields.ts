@@ -1,0 +1,57 @@
+import { z } from 'zod';
+import { displayName } from '../../resources/fields.ts';
+import type { PosthornObject } from '../../resources/kinds.ts';
+import type { ServedKind } from '../services.ts';
+import { idOf } from './lookup.ts';
+
+/** Schemas and values of the fields that the records of all custom resources share. */
+
+export const timestamp = z.iso.datetime();
+
+export const recordIdentity = {
+  id: z.string(),
+  name: z.string(),
+  slug: z.string().describe('Name in paths and in Kubernetes (metadata.name). Cannot be changed.'),
+};
+
+export const recordTimes = { createdAt: timestamp, updatedAt: timestamp };
+
+/** A related record, as it is expanded on read. */
+export const related = z.object({ id: z.string(), name: z.string() });
+
+export const sentName = displayName.regex(/\S/, 'must not be blank');
+export const sentSlug = z
+  .string()
+  .min(1)
+  .max(50)
+  .regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/, 'must be lower-case letters, digits and -, and begin and end with a letter or digit')
+  .describe('Name in paths and in Kubernetes; made from the name when absent.');
+
+export function nameOf(object: PosthornObject<ServedKind>): string {
+  return object.spec.name ?? object.metadata.name;
+}
+
+/** The `spec.name` that a sent name means: the name as it was shown, sent back, changes nothing. */
+export function nameToSpec(sent: string | undefined, current: PosthornObject<ServedKind> | undefined): string | undefined {
+  return current !== undefined && (sent === undefined || sent === nameOf(current)) ? current.spec.name : sent;
+}
+
+export function identityOf(object: PosthornObject<ServedKind>) {
+  return { id: idOf(object), name: nameOf(object), slug: object.metadata.name };
+}
+
+/** `updatedAt` is the last change of anything but the status, as far as the store tells. */
+export function timesOf({ metadata }: PosthornObject<ServedKind>) {
+  const changes = (metadata.managedFields ?? []).flatMap((entry) => (entry.subresource === undefined && entry.time !== undefined ? [entry.time] : []));
+  const updatedAt = changes.reduce((latest, time) => (Date.parse(time) > Date.parse(latest) ? time : latest), metadata.creationTimestamp);
+  return { createdAt: isoTime(Date.parse(metadata.creationTimestamp)), updatedAt: isoTime(Date.parse(updatedAt)) };
+}
+
+/** ISO 8601 in UTC of milliseconds since the epoch. */
+export function isoTime(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+export function isoTimeOrNull(ms: number | null): string | null {
+  return ms === null ? null : isoTime(ms);
+}

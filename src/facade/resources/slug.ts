@@ -1,0 +1,37 @@
+import { PosthornError } from '../../core/errors.ts';
+import { nameRules } from '../../resources/names.ts';
+
+const longestSlug = 50;
+const letters: Record<string, string> = { ß: 'ss', æ: 'ae', œ: 'oe', ø: 'o', đ: 'd', ð: 'd', ł: 'l', þ: 'th', ı: 'i' };
+
+/** The slug that a name suggests: accents folded, lower-case, `-` for the rest; `fallback` when nothing is left. */
+export function slugOf(name: string, fallback: string): string {
+  const plain = name
+    .normalize('NFKD')
+    .toLowerCase()
+    .replaceAll(/\p{Mark}/gu, '')
+    .replaceAll(/[ßæœøđðłþı]/g, (letter) => letters[letter] ?? '');
+  return trimmed(plain.replaceAll(/[^a-z0-9]+/g, '-'), longestSlug) || fallback;
+}
+
+/** `base`, `base-2`, `base-3`, … without reserved ones, none longer than 50. */
+export function* slugCandidates(base: string): Generator<string> {
+  if (!isReserved(base)) yield base;
+  for (let number = 2; ; number++) {
+    const suffix = `-${number}`;
+    yield trimmed(base, longestSlug - suffix.length) + suffix;
+  }
+}
+
+/** VALIDATION_FAILED for a slug that API paths use themselves. */
+export function refuseReservedSlug(slug: string): void {
+  if (isReserved(slug)) throw new PosthornError('VALIDATION_FAILED', `slug "${slug}" is reserved: API paths use this word.`);
+}
+
+function isReserved(slug: string): boolean {
+  return !nameRules.every((rule) => rule.check(slug));
+}
+
+function trimmed(text: string, length: number): string {
+  return text.replace(/^-+/, '').slice(0, length).replace(/-+$/, '');
+}

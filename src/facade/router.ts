@@ -1,0 +1,103 @@
+import express, { type Request, type RequestHandler, type Response, Router } from 'express';
+import { PosthornError } from '../core/errors.ts';
+import { authorize } from './authorization.ts';
+import { readJsonObject } from './body.ts';
+import type { Caller } from './caller.ts';
+import type { Operation } from './operation.ts';
+import type { FacadeServices } from './services.ts';
+
+export interface OperationRouterOptions {
+  services: FacadeServices;
+  /** Where clients reach the API; absent: what their Host header says. */
+  publicUrl?: string;
+  maxBodyBytes: number;
+}
+
+/** Routes the operations. The caller stands in `response.locals.caller` (see `app.ts`). A known path with another method is 405. */
+export function operationRouter(operations: readonly Operation[], options: OperationRouterOptions): Router {
+  const router = Router({ caseSensitive: true });
+  const readBody = express.raw({ type: () => true, limit: options.maxBodyBytes });
+  for (const [path, ofPath] of byPath(operations)) {
+    const route = router.route(path.replaceAll(/\{(\w+)\}/g, ':$1'));
+    for (const operation of ofPath) {
+      const steps = operation.body === undefined ? [] : [requireJson, readBody];
+      route[verb(operation)](before(operation), ...steps, run(operation, options));
+    }
+    route.all(methodNotAllowed(ofPath));
+  }
+  return router;
+}
+
+function verb({ method }: Operation): 'get' | 'post' | 'patch' | 'delete' {
+  switch (method) {
+    case 'GET':
+      return 'get';
+    case 'POST':
+      return 'post';
+    case 'PATCH':
+      return 'patch';
+    case 'DELETE':
+      return 'delete';
+    default:
+      return method satisfies never;
+  }
+}
+
+/** Fixed paths before those with parameters, which would catch them. */
+function byPath(operations: readonly Operation[]): [string, Operation[]][] {
+  const groups = Object.entries(Object.groupBy(operations, (operation) => operation.path));
+  const parameters = (path: string): number => path.split('{').length;
+  return groups.map(([path, group]): [string, Operation[]] => [path, group ?? []]).sort(([one], [other]) => parameters(one) - parameters(other));
+}
+
+function before(operation: Operation): RequestHandler {
+  return (_request, response, next) => {
+    response.locals['operationId'] = operation.operationId;
+    authorize(callerOf(response), operation);
+    next();
+  };
+}
+
+const jsonType = /^application\/(?:[\w.+-]+\+)?json\s*(?:;\s*charset\s*=\s*"?utf-?8"?\s*)?(?:;|$)/i;
+
+const requireJson: RequestHandler = (request, _response, next) => {
+  const hasBody = request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > 0;
+  if (hasBody && !jsonType.test(request.headers['content-type'] ?? '')) {
+    throw new PosthornError('UNSUPPORTED_MEDIA_TYPE', 'Send the body as application/json.');
+  }
+  next();
+};
+
+function run(operation: Operation, { services, publicUrl }: OperationRouterOptions): RequestHandler {
+  return async (request: Request, response: Response) => {
+    const warnings = new Set<string>();
+    const answer = await operation.run({
+      services,
+      caller: callerOf(response),
+      params: Object.fromEntries(Object.entries(request.params).map(([name, value]) => [name, String(value)])),
+      query: { ...request.query },
+      body: readJsonObject(Buffer.isBuffer(request.body) ? request.body : undefined),
+      baseUrl: publicUrl ?? `${request.protocol}://${request.headers.host ?? 'localhost'}`,
+      warn: (text) => void warnings.add(`199 - "${text}"`),
+    });
+    if (warnings.size > 0) response.set('Warning', [...warnings]);
+    response.status(operation.answer.status);
+    if (operation.answer.status === 204) response.end();
+    else response.json(answer);
+  };
+}
+
+function methodNotAllowed(operations: readonly Operation[]): RequestHandler {
+  const methods = operations.map((operation) => operation.method);
+  const allowed = [...methods, ...(methods.includes('GET') ? ['HEAD'] : [])].join(', ');
+  return (request, response) => {
+    response.set('Allow', allowed);
+    throw new PosthornError('METHOD_NOT_ALLOWED', `${request.method} is not possible here; possible are ${allowed}.`);
+  };
+}
+
+function callerOf(response: Response): Caller {
+  const { caller } = response.locals as { caller?: Caller };
+  if (caller === undefined) throw new Error('an operation was reached without authentication');
+  return caller;
+}

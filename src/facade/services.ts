@@ -1,0 +1,29 @@
+import type { Clock } from '../core/clock.ts';
+import type { Logger } from '../core/logger.ts';
+import type { Keyring } from '../core/sealing.ts';
+import type { ApiKeyUsage } from '../data/api-key-usage.ts';
+import type { MessageReader } from '../data/messages.ts';
+import type { OrganizationLock } from '../data/organization-lock.ts';
+import type { RegistryReader } from '../data/registry.ts';
+import type { PosthornKind } from '../resources/kinds.ts';
+import type { ResourceCache } from '../store/cache.ts';
+import type { ResourceStore } from '../store/store.ts';
+
+/** The kinds that the facade serves, each with a cache that a `Reflector` keeps. */
+export type ServedKind = Exclude<PosthornKind, 'Organization'>;
+export type ResourceCaches = { readonly [K in ServedKind]: ResourceCache<K> };
+
+/** What operations work with. */
+export interface FacadeServices {
+  store: ResourceStore;
+  caches: ResourceCaches;
+  registry: RegistryReader;
+  messages: MessageReader;
+  keyring: Keyring;
+  apiKeyUsage: ApiKeyUsage;
+  organizationLock: OrganizationLock;
+  clock: Clock;
+  logger: Logger;
+  /** How long an answer to a write waits for the change to be in force, in milliseconds. */
+  inForceTimeoutMs: number;
+}

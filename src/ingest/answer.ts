@@ -1,0 +1,23 @@
+import type { ServerResponse } from 'node:http';
+import { errorCodes, type PosthornError } from '../core/errors.ts';
+
+const json = 'application/json; charset=utf-8';
+
+/** 200 `{success: true, eventId}`. Ids need no escaping. */
+export function answerAccepted(response: ServerResponse, requestId: string, eventId: string): void {
+  const body = `{"success":true,"eventId":"${eventId}"}`;
+  response.writeHead(200, ['Content-Type', json, 'Content-Length', String(body.length), 'X-Request-Id', requestId]);
+  response.end(body, 'latin1');
+}
+
+/** The error form of the REST API: `{error, message, code}`. Keeps headers that were set before. */
+export function answerError(response: ServerResponse, requestId: string, error: PosthornError): void {
+  const body = Buffer.from(JSON.stringify({ error: errorCodes[error.code].error, message: error.message, code: error.code }));
+  response.setHeader('Content-Type', json);
+  response.setHeader('Content-Length', body.length);
+  response.setHeader('X-Request-Id', requestId);
+  response.setHeader('X-Error-Code', error.code);
+  if (error.retryAfterSeconds !== undefined) response.setHeader('Retry-After', Math.max(1, Math.ceil(error.retryAfterSeconds)));
+  response.writeHead(error.status);
+  response.end(body);
+}

@@ -1,0 +1,43 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Registry } from 'prom-client';
+import type { Clock } from '../core/clock.ts';
+import type { Logger } from '../core/logger.ts';
+import type { Keyring } from '../core/sealing.ts';
+import type { MessageAcceptor } from '../data/messages.ts';
+import type { RegistryReader } from '../data/registry.ts';
+import { Deadlines } from './deadlines.ts';
+import { defaultIngestLimits, type IngestLimits } from './limits.ts';
+import { ingestMetrics } from './metrics.ts';
+import { IngestRequest, type IngestServices } from './request.ts';
+
+export interface IngestHandlerOptions {
+  registry: RegistryReader;
+  acceptor: MessageAcceptor;
+  keyring: Keyring;
+  clock: Clock;
+  logger: Logger;
+  metrics: Registry;
+  limits?: Partial<IngestLimits>;
+}
+
+/** Takes the request when its path is `/ingest` or below, and answers whether it did. Never throws. */
+export type IngestHandler = (request: IncomingMessage, response: ServerResponse) => boolean;
+
+/** The receiving end of every source (API decisions, "Ingest"). A plain node:http handler: this is the hot path. */
+export function createIngestHandler({ metrics, limits, ...options }: IngestHandlerOptions): IngestHandler {
+  const services: IngestServices = {
+    ...options,
+    limits: { ...defaultIngestLimits, ...limits },
+    metrics: ingestMetrics(metrics),
+    deadlines: new Deadlines(options.clock),
+    inFlight: { requests: 0, bytes: 0 },
+  };
+  return (request, response) => {
+    const path = request.url ?? '';
+    if (!path.startsWith('/ingest')) return false;
+    const after = path[7];
+    if (after !== undefined && after !== '/' && after !== '?') return false;
+    void new IngestRequest(services, request, response).run();
+    return true;
+  };
+}

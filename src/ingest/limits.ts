@@ -1,0 +1,34 @@
+/** Bounds of what one process takes in; the payload's own limit is in the source's record. */
+export interface IngestLimits {
+  /** Time for the configuration to be read, when it is not in memory. */
+  planDeadlineMs: number;
+  /** Time for the body to arrive. */
+  bodyDeadlineMs: number;
+  /** Time for the event to be stored, after which the sender is told to try again. */
+  storeDeadlineMs: number;
+  /** Time that a refused request has to end its body before the connection is cut. */
+  drainDeadlineMs: number;
+  /** Requests under way; more are answered 503. */
+  requestsInFlight: number;
+  /** Bytes of bodies in memory; more are answered 503. */
+  bytesInFlight: number;
+}
+
+export const defaultIngestLimits: IngestLimits = {
+  planDeadlineMs: 1500,
+  bodyDeadlineMs: 10_000,
+  storeDeadlineMs: 1500,
+  drainDeadlineMs: 5000,
+  requestsInFlight: 4096,
+  bytesInFlight: 64 * 1024 * 1024,
+};
+
+/** Options for the http.Server that the handler is mounted on: bounds of what Node reads before the handler is called. */
+export const ingestServerOptions = {
+  /** Bytes of the request line and all headers; more are 431. */
+  maxHeaderSize: 16 * 1024,
+  headersTimeout: 5000,
+  /** Longer than the body's own deadline, which gives an answer. */
+  requestTimeout: 20_000,
+  connectionsCheckingInterval: 2500,
+};

@@ -1,0 +1,77 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { IngestUnderTest } from '../../test/support/ingest.ts';
+import { waitUntil } from '../../test/support/wait-until.ts';
+
+let ingest: IngestUnderTest;
+beforeAll(async () => {
+  ingest = await IngestUnderTest.start();
+});
+afterAll(() => ingest.stop());
+beforeEach(() => ingest.reset());
+
+describe('senders that misbehave', () => {
+  const head = (headers: string): string => `POST /ingest/acme/github HTTP/1.1\r\nHost: x\r\n${headers}\r\n`;
+
+  test('a body that drips past its deadline is 408, and the connection is cut', async () => {
+    await ingest.reset({ bodyDeadlineMs: 300, drainDeadlineMs: 300 });
+    await ingest.publishSource();
+    const startedMs = Date.now();
+    const answer = await ingest.sendRaw([head('Content-Length: 10000\r\n'), ...Array.from({ length: 200 }, () => 'x')], 5000);
+    expect(answer).toMatch(/^HTTP\/1.1 408 /);
+    expect(answer).toContain('REQUEST_TIMEOUT');
+    expect(Date.now() - startedMs).toBeLessThan(2000);
+    expect(ingest.kept.events).toEqual([]);
+  });
+
+  test('a sender that hangs up in the middle leaves nothing behind', async () => {
+    await ingest.reset({ requestsInFlight: 1 });
+    await ingest.publishSource();
+    await ingest.sendRaw([head('Content-Length: 100\r\n'), 'half'], 50);
+    await waitUntil('the count', 10_000, async () => ((await ingest.outcomes())['aborted'] === 1 ? true : undefined));
+    expect((await ingest.send('/ingest/acme/github')).status).toBe(200);
+    expect(ingest.kept.events).toHaveLength(1);
+  });
+
+  test('a sender that hangs up while the configuration is being read leaves nothing behind', async () => {
+    await ingest.reset({ requestsInFlight: 1 });
+    await ingest.publishSource();
+    await ingest.redis.client.client('PAUSE', 400, 'ALL');
+    await ingest.sendRaw([head('Content-Length: 100\r\n'), 'half'], 20);
+    await waitUntil('the count', 3000, async () => ((await ingest.outcomes())['aborted'] === 1 ? true : undefined));
+    expect((await ingest.send('/ingest/acme/github')).status).toBe(200);
+  });
+
+  test('the connection of a refused body serves the next request', async () => {
+    await ingest.publishSource({ payloadLimitBytes: 10 });
+    const tooLarge = Buffer.alloc(500_000, 'x');
+    const next = `${head('Content-Length: 2\r\nConnection: close\r\n')}{}`;
+    const answers = await ingest.sendRaw([head('Content-Length: 500000\r\n'), tooLarge, next]);
+    expect(answers.match(/HTTP\/1.1 \d+/g)).toEqual(['HTTP/1.1 413', 'HTTP/1.1 200']);
+  });
+
+  test.each<[string, string[], RegExp]>([
+    ['no HTTP', ['hello\r\n\r\n'], /^HTTP\/1.1 400 /],
+    ['two lengths', [head('Content-Length: 2\r\nContent-Length: 3\r\n'), 'abc'], /^HTTP\/1.1 400 /],
+    ['a length and chunks', [head('Content-Length: 2\r\nTransfer-Encoding: chunked\r\n'), '0\r\n\r\n'], /^HTTP\/1.1 400 /],
+    ['a length that is no number', [head('Content-Length: x\r\n'), 'abc'], /^HTTP\/1.1 400 /],
+    ['a chunk size that is no number', [head('Transfer-Encoding: chunked\r\n'), 'zz\r\nabc\r\n'], /^(HTTP\/1.1 400 |$)/],
+    ['an unknown transfer coding', [head('Transfer-Encoding: magic\r\n'), 'abc'], /^HTTP\/1.1 (400|501) /],
+    ['a header without a colon', [head('nonsense\r\n')], /^HTTP\/1.1 400 /],
+    ['a NUL in a header', [head('X: a\0b\r\n')], /^HTTP\/1.1 400 /],
+    ['a header of 20 KB', [head(`X: ${'a'.repeat(20_000)}\r\n`)], /^HTTP\/1.1 431 /],
+    ['2,000 headers', [head('X-A: b\r\n'.repeat(2000))], /^HTTP\/1.1 431 /],
+  ])('%s: refused, nothing stored, and the next request is served', async (_name, pieces, expected) => {
+    await ingest.publishSource();
+    expect(await ingest.sendRaw(pieces, 300)).toMatch(expected);
+    expect(ingest.kept.events).toEqual([]);
+    expect((await ingest.send('/ingest/acme/github')).status).toBe(200);
+  });
+
+  test('a compressed body is stored as it is', async () => {
+    await ingest.publishSource();
+    const body = Buffer.from([0x1f, 0x8b, 8, 0, 0]);
+    await ingest.send('/ingest/acme/github', { headers: { 'Content-Encoding': 'gzip' }, body });
+    expect(ingest.kept.events[0]?.payload.equals(body)).toBe(true);
+    expect(ingest.kept.events[0]?.headers).toEqual([['content-encoding', 'gzip']]);
+  });
+});

@@ -1,0 +1,113 @@
+import { PosthornError } from '../core/errors.ts';
+import { type CompiledFilter, compileFilter } from '../core/filter.ts';
+import type { Logger } from '../core/logger.ts';
+import type { RouteRecord, SourceRecord } from '../core/records.ts';
+import type { Keyring } from '../core/sealing.ts';
+import { recordSealingContext } from '../core/sealing-contexts.ts';
+import type { NewEvent } from '../data/messages.ts';
+import type { RegistryReader } from '../data/registry.ts';
+import type { Verifier } from './providers/signed-request.ts';
+import { providerVerifier } from './providers/verifier.ts';
+
+/** Everything that ingest does for a source, worked out once per change of its configuration. */
+export interface IngestPlan {
+  source: SourceRecord;
+  /** Null: the source has no secret, so signatures are not looked at. */
+  verify: Verifier | null;
+  /** Higher priority first; disabled ones too, because their events are accepted and held. */
+  routes: PlannedRoute[];
+}
+
+export interface PlannedRoute {
+  id: string;
+  /** Null: every event. */
+  filter: CompiledFilter | null;
+  targets: Omit<NewEvent['targets'][number], 'messageId'>[];
+}
+
+export interface PlanServices {
+  registry: RegistryReader;
+  keyring: Keyring;
+  logger: Logger;
+}
+
+/** The default number of retries (DESIGN section 6) and the first attempt. */
+const attemptsOfUnknownDestination = 11;
+
+/** The plan of `/ingest/{orgSlug}/{sourceSlug}`. Throws NOT_FOUND, UNAVAILABLE, or INTERNAL when no secret opens. */
+export function ingestPlan(services: PlanServices, orgSlug: string, sourceSlug: string): Promise<IngestPlan> {
+  return services.registry.derive(`ingest:${orgSlug}/${sourceSlug}`, () => makePlan(services, orgSlug, sourceSlug));
+}
+
+async function makePlan(
+  { registry, keyring, logger }: PlanServices,
+  orgSlug: string,
+  sourceSlug: string,
+): Promise<{ value: IngestPlan; dependsOn: string[] }> {
+  const sourceId = await registry.sourceIdBySlug(orgSlug, sourceSlug);
+  const source = sourceId === null ? null : await registry.get('source', sourceId);
+  if (source === null) throw new PosthornError('NOT_FOUND', 'There is no such source');
+  const routeIds = await registry.routeIdsOfSource(source.id);
+  const records = await Promise.all(routeIds.map((id) => registry.get('route', id)));
+  const routes = records
+    .filter((route) => route !== null)
+    .sort((one, other) => other.priority - one.priority || (one.id < other.id ? -1 : 1));
+  const destinationIds = [...new Set(routes.flatMap((route) => route.destinations.map(({ id }) => id)))];
+  const destinations = await Promise.all(destinationIds.map((id) => registry.get('destination', id)));
+  const maxAttempts = new Map<string, number>();
+  for (const destination of destinations) {
+    if (destination !== null) maxAttempts.set(destination.id, destination.retryPolicy.maxRetries + 1);
+  }
+  return {
+    value: {
+      source,
+      verify: openVerifier(source, keyring, logger),
+      routes: routes.map((route) => ({
+        id: route.id,
+        filter: routeFilter(route, logger),
+        targets: route.destinations.map(({ id, shard }) => ({
+          routeId: route.id,
+          destinationId: id,
+          shard,
+          // A destination that is not there (yet) is the delivery's affair: nothing is lost here for it.
+          maxAttempts: maxAttempts.get(id) ?? attemptsOfUnknownDestination,
+        })),
+      })),
+    },
+    dependsOn: [
+      `source-slug:${orgSlug}/${sourceSlug}`,
+      `source:${source.id}`,
+      `routes-of:${source.id}`,
+      ...routeIds.map((id) => `route:${id}`),
+      ...destinationIds.map((id) => `destination:${id}`),
+    ],
+  };
+}
+
+function openVerifier(source: SourceRecord, keyring: Keyring, logger: Logger): Verifier | null {
+  if (source.signingSecrets.length === 0) return source.rejectInvalidSignatures ? () => false : null;
+  const context = recordSealingContext(source.org, 'source', source.id, 'signingSecrets');
+  const secrets: string[] = [];
+  let failure: unknown;
+  for (const envelope of source.signingSecrets) {
+    try {
+      secrets.push(keyring.open(envelope, context));
+    } catch (error) {
+      failure = error;
+      logger.error({ err: error, sourceId: source.id }, 'a signing secret of a source does not open');
+    }
+  }
+  if (secrets.length === 0) throw failure;
+  return providerVerifier(source.provider, secrets);
+}
+
+/** A filter that does not compile (the controller publishes none such) lets nothing through; its events are recorded as filtered. */
+function routeFilter(route: RouteRecord, logger: Logger): CompiledFilter | null {
+  if (route.filter === null) return null;
+  try {
+    return compileFilter(route.filter);
+  } catch (error) {
+    logger.error({ err: error, routeId: route.id }, 'the filter of a route does not compile');
+    return () => false;
+  }
+}

@@ -1,0 +1,152 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { IngestUnderTest } from '../../test/support/ingest.ts';
+import { waitUntil } from '../../test/support/wait-until.ts';
+import { PosthornError } from '../core/errors.ts';
+
+let ingest: IngestUnderTest;
+beforeAll(async () => {
+  ingest = await IngestUnderTest.start();
+});
+afterAll(() => ingest.stop());
+beforeEach(() => ingest.reset());
+
+describe('refusals', () => {
+  test.each([
+    '/ingest',
+    '/ingest/',
+    '/ingest/acme',
+    '/ingest/acme/',
+    '/ingest/acme/nothing',
+    '/ingest/other/github',
+    '/ingest/acme/github/more',
+    '/ingest//github',
+    '/ingest/acme//',
+    '/ingest/acme/..',
+    '/ingest/../ingest/acme/github',
+    '/ingest/acme/%67ithub',
+    '/ingest/acme%2Fgithub',
+    '/ingest/acme/github%00',
+    '/ingest/acme/github%2F',
+    '/ingest/ACME/github',
+    '/ingest/acme/../acme/github',
+    '/ingest/acme/github;x',
+    '/ingest/acme/src_a',
+    `/ingest/acme/${'a'.repeat(2000)}`,
+    '/ingest/__proto__/constructor',
+  ])('%s is 404', async (path) => {
+    await ingest.publishSource();
+    const { status, headers, body } = await ingest.send(path);
+    expect([status, headers['x-error-code'], body.code]).toEqual([404, 'NOT_FOUND', 'NOT_FOUND']);
+  });
+
+  test.each(['/', '/ingestion', '/ingest-x', '/api/ingest'])('%s is left to others', async (path) => {
+    expect((await ingest.send(path)).status).toBe(421);
+  });
+
+  test('a disabled source is 403', async () => {
+    await ingest.publishSource({ enabled: false });
+    expect((await ingest.send('/ingest/acme/github')).body.code).toBe('SOURCE_DISABLED');
+  });
+
+  test.each(['GET', 'PUT', 'DELETE', 'OPTIONS', 'HEAD'])('%s is 405 with Allow where only POST and PATCH are allowed', async (method) => {
+    await ingest.publishSource({ allowedMethods: ['POST', 'PATCH'] });
+    const { status, headers } = await ingest.send('/ingest/acme/github', { method, body: '' });
+    expect([status, headers.allow, headers['x-error-code']]).toEqual([405, 'POST, PATCH', 'METHOD_NOT_ALLOWED']);
+  });
+
+  test('an announced body over the limit is 413, one at the limit is not', async () => {
+    await ingest.publishSource({ payloadLimitBytes: 1000 });
+    expect((await ingest.send('/ingest/acme/github', { body: 'x'.repeat(1001) })).body.code).toBe('PAYLOAD_TOO_LARGE');
+    expect((await ingest.send('/ingest/acme/github', { body: 'x'.repeat(1000) })).status).toBe(200);
+  });
+
+  test('a body of 10 MB is 413, and the sender can read the answer', async () => {
+    await ingest.publishSource();
+    const { status, body } = await ingest.send('/ingest/acme/github', { body: Buffer.alloc(10_000_000) });
+    expect([status, body.code]).toEqual([413, 'PAYLOAD_TOO_LARGE']);
+  });
+
+  test('a chunked body is 413 as soon as it is over the limit', async () => {
+    await ingest.publishSource({ payloadLimitBytes: 1000 });
+    const { status } = await ingest.send('/ingest/acme/github', {
+      headers: { 'Transfer-Encoding': 'chunked' },
+      body: Buffer.alloc(10_000_000),
+    });
+    expect(status).toBe(413);
+    expect(ingest.kept.events).toEqual([]);
+  });
+
+  test('an acceptor that cannot store is 503 with Retry-After', async () => {
+    await ingest.publishSource();
+    ingest.kept.hold = async () => {
+      throw new PosthornError('UNAVAILABLE', 'Redis does not answer', { retryAfterSeconds: 1 });
+    };
+    const { status, headers, body } = await ingest.send('/ingest/acme/github');
+    expect([status, headers['retry-after'], body.code]).toEqual([503, '1', 'UNAVAILABLE']);
+  });
+
+  test('an acceptor that does not answer is 503 with Retry-After within 2 s', async () => {
+    await ingest.publishSource();
+    ingest.kept.hold = () => new Promise(() => {});
+    const startedMs = Date.now();
+    const { status, headers } = await ingest.send('/ingest/acme/github');
+    expect([status, headers['retry-after']]).toEqual([503, '1']);
+    expect(Date.now() - startedMs).toBeLessThan(2000);
+  });
+
+  test('a defect is 500, and says nothing of itself', async () => {
+    await ingest.publishSource();
+    ingest.kept.hold = async () => {
+      throw new TypeError('secret detail');
+    };
+    const { status, body } = await ingest.send('/ingest/acme/github');
+    expect([status, body.code, JSON.stringify(body).includes('secret detail')]).toEqual([500, 'INTERNAL', false]);
+  });
+
+  test('requests beyond the bound are 503, and the bound is free again afterwards', async () => {
+    await ingest.reset({ requestsInFlight: 2 });
+    await ingest.publishSource();
+    const gate = Promise.withResolvers<void>();
+    ingest.kept.hold = () => gate.promise;
+    const held = [ingest.send('/ingest/acme/github'), ingest.send('/ingest/acme/github')];
+    await waitUntil('a 503', 10_000, async () => ((await ingest.send('/ingest/acme/github')).status === 503 ? true : undefined));
+    gate.resolve();
+    expect((await Promise.all(held)).map(({ status }) => status)).toEqual([200, 200]);
+    expect((await ingest.send('/ingest/acme/github')).status).toBe(200);
+  });
+
+  test('bytes beyond the bound are 503, and the bound is free again afterwards', async () => {
+    await ingest.reset({ bytesInFlight: 100 });
+    await ingest.publishSource();
+    expect((await ingest.send('/ingest/acme/github', { body: 'x'.repeat(101) })).status).toBe(503);
+    expect((await ingest.send('/ingest/acme/github', { body: 'x'.repeat(100) })).status).toBe(200);
+    expect((await ingest.send('/ingest/acme/github', { body: 'x'.repeat(100) })).status).toBe(200);
+  });
+
+  test('every outcome is counted under its code', async () => {
+    await ingest.publishSource({ payloadLimitBytes: 10 });
+    await ingest.send('/ingest/acme/nothing');
+    await ingest.send('/ingest/acme/github', { body: 'x'.repeat(11) });
+    await ingest.send('/ingest/acme/github', { method: 'GET', body: '' });
+    expect(await ingest.outcomes()).toEqual({ NOT_FOUND: 1, PAYLOAD_TOO_LARGE: 1, METHOD_NOT_ALLOWED: 1 });
+  });
+});
+
+describe('Redis away', () => {
+  test('an unknown plan is 503 within 2 s, a known one is still taken', async () => {
+    await ingest.publishSource();
+    await ingest.publishRoute();
+    await ingest.send('/ingest/acme/github');
+    await ingest.redis.kill('SIGKILL');
+    try {
+      const startedMs = Date.now();
+      const { status, headers } = await ingest.send('/ingest/acme/other');
+      expect([status, headers['retry-after']]).toEqual([503, '1']);
+      expect(Date.now() - startedMs).toBeLessThan(2000);
+      expect((await ingest.send('/ingest/acme/github')).status).toBe(200);
+    } finally {
+      await ingest.redis.start();
+      await waitUntil('Redis', 10_000, async () => ((await ingest.redis.client.ping().catch(() => '')) === 'PONG' ? true : undefined));
+    }
+  });
+});

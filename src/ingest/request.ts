@@ -1,0 +1,204 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Clock } from '../core/clock.ts';
+import { isPosthornError, PosthornError } from '../core/errors.ts';
+import type { Logger } from '../core/logger.ts';
+import { requestIdFor } from '../core/request-id.ts';
+import type { MessageAcceptor } from '../data/messages.ts';
+import { answerAccepted, answerError } from './answer.ts';
+import type { Deadlined, Deadlines } from './deadlines.ts';
+import { makeEvent } from './event.ts';
+import type { IngestLimits } from './limits.ts';
+import type { IngestMetrics, IngestOutcome } from './metrics.ts';
+import { type IngestPlan, ingestPlan, type PlanServices } from './plan.ts';
+
+export interface IngestServices extends PlanServices {
+  acceptor: MessageAcceptor;
+  clock: Clock;
+  logger: Logger;
+  limits: IngestLimits;
+  metrics: IngestMetrics;
+  deadlines: Deadlines;
+  inFlight: { requests: number; bytes: number };
+}
+
+const pathPattern = /^\/ingest\/([a-z0-9][a-z0-9-]{0,62})\/([a-z0-9][a-z0-9-]{0,62})\/?(?:\?|$)/;
+
+/** The sender hung up: there is nobody to answer. */
+const aborted = Symbol('aborted');
+
+/** One request, from its head to its answer. */
+export class IngestRequest implements Deadlined {
+  deadlineTick = 0;
+  readonly #services: IngestServices;
+  readonly #request: IncomingMessage;
+  readonly #response: ServerResponse;
+  readonly #requestId: string;
+  readonly #startedMs = performance.now();
+  readonly #chunks: Buffer[] = [];
+  #size = 0;
+  #stage: 'plan' | 'body' | 'store' | 'over' = 'plan';
+
+  constructor(services: IngestServices, request: IncomingMessage, response: ServerResponse) {
+    this.#services = services;
+    this.#request = request;
+    this.#response = response;
+    this.#requestId = requestIdFor(request.headers['x-request-id']);
+  }
+
+  /** Never rejects. */
+  async run(): Promise<void> {
+    const { inFlight } = this.#services;
+    inFlight.requests += 1;
+    try {
+      await this.#take();
+    } catch (thrown) {
+      this.#fail(thrown);
+    } finally {
+      inFlight.requests -= 1;
+      inFlight.bytes -= this.#size;
+    }
+  }
+
+  /** A deadline has passed: answers at once, whatever the stage still waits for. */
+  expire(): void {
+    switch (this.#stage) {
+      case 'plan':
+      case 'store':
+        this.#fail(
+          new PosthornError('UNAVAILABLE', 'The event could not be stored in time; please send it again', { retryAfterSeconds: 1 }),
+        );
+        break;
+      case 'body':
+        this.#fail(new PosthornError('REQUEST_TIMEOUT', 'The body did not arrive in time'));
+        break;
+      case 'over':
+        this.#request.socket.destroy();
+    }
+  }
+
+  async #take(): Promise<void> {
+    const { acceptor, clock, deadlines, inFlight, limits } = this.#services;
+    const [, orgSlug, sourceSlug] = pathPattern.exec(this.#request.url ?? '') ?? [];
+    if (orgSlug === undefined || sourceSlug === undefined) throw new PosthornError('NOT_FOUND', 'There is no such source');
+    if (inFlight.requests > limits.requestsInFlight) throw overloaded();
+    deadlines.set(this, limits.planDeadlineMs);
+    const plan = await ingestPlan(this.#services, orgSlug, sourceSlug);
+    if (this.#isOver()) return;
+    this.#checkHead(plan);
+    this.#stage = 'body';
+    deadlines.set(this, limits.bodyDeadlineMs);
+    const body = await this.#readBody(plan.source.payloadLimitBytes);
+    if (this.#isOver()) return;
+    const receivedAtMs = clock.now();
+    const event = makeEvent(plan, {
+      request: this.#request,
+      body,
+      receivedAtMs,
+      signatureValid: this.#checkSignature(plan, body, receivedAtMs),
+    });
+    this.#stage = 'store';
+    deadlines.set(this, limits.storeDeadlineMs);
+    await acceptor.accept(event);
+    if (this.#isOver()) return;
+    this.#end('accepted');
+    answerAccepted(this.#response, this.#requestId, event.id);
+  }
+
+  #isOver(): boolean {
+    return this.#stage === 'over';
+  }
+
+  #checkHead({ source }: IngestPlan): void {
+    const { method = '', headers } = this.#request;
+    if (!source.enabled) throw new PosthornError('SOURCE_DISABLED', 'The source is disabled');
+    if (!source.allowedMethods.includes(method)) {
+      this.#response.setHeader('Allow', source.allowedMethods.join(', '));
+      throw new PosthornError('METHOD_NOT_ALLOWED', `The source does not take ${method}`);
+    }
+    const announced = headers['content-length'];
+    if (announced !== undefined && Number(announced) > source.payloadLimitBytes) throw tooLarge(source.payloadLimitBytes);
+  }
+
+  /** Null: the source has no secret. */
+  #checkSignature({ source, verify }: IngestPlan, body: Buffer, nowMs: number): boolean | null {
+    if (verify === null) return null;
+    const isValid = verify({ headers: this.#request.headers, body, nowMs });
+    if (!isValid && source.rejectInvalidSignatures) throw new PosthornError('INVALID_SIGNATURE', 'The signature is missing or wrong');
+    return isValid;
+  }
+
+  /** The whole body. What comes after a refusal is thrown away. */
+  #readBody(limitBytes: number): Promise<Buffer> {
+    const { inFlight, limits } = this.#services;
+    const request = this.#request;
+    const chunks = this.#chunks;
+    return new Promise((resolve, reject) => {
+      if (request.destroyed && !request.complete) reject(aborted);
+      request.on('data', (chunk: Buffer) => {
+        if (this.#stage !== 'body') return;
+        if (this.#size + chunk.length > limitBytes) return reject(tooLarge(limitBytes));
+        if (inFlight.bytes + chunk.length > limits.bytesInFlight) return reject(overloaded());
+        this.#size += chunk.length;
+        inFlight.bytes += chunk.length;
+        chunks.push(chunk);
+      });
+      request.on('end', () => resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)));
+      request.on('error', () => reject(aborted));
+      request.on('close', () => reject(aborted));
+    });
+  }
+
+  #fail(thrown: unknown): void {
+    if (this.#isOver()) return;
+    if (thrown === aborted) {
+      this.#end('aborted');
+      return;
+    }
+    const error = isPosthornError(thrown) ? thrown : new PosthornError('INTERNAL', 'The event could not be taken', { cause: thrown });
+    if (error.code === 'INTERNAL')
+      this.#services.logger.error(
+        { err: thrown, requestId: this.#requestId, path: this.#request.url?.split('?', 1)[0] },
+        'an ingest request met a defect',
+      );
+    else this.#services.logger.debug({ code: error.code, requestId: this.#requestId }, 'an ingest request was refused');
+    this.#end(error.code);
+    if (this.#response.headersSent) return;
+    answerError(
+      this.#response,
+      this.#requestId,
+      error.code === 'INTERNAL' ? new PosthornError('INTERNAL', 'The event could not be taken') : error,
+    );
+    this.#drain();
+  }
+
+  #end(outcome: IngestOutcome): void {
+    const { deadlines, metrics } = this.#services;
+    this.#stage = 'over';
+    deadlines.clear(this);
+    metrics.requests.inc({ outcome });
+    if (outcome !== 'accepted') return;
+    metrics.durationSeconds.observe((performance.now() - this.#startedMs) / 1000);
+    metrics.payloadBytes.inc(this.#size);
+  }
+
+  /**
+   * The rest of a refused body is read and thrown away, so that the sender sees the answer instead of a reset connection,
+   * but not for ever.
+   */
+  #drain(): void {
+    const { deadlines, limits } = this.#services;
+    if (this.#request.complete) return;
+    this.#request.resume();
+    this.#request.on('error', () => {});
+    this.#request.once('close', () => deadlines.clear(this));
+    deadlines.set(this, limits.drainDeadlineMs);
+  }
+}
+
+function tooLarge(limitBytes: number): PosthornError {
+  return new PosthornError('PAYLOAD_TOO_LARGE', `The body is larger than ${limitBytes} bytes`);
+}
+
+function overloaded(): PosthornError {
+  return new PosthornError('UNAVAILABLE', 'Too many requests are under way', { retryAfterSeconds: 1 });
+}

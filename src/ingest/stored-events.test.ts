@@ -1,0 +1,59 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { IngestUnderTest, keyPrefix } from '../../test/support/ingest.ts';
+import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
+import { RedisMessageReader } from '../data/message-reader.ts';
+import { systemClock } from '../runtime/clock.ts';
+
+let ingest: IngestUnderTest;
+let reader: RedisMessageReader;
+beforeAll(async () => {
+  ingest = await IngestUnderTest.start();
+  reader = new RedisMessageReader({ redis: ingest.redis.client, prefix: keyPrefix });
+});
+afterAll(() => ingest.stop());
+beforeEach(() => ingest.reset({}, new RedisMessageAcceptor({ redis: ingest.redis.client, prefix: keyPrefix, clock: systemClock })));
+
+test('an answered event can be read, byte for byte, with a delivery for each route', async () => {
+  await ingest.publishSource();
+  await ingest.publishRoute();
+  await ingest.publishRoute({ id: 'rte_b', slug: 'b', filter: { logic: 'AND', conditions: [{ field: 'never', operator: 'exists' }] } });
+  const payload = Buffer.from([0x7b, 0x7d, 0x0a, 0x00, 0xff]);
+  const { status, body } = await ingest.send('/ingest/acme/github', { headers: { 'Content-Type': 'text/x' }, body: payload });
+  expect(status).toBe(200);
+  const event = await reader.event('org_a', body.eventId ?? '');
+  expect(event?.payload?.equals(payload)).toBe(true);
+  expect(event).toMatchObject({
+    source: 'github',
+    method: 'POST',
+    contentType: 'text/x',
+    headers: [['content-type', 'text/x']],
+    signatureValid: null,
+  });
+  const deliveries = await reader.deliveriesOfEvent('org_a', body.eventId ?? '');
+  expect(deliveries.map(({ routeId, status: state }) => [routeId, state]).sort()).toEqual([
+    ['rte_a', 'pending'],
+    ['rte_b', 'filtered'],
+  ]);
+});
+
+test('a Redis that is full is 503 with Retry-After', async () => {
+  await ingest.publishSource();
+  await ingest.publishRoute();
+  await ingest.redis.client.config('SET', 'maxmemory', '1mb');
+  try {
+    const { status, headers } = await ingest.send('/ingest/acme/github');
+    expect([status, headers['retry-after']]).toEqual([503, '1']);
+  } finally {
+    await ingest.redis.client.config('SET', 'maxmemory', '0');
+  }
+});
+
+test('a source is published though Redis is full', async () => {
+  await ingest.redis.client.config('SET', 'maxmemory', '1mb');
+  try {
+    await ingest.publishSource({ enabled: false });
+    expect((await ingest.send('/ingest/acme/github')).body.code).toBe('SOURCE_DISABLED');
+  } finally {
+    await ingest.redis.client.config('SET', 'maxmemory', '0');
+  }
+});

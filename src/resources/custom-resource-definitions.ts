@@ -1,0 +1,71 @@
+import { Document } from 'yaml';
+import { group, type KindDefinition, version } from './definition.ts';
+import { kinds, type PosthornKind, posthornKinds } from './kinds.ts';
+import { nameRules } from './names.ts';
+import { addRules, type StructuralSchema, structuralSchema } from './structural-schema.ts';
+
+/** A CustomResourceDefinition of apiextensions.k8s.io/v1, as far as Posthorn's have it. */
+export interface CustomResourceDefinition {
+  apiVersion: 'apiextensions.k8s.io/v1';
+  kind: 'CustomResourceDefinition';
+  metadata: { name: string };
+  spec: Record<string, unknown>;
+}
+
+/** The CRD of a kind: its zod schemas as structural schema, its rules as CEL, its printer columns. */
+export function crdFor(kind: PosthornKind): CustomResourceDefinition {
+  const definition: KindDefinition = kinds[kind];
+  const { plural, singular, shortName, scope, printerColumns } = definition;
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${plural}.${group}` },
+    spec: {
+      group,
+      scope,
+      names: { kind, listKind: `${kind}List`, plural, singular, shortNames: [shortName], categories: ['posthorn'] },
+      versions: [
+        {
+          name: version,
+          served: true,
+          storage: true,
+          subresources: { status: {} },
+          additionalPrinterColumns: printerColumns,
+          schema: { openAPIV3Schema: objectSchema(kind, definition) },
+        },
+      ],
+    },
+  };
+}
+
+function objectSchema(kind: PosthornKind, definition: KindDefinition): StructuralSchema {
+  const spec = structuralSchema(definition.spec);
+  addRules(spec, definition.rules);
+  const names = nameRules.filter((rule) => rule.appliesTo(kind));
+  return {
+    description: definition.description,
+    type: 'object',
+    required: ['spec'],
+    properties: {
+      apiVersion: { description: `${group}/${version}.`, type: 'string' },
+      kind: { description: `${kind}.`, type: 'string' },
+      metadata: { type: 'object', properties: { name: { type: 'string', maxLength: 253 } } },
+      spec: { description: `What is wanted. ${definition.description}`, ...spec },
+      status: { description: 'What the controller has found; written by it alone.', ...structuralSchema(definition.status) },
+    },
+    'x-kubernetes-validations': names.map(({ cel, message }) => ({ rule: cel, message, fieldPath: '.metadata.name' })),
+  };
+}
+
+/** The CRDs of all kinds. */
+export function allCrds(): CustomResourceDefinition[] {
+  return posthornKinds.map(crdFor);
+}
+
+/**
+ * A CRD as YAML, in one way only: the files of `crds/` and the output of `posthorn crds` are the same text. Texts that
+ * YAML 1.1 takes for something else, such as `off`, are quoted: kubectl reads YAML 1.1.
+ */
+export function crdYaml(crd: CustomResourceDefinition): string {
+  return new Document(crd, { aliasDuplicateObjects: false, schema: 'yaml-1.1' }).toString({ lineWidth: 0 });
+}

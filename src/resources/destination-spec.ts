@@ -1,0 +1,119 @@
+import { z } from 'zod';
+import { description, displayName, secretKeyRef } from './fields.ts';
+import { headerName, headerValue } from './http-header.ts';
+import { text } from './text.ts';
+import { bucketName, httpsUrl, httpUrl } from './url.ts';
+
+const auth = z.strictObject({
+  type: z
+    .enum(['none', 'basic', 'bearer', 'api_key', 'custom_header'])
+    .default('none')
+    .describe('How deliveries authenticate at the endpoint.'),
+  username: text(1, 256)
+    .regex(/^[^:\p{Cc}]*$/u, 'must have no colon and no control characters')
+    .optional()
+    .describe('User name, with type basic.'),
+  passwordSecretRef: secretKeyRef.optional().describe('Password, with type basic.'),
+  tokenSecretRef: secretKeyRef.optional().describe('Token, with type bearer.'),
+  headerName: headerName.optional().describe('Name of the header, with type api_key or custom_header.'),
+  keySecretRef: secretKeyRef.optional().describe('Value of the header, with type api_key.'),
+  headerValueSecretRef: secretKeyRef.optional().describe('Value of the header, with type custom_header.'),
+});
+
+const http = z.strictObject({
+  url: httpUrl.describe('Absolute http or https URL without user and password.'),
+  method: z.enum(['POST', 'PUT', 'PATCH']).default('POST').describe('Method of the requests.'),
+  headers: z
+    .array(
+      z.strictObject({
+        name: headerName.describe('Name of the header.'),
+        value: headerValue.describe('Value of the header; no place for secrets.'),
+      }),
+    )
+    .max(50)
+    .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] })
+    .optional()
+    .describe('Sent with every delivery.'),
+  auth: auth.optional().describe('Authentication at the endpoint.'),
+  timeoutMs: z.int().min(100).max(60_000).default(30_000).describe('One deadline over connect, headers and body, in milliseconds.'),
+  signingSecretRef: secretKeyRef.optional().describe('Deliveries are signed with it as Standard Webhooks describes (whsec_ + base64).'),
+});
+
+const throttle = z.strictObject({
+  mode: z.enum(['off', 'rate', 'concurrency']).default('off').describe('What is limited.'),
+  rateLimit: z.int().min(1).max(1_000_000).optional().describe('Deliveries per rateUnit, with mode rate.'),
+  rateUnit: z.enum(['second', 'minute', 'hour']).optional().describe('Unit of rateLimit.'),
+  maxConcurrency: z.int().min(1).max(10_000).optional().describe('Deliveries at one time, with mode concurrency.'),
+  queueLimit: z.int().min(1).max(10_000_000).optional().describe('Deliveries that may wait; further ones go to the dead letters.'),
+});
+
+const retryPolicy = z.strictObject({
+  maxRetries: z.int().min(0).max(25).default(10).describe('Attempts after the first one.'),
+  initialDelayMs: z.int().min(100).max(3_600_000).default(1000).describe('Wait before the first retry, in milliseconds.'),
+  maxDelayMs: z.int().min(100).max(86_400_000).default(3_600_000).describe('Longest wait between two attempts, in milliseconds.'),
+  backoffMultiplier: z.number().min(1).max(10).default(4).describe('Each wait is this many times the one before.'),
+});
+
+const warehouse = z.strictObject({
+  prefix: text(0, 512).optional().describe('First part of the object keys.'),
+  fileFormat: z.enum(['jsonl', 'json']).default('jsonl').describe('Format of the objects.'),
+  partitionBy: z.enum(['date', 'hour', 'source']).default('date').describe('How object keys are partitioned.'),
+  identity: z
+    .enum(['keys', 'platform'])
+    .default('keys')
+    .describe('platform: the identity that the platform gives to the pod, instead of static keys.'),
+  fieldMapping: z
+    .array(
+      z.strictObject({
+        source: text(1, 512).describe('JSONPath (RFC 9535), for example rooted at $.payload.'),
+        target: text(1, 256).describe('Output column.'),
+        type: z.enum(['string', 'number', 'boolean', 'timestamp', 'json']).describe('Type of the column.'),
+        default: text(0, 1024).optional().describe('Value where the source is absent.'),
+      }),
+    )
+    .max(50)
+    .meta({ 'x-kubernetes-list-type': 'atomic' })
+    .optional()
+    .describe('Columns of a record; without it a record is {id, source, receivedAt, headers, payload}.'),
+});
+
+const accessKeyId = text(1, 256).optional().describe('Id of the access key.');
+const secretAccessKeySecretRef = secretKeyRef.optional().describe('Secret access key.');
+
+const s3 = z.strictObject({
+  bucket: bucketName,
+  region: text(1, 64).describe('Region of the bucket, such as eu-central-1.'),
+  accessKeyId,
+  secretAccessKeySecretRef,
+});
+const r2 = z.strictObject({
+  bucket: bucketName,
+  endpoint: httpsUrl.describe('https URL of the S3 interface of the account.'),
+  accessKeyId,
+  secretAccessKeySecretRef,
+});
+const gcs = z.strictObject({
+  bucket: bucketName,
+  projectId: text(1, 128).describe('Project that the bucket belongs to.'),
+  serviceAccountKeySecretRef: secretKeyRef.optional().describe('Key of a service account, as JSON.'),
+});
+const azureBlob = z.strictObject({
+  accountName: text(3, 24).describe('Name of the storage account.'),
+  containerName: text(3, 63).describe('Name of the container.'),
+  accountKeySecretRef: secretKeyRef.optional().describe('Key of the storage account.'),
+});
+
+export const destinationSpec = z.strictObject({
+  name: displayName.optional(),
+  description: description.optional(),
+  type: z.enum(['http', 's3', 'r2', 'gcs', 'azure_blob']).default('http').describe('What the destination is. Cannot be changed.'),
+  enabled: z.boolean().default(true).describe('While false, deliveries are accepted and wait.'),
+  http: http.optional().describe('The endpoint, with type http.'),
+  throttle: throttle.optional().describe('How fast deliveries go out.'),
+  retryPolicy: retryPolicy.optional().describe('When failed deliveries are tried again.'),
+  warehouse: warehouse.optional().describe('How files are written, with every type but http.'),
+  s3: s3.optional().describe('The bucket, with type s3.'),
+  r2: r2.optional().describe('The bucket, with type r2.'),
+  gcs: gcs.optional().describe('The bucket, with type gcs.'),
+  azureBlob: azureBlob.optional().describe('The container, with type azure_blob.'),
+});

@@ -1,0 +1,40 @@
+import type { Rule } from './definition.ts';
+import { text } from './text.ts';
+
+/** Headers that the program or the connection sets itself (API decisions); no configuration may send them. */
+const refusedNames: readonly string[] = [
+  'host',
+  'connection',
+  'content-length',
+  'transfer-encoding',
+  'te',
+  'trailer',
+  'upgrade',
+  'keep-alive',
+  'expect',
+];
+const refusedPrefixes: readonly string[] = ['proxy-', 'webhook-', 'x-posthorn-'];
+
+/** Header name: an RFC 9110 token. */
+export const headerName = text(1, 128).regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, 'must be a header name: letters, digits and -');
+
+/** Header value: what Node sends without complaint, that is Latin-1 without control characters. */
+export const headerValue = text(0, 4096).regex(/^[\t\x20-\x7e\x80-\xff]*$/, 'must have no control characters and none beyond Latin-1');
+
+/** Whether configuration may set the header, whatever its case. */
+function isSettableHeader(name: string): boolean {
+  const lower = name.toLowerCase();
+  return !refusedNames.includes(lower) && !refusedPrefixes.some((prefix) => lower.startsWith(prefix));
+}
+
+/** The rule that the header name at `at` is one that configuration may set. */
+export function settableHeaderRule(at: string): Rule {
+  const names = refusedNames.map((name) => `'${name}'`).join(', ');
+  const prefixes = refusedPrefixes.map((prefix) => `self.lowerAscii().startsWith('${prefix}')`).join(' || ');
+  return {
+    at,
+    cel: `!(self.lowerAscii() in [${names}] || ${prefixes})`,
+    message: `is set by Posthorn or the connection: not ${refusedNames.join(', ')}, nor any ${refusedPrefixes.map((prefix) => `${prefix}*`).join(', ')}`,
+    check: isSettableHeader,
+  };
+}

@@ -1,0 +1,39 @@
+import type { Cause } from './causes.ts';
+import type { Rule } from './definition.ts';
+import { fieldPath, isRecord } from './field-tree.ts';
+
+/**
+ * Complaints of the cross-field rules about a spec that its schema accepts, each at the place that the rule's `at`
+ * names; transition rules run where there is an old value too, as CEL rules with `oldSelf` do.
+ */
+export function brokenRules(rules: readonly Rule[], spec: unknown, oldSpec: unknown): Cause[] {
+  return rules.flatMap((rule) =>
+    valuesAt(spec, rule.at).flatMap(({ value, path }): Cause[] => {
+      const [old] = rule.transition === true ? valuesAt(oldSpec, rule.at) : [];
+      if (rule.transition === true && old === undefined) return [];
+      if (rule.check(value, old?.value)) return [];
+      return [{ field: fieldPath(['spec', ...path]) + (rule.fieldPath ?? ''), message: rule.message }];
+    }),
+  );
+}
+
+interface Place {
+  value: unknown;
+  path: PropertyKey[];
+}
+
+/** Every value at `a.b[].c`; none where a part is absent. */
+function valuesAt(root: unknown, at: string): Place[] {
+  let places: Place[] = root === undefined ? [] : [{ value: root, path: [] }];
+  for (const part of at.split('.').filter((each) => each !== '')) {
+    const name = part.replace(/\[\]$/, '');
+    places = places.flatMap(({ value, path }) =>
+      isRecord(value) && value[name] !== undefined ? [{ value: value[name], path: [...path, name] }] : [],
+    );
+    if (part === name) continue;
+    places = places.flatMap(({ value, path }) =>
+      Array.isArray(value) ? value.map((item: unknown, index): Place => ({ value: item, path: [...path, index] })) : [],
+    );
+  }
+  return places;
+}

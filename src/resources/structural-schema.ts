@@ -1,0 +1,76 @@
+import { z } from 'zod';
+import type { Rule } from './definition.ts';
+import { isRecord } from './field-tree.ts';
+
+/** A node of the OpenAPI v3 schema of a CRD. */
+export type StructuralSchema = Record<string, unknown>;
+
+/**
+ * The structural schema of a zod object: OpenAPI 3.0, what may be written (defaults left out), without the keywords
+ * that Kubernetes refuses. Unknown fields need no keyword there: the server prunes or, asked to be strict, refuses them.
+ */
+export function structuralSchema(schema: z.ZodObject): StructuralSchema {
+  return cleaned(z.toJSONSchema(schema, { target: 'openapi-3.0', io: 'input' }));
+}
+
+const propertyOrder = ['description', 'type', 'format', 'nullable', 'default', 'enum'];
+
+function cleaned(node: object): StructuralSchema {
+  const entries = Object.entries(node).flatMap(([keyword, value]): [string, unknown][] => {
+    switch (keyword) {
+      case '$schema':
+      case 'additionalProperties':
+        return value === false || keyword === '$schema' ? [] : [[keyword, cleaned(value)]];
+      case 'properties':
+        return [
+          [
+            keyword,
+            Object.fromEntries(Object.entries(value).map(([name, property]) => [name, isRecord(property) ? cleaned(property) : property])),
+          ],
+        ];
+      case 'items':
+        return [[keyword, isRecord(value) ? cleaned(value) : value]];
+      default:
+        return [[keyword, value]];
+    }
+  });
+  return Object.fromEntries(entries.sort(([one], [other]) => rank(one) - rank(other)));
+}
+
+function rank(keyword: string): number {
+  const index = propertyOrder.indexOf(keyword);
+  if (index >= 0) return index;
+  return ['properties', 'required', 'items'].includes(keyword) ? propertyOrder.length + 1 : propertyOrder.length;
+}
+
+/** Writes the rules of a kind into the schema of its spec, each at the place that `at` names. */
+export function addRules(spec: StructuralSchema, rules: readonly Rule[]): void {
+  for (const rule of rules) {
+    const node = nodeAt(spec, rule.at);
+    if ('schema' in rule) {
+      Object.assign(node, rule.schema);
+      continue;
+    }
+    const known = node['x-kubernetes-validations'];
+    const validation = {
+      rule: rule.cel,
+      message: rule.message,
+      ...(rule.fieldPath !== undefined && { fieldPath: rule.fieldPath }),
+      ...(rule.transition === true && { reason: 'FieldValueForbidden' }),
+    };
+    node['x-kubernetes-validations'] = [...(Array.isArray(known) ? known : []), validation];
+  }
+}
+
+function nodeAt(root: StructuralSchema, at: string): StructuralSchema {
+  let node = root;
+  for (const part of at.split('.').filter((each) => each !== '')) {
+    const properties = node['properties'];
+    const name = part.replace(/\[\]$/, '');
+    const property = isRecord(properties) ? properties[name] : undefined;
+    const next = isRecord(property) && part !== name ? property['items'] : property;
+    if (!isRecord(next)) throw new Error(`a rule is at ${at}, which the schema does not have`);
+    node = next;
+  }
+  return node;
+}

@@ -1,0 +1,35 @@
+import { z } from 'zod';
+
+/**
+ * A string of `min` to `max` characters. Code points are counted, as the API server does; zod's own bounds would count
+ * UTF-16 units and refuse what the server accepts.
+ */
+export function text(min: number, max: number): z.ZodString {
+  return z
+    .string()
+    .meta({ ...(min > 0 && { minLength: min }), maxLength: max })
+    .refine((value) => characters(value) >= min, { error: min === 1 ? 'must not be empty' : `must be at least ${min} characters long` })
+    .refine((value) => characters(value) <= max, { error: `must be at most ${max} characters long` });
+}
+
+/** Length in code points. */
+export function characters(value: string): number {
+  let count = 0;
+  for (const _ of value) count++;
+  return count;
+}
+
+const dateTimePattern = /^(\d{4}-\d{2}-\d{2})T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/;
+
+/** RFC 3339 date and time; the day must exist. */
+export const dateTime = text(20, 35)
+  .regex(dateTimePattern, 'must be a time such as 2026-01-31T12:00:00Z')
+  .refine((value) => dayExists(value.slice(0, 10)), { error: 'must be a day that exists' })
+  .meta({ format: 'date-time' });
+
+function dayExists(day: string): boolean {
+  const [year = 0, month = 0, date = 0] = day.split('-').map(Number);
+  if (month < 1 || month > 12) return false;
+  const leap = (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0;
+  return date >= 1 && date <= ([31, leap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31][month - 1] ?? 0);
+}

@@ -1,0 +1,19 @@
+import { text } from './text.ts';
+
+// Patterns read alike by RE2 and JavaScript: no \s (Unicode in one, ASCII in the other), no look-around. A backslash is
+// refused because URL parsers disagree about it; user info because credentials belong into Secrets.
+const authority = String.raw`(\[[0-9A-Fa-f:.]+\]|[^\x00-\x20\x7f/?#@:\[\]\\]+)(:[0-9]{1,5})?`;
+const rest = String.raw`([/?#][^\x00-\x20\x7f\\]*)?`;
+
+/** Absolute http(s) URL. The compile step parses it for good: what only a URL parser can tell becomes a condition. */
+export const httpUrl = text(1, 2048).regex(
+  new RegExp(`^https?://${authority}${rest}$`),
+  'must be an absolute http or https URL without user, password and spaces',
+);
+
+export const httpsUrl = text(1, 2048).regex(
+  new RegExp(`^https://${authority}${rest}$`),
+  'must be an absolute https URL without user, password and spaces',
+);
+
+export const bucketName = text(3, 63).describe('Name of the bucket.');

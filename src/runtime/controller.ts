@@ -1,0 +1,93 @@
+import type { Clock } from '../core/clock.ts';
+import { isPosthornError } from '../core/errors.ts';
+import type { Logger } from '../core/logger.ts';
+import type { Key } from '../store/store.ts';
+import type { ControllerMetrics, ReconcileOutcome } from './controller-metrics.ts';
+import { parseKey } from './object-key.ts';
+import type { WorkQueue } from './work-queue.ts';
+
+export interface ReconcileResult {
+  /** Look again after this many milliseconds although nothing changes. */
+  requeueAfterMs?: number;
+}
+
+export interface ControllerOptions {
+  /** Name in logs and metrics. */
+  kind: string;
+  queue: WorkQueue;
+  /** How many objects are worked on at a time. */
+  workers: number;
+  /** After this time the reconcile's signal aborts. The key stays taken until the reconcile has ended. */
+  deadlineMs: number;
+  /**
+   * Brings the world to what the object asks for, from what is there now; it does not hear what changed. CONFLICT (something
+   * else wrote meanwhile) and UNAVAILABLE are expected and retried quietly; any other error is retried and logged.
+   */
+  reconcile(key: Key, signal: AbortSignal): Promise<ReconcileResult>;
+  clock: Clock;
+  logger: Logger;
+  metrics: ControllerMetrics;
+}
+
+/** How often "unavailable" is worth a log line; thousands of objects notice the same outage. */
+const outageLogIntervalMs = 10_000;
+
+/** Works on the queue's keys until the signal aborts, then resolves when the reconciles under way have ended. */
+export async function runController(options: ControllerOptions, signal: AbortSignal): Promise<void> {
+  const { queue, workers, kind, metrics } = options;
+  metrics.addKind(kind, () => queue.depth);
+  const stop = (): void => void queue.shutdown({ drain: false });
+  if (signal.aborted) stop();
+  signal.addEventListener('abort', stop, { once: true });
+  const worker = makeWorker(options, signal);
+  await Promise.all(Array.from({ length: workers }, worker));
+  signal.removeEventListener('abort', stop);
+}
+
+function makeWorker(options: ControllerOptions, stopped: AbortSignal): () => Promise<void> {
+  const { queue, clock, kind, metrics, reconcile, deadlineMs } = options;
+  const settle = settler(options);
+  return async () => {
+    for (let key = await queue.get(); key !== undefined; key = await queue.get()) {
+      const startedAt = clock.now();
+      const deadline = new AbortController();
+      const cancel = clock.after(deadlineMs, () => deadline.abort(new Error(`not done after ${deadlineMs} ms`)));
+      let outcome: ReconcileOutcome;
+      try {
+        const result = await reconcile(parseKey(key), AbortSignal.any([deadline.signal, stopped]));
+        queue.forget(key);
+        if (result.requeueAfterMs !== undefined) queue.addAfter(key, result.requeueAfterMs);
+        outcome = result.requeueAfterMs === undefined ? 'success' : 'requeued';
+      } catch (error) {
+        outcome = settle(key, error);
+      } finally {
+        cancel();
+        queue.done(key);
+      }
+      metrics.observe(kind, outcome, clock.now() - startedAt);
+    }
+  };
+}
+
+/** Decides when a key whose reconcile failed is tried again, and what the log says. */
+function settler({ queue, clock, logger, kind }: ControllerOptions): (key: string, error: unknown) => ReconcileOutcome {
+  let outageLoggedAt = Number.NEGATIVE_INFINITY;
+  return (key, error) => {
+    if (isPosthornError(error, 'UNAVAILABLE')) {
+      if (error.retryAfterSeconds === undefined) queue.addRateLimited(key);
+      else queue.addAfter(key, error.retryAfterSeconds * 1000);
+      if (clock.now() - outageLoggedAt >= outageLogIntervalMs) {
+        outageLoggedAt = clock.now();
+        logger.warn({ kind, key, err: error }, 'reconcile waits for a service that does not answer');
+      }
+      return 'unavailable';
+    }
+    queue.addRateLimited(key);
+    if (isPosthornError(error, 'CONFLICT')) {
+      logger.debug({ kind, key }, 'written by somebody else meanwhile, tried again');
+      return 'conflict';
+    }
+    logger.error({ kind, key, err: error }, 'reconcile failed, tried again later');
+    return 'error';
+  };
+}

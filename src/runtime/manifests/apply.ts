@@ -1,0 +1,109 @@
+import { isDeepStrictEqual } from 'node:util';
+import { isPosthornError, PosthornError } from '../../core/errors.ts';
+import { type Kind, posthornKinds } from '../../resources/kinds.ts';
+import type { ApplyObject, Key, ResourceStore } from '../../store/store.ts';
+
+/** The field manager of what comes from files. */
+export const manifestsManager = 'posthorn-manifests';
+
+const concurrency = 16;
+// What others lie in or refer to goes first, so that most of it is in force at the first look.
+const order: readonly Kind[] = ['Namespace', 'Organization', 'Secret', 'Source', 'Destination', 'Filter', 'ApiKey', 'Route'];
+
+export interface ApplyFailure {
+  object: ApplyObject;
+  message: string;
+  /** The same apply may do later, such as when the namespace has been made. */
+  passing: boolean;
+}
+
+/** Applies sets of manifests, each time only what differs from what it applied before. */
+export class ManifestApplier {
+  readonly #store: ResourceStore;
+  /** Field manager whose objects are never pruned, whoever else owns a part of them. */
+  readonly #protectedManager: string;
+  readonly #applied = new Map<string, ApplyObject>();
+
+  constructor(store: ResourceStore, options: { protectedManager: string }) {
+    this.#store = store;
+    this.#protectedManager = options.protectedManager;
+  }
+
+  /** Takes over fields that others own: in this mode the files are what is asked for. Rejects never. */
+  async apply(objects: readonly ApplyObject[]): Promise<ApplyFailure[]> {
+    const failures: ApplyFailure[] = [];
+    for (const kind of kindsInOrder()) {
+      const waiting = objects.filter(
+        (object) => object.kind === kind && !isDeepStrictEqual(this.#applied.get(idOf(kind, object.metadata)), object),
+      );
+      await Promise.all(
+        Array.from({ length: concurrency }, async () => {
+          for (let object = waiting.shift(); object !== undefined; object = waiting.shift()) {
+            const failure = await this.#applyOne(object);
+            if (failure !== null) failures.push(failure);
+          }
+        }),
+      );
+    }
+    return failures;
+  }
+
+  /** Deletes the objects that this manager has applied at some time and that are not among `objects`. */
+  async prune(objects: readonly ApplyObject[]): Promise<string[]> {
+    const wanted = new Set(objects.map((object) => idOf(object.kind, object.metadata)));
+    const pruned: string[] = [];
+    for (const kind of kindsInOrder().reverse()) {
+      for (const { key, managers } of await this.#stored(kind)) {
+        const id = idOf(kind, key);
+        if (wanted.has(id) || !managers.includes(manifestsManager) || managers.includes(this.#protectedManager)) continue;
+        try {
+          await this.#store.delete(kind, key);
+        } catch (error) {
+          if (!isPosthornError(error, 'RESOURCE_NOT_FOUND')) throw error;
+        }
+        this.#applied.delete(id);
+        pruned.push(id);
+      }
+    }
+    return pruned;
+  }
+
+  async #applyOne(object: ApplyObject): Promise<ApplyFailure | null> {
+    try {
+      await this.#store.apply(object, { manager: manifestsManager, force: true });
+      this.#applied.set(idOf(object.kind, object.metadata), object);
+      return null;
+    } catch (error) {
+      if (!(error instanceof PosthornError))
+        return { object, message: error instanceof Error ? error.message : String(error), passing: true };
+      const details = Object.entries(error.details ?? {}).map(([field, complaints]) => `${field}: ${complaints.join(', ')}`);
+      const passing = isPosthornError(error, 'UNAVAILABLE', 'CONFLICT', 'RESOURCE_NOT_FOUND');
+      return { object, message: [error.message, ...details].join('; '), passing };
+    }
+  }
+
+  async #stored(kind: Kind): Promise<{ key: Key; managers: string[] }[]> {
+    const found: { key: Key; managers: string[] }[] = [];
+    let continueToken: string | undefined;
+    do {
+      const page = await this.#store.list(kind, continueToken === undefined ? {} : { continueToken });
+      for (const { metadata } of page.items) {
+        const managers = (metadata.managedFields ?? [])
+          .filter(({ subresource }) => subresource === undefined)
+          .map(({ manager }) => manager);
+        const { name, namespace } = metadata;
+        found.push({ key: namespace === undefined ? { name } : { namespace, name }, managers });
+      }
+      continueToken = page.continueToken;
+    } while (continueToken !== undefined);
+    return found;
+  }
+}
+
+function kindsInOrder(): Kind[] {
+  return [...new Set<Kind>([...order, ...posthornKinds])];
+}
+
+function idOf(kind: Kind, key: Key): string {
+  return `${kind} ${key.namespace === undefined ? '' : `${key.namespace}/`}${key.name}`;
+}

@@ -1,0 +1,70 @@
+import { describe, expect, test } from '@jest/globals';
+import { parseManifests } from './parse.ts';
+
+describe('a manifest file', () => {
+  test('may hold several documents; a broken one leaves the others', () => {
+    const parsed = parseManifests(
+      'a.yaml',
+      'apiVersion: v1\nkind: Namespace\nmetadata: {name: one}\n---\nkind: [\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: two}\n',
+    );
+    expect(parsed.objects.map(({ metadata }) => metadata.name)).toContain('one');
+    expect(parsed.errors[0]).toMatchObject({ file: 'a.yaml' });
+  });
+
+  test('turns stringData into data, where it goes before data', () => {
+    const text = JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 's' },
+      data: { a: 'YQ==', b: 'Yg==' },
+      stringData: { b: 'new' },
+    });
+    expect(parseManifests('s.json', text).objects).toEqual([
+      { kind: 'Secret', metadata: { name: 's', namespace: 'default' }, data: { a: 'YQ==', b: Buffer.from('new').toString('base64') } },
+    ]);
+  });
+
+  test('puts what names no namespace into default, and clusterwide kinds into none', () => {
+    const text =
+      'apiVersion: posthorn.dev/v1alpha1\nkind: Source\nmetadata: {name: s}\nspec: {}\n---\napiVersion: posthorn.dev/v1alpha1\nkind: Organization\nmetadata: {name: o, namespace: x}\nspec: {namespace: o}\n';
+    expect(parseManifests('a.yaml', text).objects.map(({ metadata }) => metadata)).toEqual([
+      { name: 's', namespace: 'default' },
+      { name: 'o' },
+    ]);
+  });
+
+  test('may hold a List', () => {
+    const text = JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'List',
+      items: [{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'n' } }],
+    });
+    expect(parseManifests('l.json', text)).toEqual({ objects: [{ kind: 'Namespace', metadata: { name: 'n' } }], errors: [] });
+  });
+
+  test.each([
+    ['a kind of somebody else', 'apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}', /not a kind that standalone knows/],
+    [
+      'a known kind of another version',
+      'apiVersion: posthorn.dev/v9\nkind: Route\nmetadata: {name: r}',
+      /not a kind that standalone knows/,
+    ],
+    ['a misspelt field beside spec', 'apiVersion: posthorn.dev/v1alpha1\nkind: Route\nmetadata: {name: r}\nspce: {}', /spce/],
+    ['text that is no object', 'just text', /expected object/],
+    [
+      'aliases that grow without end',
+      `a: &a [x, x, x, x, x, x, x, x, x]\n${[...'bcdefgh'].map((name, i) => `${name}: &${name} [${Array(9).fill(`*${'abcdefg'[i]}`)}]`).join('\n')}`,
+      /alias/,
+    ],
+  ])('is told about %s', (_, text, message) => {
+    expect(parseManifests('f.yaml', text)).toMatchObject({
+      objects: [],
+      errors: [{ file: 'f.yaml', message: expect.stringMatching(message) }],
+    });
+  });
+
+  test('may be empty or hold nothing but comments', () => {
+    expect(parseManifests('e.yaml', '')).toEqual({ objects: [], errors: [] });
+    expect(parseManifests('e.yaml', '# nothing\n---\n')).toEqual({ objects: [], errors: [] });
+  });
+});

@@ -1,0 +1,111 @@
+import { parseAllDocuments } from 'yaml';
+import { z } from 'zod';
+import { type Kind, kindPath, posthornKinds } from '../../resources/kinds.ts';
+import type { ApplyObject } from '../../store/store.ts';
+
+/** What is wrong with a manifest, for the person who wrote it. */
+export interface ManifestError {
+  file: string;
+  message: string;
+}
+
+export interface ParsedManifests {
+  objects: ApplyObject[];
+  errors: ManifestError[];
+}
+
+/** Where a namespaced object goes that names no namespace, as kubectl has it. */
+const defaultNamespace = 'default';
+const aliasesMax = 100;
+
+const metadata = z.object({
+  name: z.string(),
+  namespace: z.string().optional(),
+  labels: z.record(z.string(), z.string()).optional(),
+  annotations: z.record(z.string(), z.string()).optional(),
+});
+const head = z.looseObject({ apiVersion: z.string(), kind: z.string() });
+const list = z.looseObject({ items: z.array(z.unknown()) });
+// What the API server itself fills in is taken and ignored, so that the output of `kubectl get -o yaml` can be loaded.
+const resource = z.strictObject({ apiVersion: z.string(), kind: z.string(), metadata, spec: z.unknown(), status: z.unknown().optional() });
+const namespaceManifest = z.strictObject({
+  apiVersion: z.string(),
+  kind: z.string(),
+  metadata,
+  spec: z.unknown().optional(),
+  status: z.unknown().optional(),
+});
+const secretManifest = z.strictObject({
+  apiVersion: z.string(),
+  kind: z.string(),
+  metadata,
+  type: z.string().optional(),
+  immutable: z.boolean().optional(),
+  data: z.record(z.string(), z.base64()).optional(),
+  stringData: z.record(z.string(), z.string()).optional(),
+});
+
+/**
+ * The objects of a YAML or JSON file as `kubectl apply` takes it: several documents, Lists, Secrets with stringData.
+ * A broken document does not keep the others from being read. Whether a spec is valid is the store's to say.
+ */
+export function parseManifests(file: string, text: string): ParsedManifests {
+  const objects: ApplyObject[] = [];
+  const errors: ManifestError[] = [];
+  const documents = parseAllDocuments(text);
+  for (const document of Array.isArray(documents) ? documents : []) {
+    const broken = document.errors[0];
+    try {
+      if (broken !== undefined) throw new Error(broken.message);
+      const value: unknown = document.toJS({ maxAliasCount: aliasesMax });
+      if (value !== null) objects.push(...toObjects(value));
+    } catch (error) {
+      errors.push({ file, message: error instanceof z.ZodError ? z.prettifyError(error).replaceAll('\n', ' ') : messageOf(error) });
+    }
+  }
+  return { objects, errors };
+}
+
+function toObjects(value: unknown): ApplyObject[] {
+  const { apiVersion, kind } = head.parse(value);
+  if (apiVersion === 'v1' && kind === 'List') return list.parse(value).items.flatMap(toObjects);
+  const known = knownKind(kind);
+  if (known === undefined || kindPath(known).apiVersion !== apiVersion)
+    throw new Error(`${kind} of ${apiVersion} is not a kind that standalone knows`);
+  return [toObject(known, value)];
+}
+
+function toObject(kind: Kind, value: unknown): ApplyObject {
+  switch (kind) {
+    case 'Namespace':
+      return { kind, metadata: placed(kind, namespaceManifest.parse(value).metadata) };
+    case 'Secret': {
+      const secret = secretManifest.parse(value);
+      const plain = Object.entries(secret.stringData ?? {}).map(([key, text]) => [key, Buffer.from(text).toString('base64')]);
+      const data = { ...secret.data, ...Object.fromEntries(plain) };
+      return { kind, metadata: placed(kind, secret.metadata), data, ...(secret.type === undefined ? {} : { type: secret.type }) };
+    }
+    default: {
+      const { metadata: given, spec } = resource.parse(value);
+      return { kind, metadata: placed(kind, given), spec };
+    }
+  }
+}
+
+function placed(kind: Kind, { name, namespace, labels, annotations }: z.output<typeof metadata>): ApplyObject['metadata'] {
+  return {
+    name,
+    ...(kindPath(kind).namespaced ? { namespace: namespace ?? defaultNamespace } : {}),
+    ...(labels === undefined ? {} : { labels }),
+    ...(annotations === undefined ? {} : { annotations }),
+  };
+}
+
+function knownKind(kind: string): Kind | undefined {
+  const all: readonly Kind[] = ['Namespace', 'Secret', ...posthornKinds];
+  return all.find((known) => known === kind);
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error);
+}

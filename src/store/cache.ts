@@ -1,0 +1,179 @@
+import { resourceId } from '../core/ids.ts';
+import type { Logger } from '../core/logger.ts';
+import { type Kind, kinds, type ObjectOf } from '../resources/kinds.ts';
+import type { Key } from './store.ts';
+
+/** What happened to one object: `before` is absent when it is new, `after` when it is gone; both differ in uid when it was made anew. */
+export interface CacheChange<K extends Kind> {
+  before?: ObjectOf<K>;
+  after?: ObjectOf<K>;
+}
+
+export type CacheListener<K extends Kind> = (key: Key, change: CacheChange<K>) => void;
+
+/** Values under which `byIndex` finds the object; none: it is not in this index. */
+export type IndexFunction<K extends Kind> = (object: ObjectOf<K>) => readonly string[];
+
+export interface ResourceCacheOptions<K extends Kind> {
+  indexes?: Record<string, IndexFunction<K>>;
+  /** Default false: managedFields is more than half of an object's memory. */
+  keepManagedFields?: boolean;
+  logger: Logger;
+}
+
+/**
+ * Objects of one kind as a `Reflector` last saw them. What it hands out is shared: readers never change it.
+ * Lookups cost a map access; `list` and `byIndex` cost their answer.
+ */
+export class ResourceCache<K extends Kind> {
+  readonly kind: K;
+  readonly #objects = new Map<string, ObjectOf<K>>();
+  readonly #byUid = new Map<string, ObjectOf<K>>();
+  readonly #indexes = new Map<string, Index<K>>();
+  readonly #listeners = new Set<CacheListener<K>>();
+  readonly #keepManagedFields: boolean;
+  readonly #logger: Logger;
+
+  constructor(kind: K, options: ResourceCacheOptions<K>) {
+    this.kind = kind;
+    this.#keepManagedFields = options.keepManagedFields ?? false;
+    this.#logger = options.logger;
+    for (const [name, valuesOf] of Object.entries(options.indexes ?? {})) this.#indexes.set(name, new Index(valuesOf));
+    const idPrefix = idPrefixOf(kind);
+    if (idPrefix !== null) this.#indexes.set(idIndex, new Index((object) => [resourceId(idPrefix, object.metadata)]));
+  }
+
+  get size(): number {
+    return this.#objects.size;
+  }
+
+  get(key: Key): ObjectOf<K> | undefined {
+    return this.#objects.get(keyText(key));
+  }
+
+  getByUid(uid: string): ObjectOf<K> | undefined {
+    return this.#byUid.get(uid);
+  }
+
+  /** By API id. An id can be claimed by annotation, so that two namespaces may hold it: pass the caller's namespace. */
+  getById(id: string, namespace?: string): ObjectOf<K> | undefined {
+    return this.byIndex(idIndex, id).find((object) => namespace === undefined || object.metadata.namespace === namespace);
+  }
+
+  /** In no particular order. */
+  list(namespace?: string): ObjectOf<K>[] {
+    const all = [...this.#objects.values()];
+    return namespace === undefined ? all : all.filter((object) => object.metadata.namespace === namespace);
+  }
+
+  /** Throws when there is no such index: its name is a mistake in the program. */
+  byIndex(index: string, value: string): ObjectOf<K>[] {
+    const found = this.#indexes.get(index);
+    if (found === undefined) throw new Error(`the cache of ${this.kind} has no index ${index}`);
+    return [...found.keysOf(value)].flatMap((key) => this.#objects.get(key) ?? []);
+  }
+
+  /** Called after the cache has taken the change in. What a listener throws is logged. Returns the function that ends it. */
+  onChange(listener: CacheListener<K>): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Takes in an added or changed object. */
+  upsert(object: ObjectOf<K>): void {
+    const key = keyText(object.metadata);
+    const before = this.#objects.get(key);
+    if (before?.metadata.resourceVersion === object.metadata.resourceVersion && before.metadata.uid === object.metadata.uid) return;
+    const after = this.#keepManagedFields ? object : withoutManagedFields(object);
+    this.#forget(key);
+    this.#objects.set(key, after);
+    this.#byUid.set(after.metadata.uid, after);
+    for (const index of this.#indexes.values()) index.add(key, after);
+    this.#notify(after, before === undefined ? { after } : { before, after });
+  }
+
+  /** Removes the object, unless one with another uid has its name by now. */
+  remove(object: { metadata: { name: string; namespace?: string; uid: string } }): void {
+    const key = keyText(object.metadata);
+    const before = this.#objects.get(key);
+    if (before === undefined || before.metadata.uid !== object.metadata.uid) return;
+    this.#forget(key);
+    this.#notify(before, { before });
+  }
+
+  /**
+   * Takes in a complete list: removes what is not in it (of `namespace`, when the list was of one), then upserts the
+   * rest. Objects that did not change make no notification.
+   */
+  replace(objects: readonly ObjectOf<K>[], namespace?: string): void {
+    const present = new Set(objects.map((object) => keyText(object.metadata)));
+    for (const object of this.list(namespace)) {
+      if (!present.has(keyText(object.metadata))) this.remove(object);
+    }
+    for (const object of objects) this.upsert(object);
+  }
+
+  #forget(key: string): void {
+    const before = this.#objects.get(key);
+    if (before === undefined) return;
+    this.#objects.delete(key);
+    this.#byUid.delete(before.metadata.uid);
+    for (const index of this.#indexes.values()) index.delete(key, before);
+  }
+
+  #notify(object: ObjectOf<K>, change: CacheChange<K>): void {
+    const { name, namespace } = object.metadata;
+    const key: Key = namespace === undefined ? { name } : { name, namespace };
+    for (const listener of this.#listeners) {
+      try {
+        listener(key, change);
+      } catch (error) {
+        this.#logger.error({ err: error, kind: this.kind, ...key }, 'a cache listener threw');
+      }
+    }
+  }
+}
+
+const idIndex = 'id';
+
+function idPrefixOf(kind: Kind): string | null {
+  return kind === 'Namespace' || kind === 'Secret' ? null : kinds[kind].idPrefix;
+}
+
+function keyText(key: Key): string {
+  return `${key.namespace ?? ''}/${key.name}`;
+}
+
+function withoutManagedFields<K extends Kind>(object: ObjectOf<K>): ObjectOf<K> {
+  const { managedFields: _, ...metadata } = object.metadata;
+  return { ...object, metadata };
+}
+
+class Index<K extends Kind> {
+  readonly #valuesOf: IndexFunction<K>;
+  readonly #keys = new Map<string, Set<string>>();
+
+  constructor(valuesOf: IndexFunction<K>) {
+    this.#valuesOf = valuesOf;
+  }
+
+  keysOf(value: string): Iterable<string> {
+    return this.#keys.get(value) ?? [];
+  }
+
+  add(key: string, object: ObjectOf<K>): void {
+    for (const value of this.#valuesOf(object)) {
+      const keys = this.#keys.get(value);
+      if (keys === undefined) this.#keys.set(value, new Set([key]));
+      else keys.add(key);
+    }
+  }
+
+  delete(key: string, object: ObjectOf<K>): void {
+    for (const value of this.#valuesOf(object)) {
+      const keys = this.#keys.get(value);
+      keys?.delete(key);
+      if (keys?.size === 0) this.#keys.delete(value);
+    }
+  }
+}

@@ -1,0 +1,124 @@
+import type { KubeConfig } from '@kubernetes/client-node';
+import { type Dispatcher, request as send } from 'undici';
+import type { Clock } from '../../core/clock.ts';
+import { PosthornError } from '../../core/errors.ts';
+import { type Access, Credentials } from './credentials.ts';
+import { statusError } from './status-error.ts';
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+/** Content type of server-side apply; its body may be JSON. */
+export const applyPatch = 'application/apply-patch+yaml';
+
+export interface ApiRequestOptions {
+  /** Fields that are undefined are left out. */
+  query?: Record<string, string | number | boolean | undefined>;
+  body?: unknown;
+  /** Default `application/json`. */
+  contentType?: string;
+  accept?: string;
+  signal?: AbortSignal;
+  /** From sending to the last byte of the answer; for a stream to its headers. Default 15 s. */
+  deadlineMs?: number;
+}
+
+const defaultDeadlineMs = 15_000;
+
+/**
+ * Requests to the Kubernetes API server over one shared Agent: raw JSON, a deadline on each, credentials read again
+ * once after a 401. Throws the `PosthornError`s of `ResourceStore`; UNAVAILABLE when the server cannot be reached or does not
+ * answer in time. What a write then did is unknown.
+ */
+export class KubernetesApi {
+  readonly #credentials: Credentials;
+
+  /** `loadKubeConfig` is called again when the credentials must be read anew. */
+  constructor(options: { loadKubeConfig: () => KubeConfig; clock: Clock }) {
+    this.#credentials = new Credentials(options.loadKubeConfig, options.clock);
+  }
+
+  /** The parsed JSON of a successful answer. */
+  async request(method: Method, path: string, options: ApiRequestOptions = {}): Promise<unknown> {
+    const deadlineMs = options.deadlineMs ?? defaultDeadlineMs;
+    const signal = deadline(deadlineMs, options.signal);
+    try {
+      const response = await this.#send(method, path, options, signal);
+      const text = await response.body.text();
+      return text === '' ? null : JSON.parse(text);
+    } catch (error) {
+      throw asStoreError(error, `${method} ${path}`, deadlineMs, options.signal);
+    }
+  }
+
+  /** The body of a successful answer as it arrives; the caller reads or destroys it. `signal` ends it at any time. */
+  async stream(path: string, options: ApiRequestOptions & { signal: AbortSignal }): Promise<Dispatcher.ResponseData['body']> {
+    const deadlineMs = options.deadlineMs ?? defaultDeadlineMs;
+    const opening = new AbortController();
+    const timer = setTimeout(() => opening.abort(), deadlineMs);
+    try {
+      const response = await this.#send('GET', path, options, AbortSignal.any([options.signal, opening.signal]));
+      return response.body;
+    } catch (error) {
+      throw asStoreError(error, `GET ${path}`, deadlineMs, options.signal);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#credentials.close();
+  }
+
+  async #send(method: Method, path: string, options: ApiRequestOptions, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
+    let response = await attempt(await this.#credentials.access(), method, path, options, signal);
+    if (response.statusCode === 401) {
+      await response.body.dump();
+      response = await attempt(await this.#credentials.refresh(), method, path, options, signal);
+    }
+    if (response.statusCode < 300) return response;
+    const seconds = Number(response.headers['retry-after']);
+    throw statusError(response.statusCode, await response.body.text(), Number.isFinite(seconds) && seconds > 0 ? seconds : undefined);
+  }
+}
+
+function attempt(
+  access: Access,
+  method: Method,
+  path: string,
+  options: ApiRequestOptions,
+  signal: AbortSignal,
+): Promise<Dispatcher.ResponseData> {
+  const headers: Record<string, string> = { ...access.headers, accept: options.accept ?? 'application/json', 'user-agent': 'posthorn' };
+  if (options.body !== undefined) headers['content-type'] = options.contentType ?? 'application/json';
+  return send(access.server + path + queryText(options.query), {
+    method,
+    headers,
+    signal,
+    dispatcher: access.dispatcher,
+    ...(options.body === undefined ? {} : { body: JSON.stringify(options.body) }),
+  });
+}
+
+function queryText(query: ApiRequestOptions['query'] = {}): string {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) parameters.set(name, String(value));
+  const text = parameters.toString();
+  return text === '' ? '' : `?${text}`;
+}
+
+function deadline(ms: number, signal: AbortSignal | undefined): AbortSignal {
+  const timeout = AbortSignal.timeout(ms);
+  return signal === undefined ? timeout : AbortSignal.any([signal, timeout]);
+}
+
+function asStoreError(error: unknown, what: string, deadlineMs: number, signal: AbortSignal | undefined): unknown {
+  if (error instanceof PosthornError) return error;
+  if (signal?.aborted === true) return signal.reason;
+  const timedOut = error instanceof Error && (error.name === 'TimeoutError' || error.name === 'AbortError');
+  const text = timedOut ? `did not end within ${deadlineMs} ms` : 'failed';
+  return new PosthornError('UNAVAILABLE', `${what} ${text}${timedOut ? '' : `: ${reason(error)}`}`, { cause: error });
+}
+
+function reason(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

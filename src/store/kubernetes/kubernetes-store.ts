@@ -1,0 +1,138 @@
+import { z } from 'zod';
+import type { Clock } from '../../core/clock.ts';
+import { isPosthornError, PosthornError } from '../../core/errors.ts';
+import { type Kind, kindPath, type ObjectOf } from '../../resources/kinds.ts';
+import type { ApplyObject, ApplyOptions, Key, ListQuery, Page, ResourceStore, Version, WatchEvent } from '../store.ts';
+import { applyPatch, type KubernetesApi } from './kubernetes-api.ts';
+import { type WatchLimits, watchKind } from './kubernetes-watch.ts';
+import { applyBody, collectionPath, metadataAccept, objectPath, toObject } from './wire.ts';
+
+export interface KubernetesStoreOptions {
+  api: KubernetesApi;
+  clock: Clock;
+  watchLimits?: Partial<WatchLimits>;
+}
+
+const pageLimit = 500;
+const defaultWatchLimits: WatchLimits = { silenceMs: 90_000, maxLineBytes: 8 * 1024 * 1024 };
+/** No object ever has it: etcd's first revision is taken when the store is made. */
+const versionOfNothing = '1';
+const statusAttempts = 5;
+
+const listSchema = z.object({
+  metadata: z.object({ resourceVersion: z.string().min(1), continue: z.string().optional() }),
+  // Go writes an empty list of metadata as null.
+  items: z.array(z.unknown()).nullable(),
+});
+
+/** Resources in a Kubernetes API server. */
+export class KubernetesStore implements ResourceStore {
+  readonly #api: KubernetesApi;
+  readonly #clock: Clock;
+  readonly #watchLimits: WatchLimits;
+
+  constructor(options: KubernetesStoreOptions) {
+    this.#api = options.api;
+    this.#clock = options.clock;
+    this.#watchLimits = { ...defaultWatchLimits, ...options.watchLimits };
+  }
+
+  async get<K extends Kind>(kind: K, key: Key): Promise<ObjectOf<K>> {
+    return toObject(kind, await this.#api.request('GET', objectPath(kindPath(kind), key)));
+  }
+
+  async list<K extends Kind>(kind: K, query: ListQuery = {}): Promise<Page<K>> {
+    const answer = await this.#api.request('GET', collectionPath(kindPath(kind), query.namespace), {
+      query: { limit: query.limit ?? pageLimit, continue: query.continueToken },
+      ...(kind === 'Secret' ? { accept: metadataAccept('PartialObjectMetadataList') } : {}),
+    });
+    const { metadata, items } = listSchema.parse(answer);
+    const page: Page<K> = { items: (items ?? []).map((item) => toObject(kind, item)), version: metadata.resourceVersion as Version };
+    if (metadata.continue !== undefined && metadata.continue !== '') page.continueToken = metadata.continue;
+    return page;
+  }
+
+  watch<K extends Kind>(kind: K, from: Version, signal: AbortSignal, query: { namespace?: string } = {}): AsyncIterable<WatchEvent<K>> {
+    return watchKind(this.#api, this.#clock, this.#watchLimits, kind, from, signal, query.namespace);
+  }
+
+  async create<K extends Kind>(object: ApplyObject<K>, options: { manager: string }): Promise<ObjectOf<K>> {
+    // A POST would make the manager's fields those of an Update, with which its own later apply conflicts.
+    try {
+      const body = applyBody(object, { resourceVersion: versionOfNothing });
+      return await this.#patch(object.kind, object.metadata, '', body, { manager: options.manager, force: true });
+    } catch (error) {
+      if (!isPosthornError(error, 'CONFLICT')) throw error;
+      throw new PosthornError('ALREADY_EXISTS', `${object.kind} ${object.metadata.name} already exists`, { cause: error });
+    }
+  }
+
+  async apply<K extends Kind>(object: ApplyObject<K>, options: ApplyOptions): Promise<ObjectOf<K>> {
+    // With the version alone, an apply to an object that has gone meanwhile would make it anew.
+    const precondition = options.ifVersion === undefined ? {} : await this.#preconditionOf(object.kind, object.metadata, options.ifVersion);
+    return this.#patch(object.kind, object.metadata, '', applyBody(object, precondition), options);
+  }
+
+  async applyStatus<K extends Kind>(
+    kind: K,
+    key: Key,
+    status: Record<string, unknown>,
+    options: ApplyOptions & { ifUid?: string },
+  ): Promise<ObjectOf<K>> {
+    for (let attempt = 1; ; attempt++) {
+      const resourceVersion =
+        options.ifVersion ?? (options.ifUid === undefined ? undefined : await this.#versionWithUid(kind, key, options.ifUid));
+      const body = { apiVersion: kindPath(kind).apiVersion, kind, metadata: { ...key, resourceVersion }, status };
+      try {
+        return await this.#patch(kind, key, '/status', body, options);
+      } catch (error) {
+        // Only the uid was asked for: somebody else's write in between is no reason to refuse.
+        const mayRetry = options.ifVersion === undefined && options.ifUid !== undefined && attempt < statusAttempts;
+        if (!mayRetry || !isPosthornError(error, 'CONFLICT')) throw error;
+      }
+    }
+  }
+
+  async delete(kind: Kind, key: Key, precondition: { version?: Version; uid?: string } = {}): Promise<void> {
+    await this.#api.request('DELETE', objectPath(kindPath(kind), key), {
+      body: {
+        apiVersion: 'v1',
+        kind: 'DeleteOptions',
+        propagationPolicy: 'Background',
+        preconditions: { uid: precondition.uid, resourceVersion: precondition.version },
+      },
+    });
+  }
+
+  async #patch<K extends Kind>(
+    kind: K,
+    key: Key,
+    subresource: '' | '/status',
+    body: unknown,
+    options: { manager: string; force?: boolean },
+  ): Promise<ObjectOf<K>> {
+    const answer = await this.#api.request('PATCH', objectPath(kindPath(kind), key) + subresource, {
+      query: { fieldManager: options.manager, force: options.force ?? false, fieldValidation: 'Strict' },
+      contentType: applyPatch,
+      body,
+    });
+    return toObject(kind, answer);
+  }
+
+  async #preconditionOf(kind: Kind, key: Key, version: Version): Promise<{ uid: string; resourceVersion: string }> {
+    try {
+      const { uid, resourceVersion } = (await this.get(kind, key)).metadata;
+      if (resourceVersion === version) return { uid, resourceVersion };
+    } catch (error) {
+      if (!isPosthornError(error, 'RESOURCE_NOT_FOUND')) throw error;
+    }
+    throw new PosthornError('CONFLICT', `${kind} ${key.name} has been changed meanwhile`);
+  }
+
+  /** The API server ignores the uid in an apply to /status, but not the version. */
+  async #versionWithUid(kind: Kind, key: Key, uid: string): Promise<string> {
+    const { metadata } = await this.get(kind, key);
+    if (metadata.uid !== uid) throw new PosthornError('CONFLICT', `${kind} ${key.name} has been made anew meanwhile`);
+    return metadata.resourceVersion;
+  }
+}

@@ -1,0 +1,55 @@
+import { isSealed, type Keyring, type SealingContext } from '../../core/sealing.ts';
+import type { Kind, ObjectOf, SecretObject } from '../../resources/kinds.ts';
+import { listed } from '../objects/member.ts';
+
+/** Objects as text in Redis: JSON without the version, the values of Secrets sealed. */
+export class ObjectCodec {
+  readonly #keyring: Keyring;
+
+  constructor(keyring: Keyring) {
+    this.#keyring = keyring;
+  }
+
+  /** For the hash of its kind. */
+  encode(object: ObjectOf<Kind>): string {
+    return withoutVersion(
+      object.kind === 'Secret' ? this.#mapData(object, (value, context) => this.#keyring.seal(value, context)) : object,
+    );
+  }
+
+  /** For the log of changes. */
+  encodeListed(object: ObjectOf<Kind>): string {
+    return withoutVersion(listed(object));
+  }
+
+  /** `stored`: `<version>\n<json>`. */
+  decode<K extends Kind>(kind: K, stored: string): ObjectOf<K> {
+    const end = stored.indexOf('\n');
+    const object = this.decodeListed(kind, stored.slice(end + 1), stored.slice(0, end));
+    if (object.kind !== 'Secret') return object;
+    const open = (value: string, context: SealingContext): string => (isSealed(value) ? this.#keyring.open(value, context) : value);
+    return this.#mapData(object, open) as ObjectOf<K>;
+  }
+
+  /** An object of the log, or of a list. What stands there was admitted when it was written. */
+  decodeListed<K extends Kind>(_kind: K, json: string, version: string): ObjectOf<K> {
+    const object: ObjectOf<K> = JSON.parse(json);
+    object.metadata.resourceVersion = version;
+    return object;
+  }
+
+  #mapData(secret: SecretObject, map: (value: string, context: SealingContext) => string): SecretObject {
+    const { namespace = '', name } = secret.metadata;
+    if (secret.data === undefined) return secret;
+    const data = Object.entries(secret.data).map(([field, value]) => [
+      field,
+      map(value, { organization: namespace, kind: 'Secret', name, field }),
+    ]);
+    return { ...secret, data: Object.fromEntries(data) };
+  }
+}
+
+function withoutVersion(object: ObjectOf<Kind>): string {
+  const { resourceVersion: _, ...metadata } = object.metadata;
+  return JSON.stringify({ ...object, metadata });
+}

@@ -1,0 +1,40 @@
+import { specCases, text, type ValidationCase } from './case.ts';
+
+const { valid, invalid, validChange } = specCases('ApiKey', { sha256: text(64, '0') });
+
+export const apiKeyCases: ValidationCase[] = [
+  valid('the smallest one, with defaults', {}),
+  valid('everything', {
+    name: 'CI',
+    sha256: text(64, 'f'),
+    prefix: 'ph_abcd',
+    role: 'viewer',
+    scopes: ['read'],
+    expiresAt: '2027-01-31T00:00:00Z',
+  }),
+  invalid('no hash', { sha256: null }, 'spec.sha256'),
+  invalid('a hash in upper case', { sha256: text(64, 'F') }, 'spec.sha256'),
+  invalid('a hash of 63 digits', { sha256: text(63, '0') }, 'spec.sha256'),
+  invalid('a hash of 65 digits', { sha256: text(65, '0') }, 'spec.sha256'),
+  invalid('a hash with a line break at its end', { sha256: `${text(64, '0')}\n` }, 'spec.sha256'),
+  valid('a prefix of 16 characters', { prefix: text(16) }),
+  invalid('a prefix of 17 characters', { prefix: text(17) }, 'spec.prefix'),
+  invalid('an unknown role', { role: 'owner' }, 'spec.role'),
+  valid('a null role takes the default', { role: null }),
+  invalid('no scopes', { scopes: [] }, 'spec.scopes'),
+  invalid('an unknown scope', { scopes: ['read', 'admin'] }, 'spec.scopes[1]'),
+  invalid('a scope that is there twice', { scopes: ['read', 'read'] }, 'spec.scopes[1]'),
+  valid('an expiry with a fraction and an offset', { expiresAt: '2027-01-31T12:30:00.123+02:00' }),
+  valid('an expiry on a leap day', { expiresAt: '2028-02-29T00:00:00Z' }),
+  invalid('an expiry on a day that does not exist', { expiresAt: '2027-02-29T00:00:00Z' }, 'spec.expiresAt'),
+  invalid('an expiry in month 13', { expiresAt: '2027-13-01T00:00:00Z' }, 'spec.expiresAt'),
+  invalid('an expiry at hour 24', { expiresAt: '2027-01-01T24:00:00Z' }, 'spec.expiresAt'),
+  invalid('an expiry without a time', { expiresAt: '2027-01-31' }, 'spec.expiresAt'),
+  invalid('an expiry without a zone', { expiresAt: '2027-01-31T00:00:00' }, 'spec.expiresAt'),
+  invalid('an expiry as a list', { expiresAt: [] }, 'spec.expiresAt'),
+  invalid('an expiry in 1969', { expiresAt: '1969-12-31T23:59:59Z' }, 'spec.expiresAt'),
+  valid('an expiry in 1970', { expiresAt: '1970-01-01T00:00:01Z' }),
+  invalid('an expiry as a number', { expiresAt: 1_800_000_000 }, 'spec.expiresAt'),
+  invalid('the key itself', { key: 'ph_abc' }, 'spec.key'),
+  validChange('another hash', {}, { sha256: text(64, '1') }),
+];

@@ -1,0 +1,76 @@
+import { text, type ValidationCase } from './case.ts';
+
+const source = (name: string, metadata: Record<string, unknown>, invalid?: string, invalidOnServer?: string): ValidationCase => ({
+  name,
+  kind: 'Source',
+  object: { metadata, spec: {} },
+  ...(invalid !== undefined && { invalid }),
+  ...(invalidOnServer !== undefined && { invalidOnServer }),
+});
+const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'a', uid: 'b2c1c3a0-0000-4000-8000-000000000000' };
+
+export const metadataCases: ValidationCase[] = [
+  source('a name of 63 characters', { name: text(63) }),
+  source('a name of 64 characters', { name: text(64) }, 'metadata.name'),
+  source('a name of 254 characters', { name: text(254) }, 'metadata.name'),
+  source('a name with a dot', { name: 'a.b' }, 'metadata.name'),
+  source('a name in upper case', { name: 'Github' }, 'metadata.name'),
+  source('a name with an underscore', { name: 'a_b' }, 'metadata.name'),
+  source('a name that begins with a hyphen', { name: '-a' }, 'metadata.name'),
+  source('a name that begins with a digit', { name: '0a' }),
+  source('no name', { name: null }, 'metadata.name'),
+  source('an empty name', { name: '' }, 'metadata.name'),
+  ...['bulk', 'export', 'import', 'test', 'by-external-id', 'upsert'].map((name) =>
+    source(`the reserved name ${name}`, { name }, 'metadata.name'),
+  ),
+  source('a name that only begins with a reserved one', { name: 'test-1' }),
+  {
+    name: 'a name that is reserved for other kinds',
+    kind: 'Organization',
+    object: { metadata: { name: 'test' }, spec: { namespace: 'a' } },
+  },
+  {
+    name: 'a name with a dot',
+    kind: 'Organization',
+    object: { metadata: { name: 'a.b' }, spec: { namespace: 'a' } },
+    invalid: 'metadata.name',
+  },
+  {
+    name: 'a namespace on a cluster-scoped kind',
+    kind: 'Organization',
+    object: { metadata: { namespace: 'a' }, spec: { namespace: 'a' } },
+  },
+  source('labels and annotations', {
+    labels: { 'app.kubernetes.io/name': 'a.b_C', empty: '' },
+    annotations: { 'Posthorn.dev/Note': text(1000), b: '' },
+  }),
+  source('a label key with two slashes', { labels: { 'a/b/c': 'x' } }, 'metadata.labels'),
+  source('a label key with a prefix in upper case', { labels: { 'A.b/c': 'x' } }, 'metadata.labels'),
+  source('a label value with a space', { labels: { a: 'b c' } }, 'metadata.labels'),
+  source('a label value of 64 characters', { labels: { a: text(64) } }, 'metadata.labels'),
+  source('a label value of 63 characters', { labels: { a: text(63) } }),
+  source('a number as a label value', { labels: { a: 1 } }, 'metadata.labels.a', 'labels'),
+  source('an annotation key with a space', { annotations: { 'a b': 'x' } }, 'metadata.annotations'),
+  source('annotations of 256 KiB', { annotations: { a: text(256 * 1024 - 1) } }),
+  source('annotations above 256 KiB', { annotations: { a: text(256 * 1024) } }, 'metadata.annotations'),
+  source('a null label value', { labels: { a: null } }),
+  source('null labels', { labels: null, annotations: null }),
+  source('an unknown field', { label: { a: 'b' } }, 'metadata.label'),
+  source('a finalizer', { finalizers: ['posthorn.dev/cleanup'] }),
+  source('a finalizer with a space', { finalizers: ['a b'] }, 'metadata.finalizers[0]', 'metadata.finalizers'),
+  source('a finalizer that is there twice', { finalizers: ['a.b/c', 'a.b/c'] }),
+  source('a time of the server as kubectl prints it', { creationTimestamp: '2026-01-31T12:00:00Z' }),
+  source('a time of the server that is none', { creationTimestamp: 'yesterday' }, 'metadata.creationTimestamp', 'a time'),
+  source('an owner', { ownerReferences: [owner] }),
+  source(
+    'an owner without a uid',
+    { ownerReferences: [{ ...owner, uid: '' }] },
+    'metadata.ownerReferences[0].uid',
+    'metadata.ownerReferences.uid',
+  ),
+  source('an owner with an unknown field', { ownerReferences: [{ ...owner, since: 'x' }] }, 'metadata.ownerReferences[0].since'),
+  { name: 'an unknown field at the top', kind: 'Source', object: { spec: {}, data: {} }, invalid: 'data' },
+  { name: 'a status that nobody asked for', kind: 'Source', object: { spec: {}, status: { id: 'src_1' } } },
+  { name: 'a status of wrong types, which is dropped', kind: 'Source', object: { spec: {}, status: { id: 1, conditions: [{}] } } },
+  { name: 'an unknown field in status', kind: 'Source', object: { spec: {}, status: { phase: 'x' } }, invalid: 'status.phase' },
+];

@@ -1,0 +1,21 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { parseAllDocuments } from 'yaml';
+import { z } from 'zod';
+import type { ValidationCase } from './case.ts';
+
+const directory = new URL('../../../config/samples/', import.meta.url);
+const manifest = z.looseObject({
+  kind: z.enum(['Organization', 'Source', 'Destination', 'Route', 'Filter', 'ApiKey', 'Namespace', 'Secret']),
+  metadata: z.looseObject({ name: z.string() }),
+});
+
+/** Every manifest of config/samples, moved to the namespace of the table. */
+export const sampleCases: ValidationCase[] = readdirSync(directory, { recursive: true, encoding: 'utf8' })
+  .filter((file) => file.endsWith('.yaml'))
+  .flatMap((file) =>
+    parseAllDocuments(readFileSync(new URL(file, directory), 'utf8')).map((document): ValidationCase => {
+      const { kind, ...object } = manifest.parse(document.toJS());
+      const { namespace: _, ...metadata } = object.metadata;
+      return { name: `the sample ${file}, ${metadata.name}`, kind, object: { ...object, metadata } };
+    }),
+  );

@@ -1,0 +1,57 @@
+import { secretRef, specCases, text, type ValidationCase } from './case.ts';
+
+const { valid, invalid, validChange, invalidChange } = specCases('Source', {});
+const methods = (...allowedMethods: unknown[]) => ({ allowedMethods });
+const secret = (signingSecretRef: unknown) => ({ signingSecretRef });
+
+export const sourceCases: ValidationCase[] = [
+  valid('the smallest one, with defaults', {}),
+  valid('nulls take the defaults', { provider: null, enabled: null, allowedMethods: null }),
+  valid('nulls without defaults are dropped', { name: null, description: null, signingSecretRef: null }),
+  valid('everything', {
+    name: 'GitHub',
+    description: 'Pushes',
+    provider: 'github',
+    ...secret(secretRef),
+    rejectInvalidSignatures: true,
+    ...methods('POST', 'PUT'),
+    enabled: false,
+  }),
+  valid('an empty description', { description: '' }),
+  valid('a description of 1000 characters', { description: text(1000, 'é') }),
+  invalid('a description of 1001 characters', { description: text(1001) }, 'spec.description'),
+  invalid('an unknown provider', { provider: 'gitea' }, 'spec.provider'),
+  invalid('a provider in upper case', { provider: 'GITHUB' }, 'spec.provider'),
+  invalid('enabled as text', { enabled: 'true' }, 'spec.enabled'),
+  invalid('enabled as a number', { enabled: 1 }, 'spec.enabled'),
+  invalid('an unknown field', { secret: 'x' }, 'spec.secret'),
+  invalid('no methods', methods(), 'spec.allowedMethods'),
+  valid('all methods', methods('POST', 'PUT', 'PATCH', 'GET', 'DELETE')),
+  invalid('an unknown method', methods('POST', 'TRACE'), 'spec.allowedMethods[1]'),
+  invalid('a method that is there twice', methods('POST', 'PUT', 'POST'), 'spec.allowedMethods[2]'),
+  invalid('a null among the methods', methods('POST', null), 'spec.allowedMethods[1]'),
+  invalid('an object in place of the methods', { allowedMethods: { POST: true } }, 'spec.allowedMethods', 'spec.allowedMethods.POST'),
+  invalid('a secret reference without a key', secret({ name: 'a' }), 'spec.signingSecretRef.key'),
+  invalid('a secret reference with a null name', secret({ name: null, key: 'a' }), 'spec.signingSecretRef.name'),
+  invalid('a secret reference to another namespace', secret({ ...secretRef, namespace: 'other' }), 'spec.signingSecretRef.namespace'),
+  invalid('an inline secret', secret('whsec_abc'), 'spec.signingSecretRef'),
+  invalid('a secret reference with an empty name', secret({ name: '', key: 'a' }), 'spec.signingSecretRef.name'),
+  valid('a secret name with dots', secret({ name: 'a.b-c', key: 'a.b_c-D' })),
+  invalid('a secret name that climbs', secret({ name: '../other', key: 'a' }), 'spec.signingSecretRef.name'),
+  invalid('a secret key with a slash', secret({ name: 'a', key: 'a/b' }), 'spec.signingSecretRef.key'),
+  valid('a secret name of 253 characters', secret({ name: text(253), key: text(253) })),
+  invalid('a secret name of 254 characters', secret({ name: text(254), key: 'a' }), 'spec.signingSecretRef.name'),
+  invalid('checks without a secret', { rejectInvalidSignatures: true }, 'spec.rejectInvalidSignatures'),
+  valid('no checks without a secret', { rejectInvalidSignatures: false }),
+  validChange('another provider', { provider: 'github' }, { provider: 'stripe' }),
+  validChange('a secret that is taken away', secret(secretRef), {}),
+  invalidChange(
+    'a secret that is taken away while checks are asked for',
+    { ...secret(secretRef), rejectInvalidSignatures: true },
+    { rejectInvalidSignatures: true },
+    'spec.rejectInvalidSignatures',
+  ),
+  { name: 'no spec', kind: 'Source', object: {}, invalid: 'spec' },
+  { name: 'a null spec', kind: 'Source', object: { spec: null }, invalid: 'spec' },
+  { name: 'a list as spec', kind: 'Source', object: { spec: [] }, invalid: 'spec' },
+];

@@ -1,0 +1,102 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { z } from 'zod';
+import { kindPath, kinds, type PosthornKind, posthornKinds } from '../../src/resources/kinds.ts';
+import { type ControlPlane, kubernetesAssets, startControlPlane } from '../support/control-plane.ts';
+import { ApiClient, collectionPath } from './api-client.ts';
+
+const namespace = 'default';
+const specs: Record<PosthornKind, Record<string, unknown>> = {
+  Organization: { namespace: 'acme' },
+  Source: { provider: 'github' },
+  Destination: { http: { url: 'https://shop.example/hooks' } },
+  Route: { sourceRef: { name: 'github' }, destinationRefs: [{ name: 'shop' }] },
+  Filter: { conditions: [{ field: 'a', operator: 'exists' }] },
+  ApiKey: { sha256: '0'.repeat(64), role: 'viewer' },
+};
+const ready = { type: 'Ready', status: 'False', reason: 'SecretNotFound', message: '', lastTransitionTime: '2026-01-31T12:00:00Z' };
+const circuit = { state: 'open', since: '2026-01-31T12:00:00Z' };
+const statuses: Partial<Record<PosthornKind, Record<string, unknown>>> = {
+  Destination: { circuit },
+  Route: { circuit },
+  Source: { ingestPath: '/ingest/acme/github' },
+};
+/** What the columns between Name, Ready, Reason and Age show; the wide ones last. */
+const shown: Record<PosthornKind, [names: string[], cells: unknown[]]> = {
+  Organization: [
+    ['Namespace', 'Plan'],
+    ['acme', 'enterprise'],
+  ],
+  Source: [
+    ['Provider', 'Path'],
+    ['github', '/ingest/acme/github'],
+  ],
+  Destination: [
+    ['Type', 'Circuit', 'URL'],
+    ['http', 'open', 'https://shop.example/hooks'],
+  ],
+  Route: [
+    ['Source', 'Circuit'],
+    ['github', 'open'],
+  ],
+  Filter: [['Logic'], ['AND']],
+  ApiKey: [
+    ['Role', 'Expires'],
+    ['viewer', expect.anything()],
+  ],
+};
+const table = z.looseObject({
+  columnDefinitions: z.array(z.looseObject({ name: z.string() })),
+  rows: z.array(z.looseObject({ cells: z.array(z.unknown()) })),
+});
+
+let plane: ControlPlane;
+let client: ApiClient;
+
+beforeAll(async () => {
+  plane = await startControlPlane();
+  await plane.applyCrds();
+  client = new ApiClient(plane);
+}, 120_000);
+
+afterAll(async () => {
+  await client?.close();
+  await plane?.stop();
+});
+
+describe('what kubectl shows', () => {
+  test.each(posthornKinds)('a list of kind %s has the columns that an operator asks for first', async (kind) => {
+    const { apiVersion, namespaced } = kindPath(kind);
+    const path = collectionPath(kind, namespace);
+    const expires = kind === 'ApiKey' ? { expiresAt: '2027-01-31T00:00:00Z' } : {};
+    const metadata = { name: 'sample', ...(namespaced && { namespace }) };
+    const made = await client.write(path, { apiVersion, kind, metadata, spec: { ...specs[kind], ...expires } }, { keep: true });
+    const withStatus = { ...made.object, status: { conditions: [ready], ...statuses[kind] } };
+    await client.write(path, withStatus, { name: 'sample/status', keep: true });
+
+    const answer = await client.send('GET', path, undefined, 'application/json;as=Table;v=v1;g=meta.k8s.io');
+    const { columnDefinitions, rows } = table.parse(answer.body);
+    const [names, cells] = shown[kind];
+    expect(columnDefinitions.map(({ name }) => name)).toEqual(['Name', 'Ready', 'Reason', ...names, 'Age']);
+    expect(rows[0]?.cells).toEqual(['sample', 'False', 'SecretNotFound', ...cells, expect.anything()]);
+  });
+
+  test.each(posthornKinds)('kubectl explain tells every field of kind %s with its description', async (kind) => {
+    const explained = await kubectl('explain', kinds[kind].plural, '--recursive');
+    for (const field of Object.keys(kinds[kind].spec.shape)) expect(explained).toContain(`${field}\t`);
+    const spec = await kubectl('explain', `${kinds[kind].shortName}.spec`);
+    expect(spec).not.toContain('<no description>');
+  });
+
+  test('the category lists all kinds', async () => {
+    const names = (await kubectl('api-resources', '--categories=posthorn', '-o', 'name')).trim().split('\n');
+    expect(names.sort()).toEqual(posthornKinds.map((kind) => `${kinds[kind].plural}.posthorn.dev`).sort());
+  });
+});
+
+async function kubectl(...args: string[]): Promise<string> {
+  const { stdout } = await promisify(execFile)(join(kubernetesAssets(), 'kubectl'), [`--kubeconfig=${plane.kubeconfigPath}`, ...args]);
+  return stdout;
+}

@@ -1,0 +1,34 @@
+import { describe, expect, test } from '@jest/globals';
+import { expectCode, type StoreContext } from '../store-context.ts';
+
+export function secretsCases(c: StoreContext): void {
+  describe('secrets', () => {
+    test('get gives the contents; lists and watches do not', async () => {
+      const { version } = await c.store.list('Secret', { namespace: c.namespace });
+      await c.store.create(c.secret('s', { password: 'c2VjcmV0' }), { manager: 'one' });
+      expect((await c.store.get('Secret', c.key('s'))).data).toEqual({ password: 'c2VjcmV0' });
+      const [item] = (await c.store.list('Secret', { namespace: c.namespace })).items;
+      expect(item).toMatchObject({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 's', namespace: c.namespace } });
+      expect(item).not.toHaveProperty('data');
+      const watch = c.watching('Secret', version);
+      const { object } = await watch.next();
+      expect(object).toMatchObject({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 's' } });
+      expect(object).not.toHaveProperty('data');
+      watch.stop();
+    });
+
+    test('one key is applied without the others, and its owner is told', async () => {
+      await c.store.create(c.secret('s', { a: 'YQ==' }), { manager: 'one' });
+      const both = await c.store.apply(
+        { kind: 'Secret', metadata: { name: 's', namespace: c.namespace }, data: { b: 'Yg==' } },
+        { manager: 'two' },
+      );
+      expect(both.data).toEqual({ a: 'YQ==', b: 'Yg==' });
+      const refused = await expectCode(
+        c.store.apply({ kind: 'Secret', metadata: { name: 's', namespace: c.namespace }, data: { a: 'Yg==' } }, { manager: 'two' }),
+        'FIELD_MANAGED',
+      );
+      expect(refused.details).toEqual({ 'data.a': ['one'] });
+    });
+  });
+}

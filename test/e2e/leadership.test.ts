@@ -1,0 +1,97 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { z } from 'zod';
+import { registryKeys } from '../../src/data/registry-keys.ts';
+import { freePort } from '../support/ports.ts';
+import type { Program } from '../support/program.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { type ControlPlaneWorld, startControlPlaneWorld } from './control-plane-world.ts';
+import { Shop } from './manifests.ts';
+
+const keys = registryKeys('posthorn:');
+const report = z.object({ notes: z.object({ leadership: z.string() }) });
+
+describe('two controllers', () => {
+  const shop = new Shop('leadership');
+  const destinations = Array.from({ length: 40 }, (_, i) => `d${i}`);
+  let world: ControlPlaneWorld;
+  let first: Program;
+  let second: Program;
+
+  const isLeading = async (port: number): Promise<boolean> => {
+    const response = await fetch(`http://127.0.0.1:${port}/readyz`);
+    return report.parse(await response.json()).notes.leadership === 'leading';
+  };
+  const publishedPaths = async (): Promise<string[]> => {
+    const records = await world.redis.client.hvals(keys.records('destination'));
+    return records.map((json) => new URL(JSON.parse(json).http.url).pathname);
+  };
+  const changeAll = (path: string) => world.apply(destinations.map((name) => shop.destination(name, `https://example.com${path}`)));
+  const allPublished = (path: string) =>
+    waitUntil(`all destinations to be published with ${path}`, 30_000, async () => {
+      const paths = await publishedPaths();
+      return paths.length === destinations.length && paths.every((each) => each === path) ? true : undefined;
+    });
+
+  beforeAll(async () => {
+    world = await startControlPlaneWorld();
+    const organization = shop.organization([]);
+    const port = await freePort();
+    first = world.start('controller', { opsPort: port });
+    await waitUntil('the first to lead', 20_000, async () => ((await isLeading(port)) ? true : undefined));
+    await world.apply([organization]);
+    await world.waitUntilReady(organization);
+    await world.apply(shop.secrets);
+    await changeAll('/first');
+    await allPublished('/first');
+  }, 120_000);
+  afterAll(async () => {
+    first?.signal('SIGCONT');
+    await world?.stop();
+  }, 60_000);
+
+  test('one leads and the other one waits, ready to take over', async () => {
+    const port = await freePort();
+    second = world.start('controller', { opsPort: port });
+    await waitUntil('the second to be ready', 20_000, async () =>
+      (await fetch(`http://127.0.0.1:${port}/readyz`)).status === 200 ? true : undefined,
+    );
+    await new Promise((resolve) => setTimeout(resolve, 3000));
+    expect(await isLeading(port)).toBe(false);
+    await changeAll('/both');
+    await allPublished('/both');
+  }, 60_000);
+
+  test('a leader that was stopped for longer than its lease publishes nothing when it goes on, and ends', async () => {
+    // Stopped in the middle of its work, so that it has changes to publish when it goes on.
+    const changes = changeAll('/while-working');
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    first.signal('SIGSTOP');
+    await changes;
+    await second.waitForOutput(/controllers are running/, 60_000);
+    await changeAll('/second');
+    await allPublished('/second');
+    const sequence = await world.redis.client.get(keys.sequence);
+    const epoch = await world.redis.client.get(keys.epoch);
+    first.signal('SIGCONT');
+    const seen = new Set<string>();
+    const watching = waitUntil('the first to end', 30_000, async () => {
+      for (const path of await publishedPaths()) seen.add(path);
+      return first.output().includes('leadership is lost') || first.output().includes('CONFLICT') ? true : undefined;
+    });
+    expect(await first.ended).toBe(1);
+    await watching;
+    expect([...seen]).toEqual(['/second']);
+    expect(await world.redis.client.get(keys.sequence)).toBe(sequence);
+    expect(await world.redis.client.get(keys.epoch)).toBe(epoch);
+  }, 120_000);
+
+  test('a leader that is asked to end hands over within seconds', async () => {
+    const third = world.start('controller');
+    await new Promise((resolve) => setTimeout(resolve, 3000));
+    second.signal('SIGTERM');
+    expect(await second.ended).toBe(0);
+    await third.waitForOutput(/controllers are running/, 8000);
+    await changeAll('/third');
+    await allPublished('/third');
+  }, 60_000);
+});

@@ -1,0 +1,101 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { waitUntil } from '../support/wait-until.ts';
+import { type ClusterWorld, startClusterWorld } from './cluster-world.ts';
+import { kubectl } from './kubectl.ts';
+import { describeMainJob } from './main-job.ts';
+import { Shop } from './manifests.ts';
+import { RestClient } from './rest.ts';
+
+if (process.env['POSTHORN_E2E_CLUSTER'] === undefined) {
+  test.skip('the main job in a cluster: hack/test starts one and sets POSTHORN_E2E_CLUSTER', () => {});
+} else {
+  describeMainJob('the cluster', startClusterWorld);
+  describeKubernetes();
+}
+
+function describeKubernetes(): void {
+  describe('Posthorn in Kubernetes', () => {
+    const shop = new Shop(`acme-${randomBytes(3).toString('hex')}`);
+    const namespaced = (...args: string[]) => kubectl(['-n', shop.name, ...args]);
+    let world: ClusterWorld;
+    let rest: RestClient;
+
+    beforeAll(async () => {
+      world = await startClusterWorld();
+      rest = new RestClient(world.url, shop.apiKey);
+      await world.apply([shop.organization([])]);
+      await world.waitUntilReady(shop.organization([]));
+      const destination = shop.destination('billing', 'https://billing.example.com/hooks');
+      const resources = [...shop.secrets, shop.apiKeyManifest, shop.source, destination, shop.route('billing', 'billing')];
+      await world.apply(resources);
+      for (const resource of resources.filter(({ apiVersion }) => apiVersion !== 'v1')) await world.waitUntilReady(resource);
+    }, 300_000);
+    afterAll(async () => {
+      await world?.stop();
+    }, 60_000);
+
+    test('kubectl get shows what an operator asks first', async () => {
+      const routes = await namespaced('get', 'routes');
+      expect(routes.split('\n')[0]?.split(/\s{2,}/)).toEqual(['NAME', 'READY', 'REASON', 'SOURCE', 'CIRCUIT', 'AGE']);
+      expect(routes).toMatch(/^billing\s+True\s+\S+\s+github\s/m);
+      expect(await namespaced('get', 'dest', '-o', 'wide')).toContain('https://billing.example.com/hooks');
+      expect(await kubectl(['get', 'posthorn', '-n', shop.name, '-o', 'name'])).toContain('route.posthorn.dev/billing');
+    });
+
+    test('a route made by kubectl is visible in the API, and the other way round', async () => {
+      const listed = await rest.send('GET', '/api/routes');
+      const route = listed.body.data.find((each: { name: string }) => each.name === 'billing');
+      expect(route).toBeDefined();
+      const { body: destinations } = await rest.send('GET', '/api/destinations');
+      const made = await rest.send('POST', '/api/destinations', { name: 'Made by API', url: 'https://api.example.com/hooks' });
+      expect(made.status).toBe(201);
+      const created = await rest.send('POST', '/api/routes', {
+        name: 'Made by API',
+        sourceId: route.sourceId,
+        destinationIds: [made.body.id],
+      });
+      expect(created.status).toBe(201);
+      expect(destinations.data).toHaveLength(1);
+      const inKubernetes = JSON.parse(await namespaced('get', 'routes', '-o', 'json')).items.find(
+        (item: { status?: { id?: string } }) => item.status?.id === created.body.id,
+      );
+      expect(inKubernetes?.spec.name).toBe('Made by API');
+      await kubectl(['-n', shop.name, 'wait', '--for=condition=Ready', `route/${inKubernetes.metadata.name}`, '--timeout=20s']);
+    }, 60_000);
+
+    test('the API refuses to write a field that Git owns, names the owner, and changes nothing', async () => {
+      const { body } = await rest.send('GET', '/api/destinations/billing');
+      const refused = await rest.send('PATCH', `/api/destinations/${body.id}`, { url: 'https://elsewhere.example.com' });
+      expect(refused).toMatchObject({
+        status: 409,
+        body: { error: 'Conflict', code: 'FIELD_MANAGED', message: expect.stringContaining('kubectl') },
+      });
+      expect((await rest.send('GET', '/api/destinations/billing')).body.url).toBe('https://billing.example.com/hooks');
+      expect((await rest.send('PATCH', `/api/destinations/${body.id}`, { url: body.url })).status).toBe(200);
+    });
+
+    test('deleting the organization and its namespace leaves no key of theirs in Redis', async () => {
+      const organization = JSON.parse(await kubectl(['get', 'organization', shop.name, '-o', 'json']));
+      const ids = [
+        organization.status.id,
+        ...JSON.parse(await namespaced('get', 'posthorn', '-o', 'json')).items.map((item: { status?: { id?: string } }) => item.status?.id),
+      ];
+      expect(ids.every((id) => typeof id === 'string')).toBe(true);
+      expect(await traces(world, [shop.name, ...ids])).not.toEqual([]);
+      await kubectl(['delete', 'organization', shop.name, '--wait=true', '--timeout=90s']);
+      await kubectl(['delete', 'namespace', shop.name, '--ignore-not-found', '--wait=true', '--timeout=90s']);
+      await waitUntil('Redis to hold nothing of the organization', 30_000, async () =>
+        (await traces(world, [shop.name, ...ids])).length === 0 ? true : undefined,
+      );
+    }, 240_000);
+  });
+}
+
+/** Keys, fields, members and values in Redis that mention one of the texts. */
+async function traces(world: ClusterWorld, texts: readonly string[]): Promise<string[]> {
+  const script = readFileSync(new URL('./traces.lua', import.meta.url), 'utf8');
+  const output = await world.redis('EVAL', script, '0', ...texts);
+  return output.split('\n').filter((line) => line.trim() !== '');
+}

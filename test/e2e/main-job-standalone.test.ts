@@ -1,0 +1,4 @@
+import { describeMainJob } from './main-job.ts';
+import { startStandaloneWorld } from './standalone-world.ts';
+
+describeMainJob('standalone', startStandaloneWorld);

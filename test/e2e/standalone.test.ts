@@ -1,0 +1,136 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, statSync, unlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { z } from 'zod';
+import { freePort } from '../support/ports.ts';
+import { type Program, startProgram } from '../support/program.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { RestClient } from './rest.ts';
+
+const accepted = z.object({ eventId: z.string() });
+const source = (name: string): string =>
+  `apiVersion: posthorn.dev/v1alpha1\nkind: Source\nmetadata: {name: ${name}}\nspec: {provider: generic}\n`;
+
+describe('standalone', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'posthorn-e2e-'));
+  const manifests = join(directory, 'manifests');
+  let environment: Record<string, string>;
+  let url: string;
+  let program: Program;
+  let rest: RestClient;
+
+  const start = async (): Promise<void> => {
+    program = startProgram(['standalone', '--manifests', manifests, '--workers', '2'], environment);
+    await program.waitForOutput(/^posthorn ready /m, 60_000);
+  };
+  const post = (name: string) =>
+    fetch(`${url}/ingest/default/${name}`, { method: 'POST', body: '{"n":1}', headers: { 'content-type': 'application/json' } });
+  const statusOf = async (name: string): Promise<number> => (await post(name)).status;
+  const becomes = (name: string, status: number) =>
+    waitUntil(`/ingest/default/${name} to answer ${status}`, 15_000, async () => ((await statusOf(name)) === status ? true : undefined));
+  const text = async (path: string): Promise<string> => (await fetch(url + path)).text();
+
+  beforeAll(async () => {
+    mkdirSync(manifests);
+    writeFileSync(join(manifests, 'good.yaml'), source('good'));
+    writeFileSync(join(manifests, 'broken.yaml'), `${source('beside')}---\nkind: [broken\n`);
+    writeFileSync(join(manifests, 'refused.yaml'), source('refused').replace('generic', 'carrier-pigeon'));
+    const port = await freePort();
+    url = `http://127.0.0.1:${port}`;
+    environment = { POSTHORN_PORT: String(port), POSTHORN_DATA_DIR: join(directory, 'data') };
+    await start();
+  }, 90_000);
+  afterAll(async () => {
+    await program?.stop();
+    rmSync(directory, { recursive: true, force: true });
+  }, 60_000);
+
+  test('prints its URL and the key that it has made, which works', async () => {
+    const [, , key = ''] = /^posthorn ready (\S+) key (ph_\S+)$/m.exec(program.output()) ?? [];
+    rest = new RestClient(url, key);
+    expect((await rest.send('GET', '/api/sources')).status).toBe(200);
+    for (const file of ['api-key', 'encryption-keys']) expect(statSync(join(directory, 'data', file)).mode & 0o777).toBe(0o600);
+  });
+
+  test('loads what it can of a manifests directory, and shows what is broken wherever one looks', async () => {
+    expect([await statusOf('good'), await statusOf('beside'), await statusOf('refused')]).toEqual([200, 200, 404]);
+    expect(program.output()).toMatch(/^posthorn manifest error broken\.yaml: /m);
+    expect(program.output()).toMatch(/^posthorn manifest error .*refused.*provider/m);
+    expect(JSON.parse(await text('/readyz')).notes.manifests).toContain('broken.yaml');
+    expect(await text('/metrics')).toMatch(/posthorn_manifest_errors\{process="standalone"\} 2/);
+  });
+
+  test('deletes nothing while a file is broken, and what is gone once none is', async () => {
+    unlinkSync(join(manifests, 'good.yaml'));
+    await program.waitForOutput(/manifests loaded[\s\S]*manifests loaded/);
+    expect(await statusOf('good')).toBe(200);
+    writeFileSync(join(manifests, 'broken.yaml'), source('beside'));
+    writeFileSync(join(manifests, 'refused.yaml'), source('repaired'));
+    await becomes('repaired', 200);
+    await becomes('good', 404);
+    expect(await statusOf('beside')).toBe(200);
+    expect(await text('/metrics')).toMatch(/posthorn_manifest_errors\{process="standalone"\} 0/);
+  });
+
+  test('takes a new file and a changed one without a restart', async () => {
+    writeFileSync(join(manifests, 'later.yaml'), source('later'));
+    await becomes('later', 200);
+    writeFileSync(join(manifests, 'later.yaml'), source('later').replace('generic', 'generic, enabled: false'));
+    await becomes('later', 403);
+  });
+
+  test('refuses to share its data directory with another standalone', async () => {
+    const second = startProgram(['standalone'], { ...environment, POSTHORN_PORT: String(await freePort()) });
+    expect(await second.ended).toBe(1);
+    expect(second.output()).toContain('another posthorn standalone');
+    expect(await statusOf('beside')).toBe(200);
+  }, 30_000);
+
+  test('shows the metrics of all its processes', async () => {
+    const metrics = await text('/metrics');
+    for (const process of ['standalone', 'controller', 'api', 'delivery-1', 'delivery-2'])
+      expect(metrics).toContain(`nodejs_eventloop_lag_seconds{process="${process}"}`);
+    for (const name of [
+      'posthorn_ingest_requests_total',
+      'posthorn_delivery_outcomes_total',
+      'posthorn_reconcile_total',
+      'posthorn_queue_messages',
+    ])
+      expect(metrics).toContain(`# TYPE ${name} `);
+    expect(metrics.match(/^# TYPE process_resident_memory_bytes /gm)).toHaveLength(1);
+  });
+
+  test('a process that dies is started again', async () => {
+    const before = program.output().length;
+    for (const pid of childPids(program.pid, ' api')) process.kill(pid, 'SIGKILL');
+    await waitUntil('the api to be back', 20_000, async () => ((await statusOf('beside').catch(() => 0)) === 200 ? true : undefined));
+    expect(program.output().slice(before)).toContain('a component stopped and is started again');
+  }, 40_000);
+
+  test('keeps everything over a restart, and tells the key no second time', async () => {
+    await rest.send('POST', '/api/destinations', { name: 'Kept', url: 'https://kept.example.com/' });
+    program.signal('SIGTERM');
+    expect(await program.ended).toBe(0);
+    await start();
+    expect(program.output()).toMatch(/^posthorn ready \S+$/m);
+    const { body } = await rest.send('GET', '/api/destinations');
+    expect(body.data.map(({ name }: { name: string }) => name)).toEqual(['Kept']);
+  }, 90_000);
+
+  test('starts again after it was killed, with what it had', async () => {
+    const { eventId } = accepted.parse(await (await post('beside')).json());
+    await new Promise((resolve) => setTimeout(resolve, 1500));
+    program.signal('SIGKILL');
+    await program.ended;
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    await start();
+    expect((await rest.send('GET', `/api/events/${eventId}`)).status).toBe(200);
+  }, 90_000);
+});
+
+function childPids(parent: number, command: string): number[] {
+  const lines = execFileSync('ps', ['-o', 'pid=,args=', '--ppid', String(parent)], { encoding: 'utf8' }).split('\n');
+  return lines.filter((line) => line.trimEnd().endsWith(command)).map((line) => Number.parseInt(line, 10));
+}

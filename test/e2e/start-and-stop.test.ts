@@ -1,0 +1,132 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { freePort } from '../support/ports.ts';
+import { type Program, startProgram } from '../support/program.ts';
+import { type RedisServer, startRedis } from '../support/redis.ts';
+import { waitUntil } from '../support/wait-until.ts';
+
+const cleanups: (() => Promise<unknown> | void)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+const encryptionKeys = `k1:${randomBytes(32).toString('base64')}`;
+
+function program(args: string[], environment: Record<string, string>): Program {
+  const started = startProgram(args, { POSTHORN_ENCRYPTION_KEYS: encryptionKeys, ...environment });
+  cleanups.push(() => started.stop());
+  return started;
+}
+
+async function redisServer(args?: string[]): Promise<RedisServer> {
+  const redis = await startRedis(args);
+  cleanups.push(() => redis.stop());
+  return redis;
+}
+
+async function occupiedPort(): Promise<number> {
+  const server: Server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, resolve));
+  cleanups.push(() => new Promise((resolve) => server.close(resolve)));
+  const address = server.address();
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}
+
+async function readyz(port: number): Promise<{ status: number; body: unknown }> {
+  const response = await fetch(`http://127.0.0.1:${port}/readyz`);
+  return { status: response.status, body: await response.json() };
+}
+
+describe('a role', () => {
+  test('waits for a Redis that is unreachable, says so once, and is ready when it comes', async () => {
+    const redis = await redisServer();
+    await redis.kill('SIGKILL');
+    const port = await freePort();
+    const delivery = program(['delivery'], { POSTHORN_REDIS_URL: redis.url, POSTHORN_OPS_PORT: String(port) });
+    await delivery.waitForOutput(/Redis is unreachable/);
+    await new Promise((resolve) => setTimeout(resolve, 2000));
+    expect(delivery.output().match(/Redis is unreachable/g)).toHaveLength(1);
+    expect(await readyz(port)).toMatchObject({
+      status: 503,
+      body: { checks: { redis: { ok: false, detail: expect.stringContaining(`127.0.0.1:${redis.port}`) } } },
+    });
+    expect((await fetch(`http://127.0.0.1:${port}/livez`)).status).toBe(200);
+    await redis.start();
+    await waitUntil('the worker to be ready', 15_000, async () => ((await readyz(port)).status === 200 ? true : undefined));
+    expect(delivery.output()).toMatch(/Redis is reachable again/);
+    delivery.signal('SIGTERM');
+    expect(await delivery.ended).toBe(0);
+  }, 60_000);
+
+  test('that stops while it waits for Redis ends at once with 0', async () => {
+    for (const role of ['delivery', 'api', 'controller']) {
+      const environment = {
+        POSTHORN_REDIS_URL: `redis://127.0.0.1:${await freePort()}`,
+        POSTHORN_OPS_PORT: '0',
+        POSTHORN_PORT: String(await freePort()),
+        POSTHORN_RESOURCE_STORE: 'redis',
+      };
+      const waiting = program([role], environment);
+      await waiting.waitForOutput(/Redis is unreachable/);
+      waiting.signal('SIGTERM');
+      expect({ role, ended: await waiting.ended }).toEqual({ role, ended: 0 });
+    }
+  }, 60_000);
+
+  test('says that its port is in use and ends with 1', async () => {
+    const port = await occupiedPort();
+    const redis = await redisServer();
+    const api = program(['api'], {
+      POSTHORN_REDIS_URL: redis.url,
+      POSTHORN_PORT: String(port),
+      POSTHORN_RESOURCE_STORE: 'redis',
+      POSTHORN_OPS_PORT: '0',
+    });
+    expect(await api.ended).toBe(1);
+    expect(api.output()).toContain(`port ${port} is in use`);
+    const delivery = program(['delivery'], { POSTHORN_REDIS_URL: redis.url, POSTHORN_OPS_PORT: String(port) });
+    expect(await delivery.ended).toBe(1);
+    expect(delivery.output()).toContain('POSTHORN_OPS_PORT');
+  }, 60_000);
+
+  test('refuses a Redis that would drop messages', async () => {
+    const redis = await redisServer(['--save', '', '--maxmemory', '50mb', '--maxmemory-policy', 'allkeys-lru']);
+    const delivery = program(['delivery'], { POSTHORN_REDIS_URL: redis.url, POSTHORN_OPS_PORT: '0' });
+    expect(await delivery.ended).toBe(1);
+    expect(delivery.output()).toContain('noeviction');
+  }, 30_000);
+
+  test('lists every mistake of its configuration and ends with 2', async () => {
+    const wrong = startProgram(['api'], { POSTHORN_PORT: 'http', POSTHORN_LOG_LEVEL: 'loud' });
+    expect(await wrong.ended).toBe(2);
+    for (const name of ['POSTHORN_PORT', 'POSTHORN_LOG_LEVEL', 'POSTHORN_REDIS_URL', 'POSTHORN_ENCRYPTION_KEYS'])
+      expect(wrong.output()).toContain(name);
+  });
+
+  test('that is unknown is told the usage and ends with 2', async () => {
+    const wrong = startProgram(['deliveries']);
+    expect(await wrong.ended).toBe(2);
+    expect(wrong.output()).toMatch(/unknown role deliveries[\s\S]*standalone/);
+  });
+});
+
+describe('standalone', () => {
+  test('says that its port is in use and ends with 1 before it starts anything', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'posthorn-e2e-'));
+    cleanups.push(() => rmSync(directory, { recursive: true, force: true }));
+    const port = await occupiedPort();
+    const standalone = program(['standalone'], { POSTHORN_PORT: String(port), POSTHORN_DATA_DIR: directory });
+    expect(await standalone.ended).toBe(1);
+    expect(standalone.output()).toContain(`posthorn: port ${port} is in use`);
+  }, 30_000);
+
+  test('names a manifests directory that does not exist', async () => {
+    const standalone = program(['standalone', '--manifests', '/does/not/exist'], { POSTHORN_PORT: String(await freePort()) });
+    expect(await standalone.ended).toBe(1);
+    expect(standalone.output()).toContain('/does/not/exist does not exist');
+  }, 30_000);
+});

@@ -1,0 +1,20 @@
+import type { CertificateAuthority } from '../support/certificate-authority.ts';
+
+export type Manifest = { apiVersion: string; kind: string; metadata: { name: string; namespace?: string } } & Record<string, unknown>;
+
+/** Posthorn as an installation of some kind, seen by its users. */
+export interface World {
+  /** Of the REST API and of ingest, without a slash at the end. */
+  readonly url: string;
+  /** Address by which deliveries reach a receiver on this machine. */
+  readonly receiverAddress: string;
+  /** The CA whose receivers deliveries trust. */
+  readonly authority: CertificateAuthority;
+  /** Hands manifests over in the way of this installation. */
+  apply(manifests: readonly Manifest[]): Promise<void>;
+  /** Takes a manifest away again. */
+  remove(manifest: Manifest): Promise<void>;
+  /** Waits until the condition Ready of the object is True. */
+  waitUntilReady(manifest: Manifest): Promise<void>;
+  stop(): Promise<void>;
+}

@@ -1,0 +1,155 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { type Logger as PinoLogger, pino } from 'pino';
+import { Registry } from 'prom-client';
+import { FacadeCaches } from '../../src/cmd/facade-caches.ts';
+import { newApiKey } from '../../src/core/api-keys.ts';
+import type { Clock } from '../../src/core/clock.ts';
+import type { Plan, Role, Scope } from '../../src/core/records.ts';
+import { ApiKeyUsage } from '../../src/data/api-key-usage.ts';
+import { changeStreamBlockMs } from '../../src/data/change-stream.ts';
+import { RedisMessageAcceptor } from '../../src/data/message-acceptor.ts';
+import { RedisMessageReader } from '../../src/data/message-reader.ts';
+import { OrganizationLock } from '../../src/data/organization-lock.ts';
+import { RateLimiter } from '../../src/data/rate-limit.ts';
+import { RedisRegistryReader } from '../../src/data/registry-reader.ts';
+import { createFacade } from '../../src/facade/app.ts';
+import { blockingConnection } from '../../src/redis/connection.ts';
+import { systemClock } from '../../src/runtime/clock.ts';
+import { MemoryStore } from '../../src/store/memory/memory-store.ts';
+import { createStoreMetrics } from '../../src/store/metrics.ts';
+import type { ResourceStore } from '../../src/store/store.ts';
+import { startControllers, testKeyring } from '../support/controllers.ts';
+import { passes } from '../support/passes.ts';
+import { type RedisServer, startRedis } from '../support/redis.ts';
+
+export interface Answer {
+  status: number;
+  headers: Headers;
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into any JSON
+  body: any;
+  text: string;
+}
+
+export interface RequestOptions {
+  key?: string | null;
+  headers?: Record<string, string>;
+  body?: unknown;
+  /** Sent as it is. */
+  rawBody?: string | Buffer;
+}
+
+export interface FacadeWorld {
+  readonly store: ResourceStore;
+  readonly redis: RedisServer;
+  readonly baseUrl: string;
+  readonly acceptor: RedisMessageAcceptor;
+  /** Admin key of the organization `acme`. */
+  readonly admin: string;
+  /** Everything the facade logged. */
+  readonly logLines: string[];
+  request(method: string, path: string, options?: RequestOptions): Promise<Answer>;
+  /** Makes an organization with its namespace of the same name. */
+  addOrganization(slug: string, plan?: Plan): Promise<void>;
+  /** A key that is accepted from now on. */
+  addKey(organization: string, options?: { role?: Role; scopes?: Scope[]; expiresAt?: string }): Promise<string>;
+  stop(): Promise<void>;
+}
+
+/** A facade over HTTP with the real controllers behind it, on a real Redis of its own and the given store. */
+export async function startFacadeWorld(
+  options: { store?: ResourceStore; clock?: Clock; inForceTimeoutMs?: number } = {},
+): Promise<FacadeWorld> {
+  const { store = new MemoryStore(systemClock), clock = systemClock, inForceTimeoutMs } = options;
+  const redis = await startRedis();
+  const prefix = 'test:';
+  const logLines: string[] = [];
+  const logger: PinoLogger = pino({ level: 'debug' }, { write: (line: string) => void logLines.push(line) });
+  const controllers = startControllers({ store, redis: redis.client, prefix });
+  const blocking = blockingConnection(redis.url, { blockMs: changeStreamBlockMs });
+  blocking.on('error', () => {});
+  const registry = new RedisRegistryReader({ redis: redis.client, blocking, prefix, clock, logger });
+  registry.start();
+  const following = new AbortController();
+  const caches = new FacadeCaches({ store, clock: systemClock, logger, metrics: createStoreMetrics(new Registry()) });
+  const followed = caches.run(following.signal);
+  await caches.synced;
+  const shared = { redis: redis.client, prefix, clock, logger };
+  const facade = createFacade({
+    store,
+    caches: caches.caches,
+    registry,
+    messages: new RedisMessageReader({ redis: redis.client, prefix }),
+    keyring: testKeyring,
+    apiKeyUsage: new ApiKeyUsage(shared),
+    organizationLock: new OrganizationLock(shared),
+    rateLimiter: new RateLimiter(shared),
+    clock,
+    logger,
+    metrics: new Registry(),
+    version: '0.0.0-test',
+    inForceTimeoutMs,
+  });
+  const server = createServer(facade).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+
+  const request: FacadeWorld['request'] = async (method, path, { key = world.admin, headers = {}, body, rawBody } = {}) => {
+    const sent = rawBody ?? (body === undefined ? undefined : JSON.stringify(body));
+    const response = await fetch(baseUrl + path, {
+      method,
+      headers: {
+        ...(key === null ? {} : { authorization: `Bearer ${key}` }),
+        ...(sent === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(sent === undefined ? {} : { body: sent }),
+    });
+    const text = await response.text();
+    const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
+    return { status: response.status, headers: response.headers, text, body: isJson ? JSON.parse(text) : null };
+  };
+  const addOrganization: FacadeWorld['addOrganization'] = async (slug, plan = 'enterprise') => {
+    await store.apply({ kind: 'Organization', metadata: { name: slug }, spec: { namespace: slug, plan } }, { manager: 'kubectl' });
+    await passes(async () => expectTrue((await registry.organizationIdBySlug(slug)) !== null));
+    await passes(() => store.get('Namespace', { name: slug }));
+  };
+  const addKey: FacadeWorld['addKey'] = async (organization, { role = 'admin', scopes, expiresAt } = {}) => {
+    const { key, sha256, prefix: shown } = newApiKey();
+    const name = `key-${sha256.slice(0, 12)}`;
+    await store.apply(
+      { kind: 'ApiKey', metadata: { name, namespace: organization }, spec: { sha256, prefix: shown, role, scopes, expiresAt } },
+      { manager: 'kubectl' },
+    );
+    await passes(async () => expectTrue((await registry.apiKeyIdByHash(sha256)) !== null));
+    return key;
+  };
+
+  const world = {
+    store,
+    redis,
+    baseUrl,
+    acceptor: new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock }),
+    admin: '',
+    logLines,
+    request,
+    addOrganization,
+    addKey,
+    stop: async () => {
+      server.closeAllConnections();
+      server.close();
+      following.abort();
+      await Promise.all([followed, registry.stop(), controllers.stop()]);
+      blocking.disconnect();
+      await redis.stop();
+    },
+  };
+  await addOrganization('acme');
+  world.admin = await addKey('acme');
+  return world;
+}
+
+function expectTrue(condition: boolean): void {
+  if (!condition) throw new Error('not yet');
+}

@@ -1,0 +1,19 @@
+import { globSync, readFileSync } from 'node:fs';
+import { describe, expect, test } from '@jest/globals';
+import { admit } from '../src/resources/admission.ts';
+import { parseManifests } from '../src/runtime/manifests/parse.ts';
+
+const root = new URL('../', import.meta.url).pathname;
+
+describe.each(globSync('config/samples/**/*.yaml', { cwd: root }))('%s', (file) => {
+  const { objects, errors } = parseManifests(file, readFileSync(root + file, 'utf8'));
+
+  test('is read without complaints', () => {
+    expect(errors).toEqual([]);
+    expect(objects).not.toEqual([]);
+  });
+
+  test.each(objects.map((object) => [object.kind, object] as const))('has a %s that its schema admits', (kind, object) => {
+    expect(admit(kind, object).causes).toBeUndefined();
+  });
+});

@@ -1,0 +1,66 @@
+import { pino } from 'pino';
+import { Registry } from 'prom-client';
+import { ControllerCaches } from '../../src/controllers/controller-caches.ts';
+import type { ObjectEvent } from '../../src/controllers/event-recorder.ts';
+import type { RunControllersOptions } from '../../src/controllers/run-controllers.ts';
+import { runControllers } from '../../src/controllers/run-controllers.ts';
+import type { Clock } from '../../src/core/clock.ts';
+import { Keyring } from '../../src/core/sealing.ts';
+import { RedisMessagePurger } from '../../src/data/message-purger.ts';
+import { RedisRegistryPublisher } from '../../src/data/registry-publisher.ts';
+import type { RedisClient } from '../../src/redis/connection.ts';
+import { systemClock } from '../../src/runtime/clock.ts';
+import { ControllerMetrics } from '../../src/runtime/controller-metrics.ts';
+import { createStoreMetrics } from '../../src/store/metrics.ts';
+import type { ResourceStore } from '../../src/store/store.ts';
+
+export const testKeyring = new Keyring([{ id: 'k1', key: Buffer.alloc(32, 1) }]);
+
+export interface RunningControllers {
+  readonly registry: RedisRegistryPublisher;
+  readonly caches: ControllerCaches;
+  readonly events: ObjectEvent[];
+  /** How `runControllers` ended. */
+  readonly ended: Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** The controllers as a leader runs them, in this process. */
+export function startControllers(
+  options: { store: ResourceStore; redis: RedisClient; prefix: string; clock?: Clock } & Partial<RunControllersOptions>,
+): RunningControllers {
+  const { store, redis, prefix, clock = systemClock } = options;
+  const logger = pino({ level: process.env['POSTHORN_TEST_LOG'] ?? 'silent' });
+  const abort = new AbortController();
+  const caches = new ControllerCaches({ store, clock, logger, metrics: createStoreMetrics(new Registry()) });
+  const registry = new RedisRegistryPublisher(redis, prefix);
+  const events: ObjectEvent[] = [];
+  const following = caches.run(abort.signal);
+  const ended = runControllers(
+    {
+      caches,
+      registry,
+      purger: new RedisMessagePurger({ redis, prefix }),
+      keyring: testKeyring,
+      clock,
+      logger,
+      recorder: { record: (event) => void events.push(event) },
+      metrics: new ControllerMetrics(new Registry()),
+      shards: 1,
+      renewLeadership: async () => {},
+      ...options,
+    },
+    abort.signal,
+  );
+  ended.catch(() => {});
+  return {
+    registry,
+    caches,
+    events,
+    ended,
+    stop: async () => {
+      abort.abort();
+      await Promise.allSettled([following, ended]);
+    },
+  };
+}

@@ -1,0 +1,171 @@
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, request as httpRequest, type IncomingHttpHeaders, type OutgoingHttpHeaders, type Server } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Registry } from 'prom-client';
+import type { RouteRecord, SourceRecord } from '../../src/core/records.ts';
+import { Keyring } from '../../src/core/sealing.ts';
+import { recordSealingContext } from '../../src/core/sealing-contexts.ts';
+import { changeStreamBlockMs } from '../../src/data/change-stream.ts';
+import type { MessageAcceptor, NewEvent } from '../../src/data/messages.ts';
+import { RedisRegistryPublisher } from '../../src/data/registry-publisher.ts';
+import { RedisRegistryReader } from '../../src/data/registry-reader.ts';
+import { createIngestHandler } from '../../src/ingest/handler.ts';
+import { type IngestLimits, ingestServerOptions } from '../../src/ingest/limits.ts';
+import { blockingConnection } from '../../src/redis/connection.ts';
+import { systemClock } from '../../src/runtime/clock.ts';
+import { silentLogger } from './logger.ts';
+import { routeRecord, sourceRecord } from './records.ts';
+import { type RedisServer, startRedis } from './redis.ts';
+
+export const keyPrefix = 'test:';
+export const signingSecret = "It's a Secret to Everybody";
+
+/** Keeps what it is given; `hold` lets it be slow or fail. */
+export class KeptEvents implements MessageAcceptor {
+  readonly events: NewEvent[] = [];
+  hold: () => Promise<void> = async () => {};
+
+  async accept(event: NewEvent): Promise<void> {
+    await this.hold();
+    this.events.push(event);
+  }
+}
+
+export interface Answer {
+  status: number;
+  headers: IncomingHttpHeaders;
+  body: { success?: boolean; eventId?: string; error?: string; message?: string; code?: string };
+}
+
+/** The ingest handler on a real server, with a registry in a real Redis that is empty at first. */
+export class IngestUnderTest {
+  readonly redis: RedisServer;
+  readonly keyring = new Keyring([{ id: 'k1', key: randomBytes(32) }]);
+  readonly publisher: RedisRegistryPublisher;
+  readonly registry: RedisRegistryReader;
+  epoch = 0;
+  kept = new KeptEvents();
+  metrics = new Registry();
+  #server: Server | null = null;
+  #port = 0;
+
+  private constructor(redis: RedisServer) {
+    this.redis = redis;
+    this.publisher = new RedisRegistryPublisher(redis.client, keyPrefix);
+    const blocking = blockingConnection(redis.url, { blockMs: changeStreamBlockMs });
+    blocking.on('error', () => {});
+    this.registry = new RedisRegistryReader({ redis: redis.client, blocking, prefix: keyPrefix, clock: systemClock, logger: silentLogger });
+  }
+
+  static async start(): Promise<IngestUnderTest> {
+    const started = new IngestUnderTest(await startRedis());
+    started.registry.start();
+    await started.reset();
+    return started;
+  }
+
+  /** Empties Redis, forgets what was kept, and serves with these limits. */
+  async reset(limits: Partial<IngestLimits> = {}, acceptor?: MessageAcceptor): Promise<void> {
+    await this.redis.client.flushall();
+    const flushed = new Promise<void>((resolve) => {
+      const stop = this.registry.onChange((changeKey) => {
+        if (changeKey !== '*') return;
+        stop();
+        resolve();
+      });
+    });
+    this.epoch = await this.publisher.mintEpoch();
+    await this.publishSource({ id: 'src_reset', slug: 'reset' });
+    await flushed;
+    this.kept = new KeptEvents();
+    await this.#serve(limits, acceptor ?? this.kept);
+  }
+
+  async stop(): Promise<void> {
+    await this.#stopServing();
+    await this.registry.stop();
+    await this.redis.stop();
+  }
+
+  async publishSource(fields: Partial<SourceRecord> = {}): Promise<void> {
+    await this.publisher.publish(this.epoch, 'source', sourceRecord(fields));
+  }
+
+  /** A source with `signingSecret`. */
+  async publishSignedSource(fields: Partial<SourceRecord> = {}): Promise<void> {
+    const context = recordSealingContext('org_a', 'source', 'src_a', 'signingSecrets');
+    await this.publishSource({ signingSecrets: [this.keyring.seal(signingSecret, context)], rejectInvalidSignatures: true, ...fields });
+  }
+
+  async publishRoute(fields: Partial<RouteRecord> = {}): Promise<void> {
+    await this.publisher.publish(this.epoch, 'route', routeRecord(fields));
+  }
+
+  send(
+    path: string,
+    { method = 'POST', headers = {}, body = '{}' }: { method?: string; headers?: OutgoingHttpHeaders; body?: string | Buffer } = {},
+  ): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      const request = httpRequest({ host: '127.0.0.1', port: this.#port, path, method, headers, agent: false }, (response) => {
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.on('end', () => {
+          const text = Buffer.concat(chunks).toString();
+          resolve({ status: response.statusCode ?? 0, headers: response.headers, body: text === '' ? {} : JSON.parse(text) });
+        });
+      });
+      request.on('error', reject);
+      request.end(body);
+    });
+  }
+
+  /** Writes the pieces to a bare socket, one per 20 ms; answers what came back until the other side closes or `forMs` are over. */
+  async sendRaw(pieces: (string | Buffer)[], forMs = 1500): Promise<string> {
+    const socket = connect(this.#port, '127.0.0.1');
+    let received = '';
+    socket.on('error', () => {});
+    socket.on('data', (chunk: Buffer) => {
+      received += chunk.toString('latin1');
+    });
+    await once(socket, 'connect');
+    const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+    for (const piece of pieces) {
+      if (!socket.writable) break;
+      socket.write(piece);
+      await sleep(20);
+    }
+    await Promise.race([closed, sleep(forMs)]);
+    socket.destroy();
+    return received;
+  }
+
+  /** Requests so far by outcome. */
+  async outcomes(): Promise<Record<string, number>> {
+    const metric = await this.metrics.getSingleMetric('posthorn_ingest_requests_total')?.get();
+    return Object.fromEntries((metric?.values ?? []).map(({ labels, value }) => [labels['outcome'], value]));
+  }
+
+  async #serve(limits: Partial<IngestLimits>, acceptor: MessageAcceptor): Promise<void> {
+    await this.#stopServing();
+    this.metrics = new Registry();
+    const { registry, keyring, metrics } = this;
+    const handle = createIngestHandler({ registry, acceptor, keyring, clock: systemClock, logger: silentLogger, metrics, limits });
+    const server = createServer(ingestServerOptions, (request, response) => {
+      if (!handle(request, response)) response.writeHead(421).end();
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    this.#server = server;
+    this.#port = (server.address() as AddressInfo).port;
+  }
+
+  async #stopServing(): Promise<void> {
+    if (this.#server === null) return;
+    this.#server.closeAllConnections();
+    this.#server.close();
+    await once(this.#server, 'close');
+    this.#server = null;
+  }
+}

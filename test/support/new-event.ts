@@ -1,0 +1,29 @@
+import { newTimedId } from '../../src/core/ids.ts';
+import type { NewEvent } from '../../src/data/messages.ts';
+
+/** An event as ingest makes it, for one route and destination each of `targets`. */
+export function newEvent(changes: Partial<NewEvent> & { destinations?: string[]; filteredRoutes?: string[]; maxAttempts?: number } = {}): NewEvent {
+  const { destinations = ['dst_a'], filteredRoutes = [], maxAttempts = 3, ...rest } = changes;
+  const receivedAtMs = Date.now();
+  return {
+    id: newTimedId('evt_', 0, receivedAtMs),
+    org: 'org_a',
+    sourceId: 'src_a',
+    sourceSlug: 'shop',
+    receivedAtMs,
+    method: 'POST',
+    contentType: 'application/json',
+    headers: [['content-type', 'application/json']],
+    payload: Buffer.from('{"a":1}'),
+    signatureValid: null,
+    targets: destinations.map((destinationId) => ({
+      messageId: newTimedId('msg_', 0, receivedAtMs),
+      routeId: 'rte_a',
+      destinationId,
+      shard: 0,
+      maxAttempts,
+    })),
+    filtered: filteredRoutes.map((routeId) => ({ messageId: newTimedId('msg_', 0, receivedAtMs), routeId })),
+    ...rest,
+  };
+}

@@ -1,0 +1,51 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { waitUntil } from './wait-until.ts';
+
+const script = new URL('../../src/cmd/posthorn.ts', import.meta.url).pathname;
+
+/** The program as a process, as `hack/posthorn` starts it. */
+export interface Program {
+  readonly pid: number;
+  /** Everything that it has written so far. */
+  output(): string;
+  /** Waits until its output matches; throws when it ends before. */
+  waitForOutput(pattern: RegExp, deadlineMs?: number): Promise<RegExpExecArray>;
+  signal(signal: NodeJS.Signals): void;
+  /** Exit code, or the signal that ended it. */
+  readonly ended: Promise<number | NodeJS.Signals>;
+  /** Ends it, at once when it does not end within ten seconds. */
+  stop(): Promise<void>;
+}
+
+export function startProgram(args: readonly string[], environment: Record<string, string> = {}): Program {
+  const { PATH = '', HOME = '', TMPDIR } = process.env;
+  const child: ChildProcess = spawn(process.execPath, [script, ...args], {
+    env: { PATH, HOME, ...(TMPDIR === undefined ? {} : { TMPDIR }), ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  child.stdout?.on('data', (chunk) => (output += chunk));
+  child.stderr?.on('data', (chunk) => (output += chunk));
+  const ended = once(child, 'exit').then(([code, signal]: (number | NodeJS.Signals)[]) => code ?? signal ?? 0);
+  const hasEnded = (): boolean => child.exitCode !== null || child.signalCode !== null;
+  return {
+    pid: child.pid ?? 0,
+    output: () => output,
+    waitForOutput: (pattern, deadlineMs = 30_000) =>
+      waitUntil(`output like ${pattern} (so far: ${output.slice(-2000)})`, deadlineMs, () => {
+        const match = pattern.exec(output);
+        if (match === null && hasEnded()) throw new Error(`the program ended: ${output}`);
+        return match ?? undefined;
+      }),
+    signal: (signal) => void child.kill(signal),
+    ended,
+    stop: async () => {
+      if (hasEnded()) return;
+      child.kill('SIGTERM');
+      const timer = setTimeout(() => child.kill('SIGKILL'), 10_000);
+      await ended;
+      clearTimeout(timer);
+    },
+  };
+}

@@ -1,0 +1,67 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { createServer } from 'node:https';
+import { buffer } from 'node:stream/consumers';
+import { waitUntil } from './wait-until.ts';
+
+export interface TlsRequest {
+  method: string;
+  path: string;
+  headers: IncomingHttpHeaders;
+  body: Buffer;
+}
+
+export interface TlsReceiver {
+  readonly port: number;
+  /** In the order of arrival. */
+  readonly requests: readonly TlsRequest[];
+  url(path?: string): string;
+  /** Waits until so many requests have arrived; throws after the deadline. */
+  waitForRequests(count: number, deadlineMs?: number): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export interface TlsReceiverOptions {
+  tls: { key: Buffer; cert: Buffer };
+  /** Address that senders use and that the certificate names; the receiver listens on all. */
+  address: string;
+  /** Status to answer a request with, the first being number 1. Default 200. */
+  respond?(request: TlsRequest, number: number): number;
+}
+
+/** An HTTPS endpoint as a customer runs one, which keeps what it receives. */
+export async function startTlsReceiver(options: TlsReceiverOptions): Promise<TlsReceiver> {
+  const requests: TlsRequest[] = [];
+  const server = createServer(options.tls, async (request, response) => {
+    try {
+      const received = {
+        method: request.method ?? '',
+        path: request.url ?? '',
+        headers: request.headers,
+        body: await buffer(request),
+      };
+      requests.push(received);
+      response.writeHead(options.respond?.(received, requests.length) ?? 200).end();
+    } catch {
+      response.destroy();
+    }
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(0, '0.0.0.0', resolve);
+  });
+  const address = server.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  return {
+    port,
+    requests,
+    url: (path = '/') => `https://${options.address}:${port}${path}`,
+    waitForRequests: async (count, deadlineMs = 20_000) => {
+      await waitUntil(`${count} requests, with ${requests.length} here`, deadlineMs, () => (requests.length >= count ? true : undefined));
+    },
+    stop: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
