@@ -2,7 +2,7 @@
 //   node hack/bench/controllers.ts [routes] [destinations] [quiet seconds]
 // Prints one table. The API server and etcd run on the same cores.
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request } from 'undici';
 import { z } from 'zod';
@@ -44,6 +44,7 @@ async function main(): Promise<void> {
 
     const opsPort = await freePort();
     const startedAt = performance.now();
+    const cpuBefore = cpuSeconds();
     program = startProgram(['controller'], {
       KUBECONFIG: plane.kubeconfigPath,
       POSTHORN_REDIS_URL: redis.url,
@@ -54,6 +55,7 @@ async function main(): Promise<void> {
     });
     await untilReconciled(opsPort, program);
     const readySeconds = (performance.now() - startedAt) / 1000;
+    const cpu = Object.entries(cpuSeconds()).map(([name, value]) => `${name} ${(value - (cpuBefore[name] ?? 0)).toFixed(1)}`);
     const before = await lists(send);
     const notReady = before.filter((item) => !isReady(item));
     const rssAtReady = resident(program.pid);
@@ -65,6 +67,7 @@ async function main(): Promise<void> {
       'objects created': `${routes} routes, ${destinations} destinations in ${createdSeconds.toFixed(1)} s`,
       'raw list of both kinds (pages of 500)': `${listSeconds.toFixed(1)} s`,
       'process start to all Ready': `${readySeconds.toFixed(1)} s`,
+      'processor seconds till then': cpu.join(', '),
       'status writes': `${((routes + destinations) / readySeconds).toFixed(0)}/s`,
       'not Ready then': notReady.length,
       'resident memory, then / highest': `${rssAtReady.now} MB / ${resident(program.pid).peak} MB`,
@@ -154,7 +157,7 @@ async function untilReconciled(opsPort: number, program: Program): Promise<void>
   const endsAt = performance.now() + deadlineMs;
   let reportedAt = 0;
   while (performance.now() < endsAt) {
-    await sleep(250);
+    await sleep(500);
     const text = await request(`http://127.0.0.1:${opsPort}/metrics`).then(
       ({ body }) => body.text(),
       () => '',
@@ -175,6 +178,28 @@ async function untilReconciled(opsPort: number, program: Program): Promise<void>
     if (done('Route') >= routes && done('Destination') >= destinations && waiting === 0) return;
   }
   throw new Error(`not all reconciled after ${deadlineMs} ms: ${program.output()}`);
+}
+
+/** Processor seconds that each process started by this one has used, by its name; and all that the machine has used. */
+function cpuSeconds(): Record<string, number> {
+  const ticksPerSecond = 100;
+  const used: Record<string, number> = {};
+  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    const [, name = '', rest = ''] = /\((.*)\) (.*)/.exec(procFile(`${pid}/stat`)) ?? [];
+    const fields = rest.split(' ').map(Number);
+    if (fields[1] === process.pid) used[name] = ((fields[11] ?? 0) + (fields[12] ?? 0)) / ticksPerSecond;
+  }
+  const [user = 0, nice = 0, system = 0] = procFile('stat').split('\n')[0]?.split(/\s+/).slice(1).map(Number) ?? [];
+  used['whole machine'] = (user + nice + system) / ticksPerSecond;
+  return used;
+}
+
+function procFile(name: string): string {
+  try {
+    return readFileSync(`/proc/${name}`, 'utf8');
+  } catch {
+    return ''; // the process has ended
+  }
 }
 
 /** Megabytes. */

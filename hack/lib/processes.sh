@@ -6,11 +6,18 @@ state=${CLUSTER_DIR:-$state}
 
 free_port() { node -e 'const s=require("node:net").createServer();s.listen(0,"127.0.0.1",()=>{console.log(s.address().port);s.close()})'; }
 
-# start NAME COMMAND…
+# One command at a time changes the cluster; the others wait for it.
+take_turns() {
+  command -v flock >/dev/null || return 0
+  exec 9>"$state.lock"
+  flock --timeout 1800 9 || die "another $0 has been at work for half an hour"
+}
+
+# start NAME COMMAND…, without the lock that this shell holds.
 start() {
   local name=$1
   shift
-  setsid nohup "$@" >"$state/$name.log" 2>&1 </dev/null &
+  setsid nohup "$@" >"$state/$name.log" 2>&1 </dev/null 9>&- &
   echo $! >"$state/$name.pid"
 }
 

@@ -9,6 +9,7 @@ import { RateLimiter } from '../data/rate-limit.ts';
 import { RedisRegistryReader } from '../data/registry-reader.ts';
 import { createFacade } from '../facade/app.ts';
 import { createIngestHandler } from '../ingest/handler.ts';
+import { ingestServerOptions } from '../ingest/limits.ts';
 import { createStoreMetrics } from '../store/metrics.ts';
 import { FacadeCaches } from './facade-caches.ts';
 import { closeServer, listen } from './listen.ts';
@@ -40,8 +41,9 @@ async function runApi(context: RoleContext): Promise<void> {
     clock,
     logger,
   });
-  const { store, close: closeStore } = openResourceStore(link, config, clock);
-  const resources = new FacadeCaches({ store, clock, logger, metrics: createStoreMetrics(registry) });
+  const storeMetrics = createStoreMetrics(registry);
+  const { store, close: closeStore } = openResourceStore(link, config, { clock, metrics: storeMetrics });
+  const resources = new FacadeCaches({ store, clock, logger, metrics: storeMetrics });
   const shared = { redis: link.main, prefix, clock, logger };
   const facade = createFacade({
     store,
@@ -93,10 +95,5 @@ function aborted(signal: AbortSignal): Promise<void> {
 
 /** Ingest has deadlines of its own for each request; these bound what never becomes one. */
 function createApiServer(handler: RequestListener): Server {
-  const server = createServer(
-    { keepAliveTimeout: 75_000, headersTimeout: 20_000, requestTimeout: 60_000, connectionsCheckingInterval: 5000 },
-    handler,
-  );
-  server.maxHeadersCount = 200;
-  return server;
+  return createServer({ ...ingestServerOptions, keepAliveTimeout: 75_000 }, handler);
 }

@@ -36,8 +36,9 @@ async function runControllerRole(context: RoleContext): Promise<void> {
   const { config, logger, clock, registry, readiness, stopping } = context;
   const ending = new AbortController();
   const link = new RedisLink(config.redisUrl ?? '', { name: 'controller', logger, readiness });
-  const opened = openResourceStore(link, config, clock);
-  const caches = new ControllerCaches({ store: opened.store, clock, logger, metrics: createStoreMetrics(registry) });
+  const storeMetrics = createStoreMetrics(registry);
+  const opened = openResourceStore(link, config, { clock, metrics: storeMetrics });
+  const caches = new ControllerCaches({ store: opened.store, clock, logger, metrics: storeMetrics });
   const leading = leaderMetric(registry);
   readiness.note('leadership', () => (leading.isLeading ? 'leading' : 'waiting for leadership'));
   const opsServer = await startOpsServer(context, opsHandler({ readiness, logger, metrics: metricsOf(registry) }));

@@ -2,6 +2,8 @@ import type { Clock } from '../core/clock.ts';
 import { Keyring } from '../core/sealing.ts';
 import type { KubernetesApi } from '../store/kubernetes/kubernetes-api.ts';
 import { KubernetesStore } from '../store/kubernetes/kubernetes-store.ts';
+import { meteredStore } from '../store/metered-store.ts';
+import type { StoreMetrics } from '../store/metrics.ts';
 import { defaultBlockMs, RedisStore } from '../store/redis/redis-store.ts';
 import type { ResourceStore } from '../store/store.ts';
 import type { Config } from './config.ts';
@@ -16,13 +18,18 @@ export interface OpenedStore {
 }
 
 /** The store that the configuration names. */
-export function openResourceStore(link: RedisLink, config: Config, clock: Clock): OpenedStore {
+export function openResourceStore(
+  link: RedisLink,
+  config: Config,
+  { clock, metrics }: { clock: Clock; metrics: StoreMetrics },
+): OpenedStore {
   if (config.resourceStore === 'redis') {
     const store = openRedisStore(link, { keyring: new Keyring(config.encryptionKeys), prefix: config.redisKeyPrefix, clock });
-    return { store, kubernetes: null, close: async () => store.close() };
+    return { store: meteredStore(store, clock, metrics), kubernetes: null, close: async () => store.close() };
   }
   const kubernetes = connectKubernetes(config, clock);
-  return { store: new KubernetesStore({ api: kubernetes, clock }), kubernetes, close: () => kubernetes.close() };
+  const store = meteredStore(new KubernetesStore({ api: kubernetes, clock }), clock, metrics);
+  return { store, kubernetes, close: () => kubernetes.close() };
 }
 
 export function openRedisStore(link: RedisLink, options: { keyring: Keyring; prefix: string; clock: Clock }): RedisStore {

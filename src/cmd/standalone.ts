@@ -5,7 +5,8 @@ import { Keyring } from '../core/sealing.ts';
 import { ManifestApplier } from '../runtime/manifests/apply.ts';
 import { ManifestsDirectory, type ManifestsLoad } from '../runtime/manifests/directory.ts';
 import { type Component, supervise } from '../runtime/supervisor.ts';
-import type { ApplyObject, ResourceStore } from '../store/store.ts';
+import type { RedisStore } from '../store/redis/redis-store.ts';
+import type { ApplyObject } from '../store/store.ts';
 import { encryptionKeys } from './config.ts';
 import { closeServer, listen } from './listen.ts';
 import { createOpsServer, opsHandler } from './ops-server.ts';
@@ -30,6 +31,7 @@ export interface StandaloneOptions {
 
 const loopback = ['127.0.0.0/8', '::1/128'];
 const stateIntervalMs = 250;
+const sweepIntervalMs = 600_000;
 const judgedDeadlineMs = 15_000;
 
 /** Everything on one machine: an own Redis when none is given, and the other roles as processes of their own. */
@@ -87,7 +89,7 @@ interface Parts {
   manifestsDirectory: string | undefined;
   secrets: StandaloneSecrets;
   redisUrl: string;
-  store: ResourceStore;
+  store: RedisStore;
 }
 
 async function runChildren(parts: Parts): Promise<void> {
@@ -122,7 +124,11 @@ async function runChildren(parts: Parts): Promise<void> {
   );
   children.push(child('controller', 'controller'), child('api', 'api'), ...workers);
 
-  const components: Component[] = [...children, { name: 'states', run: (signal) => followStates(children, context, signal) }];
+  const components: Component[] = [
+    ...children,
+    { name: 'states', run: (signal) => followStates(children, context, signal) },
+    { name: 'store-sweep', run: (signal) => sweepStore(store, context, signal) },
+  ];
   const firstLoad = Promise.withResolvers<readonly ApplyObject[]>();
   if (manifestsDirectory === undefined) firstLoad.resolve([]);
   else {
@@ -140,6 +146,14 @@ async function runChildren(parts: Parts): Promise<void> {
   );
   await running;
   await closeServer(ops, 1000);
+}
+
+/** Finishes deletions that a process which died left half done. */
+async function sweepStore(store: RedisStore, { clock }: RoleContext, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    await store.sweep();
+    await clock.sleep(sweepIntervalMs, signal);
+  }
 }
 
 /** Puts the children's readiness into our own. */

@@ -1,6 +1,5 @@
 import type { Refusal } from '../compile/compiled.ts';
 import { type OrganizationFacts, organizationFacts } from '../compile/organization.ts';
-import { canonicalJson } from '../core/canonical-json.ts';
 import type { RecordByKind, RecordKind } from '../core/records.ts';
 import type { ObjectOf, PosthornKind } from '../resources/kinds.ts';
 import type { ReconcileResult } from '../runtime/controller.ts';
@@ -31,7 +30,8 @@ export interface ResourceRules<K extends PosthornKind, R extends RecordKind> {
   kind: K;
   /** null: it has no record of its own but goes into those of others. */
   recordKind: R | null;
-  evaluate(object: ObjectOf<K>, organization: OrganizationFacts, published: RecordByKind[R] | null): Promise<Evaluation<R>>;
+  /** `published` reads the record in force now. */
+  evaluate(object: ObjectOf<K>, organization: OrganizationFacts, published: () => Promise<RecordByKind[R] | null>): Promise<Evaluation<R>>;
   /** The record with this id is no more. */
   retracted?(id: string): void;
 }
@@ -92,19 +92,17 @@ export class ResourceReconciler<K extends PosthornKind, R extends RecordKind> {
       };
     }
     const { recordKind } = this.#rules;
-    const published = recordKind === null ? null : await this.#publisher.get(recordKind, id);
+    const published = async (): Promise<RecordByKind[R] | null> => (recordKind === null ? null : this.#publisher.get(recordKind, id));
     const evaluation = await this.#rules.evaluate(object, organizationFacts(organization), published);
     const { refusal, unresolved, record, status = {} } = evaluation;
+    if (recordKind !== null && record !== undefined) await this.#publisher.publish(recordKind, record);
     const isInForce = recordKind === null ? refusal === undefined && unresolved === undefined : record !== undefined;
-    if (recordKind !== null && record !== undefined && canonicalJson(record) !== canonicalJson(published)) {
-      await this.#publisher.publish(recordKind, record);
-    }
     return {
       verdict: {
         accepted: refusal === undefined ? { status: 'True', reason: 'Accepted', message: '' } : { status: 'False', ...refusal },
         resolvedRefs:
           unresolved === undefined ? { status: 'True', reason: 'ResolvedRefs', message: '' } : { status: 'False', ...unresolved },
-        programmed: isInForce ? { status: 'True', reason: 'Programmed', message: '' } : notProgrammed(published),
+        programmed: isInForce ? { status: 'True', reason: 'Programmed', message: '' } : notProgrammed(await published()),
         isStalled: refusal !== undefined,
       },
       fields: status,

@@ -14,6 +14,8 @@ export class ShardDirectory {
   }
 
   async of(destinationId: string): Promise<number> {
+    // The number of shards only grows.
+    if (this.#shards === 1) return 0;
     const known = this.#known.get(destinationId);
     if (known !== undefined) return known;
     const published = await this.#publisher.get('destination', destinationId);

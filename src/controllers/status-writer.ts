@@ -10,6 +10,8 @@ import type { EventRecorder } from './event-recorder.ts';
 /** Fields of a status that `posthorn-health` owns. */
 const foreignFields = new Set(['circuit']);
 
+type OwnStatus = Record<string, unknown> & { conditions: Condition[] };
+
 /** Writes what the controllers own of a status: once per change, and not at all when nothing changed. */
 export class StatusWriter {
   readonly #store: Pick<ResourceStore, 'applyStatus'>;
@@ -40,13 +42,18 @@ export class StatusWriter {
   ): Promise<void> {
     const { name, namespace, generation } = object.metadata;
     const before = object.status?.conditions ?? [];
-    const status = { observedGeneration: generation, ...fields, conditions: conditionsOf(verdict, before, generation, this.#clock.now()) };
+    const status: OwnStatus = {
+      observedGeneration: generation,
+      ...fields,
+      conditions: conditionsOf(verdict, before, generation, this.#clock.now()),
+    };
     if (isDeepStrictEqual(ownPart(object.status ?? {}), ownPart(status))) return;
     const key = namespace === undefined ? { name } : { namespace, name };
     const written = await this.#store.applyStatus(cache.kind, key, status, {
       manager: 'posthorn-status',
       force: true,
       ifVersion: versionOf(object),
+      whole: withForeignPart(object.status, status),
     });
     this.#remember(cache, object, written);
     this.#announce(object, verdict, before);
@@ -78,4 +85,11 @@ function ownPart(status: Record<string, unknown> & { conditions?: readonly Condi
     .filter(({ type }) => ownedConditions.has(type))
     .sort((one, other) => (one.type < other.type ? -1 : 1));
   return { ...Object.fromEntries(fields), conditions };
+}
+
+/** The whole status: what others own of it stays as it is. */
+function withForeignPart(before: Record<string, unknown> & { conditions?: readonly Condition[] } = {}, own: OwnStatus): OwnStatus {
+  const fields = Object.entries(before).filter(([name]) => foreignFields.has(name));
+  const conditions = (before.conditions ?? []).filter(({ type }) => !ownedConditions.has(type));
+  return { ...Object.fromEntries(fields), ...own, conditions: [...own.conditions, ...conditions] };
 }

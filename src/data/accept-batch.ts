@@ -18,7 +18,8 @@ export function acceptArguments(event: NewEvent, shard: number): { args: ScriptA
   const encoded = encodeEvent(event);
   const args: ScriptArgument[] = [keyOf(event.id, shard), event.org, event.sourceId, encoded, event.targets.length];
   for (const target of event.targets) {
-    if (target.shard !== shard) throw new PosthornError('INTERNAL', `target ${target.destinationId} lives in shard ${target.shard}, not ${shard}`);
+    if (target.shard !== shard)
+      throw new PosthornError('INTERNAL', `target ${target.destinationId} lives in shard ${target.shard}, not ${shard}`);
     args.push(keyOf(target.messageId, shard), target.routeId, target.destinationId, target.maxAttempts);
   }
   args.push(event.filtered.length);

@@ -37,7 +37,13 @@ export function decodeAttempt(attemptNumber: number, stored: string): AttemptVie
 }
 
 /** The message of an error that says no more than the status does; it is not stored. */
-export function defaultMessage({ errorType, responseStatus }: { errorType: AttemptErrorType | null; responseStatus: number | null }): string | null {
+export function defaultMessage({
+  errorType,
+  responseStatus,
+}: {
+  errorType: AttemptErrorType | null;
+  responseStatus: number | null;
+}): string | null {
   return errorType === 'http_error' ? `the receiver answered ${responseStatus}` : null;
 }
 

@@ -26,7 +26,8 @@ export function decodeCursor(cursor: string | undefined, scope: string): Positio
   const body = decoded.subarray(checkLength).toString();
   const match = /^(\d{1,14})-(\d{1,16})$/.exec(body);
   const genuine = decoded.length > checkLength && timingSafeEqual(decoded.subarray(0, checkLength), checksum(body, scope));
-  if (match === null || !genuine) throw new PosthornError('INVALID_QUERY', 'cursor is not one of this list', { details: { cursor: ['is not valid'] } });
+  if (match === null || !genuine)
+    throw new PosthornError('INVALID_QUERY', 'cursor is not one of this list', { details: { cursor: ['is not valid'] } });
   return { ms: Number(match[1]), number: Number(match[2]) };
 }
 

@@ -1,7 +1,7 @@
 import type { ThrottleRecord } from '../core/records.ts';
 import type { NewAttempt } from './attempt-record.ts';
-import type { DeadLetterReason } from './messages.ts';
 import type { StoredEvent } from './event-text.ts';
+import type { DeadLetterReason } from './messages.ts';
 
 /** One (route, destination), by the number that it has in its shard. */
 export interface Target {

@@ -3,6 +3,7 @@ import { Script } from '../redis/script.ts';
 import { redisUnavailable } from '../redis/unavailable.ts';
 import { apiKeyUsageKey } from './api-key-usage.ts';
 import type { MessagePurger } from './messages.ts';
+import { organizationLockKeys } from './organization-lock.ts';
 import { integer } from './script-reply.ts';
 import { type ShardKeys, shardKeys } from './shard-keys.ts';
 
@@ -25,6 +26,7 @@ export class RedisMessagePurger implements MessagePurger {
     try {
       while (integer(await purgeScript.run(this.#redis, this.#keys.declared, [org, eventsPerStep])) === 1);
       await this.#redis.del(apiKeyUsageKey(this.#prefix, org));
+      await this.#redis.del(organizationLockKeys(this.#prefix, org).notes);
     } catch (error) {
       throw redisUnavailable(error);
     }

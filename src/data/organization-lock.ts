@@ -20,6 +20,12 @@ const shortestPauseMs = 5;
 const longestPauseMs = 100;
 const release = new Script(new URL('./scripts/lock-release.lua', import.meta.url));
 
+/** The lock, and the hash of its holders' notes. */
+export function organizationLockKeys(prefix: string, organization: string): { lock: string; notes: string } {
+  const lock = `${prefix}{lock:${organization}}`;
+  return { lock, notes: `${lock}:notes` };
+}
+
 /**
  * One holder at a time per organization, over all replicas: what is unique or must not be in use is checked and written
  * under it (DESIGN section 3). Each holder leaves notes, so that the next can wait until its cache shows what was written.
@@ -35,17 +41,20 @@ export class OrganizationLock {
    * Runs `action` while holding the lock. `action` gets the notes of the last minute's holders (topic to text) and
    * `note`, which leaves one. UNAVAILABLE when Redis does not answer or the lock is not free within 10 s.
    */
-  async run<T>(organization: string, action: (notes: ReadonlyMap<string, string>, note: (topic: string, text: string) => void) => Promise<T>): Promise<T> {
+  async run<T>(
+    organization: string,
+    action: (notes: ReadonlyMap<string, string>, note: (topic: string, text: string) => void) => Promise<T>,
+  ): Promise<T> {
     const { redis, prefix, logger } = this.#options;
-    const lock = `${prefix}{lock:${organization}}`;
+    const { lock, notes: notesKey } = organizationLockKeys(prefix, organization);
     const token = randomUUID();
     await this.#acquire(lock, token);
     const left = new Map<string, string>();
     try {
-      const notes = await redis.hgetall(`${lock}:notes`).catch((error: unknown) => Promise.reject(redisUnavailable(error)));
+      const notes = await redis.hgetall(notesKey).catch((error: unknown) => Promise.reject(redisUnavailable(error)));
       return await action(new Map(Object.entries(notes)), (topic, text) => left.set(topic, text));
     } finally {
-      await release.run(redis, [lock, `${lock}:notes`], [token, notesKeptMs, ...[...left].flat()]).catch((error: unknown) => {
+      await release.run(redis, [lock, notesKey], [token, notesKeptMs, ...[...left].flat()]).catch((error: unknown) => {
         logger.warn({ err: error, organization }, 'a lock was not released and runs out by itself');
       });
     }
@@ -60,7 +69,8 @@ export class OrganizationLock {
       } catch (error) {
         throw redisUnavailable(error);
       }
-      if (clock.now() > deadlineMs) throw new PosthornError('UNAVAILABLE', 'Another change of this organization is still under way.', { retryAfterSeconds: 1 });
+      if (clock.now() > deadlineMs)
+        throw new PosthornError('UNAVAILABLE', 'Another change of this organization is still under way.', { retryAfterSeconds: 1 });
       await clock.sleep(pauseMs * (0.5 + Math.random()));
     }
   }

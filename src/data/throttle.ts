@@ -10,7 +10,11 @@ export function limiterSetting(throttle: ThrottleRecord): { emissionUs: number |
   const { mode, rateLimit, rateUnit, maxConcurrency } = throttle;
   if (mode === 'rate' && rateLimit !== null && rateUnit !== null) {
     const seconds = unitSeconds[rateUnit];
-    return { emissionUs: Math.ceil((seconds * 1_000_000) / rateLimit), burst: Math.max(1, Math.floor(rateLimit / seconds)), concurrency: null };
+    return {
+      emissionUs: Math.ceil((seconds * 1_000_000) / rateLimit),
+      burst: Math.max(1, Math.floor(rateLimit / seconds)),
+      concurrency: null,
+    };
   }
   return { emissionUs: null, burst: null, concurrency: mode === 'concurrency' ? maxConcurrency : null };
 }

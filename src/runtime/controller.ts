@@ -36,32 +36,39 @@ const outageLogIntervalMs = 10_000;
 export async function runController(options: ControllerOptions, signal: AbortSignal): Promise<void> {
   const { queue, workers, kind, metrics } = options;
   metrics.addKind(kind, () => queue.depth);
-  const stop = (): void => void queue.shutdown({ drain: false });
+  const underWay = new Set<AbortController>();
+  const stop = (): void => {
+    void queue.shutdown({ drain: false });
+    for (const reconcile of underWay) reconcile.abort(signal.reason);
+  };
   if (signal.aborted) stop();
   signal.addEventListener('abort', stop, { once: true });
-  const worker = makeWorker(options, signal);
+  const worker = makeWorker(options, underWay, signal);
   await Promise.all(Array.from({ length: workers }, worker));
   signal.removeEventListener('abort', stop);
 }
 
-function makeWorker(options: ControllerOptions, stopped: AbortSignal): () => Promise<void> {
+function makeWorker(options: ControllerOptions, underWay: Set<AbortController>, stopped: AbortSignal): () => Promise<void> {
   const { queue, clock, kind, metrics, reconcile, deadlineMs } = options;
   const settle = settler(options);
   return async () => {
     for (let key = await queue.get(); key !== undefined; key = await queue.get()) {
       const startedAt = clock.now();
       const deadline = new AbortController();
+      underWay.add(deadline);
       const cancel = clock.after(deadlineMs, () => deadline.abort(new Error(`not done after ${deadlineMs} ms`)));
       let outcome: ReconcileOutcome;
       try {
-        const result = await reconcile(parseKey(key), AbortSignal.any([deadline.signal, stopped]));
+        const result = await reconcile(parseKey(key), deadline.signal);
         queue.forget(key);
         if (result.requeueAfterMs !== undefined) queue.addAfter(key, result.requeueAfterMs);
         outcome = result.requeueAfterMs === undefined ? 'success' : 'requeued';
       } catch (error) {
+        if (stopped.aborted) return;
         outcome = settle(key, error);
       } finally {
         cancel();
+        underWay.delete(deadline);
         queue.done(key);
       }
       metrics.observe(kind, outcome, clock.now() - startedAt);

@@ -90,9 +90,10 @@ test('it lists, takes the list in, and watches from its version', async () => {
 test('a watch that the server closed goes on from the last version seen, events and bookmarks alike', async () => {
   store.lists.push(page('5'));
   store.watches.push(events({ type: 'added', object: namespace('a', '6') }));
+  store.watches.push(events({ type: 'deleted', object: namespace('a', '7') }));
   store.watches.push(events({ type: 'bookmark', version: '9' as Version }));
   await start();
-  expect(store.calls).toEqual(['list', 'watch 5', 'watch 6', 'watch 9']);
+  expect(store.calls).toEqual(['list', 'watch 5', 'watch 6', 'watch 7', 'watch 9']);
 });
 
 test('EXPIRED lists again at once', async () => {
@@ -137,6 +138,7 @@ test('the backoff begins anew after two healthy minutes', async () => {
   for (let i = 0; i < 5; i++) store.watches.push(unavailable);
   const broken = Promise.withResolvers<void>();
   store.watches.push(async function* () {
+    yield { type: 'bookmark', version: '5' as Version };
     await broken.promise;
     throw unavailable;
   });

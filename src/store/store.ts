@@ -48,6 +48,16 @@ export interface ApplyOptions {
   ifVersion?: Version;
 }
 
+export interface ApplyStatusOptions extends ApplyOptions {
+  /** Refuse with CONFLICT when the object has been made anew meanwhile. */
+  ifUid?: string;
+  /**
+   * What the whole status of the object at `ifVersion` becomes by this apply: the fields given and what others own. An adapter may
+   * replace the status by it where that costs the server less than an apply.
+   */
+  whole?: Record<string, unknown>;
+}
+
 export interface ListQuery {
   /** Absent: all namespaces. */
   namespace?: string;
@@ -94,14 +104,9 @@ export interface ResourceStore {
   apply<K extends Kind>(object: ApplyObject<K>, options: ApplyOptions): Promise<ObjectOf<K>>;
   /**
    * Server-side apply of the status subresource: fields of `status` that this manager gave before and gives no more are
-   * removed. `ifUid` refuses with CONFLICT when the object has been made anew meanwhile.
+   * removed.
    */
-  applyStatus<K extends Kind>(
-    kind: K,
-    key: Key,
-    status: Record<string, unknown>,
-    options: ApplyOptions & { ifUid?: string },
-  ): Promise<ObjectOf<K>>;
+  applyStatus<K extends Kind>(kind: K, key: Key, status: Record<string, unknown>, options: ApplyStatusOptions): Promise<ObjectOf<K>>;
   /** With finalizers the object stays, with `deletionTimestamp`, until the last one is gone. */
   delete(kind: Kind, key: Key, precondition?: { version?: Version; uid?: string }): Promise<void>;
 }

@@ -9,9 +9,9 @@ import { KubernetesStore } from '../../src/store/kubernetes/kubernetes-store.ts'
 import { createStoreMetrics } from '../../src/store/metrics.ts';
 import { Reflector } from '../../src/store/reflector.ts';
 import { type ControlPlane, startControlPlane } from '../support/control-plane.ts';
-import { waitUntil } from '../support/wait-until.ts';
 import { type Answer, FaultProxy } from '../support/fault-proxy.ts';
 import { silentLogger } from '../support/logger.ts';
+import { waitUntil } from '../support/wait-until.ts';
 
 const silenceMs = 2000;
 const settleMs = 15_000;

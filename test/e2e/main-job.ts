@@ -48,6 +48,7 @@ export function describeMainJob(name: string, startWorld: () => Promise<World>):
 
     afterAll(async () => {
       await Promise.all([everything, filtered, flaky].map((receiver) => receiver?.stop()));
+      await world?.remove(shop.organization([]));
       await world?.stop();
     }, 120_000);
 

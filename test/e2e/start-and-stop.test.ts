@@ -9,7 +9,7 @@ import { type Program, startProgram } from '../support/program.ts';
 import { type RedisServer, startRedis } from '../support/redis.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
-const cleanups: (() => Promise<unknown> | void)[] = [];
+const cleanups: (() => Promise<unknown> | undefined)[] = [];
 afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
@@ -117,7 +117,7 @@ describe('a role', () => {
 describe('standalone', () => {
   test('says that its port is in use and ends with 1 before it starts anything', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'posthorn-e2e-'));
-    cleanups.push(() => rmSync(directory, { recursive: true, force: true }));
+    cleanups.push(async () => rmSync(directory, { recursive: true, force: true }));
     const port = await occupiedPort();
     const standalone = program(['standalone'], { POSTHORN_PORT: String(port), POSTHORN_DATA_DIR: directory });
     expect(await standalone.ended).toBe(1);

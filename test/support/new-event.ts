@@ -2,7 +2,9 @@ import { newTimedId } from '../../src/core/ids.ts';
 import type { NewEvent } from '../../src/data/messages.ts';
 
 /** An event as ingest makes it, for one route and destination each of `targets`. */
-export function newEvent(changes: Partial<NewEvent> & { destinations?: string[]; filteredRoutes?: string[]; maxAttempts?: number } = {}): NewEvent {
+export function newEvent(
+  changes: Partial<NewEvent> & { destinations?: string[]; filteredRoutes?: string[]; maxAttempts?: number } = {},
+): NewEvent {
   const { destinations = ['dst_a'], filteredRoutes = [], maxAttempts = 3, ...rest } = changes;
   const receivedAtMs = Date.now();
   return {

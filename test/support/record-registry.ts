@@ -1,4 +1,11 @@
-import { type DestinationRecord, type OrganizationRecord, type RecordByKind, type RecordKind, type RouteRecord, recordLayoutVersion } from '../../src/core/records.ts';
+import {
+  type DestinationRecord,
+  type OrganizationRecord,
+  type RecordByKind,
+  type RecordKind,
+  type RouteRecord,
+  recordLayoutVersion,
+} from '../../src/core/records.ts';
 import type { RegistryReader } from '../../src/data/registry.ts';
 
 /** Records in memory, for tests of what reads them. `put` and `remove` tell the listeners, as a change stream does. */

@@ -29,7 +29,18 @@ export async function startRedis(args: string[] = ['--save', '', '--appendonly',
   client.on('error', () => {});
 
   const start = async (): Promise<void> => {
-    const options = ['--port', String(port), '--bind', '127.0.0.1', '--dir', directory, '--maxmemory-policy', 'noeviction', '--stream-node-max-bytes', '512'];
+    const options = [
+      '--port',
+      String(port),
+      '--bind',
+      '127.0.0.1',
+      '--dir',
+      directory,
+      '--maxmemory-policy',
+      'noeviction',
+      '--stream-node-max-bytes',
+      '512',
+    ];
     const started = spawn('redis-server', [...options, ...args], { stdio: 'ignore' });
     child = started;
     for (let i = 0; i < 200; i++) {

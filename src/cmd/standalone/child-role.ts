@@ -5,7 +5,7 @@ import { PosthornError } from '../../core/errors.ts';
 import type { Component } from '../../runtime/supervisor.ts';
 
 /** What a role's process tells the standalone that started it. */
-export const childMessage = z.object({ opsPort: z.int() });
+const childMessage = z.object({ opsPort: z.int() });
 
 const pollMs = 200;
 const requestDeadlineMs = 3000;

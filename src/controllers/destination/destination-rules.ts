@@ -24,8 +24,15 @@ export function destinationRules(
       if (refusal !== null) return { refusal };
       const read = await readSecrets(object.spec, organization, secrets);
       if (read.unresolved !== undefined) return { unresolved: read.unresolved };
-      const shard = published?.shard ?? (await shards.of(idOf('Destination', object)));
-      return compileDestination(object, { organization, secrets: read.values, shard, keyring, published });
+      const shard = await shards.of(idOf('Destination', object));
+      const hasSecrets = Object.keys(read.values).length > 0;
+      return compileDestination(object, {
+        organization,
+        secrets: read.values,
+        shard,
+        keyring,
+        published: hasSecrets ? await published() : null,
+      });
     },
     retracted: (id) => shards.forget(id),
   };

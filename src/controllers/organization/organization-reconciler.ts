@@ -1,6 +1,5 @@
 import type { Refusal } from '../../compile/compiled.ts';
 import { compileOrganization } from '../../compile/organization.ts';
-import { canonicalJson } from '../../core/canonical-json.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { OrganizationRecord } from '../../core/records.ts';
@@ -85,12 +84,11 @@ export class OrganizationReconciler {
       await this.#write(object, id, { unresolved: namespace.unresolved, published: null });
       return hadRecords ? { requeueAfterMs: secondPurgeAfterMs } : {};
     }
-    const published = await publisher.get('organization', id);
     if (namespace.state !== 'ready') {
-      await this.#write(object, id, { unresolved: namespace.unresolved, published });
+      await this.#write(object, id, { unresolved: namespace.unresolved, published: await publisher.get('organization', id) });
       return {};
     }
-    if (canonicalJson(record) !== canonicalJson(published)) await publisher.publish('organization', record);
+    await publisher.publish('organization', record);
     await this.#write(object, id, { published: record }, namespace.uid);
     return {};
   }

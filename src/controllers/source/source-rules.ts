@@ -11,12 +11,12 @@ export function sourceRules(secrets: SecretReader, keyring: Keyring): ResourceRu
     evaluate: async (object, organization, published) => {
       const { metadata, spec } = object;
       const status = { ingestPath: `/ingest/${organization.slug}/${metadata.name}` };
-      const read =
-        spec.signingSecretRef === undefined
-          ? undefined
-          : await secrets.read(organization.id, organization.namespace, spec.signingSecretRef);
-      if (read?.unresolved !== undefined) return { unresolved: read.unresolved, status };
-      return { ...compileSource(object, { organization, signingSecret: read?.value, keyring, published }), status };
+      const { signingSecretRef } = spec;
+      if (signingSecretRef === undefined)
+        return { ...compileSource(object, { organization, signingSecret: undefined, keyring, published: null }), status };
+      const read = await secrets.read(organization.id, organization.namespace, signingSecretRef);
+      if (read.unresolved !== undefined) return { unresolved: read.unresolved, status };
+      return { ...compileSource(object, { organization, signingSecret: read.value, keyring, published: await published() }), status };
     },
   };
 }

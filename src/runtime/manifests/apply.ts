@@ -4,7 +4,7 @@ import { type Kind, posthornKinds } from '../../resources/kinds.ts';
 import type { ApplyObject, Key, ResourceStore } from '../../store/store.ts';
 
 /** The field manager of what comes from files. */
-export const manifestsManager = 'posthorn-manifests';
+const manifestsManager = 'posthorn-manifests';
 
 const concurrency = 16;
 // What others lie in or refer to goes first, so that most of it is in force at the first look.

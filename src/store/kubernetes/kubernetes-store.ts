@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Clock } from '../../core/clock.ts';
 import { isPosthornError, PosthornError } from '../../core/errors.ts';
 import { type Kind, kindPath, type ObjectOf } from '../../resources/kinds.ts';
-import type { ApplyObject, ApplyOptions, Key, ListQuery, Page, ResourceStore, Version, WatchEvent } from '../store.ts';
+import type { ApplyObject, ApplyOptions, ApplyStatusOptions, Key, ListQuery, Page, ResourceStore, Version, WatchEvent } from '../store.ts';
 import { applyPatch, type KubernetesApi } from './kubernetes-api.ts';
 import { type WatchLimits, watchKind } from './kubernetes-watch.ts';
 import { applyBody, collectionPath, metadataAccept, objectPath, toObject } from './wire.ts';
@@ -73,12 +73,10 @@ export class KubernetesStore implements ResourceStore {
     return this.#patch(object.kind, object.metadata, '', applyBody(object, precondition), options);
   }
 
-  async applyStatus<K extends Kind>(
-    kind: K,
-    key: Key,
-    status: Record<string, unknown>,
-    options: ApplyOptions & { ifUid?: string },
-  ): Promise<ObjectOf<K>> {
+  async applyStatus<K extends Kind>(kind: K, key: Key, status: Record<string, unknown>, options: ApplyStatusOptions): Promise<ObjectOf<K>> {
+    if (options.whole !== undefined && options.ifVersion !== undefined && options.force === true) {
+      return this.#putStatus(kind, key, options.whole, options.ifVersion, options.manager);
+    }
     for (let attempt = 1; ; attempt++) {
       const resourceVersion =
         options.ifVersion ?? (options.ifUid === undefined ? undefined : await this.#versionWithUid(kind, key, options.ifUid));
@@ -102,6 +100,21 @@ export class KubernetesStore implements ResourceStore {
         preconditions: { uid: precondition.uid, resourceVersion: precondition.version },
       },
     });
+  }
+
+  /** Costs the API server about a third less than a server-side apply (hack/bench/controllers.ts). It takes only the status. */
+  async #putStatus<K extends Kind>(
+    kind: K,
+    key: Key,
+    status: Record<string, unknown>,
+    resourceVersion: Version,
+    manager: string,
+  ): Promise<ObjectOf<K>> {
+    const answer = await this.#api.request('PUT', `${objectPath(kindPath(kind), key)}/status`, {
+      query: { fieldManager: manager, fieldValidation: 'Strict' },
+      body: { apiVersion: kindPath(kind).apiVersion, kind, metadata: { ...key, resourceVersion }, status },
+    });
+    return toObject(kind, answer);
   }
 
   async #patch<K extends Kind>(

@@ -41,7 +41,3 @@ export function writeOwnerships(ownerships: readonly Ownership[]): ManagedFields
 function order(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
-
-export function sameFields(a: FieldSet, b: FieldSet): boolean {
-  return a.size === b.size && [...a].every((path) => b.has(path));
-}

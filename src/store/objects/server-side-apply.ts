@@ -17,6 +17,8 @@ export interface Applied {
   fields: FieldSet;
   /** The other owners, without what they have lost. */
   others: Ownership[];
+  /** Whether anybody owns more or less than before. */
+  ownersChanged: boolean;
 }
 
 /**
@@ -39,14 +41,16 @@ export function applied(live: unknown, config: unknown, node: FieldNode, ownersh
   const changed = new Set([...valueFields].filter(([path, json]) => liveFields.get(path) !== json).map(([path]) => path));
   const removed = [...liveFields.keys()].filter((path) => !valueFields.has(path));
   if (!applier.force) refuseConflicts(changed, others);
-  return {
-    value,
-    fields,
-    others: others.map((each) => ({
-      ...each,
-      fields: new Set([...each.fields].filter((path) => !changed.has(path) && !removed.some((gone) => isWithin(path, gone)))),
-    })),
-  };
+  const left = others.map((each) => ({
+    ...each,
+    fields: new Set([...each.fields].filter((path) => !changed.has(path) && !removed.some((gone) => isWithin(path, gone)))),
+  }));
+  const othersLost = left.some((each, index) => each.fields.size !== others[index]?.fields.size);
+  return { value, fields, others: left, ownersChanged: othersLost || !sameFields(before, fields) };
+}
+
+function sameFields(a: FieldSet, b: FieldSet): boolean {
+  return a.size === b.size && [...a].every((path) => b.has(path));
 }
 
 function refuseConflicts(changed: FieldSet, others: readonly Ownership[]): void {

@@ -104,6 +104,22 @@ export function applyCases(c: StoreContext): void {
       expect(refused.details).toEqual({ 'spec.priority': ['two'] });
     });
 
+    test('who lost a field to force no longer holds it', async () => {
+      await c.store.apply(c.route('a', { priority: 5 }), { manager: 'kubectl' });
+      const mine = (spec: object): ApplyObject<'Route'> => ({ kind: 'Route', metadata: { name: 'a', namespace: c.namespace }, spec });
+      await c.store.apply(mine({ priority: 6 }), { manager: 'two', force: true });
+      const after = await c.store.apply(mine({ enabled: true }), { manager: 'two' });
+      expect(after.spec.priority).toBe(0);
+    });
+
+    test('items that only the live list has keep their place among those that both have', async () => {
+      const refs = (...names: string[]) => names.map((name) => ({ name }));
+      await c.store.apply(c.route('a', { destinationRefs: refs('x', 'y', 'w') }), { manager: 'one' });
+      const mine = { kind: 'Route' as const, metadata: { name: 'a', namespace: c.namespace }, spec: { destinationRefs: refs('y', 'z') } };
+      const both = await c.store.apply(mine, { manager: 'two' });
+      expect(both.spec.destinationRefs).toEqual(refs('x', 'y', 'w', 'z'));
+    });
+
     test('keyed lists merge, in the order of who applies', async () => {
       await c.store.apply(c.route('a', { destinationRefs: [{ name: 'x' }, { name: 'y' }] }), { manager: 'one' });
       const refs = [{ name: 'z' }, { name: 'y' }];

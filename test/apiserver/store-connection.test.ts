@@ -1,0 +1,87 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { KubeConfig } from '@kubernetes/client-node';
+import { systemClock } from '../../src/runtime/clock.ts';
+import { KubernetesApi } from '../../src/store/kubernetes/kubernetes-api.ts';
+import { type ControlPlane, startControlPlane } from '../support/control-plane.ts';
+import { freePort } from '../support/ports.ts';
+
+let controlPlane: ControlPlane;
+let directory: string;
+beforeAll(async () => {
+  controlPlane = await startControlPlane();
+  directory = mkdtempSync(join(tmpdir(), 'posthorn-token-'));
+}, 120_000);
+afterAll(async () => {
+  await controlPlane?.stop();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+const withTokenFile = (tokenFile: string) => (): KubeConfig => {
+  const config = new KubeConfig();
+  const user = { name: 'u', authProvider: { name: 'tokenFile', config: { tokenFile } } };
+  config.loadFromClusterAndUser({ name: 'c', server: controlPlane.url, caFile: controlPlane.caFile, skipTLSVerify: false }, user);
+  return config;
+};
+const unchecked = (server: string) => (): KubeConfig => {
+  const config = new KubeConfig();
+  config.loadFromClusterAndUser({ name: 'c', server, skipTLSVerify: true }, { name: 'u' });
+  return config;
+};
+
+test('a token that was replaced in its file is read again after a 401', async () => {
+  const file = join(directory, 'token');
+  writeFileSync(file, 'old');
+  const api = new KubernetesApi({ loadKubeConfig: withTokenFile(file), clock: systemClock });
+  await expect(api.request('GET', '/api/v1/namespaces')).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+  writeFileSync(file, controlPlane.token);
+  expect(await api.request('GET', '/api/v1/namespaces')).toMatchObject({ kind: 'NamespaceList' });
+  await api.close();
+});
+
+test('a server that accepts and does not answer is UNAVAILABLE at the deadline', async () => {
+  const server: Server = createServer(() => {});
+  const port = await freePort();
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  const api = new KubernetesApi({ loadKubeConfig: unchecked(`http://127.0.0.1:${port}`), clock: systemClock });
+  const begunMs = Date.now();
+  await expect(api.request('GET', '/api/v1/namespaces', { deadlineMs: 300 })).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+  expect(Date.now() - begunMs).toBeLessThan(3000);
+  await api.close();
+  server.close();
+});
+
+test('a server that is not there is UNAVAILABLE', async () => {
+  const api = new KubernetesApi({ loadKubeConfig: unchecked(`http://127.0.0.1:${await freePort()}`), clock: systemClock });
+  await expect(api.request('GET', '/api/v1/namespaces')).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+  await api.close();
+});
+
+test("a caller's abort comes back as its own reason", async () => {
+  const api = new KubernetesApi({ loadKubeConfig: withTokenFile(join(directory, 'token')), clock: systemClock });
+  const reason = new Error('enough');
+  await expect(api.request('GET', '/api/v1/namespaces', { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+  await api.close();
+});
+
+test('a Lease is made, read and replaced with a time of six fractional digits', async () => {
+  const api = new KubernetesApi({ loadKubeConfig: withTokenFile(join(directory, 'token')), clock: systemClock });
+  const path = '/apis/coordination.k8s.io/v1/namespaces/default/leases';
+  const lease = {
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: { name: 'l' },
+    spec: { holderIdentity: 'me', renewTime: '2026-01-01T00:00:00.000000Z' },
+  };
+  const made = await api.request('POST', path, { body: lease });
+  expect(made).toMatchObject({ spec: { renewTime: '2026-01-01T00:00:00.000000Z' } });
+  await expect(api.request('POST', path, { body: lease })).rejects.toMatchObject({ code: 'ALREADY_EXISTS' });
+  await api.request('PUT', `${path}/l`, { body: { ...(made as object), spec: { holderIdentity: 'you' } } });
+  await expect(api.request('PUT', `${path}/l`, { body: { ...(made as object), spec: { holderIdentity: 'they' } } })).rejects.toMatchObject({
+    code: 'CONFLICT',
+  });
+  await api.close();
+});

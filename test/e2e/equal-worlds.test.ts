@@ -1,0 +1,147 @@
+import { globSync, readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { KubeConfig } from '@kubernetes/client-node';
+import type { RecordKind } from '../../src/core/records.ts';
+import { blockingConnection } from '../../src/redis/connection.ts';
+import { type PosthornKind, posthornKinds } from '../../src/resources/kinds.ts';
+import { systemClock } from '../../src/runtime/clock.ts';
+import { ManifestApplier } from '../../src/runtime/manifests/apply.ts';
+import { parseManifests } from '../../src/runtime/manifests/parse.ts';
+import { KubernetesApi } from '../../src/store/kubernetes/kubernetes-api.ts';
+import { KubernetesStore } from '../../src/store/kubernetes/kubernetes-store.ts';
+import { RedisStore } from '../../src/store/redis/redis-store.ts';
+import type { ApplyObject, ResourceStore } from '../../src/store/store.ts';
+import { type ControlPlane, startControlPlane } from '../support/control-plane.ts';
+import { type RunningControllers, startControllers, testKeyring } from '../support/controllers.ts';
+import { passes } from '../support/passes.ts';
+import { type RedisServer, startRedis } from '../support/redis.ts';
+
+const root = new URL('../../', import.meta.url).pathname;
+/** A route without its source, and a destination of a type that is not served yet. */
+const neverReady = ['unresolved', 'event-archive'];
+const recordKinds: readonly RecordKind[] = ['organization', 'source', 'destination', 'route', 'apiKey'];
+
+/** Every sample, each with an id of its own, as a restore gives it: uids are never equal. */
+function samples(): ApplyObject[] {
+  const objects = globSync('config/samples/**/*.yaml', { cwd: root }).flatMap(
+    (file) => parseManifests(file, readFileSync(root + file, 'utf8')).objects,
+  );
+  const organization: ApplyObject = { kind: 'Organization', metadata: { name: 'default' }, spec: { namespace: 'default' } };
+  const unresolved: ApplyObject = {
+    kind: 'Route',
+    metadata: { name: 'unresolved', namespace: 'default' },
+    spec: { sourceRef: { name: 'nobody' }, destinationRefs: [] },
+  };
+  return [...objects, organization, unresolved].map((object, i) => {
+    const prefix = idPrefixes[object.kind];
+    if (prefix === undefined) return object;
+    const id = `${prefix}${'a'.repeat(24)}${'abcdefghijklmnopqrstuvwxyz'[i]}a`;
+    return { ...object, metadata: { ...object.metadata, annotations: { ...object.metadata.annotations, 'posthorn.dev/id': id } } };
+  });
+}
+const idPrefixes: Record<string, string> = {
+  Organization: 'org_',
+  Source: 'src_',
+  Destination: 'dst_',
+  Route: 'rte_',
+  Filter: 'flt_',
+  ApiKey: 'key_',
+};
+
+describe('the same manifests', () => {
+  let controlPlane: ControlPlane;
+  let redis: RedisServer;
+  let api: KubernetesApi;
+  let redisStore: RedisStore;
+  const worlds: { store: ResourceStore; controllers: RunningControllers }[] = [];
+
+  beforeAll(async () => {
+    [controlPlane, redis] = await Promise.all([startControlPlane(), startRedis()]);
+    await controlPlane.applyCrds();
+    api = new KubernetesApi({
+      clock: systemClock,
+      loadKubeConfig: () => {
+        const kubeconfig = new KubeConfig();
+        kubeconfig.loadFromFile(controlPlane.kubeconfigPath);
+        return kubeconfig;
+      },
+    });
+    redisStore = new RedisStore({
+      redis: redis.client,
+      openBlocking: () => blockingConnection(redis.url, { blockMs: 1000 }),
+      keyring: testKeyring,
+      clock: systemClock,
+      blockMs: 1000,
+      prefix: 'standalone:',
+    });
+    const stores: [string, ResourceStore][] = [
+      ['kubernetes:', new KubernetesStore({ api, clock: systemClock })],
+      ['standalone:', redisStore],
+    ];
+    for (const [prefix, store] of stores) {
+      const controllers = startControllers({ store, redis: redis.client, prefix });
+      worlds.push({ store, controllers });
+      const applier = new ManifestApplier(store, { protectedManager: 'nobody' });
+      await passes(async () => expect(await applier.apply(samples())).toEqual([]), 20_000);
+    }
+    for (const { store } of worlds) await passes(async () => expect(await unjudged(store)).toEqual([]), 20_000);
+  }, 120_000);
+  afterAll(async () => {
+    await Promise.all(worlds.map(({ controllers }) => controllers.stop()));
+    redisStore?.close();
+    await api?.close();
+    await Promise.all([controlPlane?.stop(), redis?.stop()]);
+  }, 60_000);
+
+  test('give equal records', async () => {
+    const [inKubernetes, standalone] = await Promise.all(worlds.map(({ controllers }) => recordsOf(controllers)));
+    expect(Object.keys(inKubernetes ?? {}).length).toBeGreaterThan(8);
+    expect(standalone).toEqual(inKubernetes);
+  });
+
+  test('give equal conditions', async () => {
+    const [inKubernetes, standalone] = await Promise.all(worlds.map(({ store }) => conditionsOf(store)));
+    expect(JSON.stringify(inKubernetes)).toContain('"False"');
+    expect(standalone).toEqual(inKubernetes);
+  });
+});
+
+async function recordsOf({ registry }: RunningControllers): Promise<Record<string, unknown>> {
+  const records: Record<string, unknown> = {};
+  for (const kind of recordKinds) {
+    for (const id of await registry.ids(kind)) {
+      // The same value is sealed into another envelope each time.
+      records[id] = JSON.parse(JSON.stringify(await registry.get(kind, id)).replaceAll(/sealed\.v1\.[\w.-]+/g, 'sealed'));
+    }
+  }
+  return records;
+}
+
+async function conditionsOf(store: ResourceStore): Promise<Record<string, unknown>> {
+  const conditions: Record<string, unknown> = {};
+  await forEachObject(store, (kind, { metadata, status }) => {
+    conditions[`${kind} ${metadata.name}`] = status?.conditions
+      ?.map(({ lastTransitionTime: _, ...rest }) => rest)
+      .sort((a, b) => (a.type < b.type ? -1 : 1));
+  });
+  return conditions;
+}
+
+/** What the controllers have not judged as it stands, or of which a reference may still come. */
+async function unjudged(store: ResourceStore): Promise<string[]> {
+  const names: string[] = [];
+  await forEachObject(store, (kind, { metadata, status }) => {
+    const ready = status?.conditions?.find(({ type }) => type === 'Ready');
+    const isExpected = ready?.status === (neverReady.includes(metadata.name) ? 'False' : 'True');
+    if (ready?.observedGeneration !== metadata.generation || !isExpected)
+      names.push(`${kind} ${metadata.name}: ${ready?.reason} ${ready?.message}`);
+  });
+  return names;
+}
+
+async function forEachObject(
+  store: ResourceStore,
+  visit: (kind: PosthornKind, object: Awaited<ReturnType<typeof store.get<PosthornKind>>>) => void,
+): Promise<void> {
+  for (const kind of posthornKinds) for (const object of (await store.list(kind)).items) visit(kind, object);
+}
