@@ -18,9 +18,10 @@ export interface Program {
   stop(): Promise<void>;
 }
 
-export function startProgram(args: readonly string[], environment: Record<string, string> = {}): Program {
+/** `file`: what is run; default: the program's source. */
+export function startProgram(args: readonly string[], environment: Record<string, string> = {}, file = script): Program {
   const { PATH = '', HOME = '', TMPDIR } = process.env;
-  const child: ChildProcess = spawn(process.execPath, [script, ...args], {
+  const child: ChildProcess = spawn(process.execPath, [file, ...args], {
     env: { PATH, HOME, ...(TMPDIR === undefined ? {} : { TMPDIR }), ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -1,0 +1,181 @@
+import { randomBytes } from 'node:crypto';
+import { describe, expect, test } from '@jest/globals';
+import { storedObject } from '../../test/support/objects.ts';
+import { Keyring } from '../core/sealing.ts';
+import { recordSealingContext } from '../core/sealing-contexts.ts';
+import type { SpecInputOf } from '../resources/kinds.ts';
+import { compileApiKey } from './api-key.ts';
+import { compileDestination } from './destination.ts';
+import { destinationSecretReferences } from './destination-secrets.ts';
+import { compileFilterDefinition } from './filter.ts';
+import { compileOrganization, organizationFacts } from './organization.ts';
+import { compileRoute } from './route.ts';
+import { shardOf } from './shard.ts';
+import { compileSource } from './source.ts';
+
+const keyring = new Keyring([{ id: 'k1', key: randomBytes(32) }]);
+const acme = storedObject('Organization', 'acme', { namespace: 'acme', plan: 'starter' });
+const organization = organizationFacts(acme);
+const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
+
+function destination(spec: SpecInputOf<'Destination'>, secrets: Parameters<typeof compileDestination>[1]['secrets'] = {}) {
+  return compileDestination(storedObject('Destination', 'shop', spec, 'acme'), {
+    organization,
+    secrets,
+    shard: 0,
+    keyring,
+    published: null,
+  });
+}
+
+describe('the record of', () => {
+  test('an Organization', () => {
+    const egress = { allowedCidrs: ['10.0.0.0/8'], allowedHosts: ['*.Shop.svc.cluster.local'] };
+    expect(compileOrganization(storedObject('Organization', 'acme', { namespace: 'acme', plan: 'free', egress }))).toMatchSnapshot();
+  });
+
+  test('the least Source', () => {
+    const object = storedObject('Source', 'orders', {}, 'acme');
+    expect(compileSource(object, { organization, signingSecret: undefined, keyring, published: null })).toMatchSnapshot();
+  });
+
+  test('the least Destination', () => {
+    expect(destination({ http: { url: 'https://shop.example/hook' } })).toMatchSnapshot();
+  });
+
+  test('a Destination with everything but secrets', () => {
+    expect(
+      destination({
+        name: 'The shop',
+        enabled: false,
+        http: { url: 'https://shop.example/hook', method: 'PUT', headers: [{ name: 'X-Team', value: 'a' }], timeoutMs: 5000 },
+        throttle: { mode: 'rate', rateLimit: 20, rateUnit: 'minute', queueLimit: 1000 },
+        retryPolicy: { maxRetries: 2 },
+      }),
+    ).toMatchSnapshot();
+  });
+
+  test('the least Route', () => {
+    const object = storedObject('Route', 'all', { sourceRef: { name: 'orders' }, destinationRefs: [{ name: 'shop' }] }, 'acme');
+    const inputs = { organization, sourceId: 'src_a', filter: null, destinations: [{ id: 'dst_a', shard: 0 }], failoverDestinations: [] };
+    expect(compileRoute(object, inputs)).toMatchSnapshot();
+  });
+
+  test('a Route with everything', () => {
+    const spec: SpecInputOf<'Route'> = {
+      name: 'Large orders',
+      sourceRef: { name: 'orders' },
+      destinationRefs: [{ name: 'shop' }],
+      filter: { logic: 'OR', conditions: [{ field: 'payload.total', operator: 'gt', value: 1000 }] },
+      priority: 5,
+      enabled: false,
+      expectedResponse: { statusCodes: [202], bodyContains: 'ok' },
+      failover: { destinationRefs: [{ name: 'standby' }], afterAttempts: 2 },
+      circuit: { failureThreshold: 9, cooldownSeconds: 60, probeSuccessThreshold: 1 },
+    };
+    const inputs = {
+      organization,
+      sourceId: 'src_a',
+      filter: { logic: 'OR' as const, conditions: [{ field: 'payload.total', operator: 'gt' as const, value: 1000 }] },
+      destinations: [{ id: 'dst_a', shard: 0 }],
+      failoverDestinations: [{ id: 'dst_b', shard: 0 }],
+    };
+    expect(compileRoute(storedObject('Route', 'large', spec, 'acme'), inputs)).toMatchSnapshot();
+  });
+
+  test('an ApiKey', () => {
+    const spec = { sha256: 'ab'.repeat(32), role: 'viewer' as const, expiresAt: '2027-01-01T00:00:00Z' };
+    expect(compileApiKey(storedObject('ApiKey', 'ci', spec, 'acme'), organization)).toMatchSnapshot();
+  });
+});
+
+describe('secrets', () => {
+  const bearer = { type: 'bearer', tokenSecretRef: { name: 's', key: 't' } } as const;
+  const spec = { http: { url: 'https://shop.example/hook', auth: { ...bearer, tokenSecretRef: { ...bearer.tokenSecretRef } } } };
+
+  test('stand in the record sealed for it, and in clear nowhere', () => {
+    const { record } = destination(spec, { token: 'canary-token', signingSecrets: secret });
+    expect(JSON.stringify(record)).not.toContain('canary-token');
+    const auth = record?.http.auth;
+    if (record === undefined || auth?.type !== 'bearer') throw new Error('not a bearer record');
+    expect(keyring.open(auth.token, recordSealingContext(organization.id, 'destination', record.id, 'token'))).toBe('canary-token');
+    expect(
+      keyring.open(record.http.signingSecrets[0] ?? '', recordSealingContext(organization.id, 'destination', record.id, 'signingSecrets')),
+    ).toBe(secret);
+  });
+
+  test('give the same record again while they are the same, and another when they changed', () => {
+    const object = storedObject('Destination', 'shop', spec, 'acme');
+    const inputs = { organization, shard: 0, keyring };
+    const first = compileDestination(object, { ...inputs, secrets: { token: 'a' }, published: null }).record ?? null;
+    expect(compileDestination(object, { ...inputs, secrets: { token: 'a' }, published: first }).record).toEqual(first);
+    expect(compileDestination(object, { ...inputs, secrets: { token: 'b' }, published: first }).record).not.toEqual(first);
+  });
+
+  test('lose the line break that a file brought along', () => {
+    const { record } = destination(spec, { token: 'a\n' });
+    const auth = record?.http.auth;
+    if (record === undefined || auth?.type !== 'bearer') throw new Error('not a bearer record');
+    expect(keyring.open(auth.token, recordSealingContext(organization.id, 'destination', record.id, 'token'))).toBe('a');
+  });
+
+  test('are asked for only where the auth type needs them', () => {
+    const { spec: full } = storedObject('Destination', 'shop', spec, 'acme');
+    expect(destinationSecretReferences(full)).toEqual({ token: { name: 's', key: 't' } });
+  });
+
+  test.each(['', 'whsec_', 'whsec_dG9vIHNob3J0', 'plain', `${secret} plain`])('%j is refused as a signing secret', (value) => {
+    expect(destination({ http: { url: 'https://shop.example/hook' } }, { signingSecrets: value }).refusal?.reason).toBe(
+      'InvalidSigningSecret',
+    );
+  });
+
+  test('two signing secrets are kept while a rotation lasts', () => {
+    const { record } = destination({ http: { url: 'https://shop.example/hook' } }, { signingSecrets: `${secret} ${secret}` });
+    expect(record?.http.signingSecrets).toHaveLength(2);
+  });
+});
+
+describe('refused is', () => {
+  test('a warehouse destination', () => {
+    const spec: SpecInputOf<'Destination'> = {
+      type: 's3',
+      s3: { bucket: 'events', region: 'eu-west-1', accessKeyId: 'a', secretAccessKeySecretRef: { name: 's', key: 'k' } },
+    };
+    expect(destination(spec).refusal?.reason).toBe('TypeNotServed');
+  });
+
+  test('a destination whose credential is empty', () => {
+    const spec: SpecInputOf<'Destination'> = {
+      http: { url: 'https://shop.example/hook', auth: { type: 'bearer', tokenSecretRef: { name: 's', key: 't' } } },
+    };
+    expect(destination(spec, { token: '' }).refusal?.reason).toBe('InvalidAuth');
+  });
+
+  test.each([
+    { field: 'a', operator: 'matches', value: '(' },
+    { field: 'a', operator: 'in', value: 'not a list' },
+    { field: 'a', operator: 'in', value: null },
+    { field: 'a', operator: 'not_in', value: null },
+  ] as const)('the condition %j', (condition) => {
+    expect(compileFilterDefinition({ logic: 'AND', conditions: [{ ...condition }] }).refusal?.reason).toBe('InvalidFilter');
+  });
+});
+
+test.each([
+  ['free', 65_536],
+  ['starter', 262_144],
+  ['pro', 262_144],
+  ['business', 1_048_576],
+  ['enterprise', 1_048_576],
+] as const)('plan %s takes payloads of %i bytes, unless the Organization says otherwise', (plan, bytes) => {
+  expect(organizationFacts(storedObject('Organization', 'acme', { namespace: 'acme', plan })).payloadLimitBytes).toBe(bytes);
+  const limited = { namespace: 'acme', plan, limits: { payloadBytes: 2048 } };
+  expect(organizationFacts(storedObject('Organization', 'acme', limited)).payloadLimitBytes).toBe(2048);
+});
+
+test('destinations spread over the shards, each always to the same', () => {
+  const shards = Array.from({ length: 400 }, (_, i) => shardOf(`dst_${i}`, 16));
+  expect(new Set(shards).size).toBe(16);
+  expect(shardOf('dst_1', 16)).toBe(shards[1]);
+});
