@@ -21,7 +21,7 @@ export function base32(bytes: Uint8Array): string {
 }
 
 /** The annotation by which a restored object keeps the id it had (DESIGN section 3). */
-export const idAnnotation = 'posthorn.dev/id';
+const idAnnotation = 'posthorn.dev/id';
 
 /** API id of a resource: prefix + base32 of the 16 bytes of `metadata.uid`, or the annotation's value. */
 export function resourceId(prefix: string, metadata: { uid: string; annotations?: Record<string, string> }): string {

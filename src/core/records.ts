@@ -37,8 +37,21 @@ export interface SourceRecord {
 }
 
 export type FilterOperator =
-  | 'equals' | 'not_equals' | 'contains' | 'not_contains' | 'starts_with' | 'ends_with' | 'matches' | 'exists'
-  | 'not_exists' | 'gt' | 'gte' | 'lt' | 'lte' | 'in' | 'not_in';
+  | 'equals'
+  | 'not_equals'
+  | 'contains'
+  | 'not_contains'
+  | 'starts_with'
+  | 'ends_with'
+  | 'matches'
+  | 'exists'
+  | 'not_exists'
+  | 'gt'
+  | 'gte'
+  | 'lt'
+  | 'lte'
+  | 'in'
+  | 'not_in';
 
 export interface FilterCondition {
   field: string;

@@ -1,5 +1,5 @@
-import { describe, expect, test } from '@jest/globals';
 import { randomBytes } from 'node:crypto';
+import { describe, expect, test } from '@jest/globals';
 import { isSealed, Keyring } from './sealing.ts';
 
 const context = { organization: 'org_a', kind: 'destination', name: 'dst_a', field: 'token' };

@@ -48,7 +48,7 @@ export function defaultMessage({
 }
 
 function decodeShort(stored: string): NewAttempt | null {
-  const match = /^([0-9a-z]+) (\d+) (\d+) (\S) ([^]*)$/.exec(stored);
+  const match = /^([0-9a-z]+) (\d+) (\d+) (\S) ([\s\S]*)$/.exec(stored);
   if (match === null) return null;
   const [, started = '', duration = '', status = '', letter = '', body = ''] = match;
   const errorType = types.get(letter) ?? null;

@@ -18,7 +18,11 @@ export interface AttemptTimes {
 }
 
 /** The record of one exchange. A response counts as failure unless it is the expected one, by default any 2xx. */
-export function attemptRecord(result: HttpResult, plan: Pick<ReadyPlan, 'expectedResponse'>, { startedAtMs, endedAtMs }: AttemptTimes): NewAttempt {
+export function attemptRecord(
+  result: HttpResult,
+  plan: Pick<ReadyPlan, 'expectedResponse'>,
+  { startedAtMs, endedAtMs }: AttemptTimes,
+): NewAttempt {
   const times = { startedAtMs, durationMs: Math.max(0, Math.round(endedAtMs - startedAtMs)) };
   if (result.type === 'error') {
     const message = result.error.message.slice(0, keptMessageLength);
@@ -26,7 +30,13 @@ export function attemptRecord(result: HttpResult, plan: Pick<ReadyPlan, 'expecte
   }
   const responseStatus = result.status;
   const problem = responseProblem(result, plan.expectedResponse);
-  return { ...times, responseStatus, responseBody: keptText(result.body), errorType: problem?.type ?? null, errorMessage: problem?.message ?? null };
+  return {
+    ...times,
+    responseStatus,
+    responseBody: keptText(result.body),
+    errorType: problem?.type ?? null,
+    errorMessage: problem?.message ?? null,
+  };
 }
 
 /** What becomes of the message after attempt `number` (from 1): DESIGN section 6, "Retries". */

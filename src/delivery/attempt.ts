@@ -15,7 +15,11 @@ export interface AttemptContext {
 }
 
 /** Delivers a message once and says what becomes of it. Never rejects. */
-export async function attemptDelivery(job: Job, plan: ReadyPlan, { clock, userAgent, metrics, signal }: AttemptContext): Promise<Settlement> {
+export async function attemptDelivery(
+  job: Job,
+  plan: ReadyPlan,
+  { clock, userAgent, metrics, signal }: AttemptContext,
+): Promise<Settlement> {
   const { event } = job;
   if (event === null) return { job, outcome: { type: 'dead', attempt: null, reason: 'payload_not_found' }, maxAttempts: null };
   const number = job.attempts + 1;

@@ -82,7 +82,8 @@ async function makePlan(sources: PlanSources, org: string, routeId: string, dest
 
 /** Null when a secret does not open or is no signing secret. */
 function openedHeaders(keyring: Keyring, { org, id, http }: DestinationRecord): DestinationHeaders | null {
-  const open = (sealed: string, field: SealedRecordField): string => keyring.open(sealed, recordSealingContext(org, 'destination', id, field));
+  const open = (sealed: string, field: SealedRecordField): string =>
+    keyring.open(sealed, recordSealingContext(org, 'destination', id, field));
   try {
     const keys = http.signingSecrets.map((secret) => signingKey(open(secret, 'signingSecrets')));
     return destinationHeaders(http.headers, openedAuth(http.auth, open), keys);

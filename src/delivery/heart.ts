@@ -79,7 +79,8 @@ export class Heart {
 
   async #prune(): Promise<void> {
     const { queue, retention, clock } = this.#options;
-    while (!this.#stopping.signal.aborted && (await queue.prune(retention)).hasMore) await clock.sleep(pauseBetweenStepsMs, this.#stopping.signal);
+    while (!this.#stopping.signal.aborted && (await queue.prune(retention)).hasMore)
+      await clock.sleep(pauseBetweenStepsMs, this.#stopping.signal);
   }
 
   #compareMarker(marker: string): void {

@@ -60,7 +60,12 @@ export function deliveryMetrics(
     },
   });
   return {
-    outcomes: new Counter({ name: 'posthorn_delivery_outcomes_total', help: 'Attempts by what became of the message.', labelNames: ['outcome'], registers }),
+    outcomes: new Counter({
+      name: 'posthorn_delivery_outcomes_total',
+      help: 'Attempts by what became of the message.',
+      labelNames: ['outcome'],
+      registers,
+    }),
     attemptSeconds: new Histogram({
       name: 'posthorn_delivery_attempt_duration_seconds',
       help: 'Duration of attempts by result: ok or the error type.',
@@ -68,8 +73,16 @@ export function deliveryMetrics(
       buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
       registers,
     }),
-    lostSettlements: new Counter({ name: 'posthorn_delivery_settled_elsewhere_total', help: 'Attempts whose message somebody else had settled or taken back.', registers }),
-    putBack: new Counter({ name: 'posthorn_delivery_put_back_total', help: 'Messages put back after the worker that held them died.', registers }),
+    lostSettlements: new Counter({
+      name: 'posthorn_delivery_settled_elsewhere_total',
+      help: 'Attempts whose message somebody else had settled or taken back.',
+      registers,
+    }),
+    putBack: new Counter({
+      name: 'posthorn_delivery_put_back_total',
+      help: 'Messages put back after the worker that held them died.',
+      registers,
+    }),
     storeResets: new Counter({ name: 'posthorn_store_resets_total', help: 'Times that Redis was found emptied.', registers }),
   };
 }

@@ -28,7 +28,11 @@ export class RedisTrouble {
   /** Milliseconds to wait. The error itself is not logged: it holds the command and with it payloads. */
   met(error: unknown): number {
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-    if (!this.isThere) this.#logger.error({ reason: cause instanceof Error ? cause.message : String(cause) }, 'Redis does not answer; delivery waits for it');
+    if (!this.isThere)
+      this.#logger.error(
+        { reason: cause instanceof Error ? cause.message : String(cause) },
+        'Redis does not answer; delivery waits for it',
+      );
     this.#failures++;
     return withJitter(Math.min(longestDelayMs, firstDelayMs * 2 ** Math.min(this.#failures - 1, 10)));
   }

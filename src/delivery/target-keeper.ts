@@ -135,7 +135,8 @@ export class TargetKeeper {
       dropped += step.dropped;
       cursor = step.next;
     }
-    if (dropped > 0) logger.info({ messages: dropped, targets: found.size }, 'queued messages of deleted routes or destinations went to the dead letters');
+    if (dropped > 0)
+      logger.info({ messages: dropped, targets: found.size }, 'queued messages of deleted routes or destinations went to the dead letters');
   }
 }
 

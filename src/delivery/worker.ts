@@ -159,7 +159,10 @@ export class Worker {
     this.#inFlight++;
     void this.#deliver(job)
       .catch((error: unknown): Settlement => {
-        this.#options.logger.warn({ reason: error instanceof Error ? error.message : String(error), messageId: job.messageId }, 'an attempt could not be made; the message goes back');
+        this.#options.logger.warn(
+          { reason: error instanceof Error ? error.message : String(error), messageId: job.messageId },
+          'an attempt could not be made; the message goes back',
+        );
         return { job, outcome: { type: 'back' }, maxAttempts: null };
       })
       .then((settlement) => {

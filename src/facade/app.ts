@@ -78,7 +78,8 @@ const requireOwnOrganization: RequestHandler = (request, response, next) => {
 function answerErrors({ logger }: FacadeServices): ErrorRequestHandler {
   return (thrown, request, response, next) => {
     const error = toPosthornError(thrown);
-    if (error.code === 'INTERNAL') logger.error({ err: thrown, requestId: response.locals['requestId'], path: request.path }, 'an API request met a defect');
+    if (error.code === 'INTERNAL')
+      logger.error({ err: thrown, requestId: response.locals['requestId'], path: request.path }, 'an API request met a defect');
     if (response.headersSent) return next(thrown);
     sendError(response, error);
   };

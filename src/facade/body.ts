@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import { type ErrorCode, PosthornError } from '../core/errors.ts';
 import { wording } from '../resources/complaints.ts';
 import { fieldPath, isRecord } from '../resources/field-tree.ts';
@@ -27,7 +27,11 @@ export function readJsonObject(bytes: Buffer | undefined): Record<string, unknow
  * What the schema makes of a body. UNKNOWN_FIELD or VALIDATION_FAILED name what is wrong. Fields in `readOnly` are
  * ignored, and `isActive` is taken for `enabled` (API decisions, "Both families").
  */
-export function parseBody<Body extends z.ZodObject>(schema: Body | undefined, raw: unknown, readOnly: readonly string[] = []): z.output<Body> {
+export function parseBody<Body extends z.ZodObject>(
+  schema: Body | undefined,
+  raw: unknown,
+  readOnly: readonly string[] = [],
+): z.output<Body> {
   if (schema === undefined || !isRecord(raw)) return {} as z.output<Body>;
   const sent = Object.fromEntries(Object.entries(raw).filter(([name]) => !readOnly.includes(name)));
   const parsed = schema.safeParse('enabled' in schema.shape ? withEnabled(sent) : sent, { error: wording });

@@ -43,7 +43,11 @@ export function docsRouter(document: object): Router {
     response.set('Access-Control-Allow-Origin', '*').type('json').send(json);
   });
   router.use('/docs', (_request, response, next) => {
-    response.set({ 'Content-Security-Policy': contentSecurityPolicy, 'X-Content-Type-Options': 'nosniff', 'Referrer-Policy': 'no-referrer' });
+    response.set({
+      'Content-Security-Policy': contentSecurityPolicy,
+      'X-Content-Type-Options': 'nosniff',
+      'Referrer-Policy': 'no-referrer',
+    });
     next();
   });
   router.get('/docs', (_request, response) => {

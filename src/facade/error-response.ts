@@ -31,7 +31,8 @@ export function toPosthornError(error: unknown): PosthornError {
   const { type, status } = httpError.safeParse(error).data ?? {};
   if (status === 413) return new PosthornError('PAYLOAD_TOO_LARGE', 'The body is too large.', { cause: error });
   if (status === 415) return new PosthornError('UNSUPPORTED_MEDIA_TYPE', 'The encoding of the body is not supported.', { cause: error });
-  if (status !== undefined && status < 500) return new PosthornError('BAD_REQUEST', `The request cannot be read (${type ?? status}).`, { cause: error });
+  if (status !== undefined && status < 500)
+    return new PosthornError('BAD_REQUEST', `The request cannot be read (${type ?? status}).`, { cause: error });
   return new PosthornError('INTERNAL', 'Something went wrong on our side; the request id finds it in the logs.', { cause: error });
 }
 

@@ -8,7 +8,14 @@ type Json = Record<string, unknown>;
 /** Codes that any operation can answer. */
 const everywhere: readonly ErrorCode[] = ['UNAUTHORIZED', 'FORBIDDEN', 'RATE_LIMITED', 'INTERNAL', 'UNAVAILABLE'];
 const withQuery: readonly ErrorCode[] = ['INVALID_QUERY'];
-const withBody: readonly ErrorCode[] = ['BAD_REQUEST', 'MALFORMED_JSON', 'UNKNOWN_FIELD', 'VALIDATION_FAILED', 'PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'];
+const withBody: readonly ErrorCode[] = [
+  'BAD_REQUEST',
+  'MALFORMED_JSON',
+  'UNKNOWN_FIELD',
+  'VALIDATION_FAILED',
+  'PAYLOAD_TOO_LARGE',
+  'UNSUPPORTED_MEDIA_TYPE',
+];
 
 const answerHeaders = {
   'X-Request-Id': { description: 'Echoed, or made when none was sent.', schema: { type: 'string' } },
@@ -27,8 +34,9 @@ export function openApiDocument(families: readonly Family[], version: string): J
   const paths: Record<string, Json> = {};
   for (const { name, operations } of families) {
     for (const operation of operations) {
-      const path = (paths[operation.path] ??= {});
+      const path = paths[operation.path] ?? {};
       path[operation.method.toLowerCase()] = describe(operation, name, schemas);
+      paths[operation.path] = path;
     }
   }
   const error = schemaOf(errorBody, 'output', schemas);
@@ -37,7 +45,10 @@ export function openApiDocument(families: readonly Family[], version: string): J
     info: { title: 'Posthorn', version, description, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
     servers: [
       { url: '/api', description: 'The organization of the API key.' },
-      { url: '/api/organizations/{orgId}', variables: { orgId: { default: 'default', description: 'Id or slug of the organization of the API key.' } } },
+      {
+        url: '/api/organizations/{orgId}',
+        variables: { orgId: { default: 'default', description: 'Id or slug of the organization of the API key.' } },
+      },
     ],
     security: [{ bearer: [] }, { apiKey: [] }],
     tags: families.map(({ name, description: text }) => ({ name, description: text })),
@@ -80,7 +91,12 @@ function describe(operation: Operation, tag: string, schemas: Json): Json {
 }
 
 function parametersOf({ path, query }: Operation, schemas: Json): Json {
-  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map((match) => ({ name: match[1], in: 'path', required: true, schema: { type: 'string' } }));
+  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map((match) => ({
+    name: match[1],
+    in: 'path',
+    required: true,
+    schema: { type: 'string' },
+  }));
   const properties = query === undefined ? {} : members(schemaOf(query, 'output', schemas)['properties']);
   const inQuery = Object.entries(properties).map(([name, schema]) => {
     const { description: text, ...rest } = members(schema);
@@ -108,7 +124,9 @@ function errorAnswer(status: number, codes: readonly ErrorCode[]): Json {
   const examples = codes.map((code) => [code, { value: { error, message: 'What went wrong, in words.', code } }]);
   return {
     description: `${error}: ${codes.join(', ')}.`,
-    headers: headersOf(status === 429 || status === 503 ? ['X-Request-Id', 'X-Error-Code', 'Retry-After'] : ['X-Request-Id', 'X-Error-Code']),
+    headers: headersOf(
+      status === 429 || status === 503 ? ['X-Request-Id', 'X-Error-Code', 'Retry-After'] : ['X-Request-Id', 'X-Error-Code'],
+    ),
     content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' }, examples: Object.fromEntries(examples) } },
   };
 }

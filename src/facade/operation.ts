@@ -60,6 +60,11 @@ export function operation<Query extends z.ZodObject, Body extends z.ZodObject>(d
   const { handle, ...rest } = definition;
   return {
     ...rest,
-    run: (call) => handle({ ...call, query: parseQuery(definition.query, call.query), body: parseBody(definition.body, call.body, definition.readOnly) }),
+    run: (call) =>
+      handle({
+        ...call,
+        query: parseQuery(definition.query, call.query),
+        body: parseBody(definition.body, call.body, definition.readOnly),
+      }),
   };
 }

@@ -22,7 +22,9 @@ const queryTime = z.iso.datetime({ offset: true, error: 'must be an ISO 8601 tim
 
 /** INVALID_QUERY names what is out of range. Names that the schema does not know are ignored. */
 export function parseQuery<Query extends z.ZodObject>(schema: Query | undefined, raw: Record<string, unknown>): z.output<Query> {
-  const known = Object.fromEntries(Object.keys(schema?.shape ?? {}).flatMap((name) => (Object.hasOwn(raw, name) ? [[name, raw[name]]] : [])));
+  const known = Object.fromEntries(
+    Object.keys(schema?.shape ?? {}).flatMap((name) => (Object.hasOwn(raw, name) ? [[name, raw[name]]] : [])),
+  );
   const parsed = schema?.safeParse(known, { error: wording });
   if (parsed?.success === false) {
     const text = parsed.error.issues.map((issue) => `${issue.path.join('.')} ${issue.message}`).join('; ');

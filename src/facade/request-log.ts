@@ -11,7 +11,15 @@ export function requestLog({ clock, logger, metrics }: { clock: Clock; logger: L
       const { requestId, operationId = 'none', apiKeyId } = response.locals;
       const durationMs = clock.now() - startedAtMs;
       metrics.requestSeconds.observe({ operation: operationId, status: String(response.statusCode) }, durationMs / 1000);
-      const line = { requestId, operation: operationId, apiKeyId, method: request.method, path: request.baseUrl + request.path, status: response.statusCode, durationMs };
+      const line = {
+        requestId,
+        operation: operationId,
+        apiKeyId,
+        method: request.method,
+        path: request.baseUrl + request.path,
+        status: response.statusCode,
+        durationMs,
+      };
       if (response.statusCode >= 500) logger.warn(line, 'API request failed');
       else logger.debug(line, 'API request');
     });

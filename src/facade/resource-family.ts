@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { PosthornObject } from '../resources/kinds.ts';
 import { type Family, type Operation, operation } from './operation.ts';
-import { cutPage, pageOf, pageQuery } from './pagination.ts';
+import { cutPage, pageOf, type pageQuery } from './pagination.ts';
 import type { ResourceFamilyDefinition } from './resource-family-definition.ts';
 import { changeRecord, createRecord, deleteRecord } from './resource-writes.ts';
 import { cachedObjects, find } from './resources/lookup.ts';

@@ -60,10 +60,12 @@ export async function changeRecord<K extends ServedKind, Body extends z.ZodObjec
       secrets = new SecretDraft(call, current.metadata.name);
       return definition.toSpec({ call, body: await withoutImmutable(definition, call, current, body), current, secrets });
     };
-    const { before, after } = await changeSpec(call, kind, load, desiredSpec, (current) => secrets.store(current)).catch(async (error: unknown) => {
-      await secrets.discard();
-      throw error;
-    });
+    const { before, after } = await changeSpec(call, kind, load, desiredSpec, (current) => secrets.store(current)).catch(
+      async (error: unknown) => {
+        await secrets.discard();
+        throw error;
+      },
+    );
     note(after);
     await dropUnused(call, after, secretRefsIn(before.spec), secretRefsIn(after.spec));
     return after;

@@ -47,7 +47,9 @@ function verb({ method }: Operation): 'get' | 'post' | 'patch' | 'delete' {
 function byPath(operations: readonly Operation[]): [string, Operation[]][] {
   const groups = Object.entries(Object.groupBy(operations, (operation) => operation.path));
   const parameters = (path: string): number => path.split('{').length;
-  return groups.map(([path, group]): [string, Operation[]] => [path, group ?? []]).sort(([one], [other]) => parameters(one) - parameters(other));
+  return groups
+    .map(([path, group]): [string, Operation[]] => [path, group ?? []])
+    .sort(([one], [other]) => parameters(one) - parameters(other));
 }
 
 function before(operation: Operation): RequestHandler {

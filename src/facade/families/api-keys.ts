@@ -7,7 +7,7 @@ import { type Call, type Family, operation } from '../operation.ts';
 import { cutPage, pageOf, pageQuery } from '../pagination.ts';
 import { awaitGone, awaitInForce } from '../resources/in-force.ts';
 import { cachedObjects, find, idOf } from '../resources/lookup.ts';
-import { isoTime, isoTimeOrNull, nameOf, sentName, timestamp, timesOf } from '../resources/record-fields.ts';
+import { isoTime, isoTimeOrNull, nameOf, sentName, timesOf, timestamp } from '../resources/record-fields.ts';
 import { slugOf } from '../resources/slug.ts';
 import { createObject, deleteObject, refuseForeign } from '../resources/write.ts';
 

@@ -18,7 +18,13 @@ export const deliveries: Family = {
       operationId: 'listDeliveries',
       summary: 'List deliveries',
       scope: 'read',
-      query: z.object({ ...cursorQuery, routeId: idOrSlug.optional(), destinationId: idOrSlug.optional(), status: deliveryStatus.optional(), ...timeRangeQuery }),
+      query: z.object({
+        ...cursorQuery,
+        routeId: idOrSlug.optional(),
+        destinationId: idOrSlug.optional(),
+        status: deliveryStatus.optional(),
+        ...timeRangeQuery,
+      }),
       answer: { status: 200, description: 'Newest first.', schema: cursorPageOf(deliveryRecord) },
       handle: async (call) => {
         const { limit, cursor, routeId, destinationId, status, from, to } = call.query;

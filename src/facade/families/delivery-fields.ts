@@ -51,7 +51,12 @@ export const attemptRecord = z
 
 export function deliveryToRecord(view: DeliveryView): z.input<typeof deliveryRecord> {
   const { nextAttemptAtMs, createdAtMs, completedAtMs, org: _, ...rest } = view;
-  return { ...rest, nextAttemptAt: isoTimeOrNull(nextAttemptAtMs), createdAt: isoTime(createdAtMs), completedAt: isoTimeOrNull(completedAtMs) };
+  return {
+    ...rest,
+    nextAttemptAt: isoTimeOrNull(nextAttemptAtMs),
+    createdAt: isoTime(createdAtMs),
+    completedAt: isoTimeOrNull(completedAtMs),
+  };
 }
 
 export function attemptToRecord({ startedAtMs, ...rest }: AttemptView): z.input<typeof attemptRecord> {

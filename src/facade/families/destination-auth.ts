@@ -45,7 +45,10 @@ export async function authToRecord(auth: Auth | undefined, call: Call): Promise<
   const ref = auth[refOf[secret]];
   return {
     authType: auth.type,
-    authConfig: { ...(plain === null ? {} : { [plain]: auth[plain] }), ...(ref === undefined ? {} : { [secret]: await readMasked(call, ref) }) },
+    authConfig: {
+      ...(plain === null ? {} : { [plain]: auth[plain] }),
+      ...(ref === undefined ? {} : { [secret]: await readMasked(call, ref) }),
+    },
   };
 }
 
@@ -73,7 +76,12 @@ export async function authToSpec(
   };
 }
 
-function secretRef(value: string | undefined, current: SecretKeyRef | undefined, field: SecretField, secrets: SecretDraft): Promise<SecretKeyRef> | SecretKeyRef {
+function secretRef(
+  value: string | undefined,
+  current: SecretKeyRef | undefined,
+  field: SecretField,
+  secrets: SecretDraft,
+): Promise<SecretKeyRef> | SecretKeyRef {
   return value === undefined ? (current ?? missing(field)) : secrets.put(field, value, current);
 }
 
@@ -82,7 +90,12 @@ function missing(field: string): never {
 }
 
 /** Whether the stored credential would be sent to another host although the caller did not show that they know it (API decisions). */
-export function carriesCredentialElsewhere(current: Http | undefined, url: string, sent: AuthConfig | null | undefined, auth: AuthInput | undefined): boolean {
+export function carriesCredentialElsewhere(
+  current: Http | undefined,
+  url: string,
+  sent: AuthConfig | null | undefined,
+  auth: AuthInput | undefined,
+): boolean {
   if (current?.auth === undefined || current.auth.type === 'none' || auth?.type !== current.auth.type) return false;
   if (hostOf(current.url) === hostOf(url)) return false;
   const value = sent?.[shapes[current.auth.type].secret];

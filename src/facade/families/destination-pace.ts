@@ -42,7 +42,11 @@ export function throttleToRecord(value: Spec['throttle']): z.input<typeof thrott
 }
 
 /** The whole object is replaced. FORBIDDEN on the free plan for any mode but off. */
-export function throttleToSpec(sent: z.output<typeof throttleBody> | undefined, current: Spec['throttle'], call: Call): SpecInput['throttle'] {
+export function throttleToSpec(
+  sent: z.output<typeof throttleBody> | undefined,
+  current: Spec['throttle'],
+  call: Call,
+): SpecInput['throttle'] {
   if (sent === undefined) return current;
   const mode = sent.mode ?? 'off';
   if (mode === 'off' && current === undefined) return undefined;
@@ -50,7 +54,8 @@ export function throttleToSpec(sent: z.output<typeof throttleBody> | undefined, 
     throw new PosthornError('FORBIDDEN', `Throttle mode ${mode} needs a paid plan.`);
   }
   for (const field of neededBy[mode]) {
-    if (sent[field] === undefined || sent[field] === null) throw new PosthornError('VALIDATION_FAILED', `throttle.${field} is required with mode ${mode}.`);
+    if (sent[field] === undefined || sent[field] === null)
+      throw new PosthornError('VALIDATION_FAILED', `throttle.${field} is required with mode ${mode}.`);
   }
   return {
     mode,
@@ -79,7 +84,10 @@ export function retryPolicyToRecord(value: Spec['retryPolicy']): z.input<typeof 
   return { maxRetries, initialDelay: initialDelayMs, maxDelay: maxDelayMs, backoffMultiplier };
 }
 
-export function retryPolicyToSpec(sent: z.output<typeof retryPolicyBody> | undefined, current: Spec['retryPolicy']): SpecInput['retryPolicy'] {
+export function retryPolicyToSpec(
+  sent: z.output<typeof retryPolicyBody> | undefined,
+  current: Spec['retryPolicy'],
+): SpecInput['retryPolicy'] {
   if (sent === undefined) return current;
   const before = current ?? policySchema.parse({});
   const after = {
@@ -88,7 +96,8 @@ export function retryPolicyToSpec(sent: z.output<typeof retryPolicyBody> | undef
     maxDelayMs: sent.maxDelay ?? before.maxDelayMs,
     backoffMultiplier: sent.backoffMultiplier ?? before.backoffMultiplier,
   };
-  if (after.maxDelayMs < after.initialDelayMs) throw new PosthornError('VALIDATION_FAILED', 'retryPolicy.maxDelay must be at least initialDelay.');
+  if (after.maxDelayMs < after.initialDelayMs)
+    throw new PosthornError('VALIDATION_FAILED', 'retryPolicy.maxDelay must be at least initialDelay.');
   const isAsBefore = canonicalJson(after) === canonicalJson(before);
   return isAsBefore ? current : after;
 }

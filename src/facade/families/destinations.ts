@@ -11,11 +11,30 @@ import { resourceFamily } from '../resource-family.ts';
 import type { SpecInput } from '../resource-family-definition.ts';
 import { leaveRoutes } from '../resources/leave-routes.ts';
 import { idOf } from '../resources/lookup.ts';
-import { identityOf, isoTimeOrNull, recordIdentity, recordTimes, sentName, sentSlug, nameToSpec, timestamp, timesOf } from '../resources/record-fields.ts';
+import {
+  identityOf,
+  isoTimeOrNull,
+  nameToSpec,
+  recordIdentity,
+  recordTimes,
+  sentName,
+  sentSlug,
+  timesOf,
+  timestamp,
+} from '../resources/record-fields.ts';
 import { matchesText } from '../resources/search.ts';
 import { readMasked } from '../resources/secrets.ts';
 import { authConfig, authToRecord, authToSpec, authType, carriesCredentialElsewhere } from './destination-auth.ts';
-import { retryPolicyBody, retryPolicyRecord, retryPolicyToRecord, retryPolicyToSpec, throttleBody, throttleRecord, throttleToRecord, throttleToSpec } from './destination-pace.ts';
+import {
+  retryPolicyBody,
+  retryPolicyRecord,
+  retryPolicyToRecord,
+  retryPolicyToSpec,
+  throttleBody,
+  throttleRecord,
+  throttleToRecord,
+  throttleToSpec,
+} from './destination-pace.ts';
 
 const spec = kinds.Destination.spec.shape;
 const http = spec.http.unwrap().shape;
@@ -58,7 +77,12 @@ const body = z.strictObject({
   slug: sentSlug.optional(),
   type: z.literal('http', { error: 'must be http: warehouse destinations are not served by this version' }).optional(),
   enabled: z.boolean().optional(),
-  url: z.string().max(2048).meta({ format: 'uri' }).optional().describe('Absolute http or https URL without user and password; https recommended.'),
+  url: z
+    .string()
+    .max(2048)
+    .meta({ format: 'uri' })
+    .optional()
+    .describe('Absolute http or https URL without user and password; https recommended.'),
   method: http.method.unwrap().optional(),
   headers: headers.nullable().optional(),
   authType: authType.optional(),
@@ -94,7 +118,8 @@ export const destinations = resourceFamily({
   filter:
     ({ enabled, search }) =>
     (object) =>
-      (enabled === undefined || object.spec.enabled === enabled) && matchesText(search, object.spec.name, object.metadata.name, object.spec.http?.url),
+      (enabled === undefined || object.spec.enabled === enabled) &&
+      matchesText(search, object.spec.name, object.metadata.name, object.spec.http?.url),
   toItem,
   toRecord: async (object, call): Promise<z.input<typeof record>> => ({
     ...(await toItem(object, call)),
@@ -103,19 +128,23 @@ export const destinations = resourceFamily({
     retryPolicy: retryPolicyToRecord(object.spec.retryPolicy),
     ...timesOf(object),
   }),
-  toSpec: async ({ call, body: sent, current, secrets }) => ({
-    ...current?.spec,
-    name: nameToSpec(sent.name, current),
-    enabled: sent.enabled ?? current?.spec.enabled,
-    http: await httpToSpec({ call, body: sent, current, secrets }),
-    throttle: throttleToSpec(sent.throttle, current?.spec.throttle, call),
-    retryPolicy: retryPolicyToSpec(sent.retryPolicy, current?.spec.retryPolicy),
-  }) satisfies SpecInputOf<'Destination'>,
+  toSpec: async ({ call, body: sent, current, secrets }) =>
+    ({
+      ...current?.spec,
+      name: nameToSpec(sent.name, current),
+      enabled: sent.enabled ?? current?.spec.enabled,
+      http: await httpToSpec({ call, body: sent, current, secrets }),
+      throttle: throttleToSpec(sent.throttle, current?.spec.throttle, call),
+      retryPolicy: retryPolicyToSpec(sent.retryPolicy, current?.spec.retryPolicy),
+    }) satisfies SpecInputOf<'Destination'>,
   beforeDelete: { looksAt: ['Route'], run: leaveRoutes },
 });
 
 async function toItem(object: PosthornObject<'Destination'>, { services, caller }: Call): Promise<z.input<typeof item>> {
-  const { deliveries, successes, totalLatencyMs, lastDeliveryAtMs } = await services.messages.destinationCounters(caller.organization.id, idOf(object));
+  const { deliveries, successes, totalLatencyMs, lastDeliveryAtMs } = await services.messages.destinationCounters(
+    caller.organization.id,
+    idOf(object),
+  );
   return {
     ...identityOf(object),
     type: object.spec.type,

@@ -43,7 +43,12 @@ export const events: Family = {
       operationId: 'listEvents',
       summary: 'List events',
       scope: 'read',
-      query: z.object({ ...cursorQuery, sourceId: z.string().min(1).max(128).optional(), status: eventStatus.optional(), ...timeRangeQuery }),
+      query: z.object({
+        ...cursorQuery,
+        sourceId: z.string().min(1).max(128).optional(),
+        status: eventStatus.optional(),
+        ...timeRangeQuery,
+      }),
       answer: { status: 200, description: 'Newest first.', schema: cursorPageOf(item) },
       handle: async (call) => {
         const { limit, cursor, sourceId, status, from, to } = call.query;
@@ -64,13 +69,28 @@ export const events: Family = {
         const event = await services.messages.event(caller.organization.id, id);
         if (event === null) throw new PosthornError('RESOURCE_NOT_FOUND', 'There is no such event.');
         const deliveries = await services.messages.deliveriesOfEvent(caller.organization.id, id);
-        return { ...toItem(event), headers: joined(event.headers), ...shownPayload(event.payload), deliveries: deliveries.map(deliveryToRecord) };
+        return {
+          ...toItem(event),
+          headers: joined(event.headers),
+          ...shownPayload(event.payload),
+          deliveries: deliveries.map(deliveryToRecord),
+        };
       },
     }),
   ],
 };
 
-function toItem({ id, sourceId, source, receivedAtMs, method, contentType, size, signatureValid, status }: EventView): z.input<typeof item> {
+function toItem({
+  id,
+  sourceId,
+  source,
+  receivedAtMs,
+  method,
+  contentType,
+  size,
+  signatureValid,
+  status,
+}: EventView): z.input<typeof item> {
   return { id, sourceId, source, receivedAt: isoTime(receivedAtMs), method, contentType, size, signatureValid, status };
 }
 

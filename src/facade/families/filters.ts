@@ -6,9 +6,9 @@ import type { Call } from '../operation.ts';
 import { pageQuery } from '../pagination.ts';
 import { querySearch } from '../query.ts';
 import { resourceFamily } from '../resource-family.ts';
-import { identityOf, nameToSpec, recordIdentity, recordTimes, sentName, sentSlug, timesOf } from '../resources/record-fields.ts';
-import { cachedObjects } from '../resources/lookup.ts';
 import { refuseUsed } from '../resources/in-use.ts';
+import { cachedObjects } from '../resources/lookup.ts';
+import { identityOf, nameToSpec, recordIdentity, recordTimes, sentName, sentSlug, timesOf } from '../resources/record-fields.ts';
 import { matchesText } from '../resources/search.ts';
 
 const filterLogic = z.enum(['AND', 'OR']);
@@ -65,7 +65,10 @@ export const filters = resourceFamily({
     change: { logic: 'OR' },
   },
   errors: { delete: ['IN_USE'] },
-  filter: ({ search }) => (object) => matchesText(search, object.spec.name, object.metadata.name),
+  filter:
+    ({ search }) =>
+    (object) =>
+      matchesText(search, object.spec.name, object.metadata.name),
   toItem: async (object, call) => toItem(object, call),
   toRecord: async (object, call): Promise<z.input<typeof record>> => ({ ...toItem(object, call), ...timesOf(object) }),
   toSpec: async ({ body: { name, description: text, conditions, logic }, current }) => {

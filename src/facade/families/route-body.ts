@@ -19,7 +19,12 @@ export const routeBody = z.strictObject({
   sourceId: idOrSlug.optional().describe('Id or slug of the source. Cannot be changed.'),
   destinationIds: z.array(idOrSlug).min(1).max(100).optional().describe('Ids or slugs of the destinations.'),
   filterId: idOrSlug.nullable().optional().describe('Id or slug of a filter; takes the place of filterConditions. null removes it.'),
-  filterConditions: z.array(filterCondition).max(50).nullable().optional().describe('Inline conditions; take the place of filterId. null removes them.'),
+  filterConditions: z
+    .array(filterCondition)
+    .max(50)
+    .nullable()
+    .optional()
+    .describe('Inline conditions; take the place of filterId. null removes them.'),
   filterLogic: z.enum(['AND', 'OR']).optional().describe('For inline conditions; AND when absent.'),
   priority: spec.priority.unwrap().optional(),
   failoverDestinationIds: z.array(idOrSlug).max(3).optional().describe('Tried in this order.'),
@@ -27,7 +32,10 @@ export const routeBody = z.strictObject({
   circuitCooldownSeconds: circuit.cooldownSeconds.unwrap().optional(),
   circuitFailureThreshold: circuit.failureThreshold.unwrap().optional(),
   circuitProbeSuccessThreshold: circuit.probeSuccessThreshold.unwrap().optional(),
-  expectedResponse: z.strictObject({ statusCodes: expectedResponse.statusCodes, bodyContains: expectedResponse.bodyContains }).nullable().optional(),
+  expectedResponse: z
+    .strictObject({ statusCodes: expectedResponse.statusCodes, bodyContains: expectedResponse.bodyContains })
+    .nullable()
+    .optional(),
   enabled: z.boolean().optional(),
 });
 export type RouteBody = z.output<typeof routeBody>;

@@ -20,7 +20,10 @@ const defaultAfterAttempts = kinds.Route.spec.shape.failover.unwrap().shape.afte
 export async function routeToSpec(call: Call, sent: RouteBody, current: PosthornObject<'Route'> | undefined): Promise<SpecInput> {
   const spec = current?.spec;
   const sourceRef = spec?.sourceRef ?? (await reference(call, 'Source', sent.sourceId ?? '', []));
-  const destinationRefs = sent.destinationIds === undefined ? (spec?.destinationRefs ?? []) : await destinationList(call, sent.destinationIds, spec?.destinationRefs);
+  const destinationRefs =
+    sent.destinationIds === undefined
+      ? (spec?.destinationRefs ?? [])
+      : await destinationList(call, sent.destinationIds, spec?.destinationRefs);
   if (current === undefined || sent.destinationIds !== undefined) refuseDuplicate(call, current, sourceRef, destinationRefs);
   return {
     ...spec,
@@ -42,9 +45,13 @@ async function filterOf(call: Call, sent: RouteBody, spec: Spec | undefined): Pr
   if (typeof sent.filterId === 'string' && Array.isArray(conditions)) {
     throw new PosthornError('VALIDATION_FAILED', 'filterId and filterConditions are alternatives: send one of them.');
   }
-  if (Array.isArray(conditions)) return { filterRef: undefined, filter: { logic: sent.filterLogic ?? spec?.filter?.logic ?? 'AND', conditions } };
+  if (Array.isArray(conditions))
+    return { filterRef: undefined, filter: { logic: sent.filterLogic ?? spec?.filter?.logic ?? 'AND', conditions } };
   if (typeof sent.filterId === 'string') {
-    return { filterRef: await reference(call, 'Filter', sent.filterId, spec?.filterRef === undefined ? [] : [spec.filterRef]), filter: undefined };
+    return {
+      filterRef: await reference(call, 'Filter', sent.filterId, spec?.filterRef === undefined ? [] : [spec.filterRef]),
+      filter: undefined,
+    };
   }
   const inline = conditions === null ? undefined : spec?.filter;
   return {
@@ -75,7 +82,8 @@ function circuitOf(sent: RouteBody, current: Spec['circuit']): SpecInput['circui
 
 async function destinationList(call: Call, ids: readonly string[], current: readonly Ref[] = []): Promise<Ref[]> {
   const refs = await Promise.all(ids.map((id) => reference(call, 'Destination', id, current)));
-  if (new Set(refs.map(({ name }) => name)).size < refs.length) throw new PosthornError('VALIDATION_FAILED', 'A destination is named twice.');
+  if (new Set(refs.map(({ name }) => name)).size < refs.length)
+    throw new PosthornError('VALIDATION_FAILED', 'A destination is named twice.');
   return refs;
 }
 
@@ -90,11 +98,16 @@ async function reference(call: Call, kind: 'Source' | 'Destination' | 'Filter', 
 function refuseDuplicate(call: Call, current: PosthornObject<'Route'> | undefined, sourceRef: Ref, destinationRefs: readonly Ref[]): void {
   const wanted = namesIn(destinationRefs);
   const twin = cachedObjects(call, 'Route').find(
-    ({ metadata, spec }) => metadata.uid !== current?.metadata.uid && spec.sourceRef.name === sourceRef.name && namesIn(spec.destinationRefs) === wanted,
+    ({ metadata, spec }) =>
+      metadata.uid !== current?.metadata.uid && spec.sourceRef.name === sourceRef.name && namesIn(spec.destinationRefs) === wanted,
   );
-  if (twin !== undefined) throw new PosthornError('DUPLICATE_ROUTE', `The route "${twin.metadata.name}" connects the same source and destinations.`);
+  if (twin !== undefined)
+    throw new PosthornError('DUPLICATE_ROUTE', `The route "${twin.metadata.name}" connects the same source and destinations.`);
 }
 
 function namesIn(refs: readonly Ref[]): string {
-  return refs.map(({ name }) => name).sort().join(' ');
+  return refs
+    .map(({ name }) => name)
+    .sort()
+    .join(' ');
 }

@@ -6,7 +6,7 @@ import { pageQuery } from '../pagination.ts';
 import { queryBoolean, querySearch } from '../query.ts';
 import { resourceFamily } from '../resource-family.ts';
 import { byName, idOf, resolve } from '../resources/lookup.ts';
-import { identityOf, isoTimeOrNull, nameOf, recordIdentity, recordTimes, related, timestamp, timesOf } from '../resources/record-fields.ts';
+import { identityOf, isoTimeOrNull, nameOf, recordIdentity, recordTimes, related, timesOf, timestamp } from '../resources/record-fields.ts';
 import { matchesText } from '../resources/search.ts';
 import { idOrSlug, routeBody } from './route-body.ts';
 import { routeToSpec } from './route-spec.ts';

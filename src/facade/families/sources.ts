@@ -1,16 +1,26 @@
 import { z } from 'zod';
+import { lastFour } from '../../core/masking.ts';
 import { description } from '../../resources/fields.ts';
 import { kinds, type PosthornObject, type SpecInputOf, type SpecOf } from '../../resources/kinds.ts';
 import type { Call } from '../operation.ts';
 import { pageQuery } from '../pagination.ts';
 import { queryBoolean, querySearch } from '../query.ts';
 import { resourceFamily } from '../resource-family.ts';
-import { identityOf, isoTimeOrNull, nameToSpec, recordIdentity, recordTimes, sentName, sentSlug, timesOf, timestamp } from '../resources/record-fields.ts';
-import { cachedObjects, idOf } from '../resources/lookup.ts';
 import { refuseUsed } from '../resources/in-use.ts';
+import { cachedObjects, idOf } from '../resources/lookup.ts';
+import {
+  identityOf,
+  isoTimeOrNull,
+  nameToSpec,
+  recordIdentity,
+  recordTimes,
+  sentName,
+  sentSlug,
+  timesOf,
+  timestamp,
+} from '../resources/record-fields.ts';
 import { matchesText } from '../resources/search.ts';
 import { readSecret } from '../resources/secrets.ts';
-import { lastFour } from '../../core/masking.ts';
 
 const { provider, allowedMethods } = kinds.Source.spec.shape;
 

@@ -23,7 +23,10 @@ export function exclusively<T>(call: Call, kinds: readonly ServedKind[], action:
       if (note !== undefined) await awaitWrite(call, kind, note);
     }
     return action(({ kind, metadata: { namespace = '', name, uid, generation } }, isDeleted = false) => {
-      leaveNote(kind, JSON.stringify({ namespace, name, uid, generation: isDeleted ? null : generation } satisfies z.input<typeof writeNote>));
+      leaveNote(
+        kind,
+        JSON.stringify({ namespace, name, uid, generation: isDeleted ? null : generation } satisfies z.input<typeof writeNote>),
+      );
     });
   });
 }

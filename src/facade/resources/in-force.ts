@@ -3,7 +3,7 @@ import type { Call } from '../operation.ts';
 import type { ServedKind } from '../services.ts';
 import { waitForCache } from './cache-wait.ts';
 
-export const notYetInForce = 'not yet in force';
+const notYetInForce = 'not yet in force';
 
 /** Whether the record of this generation, or a later one, is where ingest and delivery read it. */
 function isProgrammed(object: PosthornObject<ServedKind>, generation: number): boolean {
@@ -27,6 +27,9 @@ export async function awaitInForce<K extends ServedKind>(call: Call, kind: K, wr
 /** Waits until a deleted object has left the lists of this replica. */
 export async function awaitGone<K extends ServedKind>(call: Call, kind: K, deleted: ObjectOf<K>): Promise<void> {
   const { caches, clock, inForceTimeoutMs: timeoutMs } = call.services;
-  const reached = await waitForCache(caches[kind], deleted.metadata, (object) => object?.metadata.uid !== deleted.metadata.uid, { timeoutMs, clock });
+  const reached = await waitForCache(caches[kind], deleted.metadata, (object) => object?.metadata.uid !== deleted.metadata.uid, {
+    timeoutMs,
+    clock,
+  });
   if (!reached) call.warn(notYetInForce);
 }

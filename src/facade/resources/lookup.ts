@@ -47,7 +47,7 @@ export function cachedObjects<K extends ServedKind>(call: Call, kind: K): Object
   return call.services.caches[kind].list(call.caller.organization.namespace);
 }
 
-export function notFound(kind: ServedKind, idOrSlug: string): PosthornError {
+function notFound(kind: ServedKind, idOrSlug: string): PosthornError {
   const shown = idOrSlug.length > 64 ? `${idOrSlug.slice(0, 64)}…` : idOrSlug;
   return new PosthornError('RESOURCE_NOT_FOUND', `There is no ${kind} "${shown}".`);
 }

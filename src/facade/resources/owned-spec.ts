@@ -30,13 +30,17 @@ export function ownedSpec(tree: FieldNode, current: Spec, desired: Spec, managed
 
 /** The managers other than the facade that own something in the spec. */
 export function foreignManagers(managedFields: readonly ManagedFieldsEntry[]): string[] {
-  const inSpec = entriesOf(managedFields).filter(({ manager, paths }) => manager !== facadeManager && paths.some((path) => isWithin(path, specPath)));
+  const inSpec = entriesOf(managedFields).filter(
+    ({ manager, paths }) => manager !== facadeManager && paths.some((path) => isWithin(path, specPath)),
+  );
   return [...new Set(inSpec.map(({ manager }) => manager))];
 }
 
 /** FIELD_MANAGED, its message naming fields and managers. */
 export function fieldManaged(details: Record<string, string[]>): PosthornError {
-  const text = Object.entries(details).map(([path, managers]) => `${path} is managed by ${managers.map((manager) => `"${manager}"`).join(', ')}`);
+  const text = Object.entries(details).map(
+    ([path, managers]) => `${path} is managed by ${managers.map((manager) => `"${manager}"`).join(', ')}`,
+  );
   return new PosthornError('FIELD_MANAGED', `${text.join('; ')}. Change it there.`, { details });
 }
 
@@ -82,7 +86,9 @@ function project(value: unknown, node: FieldNode, path: readonly string[], appli
       const itemPath = [...path, itemElement(item, node)];
       if (node.listType === 'set') return applied.has(pathText(itemPath)) ? [item] : [];
       const projected = project(item, node.item, itemPath, applied);
-      return projected === undefined ? [] : [{ ...keysOf(item, node.listType === 'map' ? node.keys : []), ...(isRecord(projected) ? projected : {}) }];
+      return projected === undefined
+        ? []
+        : [{ ...keysOf(item, node.listType === 'map' ? node.keys : []), ...(isRecord(projected) ? projected : {}) }];
     });
     return items.length > 0 || isApplied ? items : undefined;
   }

@@ -42,7 +42,9 @@ export function identityOf(object: PosthornObject<ServedKind>) {
 
 /** `updatedAt` is the last change of anything but the status, as far as the store tells. */
 export function timesOf({ metadata }: PosthornObject<ServedKind>) {
-  const changes = (metadata.managedFields ?? []).flatMap((entry) => (entry.subresource === undefined && entry.time !== undefined ? [entry.time] : []));
+  const changes = (metadata.managedFields ?? []).flatMap((entry) =>
+    entry.subresource === undefined && entry.time !== undefined ? [entry.time] : [],
+  );
   const updatedAt = changes.reduce((latest, time) => (Date.parse(time) > Date.parse(latest) ? time : latest), metadata.creationTimestamp);
   return { createdAt: isoTime(Date.parse(metadata.creationTimestamp)), updatedAt: isoTime(Date.parse(updatedAt)) };
 }

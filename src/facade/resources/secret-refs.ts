@@ -9,5 +9,7 @@ export function secretRefsIn(value: unknown): SecretKeyRef[] {
 }
 
 function refIn(value: unknown): SecretKeyRef[] {
-  return isRecord(value) && typeof value['name'] === 'string' && typeof value['key'] === 'string' ? [{ name: value['name'], key: value['key'] }] : [];
+  return isRecord(value) && typeof value['name'] === 'string' && typeof value['key'] === 'string'
+    ? [{ name: value['name'], key: value['key'] }]
+    : [];
 }

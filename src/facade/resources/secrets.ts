@@ -5,9 +5,9 @@ import { base32 } from '../../core/ids.ts';
 import { looksMasked, masked, maskedUnread } from '../../core/masking.ts';
 import { isSealed } from '../../core/sealing.ts';
 import { secretSealingContext } from '../../core/sealing-contexts.ts';
+import { apiVersion } from '../../resources/definition.ts';
 import type { secretKeyRef } from '../../resources/fields.ts';
 import type { PosthornObject, SecretObject } from '../../resources/kinds.ts';
-import { apiVersion } from '../../resources/definition.ts';
 import type { ApplyObject } from '../../store/store.ts';
 import { versionOf } from '../../store/store.ts';
 import type { Call } from '../operation.ts';
@@ -67,7 +67,11 @@ export class SecretDraft {
       const stored = await readSecret(this.#call, current);
       if (stored === null ? value === maskedUnread : value === stored || value === masked(stored)) return current;
     }
-    if (looksMasked(value)) throw new PosthornError('VALIDATION_FAILED', `${field} is a masked value, but not that of the stored secret: send the secret itself.`);
+    if (looksMasked(value))
+      throw new PosthornError(
+        'VALIDATION_FAILED',
+        `${field} is a masked value, but not that of the stored secret: send the secret itself.`,
+      );
     this.#secretName ??= `posthorn-${this.#slug}-${base32(randomBytes(5))}`;
     const key = `${field}-${base32(randomBytes(5))}`;
     this.#values.set(key, value);
@@ -107,7 +111,12 @@ export class SecretDraft {
 }
 
 /** Removes values that a resource referred to before a write and does no more, if they are in Secrets made for it here. */
-export async function dropUnused(call: Call, owner: PosthornObject<ServedKind>, before: readonly SecretKeyRef[], after: readonly SecretKeyRef[]): Promise<void> {
+export async function dropUnused(
+  call: Call,
+  owner: PosthornObject<ServedKind>,
+  before: readonly SecretKeyRef[],
+  after: readonly SecretKeyRef[],
+): Promise<void> {
   const inUse = (name: string, key: string): boolean => after.some((ref) => ref.name === name && ref.key === key);
   const names = new Set(before.filter((ref) => !inUse(ref.name, ref.key)).map((ref) => ref.name));
   for (const name of names) await shrink(call, owner, name, (key) => inUse(name, key));

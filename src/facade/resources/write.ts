@@ -36,7 +36,10 @@ export async function createObject<K extends ServedKind>(
     if (++tried > mostSlugs) break;
     beingTried.add(trying);
     try {
-      return await call.services.store.create({ kind, metadata: { name, namespace }, spec: await specFor(name) }, { manager: facadeManager });
+      return await call.services.store.create(
+        { kind, metadata: { name, namespace }, spec: await specFor(name) },
+        { manager: facadeManager },
+      );
     } catch (error) {
       if (!isPosthornError(error, 'ALREADY_EXISTS')) throw forClients(error);
       if ('exact' in slug) throw new PosthornError('ALREADY_EXISTS', `There is already a ${kind} with the slug "${name}".`);
@@ -80,7 +83,10 @@ export function planChange<K extends ServedKind>(object: ObjectOf<K>, desired: S
 
 function applySpec<K extends ServedKind>(call: Call, kind: K, { metadata }: ObjectOf<K>, spec: Spec): Promise<ObjectOf<K>> {
   const { name, namespace } = metadata;
-  return call.services.store.apply({ kind, metadata: { name, namespace }, spec }, { manager: facadeManager, ifVersion: versionOf({ metadata }) });
+  return call.services.store.apply(
+    { kind, metadata: { name, namespace }, spec },
+    { manager: facadeManager, ifVersion: versionOf({ metadata }) },
+  );
 }
 
 /** Deletes exactly this object; that it is gone already is as good. */

@@ -12,7 +12,9 @@ export interface EgressRules {
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
 /** Metadata services of the clouds; no rule allows them. */
-const metadataAddresses = new Set(['169.254.169.254', '100.100.100.200', 'fd00:ec2::254'].map((text) => ipaddr.parse(text).toNormalizedString()));
+const metadataAddresses = new Set(
+  ['169.254.169.254', '100.100.100.200', 'fd00:ec2::254'].map((text) => ipaddr.parse(text).toNormalizedString()),
+);
 /** Ranges that a host pattern opens. Loopback and link-local ones need a CIDR. */
 const rangesForHosts = new Set(['private', 'uniqueLocal', 'carrierGradeNat']);
 

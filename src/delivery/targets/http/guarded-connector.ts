@@ -13,7 +13,13 @@ const connectTimeoutMs = 60_000;
  */
 export function guardedConnector(policy: EgressPolicy, ca: readonly string[] | undefined): buildConnector.connector {
   const connectorFor = (port: number): buildConnector.connector =>
-    buildConnector({ allowH2: false, timeout: connectTimeoutMs, minVersion: 'TLSv1.2', ...(ca && { ca: [...ca] }), lookup: guardedLookup(policy, port) });
+    buildConnector({
+      allowH2: false,
+      timeout: connectTimeoutMs,
+      minVersion: 'TLSv1.2',
+      ...(ca && { ca: [...ca] }),
+      lookup: guardedLookup(policy, port),
+    });
   const connectors = new Map<number, buildConnector.connector>();
   return (options, callback) => {
     const host = options.hostname.replace(/^\[|\]$/g, '');

@@ -10,9 +10,7 @@ export interface HttpRequest {
   body: Buffer;
 }
 
-export type HttpResult =
-  | { type: 'response'; status: number; retryAfter: string | null; body: Buffer }
-  | { type: 'error'; error: Error };
+export type HttpResult = { type: 'response'; status: number; retryAfter: string | null; body: Buffer } | { type: 'error'; error: Error };
 
 /** The deadline of an exchange passed. */
 export class DeadlineError extends Error {}

@@ -1,0 +1,332 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { newEvent } from '../../test/support/new-event.ts';
+import { type RedisServer, startRedis } from '../../test/support/redis.ts';
+import type { ThrottleRecord } from '../core/records.ts';
+import { systemClock } from '../runtime/clock.ts';
+import type { NewAttempt } from './attempt-record.ts';
+import type { Job, Outcome, Settlement, Target } from './delivery-queue.ts';
+import { RedisMessageAcceptor } from './message-acceptor.ts';
+import { RedisMessagePurger } from './message-purger.ts';
+import { RedisMessageReader } from './message-reader.ts';
+import { RedisDeliveryQueue } from './redis-delivery-queue.ts';
+
+const prefix = 'test:';
+const off: ThrottleRecord = { mode: 'off', rateLimit: null, rateUnit: null, maxConcurrency: null, queueLimit: null };
+const attempt: NewAttempt = { startedAtMs: 1, durationMs: 5, responseStatus: 200, responseBody: 'ok', errorType: null, errorMessage: null };
+const failure: NewAttempt = { ...attempt, responseStatus: 500, errorType: 'http_error', errorMessage: 'status 500' };
+const delivered: Outcome = { type: 'delivered', attempt };
+
+let redis: RedisServer;
+let queue: RedisDeliveryQueue;
+let acceptor: RedisMessageAcceptor;
+let reader: RedisMessageReader;
+
+beforeAll(async () => {
+  redis = await startRedis();
+  const options = { redis: redis.client, prefix };
+  queue = new RedisDeliveryQueue(options);
+  acceptor = new RedisMessageAcceptor({ ...options, clock: systemClock });
+  reader = new RedisMessageReader(options);
+});
+afterAll(() => redis.stop());
+beforeEach(async () => {
+  await redis.client.flushall();
+  await queue.heartbeat('w1', 64);
+});
+
+/** Jobs for the worker; targets that are met for the first time get the throttle. */
+async function dequeue(worker = 'w1', count = 64, throttle: ThrottleRecord = off): Promise<Job[]> {
+  for (;;) {
+    const { jobs, unconfigured } = await queue.dequeue(worker, count);
+    if (unconfigured.length === 0) return jobs;
+    for (const target of unconfigured) await queue.configure(target, { generation: 1, throttle, paused: false });
+    if (jobs.length > 0) return jobs;
+  }
+}
+function settle(jobs: Job[], outcome: Outcome, worker = 'w1'): Promise<boolean[]> {
+  return queue
+    .settle(
+      worker,
+      jobs.map((job): Settlement => ({ job, outcome, maxAttempts: null })),
+    )
+    .then(({ settled }) => settled);
+}
+const status = async (id: string | undefined) => (await reader.delivery('org_a', id ?? ''))?.status;
+const keys = async () => (await redis.client.keys(`${prefix}*`)).sort();
+
+describe('accepting', () => {
+  test('the same event again stores it once', async () => {
+    const event = newEvent();
+    await acceptor.accept(event);
+    await acceptor.accept(event);
+    expect(await dequeue()).toHaveLength(1);
+    expect((await reader.events('org_a', {}, { limit: 10 })).items).toHaveLength(1);
+  });
+
+  test('an event for several destinations stores its payload once', async () => {
+    await acceptor.accept(newEvent({ payload: Buffer.from('canary-payload'), destinations: ['dst_a', 'dst_b', 'dst_c'] }));
+    const holders = [];
+    for (const key of await keys()) {
+      if ((await redis.client.type(key)) === 'string' && (await redis.client.get(key))?.includes('canary-payload') === true)
+        holders.push(key);
+    }
+    expect(holders).toHaveLength(1);
+    expect((await dequeue()).map(({ event }) => event?.payload.toString())).toEqual(Array.from({ length: 3 }, () => 'canary-payload'));
+  });
+
+  test('any bytes gives the same bytes to the worker and to the reader', async () => {
+    const payload = Buffer.from(Array.from({ length: 256 }, (_, i) => i));
+    const event = newEvent({ payload });
+    await acceptor.accept(event);
+    const [job] = await dequeue();
+    expect(job?.event?.payload.equals(payload)).toBe(true);
+    expect((await reader.event('org_a', event.id))?.payload?.equals(payload)).toBe(true);
+  });
+
+  test('a filtered route is a delivery that is over, and queues nothing', async () => {
+    const event = newEvent({ destinations: [], filteredRoutes: ['rte_f'] });
+    await acceptor.accept(event);
+    expect(await dequeue()).toEqual([]);
+    expect((await reader.event('org_a', event.id))?.status).toBe('filtered');
+    expect(await reader.deliveriesOfEvent('org_a', event.id)).toMatchObject([
+      { status: 'filtered', routeId: 'rte_f', destinationId: null },
+    ]);
+  });
+
+  test('is refused when Redis is full, while what is queued is still settled', async () => {
+    await acceptor.accept(newEvent());
+    const jobs = await dequeue();
+    await redis.client.config('SET', 'maxmemory', '1');
+    try {
+      await expect(acceptor.accept(newEvent())).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+      expect(await settle(jobs, delivered)).toEqual([true]);
+    } finally {
+      await redis.client.config('SET', 'maxmemory', '0');
+    }
+  });
+});
+
+describe('settling', () => {
+  test('delivered ends the message with its attempt', async () => {
+    const event = newEvent();
+    await acceptor.accept(event);
+    expect(await settle(await dequeue(), delivered)).toEqual([true]);
+    expect(await reader.deliveriesOfEvent('org_a', event.id)).toMatchObject([
+      { status: 'delivered', attempts: 1, lastResponseStatus: 200 },
+    ]);
+    expect((await reader.event('org_a', event.id))?.status).toBe('delivered');
+    expect(await reader.attempts('org_a', event.targets[0]?.messageId ?? '')).toMatchObject([{ attemptNumber: 1, responseStatus: 200 }]);
+  });
+
+  test('twice counts once', async () => {
+    const event = newEvent();
+    await acceptor.accept(event);
+    const jobs = await dequeue();
+    expect(await settle(jobs, delivered)).toEqual([true]);
+    expect(await settle(jobs, { type: 'dead', attempt: failure, reason: 'max_retries_exceeded' })).toEqual([false]);
+    expect(await status(event.targets[0]?.messageId)).toBe('delivered');
+    expect((await reader.destinationCounters('org_a', 'dst_a')).deliveries).toBe(1);
+  });
+
+  test('a retry waits, becomes due, and is given again with its attempts', async () => {
+    const event = newEvent();
+    await acceptor.accept(event);
+    await settle(await dequeue(), { type: 'retry', attempt: failure, delayMs: 50 });
+    expect(await status(event.targets[0]?.messageId)).toBe('retrying');
+    expect(await dequeue()).toEqual([]);
+    await sleep(60);
+    expect(await queue.promote()).toMatchObject({ moved: 1 });
+    expect(await dequeue()).toMatchObject([{ messageId: event.targets[0]?.messageId, attempts: 1 }]);
+  });
+
+  test('a dead letter keeps its reason', async () => {
+    const event = newEvent();
+    await acceptor.accept(event);
+    await settle(await dequeue(), { type: 'dead', attempt: failure, reason: 'max_retries_exceeded' });
+    expect(await reader.deliveriesOfEvent('org_a', event.id)).toMatchObject([{ status: 'dlq', deadLetterReason: 'max_retries_exceeded' }]);
+    expect((await queue.figures()).deadLetters).toBe(1);
+  });
+
+  test('back gives the message again without an attempt', async () => {
+    await acceptor.accept(newEvent());
+    await settle(await dequeue(), { type: 'back' });
+    expect(await dequeue()).toMatchObject([{ attempts: 0 }]);
+  });
+
+  test('the last message of a target takes its work stream along', async () => {
+    await acceptor.accept(newEvent());
+    await settle(await dequeue(), delivered);
+    expect((await keys()).filter((key) => key.includes('}:w:'))).toEqual([]);
+    expect((await queue.figures()).unfinished).toBe(0);
+  });
+});
+
+describe('a worker that is gone', () => {
+  test('loses what it held to another, as a new entry of the same message', async () => {
+    const event = newEvent();
+    await acceptor.accept(event);
+    const [lost] = await dequeue('w1');
+    await redis.client.zadd(`${prefix}{s0}:workers`, 1, 'w1');
+    expect(await queue.reclaim()).toMatchObject({ putBack: 1 });
+    const [found] = await dequeue('w2');
+    expect(found?.messageId).toBe(lost?.messageId);
+    expect(found?.handle).not.toBe(lost?.handle);
+  });
+
+  test('settles nothing when it wakes', async () => {
+    const event = newEvent();
+    await acceptor.accept(event);
+    const lost = await dequeue('w1');
+    await redis.client.zadd(`${prefix}{s0}:workers`, 1, 'w1');
+    await queue.reclaim();
+    const found = await dequeue('w2');
+    expect(await settle(lost, delivered, 'w1')).toEqual([false]);
+    expect(await status(event.targets[0]?.messageId)).toBe('processing');
+    expect(await settle(found, delivered, 'w2')).toEqual([true]);
+  });
+
+  test('keeps its work while it beats', async () => {
+    await acceptor.accept(newEvent());
+    await dequeue('w1');
+    await queue.heartbeat('w1', 64);
+    expect(await queue.reclaim()).toMatchObject({ putBack: 0 });
+  });
+});
+
+test('what a lost reply gave is found again by the worker that holds it', async () => {
+  await acceptor.accept(newEvent());
+  const [job] = await dequeue('w1');
+  expect(await queue.adopt('w1', [job?.handle ?? ''])).toEqual([]);
+  expect(await queue.adopt('w1', [])).toMatchObject([{ messageId: job?.messageId, handle: job?.handle }]);
+});
+
+describe('fairness', () => {
+  test('an organization with a backlog does not keep another waiting', async () => {
+    for (let i = 0; i < 100; i++) await acceptor.accept(newEvent({ org: 'org_busy', destinations: ['dst_busy'] }));
+    await acceptor.accept(newEvent({ org: 'org_a' }));
+    const orgs = (await dequeue('w1', 4)).map(({ target }) => target.org);
+    expect([...orgs, ...(await dequeue('w1', 4)).map(({ target }) => target.org)]).toContain('org_a');
+  });
+
+  test('a target gets no more than its cap, and goes on once it settles', async () => {
+    for (let i = 0; i < 30; i++) await acceptor.accept(newEvent());
+    const first = await dequeue();
+    // 10 % of 64 slots are fewer than 8
+    expect(first).toHaveLength(8);
+    expect(await dequeue()).toEqual([]);
+    await settle(first.slice(0, 3), { type: 'delivered', attempt: { ...attempt, durationMs: 1000 } });
+    expect(await dequeue()).toHaveLength(3);
+  });
+});
+
+describe('throttle', () => {
+  test('gives no more than maxConcurrency at a time', async () => {
+    const throttle: ThrottleRecord = { ...off, mode: 'concurrency', maxConcurrency: 2 };
+    for (let i = 0; i < 5; i++) await acceptor.accept(newEvent());
+    const first = await dequeue('w1', 64, throttle);
+    expect(first).toHaveLength(2);
+    expect(await dequeue('w1', 64, throttle)).toEqual([]);
+    await settle(first, delivered);
+    expect(await dequeue('w1', 64, throttle)).toHaveLength(2);
+  });
+
+  test('never gives more than rate × time + burst', async () => {
+    const throttle: ThrottleRecord = { ...off, mode: 'rate', rateLimit: 20, rateUnit: 'second' };
+    for (let i = 0; i < 100; i++) await acceptor.accept(newEvent());
+    const begin = performance.now();
+    let given = 0;
+    while (performance.now() - begin < 1000) {
+      const jobs = await dequeue('w1', 64, throttle);
+      given += jobs.length;
+      await settle(jobs, delivered);
+      await queue.promote();
+      await sleep(5);
+    }
+    const seconds = (performance.now() - begin) / 1000;
+    expect(given).toBeLessThanOrEqual(20 * seconds + 20);
+    expect(given).toBeGreaterThan(20);
+  });
+});
+
+describe('a target', () => {
+  const targetOf = async (): Promise<Target> => {
+    const [target] = (await queue.targets(0)).targets;
+    if (target === undefined) throw new Error('no target');
+    return target;
+  };
+
+  test('that is paused keeps its messages until it goes on', async () => {
+    await acceptor.accept(newEvent());
+    await queue.configure(await targetOf(), { generation: 1, throttle: off, paused: true });
+    expect(await dequeue()).toEqual([]);
+    await queue.configure(await targetOf(), { generation: 2, throttle: off, paused: false });
+    expect(await dequeue()).toHaveLength(1);
+  });
+
+  test('that is dropped sends what is queued and what waits to the dead letters', async () => {
+    const [queued, waiting] = [newEvent(), newEvent()];
+    await acceptor.accept(waiting);
+    await settle(await dequeue(), { type: 'retry', attempt: failure, delayMs: 60_000 });
+    await acceptor.accept(queued);
+    const target = await targetOf();
+    while ((await queue.drop(target, 'route_deleted')).hasMore);
+    let cursor: string | null = '0';
+    while (cursor !== null) cursor = (await queue.dropRetries(new Map([[target.number, 'route_deleted']]), cursor)).next;
+    for (const event of [queued, waiting]) {
+      expect(await reader.deliveriesOfEvent('org_a', event.id)).toMatchObject([{ status: 'dlq', deadLetterReason: 'route_deleted' }]);
+    }
+  });
+
+  test('whose stream is gone is passed over', async () => {
+    await acceptor.accept(newEvent());
+    const target = await targetOf();
+    await redis.client.del(`${prefix}{s0}:w:${target.number}`);
+    expect(await dequeue()).toEqual([]);
+    await acceptor.accept(newEvent());
+    expect(await dequeue()).toHaveLength(1);
+  });
+});
+
+test('after Redis was emptied new events are delivered, and what was held settles nothing', async () => {
+  await acceptor.accept(newEvent());
+  const lost = await dequeue();
+  await redis.client.flushall();
+  const event = newEvent();
+  await acceptor.accept(event);
+  expect(await settle(lost, delivered)).toEqual([false]);
+  const found = await dequeue();
+  expect(found).toMatchObject([{ messageId: event.targets[0]?.messageId }]);
+  expect(await settle(found, delivered)).toEqual([true]);
+});
+
+describe('retention', () => {
+  test('takes finished history, and never what is unfinished', async () => {
+    const [done, open] = [newEvent(), newEvent({ destinations: ['dst_b'] })];
+    await acceptor.accept(done);
+    await settle(await dequeue(), delivered);
+    await acceptor.accept(open);
+    await sleep(5);
+    while ((await queue.prune({ finishedMs: 1, deadLettersMs: 1 })).hasMore);
+    expect(await reader.event('org_a', done.id)).toBeNull();
+    expect(await reader.event('org_a', open.id)).not.toBeNull();
+    expect(await dequeue()).toHaveLength(1);
+  });
+
+  test('a purged organization leaves no key, and others keep theirs', async () => {
+    for (let i = 0; i < 130; i++)
+      await acceptor.accept(newEvent({ filteredRoutes: i % 2 === 0 ? ['rte_f'] : [], destinations: ['dst_a', 'dst_b'] }));
+    await settle((await dequeue()).slice(0, 2), delivered);
+    await settle((await dequeue()).slice(0, 2), { type: 'retry', attempt: failure, delayMs: 60_000 });
+    await acceptor.accept(newEvent({ org: 'org_b', sourceId: 'src_b', destinations: [] }));
+    await new RedisMessagePurger({ redis: redis.client, prefix }).purgeOrganization('org_a');
+    const left = [];
+    for (const key of await keys()) {
+      const dump = await redis.client.dumpBuffer(key);
+      if (key.includes('org_a') || dump?.includes('org_a') === true) left.push(key);
+    }
+    expect(left).toEqual([]);
+    expect((await reader.events('org_b', {}, { limit: 10 })).items).toHaveLength(1);
+    expect((await reader.events('org_a', {}, { limit: 10 })).items).toEqual([]);
+  });
+});

@@ -1,0 +1,346 @@
+import { createServer } from 'node:net';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { Registry } from 'prom-client';
+import { Webhook } from 'standardwebhooks';
+import { testKeyring } from '../../test/support/controllers.ts';
+import { silentLogger } from '../../test/support/logger.ts';
+import { newEvent } from '../../test/support/new-event.ts';
+import { passes } from '../../test/support/passes.ts';
+import { freePort } from '../../test/support/ports.ts';
+import { type Receiver, startReceiver } from '../../test/support/receiver.ts';
+import { destinationRecord, organizationRecord, RecordRegistry, routeRecord } from '../../test/support/record-registry.ts';
+import { type RedisServer, startRedis } from '../../test/support/redis.ts';
+import type { DestinationRecord } from '../core/records.ts';
+import { recordSealingContext } from '../core/sealing-contexts.ts';
+import { doorbellBlockSeconds } from '../data/doorbell.ts';
+import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
+import { RedisMessageReader } from '../data/message-reader.ts';
+import { blockingConnection } from '../redis/connection.ts';
+import { systemClock } from '../runtime/clock.ts';
+import { type Delivery, startDelivery } from './start-delivery.ts';
+
+const prefix = 'test:';
+const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
+let redis: RedisServer;
+let registry: RecordRegistry;
+let acceptor: RedisMessageAcceptor;
+let reader: RedisMessageReader;
+const ends: (() => Promise<unknown>)[] = [];
+
+beforeAll(async () => {
+  redis = await startRedis();
+  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock });
+  reader = new RedisMessageReader({ redis: redis.client, prefix });
+});
+afterAll(() => redis.stop());
+beforeEach(async () => {
+  await redis.client.flushall();
+  registry = newRegistry();
+});
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end();
+});
+
+/** What a process has: each worker that stands for a process of its own needs its own. */
+function newRegistry(): RecordRegistry {
+  const fresh = new RecordRegistry();
+  fresh.put('organization', organizationRecord());
+  fresh.put('route', routeRecord());
+  return fresh;
+}
+function worker(options: { concurrency?: number; workerId?: string } = {}): Delivery {
+  const blocking = blockingConnection(redis.url, { blockMs: doorbellBlockSeconds * 1000 });
+  blocking.on('error', () => {});
+  const delivery = startDelivery({
+    redis: redis.client,
+    blocking,
+    prefix,
+    registry,
+    keyring: testKeyring,
+    clock: systemClock,
+    logger: silentLogger,
+    metrics: new Registry(),
+    version: '0.0.0-test',
+    egress: { allowedCidrs: [], refusedAddresses: [] },
+    ...options,
+  });
+  ends.push(() => delivery.stop(1000));
+  return delivery;
+}
+async function receiver(answer?: Parameters<typeof startReceiver>[0]): Promise<Receiver> {
+  const started = await startReceiver(answer);
+  ends.push(() => started.close());
+  return started;
+}
+function destination(url: string, changes: Partial<DestinationRecord> = {}, http: Partial<DestinationRecord['http']> = {}): void {
+  registry.put('destination', destinationRecord({ url, ...http }, changes));
+}
+async function send(changes: Parameters<typeof newEvent>[0] = {}) {
+  const event = newEvent(changes);
+  await acceptor.accept(event);
+  return event.targets[0]?.messageId ?? '';
+}
+async function delivery(id: string) {
+  const found = await reader.delivery('org_a', id);
+  if (found === null) throw new Error(`there is no delivery ${id}`);
+  return found;
+}
+async function ended(id: string, expected: object, withinMs = 10_000): Promise<void> {
+  await passes(async () => expect(await delivery(id)).toMatchObject(expected), withinMs);
+}
+
+describe('a delivery', () => {
+  test('carries the exact bytes, the forwarded headers, and a signature that an independent verifier takes', async () => {
+    const to = await receiver();
+    const sealed = testKeyring.seal(secret, recordSealingContext('org_a', 'destination', 'dst_a', 'signingSecrets'));
+    destination(`${to.url}/hook`, {}, { signingSecrets: [sealed], headers: [{ name: 'X-Team', value: 'shop' }] });
+    worker();
+    const payload = Buffer.from('{ "spaces":  "kept", "ü": 1 }');
+    const headers: [string, string][] = [
+      ['content-type', 'application/json'],
+      ['x-github-event', 'push'],
+      ['traceparent', '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'],
+    ];
+    const id = await send({ payload, headers });
+    const [request] = await to.arrived(1);
+    expect(request?.body.equals(payload)).toBe(true);
+    expect(request?.headers).toMatchObject({
+      'webhook-id': id,
+      'content-type': 'application/json',
+      'x-github-event': 'push',
+      'x-team': 'shop',
+      traceparent: headers[2]?.[1],
+      'user-agent': 'Posthorn/0.0.0-test',
+      'x-posthorn-attempt': '1',
+    });
+    expect(() => new Webhook(secret).verify(payload.toString(), request?.headers as Record<string, string>)).not.toThrow();
+    await ended(id, { status: 'delivered', attempts: 1, lastResponseStatus: 200 });
+  });
+
+  test('that fails twice arrives at the third attempt under the same webhook-id', async () => {
+    const to = await receiver((response, number) => response.writeHead(number < 3 ? 500 : 200).end());
+    destination(to.url);
+    worker();
+    const id = await send();
+    const requests = await to.arrived(3);
+    expect(requests.map(({ headers }) => headers['webhook-id'])).toEqual([id, id, id]);
+    expect(requests.map(({ headers }) => headers['x-posthorn-attempt'])).toEqual(['1', '2', '3']);
+    await ended(id, { status: 'delivered', attempts: 3 });
+    expect((await reader.attempts('org_a', id)).map(({ responseStatus }) => responseStatus)).toEqual([500, 500, 200]);
+  });
+
+  test('that always fails is a dead letter after its retries', async () => {
+    const to = await receiver((response) => response.writeHead(503).end('no'));
+    destination(to.url, { retryPolicy: { maxRetries: 1, initialDelayMs: 100, maxDelayMs: 100, backoffMultiplier: 1 } });
+    worker();
+    await ended(await send(), { status: 'dlq', deadLetterReason: 'max_retries_exceeded', attempts: 2, lastErrorType: 'http_error' });
+  });
+
+  test('waits as long as Retry-After says', async () => {
+    const to = await receiver((response, number) => response.writeHead(number === 1 ? 429 : 200, { 'retry-after': '1' }).end());
+    destination(to.url);
+    worker();
+    await send();
+    const [first, second] = await to.arrived(2);
+    expect((second?.atMs ?? 0) - (first?.atMs ?? 0)).toBeGreaterThanOrEqual(990);
+  });
+
+  test('does not follow a redirect', async () => {
+    const elsewhere = await receiver();
+    const to = await receiver((response) => response.writeHead(302, { location: elsewhere.url }).end());
+    destination(to.url, { retryPolicy: { maxRetries: 0, initialDelayMs: 100, maxDelayMs: 100, backoffMultiplier: 1 } });
+    worker();
+    await ended(await send(), { status: 'dlq', lastResponseStatus: 302 });
+    expect(elsewhere.requests).toEqual([]);
+  });
+
+  test('succeeds only with the response that the route expects', async () => {
+    const to = await receiver((response, number) => response.writeHead(200).end(number === 1 ? 'queued' : 'all done'));
+    registry.put('route', routeRecord({ expectedResponse: { statusCodes: [200], bodyContains: 'done' } }));
+    destination(to.url);
+    worker();
+    await ended(await send(), { status: 'delivered', attempts: 2 });
+  });
+});
+
+describe('what goes wrong is named', () => {
+  const once = { retryPolicy: { maxRetries: 0, initialDelayMs: 100, maxDelayMs: 100, backoffMultiplier: 1 } };
+
+  test('a receiver that drips is cut by the deadline', async () => {
+    const to = await receiver((response) => {
+      response.writeHead(200);
+      const drip = setInterval(() => response.write('.'), 50);
+      response.on('close', () => clearInterval(drip));
+    });
+    destination(to.url, once, { timeoutMs: 500 });
+    worker();
+    const id = await send();
+    await ended(id, { completedAtMs: expect.any(Number) }, 5000);
+    const [attempt] = await reader.attempts('org_a', id);
+    expect(attempt?.durationMs).toBeLessThan(1500);
+  });
+
+  test('a receiver that never answers is a timeout', async () => {
+    const to = await receiver(() => {});
+    destination(to.url, once, { timeoutMs: 300 });
+    worker();
+    await ended(await send(), { status: 'dlq', lastErrorType: 'timeout' });
+  });
+
+  test('a refused connection is network', async () => {
+    destination(`http://127.0.0.1:${await freePort()}`, once);
+    worker();
+    await ended(await send(), { status: 'dlq', lastErrorType: 'network' });
+  });
+
+  test('a name that does not resolve is dns', async () => {
+    destination('http://nothing.invalid/hook', once);
+    worker();
+    await ended(await send(), { status: 'dlq', lastErrorType: 'dns' }, 15_000);
+  });
+
+  test('a server that speaks no TLS is tls or network', async () => {
+    const server = createServer((socket) => socket.end('hello\n'));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    ends.push(async () => server.close());
+    const address = server.address();
+    destination(`https://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}`, once);
+    worker();
+    await ended(await send(), { status: 'dlq', lastErrorType: expect.stringMatching(/^(tls|network)$/) });
+  });
+
+  test.each([
+    'http://127.0.0.1:{port}',
+    'http://localhost:{port}',
+    'http://127.1:{port}',
+    'http://2130706433:{port}',
+    'http://0x7f000001:{port}',
+    'http://[::1]:{port}',
+    'http://[::ffff:127.0.0.1]:{port}',
+    'http://0.0.0.0:{port}',
+    'http://169.254.169.254/latest/meta-data',
+    'http://10.0.0.1/',
+    'http://192.168.1.1/',
+    'http://172.16.0.1/',
+    'http://100.64.0.1/',
+    'http://[fe80::1]/',
+    'http://[fc00::1]/',
+    'http://[64:ff9b::7f00:1]/',
+  ])('%s is blocked where the organization allows no private networks', async (url) => {
+    const to = await receiver();
+    registry.put('organization', organizationRecord({ egress: { allowedCidrs: [], allowedHosts: [] } }));
+    destination(url.replace('{port}', new URL(to.url).port), once, { timeoutMs: 2000 });
+    worker();
+    await ended(await send(), { status: 'dlq', lastErrorType: 'blocked' });
+    expect(to.requests).toEqual([]);
+  });
+
+  test('a huge body is read in part only, and the status decides', async () => {
+    const to = await receiver((response) => {
+      response.writeHead(200);
+      const block = Buffer.alloc(65_536, 'x');
+      const pump = (): void => {
+        while (!response.destroyed && response.write(block));
+        response.once('drain', pump);
+      };
+      pump();
+    });
+    destination(to.url, once);
+    worker();
+    const id = await send();
+    await ended(id, { status: 'delivered' });
+    expect((await reader.attempts('org_a', id))[0]?.responseBody?.length).toBeLessThanOrEqual(10_240);
+  });
+
+  test('a signing secret that does not open ends as secret_decryption_failed', async () => {
+    const to = await receiver();
+    const foreign = testKeyring.seal(secret, recordSealingContext('org_b', 'destination', 'dst_a', 'signingSecrets'));
+    destination(to.url, {}, { signingSecrets: [foreign] });
+    worker();
+    await ended(await send(), { status: 'dlq', deadLetterReason: 'secret_decryption_failed' });
+    expect(to.requests).toEqual([]);
+  });
+});
+
+describe('configuration', () => {
+  test('a disabled destination keeps its messages, and gets them when it is enabled', async () => {
+    const to = await receiver();
+    destination(to.url, { enabled: false });
+    worker();
+    const id = await send();
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    expect(to.requests).toEqual([]);
+    destination(to.url, { enabled: true, generation: 2 });
+    await to.arrived(1, 15_000);
+    await ended(id, { status: 'delivered' });
+  });
+
+  test('a destination that is deleted sends its messages to the dead letters', async () => {
+    worker();
+    await ended(await send(), { status: 'dlq', deadLetterReason: 'destination_not_found' }, 15_000);
+  });
+
+  test('a route that is deleted sends its messages to the dead letters', async () => {
+    destination('http://127.0.0.1:9/');
+    registry.remove('route', 'rte_a');
+    worker();
+    await ended(await send(), { status: 'dlq', deadLetterReason: 'route_deleted' }, 15_000);
+  });
+});
+
+test('a target that hangs does not keep a healthy one waiting', async () => {
+  const hanging = await receiver(() => {});
+  const healthy = await receiver();
+  registry.put('destination', destinationRecord({ url: hanging.url, timeoutMs: 30_000 }, { id: 'dst_hang' }));
+  destination(healthy.url);
+  worker({ concurrency: 32 });
+  for (let i = 0; i < 100; i++) await send({ destinations: ['dst_hang'] });
+  await hanging.arrived(8);
+  const begin = performance.now();
+  for (let i = 0; i < 20; i++) await send();
+  await healthy.arrived(20, 3000);
+  expect(performance.now() - begin).toBeLessThan(3000);
+});
+
+test('stopping finishes what is under way and leaves the rest to the next worker', async () => {
+  const to = await receiver((response) => setTimeout(() => response.end('ok'), 300));
+  destination(to.url);
+  const first = worker({ workerId: 'w_first' });
+  const id = await send();
+  await to.arrived(1);
+  await first.stop(5000);
+  await ended(id, { status: 'delivered', attempts: 1 }, 100);
+  const later = await send();
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  expect(to.requests).toHaveLength(1);
+  registry = newRegistry();
+  destination(to.url);
+  worker({ workerId: 'w_second' });
+  await ended(later, { status: 'delivered' });
+});
+
+test('what is accepted before Redis is killed is delivered after it is back', async () => {
+  const own = await startRedis(['--appendonly', 'yes', '--appendfsync', 'always']);
+  const shared = redis;
+  redis = own;
+  ends.unshift(async () => {
+    redis = shared;
+    await own.stop();
+  });
+  const to = await receiver();
+  const owned = new RedisMessageAcceptor({ redis: own.client, prefix, clock: systemClock });
+  worker();
+  const event = newEvent();
+  await owned.accept(event);
+  await own.kill('SIGKILL');
+  await expect(owned.accept(newEvent())).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+  destination(to.url);
+  await own.start();
+  const after = newEvent();
+  await passes(() => owned.accept(after), 10_000);
+  await to.arrived(1, 20_000);
+  await passes(async () => {
+    const ids = to.requests.map(({ headers }) => headers['webhook-id']);
+    expect(ids).toContain(after.targets[0]?.messageId);
+  }, 20_000);
+}, 60_000);
