@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { compileFilter } from '../../core/filter.ts';
 import { description } from '../../resources/fields.ts';
 import { filterCondition } from '../../resources/filter-conditions.ts';
 import type { PosthornObject, SpecInputOf } from '../../resources/kinds.ts';
@@ -73,11 +74,12 @@ export const filters = resourceFamily({
   toRecord: async (object, call): Promise<z.input<typeof record>> => ({ ...toItem(object, call), ...timesOf(object) }),
   toSpec: async ({ body: { name, description: text, conditions, logic }, current }) => {
     const spec = current?.spec;
+    const definition = { conditions: conditions ?? spec?.conditions ?? [], logic: logic ?? spec?.logic ?? 'AND' };
+    if (definition.conditions.length > 0) compileFilter(definition);
     return {
       name: nameToSpec(name, current),
       description: text === undefined ? spec?.description : (text ?? undefined),
-      conditions: conditions ?? spec?.conditions ?? [],
-      logic: logic ?? spec?.logic,
+      ...definition,
     } satisfies SpecInputOf<'Filter'>;
   },
   beforeDelete: {

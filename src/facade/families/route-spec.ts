@@ -1,5 +1,6 @@
 import { canonicalJson } from '../../core/canonical-json.ts';
 import { PosthornError } from '../../core/errors.ts';
+import { compileFilter } from '../../core/filter.ts';
 import { kinds, type PosthornObject, type SpecInputOf, type SpecOf } from '../../resources/kinds.ts';
 import type { Call } from '../operation.ts';
 import { cachedObjects, resolve } from '../resources/lookup.ts';
@@ -46,7 +47,9 @@ async function filterOf(call: Call, sent: RouteBody, spec: Spec | undefined): Pr
     throw new PosthornError('VALIDATION_FAILED', 'filterId and filterConditions are alternatives: send one of them.');
   }
   if (Array.isArray(conditions))
-    return { filterRef: undefined, filter: { logic: sent.filterLogic ?? spec?.filter?.logic ?? 'AND', conditions } };
+    const filter = { logic: sent.filterLogic ?? spec?.filter?.logic ?? 'AND', conditions };
+    compileFilter(filter);
+    return { filterRef: undefined, filter };
   if (typeof sent.filterId === 'string') {
     return {
       filterRef: await reference(call, 'Filter', sent.filterId, spec?.filterRef === undefined ? [] : [spec.filterRef]),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { PosthornError } from '../../core/errors.ts';
+import { isPosthornError, PosthornError } from '../../core/errors.ts';
 import type { PosthornObject } from '../../resources/kinds.ts';
 import type { Call } from '../operation.ts';
 import type { ServedKind } from '../services.ts';
@@ -33,11 +33,19 @@ export function exclusively<T>(call: Call, kinds: readonly ServedKind[], action:
 
 async function awaitWrite<K extends ServedKind>(call: Call, kind: K, note: string): Promise<void> {
   const { namespace, name, uid, generation } = writeNote.parse(JSON.parse(note));
-  const { caches, clock } = call.services;
+  const { caches, clock, store } = call.services;
   const isSeen = (object: PosthornObject<ServedKind> | undefined): boolean => {
     if (object === undefined) return generation === null;
     return object.metadata.uid !== uid || (generation !== null && object.metadata.generation >= generation);
   };
+  // Not in the cache: not there yet, or deleted since without a note, by kubectl or by a family whose deletions look at nothing.
+  if (generation !== null && caches[kind].get({ namespace, name }) === undefined) {
+    const isThere = await store.get(kind, { namespace, name }).then(
+      () => true,
+      (error: unknown) => (isPosthornError(error, 'RESOURCE_NOT_FOUND') ? false : Promise.reject(error)),
+    );
+    if (!isThere) return;
+  }
   if (await waitForCache(caches[kind], { namespace, name }, isSeen, { timeoutMs: cacheDeadlineMs, clock })) return;
   throw new PosthornError('UNAVAILABLE', 'The configuration is not up to date here yet.', { retryAfterSeconds: 1 });
 }
