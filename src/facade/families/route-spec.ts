@@ -46,10 +46,11 @@ async function filterOf(call: Call, sent: RouteBody, spec: Spec | undefined): Pr
   if (typeof sent.filterId === 'string' && Array.isArray(conditions)) {
     throw new PosthornError('VALIDATION_FAILED', 'filterId and filterConditions are alternatives: send one of them.');
   }
-  if (Array.isArray(conditions))
+  if (Array.isArray(conditions)) {
     const filter = { logic: sent.filterLogic ?? spec?.filter?.logic ?? 'AND', conditions };
     compileFilter(filter);
     return { filterRef: undefined, filter };
+  }
   if (typeof sent.filterId === 'string') {
     return {
       filterRef: await reference(call, 'Filter', sent.filterId, spec?.filterRef === undefined ? [] : [spec.filterRef]),
