@@ -1,3 +1,4 @@
+import { withJitter } from '../core/backoff.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
 import type { DeliveryQueue, Heartbeat, Job, Settlement, Target } from '../data/delivery-queue.ts';
@@ -15,6 +16,8 @@ const mostPerDequeue = 64;
 const patientShare = 0.25;
 const patienceMs = 1;
 const reviewEveryBeats = 10;
+/** How long a message whose records cannot be read stays here before it goes back. */
+const planRetryMs = 1000;
 
 export interface WorkerOptions {
   queue: DeliveryQueue;
@@ -158,11 +161,12 @@ export class Worker {
     this.#known.set(job.handle, job);
     this.#inFlight++;
     void this.#deliver(job)
-      .catch((error: unknown): Settlement => {
-        this.#options.logger.warn(
+      .catch(async (error: unknown): Promise<Settlement> => {
+        this.#options.logger.debug(
           { reason: error instanceof Error ? error.message : String(error), messageId: job.messageId },
           'an attempt could not be made; the message goes back',
         );
+        await this.#options.clock.sleep(withJitter(planRetryMs), this.#stopping.signal);
         return { job, outcome: { type: 'back' }, maxAttempts: null };
       })
       .then((settlement) => {
