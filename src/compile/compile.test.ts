@@ -119,6 +119,28 @@ describe('secrets', () => {
     expect(keyring.open(auth.token, recordSealingContext(organization.id, 'destination', record.id, 'token'))).toBe('a');
   });
 
+  const reference = { name: 's', key: 't' };
+  test.each([
+    { field: 'password', auth: { type: 'basic', username: 'me', passwordSecretRef: reference } },
+    { field: 'token', auth: { type: 'bearer', tokenSecretRef: reference } },
+    { field: 'key', auth: { type: 'api_key', headerName: 'x-key', keySecretRef: reference } },
+    { field: 'headerValue', auth: { type: 'custom_header', headerName: 'x-token', headerValueSecretRef: reference } },
+  ] as const)('of auth type $auth.type are sealed as $field', ({ field, auth }) => {
+    const { record } = destination({ http: { url: 'https://shop.example/hook', auth } }, { [field]: 'value' });
+    if (record === undefined) throw new Error('refused');
+    const sealed = new Map(Object.entries(record.http.auth)).get(field) ?? '';
+    expect(keyring.open(sealed, recordSealingContext(organization.id, 'destination', record.id, field))).toBe('value');
+  });
+
+  test('of a source are sealed for it, and turn the check on', () => {
+    const object = storedObject('Source', 'orders', { provider: 'github', signingSecretRef: reference }, 'acme');
+    const { record } = compileSource(object, { organization, signingSecret: 'two words\n', keyring, published: null });
+    if (record === undefined) throw new Error('refused');
+    const context = recordSealingContext(organization.id, 'source', record.id, 'signingSecrets');
+    expect(record.signingSecrets.map((sealed) => keyring.open(sealed, context))).toEqual(['two words']);
+    expect(record.rejectInvalidSignatures).toBe(true);
+  });
+
   test('are asked for only where the auth type needs them', () => {
     const { spec: full } = storedObject('Destination', 'shop', spec, 'acme');
     expect(destinationSecretReferences(full)).toEqual({ token: { name: 's', key: 't' } });

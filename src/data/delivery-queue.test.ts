@@ -288,6 +288,23 @@ describe('a target', () => {
   });
 });
 
+test('a group that was destroyed is made again, and what was in the stream is given again', async () => {
+  await acceptor.accept(newEvent());
+  await dequeue();
+  await acceptor.accept(newEvent());
+  await redis.client.xgroup('DESTROY', `${prefix}{s0}:w:1`, 'g');
+  expect(await dequeue()).toHaveLength(2);
+});
+
+test('a work stream of a wrong type refuses events for its target only, and stops nobody else', async () => {
+  await acceptor.accept(newEvent());
+  await redis.client.set(`${prefix}{s0}:w:1`, 'not a stream');
+  const [broken, sound] = await Promise.allSettled([acceptor.accept(newEvent()), acceptor.accept(newEvent({ destinations: ['dst_b'] }))]);
+  expect(broken).toMatchObject({ status: 'rejected', reason: { message: 'the work stream of target 1 is a string' } });
+  expect(sound.status).toBe('fulfilled');
+  expect((await dequeue()).map(({ target }) => target.destinationId)).toEqual(['dst_b']);
+});
+
 test('after Redis was emptied new events are delivered, and what was held settles nothing', async () => {
   await acceptor.accept(newEvent());
   const lost = await dequeue();

@@ -1,0 +1,23 @@
+import { describe, expect, test } from '@jest/globals';
+import { retryDelayMs } from './backoff.ts';
+
+const policy = { maxRetries: 10, initialDelayMs: 1000, maxDelayMs: 3_600_000, backoffMultiplier: 4 };
+const middle = (): number => 0.5;
+
+describe('the delay before the next attempt', () => {
+  test('grows by the multiplier up to the largest', () => {
+    expect([1, 2, 3, 6, 7, 8, 25].map((made) => retryDelayMs(policy, made, middle))).toEqual([
+      1000, 4000, 16_000, 1_024_000, 3_600_000, 3_600_000, 3_600_000,
+    ]);
+  });
+
+  test('of the default policy adds up to about five hours', () => {
+    const total = Array.from({ length: 10 }, (_, i) => retryDelayMs(policy, i + 1, middle)).reduce((sum, ms) => sum + ms);
+    expect(total / 3_600_000).toBeCloseTo(4.4, 0);
+  });
+
+  test('varies by a fifth to either side', () => {
+    expect(retryDelayMs(policy, 1, () => 0)).toBe(800);
+    expect(retryDelayMs(policy, 1, () => 0.999_999)).toBe(1200);
+  });
+});

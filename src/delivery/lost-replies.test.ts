@@ -1,0 +1,105 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { Registry } from 'prom-client';
+import { testKeyring } from '../../test/support/controllers.ts';
+import { silentLogger } from '../../test/support/logger.ts';
+import { newEvent } from '../../test/support/new-event.ts';
+import { passes } from '../../test/support/passes.ts';
+import { startReceiver } from '../../test/support/receiver.ts';
+import { destinationRecord, organizationRecord, RecordRegistry, routeRecord } from '../../test/support/record-registry.ts';
+import { type RedisServer, startRedis } from '../../test/support/redis.ts';
+import { PosthornError } from '../core/errors.ts';
+import type { DeliveryQueue } from '../data/delivery-queue.ts';
+import { doorbellBlockSeconds } from '../data/doorbell.ts';
+import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
+import { RedisMessageReader } from '../data/message-reader.ts';
+import { RedisDeliveryQueue } from '../data/redis-delivery-queue.ts';
+import { blockingConnection } from '../redis/connection.ts';
+import { systemClock } from '../runtime/clock.ts';
+import { startDelivery } from './start-delivery.ts';
+
+const prefix = 'test:';
+const messages = 20;
+let redis: RedisServer;
+const ends: (() => Promise<unknown>)[] = [];
+
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis.stop());
+beforeEach(() => redis.client.flushall());
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end();
+});
+
+const unavailable = (): PosthornError => new PosthornError('UNAVAILABLE', 'injected');
+
+/** Lets the first `count` calls of a method fail, without having happened or after they have. */
+function failing(queue: DeliveryQueue, method: keyof DeliveryQueue, when: 'before' | 'after', count: number): DeliveryQueue {
+  let calls = 0;
+  return new Proxy(queue, {
+    get(target, name) {
+      const original: unknown = Reflect.get(target, name);
+      if (typeof original !== 'function') return original;
+      return async (...args: unknown[]) => {
+        const fails = name === method && calls++ < count;
+        if (fails && when === 'before') throw unavailable();
+        const answer: unknown = await original.apply(target, args);
+        if (fails) throw unavailable();
+        return answer;
+      };
+    },
+  });
+}
+
+/** So that the first dequeue of the worker gives messages. The generation is an old one, so the worker configures again. */
+async function configureTargets(): Promise<void> {
+  const queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
+  const { throttle } = destinationRecord({ url: 'http://unused' });
+  for (const target of (await queue.targets(1)).targets) await queue.configure(target, { generation: 0, throttle, paused: false });
+}
+
+const methods = ['dequeue', 'settle', 'promote', 'configure', 'heartbeat', 'adopt'] as const;
+const cases = methods.flatMap((method) => (['before', 'after'] as const).map((when) => [method, when] as const));
+
+describe('a worker delivers everything', () => {
+  test.each(cases)('when %s fails %s it has happened', async (method, when) => {
+    // Each message fails once, so that every step of its life is taken.
+    const seen = new Map<string, number>();
+    const to = await startReceiver((response, _, { headers }) => {
+      const id = String(headers['webhook-id']);
+      seen.set(id, (seen.get(id) ?? 0) + 1);
+      response.writeHead(headers['x-posthorn-attempt'] === '1' ? 500 : 200).end();
+    });
+    ends.push(() => to.close());
+    const registry = new RecordRegistry();
+    registry.put('organization', organizationRecord());
+    registry.put('route', routeRecord());
+    registry.put('destination', destinationRecord({ url: to.url }));
+    const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock });
+    const events = Array.from({ length: messages }, () => newEvent());
+    await Promise.all(events.map((event) => acceptor.accept(event)));
+    await configureTargets();
+    const delivery = startDelivery({
+      redis: redis.client,
+      blocking: blockingConnection(redis.url, { blockMs: doorbellBlockSeconds * 1000 }),
+      prefix,
+      registry,
+      keyring: testKeyring,
+      clock: systemClock,
+      logger: silentLogger,
+      metrics: new Registry(),
+      version: '0.0.0-test',
+      egress: { allowedCidrs: [], refusedAddresses: [] },
+      wrapQueue: (queue) => failing(queue, method, when, 2),
+    });
+    ends.push(() => delivery.stop(1000));
+    const reader = new RedisMessageReader({ redis: redis.client, prefix });
+    await passes(async () => {
+      const { items } = await reader.deliveries('org_a', {}, { limit: 100 });
+      expect(items.map(({ status, attempts }) => ({ status, attempts }))).toEqual(
+        Array.from({ length: messages }, () => ({ status: 'delivered', attempts: 2 })),
+      );
+    }, 15_000);
+    expect([...seen.values()]).toEqual(Array.from({ length: messages }, () => 2));
+  });
+});

@@ -1,0 +1,80 @@
+import { describe, expect, test } from '@jest/globals';
+import { EgressPolicy } from './egress-policy.ts';
+
+const nothing = { allowedCidrs: [], allowedHosts: [], refusedAddresses: [] };
+
+describe('without rules', () => {
+  const policy = new EgressPolicy(nothing);
+
+  test.each(['8.8.8.8', '1.1.1.1', '93.184.215.14', '100.63.255.255', '100.128.0.1', '2001:4860:4860::8888', '2606:4700::1111'])(
+    'the public address %s may be reached',
+    (address) => expect(policy.allows('example.com', address, 443)).toBe(true),
+  );
+
+  // After the tables of Smokescreen and Svix.
+  test.each([
+    '0.0.0.0',
+    '0.1.2.3',
+    '10.0.0.1',
+    '100.64.0.1',
+    '100.127.255.255',
+    '127.0.0.1',
+    '127.255.255.255',
+    '169.254.1.1',
+    '169.254.169.254',
+    '172.16.0.1',
+    '172.31.255.255',
+    '192.0.0.1',
+    '192.0.2.1',
+    '192.168.0.1',
+    '198.18.0.1',
+    '198.51.100.1',
+    '203.0.113.1',
+    '224.0.0.1',
+    '240.0.0.1',
+    '255.255.255.255',
+    '::',
+    '::1',
+    '::ffff:10.0.0.1',
+    '::ffff:7f00:1',
+    '64:ff9b::808:808',
+    '64:ff9b:1::1',
+    '100::1',
+    '2001::1',
+    '2001:db8::1',
+    '2002:7f00:1::',
+    'fc00::1',
+    'fd00:ec2::254',
+    'fe80::1',
+    'ff02::1',
+    'not an address',
+    '',
+  ])('%j may not be reached', (address) => expect(policy.allows('example.com', address, 443)).toBe(false));
+});
+
+describe('rules', () => {
+  test('a network opens its addresses only, in IPv4-mapped spelling too', () => {
+    const policy = new EgressPolicy({ ...nothing, allowedCidrs: ['10.1.0.0/16', 'fd12::/32'] });
+    const open = ['10.1.2.3', '::ffff:10.1.2.3', 'fd12::1'];
+    expect(open.filter((address) => policy.allows('x', address, 443))).toEqual(open);
+    expect(['10.2.0.1', 'fd13::1', '127.0.0.1'].filter((address) => policy.allows('x', address, 443))).toEqual([]);
+  });
+
+  test('a host pattern opens private addresses to its names only', () => {
+    const policy = new EgressPolicy({ ...nothing, allowedHosts: ['*.shop.svc.cluster.local'] });
+    expect(policy.allows('api.shop.svc.cluster.local', '10.0.0.1', 80)).toBe(true);
+    expect(policy.allows('API.shop.svc.cluster.local.', '10.0.0.1', 80)).toBe(true);
+    expect(policy.allows('shop.svc.cluster.local', '10.0.0.1', 80)).toBe(false);
+    expect(policy.allows('evilshop.svc.cluster.local', '10.0.0.1', 80)).toBe(false);
+    expect(policy.allows('api.shop.svc.cluster.local', '127.0.0.1', 80)).toBe(false);
+  });
+
+  test('never open metadata services, or what is refused by address and port', () => {
+    const all = ['0.0.0.0/0', '::/0'];
+    const policy = new EgressPolicy({ ...nothing, allowedCidrs: all, refusedAddresses: [{ address: '127.0.0.1', port: 6379 }] });
+    expect(policy.allows('x', '169.254.169.254', 80)).toBe(false);
+    expect(policy.allows('x', 'fd00:ec2::254', 80)).toBe(false);
+    expect(policy.allows('x', '::ffff:127.0.0.1', 6379)).toBe(false);
+    expect(policy.allows('x', '127.0.0.1', 8080)).toBe(true);
+  });
+});

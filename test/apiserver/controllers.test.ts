@@ -1,0 +1,192 @@
+import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { KubeConfig } from '@kubernetes/client-node';
+import { KubernetesEventRecorder } from '../../src/controllers/kubernetes-event-recorder.ts';
+import { idOf } from '../../src/controllers/references.ts';
+import { recordSealingContext } from '../../src/core/sealing-contexts.ts';
+import type { Kind, ObjectOf, PosthornKind } from '../../src/resources/kinds.ts';
+import { systemClock } from '../../src/runtime/clock.ts';
+import { KubernetesApi } from '../../src/store/kubernetes/kubernetes-api.ts';
+import { KubernetesStore } from '../../src/store/kubernetes/kubernetes-store.ts';
+import type { ApplyObject, Key } from '../../src/store/store.ts';
+import { type ControlPlane, startControlPlane } from '../support/control-plane.ts';
+import { type RunningControllers, startControllers, testKeyring } from '../support/controllers.ts';
+import { silentLogger } from '../support/logger.ts';
+import { passes } from '../support/passes.ts';
+import { type RedisServer, startRedis } from '../support/redis.ts';
+
+const traces = readFileSync(new URL('../e2e/traces.lua', import.meta.url), 'utf8');
+/** Long enough for a write that follows from another to show. */
+const quietMs = 3000;
+
+describe('controllers on a real API server', () => {
+  let controlPlane: ControlPlane;
+  let redis: RedisServer;
+  let api: KubernetesApi;
+  let store: KubernetesStore;
+  let namespace: string;
+  let controllers: RunningControllers;
+  let runs = 0;
+
+  beforeAll(async () => {
+    [controlPlane, redis] = await Promise.all([startControlPlane({ controllerManager: true }), startRedis()]);
+    await controlPlane.applyCrds();
+    const loadKubeConfig = (): KubeConfig => {
+      const kubeconfig = new KubeConfig();
+      kubeconfig.loadFromFile(controlPlane.kubeconfigPath);
+      return kubeconfig;
+    };
+    api = new KubernetesApi({ loadKubeConfig, clock: systemClock });
+    store = new KubernetesStore({ api, clock: systemClock });
+  }, 120_000);
+  afterAll(async () => {
+    await api.close();
+    await redis.stop();
+    await controlPlane.stop();
+  });
+  beforeEach(async () => {
+    namespace = `org-${++runs}`;
+    controllers = start();
+    await apply({ kind: 'Organization', metadata: { name: namespace }, spec: { namespace } });
+    await expectReady('Organization', { name: namespace });
+  });
+  afterEach(() => controllers.stop());
+
+  const start = (): RunningControllers =>
+    startControllers({
+      store,
+      redis: redis.client,
+      prefix: `run${runs}:`,
+      recorder: new KubernetesEventRecorder({ api, clock: systemClock, logger: silentLogger }),
+    });
+  const apply = <K extends Kind>(object: ApplyObject<K>): Promise<ObjectOf<K>> => store.apply(object, { manager: 'test', force: true });
+  const named = (name: string): Key & { namespace: string } => ({ namespace, name });
+  const source = () => apply({ kind: 'Source', metadata: named('orders'), spec: {} });
+  const destination = (http: object = {}) =>
+    apply({ kind: 'Destination', metadata: named('shop'), spec: { http: { url: 'https://shop.example', ...http } } });
+  const route = () =>
+    apply({ kind: 'Route', metadata: named('all'), spec: { sourceRef: { name: 'orders' }, destinationRefs: [{ name: 'shop' }] } });
+  const secret = (value: string) =>
+    apply({ kind: 'Secret', metadata: named('token'), data: { value: Buffer.from(value).toString('base64') } });
+
+  const expectReady = (kind: PosthornKind, key: Key, ready = 'True Ready'): Promise<void> =>
+    passes(async () => {
+      const { metadata, status } = await store.get(kind, key);
+      const condition = status?.conditions?.find(({ type }) => type === 'Ready');
+      expect(`${condition?.status} ${condition?.reason}`).toBe(ready);
+      expect(condition?.observedGeneration).toBe(metadata.generation);
+    }, 15_000);
+  const tracesOf = (ids: string[]): Promise<unknown> => redis.client.eval(traces, 0, ...ids);
+  const versions = async (): Promise<string[]> => {
+    const kinds = ['Organization', 'Source', 'Destination', 'Route', 'Namespace'] as const;
+    const pages = await Promise.all(kinds.map((kind) => store.list(kind)));
+    return pages.flatMap(({ items }) => items.map(({ kind, metadata }) => `${kind} ${metadata.name} ${metadata.resourceVersion}`)).sort();
+  };
+
+  test('a route is ready once its source and destination are there, and says why it was not by an Event', async () => {
+    await route();
+    await expectReady('Route', named('all'), 'False SourceNotFound');
+    await source();
+    await expectReady('Route', named('all'), 'False DestinationNotFound');
+    await destination();
+    await expectReady('Route', named('all'));
+    await passes(async () => {
+      const events = (await controlPlane.request('GET', `/api/v1/namespaces/${namespace}/events`)) as { items: EventObject[] };
+      const ofRoute = events.items.filter(({ involvedObject }) => involvedObject.kind === 'Route');
+      expect(ofRoute.map(({ type, reason, count }) => `${type} ${reason} ${count}`).sort()).toEqual([
+        'Normal Ready 1',
+        'Warning DestinationNotFound 1',
+        'Warning SourceNotFound 1',
+      ]);
+    });
+  });
+
+  test('an edit of a Secret changes the record', async () => {
+    await secret('first');
+    const made = await destination({ auth: { type: 'bearer', tokenSecretRef: { name: 'token', key: 'value' } } });
+    await expectReady('Destination', named('shop'));
+    await secret('second');
+    const id = idOf('Destination', made);
+    const organization = idOf('Organization', await store.get('Organization', { name: namespace }));
+    await passes(async () => {
+      const auth = (await controllers.registry.get('destination', id))?.http.auth;
+      if (auth?.type !== 'bearer') throw new Error('no record yet');
+      expect(testKeyring.open(auth.token, recordSealingContext(organization, 'destination', id, 'token'))).toBe('second');
+    });
+  });
+
+  test('nothing is written once everything is in force, nor by a controller that starts anew', async () => {
+    await source();
+    await destination();
+    await route();
+    await expectReady('Route', named('all'));
+    await expectReady('Destination', named('shop'));
+    await expectReady('Source', named('orders'));
+    const settled = await versions();
+    await sleep(quietMs);
+    expect(await versions()).toEqual(settled);
+    await controllers.stop();
+    controllers = start();
+    await sleep(quietMs);
+    expect(await versions()).toEqual(settled);
+  });
+
+  test('what others own of a status stays', async () => {
+    await destination();
+    await expectReady('Destination', named('shop'));
+    const delivering = { type: 'Delivering', status: 'True', reason: 'Healthy', message: '', lastTransitionTime: '2026-01-01T00:00:00Z' };
+    await store.applyStatus(
+      'Destination',
+      named('shop'),
+      { circuit: { state: 'open' }, conditions: [delivering] },
+      { manager: 'posthorn-health' },
+    );
+    await destination({ timeoutMs: 1000 });
+    await expectReady('Destination', named('shop'));
+    const { status } = await store.get('Destination', named('shop'));
+    expect(status?.circuit).toEqual({ state: 'open' });
+    expect(status?.conditions?.map(({ type }) => type).sort()).toEqual(['Accepted', 'Delivering', 'Programmed', 'Ready', 'ResolvedRefs']);
+  });
+
+  test('a leader that another has followed publishes nothing more', async () => {
+    const made = await source();
+    await expectReady('Source', named('orders'));
+    await controllers.registry.mintEpoch();
+    await apply({ kind: 'Source', metadata: named('orders'), spec: { name: 'renamed' } });
+    await expect(controllers.ended).rejects.toMatchObject({ code: 'CONFLICT' });
+    expect(await controllers.registry.get('source', idOf('Source', made))).toMatchObject({ name: 'orders' });
+  });
+
+  test('deleting the namespace leaves nothing of the organization behind in Redis', async () => {
+    const ids = [
+      idOf('Organization', await store.get('Organization', { name: namespace })),
+      idOf('Source', await source()),
+      idOf('Destination', await destination()),
+      idOf('Route', await route()),
+    ];
+    await expectReady('Route', named('all'));
+    expect(await tracesOf(ids)).not.toEqual([]);
+    await store.delete('Namespace', { name: namespace });
+    await expectReady('Organization', { name: namespace }, 'False NamespaceGone');
+    await passes(async () => expect(await tracesOf(ids)).toEqual([]), 20_000);
+  }, 60_000);
+
+  test('deleting the Organization takes its namespace along', async () => {
+    const made = await source();
+    await expectReady('Source', named('orders'));
+    await store.delete('Organization', { name: namespace });
+    await passes(async () => {
+      await expect(store.get('Organization', { name: namespace })).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' });
+      await expect(store.get('Namespace', { name: namespace })).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' });
+    }, 30_000);
+    expect(await tracesOf([idOf('Source', made)])).toEqual([]);
+  }, 60_000);
+});
+
+interface EventObject {
+  type: string;
+  reason: string;
+  count: number;
+  involvedObject: { kind: string };
+}
