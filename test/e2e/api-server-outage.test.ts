@@ -44,6 +44,7 @@ describe('without the API server', () => {
     const resources = [...shop.secrets, shop.apiKeyManifest, shop.source, shop.destination('kept', kept.url()), shop.route('kept', 'kept')];
     await world.apply(resources);
     for (const resource of resources.filter(({ apiVersion }) => apiVersion !== 'v1')) await world.waitUntilReady(resource);
+    await waitUntil('the api to be ready', 30_000, async () => ((await fetch(`${url}/readyz`)).ok ? true : undefined));
     await arrives(kept);
   }, 180_000);
   afterAll(async () => {
