@@ -135,6 +135,7 @@ async function publish(publisher: RedisRegistryPublisher, url: string): Promise<
     recordSealingContext('org_a', 'destination', 'dst_a', 'signingSecrets'),
   );
   const epoch = await publisher.mintEpoch();
+  await publisher.markComplete();
   await publisher.publish(epoch, 'organization', organizationRecord({ slug: 'acme' }));
   await publisher.publish(epoch, 'source', sourceRecord({ provider: 'generic' }));
   await publisher.publish(epoch, 'destination', destinationRecord({ url, signingSecrets: [secret] }));

@@ -72,11 +72,15 @@ async function runApi(context: RoleContext): Promise<void> {
   if (!(await link.waitUntilReachable(clock, stopping))) ending.abort();
   records.start();
   const following = resources.run(ending.signal);
-  void resources.synced.then(() => readiness.set('resources', { ok: true }));
+  let isSynced = false;
+  void resources.synced.then(() => {
+    isSynced = true;
+    readiness.set('resources', { ok: true });
+  });
   // Ingest does not need the resource store: it must not wait for one that is away.
   void clock
     .sleep(resourcesDeadlineMs, ending.signal)
-    .then(() => readiness.set('resources', { ok: true, detail: 'the resource store may be away' }));
+    .then(() => isSynced || readiness.set('resources', { ok: true, detail: 'the resource store may be away' }));
 
   await aborted(stopping);
   await closeServer(server, Math.max(1000, config.drainMs - drainMarginMs));

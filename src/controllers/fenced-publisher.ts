@@ -40,6 +40,10 @@ export class FencedPublisher {
     return this.#registry.marker();
   }
 
+  async markComplete(): Promise<void> {
+    return this.#write(() => this.#registry.markComplete());
+  }
+
   async #write<T>(write: () => Promise<T>): Promise<T> {
     if (this.#fenced.signal.aborted) throw new PosthornError('CONFLICT', 'this process leads no more');
     try {

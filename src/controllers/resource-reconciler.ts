@@ -1,7 +1,8 @@
 import type { Refusal } from '../compile/compiled.ts';
 import { type OrganizationFacts, organizationFacts } from '../compile/organization.ts';
+import { asksForForeignId } from '../core/ids.ts';
 import type { RecordByKind, RecordKind } from '../core/records.ts';
-import type { ObjectOf, PosthornKind } from '../resources/kinds.ts';
+import { kinds, type ObjectOf, type PosthornKind } from '../resources/kinds.ts';
 import type { ReconcileResult } from '../runtime/controller.ts';
 import type { ResourceCache } from '../store/cache.ts';
 import type { Key } from '../store/store.ts';
@@ -44,6 +45,8 @@ export interface ResourceReconcilerOptions {
 
 const taken: Refusal = { reason: 'IdTaken', message: 'an older object has the id that the annotation posthorn.dev/id asks for' };
 
+const invalidId: Refusal = { reason: 'InvalidId', message: 'the annotation posthorn.dev/id is not an id of this kind' };
+
 /** Reconciles the objects of one namespaced kind: evaluate, publish, status; retract what is gone. */
 export class ResourceReconciler<K extends PosthornKind, R extends RecordKind> {
   readonly gone: GoneIds<K>;
@@ -81,6 +84,7 @@ export class ResourceReconciler<K extends PosthornKind, R extends RecordKind> {
   }
 
   async #putInForce(object: ObjectOf<K>, id: string): Promise<{ verdict: Verdict; fields: Record<string, unknown> }> {
+    if (asksForForeignId(kinds[this.#rules.kind].idPrefix, object.metadata)) return { verdict: refused(invalidId, true), fields: {} };
     if (!holdsItsId(this.#cache, object)) return { verdict: refused(taken, true), fields: {} };
     const namespace = object.metadata.namespace ?? '';
     const organization = organizationOf(this.#caches.Organization, namespace);

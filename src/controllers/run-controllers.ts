@@ -14,6 +14,7 @@ import { destinationRules } from './destination/destination-rules.ts';
 import type { EventRecorder } from './event-recorder.ts';
 import { FencedPublisher } from './fenced-publisher.ts';
 import { filterRules } from './filter/filter-rules.ts';
+import { FirstPass } from './first-pass.ts';
 import { OrganizationReconciler } from './organization/organization-reconciler.ts';
 import { type ControlledKind, controlledKinds, type Queues, requeueOnChange } from './requeue.ts';
 import { ResourceReconciler } from './resource-reconciler.ts';
@@ -95,7 +96,12 @@ export async function runControllers(options: RunControllersOptions, signal: Abo
     for (const kind of controlledKinds) for (const { metadata } of caches[kind].list()) queues[kind].add(formatKey(metadata), 'initial');
   };
   const unsubscribe = requeueOnChange({ caches, queues, gone, status });
-  addEverything();
+  const firstPass = new FirstPass({ queues: Object.values(queues), publisher, clock, logger });
+  const publishEverything = (): void => {
+    addEverything();
+    firstPass.begin();
+  };
+  publishEverything();
   logger.info({ epoch, objects: controlledKinds.reduce((sum, kind) => sum + caches[kind].size, 0) }, 'controllers are running');
   const parts = [
     ...controlledKinds.map((kind) =>
@@ -114,7 +120,8 @@ export async function runControllers(options: RunControllersOptions, signal: Abo
       ),
     ),
     runSweep({ ...options, publisher }, running),
-    watchMarker({ publisher, known, clock, logger, onDataLoss: addEverything }, running),
+    watchMarker({ publisher, known, clock, logger, onDataLoss: publishEverything }, running),
+    firstPass.run(running),
   ];
   try {
     await Promise.all(parts);

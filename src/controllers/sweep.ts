@@ -43,7 +43,7 @@ async function sweep({ caches, publisher, purger, logger }: SweepOptions, signal
       signal.throwIfAborted();
       // Looked up one by one, as objects come while this runs.
       if (cache.byIndex(indexes.id, id).length > 0) continue;
-      if (kind === 'organization') await purger.purgeOrganization(id);
+      if (kind === 'organization') await purger.purgeOrganization(id, signal);
       await publisher.retract(kind, id);
       gone.push(id);
     }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { base32, newTimedId, parseTimedId, resourceId } from './ids.ts';
+import { asksForForeignId, base32, newTimedId, parseTimedId, resourceId } from './ids.ts';
 
 describe('base32', () => {
   // RFC 4648 section 10, in lower case and without padding.
@@ -25,11 +25,24 @@ describe('resourceId', () => {
   });
 
   test('is what the annotation of a restored object says', () => {
-    expect(resourceId('dst_', { uid, annotations: { 'posthorn.dev/id': 'dst_kept' } })).toBe('dst_kept');
+    expect(resourceId('dst_', { uid, annotations: { 'posthorn.dev/id': 'dst_abcdefghijklmnopqrstuvwxyz' } })).toBe(
+      'dst_abcdefghijklmnopqrstuvwxyz',
+    );
   });
 
+  test.each(['dst_short', 'dst_abcdefghijklmnopqrstuvwxy\n', 'dst_ABCDEFGHIJKLMNOPQRSTUVWXYZ', 'rte_abcdefghijklmnopqrstuvwxyz'])(
+    'is its own when the annotation is no id of the kind: %j',
+    (kept) => {
+      const metadata = { uid, annotations: { 'posthorn.dev/id': kept } };
+      expect(resourceId('dst_', metadata)).toBe(resourceId('dst_', { uid }));
+      expect(asksForForeignId('dst_', metadata)).toBe(true);
+    },
+  );
+
   test('ignores an annotation that belongs to another kind', () => {
-    expect(resourceId('dst_', { uid, annotations: { 'posthorn.dev/id': 'rte_kept' } })).toBe(resourceId('dst_', { uid }));
+    expect(resourceId('dst_', { uid, annotations: { 'posthorn.dev/id': 'rte_abcdefghijklmnopqrstuvwxyz' } })).toBe(
+      resourceId('dst_', { uid }),
+    );
   });
 });
 

@@ -23,11 +23,23 @@ export function base32(bytes: Uint8Array): string {
 /** The annotation by which a restored object keeps the id it had (DESIGN section 3). */
 const idAnnotation = 'posthorn.dev/id';
 
-/** API id of a resource: prefix + base32 of the 16 bytes of `metadata.uid`, or the annotation's value. */
+const keptPattern = /^[a-z]+_[a-z2-7]{26}$/;
+
+/** API id of a resource: prefix + base32 of the 16 bytes of `metadata.uid`, or the annotation's value when it is such an id. */
 export function resourceId(prefix: string, metadata: { uid: string; annotations?: Record<string, string> }): string {
   const kept = metadata.annotations?.[idAnnotation];
-  if (kept?.startsWith(prefix) === true) return kept;
+  if (kept !== undefined && isKept(prefix, kept)) return kept;
   return prefix + base32(Buffer.from(metadata.uid.replaceAll('-', ''), 'hex'));
+}
+
+/** Whether the object asks for an id that it cannot have: not one of its kind. */
+export function asksForForeignId(prefix: string, { annotations }: { annotations?: Record<string, string> }): boolean {
+  const kept = annotations?.[idAnnotation];
+  return kept !== undefined && !isKept(prefix, kept);
+}
+
+function isKept(prefix: string, id: string): boolean {
+  return id.startsWith(prefix) && keptPattern.test(id);
 }
 
 const shardWidth = 2;

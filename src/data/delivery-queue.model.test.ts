@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { newEvent } from '../../test/support/new-event.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
+import { targetSetting } from '../../test/support/target-setting.ts';
 import { systemClock } from '../runtime/clock.ts';
 import type { NewAttempt } from './attempt-record.ts';
 import type { Job, Outcome, Settlement } from './delivery-queue.ts';
@@ -162,9 +163,8 @@ class Run {
 
   async #dequeue(name: string, count: number, isReplyLost: boolean): Promise<void> {
     const before = this.#count('queued');
-    const throttle = { mode: 'off', rateLimit: null, rateUnit: null, maxConcurrency: null, queueLimit: null } as const;
     let reply = await this.#queue.dequeue(name, count);
-    for (const target of reply.unconfigured) await this.#queue.configure(target, { generation: 1, throttle, paused: false });
+    for (const target of reply.unconfigured) await this.#queue.configure(target, targetSetting());
     if (reply.jobs.length === 0 && reply.unconfigured.length > 0) reply = await this.#queue.dequeue(name, count);
     if (this.#held.size === 0 && before > 0) expect(reply.jobs.length).toBeGreaterThan(0);
     for (const job of reply.jobs) {

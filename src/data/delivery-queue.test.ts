@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { newEvent } from '../../test/support/new-event.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
+import { targetSetting } from '../../test/support/target-setting.ts';
 import type { ThrottleRecord } from '../core/records.ts';
 import { systemClock } from '../runtime/clock.ts';
 import type { NewAttempt } from './attempt-record.ts';
@@ -40,7 +41,7 @@ async function dequeue(worker = 'w1', count = 64, throttle: ThrottleRecord = off
   for (;;) {
     const { jobs, unconfigured } = await queue.dequeue(worker, count);
     if (unconfigured.length === 0) return jobs;
-    for (const target of unconfigured) await queue.configure(target, { generation: 1, throttle, paused: false });
+    for (const target of unconfigured) await queue.configure(target, targetSetting({ throttle }));
     if (jobs.length > 0) return jobs;
   }
 }
@@ -258,9 +259,9 @@ describe('a target', () => {
 
   test('that is paused keeps its messages until it goes on', async () => {
     await acceptor.accept(newEvent());
-    await queue.configure(await targetOf(), { generation: 1, throttle: off, paused: true });
+    await queue.configure(await targetOf(), targetSetting({ revision: '1', paused: true }));
     expect(await dequeue()).toEqual([]);
-    await queue.configure(await targetOf(), { generation: 2, throttle: off, paused: false });
+    await queue.configure(await targetOf(), targetSetting({ revision: '2', paused: false }));
     expect(await dequeue()).toHaveLength(1);
   });
 
@@ -336,7 +337,7 @@ describe('retention', () => {
     await settle((await dequeue()).slice(0, 2), delivered);
     await settle((await dequeue()).slice(0, 2), { type: 'retry', attempt: failure, delayMs: 60_000 });
     await acceptor.accept(newEvent({ org: 'org_b', sourceId: 'src_b', destinations: [] }));
-    await new RedisMessagePurger({ redis: redis.client, prefix }).purgeOrganization('org_a');
+    await new RedisMessagePurger({ redis: redis.client, prefix }).purgeOrganization('org_a', new AbortController().signal);
     const left = [];
     for (const key of await keys()) {
       const dump = await redis.client.dumpBuffer(key);

@@ -1,3 +1,4 @@
+import type { CircuitSetting } from '../core/circuit.ts';
 import type { ThrottleRecord } from '../core/records.ts';
 import type { NewAttempt } from './attempt-record.ts';
 import type { StoredEvent } from './event-text.ts';
@@ -9,13 +10,31 @@ export interface Target {
   org: string;
   routeId: string;
   destinationId: string;
-  /** Generation of the destination whose throttle is in force; null: none is yet. */
-  generation: number | null;
+  /** Revision of the setting that is in force; null: none is yet. */
+  revision: string | null;
+  /** Generation of the target's circuit when the work was taken. */
+  circuitGeneration: number;
 }
+
+/** What the queue must know of a target before it gives out its work. */
+export interface TargetSetting {
+  /** Changes whenever anything below does. */
+  revision: string;
+  paused: boolean;
+  throttle: ThrottleRecord;
+  /** Higher ones come first where targets wait for one limiter. */
+  priority: number;
+  circuit: CircuitSetting;
+  /** Where messages go that this target fails to deliver, in order; `afterAttempts` null: once its retries are used up. */
+  failover: { destinationIds: readonly string[]; afterAttempts: number | null };
+}
+
+/** Why a message was moved to a failover destination. */
+export type FailoverReason = 'circuit_open' | 'failed_attempts' | 'max_retries_exceeded' | 'secret_decryption_failed';
 
 /** A message that a worker holds until it settles it. */
 export interface Job {
-  /** `<target>/<entry>`: names this holding of the message. */
+  /** `<lane>/<entry>`: names this holding of the message. */
   handle: string;
   target: Target;
   messageId: string;
@@ -24,6 +43,8 @@ export interface Job {
   /** Attempts recorded so far. */
   attempts: number;
   maxAttempts: number;
+  /** Null: it is where it was sent first. */
+  failover: { originalDestinationId: string; reason: FailoverReason; attemptsBefore: number } | null;
   /** Null when the payload is gone. */
   event: StoredEvent | null;
 }
@@ -82,10 +103,10 @@ export interface DeliveryQueue {
   reclaim(): Promise<{ putBack: number; hasMore: boolean }>;
   /** `slots` 0: the worker leaves. */
   heartbeat(worker: string, slots: number): Promise<Heartbeat>;
-  /** Puts throttle or pause of a target in force. */
-  configure(target: Target, setting: { generation: number; throttle: ThrottleRecord; paused: boolean }): Promise<void>;
-  /** Some of the paused targets, in random order. */
-  pausedTargets(): Promise<Target[]>;
+  /** Puts the setting of a target in force. */
+  configure(target: Target, setting: TargetSetting): Promise<void>;
+  /** The paused targets, step by step from cursor `0` on; `next` is null at the end. */
+  pausedTargets(cursor: string): Promise<{ targets: Target[]; next: string | null }>;
   /** Targets by number from `first` on; `next` is null at the end. */
   targets(first: number): Promise<{ targets: Target[]; next: number | null }>;
   /** Sends what the target has queued to the dead letters; answers how many in this step and whether there is more. */

@@ -1,17 +1,19 @@
-import type { Job, Target } from './delivery-queue.ts';
+import { PosthornError } from '../core/errors.ts';
+import type { FailoverReason, Job, Target } from './delivery-queue.ts';
 import { decodeEvent, type StoredEvent } from './event-text.ts';
 import { recordId } from './record-key.ts';
 import { bytes, integer, list, text } from './script-reply.ts';
 
-/** From `{number, org, route, destination, generation or ''}`. */
+/** From `{number, org, route, destination, revision or '', generation of the circuit}`. */
 export function targetOf(reply: unknown): Target {
-  const [number, org, route, destination, generation] = list(reply).map(text);
+  const [number, org, route, destination, revision, circuit] = list(reply).map(text);
   return {
     number: number ?? '',
     org: org ?? '',
     routeId: route ?? '',
     destinationId: destination ?? '',
-    generation: generation === undefined || generation === '' ? null : Number(generation),
+    revision: revision === undefined || revision === '' ? null : revision,
+    circuitGeneration: Number(circuit ?? '0'),
   };
 }
 
@@ -31,21 +33,43 @@ export async function jobsOf(
     const [key, stored] = list(each);
     const inReply = bytes(stored);
     const loaded = inReply.length > 0 ? inReply : await loadEvent(text(key));
-    events.set(text(key), loaded === null ? null : decodeEvent(loaded));
+    events.set(text(key), loaded === null ? null : readable(loaded));
   }
   return list(jobList).flatMap((each) => {
-    const [number, entry, message, attempts, max, event] = list(each);
-    const target = targets.get(text(number));
+    const [lane, entry, message, attempts, max, event, before, original, why] = list(each);
+    const target = targets.get(text(lane).replace('r', ''));
     if (target === undefined) return [];
     return {
-      handle: `${target.number}/${text(entry)}`,
+      handle: `${text(lane)}/${text(entry)}`,
       target,
       messageKey: text(message),
       messageId: recordId('msg_', shard, text(message)),
       eventId: recordId('evt_', shard, text(event)),
       attempts: integer(attempts),
       maxAttempts: integer(max),
+      failover: text(original) === '' ? null : failoverOf(text(original), text(why), integer(before)),
       event: events.get(text(event)) ?? null,
     };
   });
+}
+
+/** Null for a text that is no event: one message ends as a dead letter, and its neighbours are delivered. */
+function readable(stored: Buffer): StoredEvent | null {
+  try {
+    return decodeEvent(stored);
+  } catch {
+    return null;
+  }
+}
+
+const failoverReasons: ReadonlySet<FailoverReason> = new Set([
+  'circuit_open',
+  'failed_attempts',
+  'max_retries_exceeded',
+  'secret_decryption_failed',
+]);
+
+function failoverOf(originalDestinationId: string, why: string, attemptsBefore: number): Job['failover'] {
+  for (const reason of failoverReasons) if (reason === why) return { originalDestinationId, reason, attemptsBefore };
+  throw new PosthornError('INTERNAL', `a message has moved for the unknown reason ${why}`);
 }

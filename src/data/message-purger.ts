@@ -1,3 +1,4 @@
+import { PosthornError } from '../core/errors.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { Script } from '../redis/script.ts';
 import { redisUnavailable } from '../redis/unavailable.ts';
@@ -22,9 +23,11 @@ export class RedisMessagePurger implements MessagePurger {
   }
 
   /** Step by step, so that Redis serves others in between. Throws UNAVAILABLE when Redis does not answer; call again then. */
-  async purgeOrganization(org: string): Promise<void> {
+  async purgeOrganization(org: string, signal: AbortSignal): Promise<void> {
     try {
-      while (integer(await purgeScript.run(this.#redis, this.#keys.declared, [org, eventsPerStep])) === 1);
+      while (integer(await purgeScript.run(this.#redis, this.#keys.declared, [org, eventsPerStep])) === 1) {
+        if (signal.aborted) throw new PosthornError('UNAVAILABLE', `the purge of ${org} was broken off`);
+      }
       await this.#redis.del(apiKeyUsageKey(this.#prefix, org));
       await this.#redis.del(organizationLockKeys(this.#prefix, org).notes);
     } catch (error) {

@@ -80,7 +80,7 @@ export class RedisMessageReader implements MessageReader {
     const matches = (view: DeliveryView): boolean =>
       view.org === org &&
       (routeId === undefined || view.routeId === routeId) &&
-      (destinationId === undefined || view.destinationId === destinationId) &&
+      (destinationId === undefined || view.destinationId === destinationId || view.failedOverFrom === destinationId) &&
       (status === undefined || view.status === status);
     return this.#page(index, 'm', [org, routeId, destinationId, status], filter, page, (key, reply) => {
       const view = deliveryView(this.#keys.shard, key, reply);

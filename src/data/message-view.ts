@@ -6,7 +6,8 @@ import { bytes, fields, list, text } from './script-reply.ts';
 
 /**
  * A message's hash: e event, t target, s status letter, n attempts made, x largest number of attempts, i index stamp, d due
- * time, c history stamp (`<ms>-<number>`), q dead-letter reason, 1, 2, … attempts in their short form.
+ * time, c history stamp (`<ms>-<number>`), q dead-letter reason, 1, 2, … attempts in their short form; of a message that failed
+ * over also the fields named in `includes/failover.lua`.
  */
 const statuses: ReadonlyMap<string, DeliveryStatus> = new Map([
   ['p', 'pending'],
@@ -29,10 +30,12 @@ const deadLetterReasons: ReadonlySet<DeadLetterReason> = new Set([
 
 /** From the reply of `message_view` in `includes/view.lua`. */
 export function deliveryView(shard: number, key: string, reply: unknown): DeliveryView {
-  const [hash, org, route, destination, longAttempt] = list(reply);
+  const [hash, org, route, destination, longAttempt, original, cooldownEnd] = list(reply);
   const record = fields(hash);
   const number = (field: string): number => Number(record.get(field) ?? '0');
-  const status = statuses.get(record.get('s') ?? '') ?? 'pending';
+  const stored = statuses.get(record.get('s') ?? '') ?? 'pending';
+  const waitsForCircuit = text(cooldownEnd) !== '' && (stored === 'pending' || stored === 'retrying');
+  const status = waitsForCircuit ? 'circuit_open' : stored;
   const attempts = number('n');
   const last = decodeAttempt(attempts, text(longAttempt) || (record.get(String(attempts)) ?? ''));
   const due = record.get('d');
@@ -45,15 +48,20 @@ export function deliveryView(shard: number, key: string, reply: unknown): Delive
     status,
     attempts,
     maxAttempts: number('x'),
-    nextAttemptAtMs: status === 'retrying' && due !== undefined ? Number(due) : null,
+    nextAttemptAtMs: nextAttemptAtMs(status, due, waitsForCircuit ? Number(text(cooldownEnd)) : 0),
     lastResponseStatus: last?.responseStatus ?? null,
     lastErrorType: last?.errorType ?? null,
     lastErrorMessage: last?.errorMessage ?? null,
     deadLetterReason: deadLetterReason(record.get('q')),
-    failedOverFrom: null,
+    failedOverFrom: text(original) || null,
     createdAtMs: stampMs(record.get('i')) ?? 0,
     completedAtMs: stampMs(record.get('c')),
   };
+}
+
+function nextAttemptAtMs(status: DeliveryStatus, due: string | undefined, cooldownEndMs: number): number | null {
+  if (status === 'circuit_open') return Math.max(cooldownEndMs, Number(due ?? '0'));
+  return status === 'retrying' && due !== undefined ? Number(due) : null;
 }
 
 /** From a message's hash and the hash of its long attempts. */

@@ -134,6 +134,6 @@ export interface MessageReader {
 
 /** What the controller needs when configuration goes away. Both run in bounded steps and may be called again. */
 export interface MessagePurger {
-  /** Removes every key of the organization: events, messages, attempts, counters, queues. */
-  purgeOrganization(org: string): Promise<void>;
+  /** Removes every key of the organization: events, messages, attempts, counters, queues. Rejects once the signal aborts. */
+  purgeOrganization(org: string, signal: AbortSignal): Promise<void>;
 }

@@ -1,11 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { parseTimedId } from '../core/ids.ts';
-import type { ThrottleRecord } from '../core/records.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { Script, type ScriptArgument } from '../redis/script.ts';
 import { redisUnavailable } from '../redis/unavailable.ts';
-import { encodeAttempt } from './attempt-record.ts';
-import type { DeliveryQueue, Heartbeat, Job, QueueFigures, Settlement, Target } from './delivery-queue.ts';
+import { encodeAttempt, type NewAttempt } from './attempt-record.ts';
+import type { DeliveryQueue, Heartbeat, Job, QueueFigures, Settlement, Target, TargetSetting } from './delivery-queue.ts';
 import { jobsOf, targetOf } from './job-reply.ts';
 import type { DeadLetterReason } from './messages.ts';
 import { recordId } from './record-key.ts';
@@ -34,6 +33,8 @@ const holdMs = 90_000;
 const workerLifetimeMs = 10_000;
 const targetsPerStep = 500;
 const recordsPerPrune = 100;
+/** DESIGN section 6, "Circuit": 72 h. */
+const longestCircuitWaitMs = 259_200_000;
 
 export class RedisDeliveryQueue implements DeliveryQueue {
   readonly #redis: RedisClient;
@@ -66,7 +67,7 @@ export class RedisDeliveryQueue implements DeliveryQueue {
   }
 
   async promote() {
-    const [moved, more, nextDue] = list(await this.#run(scripts.promote, []));
+    const [moved, more, nextDue] = list(await this.#run(scripts.promote, [longestCircuitWaitMs]));
     return { moved: integer(moved), hasMore: integer(more) === 1, nextDueMs: dueMs(nextDue) };
   }
 
@@ -88,15 +89,28 @@ export class RedisDeliveryQueue implements DeliveryQueue {
     };
   }
 
-  async configure(target: Target, setting: { generation: number; throttle: ThrottleRecord; paused: boolean }): Promise<void> {
-    const { emissionUs, burst, concurrency } = limiterSetting(setting.throttle);
-    const args = [target.number, setting.generation, setting.paused ? 1 : 0, emissionUs ?? '', burst ?? '', concurrency ?? ''];
-    await this.#run(scripts.configure, args);
+  async configure(target: Target, { revision, paused, throttle, priority, circuit, failover }: TargetSetting): Promise<void> {
+    const { emissionUs, burst, concurrency, queueLimit } = limiterSetting(throttle);
+    await this.#run(scripts.configure, [
+      target.number,
+      revision,
+      paused ? 1 : 0,
+      emissionUs ?? '',
+      burst ?? '',
+      concurrency ?? '',
+      queueLimit ?? '',
+      priority,
+      circuit.failureThreshold,
+      circuit.cooldownSeconds * 1000,
+      circuit.probeSuccessThreshold,
+      failover.afterAttempts ?? '',
+      ...failover.destinationIds,
+    ]);
   }
 
-  async pausedTargets(): Promise<Target[]> {
-    const [, found] = list(await this.#run(scripts.targets, ['paused', targetsPerStep]));
-    return list(found).map(targetOf);
+  async pausedTargets(cursor: string) {
+    const [next, found] = list(await this.#run(scripts.targets, ['paused', targetsPerStep, cursor]));
+    return { targets: list(found).map(targetOf), next: text(next) === '0' ? null : text(next) };
   }
 
   async targets(first: number) {
@@ -166,9 +180,25 @@ function dueMs(value: unknown): number | null {
 function settleArguments({ job, outcome, maxAttempts }: Settlement): ScriptArgument[] {
   const attempt = outcome.type === 'back' ? null : outcome.attempt;
   const { short, long } = attempt === null ? { short: '', long: '' } : encodeAttempt(attempt);
-  const [number = '', entry = ''] = job.handle.split('/');
+  const [lane = '', entry = ''] = job.handle.split('/');
   const last = maxAttempts === null || maxAttempts === job.maxAttempts ? '' : maxAttempts;
-  return [number, entry, job.messageKey, ...outcomeArguments(outcome), short, long, attempt?.durationMs ?? -1, last];
+  return [
+    lane,
+    entry,
+    job.messageKey,
+    ...outcomeArguments(outcome),
+    short,
+    long,
+    attempt?.durationMs ?? -1,
+    last,
+    toCircuit(attempt, job.target),
+  ];
+}
+
+/** A receiver that asks to be called less often is a healthy one (API decisions: 429 does not count). */
+function toCircuit(attempt: NewAttempt | null, { circuitGeneration }: Target): string {
+  if (attempt === null || attempt.responseStatus === 429) return '';
+  return `${attempt.errorType === null ? '+' : '-'}${circuitGeneration}`;
 }
 
 function outcomeArguments(outcome: Settlement['outcome']): [string, string | number] {

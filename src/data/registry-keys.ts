@@ -3,6 +3,7 @@ import type { RecordKind } from '../core/records.ts';
 /** Names of the registry's keys; the layout is described in `registry.ts`. */
 export interface RegistryKeys {
   marker: string;
+  complete: string;
   epoch: string;
   sequence: string;
   changes: string;
@@ -15,6 +16,7 @@ export function registryKeys(prefix: string): RegistryKeys {
   const base = `${prefix}{cfg}:`;
   return {
     marker: `${base}marker`,
+    complete: `${base}complete`,
     epoch: `${base}epoch`,
     sequence: `${base}seq`,
     changes: `${base}changes`,

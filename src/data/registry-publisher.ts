@@ -65,6 +65,10 @@ export class RedisRegistryPublisher implements RegistryPublisher {
     return before ?? made;
   }
 
+  async markComplete(): Promise<void> {
+    await this.#redis.set(this.#keys.complete, '1').catch(unavailable);
+  }
+
   async #stored(kind: RecordKind, id: string): Promise<string> {
     return (await this.#redis.hget(this.#keys.records(kind), id).catch(unavailable)) ?? '';
   }

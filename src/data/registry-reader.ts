@@ -23,7 +23,7 @@ export interface RegistryReaderOptions {
 }
 
 /**
- * Reads throw UNAVAILABLE when Redis does not answer, and when nobody has published into this Redis yet; what is
+ * Reads throw UNAVAILABLE when Redis does not answer, and for what is absent while the first leader publishes into this Redis; what is
  * cached is served all the same. What is not there is asked for anew every time.
  */
 export class RedisRegistryReader implements RegistryReader {
@@ -111,10 +111,10 @@ export class RedisRegistryReader implements RegistryReader {
     });
   }
 
-  /** In an emptied Redis "not there" means nothing: the leader is about to publish everything again. */
+  /** In a new or emptied Redis "not there" means nothing: the leader is publishing everything. */
   async #requirePublished(): Promise<void> {
-    if ((await this.#redis.exists(this.#keys.marker).catch(unavailable)) === 1) return;
-    throw new PosthornError('UNAVAILABLE', 'no configuration has been published yet', { retryAfterSeconds: 1 });
+    if ((await this.#redis.exists(this.#keys.complete).catch(unavailable)) === 1) return;
+    throw new PosthornError('UNAVAILABLE', 'the configuration is being published', { retryAfterSeconds: 1 });
   }
 
   #notify(changeKey: string): void {

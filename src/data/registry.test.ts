@@ -25,6 +25,7 @@ beforeEach(async () => {
   await redis.client.flushall();
   publisher = new RedisRegistryPublisher(redis.client, prefix);
   epoch = await publisher.mintEpoch();
+  await publisher.markComplete();
 });
 afterEach(async () => {
   for (const { reader, commands } of readers) {
@@ -301,11 +302,13 @@ describe('what a reader may have missed', () => {
     expect((await reader.get('source', 'src_a'))?.name).toBe('after');
   });
 
-  test('in an emptied Redis nothing is "not found": it is UNAVAILABLE until somebody has published', async () => {
+  test('in an emptied Redis nothing is "not found": it is UNAVAILABLE until everything is published', async () => {
     const { reader } = await startReader();
     await redis.client.flushall();
     await expect(reader.get('source', 'src_a')).rejects.toMatchObject({ code: 'UNAVAILABLE' });
     await publisher.marker();
+    await expect(reader.get('source', 'src_a')).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    await publisher.markComplete();
     expect(await reader.get('source', 'src_a')).toBeNull();
   });
 

@@ -4,9 +4,10 @@ import type { RecordByKind, RecordKind } from '../core/records.ts';
  * Published records in Redis (DESIGN section 5). All keys share the slot `{cfg}`:
  *
  * - `<prefix>{cfg}:marker` random value written when the store was made; another value means data loss
+ * - `<prefix>{cfg}:complete` there once a leader has published everything into this store: only then is what is absent unknown
  * - `<prefix>{cfg}:epoch` leader epoch, integer; publishing under an older one is refused
  * - `<prefix>{cfg}:seq` dense number of the last change
- * - `<prefix>{cfg}:changes` stream, entry id `<seq>-0`, field `k` = `<record kind>:<id>`; trimmed by length
+ * - `<prefix>{cfg}:changes` stream, entry id `<seq>-0`, field `k` = `<record kind>:<id>`, first of all also `m` the marker; trimmed by length
  * - `<prefix>{cfg}:rec:<record kind>` hash: id → record JSON (canonical key order)
  * - `<prefix>{cfg}:ix:<name>` index hashes and sets: `source-slug` (`orgSlug/sourceSlug` → source id),
  *   `api-key` (sha256 → key id), `routes-of:<source id>` (set of route ids), `org-slug` (slug → org id)
@@ -27,6 +28,8 @@ export interface RegistryPublisher {
   get<K extends RecordKind>(kind: K, id: string): Promise<RecordByKind[K] | null>;
   /** The store marker, made when missing. */
   marker(): Promise<string>;
+  /** Says that everything is published: from now on what is absent is unknown. */
+  markComplete(): Promise<void>;
 }
 
 /** Reads of records through a bounded LRU that the change stream keeps honest. */

@@ -23,6 +23,8 @@ export async function attemptDelivery(
   const { event } = job;
   if (event === null) return { job, outcome: { type: 'dead', attempt: null, reason: 'payload_not_found' }, maxAttempts: null };
   const number = job.attempts + 1;
+  // Each destination that a message fails over to has the retries of its own policy.
+  const before = job.failover?.attemptsBefore ?? 0;
   const startedAtMs = clock.now();
   const headers = requestHeaders(plan.headers, event, {
     messageId: job.messageId,
@@ -30,11 +32,12 @@ export async function attemptDelivery(
     number,
     timestampSeconds: Math.floor(startedAtMs / 1000),
     userAgent,
+    failover: job.failover,
   });
   const request = { origin: plan.origin, path: plan.path, method: plan.method, headers, body: event.payload };
-  const result = await exchange(plan.dispatcher, request, { timeoutMs: plan.timeoutMs, clock, signal });
-  if (signal.aborted) return { job, outcome: { type: 'back' }, maxAttempts: null };
+  const result = await exchange(plan.dispatcher(), request, { timeoutMs: plan.timeoutMs, clock, signal });
+  if (signal.aborted && result.type === 'error') return { job, outcome: { type: 'back' }, maxAttempts: null };
   const attempt = attemptRecord(result, plan, { startedAtMs, endedAtMs: clock.now() });
   metrics.attemptSeconds.observe({ result: attempt.errorType ?? 'ok' }, attempt.durationMs / 1000);
-  return { job, outcome: attemptOutcome(attempt, result, plan, number), maxAttempts: plan.retryPolicy.maxRetries + 1 };
+  return { job, outcome: attemptOutcome(attempt, result, plan, number - before), maxAttempts: before + plan.retryPolicy.maxRetries + 1 };
 }

@@ -1,9 +1,9 @@
 import type { Dispatcher } from 'undici';
-import type { DestinationRecord, HttpAuthRecord, RetryPolicyRecord, RouteRecord, ThrottleRecord } from '../core/records.ts';
+import type { DestinationRecord, HttpAuthRecord, RetryPolicyRecord, RouteRecord } from '../core/records.ts';
 import type { Keyring } from '../core/sealing.ts';
 import { recordSealingContext, type SealedRecordField } from '../core/sealing-contexts.ts';
 import { signingKey } from '../core/signing.ts';
-import type { Target } from '../data/delivery-queue.ts';
+import type { Target, TargetSetting } from '../data/delivery-queue.ts';
 import type { DeadLetterReason } from '../data/messages.ts';
 import type { RegistryReader } from '../data/registry.ts';
 import type { Dispatchers } from './targets/http/dispatchers.ts';
@@ -12,8 +12,7 @@ import { type DestinationHeaders, destinationHeaders } from './targets/http/requ
 
 export interface ReadyPlan {
   state: 'ready';
-  generation: number;
-  throttle: ThrottleRecord;
+  setting: TargetSetting;
   retryPolicy: RetryPolicyRecord;
   expectedResponse: RouteRecord['expectedResponse'];
   origin: string;
@@ -21,15 +20,17 @@ export interface ReadyPlan {
   method: DestinationRecord['http']['method'];
   timeoutMs: number;
   headers: DestinationHeaders;
-  dispatcher: Dispatcher;
+  /** Asked for each attempt: pools that were not used for long are closed. */
+  dispatcher: () => Dispatcher;
 }
 
 /** How a target's messages are to be treated by today's records. */
 export type DeliveryPlan =
   | ReadyPlan
   /** Route or destination is disabled: messages wait. */
-  | { state: 'paused'; generation: number; throttle: ThrottleRecord }
-  | { state: 'impossible'; reason: DeadLetterReason; isGone: boolean };
+  | { state: 'paused'; setting: TargetSetting }
+  /** `setting` is null when route or destination are gone. */
+  | { state: 'impossible'; reason: DeadLetterReason; setting: TargetSetting | null };
 
 export interface PlanSources {
   registry: RegistryReader;
@@ -54,17 +55,17 @@ async function makePlan(sources: PlanSources, org: string, routeId: string, dest
     registry.get('destination', destinationId),
     registry.get('organization', org),
   ]);
-  if (route === null) return { state: 'impossible', reason: 'route_deleted', isGone: true };
-  if (destination === null) return { state: 'impossible', reason: 'destination_not_found', isGone: true };
-  const { generation, throttle, retryPolicy, http } = destination;
-  if (!route.enabled || !destination.enabled) return { state: 'paused', generation, throttle };
+  if (route === null) return { state: 'impossible', reason: 'route_deleted', setting: null };
+  if (destination === null) return withoutDestination(route, destinationId);
+  const { retryPolicy, http } = destination;
+  const setting = targetSetting(route, destination);
+  if (setting.paused) return { state: 'paused', setting };
   const headers = openedHeaders(keyring, destination);
-  if (headers === null) return { state: 'impossible', reason: 'secret_decryption_failed', isGone: false };
+  if (headers === null) return { state: 'impossible', reason: 'secret_decryption_failed', setting };
   const url = new URL(http.url);
   return {
     state: 'ready',
-    generation,
-    throttle,
+    setting,
     retryPolicy,
     expectedResponse: route.expectedResponse,
     origin: url.origin,
@@ -77,6 +78,35 @@ async function makePlan(sources: PlanSources, org: string, routeId: string, dest
       allowedCidrs: [...egress.allowedCidrs, ...(organization?.egress.allowedCidrs ?? [])],
       allowedHosts: organization?.egress.allowedHosts ?? [],
     }),
+  };
+}
+
+/** A destination that the route still names will have a record again, or soon its first one: messages wait for it. */
+function withoutDestination(route: RouteRecord, id: string): DeliveryPlan {
+  const isNamed = [...route.destinations, ...route.failover.destinations].some((each) => each.id === id);
+  if (!isNamed) return { state: 'impossible', reason: 'destination_not_found', setting: null };
+  return { state: 'paused', setting: targetSetting(route, { id, enabled: false, generation: 0, throttle: unlimited }) };
+}
+
+const unlimited = { mode: 'off', rateLimit: null, rateUnit: null, maxConcurrency: null, queueLimit: null } as const;
+
+/** A failover destination hands on to those after it; only the first destination does so before its retries are used up. */
+function targetSetting(
+  route: RouteRecord,
+  destination: Pick<DestinationRecord, 'id' | 'enabled' | 'generation' | 'throttle'>,
+): TargetSetting {
+  const { destinations, afterAttempts } = route.failover;
+  const position = destinations.findIndex(({ id }) => id === destination.id);
+  return {
+    revision: `${destination.generation}.${route.generation}`,
+    paused: !route.enabled || !destination.enabled,
+    throttle: destination.throttle,
+    priority: route.priority,
+    circuit: route.circuit,
+    failover: {
+      destinationIds: destinations.slice(position + 1).map(({ id }) => id),
+      afterAttempts: position < 0 ? afterAttempts : null,
+    },
   };
 }
 

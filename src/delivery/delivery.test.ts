@@ -275,9 +275,20 @@ describe('configuration', () => {
     await ended(id, { status: 'delivered' });
   });
 
-  test('a destination that is deleted sends its messages to the dead letters', async () => {
+  test('a destination that is deleted and that no route names sends its messages to the dead letters', async () => {
+    registry.put('route', routeRecord({ destinations: [] }));
     worker();
     await ended(await send(), { status: 'dlq', deadLetterReason: 'destination_not_found' }, 15_000);
+  });
+
+  test('messages wait for the record of a destination that their route names', async () => {
+    const { url, arrived } = await receiver();
+    worker();
+    const id = await send();
+    await passes(async () => expect(await redis.client.scard(`${prefix}{s0}:paused`)).toBe(1));
+    expect((await delivery(id)).status).toBe('pending');
+    destination(url);
+    await arrived(1);
   });
 
   test('a route that is deleted sends its messages to the dead letters', async () => {

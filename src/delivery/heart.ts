@@ -8,6 +8,8 @@ import type { RedisTrouble } from './redis-trouble.ts';
 const beatMs = 3000;
 const pruneEveryBeats = 20;
 const pauseBetweenStepsMs = 10;
+/** A beat must not be late for the work between two of them. */
+const longestWorkMs = 1000;
 
 export interface HeartOptions {
   queue: DeliveryQueue;
@@ -50,6 +52,7 @@ export class Heart {
   async #beat(): Promise<void> {
     const { queue, worker, slots, clock, trouble, onBeat } = this.#options;
     const { signal } = this.#stopping;
+    let isPruning = false;
     for (let beats = 0; !signal.aborted; beats++) {
       try {
         const beat = await queue.heartbeat(worker, slots);
@@ -57,7 +60,7 @@ export class Heart {
         this.#compareMarker(beat.marker);
         onBeat(beat);
         if (beat.hasWorkToReclaim) await this.#reclaim();
-        if (beats % pruneEveryBeats === pruneEveryBeats - 1) await this.#prune();
+        if (isPruning || beats % pruneEveryBeats === pruneEveryBeats - 1) isPruning = await this.#prune();
         await clock.sleep(withJitter(beatMs), signal);
       } catch (error) {
         await clock.sleep(trouble.met(error), signal);
@@ -66,9 +69,10 @@ export class Heart {
   }
 
   async #reclaim(): Promise<void> {
-    const { queue, metrics, logger } = this.#options;
+    const { queue, metrics, logger, clock } = this.#options;
     let total = 0;
-    for (let hasMore = true; hasMore; ) {
+    const endMs = clock.now() + longestWorkMs;
+    for (let hasMore = true; hasMore && clock.now() < endMs; ) {
       const step = await queue.reclaim();
       total += step.putBack;
       hasMore = step.hasMore;
@@ -77,10 +81,15 @@ export class Heart {
     if (total > 0) logger.warn({ messages: total }, 'put back what a dead worker held');
   }
 
-  async #prune(): Promise<void> {
+  /** Answers whether there is more to prune. */
+  async #prune(): Promise<boolean> {
     const { queue, retention, clock } = this.#options;
-    while (!this.#stopping.signal.aborted && (await queue.prune(retention)).hasMore)
+    const endMs = clock.now() + longestWorkMs;
+    while (!this.#stopping.signal.aborted && clock.now() < endMs) {
+      if (!(await queue.prune(retention)).hasMore) return false;
       await clock.sleep(pauseBetweenStepsMs, this.#stopping.signal);
+    }
+    return true;
   }
 
   #compareMarker(marker: string): void {

@@ -7,6 +7,7 @@ import { passes } from '../../test/support/passes.ts';
 import { startReceiver } from '../../test/support/receiver.ts';
 import { destinationRecord, organizationRecord, RecordRegistry, routeRecord } from '../../test/support/record-registry.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
+import { targetSetting } from '../../test/support/target-setting.ts';
 import { PosthornError } from '../core/errors.ts';
 import type { DeliveryQueue } from '../data/delivery-queue.ts';
 import { doorbellBlockSeconds } from '../data/doorbell.ts';
@@ -54,8 +55,7 @@ function failing(queue: DeliveryQueue, method: keyof DeliveryQueue, when: 'befor
 /** So that the first dequeue of the worker gives messages. The generation is an old one, so the worker configures again. */
 async function configureTargets(): Promise<void> {
   const queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
-  const { throttle } = destinationRecord({ url: 'http://unused' });
-  for (const target of (await queue.targets(1)).targets) await queue.configure(target, { generation: 0, throttle, paused: false });
+  for (const target of (await queue.targets(1)).targets) await queue.configure(target, targetSetting({ revision: 'old' }));
 }
 
 const methods = ['dequeue', 'settle', 'promote', 'configure', 'heartbeat', 'adopt'] as const;
@@ -73,7 +73,7 @@ describe('a worker delivers everything', () => {
     ends.push(() => to.close());
     const registry = new RecordRegistry();
     registry.put('organization', organizationRecord());
-    registry.put('route', routeRecord());
+    registry.put('route', routeRecord({ circuit: { failureThreshold: 1000, cooldownSeconds: 300, probeSuccessThreshold: 2 } }));
     registry.put('destination', destinationRecord({ url: to.url }));
     const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock });
     const events = Array.from({ length: messages }, () => newEvent());

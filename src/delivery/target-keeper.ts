@@ -1,3 +1,4 @@
+import { withJitter } from '../core/backoff.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
 import type { DeliveryQueue, Target } from '../data/delivery-queue.ts';
@@ -7,6 +8,9 @@ import type { DeliveryPlan } from './delivery-plan.ts';
 
 /** Changes are looked at together, so that a thousand deletions cost one search. */
 const gatherMs = 200;
+const retryMs = 2000;
+/** Before it is looked again whether a record that is missing has come; a change of a route looks at once. */
+const awaitedMs = 30_000;
 
 export interface TargetKeeperOptions {
   queue: DeliveryQueue;
@@ -60,8 +64,12 @@ export class TargetKeeper {
 
   /** Looks soon at paused targets and at what was deleted. */
   review(): void {
+    this.#reviewIn(gatherMs);
+  }
+
+  #reviewIn(ms: number): void {
     if (this.#isStopped || this.#isReviewing || this.#cancelReview !== null) return;
-    this.#cancelReview = this.#options.clock.after(gatherMs, () => {
+    this.#cancelReview = this.#options.clock.after(ms, () => {
       this.#cancelReview = null;
       void this.#review();
     });
@@ -70,53 +78,59 @@ export class TargetKeeper {
   async #configure(target: Target): Promise<void> {
     const { queue, planOf, onChange } = this.#options;
     const plan = await planOf(target);
-    if (plan.state === 'impossible') {
-      if (plan.isGone) await this.#drop(new Map([[target.number, { target, reason: plan.reason }]]));
-      // Without a plan nothing throttles; each message then ends as the plan says.
-      else await queue.configure(target, { generation: 0, throttle: unlimited, paused: false });
-    } else {
-      await queue.configure(target, { generation: plan.generation, throttle: plan.throttle, paused: plan.state === 'paused' });
-    }
+    if (plan.state === 'impossible' && plan.setting === null) await this.#drop(new Map([[target.number, { target, reason: plan.reason }]]));
+    else if (plan.setting !== null) await queue.configure(target, plan.setting);
     onChange();
   }
 
   async #review(): Promise<void> {
     this.#isReviewing = true;
+    let waitMs = gatherMs;
     const changed = [...this.#changed];
     this.#changed.clear();
     try {
-      for (const target of await this.#options.queue.pausedTargets()) {
-        if ((await this.#options.planOf(target)).state !== 'paused') await this.configure(target);
+      for (let cursor: string | null = '0'; cursor !== null; ) {
+        const step: { targets: Target[]; next: string | null } = await this.#options.queue.pausedTargets(cursor);
+        for (const target of step.targets) if ((await this.#options.planOf(target)).state !== 'paused') await this.configure(target);
+        cursor = step.next;
       }
-      await this.#dropDeleted(changed);
+      const awaited = await this.#dropDeleted(changed);
+      if (awaited.length > 0 && this.#changed.size === 0) waitMs = awaitedMs;
+      for (const changeKey of awaited) this.#changed.add(changeKey);
     } catch {
-      // Redis is away, which the worker reports. The deletions are looked at again with the next review.
+      // Redis is away, which the worker reports.
       for (const changeKey of changed) this.#changed.add(changeKey);
+      waitMs = withJitter(retryMs);
     } finally {
       this.#isReviewing = false;
+      if (this.#changed.size > 0) this.#reviewIn(waitMs);
     }
   }
 
-  async #dropDeleted(changed: readonly string[]): Promise<void> {
-    const { queue, registry } = this.#options;
-    const gone = new Map<string, DeadLetterReason>();
+  /** Answers the change keys of what is deleted while a route still names it: that may be a record on its way. */
+  async #dropDeleted(changed: readonly string[]): Promise<string[]> {
+    const { queue, registry, planOf } = this.#options;
+    const gone = new Set<string>();
     for (const changeKey of changed) {
       const [kind, id] = changeKey.split(':');
       if (id === undefined) continue;
-      if (kind === 'route' && (await registry.get('route', id)) === null) gone.set(id, 'route_deleted');
-      if (kind === 'destination' && (await registry.get('destination', id)) === null) gone.set(id, 'destination_not_found');
+      if (kind === 'route' && (await registry.get('route', id)) === null) gone.add(id);
+      if (kind === 'destination' && (await registry.get('destination', id)) === null) gone.add(id);
     }
-    if (gone.size === 0) return;
+    if (gone.size === 0) return [];
     const found = new Map<string, { target: Target; reason: DeadLetterReason }>();
+    const awaited = new Set<string>();
     for (let first: number | null = 1; first !== null; ) {
       const step: { targets: Target[]; next: number | null } = await queue.targets(first);
-      for (const target of step.targets) {
-        const reason = gone.get(target.routeId) ?? gone.get(target.destinationId);
-        if (reason !== undefined) found.set(target.number, { target, reason });
+      for (const target of step.targets.filter(({ routeId, destinationId }) => gone.has(routeId) || gone.has(destinationId))) {
+        const plan = await planOf(target);
+        if (plan.state === 'impossible' && plan.setting === null) found.set(target.number, { target, reason: plan.reason });
+        else awaited.add(`destination:${target.destinationId}`);
       }
       first = step.next;
     }
     if (found.size > 0) await this.#drop(found);
+    return [...awaited];
   }
 
   async #drop(found: ReadonlyMap<string, { target: Target; reason: DeadLetterReason }>): Promise<void> {
@@ -139,5 +153,3 @@ export class TargetKeeper {
       logger.info({ messages: dropped, targets: found.size }, 'queued messages of deleted routes or destinations went to the dead letters');
   }
 }
-
-const unlimited = { mode: 'off', rateLimit: null, rateUnit: null, maxConcurrency: null, queueLimit: null } as const;

@@ -182,14 +182,14 @@ export class Worker {
     const plan = await planOf(job.target);
     switch (plan.state) {
       case 'ready':
-        if (plan.generation !== job.target.generation) void this.#configure(job.target);
+        if (plan.setting.revision !== job.target.revision) void this.#configure(job.target);
         return await attemptDelivery(job, plan, { clock, metrics, userAgent, signal: this.#breakingOff.signal });
       case 'paused':
         // First the pause, or the message would come straight back.
         await keeper.configure(job.target);
         return { job, outcome: { type: 'back' }, maxAttempts: null };
       case 'impossible':
-        if (plan.isGone) void this.#configure(job.target);
+        if (plan.setting?.revision !== job.target.revision) void this.#configure(job.target);
         return { job, outcome: { type: 'dead', attempt: null, reason: plan.reason }, maxAttempts: null };
       default:
         return plan satisfies never;

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { canonicalJson } from '../core/canonical-json.ts';
-import { PosthornError } from '../core/errors.ts';
+import { isPosthornError, PosthornError } from '../core/errors.ts';
 import type { ObjectOf } from '../resources/kinds.ts';
 import type { Call } from './operation.ts';
 import type { ResourceFamilyDefinition } from './resource-family-definition.ts';
@@ -62,7 +62,8 @@ export async function changeRecord<K extends ServedKind, Body extends z.ZodObjec
     };
     const { before, after } = await changeSpec(call, kind, load, desiredSpec, (current) => secrets.store(current)).catch(
       async (error: unknown) => {
-        await secrets.discard();
+        // After a write without an answer the Secret may be in use; it is owned by the resource and goes with it.
+        if (!isPosthornError(error, 'UNAVAILABLE')) await secrets.discard();
         throw error;
       },
     );

@@ -32,6 +32,7 @@ export class ResourceCache<K extends Kind> {
   readonly #indexes = new Map<string, Index<K>>();
   readonly #listeners = new Set<CacheListener<K>>();
   readonly #keepManagedFields: boolean;
+  #isFilled = false;
   readonly #logger: Logger;
 
   constructor(kind: K, options: ResourceCacheOptions<K>) {
@@ -41,6 +42,11 @@ export class ResourceCache<K extends Kind> {
     for (const [name, valuesOf] of Object.entries(options.indexes ?? {})) this.#indexes.set(name, new Index(valuesOf));
     const idPrefix = idPrefixOf(kind);
     if (idPrefix !== null) this.#indexes.set(idIndex, new Index((object) => [resourceId(idPrefix, object.metadata)]));
+  }
+
+  /** Whether a complete list was taken in: before that, what is absent is unknown. */
+  get isFilled(): boolean {
+    return this.#isFilled;
   }
 
   get size(): number {
@@ -111,6 +117,7 @@ export class ResourceCache<K extends Kind> {
       if (!present.has(keyText(object.metadata))) this.remove(object);
     }
     for (const object of objects) this.upsert(object);
+    this.#isFilled = true;
   }
 
   #forget(key: string): void {

@@ -71,6 +71,7 @@ export async function startFacadeWorld(
   blocking.on('error', () => {});
   const registry = new RedisRegistryReader({ redis: redis.client, blocking, prefix, clock, logger });
   registry.start();
+  await passes(() => registry.apiKeyIdByHash('nobody'));
   const following = new AbortController();
   const caches = new FacadeCaches({ store, clock: systemClock, logger, metrics: createStoreMetrics(new Registry()) });
   const followed = caches.run(following.signal);

@@ -77,6 +77,7 @@ export class IngestUnderTest {
       });
     });
     this.epoch = await this.publisher.mintEpoch();
+    await this.publisher.markComplete();
     await this.publishSource({ id: 'src_reset', slug: 'reset' });
     await flushed;
     this.kept = new KeptEvents();

@@ -1,10 +1,11 @@
 import type { Refusal } from '../../compile/compiled.ts';
 import { compileOrganization } from '../../compile/organization.ts';
 import type { Clock } from '../../core/clock.ts';
+import { asksForForeignId } from '../../core/ids.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { OrganizationRecord } from '../../core/records.ts';
 import type { MessagePurger } from '../../data/messages.ts';
-import type { PosthornObject } from '../../resources/kinds.ts';
+import { kinds, type PosthornObject } from '../../resources/kinds.ts';
 import type { ReconcileResult } from '../../runtime/controller.ts';
 import type { Key, ResourceStore } from '../../store/store.ts';
 import type { Verdict } from '../conditions.ts';
@@ -52,12 +53,15 @@ export class OrganizationReconciler {
     const object = caches.Organization.get(key);
     for (const id of this.gone.of(key)) {
       const isTaken = caches.Organization.byIndex('id', id).some(isLive);
-      if (!isTaken) await this.#records.remove(id, null);
+      if (!isTaken) await this.#records.remove(id, null, signal);
       this.gone.forget(key, id);
     }
     if (object === undefined) return {};
-    if (!isLive(object)) return this.#finalize(object);
+    if (!isLive(object)) return this.#finalize(object, signal);
     signal.throwIfAborted();
+    if (asksForForeignId(kinds.Organization.idPrefix, object.metadata)) {
+      return this.#refuse(object, { reason: 'InvalidId', message: 'the annotation posthorn.dev/id is not the id of an Organization' });
+    }
     if (!holdsItsId(caches.Organization, object)) {
       return this.#refuse(object, {
         reason: 'IdTaken',
@@ -71,16 +75,16 @@ export class OrganizationReconciler {
       });
     }
     const isHeld = object.metadata.finalizers?.includes(finalizer) === true;
-    return this.#putInForce(isHeld ? object : await this.#setFinalizers(object, [finalizer]));
+    return this.#putInForce(isHeld ? object : await this.#setFinalizers(object, [finalizer]), signal);
   }
 
-  async #putInForce(object: PosthornObject<'Organization'>): Promise<ReconcileResult> {
+  async #putInForce(object: PosthornObject<'Organization'>, signal: AbortSignal): Promise<ReconcileResult> {
     const { publisher } = this.#options;
     const id = idOf('Organization', object);
     const record = compileOrganization(object);
     const namespace = await this.#namespaces.ensure(object);
     if (namespace.state === 'gone') {
-      const hadRecords = await this.#records.remove(id, object.spec.namespace);
+      const hadRecords = await this.#records.remove(id, object.spec.namespace, signal);
       await this.#write(object, id, { unresolved: namespace.unresolved, published: null });
       return hadRecords ? { requeueAfterMs: secondPurgeAfterMs } : {};
     }
@@ -94,15 +98,19 @@ export class OrganizationReconciler {
   }
 
   /** Only a namespace and records that are this organization's own go; those of an older one with the same namespace stay. */
-  async #finalize(object: PosthornObject<'Organization'>): Promise<ReconcileResult> {
+  async #finalize(object: PosthornObject<'Organization'>, signal: AbortSignal): Promise<ReconcileResult> {
     if (object.metadata.finalizers?.includes(finalizer) !== true) return {};
-    const { caches, clock, logger } = this.#options;
+    const { caches, publisher, clock, logger } = this.#options;
     const { namespace } = object.spec;
     const successor = organizationOf(caches.Organization, namespace);
     const deletedForMs = clock.now() - Date.parse(object.metadata.deletionTimestamp ?? '');
     try {
       if (successor === undefined) await this.#namespaces.release(object);
-      await this.#records.remove(idOf('Organization', object), successor === undefined ? namespace : null);
+      const id = idOf('Organization', object);
+      const inForce = await publisher.get('organization', id);
+      // Another Organization may have this id in force; what is there is not ours then.
+      if (inForce === null || inForce.namespace === namespace)
+        await this.#records.remove(id, successor === undefined ? namespace : null, signal);
       if (deletedForMs < secondPurgeAfterMs) return { requeueAfterMs: secondPurgeAfterMs };
     } catch (error) {
       if (deletedForMs < purgeLimitMs) throw error;

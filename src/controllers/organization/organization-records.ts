@@ -20,12 +20,14 @@ export class OrganizationRecords {
    * Retracts the organization's record and those of what is still in the namespace (null: leave them), then purges its messages.
    * Answers whether there were records: then messages may have been under way, and a second call a little later finds them.
    */
-  async remove(id: string, namespace: string | null): Promise<boolean> {
+  async remove(id: string, namespace: string | null, signal: AbortSignal): Promise<boolean> {
     let had = await this.#publisher.retract('organization', id);
     for (const [kind, recordId] of namespace === null ? [] : this.#recordsIn(namespace)) {
-      if (await this.#publisher.retract(kind, recordId)) had = true;
+      const record = await this.#publisher.get(kind, recordId);
+      // An id can be claimed by annotation: the record may be another organization's.
+      if (record !== null && 'org' in record && record.org === id && (await this.#publisher.retract(kind, recordId))) had = true;
     }
-    await this.#purger.purgeOrganization(id);
+    await this.#purger.purgeOrganization(id, signal);
     return had;
   }
 

@@ -10,6 +10,8 @@
 -- @include "includes/index.lua"
 -- @include "includes/target.lua"
 -- @include "includes/work.lua"
+-- @include "includes/finish.lua"
+-- @include "includes/intern.lua"
 -- @include "includes/count.lua"
 
 local position = 1
@@ -22,6 +24,7 @@ end
 local numbers = {}
 local obstacles = {}
 local touched = {}
+local rooms = {}
 local opened = 0
 
 local function number_of(org, route, destination)
@@ -29,18 +32,29 @@ local function number_of(org, route, destination)
   if not numbers[name] then
     numbers[name] = call('HGET', P .. 'tn:' .. org, route .. ' ' .. destination)
   end
-  return numbers[name], name
+  return numbers[name]
 end
 
-local function intern(org, route, destination)
-  local n, name = number_of(org, route, destination)
-  if not n then
-    n = whole(call('HINCRBY', ctl, 'tn', 1))
-    call('HSET', P .. 'tn:' .. org, route .. ' ' .. destination, n)
-    call('HSET', P .. 't:' .. n, 'o', org, 'r', route, 'd', destination)
-    numbers[name] = n
-  end
+local function target_of(org, route, destination)
+  local n = number_of(org, route, destination) or intern(org, route, destination)
+  numbers[org .. ' ' .. route .. ' ' .. destination] = n
   return n
+end
+
+-- How many more messages the queue of a destination takes; nil: any number.
+local function queue_room(destination)
+  if rooms[destination] == nil then
+    local l = call('HMGET', P .. 'l:' .. destination, 'q', 't')
+    local room = false
+    if l[1] then
+      room = tonumber(l[1])
+      for n in string.gmatch(l[2], '%d+') do
+        room = room - queued(n)
+      end
+    end
+    rooms[destination] = room
+  end
+  return rooms[destination]
 end
 
 -- What stands in the way of storing the event, looked for before the first write.
@@ -84,20 +98,26 @@ local function store(e)
   local ids = {}
   local routes = {}
   for _, target in ipairs(e.targets) do
-    local n = intern(e.org, target.route, target.destination)
+    local n = target_of(e.org, target.route, target.destination)
     number = counter()
     call('HSET', P .. 'm:' .. target.id, 'e', e.id, 't', n, 's', 'p', 'x', target.max, 'i', ms .. '-' .. number)
     index_add(P .. 'i:' .. e.org, ms, number, target.id)
     index_add(P .. 'i:' .. target.route, ms, number, target.id)
     index_add(P .. 'i:' .. target.destination, ms, number, target.id)
-    enqueue(n, target.id)
-    touched[n] = true
     opened = opened + 1
+    local room = queue_room(target.destination)
+    if room and room <= 0 then
+      bury(target.id, e.org, 'queue_limit_exceeded')
+    else
+      enqueue(n, target.id)
+      touched[n] = true
+      rooms[target.destination] = room and room - 1
+    end
     ids[#ids + 1] = target.id
     routes[target.route] = true
   end
   for _, filtered in ipairs(e.filtered) do
-    local n = intern(e.org, filtered.route, '')
+    local n = target_of(e.org, filtered.route, '')
     number = counter()
     stamp = ms .. '-' .. number
     call('HSET', P .. 'm:' .. filtered.id, 'e', e.id, 't', n, 's', 'f', 'x', '0', 'i', stamp, 'c', stamp)

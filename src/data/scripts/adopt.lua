@@ -2,9 +2,10 @@
 -- Gives a worker what it holds without knowing it: a reply of dequeue that was lost on the way.
 --
 -- KEYS: see includes/shard.lua.
--- ARGV[1] worker, [2] hold time in ms; then the handles `<target>/<entry>` that it knows.
+-- ARGV[1] worker, [2] hold time in ms; then the handles `<lane>/<entry>` that it knows.
 -- Reply: {targets, jobs, events}.
 -- @include "includes/shard.lua"
+-- @include "includes/target.lua"
 -- @include "includes/jobs.lua"
 
 local worker = ARGV[1]
@@ -16,10 +17,11 @@ local held = call('HGETALL', P .. 'held:' .. worker)
 for k = 1, #held, 2 do
   local handle, id = held[k], held[k + 1]
   if not known[handle] then
-    local n, entry = string.match(handle, '^(%d+)/(.+)$')
-    local t = call('HMGET', P .. 't:' .. n, 'o', 'r', 'd', 'g')
-    if t[1] and add_job(n, entry, id) then
-      job_target(n, t[1], t[2], t[3], t[4])
+    local lane, entry = string.match(handle, '^(%d+r?)/(.+)$')
+    local n = number_of_lane(lane)
+    local t = call('HMGET', P .. 't:' .. n, 'o', 'r', 'd', 'g', 'cg')
+    if t[1] and add_job(lane, entry, id) then
+      job_target(n, t[1], t[2], t[3], t[4], t[5])
       call('ZADD', P .. 'held', now + tonumber(ARGV[2]), handle .. '/' .. worker)
     else
       call('ZREM', P .. 'held', handle .. '/' .. worker)

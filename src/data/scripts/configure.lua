@@ -1,22 +1,28 @@
 #!lua flags=allow-oom
--- Sets what dequeue must know of a target: the throttle of its limiter, or that it is paused.
+-- Sets what dequeue must know of a target: the throttle of its limiter, its circuit and
+-- failover, or that it is paused.
 --
 -- KEYS: see includes/shard.lua.
--- ARGV[1] target, [2] generation of the destination, [3] 1: paused, 0: not, [4] emission interval in µs or '', [5] burst or
--- '', [6] largest concurrency or ''.
+-- ARGV[1] target, [2] revision of the setting, [3] 1: paused, 0: not, [4] emission interval in µs or '', [5] burst or '',
+-- [6] largest concurrency or '', [7] largest number of queued messages of the destination or '', [8] priority, [9] failures that
+-- open the circuit, [10] cooldown in ms, [11] successes that close it, [12] failed attempts before failover or ''; then the
+-- failover destinations in order.
 -- Reply: 1, or 0 when there is no such target.
 -- @include "includes/shard.lua"
 -- @include "includes/target.lua"
+-- @include "includes/intern.lua"
 
 local n = ARGV[1]
 local key = P .. 't:' .. n
-local t = call('HMGET', key, 'o', 'd', 'b', 'p')
-local org, destination, blocked = t[1], t[2], t[3]
+local t = call('HMGET', key, 'o', 'd', 'b', 'p', 'r')
+local org, destination, blocked, was_paused, route = t[1], t[2], t[3], t[4], t[5]
 if not org then
   return 0
 end
+
+-- The limiter; t: its targets, whose queues together must not exceed q.
 local limiter = P .. 'l:' .. destination
-call('HSET', key, 'g', ARGV[2])
+local numbers = call('HGET', limiter, 't')
 call('DEL', limiter)
 if ARGV[4] ~= '' then
   call('HSET', limiter, 'e', ARGV[4], 'u', ARGV[5])
@@ -24,8 +30,34 @@ end
 if ARGV[6] ~= '' then
   call('HSET', limiter, 'c', ARGV[6])
 end
+if ARGV[7] ~= '' then
+  numbers = numbers or n
+  if not string.find(' ' .. numbers .. ' ', ' ' .. n .. ' ', 1, true) then
+    numbers = numbers .. ' ' .. n
+  end
+  call('HSET', limiter, 'q', ARGV[7], 't', numbers)
+end
+
+call('HSET', key, 'g', ARGV[2], 'st', ARGV[9], 'sc', ARGV[10], 'sp', ARGV[11])
+call('HDEL', key, 'fo', 'fa', 'pr')
+if ARGV[8] ~= '0' then
+  call('HSET', key, 'pr', ARGV[8])
+end
+local failover = {}
+for k = 13, #ARGV do
+  failover[#failover + 1] = intern(org, route, ARGV[k])
+end
+if #failover > 0 then
+  call('HSET', key, 'fo', table.concat(failover, ' '))
+  if ARGV[12] ~= '' then
+    call('HSET', key, 'fa', ARGV[12])
+  end
+end
+
 if blocked == '?' .. n then
   wake(blocked, 1)
+elseif blocked == '!' and #failover > 0 then
+  call('HDEL', key, 'b')
 elseif call('EXISTS', P .. 'wait:' .. destination) == 1 then
   call('ZADD', P .. 'waiting', now, destination)
 end
@@ -36,7 +68,10 @@ if ARGV[3] == '1' then
 else
   call('HDEL', key, 'p')
   call('SREM', P .. 'paused', n)
-  if call('EXISTS', P .. 'w:' .. n) == 1 then
+  if was_paused then
+    call('HSET', key, 'cr', now)
+  end
+  if queued(n) > 0 then
     activate(n)
     ring()
   end

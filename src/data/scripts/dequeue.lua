@@ -1,19 +1,29 @@
 #!lua flags=allow-oom
--- Gives a worker the fairest ready work: organizations first, then their targets, each through its cap, the concurrency
--- and the rate of its limiter. What is given stands in `held` until it is settled.
+-- Gives a worker the fairest ready work: organizations first, then their targets, each through its circuit, its cap, and the
+-- concurrency and rate of its limiter. What is given stands in `held` until it is settled. Messages of a target whose circuit is
+-- open move to its failover.
 --
 -- KEYS: see includes/shard.lua.
 -- ARGV[1] worker, [2] how many messages at most (1..64), [3] hold time in ms, after which the work is put back, [4] lifetime
 -- of the worker in ms: asking for work is a sign of life.
 -- Reply: {targets, jobs, events, unconfigured targets, servable work left 0/1, ms until something is due or -1}.
 -- @include "includes/shard.lua"
+-- @include "includes/index.lua"
 -- @include "includes/target.lua"
+-- @include "includes/work.lua"
 -- @include "includes/limiter.lua"
+-- @include "includes/circuit.lua"
+-- @include "includes/failover.lua"
+-- @include "includes/slow.lua"
 -- @include "includes/jobs.lua"
 
 local visits_limit = 32
 local unconfigured_wait_ms = 2000
-local fast_ms = 250
+-- A target may have more than the base cap while its attempts take less than this, and were seen to do so lately.
+local fast_ms, proof_ms = 250, 10000
+-- From here on an attempt counts as slow; so does a target of which nothing came back for as long.
+local slow_ms = 1000
+local ramp_step_ms = 1000
 
 local worker = ARGV[1]
 local left = tonumber(ARGV[2])
@@ -24,51 +34,152 @@ local unconfigured = {}
 -- Arguments of the writes that the whole batch shares.
 local held_until, held_by = {}, {}
 
--- Reads up to `count` unread entries; nil when the stream is not there.
-local function read(w, count)
-  local reply = redis.pcall('XREADGROUP', 'GROUP', 'g', 'c', 'COUNT', count, 'STREAMS', w, '>')
-  if failed(reply) then
-    if call('TYPE', w).ok ~= 'stream' then
+-- How many entries of the target are read and not settled, in both lanes.
+local function pending(n, has_retries)
+  local fresh = redis.pcall('XPENDING', P .. 'w:' .. n, 'g')
+  local count = failed(fresh) and 0 or fresh[1]
+  if has_retries then
+    local retries = redis.pcall('XPENDING', P .. 'w:' .. retry_lane(n), 'g')
+    count = count + (failed(retries) and 0 or retries[1])
+  end
+  return count
+end
+
+-- The largest number of attempts at a time, and whether they count as slow.
+local function cap_of(t, under_way)
+  local last = math.max(tonumber(t.cf or '0'), tonumber(t.cl or '0'))
+  local is_stalled = under_way > 0 and now - last > slow_ms
+  if not t.a or is_stalled or tonumber(t.a) >= slow_ms then
+    return base_cap, true
+  end
+  if tonumber(t.a) < fast_ms and now - last < proof_ms then
+    return math.max(base_cap, math.floor(slots / 2)), false
+  end
+  return base_cap, false
+end
+
+-- After an outage or a pause the cap doubles every second, from the number of probes on.
+local function ramp_of(n, t, cap)
+  local ramp = tonumber(t.sp or '1') * 2 ^ math.floor((now - tonumber(t.cr)) / ramp_step_ms)
+  if ramp >= cap then
+    call('HDEL', P .. 't:' .. n, 'cr')
+    return cap
+  end
+  return ramp
+end
+
+-- Reads up to `count` unread entries of both lanes, at least half of them fresh ones while there are any. Answers a list of
+-- {lane, entry}, and whether the lanes have no more; nil when there is no lane at all.
+local function read(n, has_retries, count)
+  if not has_retries then
+    local fresh = read_lane(n, count)
+    if not fresh then
       return nil
     end
-    call('XGROUP', 'CREATE', w, 'g', '0')
-    reply = call('XREADGROUP', 'GROUP', 'g', 'c', 'COUNT', count, 'STREAMS', w, '>')
+    local found = {}
+    for k, entry in ipairs(fresh) do
+      found[k] = { n, entry }
+    end
+    return found, #fresh < count
   end
-  return reply and reply[1][2] or {}
+  local found = {}
+  local function take(lane, most)
+    local entries = most > 0 and read_lane(lane, most) or {}
+    for _, entry in ipairs(entries) do
+      found[#found + 1] = { lane, entry }
+    end
+    return most > 0 and #entries < most
+  end
+  local no_fresh = take(n, math.ceil(count / 2))
+  local no_retries = take(retry_lane(n), count - #found)
+  if not no_fresh then
+    no_fresh = take(n, count - #found)
+  end
+  return found, no_fresh and no_retries
 end
 
-local function pending(w)
-  local reply = redis.pcall('XPENDING', w, 'g')
-  return failed(reply) and 0 or reply[1]
+-- Moves messages of a target whose circuit is open to the failover; answers how many.
+local function move_on(n, org, t, candidate, quantum)
+  local entries, is_empty = read(n, t.rl, quantum)
+  for _, found in ipairs(entries or {}) do
+    local lane, entry = found[1], found[2]
+    local id = entry[2][2]
+    remove_entry(lane, entry[1])
+    if call('EXISTS', P .. 'm:' .. id) == 1 then
+      fail_over(id, n, candidate, 'circuit_open')
+    end
+  end
+  remove_drained(n)
+  if not entries or is_empty then
+    deactivate(n, org)
+  end
+  return #(entries or {})
 end
 
--- Serves one target; answers how many messages it gave.
+local target_fields = { 'r', 'd', 'g', 'a', 'cs', 'cu', 'cg', 'cr', 'cf', 'cl', 'sp', 'fo', 'rl' }
+
+-- Serves one target; answers how many messages it gave, and what that counts towards its share.
 local function serve(n, org, start, quantum)
   local key = P .. 't:' .. n
-  local w = P .. 'w:' .. n
-  local t = call('HMGET', key, 'r', 'd', 'g', 'a')
-  local destination = t[2]
+  local values = call('HMGET', key, unpack(target_fields))
+  local t = {}
+  for k, field in ipairs(target_fields) do
+    t[field] = values[k] or nil
+  end
+  local destination = t.d
   if not destination then
     deactivate(n, org)
     return 0
   end
-  if not t[3] then
-    unconfigured[#unconfigured + 1] = { n, org, t[1], destination, '' }
+  if not t.g then
+    unconfigured[#unconfigured + 1] = { n, org, t.r, destination, '', '0' }
     park(n, org, '?' .. n, now + unconfigured_wait_ms)
     return 0
   end
-  local cap = base_cap
-  if t[4] and tonumber(t[4]) < fast_ms then
-    cap = math.max(base_cap, math.floor(slots / 2))
+  if t.cs == 'o' and now >= tonumber(t.cu) then
+    circuit_begin(n, 'h')
+    call('ZREM', P .. 'waiting', '!' .. n)
+    t.cs, t.cg = 'h', whole(tonumber(t.cg or '0') + 1)
   end
-  local room = cap - pending(w)
+  if t.cs == 'o' then
+    local candidate = failover_candidate(t.fo, false)
+    if not candidate then
+      circuit_park(n, org)
+      return 0
+    end
+    local moved = move_on(n, org, t, candidate, quantum)
+    call('HSET', key, 'f', start + moved)
+    if moved == quantum then
+      call('ZADD', P .. 'ready:' .. org, start + moved, n)
+    end
+    return 0
+  end
+
+  local under_way = pending(n, t.rl)
+  local cap, is_slow = cap_of(t, under_way)
+  if t.cr then
+    cap = ramp_of(n, t, cap)
+  end
+  local room = cap - under_way
+  if t.cs == 'h' then
+    call('ZREMRANGEBYSCORE', P .. 'probe:' .. n, '-inf', now)
+    room = math.min(room, tonumber(t.sp or '1') - call('ZCARD', P .. 'probe:' .. n))
+  end
   if room <= 0 then
     deactivate(n, org)
     call('HSET', key, 'b', 'cap')
     return 0
   end
-  local l = call('HMGET', P .. 'l:' .. destination, 'e', 'u', 'c')
   local allowed = math.min(quantum, room)
+  if is_slow then
+    local slow, limiter = slow_room(org, slots)
+    if slow == 0 then
+      park(n, org, limiter, now + slow_wait_ms)
+      return 0
+    end
+    allowed = math.min(allowed, slow)
+  end
+  local l = call('HMGET', P .. 'l:' .. destination, 'e', 'u', 'c')
   if l[3] then
     local free, at = lease_peek(destination, tonumber(l[3]))
     if free == 0 then
@@ -86,16 +197,17 @@ local function serve(n, org, start, quantum)
     allowed = math.min(allowed, tokens)
   end
 
-  local entries = read(w, allowed)
-  if entries == nil then
+  local entries, is_empty = read(n, t.rl, allowed)
+  if not entries then
     deactivate(n, org)
     return 0
   end
   local given, dropped = 0, false
-  for _, entry in ipairs(entries) do
+  for _, found in ipairs(entries) do
+    local lane, entry = found[1], found[2]
     local id = entry[2][2]
-    if add_job(n, entry[1], id) then
-      local handle = n .. '/' .. entry[1]
+    if add_job(lane, entry[1], id) then
+      local handle = lane .. '/' .. entry[1]
       held_until[#held_until + 1] = deadline
       held_until[#held_until + 1] = handle .. '/' .. worker
       held_by[#held_by + 1] = handle
@@ -103,24 +215,30 @@ local function serve(n, org, start, quantum)
       if l[3] then
         call('ZADD', P .. 'lease:' .. destination, deadline, handle)
       end
+      if t.cs == 'h' then
+        call('ZADD', P .. 'probe:' .. n, deadline, handle)
+      end
+      if is_slow then
+        call('ZADD', P .. 'slow', deadline, handle)
+        call('ZADD', P .. 'slow:' .. org, deadline, handle)
+      end
       given = given + 1
     else
-      call('XACK', w, 'g', entry[1])
-      call('XDEL', w, entry[1])
+      remove_entry(lane, entry[1])
       dropped = true
     end
   end
   if given > 0 then
-    job_target(n, org, t[1], destination, t[3])
+    job_target(n, org, t.r, destination, t.g, t.cg)
     if l[1] then
       rate_charge(destination, tonumber(l[1]), tonumber(l[2]), given)
     end
   end
   call('HSET', key, 'f', start + given)
-  if dropped and call('XLEN', w) == 0 then
-    call('DEL', w)
+  if dropped then
+    remove_drained(n)
   end
-  if #entries < allowed then
+  if is_empty then
     deactivate(n, org)
   elseif given >= room then
     deactivate(n, org)

@@ -8,6 +8,7 @@
 -- @include "includes/shard.lua"
 -- @include "includes/index.lua"
 -- @include "includes/target.lua"
+-- @include "includes/work.lua"
 -- @include "includes/finish.lua"
 
 local n, reason = ARGV[1], ARGV[2]
@@ -16,37 +17,34 @@ local org, blocked = t[1], t[2]
 if not org then
   return { 0, 0 }
 end
-local w = P .. 'w:' .. n
-local reply = redis.pcall('XREADGROUP', 'GROUP', 'g', 'c', 'COUNT', 100, 'STREAMS', w, '>')
-if failed(reply) then
-  if call('TYPE', w).ok ~= 'stream' then
-    deactivate(n, org)
-    return { 0, 0 }
+local budget = 100
+local function drop_lane(lane)
+  local entries = read_lane(lane, budget) or {}
+  for _, entry in ipairs(entries) do
+    local id = entry[2][2]
+    remove_entry(lane, entry[1])
+    if call('EXISTS', P .. 'm:' .. id) == 1 then
+      bury(id, org, reason)
+    end
   end
-  call('XGROUP', 'CREATE', w, 'g', '0')
-  reply = call('XREADGROUP', 'GROUP', 'g', 'c', 'COUNT', 100, 'STREAMS', w, '>')
+  budget = budget - #entries
 end
-local entries = reply and reply[1][2] or {}
-for _, entry in ipairs(entries) do
-  local id = entry[2][2]
-  call('XACK', w, 'g', entry[1])
-  call('XDEL', w, entry[1])
-  if call('EXISTS', P .. 'm:' .. id) == 1 then
-    bury(id, org, reason)
-  end
+drop_lane(n)
+if budget > 0 and call('HEXISTS', P .. 't:' .. n, 'rl') == 1 then
+  drop_lane(retry_lane(n))
 end
-if #entries < 100 then
+if budget > 0 then
   deactivate(n, org)
-  call('HDEL', P .. 't:' .. n, 'p', 'b', 'g')
+  call('HDEL', P .. 't:' .. n, 'p', 'b', 'g', 'cs', 'cn', 'cp', 'cu', 'co', 'cr', 'fo', 'fa')
   call('SREM', P .. 'paused', n)
-  if blocked and blocked ~= 'cap' then
+  call('SREM', P .. 'broken', n)
+  call('ZREM', P .. 'waiting', '!' .. n)
+  if blocked and blocked ~= 'cap' and blocked ~= '!' then
     call('ZREM', P .. 'wait:' .. blocked, n)
     if call('EXISTS', P .. 'wait:' .. blocked) == 0 then
       call('ZREM', P .. 'waiting', blocked)
     end
   end
-  if call('XLEN', w) == 0 then
-    call('DEL', w)
-  end
+  remove_drained(n)
 end
-return { #entries, #entries == 100 and 1 or 0 }
+return { 100 - budget, budget == 0 and 1 or 0 }

@@ -1,21 +1,28 @@
 #!lua flags=allow-oom
--- Moves what is due: retries into their work streams, waiting targets into `ready`, at most 100 and 16 of them per call.
+-- Moves what is due: retries into the lanes of their targets, waiting targets into `ready`, open circuits whose cooldown is over
+-- to half-open; at most 100 and 16 of them per call.
 --
--- KEYS: see includes/shard.lua. ARGV: none.
+-- KEYS: see includes/shard.lua.
+-- ARGV[1] how long (ms) a message may wait for an open circuit before it goes to the dead letters.
 -- Reply: {how many were moved, servable work 0/1, ms until something is due or -1 (0: call again)}.
 -- @include "includes/shard.lua"
+-- @include "includes/index.lua"
 -- @include "includes/target.lua"
 -- @include "includes/work.lua"
 -- @include "includes/limiter.lua"
+-- @include "includes/circuit.lua"
+-- @include "includes/finish.lua"
+-- @include "includes/circuit-wait.lua"
 
+local longest_circuit_wait_ms = tonumber(ARGV[1])
 local moved = 0
 local due = call('ZRANGEBYSCORE', P .. 'due', '-inf', now, 'LIMIT', 0, 100)
 for _, member in ipairs(due) do
   local n, id = string.match(member, '^(%d+) (.+)$')
   call('ZREM', P .. 'due', member)
-  local usable = n and call('EXISTS', P .. 'm:' .. id) == 1 and not failed(redis.pcall('XLEN', P .. 'w:' .. n))
+  local usable = n and call('EXISTS', P .. 'm:' .. id) == 1 and not failed(redis.pcall('XLEN', P .. 'w:' .. retry_lane(n)))
   if usable then
-    enqueue(n, id)
+    enqueue_retry(n, id)
     activate(n)
     moved = moved + 1
   end
@@ -45,8 +52,30 @@ local function wake_limiter(limiter)
   end
 end
 
+local function wake_circuit(n)
+  local t = call('HMGET', P .. 't:' .. n, 'cs', 'cu')
+  if t[1] ~= 'o' then
+    call('ZREM', P .. 'waiting', '!' .. n)
+  elseif expire_circuit_waits(n, longest_circuit_wait_ms) then
+    call('ZADD', P .. 'waiting', now, '!' .. n)
+  elseif tonumber(t[2]) > now then
+    call('ZADD', P .. 'waiting', t[2], '!' .. n)
+  else
+    call('ZREM', P .. 'waiting', '!' .. n)
+    circuit_begin(n, 'h')
+    if circuit_release(n) then
+      moved = moved + 1
+    end
+  end
+end
+
 for _, limiter in ipairs(call('ZRANGEBYSCORE', P .. 'waiting', '-inf', now, 'LIMIT', 0, 16)) do
-  wake_limiter(limiter)
+  local n = string.match(limiter, '^!(%d+)$')
+  if n then
+    wake_circuit(n)
+  else
+    wake_limiter(limiter)
+  end
 end
 local more = call('EXISTS', P .. 'ready')
 if more == 1 then

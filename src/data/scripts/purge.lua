@@ -49,11 +49,13 @@ local scan = call('HSCAN', names, 0, 'COUNT', budget)
 for k = 1, #scan[2], 2 do
   local n = scan[2][k + 1]
   local t = call('HMGET', P .. 't:' .. n, 'd', 'b')
-  if t[2] and t[2] ~= 'cap' then
+  if t[2] and t[2] ~= 'cap' and t[2] ~= '!' then
     call('ZREM', P .. 'wait:' .. t[2], n)
     call('ZREM', P .. 'waiting', t[2])
   end
-  call('DEL', P .. 'w:' .. n, P .. 't:' .. n)
+  call('ZREM', P .. 'waiting', '!' .. n)
+  call('SREM', P .. 'broken', n)
+  call('DEL', P .. 'w:' .. n, P .. 'w:' .. retry_lane(n), P .. 't:' .. n, P .. 'probe:' .. n)
   if t[1] and t[1] ~= '' then
     call('DEL', P .. 'l:' .. t[1], P .. 'rate:' .. t[1], P .. 'lease:' .. t[1], P .. 'wait:' .. t[1])
   end
@@ -64,5 +66,6 @@ if call('EXISTS', names) == 1 then
   return 1
 end
 call('ZREM', P .. 'ready', org)
-call('DEL', P .. 'ready:' .. org, P .. 'o:' .. org, P .. 'k:' .. org, P .. 'i:' .. org, P .. 'i:dead:' .. org, key)
+call('ZREM', P .. 'waiting', '~slow:' .. org)
+call('DEL', P .. 'ready:' .. org, P .. 'slow:' .. org, P .. 'wait:~slow:' .. org, P .. 'o:' .. org, P .. 'k:' .. org, P .. 'i:' .. org, P .. 'i:dead:' .. org, key)
 return 0

@@ -7,6 +7,7 @@
 -- @include "includes/shard.lua"
 -- @include "includes/target.lua"
 -- @include "includes/work.lua"
+-- @include "includes/hold.lua"
 
 local budget = 100
 local back = 0
@@ -31,7 +32,7 @@ for _, worker in ipairs(call('ZRANGEBYSCORE', P .. 'workers', '-inf', '(' .. now
 end
 if budget > 0 then
   for _, member in ipairs(call('ZRANGEBYSCORE', P .. 'held', '-inf', now, 'LIMIT', 0, budget)) do
-    local handle, worker = string.match(member, '^(%d+/[^/]+)/(.+)$')
+    local handle, worker = string.match(member, '^(%d+r?/[^/]+)/(.+)$')
     local id = call('HGET', P .. 'held:' .. worker, handle)
     if id then
       reclaim(handle, worker, id)

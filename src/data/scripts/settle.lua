@@ -1,43 +1,115 @@
 #!lua flags=allow-oom
 -- Ends attempts: a batch of one worker. XACK is the gate: whoever gets 1 from it owns the transition; a zombie, whose work
--- was put back, or a re-sent call gets 0 and changes nothing but its own lease.
+-- was put back, or a re-sent call gets 0 and changes nothing but its own places.
 --
 -- KEYS: see includes/shard.lua.
--- ARGV[1] worker, [2] number of items, [3] 1: ring for others when work is left; then per item: target, entry, message,
--- outcome, detail, short attempt, long attempt, duration in ms, largest number of attempts or ''.
+-- ARGV[1] worker, [2] number of items, [3] 1: ring for others when work is left; then per item: lane, entry, message,
+-- outcome, detail, short attempt, long attempt, duration in ms, largest number of attempts or '', what it says to the circuit.
 -- Outcomes: `d` delivered; `r` retry, detail = delay in ms; `q` dead letter, detail = reason; `b` back to the queue, no
--- attempt counted. An attempt is recorded in its short form (in the message's hash) or its long one (`a:<message>`).
+-- attempt counted. An attempt is recorded in its short form (in the message's hash) or its long one (`a:<message>`). To the
+-- circuit: `+` or `-` (success, failure) and the generation under which the attempt began, or '' for nothing.
 -- Reply: {per item 1 done or 0 settled by somebody else, servable work left 0/1, ms until something is due or -1}.
 -- @include "includes/shard.lua"
 -- @include "includes/index.lua"
 -- @include "includes/target.lua"
 -- @include "includes/work.lua"
+-- @include "includes/circuit.lua"
+-- @include "includes/outcome.lua"
+-- @include "includes/failover.lua"
 -- @include "includes/finish.lua"
 -- @include "includes/count.lua"
 
+local item_length = 10
 local worker = ARGV[1]
 local held_by = P .. 'held:' .. worker
 local count = tonumber(ARGV[2])
 local reply, targets, order = {}, {}, {}
 local handles, held, closed = {}, {}, 0
+local has_slow = call('EXISTS', P .. 'slow') == 1
+local slow_released = 0
 
-local function target_of(n)
+local function target_of(lane)
+  local n = number_of_lane(lane)
   local target = targets[n]
   if not target then
-    local t = call('HMGET', P .. 't:' .. n, 'o', 'd', 'a')
-    target = { org = t[1], destination = t[2] or '', mean = tonumber(t[3] or ''), measured = false, released = 0, done = {} }
-    local kind = call('TYPE', P .. 'w:' .. n).ok
-    target.usable = target.org and (kind == 'stream' or kind == 'none')
+    local t = call('HMGET', P .. 't:' .. n, 'o', 'd', 'a', 'cs', 'cg', 'cn', 'cp', 'st', 'sp', 'fo', 'fa', 'cu')
+    target = { n = n, org = t[1], destination = t[2] or '', mean = tonumber(t[3] or ''), measured = {}, released = 0, done = {}, back = {} }
+    target.circuit = {
+      state = t[4] or nil,
+      generation = tonumber(t[5] or '0'),
+      failures = tonumber(t[6] or '0'),
+      probes = tonumber(t[7] or '0'),
+      threshold = tonumber(t[8] or '5'),
+      probe_threshold = tonumber(t[9] or '2'),
+    }
+    target.failover, target.failover_after = t[10], tonumber(t[11] or '')
+    target.has_probes = t[4] == 'h'
     target.leased = target.org and call('EXISTS', P .. 'lease:' .. target.destination) == 1
+    target.usable = {}
     targets[n] = target
     order[#order + 1] = n
+  end
+  if target.usable[lane] == nil then
+    local kind = call('TYPE', P .. 'w:' .. lane).ok
+    target.usable[lane] = target.org and (kind == 'stream' or kind == 'none') or false
   end
   return target
 end
 
 -- Arguments of an item, counted from 1.
 local function item(k, position)
-  return ARGV[3 + (k - 1) * 9 + position]
+  return ARGV[3 + (k - 1) * item_length + position]
+end
+
+local function release_places(target, handle)
+  if target.leased then
+    target.released = target.released + call('ZREM', P .. 'lease:' .. target.destination, handle)
+  end
+  if has_slow and target.org and call('ZREM', P .. 'slow', handle) == 1 then
+    call('ZREM', P .. 'slow:' .. target.org, handle)
+    slow_released = slow_released + 1
+  end
+  if target.has_probes then
+    call('ZREM', P .. 'probe:' .. target.n, handle)
+  end
+end
+
+-- Fields of the attempt, to be written into the message's hash.
+local function record_attempt(id, attempts, short, long)
+  if long ~= '' then
+    call('HSET', P .. 'a:' .. id, attempts, long)
+    return { 'n', attempts }
+  end
+  return { 'n', attempts, attempts, short }
+end
+
+-- Why a message that failed moves to its failover now, and where to; nil: it stays.
+local function failover_of(target, outcome, detail, attempts_here)
+  if not target.failover then
+    return nil
+  end
+  if outcome == 'q' then
+    if detail ~= 'max_retries_exceeded' and detail ~= 'secret_decryption_failed' then
+      return nil
+    end
+    return failover_candidate(target.failover, true), detail
+  end
+  if target.circuit.state == 'o' then
+    return failover_candidate(target.failover, false), 'circuit_open'
+  end
+  if target.failover_after and attempts_here >= target.failover_after then
+    return failover_candidate(target.failover, false), 'failed_attempts'
+  end
+  return nil
+end
+
+local function hear_circuit(target, said)
+  local sign, generation = string.match(said, '^([+-])(%d+)$')
+  if not sign then
+    return
+  end
+  circuit_result(target.n, target.circuit, tonumber(generation), sign == '+')
+  target.measured[sign == '+' and 'cl' or 'cf'] = now
 end
 
 for k = 1, count do
@@ -52,30 +124,24 @@ if count > 0 then
 end
 
 for k = 1, count do
-  local n, entry, id, outcome, detail = item(k, 1), item(k, 2), item(k, 3), item(k, 4), item(k, 5)
-  local short, long, duration, max = item(k, 6), item(k, 7), tonumber(item(k, 8)), item(k, 9)
-  local target = target_of(n)
-  if target.leased then
-    target.released = target.released + call('ZREM', P .. 'lease:' .. target.destination, handles[k])
-  end
-  if holding[k] ~= id or not target.usable or call('XACK', P .. 'w:' .. n, 'g', entry) == 0 then
+  local lane, entry, id, outcome, detail = item(k, 1), item(k, 2), item(k, 3), item(k, 4), item(k, 5)
+  local short, long, duration, max, said = item(k, 6), item(k, 7), tonumber(item(k, 8)), item(k, 9), item(k, 10)
+  local target = target_of(lane)
+  release_places(target, handles[k])
+  if holding[k] ~= id or not target.usable[lane] or call('XACK', P .. 'w:' .. lane, 'g', entry) == 0 then
     reply[k] = 0
   else
     reply[k] = 1
-    target.done[#target.done + 1] = entry
+    target.done[lane] = target.done[lane] or {}
+    table.insert(target.done[lane], entry)
     local key = P .. 'm:' .. id
-    local m = call('HMGET', key, 'e', 'n')
+    local m = call('HMGET', key, 'e', 'n', 'k')
     if m[1] then
-      local fields = {}
       local attempts = tonumber(m[2] or '0')
+      local fields = {}
       if short ~= '' or long ~= '' then
         attempts = attempts + 1
-        fields = { 'n', attempts }
-        if long == '' then
-          fields[3], fields[4] = attempts, short
-        else
-          call('HSET', P .. 'a:' .. id, attempts, long)
-        end
+        fields = record_attempt(id, attempts, short, long)
       end
       if max ~= '' then
         fields[#fields + 1] = 'x'
@@ -83,25 +149,35 @@ for k = 1, count do
       end
       if duration >= 0 then
         target.mean = target.mean and (target.mean * 0.8 + duration * 0.2) or duration
-        target.measured = true
+        target.measured.a = string.format('%.1f', target.mean)
       end
+      local was_probe = target.circuit.state == 'h'
+      hear_circuit(target, said)
       local changes
-      if outcome == 'd' then
+      local candidate, why = nil, nil
+      if outcome == 'r' or outcome == 'q' then
+        candidate, why = failover_of(target, outcome, detail, attempts - tonumber(m[3] or '0'))
+      end
+      if candidate then
+        changes = {}
+      elseif outcome == 'd' then
         changes = { finish(id, target.org, 'd') }
         count_delivery(target.org, target.destination, 1, 1, duration)
       elseif outcome == 'q' then
+        if detail == 'max_retries_exceeded' and was_probe then
+          detail = 'circuit_breaker_exhausted'
+        end
         changes = { finish(id, target.org, 'q', detail) }
         count_delivery(target.org, target.destination, 1, 0, math.max(0, duration))
       elseif outcome == 'r' then
         local due = now + tonumber(detail)
         changes = { 's', 'r', 'd', due }
-        call('ZADD', P .. 'due', due, n .. ' ' .. id)
+        call('ZADD', P .. 'due', due, target.n .. ' ' .. id)
       else
         changes = { 's', attempts > 0 and 'r' or 'p' }
-        target.back = target.back or {}
-        target.back[#target.back + 1] = id
+        table.insert(target.back, { lane, id })
       end
-      if outcome == 'd' or outcome == 'q' then
+      if not candidate and (outcome == 'd' or outcome == 'q') then
         closed = closed + 1
         if m[2] then
           call('HDEL', key, 'd')
@@ -110,31 +186,50 @@ for k = 1, count do
       for _, value in ipairs(changes) do
         fields[#fields + 1] = value
       end
-      call('HSET', key, unpack(fields))
+      if #fields > 0 then
+        call('HSET', key, unpack(fields))
+      end
+      if candidate then
+        fail_over(id, target.n, candidate, why)
+      end
     end
   end
 end
 
 for _, n in ipairs(order) do
   local target = targets[n]
-  if target.usable then
-    if #target.done > 0 then
-      call('XDEL', P .. 'w:' .. n, unpack(target.done))
+  if target.org then
+    for lane, entries in pairs(target.done) do
+      call('XDEL', P .. 'w:' .. lane, unpack(entries))
     end
-    if target.back then
-      for _, id in ipairs(target.back) do
-        enqueue(n, id)
-      end
+    for _, back in ipairs(target.back) do
+      enqueue_in(back[1], back[2])
+    end
+    if #target.back > 0 then
       activate(n)
     end
-    if target.measured then
-      call('HSET', P .. 't:' .. n, 'a', string.format('%.1f', target.mean))
+    local measured = {}
+    for field, value in pairs(target.measured) do
+      measured[#measured + 1] = field
+      measured[#measured + 1] = value
+    end
+    if #measured > 0 then
+      call('HSET', P .. 't:' .. n, unpack(measured))
     end
     settle_target(n)
+    if target.circuit.changed then
+      circuit_release(n)
+    end
     if target.released > 0 then
       wake(target.destination, target.released)
     end
+    if slow_released > 0 then
+      wake('~slow:' .. target.org, slow_released)
+    end
   end
+end
+if slow_released > 0 then
+  wake('~slow', slow_released)
 end
 if closed > 0 then
   call('HINCRBY', ctl, 'open', -closed)

@@ -2,8 +2,8 @@
 -- Names targets by number, for the search after a route or a destination went away, and for the review of paused ones.
 --
 -- KEYS: see includes/shard.lua.
--- ARGV[1] first number, or `paused`; [2] how many numbers to look at.
--- Reply: {next number or 0 at the end, targets {number, org, route, destination}}.
+-- ARGV[1] first number, or `paused`; [2] how many to look at; [3] cursor of the paused ones (begin with 0).
+-- Reply: {next number or cursor, 0 at the end; targets {number, org, route, destination}}.
 -- @include "includes/shard.lua"
 
 local found = {}
@@ -15,10 +15,11 @@ local function add(n)
 end
 
 if ARGV[1] == 'paused' then
-  for _, n in ipairs(call('SRANDMEMBER', P .. 'paused', ARGV[2])) do
+  local scan = call('SSCAN', P .. 'paused', ARGV[3], 'COUNT', ARGV[2])
+  for _, n in ipairs(scan[2]) do
     add(n)
   end
-  return { 0, found }
+  return { scan[1], found }
 end
 local first = tonumber(ARGV[1])
 local last = first + tonumber(ARGV[2]) - 1

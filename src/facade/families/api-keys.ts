@@ -70,13 +70,16 @@ export const apiKeys: Family = {
         const { name, expiresInDays } = call.body;
         const keyRole = call.body.role ?? 'developer';
         const excess = call.body.scopes?.find((scope) => !grantableScopes(keyRole).includes(scope));
+        const wanted = [...new Set(call.body.scopes ?? grantableScopes(keyRole))];
         if (excess !== undefined) throw new PosthornError('VALIDATION_FAILED', `scopes: the role ${keyRole} cannot have ${excess}.`);
+        const beyond = wanted.find((scope) => !call.caller.scopes.includes(scope));
+        if (beyond !== undefined) throw new PosthornError('FORBIDDEN', `Your own key does not have the scope ${beyond}.`);
         const spec = {
           name,
           sha256,
           prefix,
           role: keyRole,
-          scopes: [...new Set(call.body.scopes ?? grantableScopes(keyRole))],
+          scopes: wanted,
           expiresAt: expiresInDays === undefined ? undefined : isoTime(call.services.clock.now() + expiresInDays * dayMs),
         } satisfies SpecInputOf<'ApiKey'>;
         const object = await createObject(call, 'ApiKey', { base: slugOf(name, 'key') }, async () => spec);

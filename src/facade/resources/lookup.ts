@@ -42,9 +42,11 @@ export async function idFor(call: Call, kind: ServedKind, idOrSlug: string | und
   return object === null ? idOrSlug : idOf(object);
 }
 
-/** All objects of the kind in the caller's organization, as cached. */
+/** All objects of the kind in the caller's organization, as cached. UNAVAILABLE before the first complete list is in. */
 export function cachedObjects<K extends ServedKind>(call: Call, kind: K): ObjectOf<K>[] {
-  return call.services.caches[kind].list(call.caller.organization.namespace);
+  const cache = call.services.caches[kind];
+  if (!cache.isFilled) throw new PosthornError('UNAVAILABLE', 'The resources are still being read.', { retryAfterSeconds: 1 });
+  return cache.list(call.caller.organization.namespace);
 }
 
 function notFound(kind: ServedKind, idOrSlug: string): PosthornError {

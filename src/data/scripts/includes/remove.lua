@@ -27,7 +27,7 @@ end
 -- Removes a message record with its attempts and index entries, and its event with the last of the event's messages.
 local function remove_message(id)
   local key = P .. 'm:' .. id
-  local m = call('HMGET', key, 'e', 't', 'i', 'c', 's')
+  local m = call('HMGET', key, 'e', 't', 'i', 'c', 's', 'o', 'j')
   local event = m[1]
   if not event then
     return
@@ -36,8 +36,13 @@ local function remove_message(id)
   if t[1] then
     index_remove(P .. 'i:' .. t[1], m[3], id)
     index_remove(P .. 'i:' .. t[2], m[3], id)
-    if t[3] ~= '' then
-      index_remove(P .. 'i:' .. t[3], m[3], id)
+    local first = t[3]
+    if m[6] then
+      index_remove(P .. 'i:' .. t[3], m[7], id)
+      first = call('HGET', P .. 't:' .. m[6], 'd') or ''
+    end
+    if first ~= '' then
+      index_remove(P .. 'i:' .. first, m[3], id)
     end
   end
   if m[5] == 'q' then

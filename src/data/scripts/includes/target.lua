@@ -1,6 +1,17 @@
--- A target is `t:<number>`: o organization, r route, d destination (its limiter), g generation of the throttle that is in
--- force, f finish tag, a mean attempt duration in ms, p paused, b what blocks it: `cap` (its own concurrency), `?` (throttle
--- not known yet), or the limiter under which it waits. With p or b it is not in `ready`.
+-- A target is `t:<number>`: o organization, r route, d destination (its limiter), g revision of the setting that is in force,
+-- f finish tag, a mean attempt duration in ms, p paused, pr priority, b what blocks it: `cap` (its own concurrency), `?`
+-- (setting not known yet), `!` (its circuit), or the limiter under which it waits. With p or b it is not in `ready`.
+-- The fields of the circuit are in circuit.lua, those of failover in failover.lua.
+--
+-- Its work stands in two lanes: `w:<number>` fresh messages, `w:<number>r` retries (rl: that lane is there), so that a wall of
+-- retries does not hold up fresh ones. A handle is `<lane>/<entry>`.
+local function retry_lane(n)
+  return n .. 'r'
+end
+
+local function number_of_lane(lane)
+  return string.match(lane, '^%d+')
+end
 
 -- Puts a target into `ready` unless it is there, blocked or paused; answers whether it did.
 -- Start-time fair queueing on both levels: start = max(clock of the level, own finish).
@@ -30,15 +41,17 @@ local function deactivate(n, org)
   end
 end
 
--- Lets a target wait under a limiter until `at` (ms), or until somebody gives the limiter back what it lacks.
+-- Lets a target wait under a limiter until `at` (ms), or until somebody gives the limiter back what it lacks. Routes of higher
+-- priority are woken first, then who waits longest.
 local function park(n, org, limiter, at)
   deactivate(n, org)
+  local priority = tonumber(call('HGET', P .. 't:' .. n, 'pr') or '0')
   call('HSET', P .. 't:' .. n, 'b', limiter)
-  call('ZADD', P .. 'wait:' .. limiter, 'NX', counter(), n)
+  call('ZADD', P .. 'wait:' .. limiter, 'NX', whole(counter() - priority * 1099511627776), n)
   call('ZADD', P .. 'waiting', 'LT', at, limiter)
 end
 
--- Wakes up to `count` targets of a limiter, the longest waiting first; answers how many.
+-- Wakes up to `count` targets of a limiter; answers how many.
 local function wake(limiter, count)
   local key = P .. 'wait:' .. limiter
   local woken = call('ZPOPMIN', key, count)
@@ -52,16 +65,44 @@ local function wake(limiter, count)
   return #woken / 2
 end
 
--- After work of the target ended or came back: removes a drained stream, and brings a target at its cap back to `ready`.
-local function settle_target(n)
-  local w = P .. 'w:' .. n
-  local length = call('XLEN', w)
-  if length == 0 then
-    call('DEL', w)
+-- How many entries a lane has, read or not; none when what stands there is no stream.
+local function lane_length(lane)
+  local length = redis.pcall('XLEN', P .. 'w:' .. lane)
+  return failed(length) and 0 or length
+end
+
+-- The same for both lanes of a target.
+local function queued(n)
+  local length = lane_length(n)
+  if call('HEXISTS', P .. 't:' .. n, 'rl') == 1 then
+    length = length + lane_length(retry_lane(n))
   end
+  return length
+end
+
+-- Removes what is drained of a target's lanes; answers how many entries are left.
+local function remove_drained(n)
+  local fresh = lane_length(n)
+  if fresh == 0 then
+    call('DEL', P .. 'w:' .. n)
+  end
+  if call('HEXISTS', P .. 't:' .. n, 'rl') == 0 then
+    return fresh
+  end
+  local retries = lane_length(retry_lane(n))
+  if retries == 0 then
+    call('DEL', P .. 'w:' .. retry_lane(n))
+    call('HDEL', P .. 't:' .. n, 'rl')
+  end
+  return fresh + retries
+end
+
+-- After work of the target ended or came back: removes drained lanes, and brings a target at its cap back to `ready`.
+local function settle_target(n)
+  local left = remove_drained(n)
   if call('HGET', P .. 't:' .. n, 'b') == 'cap' then
     call('HDEL', P .. 't:' .. n, 'b')
-    if length > 0 then
+    if left > 0 then
       activate(n)
     end
   end

@@ -1,23 +1,27 @@
 -- What readers get of a record.
 
--- {hash as a flat list, org, route, destination, last attempt in its long form or ''}; nil when there is no such message.
+-- {hash as a flat list, org, route, destination, last attempt in its long form or '', first destination of a message that failed
+-- over or '', end of the cooldown in ms while the circuit is open or ''}; nil when there is no such message.
 local function message_view(id)
   local key = P .. 'm:' .. id
   local m = call('HGETALL', key)
   if #m == 0 then
     return nil
   end
-  local n, attempts = '', ''
+  local n, attempts, first = '', '', nil
   for k = 1, #m, 2 do
     if m[k] == 't' then
       n = m[k + 1]
     elseif m[k] == 'n' then
       attempts = m[k + 1]
+    elseif m[k] == 'o' then
+      first = m[k + 1]
     end
   end
-  local t = call('HMGET', P .. 't:' .. n, 'o', 'r', 'd')
+  local t = call('HMGET', P .. 't:' .. n, 'o', 'r', 'd', 'cs', 'cu')
   local last = attempts ~= '' and call('HGET', P .. 'a:' .. id, attempts) or ''
-  return { m, t[1] or '', t[2] or '', t[3] or '', last or '' }
+  local original = first and call('HGET', P .. 't:' .. first, 'd') or ''
+  return { m, t[1] or '', t[2] or '', t[3] or '', last or '', original, t[4] == 'o' and t[5] or '' }
 end
 
 -- Ids of the messages of an event, from the first line of its text.

@@ -1,13 +1,16 @@
--- Appends a message to its target's work stream, which is made on demand. The entry id comes from the shard's counter, so
--- that a stream made again never repeats an id that a slow worker still knows.
+-- Appends a message to a lane of its target, which is made on demand. The entry id comes from the shard's counter, so that a
+-- stream made again never repeats an id that a slow worker still knows.
 local streams_seen = {}
-local function enqueue(n, id)
-  local w = P .. 'w:' .. n
-  if not streams_seen[n] then
-    streams_seen[n] = true
+local function enqueue_in(lane, id)
+  local w = P .. 'w:' .. lane
+  if not streams_seen[lane] then
+    streams_seen[lane] = true
     if call('EXISTS', w) == 0 then
+      local n = number_of_lane(lane)
       call('XGROUP', 'CREATE', w, 'g', '0', 'MKSTREAM')
-      if call('HGET', P .. 't:' .. n, 'b') == 'cap' then
+      if lane ~= n then
+        call('HSET', P .. 't:' .. n, 'rl', '1')
+      elseif call('HGET', P .. 't:' .. n, 'b') == 'cap' then
         call('HDEL', P .. 't:' .. n, 'b')
       end
     end
@@ -15,26 +18,29 @@ local function enqueue(n, id)
   call('XADD', w, counter() .. '-1', 'i', id)
 end
 
--- Puts what a worker holds back into its stream as a new entry. Nothing happens when somebody has settled it meanwhile.
--- `handle` is `<target>/<entry>`; answers whether it was put back.
-local function put_back(handle, worker, id)
-  local n, entry = string.match(handle, '^(%d+)/(.+)$')
-  call('ZREM', P .. 'held', handle .. '/' .. worker)
-  call('HDEL', P .. 'held:' .. worker, handle)
-  if call('XACK', P .. 'w:' .. n, 'g', entry) == 0 then
-    return false
+local function enqueue(n, id)
+  enqueue_in(n, id)
+end
+
+local function enqueue_retry(n, id)
+  enqueue_in(retry_lane(n), id)
+end
+
+-- Up to `count` unread entries of a lane; nil when the stream is not there.
+local function read_lane(lane, count)
+  local w = P .. 'w:' .. lane
+  local reply = redis.pcall('XREADGROUP', 'GROUP', 'g', 'c', 'COUNT', count, 'STREAMS', w, '>')
+  if failed(reply) then
+    if call('TYPE', w).ok ~= 'stream' then
+      return nil
+    end
+    call('XGROUP', 'CREATE', w, 'g', '0')
+    reply = call('XREADGROUP', 'GROUP', 'g', 'c', 'COUNT', count, 'STREAMS', w, '>')
   end
-  call('XDEL', P .. 'w:' .. n, entry)
-  local t = call('HMGET', P .. 't:' .. n, 'd')
-  if t[1] then
-    call('ZREM', P .. 'lease:' .. t[1], handle)
-  end
-  if call('EXISTS', P .. 'm:' .. id) == 1 then
-    local attempts = tonumber(call('HGET', P .. 'm:' .. id, 'n') or '0')
-    call('HSET', P .. 'm:' .. id, 's', attempts > 0 and 'r' or 'p')
-    enqueue(n, id)
-  end
-  settle_target(n)
-  activate(n)
-  return true
+  return reply and reply[1][2] or {}
+end
+
+local function remove_entry(lane, entry)
+  call('XACK', P .. 'w:' .. lane, 'g', entry)
+  call('XDEL', P .. 'w:' .. lane, entry)
 end

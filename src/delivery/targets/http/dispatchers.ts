@@ -4,7 +4,7 @@ import { Agent, type Dispatcher } from 'undici';
 import { EgressPolicy, type EgressRules } from './egress-policy.ts';
 import { guardedConnector } from './guarded-connector.ts';
 
-const mostPolicies = 100;
+const mostPolicies = 1000;
 
 /**
  * Connection pools, one per set of egress rules: a socket that one organization may open must not serve another that may
@@ -21,10 +21,13 @@ export class Dispatchers {
     this.#ca = extraCa === undefined ? undefined : [...rootCertificates, extraCa];
   }
 
-  forRules(rules: EgressRules): Dispatcher {
+  /** Gives the pool for these rules, made anew when it was closed for want of use. */
+  forRules(rules: EgressRules): () => Dispatcher {
     const key = JSON.stringify(rules);
-    const known = this.#agents.get(key);
-    if (known !== undefined) return known;
+    return () => this.#agents.get(key) ?? this.#open(key, rules);
+  }
+
+  #open(key: string, rules: EgressRules): Dispatcher {
     const agent = new Agent({
       connect: guardedConnector(new EgressPolicy(rules), this.#ca),
       connections: this.#connections,

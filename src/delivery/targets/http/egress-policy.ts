@@ -13,8 +13,10 @@ type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
 /** Metadata services of the clouds; no rule allows them. */
 const metadataAddresses = new Set(
-  ['169.254.169.254', '100.100.100.200', 'fd00:ec2::254'].map((text) => ipaddr.parse(text).toNormalizedString()),
+  ['169.254.169.254', '168.63.129.16', '100.100.100.200', 'fd00:ec2::254'].map((text) => ipaddr.parse(text).toNormalizedString()),
 );
+/** `::a.b.c.d`: deprecated, and some systems connect them as IPv4 (RFC 4291 section 2.5.5.1). */
+const ipv4Compatible: [ipaddr.IPv6, number] = [ipaddr.IPv6.parse('::'), 96];
 /** Ranges that a host pattern opens. Loopback and link-local ones need a CIDR. */
 const rangesForHosts = new Set(['private', 'uniqueLocal', 'carrierGradeNat']);
 
@@ -37,6 +39,7 @@ export class EgressPolicy {
     const text = ip.toNormalizedString();
     if (metadataAddresses.has(text) || this.#refused.has(`${text} ${port}`)) return false;
     const range = ip.range();
+    if (range === 'unicast' && ip instanceof ipaddr.IPv6 && ip.match(ipv4Compatible)) return false;
     if (range === 'unicast') return true;
     return this.#cidrs.some(([network, bits]) => contains(network, bits, ip)) || (rangesForHosts.has(range) && this.#allowsHost(host));
   }

@@ -32,6 +32,17 @@ export interface DestinationHeaders {
   signingKeys: readonly KeyObject[];
 }
 
+export interface AttemptIdentity {
+  messageId: string;
+  eventId: string;
+  /** From 1. */
+  number: number;
+  timestampSeconds: number;
+  userAgent: string;
+  /** Null: the message goes where it was sent first. */
+  failover: { originalDestinationId: string; reason: string } | null;
+}
+
 export function destinationHeaders(
   headers: readonly { name: string; value: string }[],
   auth: HttpAuthRecord,
@@ -47,11 +58,7 @@ export function destinationHeaders(
  * All headers of one attempt, names and values in turn: the sender's, then the destination's over them, then ours. The
  * sender's own `webhook-*` headers stay unless the destination signs.
  */
-export function requestHeaders(
-  { own, names, signingKeys }: DestinationHeaders,
-  event: StoredEvent,
-  attempt: { messageId: string; eventId: string; number: number; timestampSeconds: number; userAgent: string },
-): string[] {
+export function requestHeaders({ own, names, signingKeys }: DestinationHeaders, event: StoredEvent, attempt: AttemptIdentity): string[] {
   const isSigned = signingKeys.length > 0;
   const result: string[] = [];
   let hasContentType = names.has('content-type');
@@ -71,6 +78,17 @@ export function requestHeaders(
   }
   result.push('user-agent', attempt.userAgent, 'accept-encoding', 'identity');
   result.push('x-posthorn-event-id', attempt.eventId, 'x-posthorn-attempt', String(attempt.number));
+  if (attempt.failover !== null) {
+    const { originalDestinationId, reason } = attempt.failover;
+    result.push(
+      'x-posthorn-failover',
+      'true',
+      'x-posthorn-original-destination',
+      originalDestinationId,
+      'x-posthorn-failure-reason',
+      reason,
+    );
+  }
   return result;
 }
 

@@ -1,0 +1,37 @@
+-- Sends messages that have waited too long for an open circuit to the dead letters, at most 100 per lane. Answers whether there
+-- may be more.
+local function expire_circuit_waits(n, longest_ms)
+  local t = call('HMGET', P .. 't:' .. n, 'o', 'co', 'rl')
+  local began = tonumber(t[2] or whole(now))
+  if now - began < longest_ms then
+    return false
+  end
+  local function expire(lane)
+    for _ = 1, 100 do
+      local group = redis.pcall('XINFO', 'GROUPS', P .. 'w:' .. lane)
+      local last = not failed(group) and group[1] and group[1][8]
+      local head = last and call('XRANGE', P .. 'w:' .. lane, '(' .. last, '+', 'COUNT', 1)[1]
+      if not head then
+        return false
+      end
+      local id = head[2][2]
+      local m = call('HMGET', P .. 'm:' .. id, 'd', 'i')
+      local queued_ms = tonumber(m[1] or string.match(m[2] or '', '^(%d+)') or '0')
+      if now - math.max(began, queued_ms) < longest_ms then
+        return false
+      end
+      local entry = read_lane(lane, 1)[1]
+      remove_entry(lane, entry[1])
+      if m[2] then
+        bury(id, t[1], 'circuit_breaker_exhausted')
+      end
+    end
+    return true
+  end
+  local more = expire(n)
+  if t[3] and expire(retry_lane(n)) then
+    more = true
+  end
+  remove_drained(n)
+  return more
+end

@@ -1,0 +1,35 @@
+-- What stands for a message that a worker holds, beside its entry in the lane: `held` and `held:<worker>`, a lease of the
+-- limiter, a place among the slow ones (slow.lua), a probe of the circuit (`probe:<target>`). All of it is named by the handle.
+local function release_places(handle, n, org, destination)
+  call('ZREM', P .. 'slow', handle)
+  call('ZREM', P .. 'slow:' .. org, handle)
+  call('ZREM', P .. 'probe:' .. n, handle)
+  return call('ZREM', P .. 'lease:' .. destination, handle)
+end
+
+-- Puts what a worker holds back into its lane as a new entry. Nothing happens when somebody has settled it meanwhile.
+-- Answers whether it was put back.
+local function put_back(handle, worker, id)
+  local lane, entry = string.match(handle, '^(%d+r?)/(.+)$')
+  local n = number_of_lane(lane)
+  call('ZREM', P .. 'held', handle .. '/' .. worker)
+  call('HDEL', P .. 'held:' .. worker, handle)
+  if call('XACK', P .. 'w:' .. lane, 'g', entry) == 0 then
+    return false
+  end
+  call('XDEL', P .. 'w:' .. lane, entry)
+  local t = call('HMGET', P .. 't:' .. n, 'o', 'd')
+  if t[1] then
+    if release_places(handle, n, t[1], t[2]) == 1 then
+      wake(t[2], 1)
+    end
+  end
+  if call('EXISTS', P .. 'm:' .. id) == 1 then
+    local attempts = tonumber(call('HGET', P .. 'm:' .. id, 'n') or '0')
+    call('HSET', P .. 'm:' .. id, 's', attempts > 0 and 'r' or 'p')
+    enqueue_in(lane, id)
+  end
+  settle_target(n)
+  activate(n)
+  return true
+end

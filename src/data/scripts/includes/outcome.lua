@@ -1,0 +1,36 @@
+-- What the end of an attempt says to the circuit of its target. `c` is what the script knows of the circuit: state, generation,
+-- failures, probes, threshold, probe_threshold. Results of attempts that began in an older generation move nothing.
+local function circuit_result(n, c, generation, succeeded)
+  if generation ~= c.generation or c.state == 'o' then
+    return
+  end
+  if c.state == 'h' then
+    if not succeeded then
+      c.failures = c.failures + 1
+      call('HSET', P .. 't:' .. n, 'cn', c.failures)
+      circuit_begin(n, 'o')
+      c.state, c.generation, c.changed = 'o', generation + 1, true
+      return
+    end
+    c.probes = c.probes + 1
+    call('HSET', P .. 't:' .. n, 'cp', c.probes)
+    if c.probes >= c.probe_threshold then
+      circuit_begin(n, 'c')
+      c.state, c.generation, c.failures, c.changed = nil, generation + 1, 0, true
+    end
+    return
+  end
+  if succeeded then
+    if c.failures > 0 then
+      c.failures = 0
+      call('HDEL', P .. 't:' .. n, 'cn')
+    end
+    return
+  end
+  c.failures = c.failures + 1
+  call('HSET', P .. 't:' .. n, 'cn', c.failures)
+  if c.failures >= c.threshold then
+    circuit_begin(n, 'o')
+    c.state, c.generation, c.changed = 'o', generation + 1, true
+  end
+end

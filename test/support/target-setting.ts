@@ -1,0 +1,14 @@
+import type { TargetSetting } from '../../src/data/delivery-queue.ts';
+
+/** The setting of a target without limits, with what a test says of it. */
+export function targetSetting(overrides: Partial<TargetSetting> = {}): TargetSetting {
+  return {
+    revision: '1',
+    paused: false,
+    throttle: { mode: 'off', rateLimit: null, rateUnit: null, maxConcurrency: null, queueLimit: null },
+    priority: 0,
+    circuit: { failureThreshold: 1000, cooldownSeconds: 60, probeSuccessThreshold: 2 },
+    failover: { destinationIds: [], afterAttempts: null },
+    ...overrides,
+  };
+}
