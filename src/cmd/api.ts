@@ -2,6 +2,7 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import { Keyring } from '../core/sealing.ts';
 import { ApiKeyUsage } from '../data/api-key-usage.ts';
 import { changeStreamBlockMs } from '../data/change-stream.ts';
+import { Circuits } from '../data/circuits.ts';
 import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
 import { RedisMessageReader } from '../data/message-reader.ts';
 import { OrganizationLock } from '../data/organization-lock.ts';
@@ -50,6 +51,7 @@ async function runApi(context: RoleContext): Promise<void> {
     caches: resources.caches,
     registry: records,
     messages: new RedisMessageReader({ redis: link.main, prefix }),
+    circuits: new Circuits({ redis: link.main, prefix }),
     keyring,
     apiKeyUsage: new ApiKeyUsage(shared),
     organizationLock: new OrganizationLock(shared),

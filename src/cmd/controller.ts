@@ -5,6 +5,8 @@ import { LoggingEventRecorder } from '../controllers/logging-event-recorder.ts';
 import { runControllers } from '../controllers/run-controllers.ts';
 import { isPosthornError, PosthornError } from '../core/errors.ts';
 import { Keyring } from '../core/sealing.ts';
+import { CircuitFeed, circuitFeedBlockMs } from '../data/circuit-feed.ts';
+import { Circuits } from '../data/circuits.ts';
 import { RedisMessagePurger } from '../data/message-purger.ts';
 import { RedisRegistryPublisher } from '../data/registry-publisher.ts';
 import { ControllerMetrics } from '../runtime/controller-metrics.ts';
@@ -87,6 +89,8 @@ async function lead(term: Term, { context, opened, link, caches }: Leading): Pro
     store: opened.store,
     registry: new RedisRegistryPublisher(link.main, prefix),
     purger: new RedisMessagePurger({ redis: link.main, prefix }),
+    circuits: new Circuits({ redis: link.main, prefix }),
+    feed: new CircuitFeed({ blocking: link.blocking('circuits', circuitFeedBlockMs), prefix }),
     keyring: new Keyring(config.encryptionKeys),
     clock,
     logger,

@@ -46,6 +46,6 @@ export function conditionsOf(verdict: Verdict, before: readonly Condition[], gen
 }
 
 /** RFC 3339 in seconds, as the API server's own conditions. */
-function timestamp(ms: number): string {
+export function timestamp(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19)}Z`;
 }

@@ -1,6 +1,8 @@
 import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
 import type { Keyring } from '../core/sealing.ts';
+import type { CircuitFeed } from '../data/circuit-feed.ts';
+import type { Circuits } from '../data/circuits.ts';
 import type { MessagePurger } from '../data/messages.ts';
 import type { RegistryPublisher } from '../data/registry.ts';
 import { runController } from '../runtime/controller.ts';
@@ -15,6 +17,7 @@ import type { EventRecorder } from './event-recorder.ts';
 import { FencedPublisher } from './fenced-publisher.ts';
 import { filterRules } from './filter/filter-rules.ts';
 import { FirstPass } from './first-pass.ts';
+import { runHealth } from './health/run-health.ts';
 import { OrganizationReconciler } from './organization/organization-reconciler.ts';
 import { type ControlledKind, controlledKinds, type Queues, requeueOnChange } from './requeue.ts';
 import { ResourceReconciler } from './resource-reconciler.ts';
@@ -31,6 +34,9 @@ export interface RunControllersOptions {
   caches: ControllerCaches;
   store: ResourceStore;
   registry: RegistryPublisher;
+  circuits: Circuits;
+  /** Of this process alone; closed when the controllers end. */
+  feed: CircuitFeed;
   purger: MessagePurger;
   keyring: Keyring;
   clock: Clock;
@@ -122,6 +128,7 @@ export async function runControllers(options: RunControllersOptions, signal: Abo
     runSweep({ ...options, publisher }, running),
     watchMarker({ publisher, known, clock, logger, onDataLoss: publishEverything }, running),
     firstPass.run(running),
+    runHealth(options, running),
   ];
   try {
     await Promise.all(parts);

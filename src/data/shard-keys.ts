@@ -6,12 +6,14 @@
  * - `e:<event>` string (`event-text.ts`), `x:<event>` ids of its messages when there are several, `refs` hash of their number
  * - `m:<message>` hash (`message-view.ts`), `a:<message>` hash of attempts that do not fit into it
  * - `tn:<org>` hash `<route> <destination>` → target number; `t:<target>` hash (`includes/target.lua`)
- * - `w:<target>` work stream of message ids, group `g`, consumer `c`
+ * - `w:<lane>` work stream of message ids, group `g`, consumer `c`; a lane is `<target>` or, for retries, `<target>r`
  * - `ready` sorted set of organizations, `ready:<org>` of targets, by start tag; `o:<org>` hash of clock and finish tag
- * - `waiting` sorted set of limiters by wake time, `wait:<limiter>` its targets; `l:<limiter>` throttle, `rate:<limiter>` GCRA,
- *   `lease:<limiter>` leases by expiry; `c:<target>` is the circuit's
+ * - `waiting` sorted set of limiters by wake time (`!<target>`: a circuit), `wait:<limiter>` its targets; `l:<limiter>` throttle,
+ *   `rate:<limiter>` GCRA, `lease:<limiter>` leases by expiry
+ * - `broken` set of targets whose circuit is not closed, `probe:<target>` leases of its probes, `circuits` stream of transitions
+ * - `slow` and `slow:<org>` handles of attempts to slow targets by deadline (`includes/slow.lua`)
  * - `due` sorted set `<target> <message>` by due time; `paused` set of targets
- * - `held` sorted set `<target>/<entry>/<worker>` by deadline, `held:<worker>` hash `<target>/<entry>` → message;
+ * - `held` sorted set `<lane>/<entry>/<worker>` by deadline, `held:<worker>` hash `<lane>/<entry>` → message;
  *   `workers` sorted set by end of life, `slots` hash
  * - `i:<org>`, `i:<route>`, `i:<destination>` indexes of messages, `i:dead:<org>` of dead letters, `i:ev:<org>` and
  *   `i:<source>` of events (`includes/index.lua`); `fin` and `dead` streams of what ended, which pruning walks
@@ -26,6 +28,7 @@ export interface ShardKeys {
   attempts(messageKey: string): string;
   message(messageKey: string): string;
   event(eventKey: string): string;
+  readonly circuits: string;
 }
 
 export function shardKeys(prefix: string, shard: number): ShardKeys {
@@ -34,6 +37,7 @@ export function shardKeys(prefix: string, shard: number): ShardKeys {
     shard,
     declared: [`${base}ctl`, `${base}~`],
     doorbell: `${base}bell`,
+    circuits: `${base}circuits`,
     counters: (org) => `${base}k:${org}`,
     attempts: (messageKey) => `${base}a:${messageKey}`,
     message: (messageKey) => `${base}m:${messageKey}`,

@@ -2,6 +2,7 @@ import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
 import type { Keyring } from '../core/sealing.ts';
 import type { ApiKeyUsage } from '../data/api-key-usage.ts';
+import type { Circuits } from '../data/circuits.ts';
 import type { MessageReader } from '../data/messages.ts';
 import type { OrganizationLock } from '../data/organization-lock.ts';
 import type { RegistryReader } from '../data/registry.ts';
@@ -19,6 +20,7 @@ export interface FacadeServices {
   caches: ResourceCaches;
   registry: RegistryReader;
   messages: MessageReader;
+  circuits: Circuits;
   keyring: Keyring;
   apiKeyUsage: ApiKeyUsage;
   organizationLock: OrganizationLock;

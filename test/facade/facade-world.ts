@@ -9,6 +9,7 @@ import type { Clock } from '../../src/core/clock.ts';
 import type { Plan, Role, Scope } from '../../src/core/records.ts';
 import { ApiKeyUsage } from '../../src/data/api-key-usage.ts';
 import { changeStreamBlockMs } from '../../src/data/change-stream.ts';
+import { Circuits } from '../../src/data/circuits.ts';
 import { RedisMessageAcceptor } from '../../src/data/message-acceptor.ts';
 import { RedisMessageReader } from '../../src/data/message-reader.ts';
 import { OrganizationLock } from '../../src/data/organization-lock.ts';
@@ -82,6 +83,7 @@ export async function startFacadeWorld(
     caches: caches.caches,
     registry,
     messages: new RedisMessageReader({ redis: redis.client, prefix }),
+    circuits: new Circuits({ redis: redis.client, prefix }),
     keyring: testKeyring,
     apiKeyUsage: new ApiKeyUsage(shared),
     organizationLock: new OrganizationLock(shared),

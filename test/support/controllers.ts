@@ -6,6 +6,8 @@ import type { RunControllersOptions } from '../../src/controllers/run-controller
 import { runControllers } from '../../src/controllers/run-controllers.ts';
 import type { Clock } from '../../src/core/clock.ts';
 import { Keyring } from '../../src/core/sealing.ts';
+import { CircuitFeed, circuitFeedBlockMs } from '../../src/data/circuit-feed.ts';
+import { Circuits } from '../../src/data/circuits.ts';
 import { RedisMessagePurger } from '../../src/data/message-purger.ts';
 import { RedisRegistryPublisher } from '../../src/data/registry-publisher.ts';
 import type { RedisClient } from '../../src/redis/connection.ts';
@@ -27,7 +29,9 @@ export interface RunningControllers {
 
 /** The controllers as a leader runs them, in this process. */
 export function startControllers(
-  options: { store: ResourceStore; redis: RedisClient; prefix: string; clock?: Clock } & Partial<RunControllersOptions>,
+  options: { store: ResourceStore; redis: RedisClient; prefix: string; clock?: Clock } & Partial<
+    Omit<RunControllersOptions, 'circuits' | 'feed'>
+  >,
 ): RunningControllers {
   const { store, redis, prefix, clock = systemClock } = options;
   const logger = pino({ level: process.env['POSTHORN_TEST_LOG'] ?? 'silent' });
@@ -35,12 +39,16 @@ export function startControllers(
   const caches = new ControllerCaches({ store, clock, logger, metrics: createStoreMetrics(new Registry()) });
   const registry = new RedisRegistryPublisher(redis, prefix);
   const events: ObjectEvent[] = [];
+  const blocking = redis.duplicate({ commandTimeout: undefined, blockingTimeout: circuitFeedBlockMs + 2000, maxRetriesPerRequest: 0 });
+  blocking.on('error', () => {});
   const following = caches.run(abort.signal);
   const ended = runControllers(
     {
       caches,
       registry,
       purger: new RedisMessagePurger({ redis, prefix }),
+      circuits: new Circuits({ redis, prefix }),
+      feed: new CircuitFeed({ blocking, prefix }),
       keyring: testKeyring,
       clock,
       logger,

@@ -9,6 +9,7 @@ import { byName, idOf, resolve } from '../resources/lookup.ts';
 import { identityOf, isoTimeOrNull, nameOf, recordIdentity, recordTimes, related, timesOf, timestamp } from '../resources/record-fields.ts';
 import { matchesText } from '../resources/search.ts';
 import { idOrSlug, routeBody } from './route-body.ts';
+import { circuitStatusOf, routeCircuitOperations } from './route-circuit.ts';
 import { routeToSpec } from './route-spec.ts';
 
 const spec = kinds.Route.spec.shape;
@@ -48,51 +49,54 @@ const record = item
   })
   .meta({ id: 'Route' });
 
-export const routes = resourceFamily({
-  kind: 'Route',
-  name: 'Routes',
-  noun: 'route',
-  path: '/routes',
-  description: 'Which events of a source go to which destinations.',
-  record,
-  item,
-  body: routeBody,
-  required: ['name', 'sourceId', 'destinationIds'],
-  immutable: {
-    slug: (object) => [object.metadata.name],
-    sourceId: async (object, call) => [(await expanded(call, 'Source', object.spec.sourceRef.name)).id, object.spec.sourceRef.name],
-  },
-  query: z.object({
-    ...pageQuery,
-    enabled: queryBoolean.optional(),
-    search: querySearch.optional().describe('Part of the name or slug.'),
-    sourceId: idOrSlug.optional(),
-    destinationId: idOrSlug.optional(),
-  }),
-  examples: {
-    create: {
-      name: 'Pushes to the build server',
-      sourceId: 'github',
-      destinationIds: ['build-server'],
-      filterConditions: [{ field: 'headers.X-GitHub-Event', operator: 'equals', value: 'push' }],
+export const routes = resourceFamily(
+  {
+    kind: 'Route',
+    name: 'Routes',
+    noun: 'route',
+    path: '/routes',
+    description: 'Which events of a source go to which destinations.',
+    record,
+    item,
+    body: routeBody,
+    required: ['name', 'sourceId', 'destinationIds'],
+    immutable: {
+      slug: (object) => [object.metadata.name],
+      sourceId: async (object, call) => [(await expanded(call, 'Source', object.spec.sourceRef.name)).id, object.spec.sourceRef.name],
     },
-    change: { enabled: false },
+    query: z.object({
+      ...pageQuery,
+      enabled: queryBoolean.optional(),
+      search: querySearch.optional().describe('Part of the name or slug.'),
+      sourceId: idOrSlug.optional(),
+      destinationId: idOrSlug.optional(),
+    }),
+    examples: {
+      create: {
+        name: 'Pushes to the build server',
+        sourceId: 'github',
+        destinationIds: ['build-server'],
+        filterConditions: [{ field: 'headers.X-GitHub-Event', operator: 'equals', value: 'push' }],
+      },
+      change: { enabled: false },
+    },
+    errors: { create: ['INVALID_SOURCE', 'DUPLICATE_ROUTE'], change: ['INVALID_SOURCE', 'DUPLICATE_ROUTE'] },
+    filter: async ({ enabled, search, sourceId, destinationId }, call) => {
+      const source = sourceId === undefined ? null : await resolve(call, 'Source', sourceId);
+      const destination = destinationId === undefined ? null : await resolve(call, 'Destination', destinationId);
+      return (object) =>
+        (enabled === undefined || object.spec.enabled === enabled) &&
+        (sourceId === undefined || object.spec.sourceRef.name === source?.metadata.name) &&
+        (destinationId === undefined || object.spec.destinationRefs.some((ref) => ref.name === destination?.metadata.name)) &&
+        matchesText(search, object.spec.name, object.metadata.name);
+    },
+    toItem,
+    toRecord,
+    toSpec: ({ call, body: sent, current }) => routeToSpec(call, sent, current),
+    writesLookAt: ['Route', 'Source', 'Destination', 'Filter'],
   },
-  errors: { create: ['INVALID_SOURCE', 'DUPLICATE_ROUTE'], change: ['INVALID_SOURCE', 'DUPLICATE_ROUTE'] },
-  filter: async ({ enabled, search, sourceId, destinationId }, call) => {
-    const source = sourceId === undefined ? null : await resolve(call, 'Source', sourceId);
-    const destination = destinationId === undefined ? null : await resolve(call, 'Destination', destinationId);
-    return (object) =>
-      (enabled === undefined || object.spec.enabled === enabled) &&
-      (sourceId === undefined || object.spec.sourceRef.name === source?.metadata.name) &&
-      (destinationId === undefined || object.spec.destinationRefs.some((ref) => ref.name === destination?.metadata.name)) &&
-      matchesText(search, object.spec.name, object.metadata.name);
-  },
-  toItem,
-  toRecord,
-  toSpec: ({ call, body: sent, current }) => routeToSpec(call, sent, current),
-  writesLookAt: ['Route', 'Source', 'Destination', 'Filter'],
-});
+  routeCircuitOperations,
+);
 
 async function toItem(object: PosthornObject<'Route'>, call: Call): Promise<z.input<typeof item>> {
   const [source, destinations, counters] = await Promise.all([
@@ -126,7 +130,7 @@ async function toRecord(object: PosthornObject<'Route'>, call: Call): Promise<z.
     priority: object.spec.priority,
     failoverDestinationIds: failoverDestinations.map(({ id }) => id),
     failoverAfterAttempts: failoverSpec?.afterAttempts ?? failover.afterAttempts.parse(undefined),
-    circuitState: object.status?.circuit?.state ?? 'closed',
+    circuitState: (await circuitStatusOf(object, call)).circuitState,
     circuitCooldownSeconds: circuitSpec.cooldownSeconds,
     circuitFailureThreshold: circuitSpec.failureThreshold,
     circuitProbeSuccessThreshold: circuitSpec.probeSuccessThreshold,

@@ -9,7 +9,7 @@ local transitions_kept = 10000
 -- Begins a state: `o`, `h`, or `c` closed. The generation tells attempts that began before it from later ones.
 local function circuit_begin(n, state)
   local key = P .. 't:' .. n
-  local t = call('HMGET', key, 'o', 'r', 'd', 'cg', 'co', 'sc', 'cn')
+  local t = call('HMGET', key, 'o', 'r', 'd', 'cg', 'co', 'sc', 'cn', 'cs')
   local generation = tonumber(t[4] or '0') + 1
   call('HSET', key, 'cg', generation, 'ca', now)
   call('HDEL', key, 'cp', 'cu', 'cr')
@@ -29,8 +29,11 @@ local function circuit_begin(n, state)
     call('ZADD', P .. 'waiting', ends, '!' .. n)
     call('DEL', P .. 'probe:' .. n)
   end
+  if state == (t[8] or 'c') then
+    return
+  end
   call('XADD', P .. 'circuits', 'MAXLEN', '~', transitions_kept, counter() .. '-1',
-    'n', n, 'o', t[1], 'r', t[2], 'd', t[3], 's', state, 'g', generation, 'at', now, 'f', t[7] or '0')
+    'r', t[2], 'd', t[3], 's', state, 'at', whole(now), 'f', t[7] or '0')
 end
 
 -- Lets a target go on that waits for its circuit.

@@ -1,0 +1,55 @@
+import { type CircuitState, worstState } from '../../core/circuit.ts';
+import type { CircuitTransition, CircuitView } from '../../data/circuits.ts';
+
+interface Broken {
+  state: CircuitState;
+  sinceMs: number;
+}
+
+export interface Health {
+  state: CircuitState;
+  /** When the worst circuit got into its state; null when all are closed. */
+  sinceMs: number | null;
+  /** How many are in that state. */
+  count: number;
+}
+
+/** The circuits that are not closed, by the id of their route and of their destination. */
+export class BrokenCircuits {
+  #byId = new Map<string, Map<string, Broken>>();
+
+  /** Takes in the whole truth; answers the ids whose circuits may have changed. */
+  replace(circuits: readonly CircuitView[]): Set<string> {
+    const changed = new Set(this.#byId.keys());
+    this.#byId = new Map();
+    for (const { routeId, destinationId, state, sinceMs } of circuits) {
+      for (const id of this.#set(routeId, destinationId, { state, sinceMs: sinceMs ?? 0 })) changed.add(id);
+    }
+    return changed;
+  }
+
+  /** Takes in one transition; answers the ids that it concerns. */
+  apply({ routeId, destinationId, state, atMs }: CircuitTransition): string[] {
+    return this.#set(routeId, destinationId, { state, sinceMs: atMs });
+  }
+
+  /** Of a route or a destination: the worst of its circuits. */
+  of(id: string): Health {
+    const circuits = [...(this.#byId.get(id)?.values() ?? [])];
+    const state = worstState(circuits.map((circuit) => circuit.state));
+    const worst = circuits.filter((circuit) => circuit.state === state);
+    return { state, sinceMs: worst.length === 0 ? null : Math.min(...worst.map(({ sinceMs }) => sinceMs)), count: worst.length };
+  }
+
+  #set(routeId: string, destinationId: string, circuit: Broken): string[] {
+    const ids = [routeId, destinationId];
+    for (const id of ids) {
+      const circuits = this.#byId.get(id) ?? new Map<string, Broken>();
+      if (circuit.state === 'closed') circuits.delete(`${routeId} ${destinationId}`);
+      else circuits.set(`${routeId} ${destinationId}`, circuit);
+      if (circuits.size === 0) this.#byId.delete(id);
+      else this.#byId.set(id, circuits);
+    }
+    return ids;
+  }
+}

@@ -1,0 +1,114 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { type RunningControllers, startControllers } from '../../../test/support/controllers.ts';
+import { newEvent } from '../../../test/support/new-event.ts';
+import { passes } from '../../../test/support/passes.ts';
+import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
+import { targetSetting } from '../../../test/support/target-setting.ts';
+import type { NewAttempt } from '../../data/attempt-record.ts';
+import { Circuits } from '../../data/circuits.ts';
+import { RedisMessageAcceptor } from '../../data/message-acceptor.ts';
+import { RedisDeliveryQueue } from '../../data/redis-delivery-queue.ts';
+import { systemClock } from '../../runtime/clock.ts';
+import { MemoryStore } from '../../store/memory/memory-store.ts';
+import { idOf } from '../references.ts';
+
+const prefix = 'test:';
+const failure: NewAttempt = {
+  startedAtMs: 1,
+  durationMs: 5,
+  responseStatus: 500,
+  responseBody: '',
+  errorType: 'http_error',
+  errorMessage: null,
+};
+const route = { namespace: 'acme', name: 'all' };
+const destination = { namespace: 'acme', name: 'shop' };
+let redis: RedisServer;
+let store: MemoryStore;
+let controllers: RunningControllers;
+let ids: { org: string; route: string; destination: string };
+
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis.stop());
+beforeEach(async () => {
+  await redis.client.flushall();
+  store = new MemoryStore(systemClock);
+  const options = { manager: 'test', force: true };
+  const organization = await store.apply({ kind: 'Organization', metadata: { name: 'acme' }, spec: { namespace: 'acme' } }, options);
+  controllers = startControllers({ store, redis: redis.client, prefix });
+  await passes(() => store.apply({ kind: 'Source', metadata: { ...destination, name: 'orders' }, spec: {} }, options));
+  const shop = await store.apply({ kind: 'Destination', metadata: destination, spec: { http: { url: 'https://shop.example/' } } }, options);
+  const all = await store.apply(
+    { kind: 'Route', metadata: route, spec: { sourceRef: { name: 'orders' }, destinationRefs: [{ name: 'shop' }] } },
+    options,
+  );
+  ids = { org: idOf('Organization', organization), route: idOf('Route', all), destination: idOf('Destination', shop) };
+  await passes(async () => expect(await status('Route', 'Ready')).toBe('True'));
+});
+afterEach(() => controllers.stop());
+
+async function status(kind: 'Route' | 'Destination', type: string): Promise<string | undefined> {
+  const object = await store.get(kind, kind === 'Route' ? route : destination);
+  return object.status?.conditions?.find((condition) => condition.type === type)?.status;
+}
+
+/** Opens the circuit of (route, destination) by a failed attempt. */
+async function open(): Promise<void> {
+  const queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
+  await queue.heartbeat('w1', 64);
+  const event = newEvent({ destinations: [ids.destination] });
+  const targets = event.targets.map((target) => ({ ...target, routeId: ids.route }));
+  await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock }).accept({ ...event, org: ids.org, targets });
+  const [target] = (await queue.targets(1)).targets;
+  if (target === undefined) throw new Error('there is no target');
+  await queue.configure(target, targetSetting({ circuit: { failureThreshold: 1, cooldownSeconds: 60, probeSuccessThreshold: 1 } }));
+  const { jobs } = await queue.dequeue('w1', 1);
+  await queue.settle(
+    'w1',
+    jobs.map((job) => ({ job, outcome: { type: 'dead', attempt: failure, reason: 'max_retries_exceeded' }, maxAttempts: null })),
+  );
+}
+
+test('an open circuit stands in the status of its route and its destination, with an event, and neither is less Ready', async () => {
+  const before = (await store.get('Route', route)).metadata.generation;
+  await open();
+  for (const kind of ['Route', 'Destination'] as const) {
+    await passes(async () => expect(await status(kind, 'Delivering')).toBe('False'));
+    const object = await store.get(kind, kind === 'Route' ? route : destination);
+    expect(object.status?.circuit).toMatchObject({ state: 'open' });
+    expect(await status(kind, 'Ready')).toBe('True');
+    expect(object.metadata.managedFields?.some(({ manager }) => manager === 'posthorn-health')).toBe(true);
+  }
+  expect((await store.get('Route', route)).metadata.generation).toBe(before);
+  expect(controllers.events.filter(({ reason }) => reason === 'CircuitOpen').map(({ object }) => object.kind)).toEqual(
+    expect.arrayContaining(['Route', 'Destination']),
+  );
+});
+
+test('what changed while nobody led is found by the next leader', async () => {
+  await controllers.stop();
+  await open();
+  controllers = startControllers({ store, redis: redis.client, prefix });
+  await passes(async () => expect(await status('Route', 'Delivering')).toBe('False'));
+  await controllers.stop();
+  await new Circuits({ redis: redis.client, prefix }).reset(ids.org, ids.route, [ids.destination]);
+  controllers = startControllers({ store, redis: redis.client, prefix });
+  await passes(async () => expect(await status('Route', 'Delivering')).toBe('True'));
+  expect((await store.get('Route', route)).status?.circuit?.state).toBe('closed');
+});
+
+test('a circuit that moves to and fro makes one write in half a minute', async () => {
+  const circuits = new Circuits({ redis: redis.client, prefix });
+  await open();
+  await passes(async () => expect(await status('Route', 'Delivering')).toBe('False'));
+  const version = (await store.get('Route', route)).metadata.resourceVersion;
+  await circuits.reset(ids.org, ids.route, [ids.destination]);
+  await open();
+  await circuits.reset(ids.org, ids.route, [ids.destination]);
+  expect(await circuits.broken()).toEqual([]);
+  await sleep(500);
+  expect((await store.get('Route', route)).metadata.resourceVersion).toBe(version);
+});

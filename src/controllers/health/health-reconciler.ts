@@ -1,0 +1,96 @@
+import type { CircuitState } from '../../core/circuit.ts';
+import type { Clock } from '../../core/clock.ts';
+import type { ObjectOf } from '../../resources/kinds.ts';
+import type { Condition } from '../../resources/metadata.ts';
+import type { ReconcileResult } from '../../runtime/controller.ts';
+import type { ResourceCache } from '../../store/cache.ts';
+import type { Key, ResourceStore } from '../../store/store.ts';
+import { type Finding, timestamp } from '../conditions.ts';
+import type { EventRecorder } from '../event-recorder.ts';
+import { idOf, isLive } from '../references.ts';
+import type { BrokenCircuits, Health } from './broken-circuits.ts';
+
+/** One write per object in this time (DESIGN section 6, "Circuit"). */
+const writeIntervalMs = 30_000;
+const delivering = 'Delivering';
+
+export interface HealthReconcilerOptions<K extends HealthKind> {
+  cache: ResourceCache<K>;
+  circuits: BrokenCircuits;
+  store: Pick<ResourceStore, 'applyStatus'>;
+  clock: Clock;
+  recorder: EventRecorder;
+}
+
+export type HealthKind = 'Route' | 'Destination';
+
+/** Writes what the circuits say into the status: `circuit` and the condition `Delivering`, both of the manager `posthorn-health`. */
+export class HealthReconciler<K extends HealthKind> {
+  readonly #options: HealthReconcilerOptions<K>;
+  readonly #writtenAtMs = new Map<string, number>();
+
+  constructor(options: HealthReconcilerOptions<K>) {
+    this.#options = options;
+  }
+
+  async reconcile(key: Key): Promise<ReconcileResult> {
+    const { cache, circuits, clock } = this.#options;
+    const object = cache.get(key);
+    if (object === undefined || !isLive(object)) return {};
+    const health = circuits.of(idOf(cache.kind, object));
+    const known = object.status?.circuit?.state;
+    if ((known ?? 'closed') === health.state && (known !== undefined || health.state === 'closed')) return {};
+    const { uid } = object.metadata;
+    const waitMs = (this.#writtenAtMs.get(uid) ?? 0) + writeIntervalMs - clock.now();
+    if (waitMs > 0) return { requeueAfterMs: waitMs };
+    this.#forgetOld();
+    await this.#write(key, object, health);
+    this.#writtenAtMs.set(uid, clock.now());
+    return {};
+  }
+
+  async #write(key: Key, object: ObjectOf<K>, health: Health): Promise<void> {
+    const { cache, store, clock, recorder } = this.#options;
+    const { generation, uid } = object.metadata;
+    const { status, reason, message } = findingOf(health);
+    const before: readonly Condition[] = object.status?.conditions ?? [];
+    const last = before.find(({ type }) => type === delivering);
+    const now = timestamp(clock.now());
+    const condition: Condition = {
+      type: delivering,
+      status,
+      reason,
+      message,
+      lastTransitionTime: last?.status === status ? last.lastTransitionTime : now,
+      observedGeneration: generation,
+    };
+    const circuit = { state: health.state, since: health.sinceMs === null ? now : timestamp(health.sinceMs) };
+    await store.applyStatus(cache.kind, key, { circuit, conditions: [condition] }, { manager: 'posthorn-health', force: true, ifUid: uid });
+    recorder.record({ object, type: health.state === 'open' ? 'Warning' : 'Normal', reason, message });
+  }
+
+  /** So that what is gone does not stay in memory. */
+  #forgetOld(): void {
+    const before = this.#options.clock.now() - writeIntervalMs;
+    for (const [uid, writtenAtMs] of this.#writtenAtMs) {
+      if (writtenAtMs > before) break;
+      this.#writtenAtMs.delete(uid);
+    }
+  }
+}
+
+const reasons: Record<CircuitState, Pick<Finding, 'status' | 'reason'>> = {
+  closed: { status: 'True', reason: 'CircuitClosed' },
+  half_open: { status: 'Unknown', reason: 'CircuitHalfOpen' },
+  open: { status: 'False', reason: 'CircuitOpen' },
+};
+
+function findingOf({ state, count }: Health): Finding {
+  const circuits = count === 1 ? 'a circuit is' : `${count} circuits are`;
+  const messages: Record<CircuitState, string> = {
+    closed: 'deliveries flow',
+    half_open: `${circuits} half-open: probes are under way`,
+    open: `${circuits} open: deliveries wait or fail over`,
+  };
+  return { ...reasons[state], message: messages[state] };
+}

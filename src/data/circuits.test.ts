@@ -1,0 +1,185 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { newEvent } from '../../test/support/new-event.ts';
+import { type RedisServer, startRedis } from '../../test/support/redis.ts';
+import { targetSetting } from '../../test/support/target-setting.ts';
+import { type Circuit, circuitAfter, newCircuit } from '../core/circuit.ts';
+import { systemClock } from '../runtime/clock.ts';
+import type { NewAttempt } from './attempt-record.ts';
+import { CircuitFeed } from './circuit-feed.ts';
+import { Circuits } from './circuits.ts';
+import type { Job, Target } from './delivery-queue.ts';
+import { RedisMessageAcceptor } from './message-acceptor.ts';
+import { RedisDeliveryQueue } from './redis-delivery-queue.ts';
+
+const prefix = 'test:';
+const key = `${prefix}{s0}:t:1`;
+const cooldownSeconds = 1;
+const good: NewAttempt = { startedAtMs: 1, durationMs: 5, responseStatus: 200, responseBody: '', errorType: null, errorMessage: null };
+const bad: NewAttempt = { ...good, responseStatus: 500, errorType: 'http_error' };
+let redis: RedisServer;
+let queue: RedisDeliveryQueue;
+let circuits: Circuits;
+let acceptor: RedisMessageAcceptor;
+
+beforeAll(async () => {
+  redis = await startRedis();
+  queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
+  circuits = new Circuits({ redis: redis.client, prefix });
+  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock });
+});
+afterAll(() => redis.stop());
+beforeEach(async () => {
+  await redis.client.flushall();
+  await queue.heartbeat('w1', 1000);
+});
+
+/** The first target of the shard with a circuit of this setting, made by a message that is delivered. */
+async function makeTarget(setting: { failureThreshold: number; probeSuccessThreshold: number }): Promise<Target> {
+  await acceptor.accept(newEvent());
+  const [target] = (await queue.targets(1)).targets;
+  if (target === undefined) throw new Error('there is no target');
+  await queue.configure(target, targetSetting({ circuit: { ...setting, cooldownSeconds } }));
+  await settle(await take(), null);
+  return target;
+}
+async function take(): Promise<Job> {
+  const { jobs } = await queue.dequeue('w1', 1);
+  const [job] = jobs;
+  if (job === undefined) throw new Error('there is no work');
+  return job;
+}
+async function settle(job: Job, attempt: NewAttempt | null): Promise<void> {
+  await queue.settle('w1', [{ job, outcome: { type: 'dead', attempt, reason: 'max_retries_exceeded' }, maxAttempts: null }]);
+}
+
+type Step = { do: 'attempt'; succeeds: boolean; stale: boolean } | { do: 'cooldown' } | { do: 'reset' };
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 8, arbitrary: fc.record({ do: fc.constant('attempt' as const), succeeds: fc.boolean(), stale: fc.boolean() }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('cooldown' as const) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('reset' as const) }) },
+);
+
+test('the scripts move a circuit as the state machine says', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.record({ failureThreshold: fc.integer({ min: 1, max: 3 }), probeSuccessThreshold: fc.integer({ min: 1, max: 3 }) }),
+      fc.array(step, { maxLength: 25, size: 'max' }),
+      async (setting, steps) => {
+        await redis.client.flushall();
+        await queue.heartbeat('w1', 1000);
+        await makeTarget(setting);
+        let expected: Circuit = newCircuit;
+        for (const each of steps) {
+          if (each.do === 'reset') {
+            await circuits.reset('org_a', 'rte_a', ['dst_a']);
+            expected = circuitAfter(expected, { type: 'reset' }, { ...setting, cooldownSeconds });
+          } else if (each.do === 'cooldown') {
+            // The cooldown is over at once.
+            if (expected.state === 'open') {
+              await redis.client.hset(key, 'cu', 0);
+              await redis.client.zadd(`${prefix}{s0}:waiting`, 0, '!1');
+            }
+            await queue.promote();
+            expected = circuitAfter(expected, { type: 'tick', atMs: Number.MAX_SAFE_INTEGER }, { ...setting, cooldownSeconds });
+          } else if (expected.state !== 'open') {
+            await acceptor.accept(newEvent());
+            const job = await take();
+            const generation = each.stale ? job.target.circuitGeneration - 1 : job.target.circuitGeneration;
+            expect(job.target.circuitGeneration).toBe(expected.generation);
+            await settle({ ...job, target: { ...job.target, circuitGeneration: generation } }, each.succeeds ? good : bad);
+            if (generation >= 0) {
+              const event = { type: each.succeeds ? ('succeeded' as const) : ('failed' as const), generation, atMs: 0 };
+              expected = circuitAfter(expected, event, { ...setting, cooldownSeconds });
+            }
+          }
+          const [circuit] = await circuits.ofRoute('org_a', 'rte_a', ['dst_a']);
+          expect(circuit).toMatchObject({
+            state: expected.state,
+            consecutiveFailures: expected.consecutiveFailures,
+            probeSuccesses: expected.probeSuccesses,
+          });
+          expect(Number((await redis.client.hget(key, 'cg')) ?? 0)).toBe(expected.generation);
+          expect(await circuits.broken()).toHaveLength(expected.state === 'closed' ? 0 : 1);
+        }
+      },
+    ),
+    { numRuns: 60 },
+  );
+}, 120_000);
+
+test('an attempt that began before the circuit opened and ends in half_open moves nothing', async () => {
+  await makeTarget({ failureThreshold: 1, probeSuccessThreshold: 1 });
+  for (let i = 0; i < 3; i++) await acceptor.accept(newEvent());
+  const early = await take();
+  await settle(await take(), bad);
+  await sleep(cooldownSeconds * 1000 + 50);
+  await queue.promote();
+  expect((await circuits.broken())[0]?.state).toBe('half_open');
+  await settle(early, bad);
+  expect((await circuits.broken())[0]?.state).toBe('half_open');
+  await settle(await take(), good);
+  expect(await circuits.broken()).toEqual([]);
+});
+
+test('no more probes are under way than close the circuit', async () => {
+  await makeTarget({ failureThreshold: 1, probeSuccessThreshold: 2 });
+  for (let i = 0; i < 10; i++) await acceptor.accept(newEvent());
+  await settle(await take(), bad);
+  expect((await queue.dequeue('w1', 64)).jobs).toHaveLength(0);
+  await sleep(cooldownSeconds * 1000 + 50);
+  await queue.promote();
+  const { jobs } = await queue.dequeue('w1', 64);
+  expect(jobs).toHaveLength(2);
+  expect((await queue.dequeue('w1', 64)).jobs).toHaveLength(0);
+  const [first, second] = jobs;
+  if (first === undefined || second === undefined) throw new Error('there are no probes');
+  await settle(first, good);
+  expect((await queue.dequeue('w1', 64)).jobs).toHaveLength(1);
+  await settle(second, good);
+  expect(await circuits.broken()).toEqual([]);
+});
+
+test('after closing, what waits drains with a ramp', async () => {
+  await makeTarget({ failureThreshold: 1, probeSuccessThreshold: 1 });
+  for (let i = 0; i < 200; i++) await acceptor.accept(newEvent());
+  await settle(await take(), bad);
+  await circuits.reset('org_a', 'rte_a', ['dst_a']);
+  expect((await queue.dequeue('w1', 64)).jobs).toHaveLength(1);
+  await redis.client.hset(key, 'cr', Date.now() - 3000);
+  await redis.client.hdel(key, 'b');
+  await acceptor.accept(newEvent());
+  expect((await queue.dequeue('w1', 64)).jobs).toHaveLength(7);
+});
+
+test('a message that has waited 72 hours for its circuit is a dead letter of the circuit', async () => {
+  await makeTarget({ failureThreshold: 1, probeSuccessThreshold: 1 });
+  await acceptor.accept(newEvent());
+  await acceptor.accept(newEvent());
+  await settle(await take(), bad);
+  const [member] = (await redis.client.keys(`${prefix}{s0}:m:*`)).filter(Boolean);
+  expect(member).toBeDefined();
+  const longAgo = Date.now() - 73 * 3_600_000;
+  await redis.client.hset(key, 'co', longAgo, 'cu', 0);
+  for (const message of await redis.client.keys(`${prefix}{s0}:m:*`)) await redis.client.hset(message, 'i', `${longAgo}-1`);
+  await redis.client.zadd(`${prefix}{s0}:waiting`, 0, '!1');
+  await queue.promote();
+  const reasons = await Promise.all((await redis.client.keys(`${prefix}{s0}:m:*`)).map((message) => redis.client.hget(message, 'q')));
+  expect(reasons.filter((reason) => reason === 'circuit_breaker_exhausted')).toHaveLength(1);
+});
+
+test('transitions can be followed', async () => {
+  const blocking = redis.client.duplicate({ commandTimeout: undefined });
+  const feed = new CircuitFeed({ blocking, prefix });
+  try {
+    await makeTarget({ failureThreshold: 1, probeSuccessThreshold: 1 });
+    const position = await feed.head();
+    const read = feed.after(position);
+    await acceptor.accept(newEvent());
+    await settle(await take(), bad);
+    expect((await read).transitions).toMatchObject([{ routeId: 'rte_a', destinationId: 'dst_a', state: 'open', consecutiveFailures: 1 }]);
+  } finally {
+    feed.close();
+  }
+});

@@ -1,0 +1,121 @@
+import type { CircuitState } from '../core/circuit.ts';
+import { PosthornError } from '../core/errors.ts';
+import type { RedisClient } from '../redis/connection.ts';
+import { Script } from '../redis/script.ts';
+import { redisUnavailable } from '../redis/unavailable.ts';
+import { integer, list, text } from './script-reply.ts';
+import { type ShardKeys, shardKeys } from './shard-keys.ts';
+
+const circuitsScript = new Script(new URL('./scripts/circuits.lua', import.meta.url));
+const resetScript = new Script(new URL('./scripts/circuit-reset.lua', import.meta.url));
+
+/** The circuit of one target as it stands in Redis. Times are milliseconds since the epoch. */
+export interface CircuitView {
+  org: string;
+  routeId: string;
+  destinationId: string;
+  state: CircuitState;
+  consecutiveFailures: number;
+  probeSuccesses: number;
+  sinceMs: number | null;
+  /** When the outage began; null while closed. */
+  openedAtMs: number | null;
+  lastFailureAtMs: number | null;
+  lastSuccessAtMs: number | null;
+}
+
+export interface CircuitTransition {
+  routeId: string;
+  destinationId: string;
+  state: CircuitState;
+  atMs: number;
+  consecutiveFailures: number;
+}
+
+/** Circuits of one shard. Throws UNAVAILABLE when Redis does not answer. */
+export class Circuits {
+  readonly #redis: RedisClient;
+  readonly #keys: ShardKeys;
+
+  constructor({ redis, prefix, shard = 0 }: { redis: RedisClient; prefix: string; shard?: number }) {
+    this.#redis = redis;
+    this.#keys = shardKeys(prefix, shard);
+  }
+
+  /** Those of a route's destinations; one that has had no message yet has none. */
+  async ofRoute(org: string, routeId: string, destinationIds: readonly string[]): Promise<CircuitView[]> {
+    const pairs = destinationIds.flatMap((id) => [routeId, id]);
+    const [, found] = list(await this.#run(circuitsScript, [org, ...pairs]));
+    return list(found).map(circuitView);
+  }
+
+  /** Every circuit that is not closed. */
+  async broken(): Promise<CircuitView[]> {
+    // A set that changes while it is scanned may give a member twice.
+    const views = new Map<string, CircuitView>();
+    let cursor = '0';
+    do {
+      const [next, found] = list(await this.#run(circuitsScript, ['', cursor]));
+      for (const view of list(found).map(circuitView)) views.set(`${view.routeId} ${view.destinationId}`, view);
+      cursor = text(next);
+    } while (cursor !== '0');
+    return [...views.values()];
+  }
+
+  /** Closes the circuits of a route. */
+  async reset(org: string, routeId: string, destinationIds: readonly string[]): Promise<void> {
+    await this.#run(resetScript, [org, ...destinationIds.flatMap((id) => [routeId, id])]);
+  }
+
+  async #run(what: Script, args: readonly string[]): Promise<unknown> {
+    try {
+      return await what.run(this.#redis, this.#keys.declared, args);
+    } catch (error) {
+      throw redisUnavailable(error);
+    }
+  }
+}
+
+const states: ReadonlyMap<string, CircuitState> = new Map([
+  ['', 'closed'],
+  ['c', 'closed'],
+  ['o', 'open'],
+  ['h', 'half_open'],
+]);
+
+export function circuitStateOf(letter: string): CircuitState {
+  const state = states.get(letter);
+  if (state === undefined) throw new PosthornError('INTERNAL', `there is no circuit state ${letter}`);
+  return state;
+}
+
+function circuitView(reply: unknown): CircuitView {
+  const [
+    org = '',
+    routeId = '',
+    destinationId = '',
+    state = '',
+    failures = '',
+    probes = '',
+    since = '',
+    opened = '',
+    failed = '',
+    succeeded = '',
+  ] = list(reply).map(text);
+  return {
+    org,
+    routeId,
+    destinationId,
+    state: circuitStateOf(state),
+    consecutiveFailures: failures === '' ? 0 : integer(failures),
+    probeSuccesses: probes === '' ? 0 : integer(probes),
+    sinceMs: msOrNull(since),
+    openedAtMs: msOrNull(opened),
+    lastFailureAtMs: msOrNull(failed),
+    lastSuccessAtMs: msOrNull(succeeded),
+  };
+}
+
+function msOrNull(value: string): number | null {
+  return value === '' ? null : integer(value);
+}
