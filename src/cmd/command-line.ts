@@ -6,7 +6,7 @@ export type Command =
   | { name: 'help'; of: string | undefined }
   | { name: 'version' }
   | { name: 'crds' }
-  | { name: 'controller' | 'api' | 'delivery' }
+  | { name: 'check' | 'controller' | 'api' | 'delivery' }
   | { name: 'standalone'; manifestsDirectory: string | undefined; workers: number };
 
 /** The command line cannot be understood; the program says why and exits with 2. */
@@ -14,7 +14,7 @@ export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-const commands = [...roles, 'crds'] as const;
+const commands = [...roles, 'crds', 'check'] as const;
 const workersMax = 64;
 
 const flagsOf = {
@@ -22,6 +22,7 @@ const flagsOf = {
   api: {},
   delivery: {},
   crds: {},
+  check: {},
   standalone: { manifests: { type: 'string' }, workers: { type: 'string' } },
 } as const;
 
@@ -65,6 +66,7 @@ Roles
   api          the REST API, its documentation at /docs, and /ingest/
   delivery     a worker that delivers
   crds         prints the CustomResourceDefinitions as YAML
+  check        proves that each accepted message is in exactly one place; exit code 1 when not
 
 Flags
   --help       this text; after a role, its flags

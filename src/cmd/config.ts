@@ -25,6 +25,12 @@ const count = (least: number, most: number, fallback: number) =>
     .refine((value) => value >= least && value <= most, `must be between ${least} and ${most}`)
     .default(fallback);
 
+const byteUnits: Record<string, number> = { '': 1, kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 };
+const byteCount = z
+  .string()
+  .regex(/^[1-9]\d{0,11}(kb|mb|gb)?$/, 'must be a number of bytes, as 500mb or 4gb')
+  .transform((text) => Number.parseInt(text, 10) * (byteUnits[text.replace(/^\d+/, '')] ?? 1));
+
 const cidrList = z
   .string()
   .transform((text) => splitList(text))
@@ -70,6 +76,12 @@ export const environmentSchema = z.object({
       'Redis: `redis://…`, `rediss://…` or the path of a unix socket. Standalone starts a redis-server of its own in the data directory when it is not given; the other roles need it.',
     )
     .meta({ roles: [...roles] }),
+  POSTHORN_REDIS_MEMORY_LIMIT: byteCount
+    .optional()
+    .describe(
+      'Bytes of memory that Redis may use, such as `4gb`, where it has no `maxmemory` of its own: above 60 % finished messages go early, above 80 % ingest answers 503. The redis-server of standalone has one: half of the memory of the machine.',
+    )
+    .meta({ roles: ['delivery', 'standalone'] }),
   POSTHORN_REDIS_KEY_PREFIX: z
     .string()
     .max(64)
@@ -143,7 +155,7 @@ export const environmentSchema = z.object({
     .optional()
     .describe('PEM file of certificate authorities that deliveries trust besides the well-known ones.')
     .meta({ roles: ['delivery', 'standalone'] }),
-  POSTHORN_DELIVERY_CONCURRENCY: count(1, 10_000, 64)
+  POSTHORN_DELIVERY_CONCURRENCY: count(1, 10_000, 128)
     .describe('Delivery attempts under way at the same time in one worker.')
     .meta({ roles: ['delivery', 'standalone'] }),
   POSTHORN_PUBLIC_URL: z
@@ -171,6 +183,8 @@ export interface Config {
   opsUpstream: string | undefined;
   /** Undefined only in standalone, which then starts its own. */
   redisUrl: string | undefined;
+  /** Undefined: what Redis itself says. */
+  redisMemoryLimitBytes: number | undefined;
   redisKeyPrefix: string;
   resourceStore: 'kubernetes' | 'redis';
   kubeconfigFile: string | undefined;
@@ -202,14 +216,14 @@ export class ConfigError extends Error {
   }
 }
 
-/** Reads the role's configuration; an empty variable counts as absent. Throws ConfigError. */
-export function readConfig(role: Role, environment: Record<string, string | undefined>): Config {
+/** Reads the configuration of a role or of `posthorn check`; an empty variable counts as absent. Throws ConfigError. */
+export function readConfig(role: Role | 'check', environment: Record<string, string | undefined>): Config {
   const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
   const parsed = environmentSchema.safeParse(given);
   const mistakes = parsed.success ? [] : parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
   if (role !== 'standalone') {
-    for (const name of ['POSTHORN_REDIS_URL', 'POSTHORN_ENCRYPTION_KEYS']) {
-      if (given[name] === undefined) mistakes.push(`${name}: is required by the role ${role}`);
+    for (const name of role === 'check' ? ['POSTHORN_REDIS_URL'] : ['POSTHORN_REDIS_URL', 'POSTHORN_ENCRYPTION_KEYS']) {
+      if (given[name] === undefined) mistakes.push(`${name}: is required by ${role}`);
     }
   }
   if (!parsed.success || mistakes.length > 0) throw new ConfigError(mistakes);
@@ -220,6 +234,7 @@ export function readConfig(role: Role, environment: Record<string, string | unde
     opsPort: values.POSTHORN_OPS_PORT,
     opsUpstream: values.POSTHORN_OPS_UPSTREAM,
     redisUrl: values.POSTHORN_REDIS_URL,
+    redisMemoryLimitBytes: values.POSTHORN_REDIS_MEMORY_LIMIT,
     redisKeyPrefix: values.POSTHORN_REDIS_KEY_PREFIX,
     resourceStore: role === 'standalone' ? 'redis' : values.POSTHORN_RESOURCE_STORE,
     kubeconfigFile: values.KUBECONFIG,

@@ -36,7 +36,7 @@ async function runDelivery(context: RoleContext): Promise<void> {
   try {
     const worker = link.command('worker');
     if (!(await link.waitUntilReachable(clock, stopping))) return;
-    await checkRedisSettings(link.main, logger);
+    await checkRedisSettings(link.main, logger, config.redisMemoryLimitBytes);
     records.start();
     const delivery = startDelivery({
       redis: worker,
@@ -49,6 +49,7 @@ async function runDelivery(context: RoleContext): Promise<void> {
       metrics: registry,
       version,
       concurrency: config.deliveryConcurrency,
+      memoryLimitBytes: config.redisMemoryLimitBytes,
       egress: { allowedCidrs: config.egressAllowedCidrs, refusedAddresses: await ownAddresses(config, logger) },
       ...extraCa,
     });

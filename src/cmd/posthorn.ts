@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { PosthornError } from '../core/errors.ts';
 import { parseCommandLine, UsageError, usage } from './command-line.ts';
 import { ConfigError, readConfig } from './config.ts';
 import { runAsProcess } from './role-process.ts';
@@ -17,6 +18,11 @@ async function main(): Promise<void> {
     case 'crds': {
       const { crdsYaml } = await import('./crds.ts');
       process.stdout.write(crdsYaml());
+      return;
+    }
+    case 'check': {
+      const { check } = await import('./check.ts');
+      process.exitCode = await check(readConfig('check', process.env), (line) => process.stdout.write(`${line}\n`));
       return;
     }
     case 'controller':
@@ -57,6 +63,7 @@ try {
 } catch (error) {
   if (error instanceof UsageError) process.stderr.write(`posthorn: ${error.message}\n\n${usage()}`);
   else if (error instanceof ConfigError) process.stderr.write(`posthorn: ${error.message}\n`);
+  else if (error instanceof PosthornError) process.stderr.write(`posthorn: ${error.message}\n`);
   else throw error;
   process.exitCode = 2;
 }

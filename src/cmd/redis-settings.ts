@@ -7,9 +7,9 @@ const streamNodeMaxBytes = 512;
 
 /**
  * Looks whether Redis is set up as Posthorn needs it (DESIGN section 6). Throws INVALID_CONFIG when it would lose data
- * (an eviction policy) or is too old; warns of what costs memory. A Redis that hides its settings is only warned of.
+ * (an eviction policy) or is too old; warns of what costs memory, and of no limit at all. `memoryLimitBytes`: the configured limit. A Redis that hides its settings is only warned of.
  */
-export async function checkRedisSettings(redis: RedisClient, logger: Logger): Promise<void> {
+export async function checkRedisSettings(redis: RedisClient, logger: Logger, memoryLimitBytes?: number): Promise<void> {
   const version = /redis_version:(\d+)\.(\S+)/.exec(await redis.info('server'));
   if (version?.[1] !== undefined && Number(version[1]) < oldestMajorVersion) {
     throw new PosthornError(
@@ -19,7 +19,7 @@ export async function checkRedisSettings(redis: RedisClient, logger: Logger): Pr
   }
   let settings: Record<string, string>;
   try {
-    settings = toRecord(await redis.config('GET', 'maxmemory-policy', 'stream-node-max-bytes'));
+    settings = toRecord(await redis.config('GET', 'maxmemory-policy', 'maxmemory', 'stream-node-max-bytes'));
   } catch (error) {
     logger.warn({ err: error }, 'the settings of Redis cannot be read: see to maxmemory-policy noeviction and stream-node-max-bytes 512');
     return;
@@ -27,6 +27,9 @@ export async function checkRedisSettings(redis: RedisClient, logger: Logger): Pr
   const policy = settings['maxmemory-policy'];
   if (policy !== undefined && policy !== 'noeviction') {
     throw new PosthornError('INVALID_CONFIG', `Redis has maxmemory-policy ${policy}, which drops messages: set it to noeviction`);
+  }
+  if (settings['maxmemory'] === '0' && memoryLimitBytes === undefined) {
+    logger.warn({}, 'Redis has no maxmemory: set it, or POSTHORN_REDIS_MEMORY_LIMIT, so that history gives way before memory runs out');
   }
   const nodeBytes = Number(settings['stream-node-max-bytes']);
   if (nodeBytes > streamNodeMaxBytes) {

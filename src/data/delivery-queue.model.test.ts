@@ -10,6 +10,7 @@ import type { Job, Outcome, Settlement } from './delivery-queue.ts';
 import { RedisMessageAcceptor } from './message-acceptor.ts';
 import type { NewEvent } from './messages.ts';
 import { RedisDeliveryQueue } from './redis-delivery-queue.ts';
+import { checkShard } from './shard-check.ts';
 
 const base = 'test:{s0}:';
 const workers = ['w1', 'w2'];
@@ -132,6 +133,7 @@ class Run {
     for (const key of this.#places.keys()) if ((await redis.client.exists(`${base}m:${key}`)) === 0) note(key, 'pruned');
     expect(Object.fromEntries(found)).toEqual(Object.fromEntries([...this.#places].map(([key, place]) => [key, [place]])));
 
+    expect((await checkShard({ redis: redis.client, prefix: 'test:' })).findings).toEqual([]);
     const holders = await redis.client.zrange(`${base}held`, '0', '-1');
     expect(holders.sort()).toEqual([...this.#held].map(([handle, { worker: name }]) => `${handle}/${name}`).sort());
     const open = [...this.#places.values()].filter((place) => ['queued', 'held', 'due'].includes(place)).length;

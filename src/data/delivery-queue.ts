@@ -72,6 +72,8 @@ export interface Heartbeat {
   hasReadyWork: boolean;
   hasWorkToReclaim: boolean;
   pausedTargets: number;
+  /** Share of Redis' memory limit that is in use; null: there is no limit. */
+  memoryShare: number | null;
   nextDueMs: number | null;
 }
 
@@ -113,6 +115,10 @@ export interface DeliveryQueue {
   drop(target: Target, reason: DeadLetterReason): Promise<{ dropped: number; hasMore: boolean }>;
   /** The same for waiting retries of several targets; `next` is null at the end. */
   dropRetries(targets: ReadonlyMap<string, DeadLetterReason>, cursor: string): Promise<{ dropped: number; next: string | null }>;
-  prune(retention: { finishedMs: number; deadLettersMs: number }): Promise<{ removed: number; hasMore: boolean }>;
+  /** Removes the oldest history beyond its retention, a bounded number of records. */
+  prune(retention: {
+    finishedMs: number;
+    deadLettersMs: number;
+  }): Promise<{ removed: number; hasMore: boolean; memoryShare: number | null }>;
   figures(): Promise<QueueFigures>;
 }

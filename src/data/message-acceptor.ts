@@ -26,6 +26,9 @@ const limits = {
   deadlineMs: 1800,
 };
 
+/** Deliveries need a while to make room. */
+const fullRetrySeconds = 10;
+
 const acceptScript = new Script(new URL('./scripts/accept.lua', import.meta.url));
 
 /**
@@ -96,11 +99,13 @@ export class RedisMessageAcceptor implements MessageAcceptor {
     this.#callsUnderWay++;
     try {
       const args = batch.flatMap((waiting) => waiting.args);
-      const reply = list(await acceptScript.run(this.#redis, this.#keys.declared, [batch.length, ...args]));
+      const answer = await acceptScript.run(this.#redis, this.#keys.declared, [batch.length, ...args]);
+      if (answer === 'full') throw new PosthornError('UNAVAILABLE', 'Redis is nearly full', { retryAfterSeconds: fullRetrySeconds });
+      const reply = list(answer);
       for (const [i, waiting] of batch.entries()) {
-        const answer = reply[i];
-        if (typeof answer === 'string') waiting.reject(new PosthornError('INTERNAL', answer));
-        else if (integer(answer) >= 0) waiting.resolve();
+        const stored = reply[i];
+        if (typeof stored === 'string') waiting.reject(new PosthornError('INTERNAL', stored));
+        else if (integer(stored) >= 0) waiting.resolve();
       }
     } catch (error) {
       for (const waiting of batch) waiting.reject(redisUnavailable(error));

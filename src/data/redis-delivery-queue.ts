@@ -39,9 +39,17 @@ const longestCircuitWaitMs = 259_200_000;
 export class RedisDeliveryQueue implements DeliveryQueue {
   readonly #redis: RedisClient;
   readonly #keys: ShardKeys;
+  readonly #memoryLimit: number | '';
 
-  constructor({ redis, prefix, shard = 0 }: { redis: RedisClient; prefix: string; shard?: number }) {
+  /** `memoryLimitBytes`: what counts where Redis has no maxmemory of its own. */
+  constructor({
+    redis,
+    prefix,
+    shard = 0,
+    memoryLimitBytes,
+  }: { redis: RedisClient; prefix: string; shard?: number; memoryLimitBytes?: number }) {
     this.#redis = redis;
+    this.#memoryLimit = memoryLimitBytes ?? '';
     this.#keys = shardKeys(prefix, shard);
   }
 
@@ -77,14 +85,15 @@ export class RedisDeliveryQueue implements DeliveryQueue {
   }
 
   async heartbeat(worker: string, slots: number): Promise<Heartbeat> {
-    const args = [worker, slots, workerLifetimeMs, randomBytes(9).toString('base64url')];
-    const [marker, held, ready, reclaim, paused, nextDue] = list(await this.#run(scripts.heartbeat, args));
+    const args = [worker, slots, workerLifetimeMs, randomBytes(9).toString('base64url'), this.#memoryLimit];
+    const [marker, held, ready, reclaim, paused, nextDue, permille] = list(await this.#run(scripts.heartbeat, args));
     return {
       marker: text(marker),
       held: integer(held),
       hasReadyWork: integer(ready) === 1,
       hasWorkToReclaim: integer(reclaim) === 1,
       pausedTargets: integer(paused),
+      memoryShare: share(permille),
       nextDueMs: dueMs(nextDue),
     };
   }
@@ -129,8 +138,8 @@ export class RedisDeliveryQueue implements DeliveryQueue {
   }
 
   async prune({ finishedMs, deadLettersMs }: { finishedMs: number; deadLettersMs: number }) {
-    const [removed, more] = list(await this.#run(scripts.prune, [finishedMs, deadLettersMs, recordsPerPrune]));
-    return { removed: integer(removed), hasMore: integer(more) === 1 };
+    const [removed, more, permille] = list(await this.#run(scripts.prune, [finishedMs, deadLettersMs, recordsPerPrune, this.#memoryLimit]));
+    return { removed: integer(removed), hasMore: integer(more) === 1, memoryShare: share(permille) };
   }
 
   async figures(): Promise<QueueFigures> {
@@ -175,6 +184,11 @@ export class RedisDeliveryQueue implements DeliveryQueue {
 function dueMs(value: unknown): number | null {
   const ms = integer(value);
   return ms < 0 ? null : ms;
+}
+
+function share(permille: unknown): number | null {
+  const value = integer(permille);
+  return value < 0 ? null : value / 1000;
 }
 
 function settleArguments({ job, outcome, maxAttempts }: Settlement): ScriptArgument[] {

@@ -31,8 +31,13 @@ export interface ShardKeys {
   readonly circuits: string;
 }
 
+/** What every key of a shard begins with. */
+export function shardBase(prefix: string, shard: number): string {
+  return `${prefix}{s${shard}}:`;
+}
+
 export function shardKeys(prefix: string, shard: number): ShardKeys {
-  const base = `${prefix}{s${shard}}:`;
+  const base = shardBase(prefix, shard);
   return {
     shard,
     declared: [`${base}ctl`, `${base}~`],

@@ -8,6 +8,8 @@ import type { RedisTrouble } from './redis-trouble.ts';
 const beatMs = 3000;
 const pruneEveryBeats = 20;
 const pauseBetweenStepsMs = 10;
+const historyShare = 0.6;
+const deadLettersShare = 0.7;
 /** A beat must not be late for the work between two of them. */
 const longestWorkMs = 1000;
 
@@ -29,6 +31,7 @@ export class Heart {
   readonly #stopping = new AbortController();
   #loop: Promise<void> = Promise.resolve();
   #marker: string | null = null;
+  #isMakingRoom = false;
   #lastBeatAtMs: number | null = null;
 
   constructor(options: HeartOptions) {
@@ -61,6 +64,7 @@ export class Heart {
         onBeat(beat);
         if (beat.hasWorkToReclaim) await this.#reclaim();
         if (isPruning || beats % pruneEveryBeats === pruneEveryBeats - 1) isPruning = await this.#prune();
+        await this.#makeRoom(beat.memoryShare);
         await clock.sleep(withJitter(beatMs), signal);
       } catch (error) {
         await clock.sleep(trouble.met(error), signal);
@@ -90,6 +94,27 @@ export class Heart {
       await clock.sleep(pauseBetweenStepsMs, this.#stopping.signal);
     }
     return true;
+  }
+
+  /** Above 60 % of the memory limit finished history goes early, the oldest first; above 70 % dead letters go, too. */
+  async #makeRoom(memoryShare: number | null): Promise<void> {
+    const { queue, retention, clock, metrics, logger } = this.#options;
+    metrics.memoryShare.set(memoryShare ?? 0);
+    if (memoryShare === null || memoryShare < historyShare) {
+      this.#isMakingRoom = false;
+      return;
+    }
+    if (!this.#isMakingRoom) logger.warn({ memoryShare }, 'Redis is getting full: the oldest finished messages are removed early');
+    this.#isMakingRoom = true;
+    const endMs = clock.now() + longestWorkMs;
+    let share: number | null = memoryShare;
+    while (share !== null && share >= historyShare && !this.#stopping.signal.aborted && clock.now() < endMs) {
+      const step = await queue.prune({ finishedMs: 0, deadLettersMs: share >= deadLettersShare ? 0 : retention.deadLettersMs });
+      metrics.prunedEarly.inc(step.removed);
+      if (step.removed === 0) return;
+      share = step.memoryShare;
+      await clock.sleep(pauseBetweenStepsMs, this.#stopping.signal);
+    }
   }
 
   #compareMarker(marker: string): void {

@@ -8,6 +8,8 @@ export interface DeliveryMetrics {
   lostSettlements: Counter;
   putBack: Counter;
   storeResets: Counter;
+  memoryShare: Gauge;
+  prunedEarly: Counter;
 }
 
 /** Defines the metrics of a worker on `registry`; the backlog is asked of Redis when the metrics are read. */
@@ -81,6 +83,16 @@ export function deliveryMetrics(
     putBack: new Counter({
       name: 'posthorn_delivery_put_back_total',
       help: 'Messages put back after the worker that held them died.',
+      registers,
+    }),
+    memoryShare: new Gauge({
+      name: 'posthorn_redis_memory_share',
+      help: "Share of Redis' memory limit in use; 0 without a limit.",
+      registers,
+    }),
+    prunedEarly: new Counter({
+      name: 'posthorn_pruned_early_total',
+      help: 'Finished messages removed before their retention, because Redis was getting full.',
       registers,
     }),
     storeResets: new Counter({ name: 'posthorn_store_resets_total', help: 'Times that Redis was found emptied.', registers }),

@@ -35,6 +35,8 @@ export interface DeliveryOptions {
   extraCa?: string;
   /** Default: 7 days, dead letters 30 days. */
   retention?: { finishedMs: number; deadLettersMs: number };
+  /** Memory of Redis that counts as all of it where Redis has no maxmemory. */
+  memoryLimitBytes?: number;
   /** Wraps the queue, for fault injection; default: as it is. */
   wrapQueue?: (queue: DeliveryQueue) => DeliveryQueue;
 }
@@ -54,7 +56,7 @@ const defaultGraceMs = 25_000;
 export function startDelivery(options: DeliveryOptions): Delivery {
   const { redis, blocking, prefix, registry, keyring, clock, logger, egress, version } = options;
   const { concurrency: slots = 64, retention = { finishedMs: 7 * dayMs, deadLettersMs: 30 * dayMs } } = options;
-  const redisQueue = new RedisDeliveryQueue({ redis, prefix });
+  const redisQueue = new RedisDeliveryQueue({ redis, prefix, memoryLimitBytes: options.memoryLimitBytes });
   const queue = options.wrapQueue?.(redisQueue) ?? redisQueue;
   const dispatchers = new Dispatchers({ connections: slots, extraCa: options.extraCa });
   const planOf = (target: Target): Promise<DeliveryPlan> => deliveryPlan({ registry, keyring, dispatchers, egress }, target);

@@ -5,7 +5,7 @@
 -- KEYS: see includes/shard.lua. Ids are without prefix and shard (the last 25 characters).
 -- ARGV[1] number of events; then per event: event, organization, source, text (see event-text.ts), number of targets, per
 -- target message, route, destination, largest number of attempts; number of filtered, per filtered message, route.
--- Reply per event: 1 stored, 0 was stored already (a re-sent call), or the text of what stands in its way.
+-- Reply: the text `full` when too much memory is in use (heartbeat.lua); else per event: 1 stored, 0 was stored already (a re-sent call), or the text of what stands in its way.
 -- @include "includes/shard.lua"
 -- @include "includes/index.lua"
 -- @include "includes/target.lua"
@@ -13,6 +13,10 @@
 -- @include "includes/finish.lua"
 -- @include "includes/intern.lua"
 -- @include "includes/count.lua"
+
+if call('HGET', ctl, 'full') then
+  return 'full'
+end
 
 local position = 1
 local function argument()

@@ -2,10 +2,15 @@
 -- Says that a worker lives, and tells it what it may have missed.
 --
 -- KEYS: see includes/shard.lua.
--- ARGV[1] worker, [2] its slots (0: it leaves), [3] lifetime in ms, [4] a marker to write when the shard has none.
+-- ARGV[1] worker, [2] its slots (0: it leaves), [3] lifetime in ms, [4] a marker to write when the shard has none, [5] memory
+-- limit in bytes where Redis has none, or ''.
 -- Reply: {marker, entries held by this worker, servable work 0/1, work to reclaim 0/1, paused targets, ms until something is
--- due or -1}.
+-- due or -1, thousandths of the memory limit in use or -1}.
+-- Above 80 % `full` in `ctl` makes accept refuse events; it goes below 75 %.
 -- @include "includes/shard.lua"
+-- @include "includes/memory.lua"
+
+local full_permille, relieved_permille = 800, 750
 
 local worker, slots = ARGV[1], tonumber(ARGV[2])
 if slots > 0 then
@@ -25,6 +30,13 @@ end
 call('HSET', ctl, 'slots', total)
 call('HSETNX', ctl, 'marker', ARGV[4])
 
+local permille = memory_permille(ARGV[5])
+if permille and permille >= full_permille then
+  call('HSET', ctl, 'full', '1')
+elseif not permille or permille < relieved_permille then
+  call('HDEL', ctl, 'full')
+end
+
 local dead = call('ZCOUNT', P .. 'workers', '-inf', '(' .. now)
 local overdue = call('ZCOUNT', P .. 'held', '-inf', now)
 return {
@@ -34,4 +46,5 @@ return {
   (dead > 0 or overdue > 0) and 1 or 0,
   call('SCARD', P .. 'paused'),
   next_due_ms(),
+  permille or -1,
 }

@@ -2,11 +2,13 @@
 -- Removes history older than its retention, the oldest first; unfinished messages are not in the history and stay.
 --
 -- KEYS: see includes/shard.lua.
--- ARGV[1] retention of finished messages in ms, [2] of dead letters in ms, [3] how many records at most.
--- Reply: {how many were removed, 1 when there is more}.
+-- ARGV[1] retention of finished messages in ms, [2] of dead letters in ms, [3] how many records at most, [4] memory limit in bytes
+-- where Redis has none, or ''.
+-- Reply: {how many were removed, 1 when there is more, thousandths of the memory limit in use or -1}.
 -- @include "includes/shard.lua"
 -- @include "includes/index.lua"
 -- @include "includes/remove.lua"
+-- @include "includes/memory.lua"
 
 local budget = tonumber(ARGV[3])
 local removed = 0
@@ -27,4 +29,4 @@ prune(P .. 'fin', tonumber(ARGV[1]))
 if removed < budget then
   prune(P .. 'dead', tonumber(ARGV[2]))
 end
-return { removed, removed >= budget and 1 or 0 }
+return { removed, removed >= budget and 1 or 0, memory_permille(ARGV[4]) or -1 }

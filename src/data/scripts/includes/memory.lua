@@ -1,0 +1,17 @@
+-- How full Redis is, in thousandths of its memory limit; nil when there is none. `configured` is the limit in bytes that counts
+-- where Redis itself has no maxmemory, or ''.
+local function memory_permille(configured)
+  local info = redis.pcall('INFO', 'memory')
+  if type(info) ~= 'string' then
+    return nil
+  end
+  local used = tonumber(string.match(info, 'used_memory:(%d+)'))
+  local limit = tonumber(string.match(info, 'maxmemory:(%d+)') or '0')
+  if limit == 0 then
+    limit = tonumber(configured) or 0
+  end
+  if not used or limit == 0 then
+    return nil
+  end
+  return math.floor(1000 * used / limit)
+end

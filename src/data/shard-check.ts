@@ -1,0 +1,181 @@
+import type { RedisClient } from '../redis/connection.ts';
+import { redisUnavailable } from '../redis/unavailable.ts';
+import { recordId } from './record-key.ts';
+import { shardBase } from './shard-keys.ts';
+
+/** One thing that is not as it must be. `id` is that of a message or an event. */
+export interface Finding {
+  id: string;
+  complaint: string;
+}
+
+export interface ShardReport {
+  shard: number;
+  messages: number;
+  unfinished: number;
+  findings: Finding[];
+}
+
+const pageSize = 500;
+/** What is only under way between two places is elsewhere when it is looked at again. */
+const rounds = 3;
+const unfinishedLetters = new Set(['p', 'a', 'r']);
+
+/**
+ * Proves that every accepted message of a shard is in exactly one place: queued, due, held by a worker, finished or dead letter,
+ * and that it has its event. Reads only, page by page, while the shard works; a complaint that does not last is no finding.
+ * Throws UNAVAILABLE when Redis does not answer.
+ */
+export async function checkShard({
+  redis,
+  prefix,
+  shard = 0,
+}: {
+  redis: RedisClient;
+  prefix: string;
+  shard?: number;
+}): Promise<ShardReport> {
+  try {
+    const look = () => new ShardWalk(redis, shardBase(prefix, shard), shard).findings();
+    let { findings, messages, unfinished } = await look();
+    for (let round = 1; round < rounds && findings.size > 0; round++) {
+      const again = await look();
+      const before = findings;
+      findings = new Map([...again.findings].filter(([key]) => before.has(key)));
+      messages = again.messages;
+      unfinished = again.unfinished;
+    }
+    return { shard, messages, unfinished, findings: [...findings.values()] };
+  } catch (error) {
+    throw redisUnavailable(error);
+  }
+}
+
+class ShardWalk {
+  readonly #redis: RedisClient;
+  readonly #base: string;
+  readonly #shard: number;
+  /** Message → where it was found. */
+  readonly #places = new Map<string, string[]>();
+  readonly #holders = new Map<string, string>();
+  readonly #findings = new Map<string, Finding>();
+
+  constructor(redis: RedisClient, base: string, shard: number) {
+    this.#redis = redis;
+    this.#base = base;
+    this.#shard = shard;
+  }
+
+  async findings(): Promise<{ findings: Map<string, Finding>; messages: number; unfinished: number }> {
+    for (const key of await this.#keys('held:*')) {
+      for (const [handle, id] of Object.entries(await this.#redis.hgetall(key))) this.#holders.set(handle, id);
+    }
+    for (const key of await this.#keys('w:*')) await this.#walkLane(key);
+    await this.#walkDue();
+    await this.#walkHistory('fin', 'finished');
+    await this.#walkHistory('dead', 'dead');
+    const figures = await this.#walkMessages();
+    for (const [id, places] of this.#places) this.#complain(id, `is ${places.join(' and ')}, but has no record`);
+    return { findings: this.#findings, ...figures };
+  }
+
+  async #walkLane(key: string): Promise<void> {
+    const lane = key.slice(this.#base.length + 2);
+    const [group] = (await this.#redis.xinfo('GROUPS', key).catch(() => [])) as unknown[][];
+    const read = String(group?.[7] ?? '0-0');
+    await this.#pages(key, (entry, [, id = '']) => {
+      const holds = this.#holders.get(`${lane}/${entry}`) === id;
+      if (holds) this.#note(id, 'held');
+      else if (isAfter(entry, read)) this.#note(id, 'queued');
+      else this.#note(id, 'read, but held by nobody');
+    });
+  }
+
+  async #walkDue(): Promise<void> {
+    let cursor = '0';
+    do {
+      const [next, members] = await this.#redis.zscan(`${this.#base}due`, cursor, 'COUNT', pageSize);
+      for (let i = 0; i < members.length; i += 2) this.#note(members[i]?.split(' ')[1] ?? '', 'due');
+      cursor = next;
+    } while (cursor !== '0');
+  }
+
+  async #walkHistory(name: string, place: string): Promise<void> {
+    await this.#pages(`${this.#base}${name}`, (_, [kind, id = '']) => {
+      if (kind === 'i') this.#note(id, place);
+    });
+  }
+
+  async #walkMessages(): Promise<{ messages: number; unfinished: number }> {
+    let messages = 0;
+    let unfinished = 0;
+    const ofEvent = new Map<string, number>();
+    for (const key of await this.#keys('m:*')) {
+      const id = key.slice(this.#base.length + 2);
+      const [status, event] = await this.#redis.hmget(key, 's', 'e');
+      if (status === null || status === undefined) continue;
+      messages++;
+      if (unfinishedLetters.has(status)) unfinished++;
+      const places = this.#places.get(id) ?? [];
+      this.#places.delete(id);
+      const expected = unfinishedLetters.has(status) ? ['queued', 'held', 'due'] : [status === 'q' ? 'dead' : 'finished'];
+      if (places.length === 0) this.#complain(id, `has status ${status} and is nowhere`);
+      else if (places.length > 1) this.#complain(id, `is ${places.join(' and ')}`);
+      else if (!expected.includes(places[0] ?? '')) this.#complain(id, `has status ${status} and is ${places[0]}`);
+      if (event !== null && event !== undefined) ofEvent.set(event, (ofEvent.get(event) ?? 0) + 1);
+    }
+    for (const [event, count] of ofEvent) await this.#checkEvent(event, count);
+    return { messages, unfinished };
+  }
+
+  async #checkEvent(event: string, messages: number): Promise<void> {
+    const id = recordId('evt_', this.#shard, event);
+    const [exists, references] = await Promise.all([
+      this.#redis.exists(`${this.#base}e:${event}`),
+      this.#redis.hget(`${this.#base}refs`, event),
+    ]);
+    if (exists === 0) this.#findings.set(id, { id, complaint: 'is gone, but has messages' });
+    else if (Number(references ?? '1') !== messages)
+      this.#findings.set(id, { id, complaint: `counts ${references} messages and has ${messages}` });
+  }
+
+  #note(id: string, place: string): void {
+    const places = this.#places.get(id);
+    if (places === undefined) this.#places.set(id, [place]);
+    else places.push(place);
+  }
+
+  #complain(key: string, complaint: string): void {
+    const id = recordId('msg_', this.#shard, key);
+    this.#findings.set(id, { id, complaint });
+  }
+
+  async #keys(pattern: string): Promise<string[]> {
+    const escaped = this.#base.replaceAll(/[*?[\]\\^]/g, '\\$&');
+    const found = new Set<string>();
+    let cursor = '0';
+    do {
+      const [next, keys] = await this.#redis.scan(cursor, 'MATCH', `${escaped}${pattern}`, 'COUNT', pageSize);
+      for (const key of keys) found.add(key);
+      cursor = next;
+    } while (cursor !== '0');
+    return [...found];
+  }
+
+  async #pages(key: string, visit: (entry: string, fields: string[]) => void): Promise<void> {
+    for (let from = '-'; ; ) {
+      const entries = await this.#redis.xrange(key, from, '+', 'COUNT', pageSize);
+      for (const [entry, fields] of entries) visit(entry, fields);
+      const last = entries.at(-1);
+      if (last === undefined || entries.length < pageSize) return;
+      from = `(${last[0]}`;
+    }
+  }
+}
+
+/** Entry ids are `<number>-<number>`. */
+function isAfter(entry: string, other: string): boolean {
+  const [a = 0, b = 0] = entry.split('-').map(Number);
+  const [c = 0, d = 0] = other.split('-').map(Number);
+  return a > c || (a === c && b > d);
+}
