@@ -1,0 +1,69 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+
+/** A receiver that writes down each event: how often it came, and after how many ms. */
+export interface Sink {
+  origin: string;
+  arrivals: Map<number, number>;
+  latenciesMs: number[];
+  /** When each request came, in ms of `performance.now()`. */
+  times: number[];
+  reset(): void;
+  close(): void;
+}
+
+export type Behaviour = (request: IncomingMessage, response: ServerResponse) => void;
+
+const answerAtOnce: Behaviour = (_, response) => void response.end();
+
+export const behaviours = {
+  hang: () => {},
+  reset: (request) => void request.socket.resetAndDestroy(),
+  /** A byte of the headers every 100 ms. */
+  drip: (request) => {
+    const { socket } = request;
+    socket.write('HTTP/1.1 200 OK\r\nx-slow: ');
+    const timer = setInterval(() => (socket.writable ? socket.write('x') : clearInterval(timer)), 100);
+    socket.on('close', () => clearInterval(timer));
+    socket.on('error', () => clearInterval(timer));
+  },
+  fail: (_, response) => {
+    response.statusCode = 500;
+    response.end();
+  },
+} satisfies Record<string, Behaviour>;
+
+export async function startSink(behaviour: Behaviour = answerAtOnce): Promise<Sink> {
+  const arrivals = new Map<number, number>();
+  const latenciesMs: number[] = [];
+  const times: number[] = [];
+  const server: Server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const now = performance.now();
+      const [, number, sent] = /"number":(\d+),"sent":([\d.]+)/.exec(Buffer.concat(chunks).toString('latin1')) ?? [];
+      arrivals.set(Number(number), (arrivals.get(Number(number)) ?? 0) + 1);
+      latenciesMs.push(now - Number(sent));
+      times.push(now);
+      behaviour(request, response);
+    });
+  });
+  server.keepAliveTimeout = 60_000;
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  return {
+    origin: `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`,
+    arrivals,
+    latenciesMs,
+    times,
+    reset: () => {
+      arrivals.clear();
+      latenciesMs.length = 0;
+      times.length = 0;
+    },
+    close: () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}

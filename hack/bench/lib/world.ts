@@ -1,0 +1,108 @@
+import { execFileSync } from 'node:child_process';
+import type { DestinationRecord, RouteRecord } from '../../../src/core/records.ts';
+import { Keyring } from '../../../src/core/sealing.ts';
+import { recordSealingContext } from '../../../src/core/sealing-contexts.ts';
+import { RedisRegistryPublisher } from '../../../src/data/registry-publisher.ts';
+import { freePort } from '../../../test/support/ports.ts';
+import { type Program, startProgram } from '../../../test/support/program.ts';
+import { destinationRecord, organizationRecord, routeRecord } from '../../../test/support/record-registry.ts';
+import { sourceRecord } from '../../../test/support/records.ts';
+import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
+import { waitUntil } from '../../../test/support/wait-until.ts';
+
+const key = Buffer.alloc(32, 1);
+const built = new URL('../../../dist/cmd/posthorn.js', import.meta.url).pathname;
+const prefix = 'posthorn:';
+
+/** One source with a route of its own to destinations of its own; deliveries are signed. */
+export interface Lane {
+  slug: string;
+  urls: readonly string[];
+  destination?: Partial<Omit<DestinationRecord, 'http'>>;
+  timeoutMs?: number;
+  circuit?: Partial<RouteRecord['circuit']>;
+}
+
+export interface World {
+  redis: RedisServer;
+  prefix: string;
+  /** Empty when the world has no api. */
+  api: string;
+  programs: { api: Program | null; deliveries: Program[] };
+  path(slug: string): string;
+  startDelivery(): Promise<Program>;
+  stop(): Promise<void>;
+}
+
+/** Real api and delivery processes of the built program, on a Redis of their own with AOF everysec. */
+export async function startWorld(options: {
+  lanes: readonly Lane[];
+  workers?: number;
+  redisArguments?: string[];
+  environment?: Record<string, string>;
+}): Promise<World> {
+  // What is measured is what the image holds.
+  execFileSync('npm', ['run', '--silent', 'build'], { stdio: 'inherit' });
+  const redis = await startRedis(options.redisArguments ?? ['--save', '', '--appendonly', 'yes', '--appendfsync', 'everysec']);
+  await publish(new RedisRegistryPublisher(redis.client, prefix), options.lanes);
+  const environment = {
+    POSTHORN_REDIS_URL: redis.url,
+    POSTHORN_RESOURCE_STORE: 'redis',
+    POSTHORN_ENCRYPTION_KEYS: `k1:${key.toString('base64')}`,
+    POSTHORN_EGRESS_ALLOWED_CIDRS: '127.0.0.0/8',
+    POSTHORN_REDIS_MEMORY_LIMIT: '4gb',
+    POSTHORN_LOG_LEVEL: 'warn',
+    POSTHORN_HOST: '127.0.0.1',
+    ...options.environment,
+  };
+  const start = async (role: string, own: Record<string, string>): Promise<Program> =>
+    startProgram([role], { ...environment, ...own, POSTHORN_OPS_PORT: String(await freePort()) }, built);
+  const port = await freePort();
+  const api = await start('api', { POSTHORN_PORT: String(port) });
+  const origin = `http://127.0.0.1:${port}`;
+  const programs: World['programs'] = { api, deliveries: [] };
+  const startDelivery = async (): Promise<Program> => {
+    const program = await start('delivery', {});
+    programs.deliveries.push(program);
+    return program;
+  };
+  for (let i = 0; i < (options.workers ?? 1); i++) await startDelivery();
+  await waitUntil('ingest to be up', 30_000, async () => {
+    const answer = await fetch(`${origin}/ingest/acme/nobody`, { method: 'POST', body: '{}' }).catch(() => null);
+    return answer?.status === 404 ? true : undefined;
+  });
+  return {
+    redis,
+    prefix,
+    api: origin,
+    programs,
+    path: (slug) => `/ingest/acme/${slug}`,
+    startDelivery,
+    stop: async () => {
+      for (const program of [api, ...programs.deliveries]) await program.stop();
+      await redis.stop();
+    },
+  };
+}
+
+async function publish(publisher: RedisRegistryPublisher, lanes: readonly Lane[]): Promise<void> {
+  const keyring = new Keyring([{ id: 'k1', key }]);
+  const epoch = await publisher.mintEpoch();
+  await publisher.publish(epoch, 'organization', organizationRecord({ slug: 'acme' }));
+  for (const { slug, urls, destination = {}, timeoutMs = 30_000, circuit = {} } of lanes) {
+    const ids = urls.map((_, i) => `dst_${slug}${i}`);
+    await publisher.publish(epoch, 'source', sourceRecord({ id: `src_${slug}`, slug, provider: 'generic' }));
+    for (const [i, url] of urls.entries()) {
+      const id = ids[i] ?? '';
+      const secret = keyring.seal(
+        `whsec_${Buffer.alloc(32, 2).toString('base64')}`,
+        recordSealingContext('org_a', 'destination', id, 'signingSecrets'),
+      );
+      const record = destinationRecord({ url, timeoutMs, signingSecrets: [secret] }, { id, slug: id, ...destination });
+      await publisher.publish(epoch, 'destination', record);
+    }
+    const route = routeRecord({ id: `rte_${slug}`, slug, sourceId: `src_${slug}`, destinations: ids.map((id) => ({ id, shard: 0 })) });
+    await publisher.publish(epoch, 'route', { ...route, circuit: { ...route.circuit, ...circuit } });
+  }
+  await publisher.markComplete();
+}
