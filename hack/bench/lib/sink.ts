@@ -5,6 +5,8 @@ export interface Sink {
   origin: string;
   arrivals: Map<number, number>;
   latenciesMs: number[];
+  /** The webhook-ids under which each event came. */
+  webhookIds: Map<number, Set<string>>;
   /** When each request came, in ms of `performance.now()`. */
   times: number[];
   reset(): void;
@@ -36,6 +38,7 @@ export async function startSink(behaviour: Behaviour = answerAtOnce): Promise<Si
   const arrivals = new Map<number, number>();
   const latenciesMs: number[] = [];
   const times: number[] = [];
+  const webhookIds = new Map<number, Set<string>>();
   const server: Server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -43,6 +46,8 @@ export async function startSink(behaviour: Behaviour = answerAtOnce): Promise<Si
       const now = performance.now();
       const [, number, sent] = /"number":(\d+),"sent":([\d.]+)/.exec(Buffer.concat(chunks).toString('latin1')) ?? [];
       arrivals.set(Number(number), (arrivals.get(Number(number)) ?? 0) + 1);
+      const ids = webhookIds.get(Number(number)) ?? new Set();
+      webhookIds.set(Number(number), ids.add(String(request.headers['webhook-id'])));
       latenciesMs.push(now - Number(sent));
       times.push(now);
       behaviour(request, response);
@@ -56,8 +61,10 @@ export async function startSink(behaviour: Behaviour = answerAtOnce): Promise<Si
     arrivals,
     latenciesMs,
     times,
+    webhookIds,
     reset: () => {
       arrivals.clear();
+      webhookIds.clear();
       latenciesMs.length = 0;
       times.length = 0;
     },

@@ -26,11 +26,12 @@ export interface Lane {
 export interface World {
   redis: RedisServer;
   prefix: string;
-  /** Empty when the world has no api. */
   api: string;
   programs: { api: Program | null; deliveries: Program[] };
   path(slug: string): string;
   startDelivery(): Promise<Program>;
+  /** Starts the api again, on its port. */
+  startApi(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -58,9 +59,12 @@ export async function startWorld(options: {
   const start = async (role: string, own: Record<string, string>): Promise<Program> =>
     startProgram([role], { ...environment, ...own, POSTHORN_OPS_PORT: String(await freePort()) }, built);
   const port = await freePort();
-  const api = await start('api', { POSTHORN_PORT: String(port) });
+  const startApi = async (): Promise<void> => {
+    programs.api = await start('api', { POSTHORN_PORT: String(port) });
+  };
   const origin = `http://127.0.0.1:${port}`;
-  const programs: World['programs'] = { api, deliveries: [] };
+  const programs: World['programs'] = { api: null, deliveries: [] };
+  await startApi();
   const startDelivery = async (): Promise<Program> => {
     const program = await start('delivery', {});
     programs.deliveries.push(program);
@@ -78,8 +82,9 @@ export async function startWorld(options: {
     programs,
     path: (slug) => `/ingest/acme/${slug}`,
     startDelivery,
+    startApi,
     stop: async () => {
-      for (const program of [api, ...programs.deliveries]) await program.stop();
+      for (const program of [programs.api, ...programs.deliveries]) await program?.stop();
       await redis.stop();
     },
   };
