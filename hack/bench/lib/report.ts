@@ -22,10 +22,11 @@ export function exactDelivery(sinks: readonly Sink[], accepted: number): { lost:
   return { lost: accepted - arrived, duplicated };
 }
 
-/** Prints the table and keeps the figures with what they were measured on in docs/benchmarks. */
-export function report(name: string, title: string, rows: readonly (readonly [string, string])[]): void {
+/** Prints the table and keeps the figures with what they were measured on in docs/benchmarks; `name` null: only prints. */
+export function report(name: string | null, title: string, rows: readonly (readonly [string, string])[]): void {
   console.log(`| ${title} | |\n|---|---|`);
   for (const [what, figure] of rows) console.log(`| ${what} | ${figure} |`);
+  if (name === null) return;
   const folder = new URL('../../../docs/benchmarks/', import.meta.url);
   mkdirSync(folder, { recursive: true });
   const machine = {

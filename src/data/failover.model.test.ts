@@ -1,0 +1,165 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { newEvent } from '../../test/support/new-event.ts';
+import { type RedisServer, startRedis } from '../../test/support/redis.ts';
+import { targetSetting } from '../../test/support/target-setting.ts';
+import { systemClock } from '../runtime/clock.ts';
+import type { NewAttempt } from './attempt-record.ts';
+import { Circuits } from './circuits.ts';
+import type { Job, Outcome, Target } from './delivery-queue.ts';
+import { RedisMessageAcceptor } from './message-acceptor.ts';
+import { RedisDeliveryQueue } from './redis-delivery-queue.ts';
+import { checkShard } from './shard-check.ts';
+
+const prefix = 'test:';
+const base = `${prefix}{s0}:`;
+const spares = ['dst_b', 'dst_c'];
+const good: NewAttempt = { startedAtMs: 1, durationMs: 5, responseStatus: 200, responseBody: '', errorType: null, errorMessage: null };
+const bad: NewAttempt = { ...good, responseStatus: 500, errorType: 'http_error' };
+const outcomes = {
+  delivered: { type: 'delivered', attempt: good },
+  retry: { type: 'retry', attempt: bad, delayMs: 0 },
+  dead: { type: 'dead', attempt: bad, reason: 'max_retries_exceeded' },
+  back: { type: 'back' },
+} satisfies Record<Outcome['type'], Outcome>;
+
+type Step =
+  | { do: 'accept' }
+  | { do: 'dequeue'; worker: string; count: number }
+  | { do: 'settle'; pick: number; outcome: Outcome['type'] }
+  | { do: 'crash'; worker: string }
+  | { do: 'promote' }
+  | { do: 'cooldown' }
+  | { do: 'reset' }
+  | { do: 'zombie'; pick: number };
+
+const worker = fc.constantFrom('w1', 'w2');
+const pick = fc.nat({ max: 1000 });
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 4, arbitrary: fc.constant<Step>({ do: 'accept' }) },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant('dequeue' as const), worker, count: fc.integer({ min: 1, max: 8 }) }) },
+  {
+    weight: 7,
+    arbitrary: fc.record({
+      do: fc.constant('settle' as const),
+      pick,
+      outcome: fc.constantFrom<Outcome['type'][]>('delivered', 'retry', 'retry', 'dead', 'back'),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('crash' as const), worker }) },
+  { weight: 3, arbitrary: fc.constantFrom<Step[]>({ do: 'promote' }, { do: 'cooldown' }, { do: 'reset' }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('zombie' as const), pick }) },
+);
+
+let redis: RedisServer;
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis.stop());
+
+class Run {
+  readonly #queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
+  readonly #acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock });
+  readonly #held: { worker: string; job: Job }[] = [];
+  readonly #zombies: { worker: string; job: Job }[] = [];
+  #accepted = 0;
+
+  async take(action: Step): Promise<void> {
+    switch (action.do) {
+      case 'accept':
+        this.#accepted++;
+        return await this.#acceptor.accept(newEvent());
+      case 'dequeue':
+        for (const job of await this.#dequeue(action.worker, action.count)) this.#held.push({ worker: action.worker, job });
+        return;
+      case 'settle': {
+        const [held] = this.#held.splice(action.pick % Math.max(1, this.#held.length), 1);
+        if (held === undefined) return;
+        expect(await this.#settle(held.worker, held.job, outcomes[action.outcome])).toBe(true);
+        this.#zombies.push(held);
+        return;
+      }
+      case 'zombie': {
+        const zombie = this.#zombies[action.pick % Math.max(1, this.#zombies.length)];
+        if (zombie !== undefined) expect(await this.#settle(zombie.worker, zombie.job, outcomes.dead)).toBe(false);
+        return;
+      }
+      case 'crash':
+        await redis.client.zadd(`${base}workers`, 1, action.worker);
+        while ((await this.#queue.reclaim()).hasMore);
+        await this.#queue.heartbeat(action.worker, 64);
+        this.#zombies.push(...this.#held.filter((each) => each.worker === action.worker));
+        this.#held.splice(0, this.#held.length, ...this.#held.filter((each) => each.worker !== action.worker));
+        return;
+      case 'promote':
+        while ((await this.#queue.promote()).nextDueMs === 0);
+        return;
+      case 'cooldown':
+        for (const n of await redis.client.smembers(`${base}broken`)) {
+          await redis.client.hset(`${base}t:${n}`, 'cu', 1);
+          await redis.client.zadd(`${base}waiting`, 1, `!${n}`);
+        }
+        return await this.take({ do: 'promote' });
+      case 'reset':
+        return await new Circuits({ redis: redis.client, prefix }).reset('org_a', 'rte_a', ['dst_a', ...spares]);
+      default:
+        action satisfies never;
+    }
+  }
+
+  async check(): Promise<void> {
+    const { messages, findings } = await checkShard({ redis: redis.client, prefix });
+    expect(findings).toEqual([]);
+    expect(messages).toBe(this.#accepted);
+    expect(await redis.client.zcard(`${base}held`)).toBe(this.#held.length);
+  }
+
+  /** Whatever happened, everything can be delivered, and nothing but history stays behind. */
+  async finish(): Promise<void> {
+    for (const name of ['w1', 'w2']) await this.take({ do: 'crash', worker: name });
+    for (let round = 0; (await checkShard({ redis: redis.client, prefix })).unfinished > 0; round++) {
+      expect(round).toBeLessThan(200);
+      await this.take({ do: 'reset' });
+      await this.take({ do: 'promote' });
+      for (const job of await this.#dequeue('w1', 64)) await this.#settle('w1', job, outcomes.delivered);
+    }
+    for (const job of await this.#dequeue('w1', 64)) expect(job).toBeUndefined();
+    await this.check();
+    while ((await this.#queue.prune({ finishedMs: -1000, deadLettersMs: -1000 })).hasMore);
+    const left = await redis.client.keys(`${base}*`);
+    expect(left.filter((key) => !/:(ctl|bell|workers|slots|circuits|(tn|o|k):.*|t:\d+)$/.test(key))).toEqual([]);
+  }
+
+  async #dequeue(name: string, count: number): Promise<Job[]> {
+    const first = await this.#queue.dequeue(name, count);
+    for (const target of first.unconfigured) await this.#configure(target);
+    return first.jobs.length > 0 || first.unconfigured.length === 0 ? first.jobs : (await this.#queue.dequeue(name, count)).jobs;
+  }
+
+  async #configure(target: Target): Promise<void> {
+    const position = spares.indexOf(target.destinationId);
+    const failover = { destinationIds: spares.slice(position + 1), afterAttempts: position < 0 ? 2 : null };
+    const circuit = { failureThreshold: 2, cooldownSeconds: 60, probeSuccessThreshold: 2 };
+    await this.#queue.configure(target, targetSetting({ failover, circuit }));
+  }
+
+  async #settle(name: string, job: Job, outcome: Outcome): Promise<boolean | undefined> {
+    return (await this.#queue.settle(name, [{ job, outcome, maxAttempts: null }])).settled[0];
+  }
+}
+
+test('with circuits and failover, too, each accepted message is in exactly one place and can be delivered', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 50, size: 'max' }), async (steps) => {
+      await redis.client.flushall();
+      const run = new Run();
+      for (const name of ['w1', 'w2']) await run.take({ do: 'crash', worker: name });
+      for (const action of steps) {
+        await run.take(action);
+        await run.check();
+      }
+      await run.finish();
+    }),
+    { numRuns: 60 },
+  );
+}, 120_000);

@@ -1,0 +1,13 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { expect, test } from '@jest/globals';
+
+const run = promisify(execFile);
+const script = new URL('../../hack/chaos/kill.ts', import.meta.url).pathname;
+
+test('kills of the api, of workers and of Redis under load lose nothing', async () => {
+  // Ends with 1 when anything is lost, unexpected, unfinished, or in two places.
+  const { stdout } = await run(process.execPath, [script, '6', '--seed', '5', '--short'], { timeout: 240_000 });
+  expect(stdout).toMatch(/lost \/ unexpected \/ duplicated \| 0 \/ 0 \/ \d+ /);
+  expect(stdout).toContain('| findings of posthorn check, unfinished messages | 0, 0 |');
+}, 250_000);
