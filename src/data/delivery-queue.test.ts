@@ -348,33 +348,3 @@ describe('retention', () => {
     expect((await reader.events('org_a', {}, { limit: 10 })).items).toEqual([]);
   });
 });
-
-describe('a Redis that is getting full', () => {
-  const limited = (memoryLimitBytes: number) => new RedisDeliveryQueue({ redis: redis.client, prefix, memoryLimitBytes });
-  const usedBytes = async () => Number(/used_memory:(\d+)/.exec(await redis.client.info('memory'))?.[1]);
-
-  test('refuses events above 80 % of the limit and takes them again below 75 %, while deliveries go on', async () => {
-    await acceptor.accept(newEvent());
-    const full = limited(Math.floor((await usedBytes()) / 0.9));
-    expect((await full.heartbeat('w1', 64)).memoryShare).toBeGreaterThan(0.8);
-    await expect(acceptor.accept(newEvent())).rejects.toMatchObject({ code: 'UNAVAILABLE', retryAfterSeconds: 10 });
-    expect(await settle(await dequeue(), delivered)).toEqual([true]);
-    await limited(Math.floor((await usedBytes()) / 0.77)).heartbeat('w1', 64);
-    await expect(acceptor.accept(newEvent())).rejects.toMatchObject({ code: 'UNAVAILABLE' });
-    await limited(Math.floor((await usedBytes()) / 0.5)).heartbeat('w1', 64);
-    await acceptor.accept(newEvent());
-  });
-
-  test('has no share without a limit', async () => {
-    expect((await queue.heartbeat('w1', 64)).memoryShare).toBeNull();
-  });
-
-  test('says after each step of pruning how full it is', async () => {
-    await acceptor.accept(newEvent({ payload: Buffer.alloc(500_000) }));
-    await settle(await dequeue(), delivered);
-    const before = await usedBytes();
-    const step = await limited(before * 2).prune({ finishedMs: 0, deadLettersMs: 1000 });
-    expect(step.removed).toBe(1);
-    expect(step.memoryShare).toBeLessThan(0.5);
-  });
-});

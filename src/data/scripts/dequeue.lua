@@ -172,7 +172,7 @@ local function serve(n, org, start, quantum)
   end
   local allowed = math.min(quantum, room)
   if is_slow then
-    local slow, limiter = slow_room(org, slots)
+    local slow, limiter = slow_room(org, slots, under_way)
     if slow == 0 then
       park(n, org, limiter, now + slow_wait_ms)
       return 0

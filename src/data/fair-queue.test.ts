@@ -1,0 +1,167 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { newEvent } from '../../test/support/new-event.ts';
+import { type RedisServer, startRedis } from '../../test/support/redis.ts';
+import { targetSetting } from '../../test/support/target-setting.ts';
+import type { ThrottleRecord } from '../core/records.ts';
+import { systemClock } from '../runtime/clock.ts';
+import type { NewAttempt } from './attempt-record.ts';
+import type { Job, Outcome, Settlement } from './delivery-queue.ts';
+import { RedisMessageAcceptor } from './message-acceptor.ts';
+import { RedisDeliveryQueue } from './redis-delivery-queue.ts';
+
+const prefix = 'test:';
+const off: ThrottleRecord = { mode: 'off', rateLimit: null, rateUnit: null, maxConcurrency: null, queueLimit: null };
+const attempt: NewAttempt = { startedAtMs: 1, durationMs: 5, responseStatus: 200, responseBody: 'ok', errorType: null, errorMessage: null };
+const failure: NewAttempt = { ...attempt, responseStatus: 500, errorType: 'http_error', errorMessage: 'status 500' };
+const delivered: Outcome = { type: 'delivered', attempt };
+
+let redis: RedisServer;
+let queue: RedisDeliveryQueue;
+let acceptor: RedisMessageAcceptor;
+
+beforeAll(async () => {
+  redis = await startRedis();
+  const options = { redis: redis.client, prefix };
+  queue = new RedisDeliveryQueue(options);
+  acceptor = new RedisMessageAcceptor({ ...options, clock: systemClock });
+});
+afterAll(() => redis.stop());
+beforeEach(async () => {
+  await redis.client.flushall();
+  await queue.heartbeat('w1', 64);
+});
+
+async function dequeue(worker = 'w1', count = 64, throttle: ThrottleRecord = off): Promise<Job[]> {
+  for (;;) {
+    const { jobs, unconfigured } = await queue.dequeue(worker, count);
+    if (unconfigured.length === 0) return jobs;
+    for (const target of unconfigured) await queue.configure(target, targetSetting({ throttle }));
+    if (jobs.length > 0) return jobs;
+  }
+}
+async function settle(jobs: Job[], outcome: Outcome): Promise<boolean[]> {
+  return (
+    await queue.settle(
+      'w1',
+      jobs.map((job): Settlement => ({ job, outcome, maxAttempts: null })),
+    )
+  ).settled;
+}
+
+describe('fairness', () => {
+  const take = async (worker = 'w1') => {
+    const jobs: Job[] = [];
+    for (let more = await dequeue(worker); more.length > 0; more = await dequeue(worker)) jobs.push(...more);
+    return jobs;
+  };
+  const acceptMany = async (count: number, destinations = ['dst_a']) => {
+    for (let i = 0; i < count; i++) await acceptor.accept(newEvent({ destinations }));
+  };
+
+  test('hanging targets hold a quarter of the slots for one organization and one attempt each beyond it, and leave room for a fast one', async () => {
+    await acceptMany(1, ['dst_fast']);
+    await settle(await take(), delivered);
+    for (let i = 0; i < 10; i++) await acceptMany(10, [`dst_hangs${i}`]);
+    const held = await take();
+    expect(new Set(held.map(({ target }) => target.destinationId)).size).toBe(10);
+    expect(held.length).toBeGreaterThanOrEqual(16);
+    expect(held.length).toBeLessThanOrEqual(16 + 9);
+    await acceptMany(5, ['dst_fast']);
+    expect((await take()).map(({ target }) => target.destinationId)).toEqual(Array.from({ length: 5 }, () => 'dst_fast'));
+  });
+
+  test('a place among the slow ones that becomes free is taken at once', async () => {
+    for (let i = 0; i < 3; i++) await acceptMany(10, [`dst_hangs${i}`]);
+    const held = await take();
+    expect(held.length).toBeLessThanOrEqual(18);
+    await settle(held.slice(0, 8), { type: 'retry', attempt: { ...failure, durationMs: 30_000 }, delayMs: 60_000 });
+    expect((await take()).length).toBeGreaterThanOrEqual(5);
+  });
+
+  test('a target that was fast has a wide cap only while its attempts come back', async () => {
+    await acceptMany(1);
+    await settle(await take(), delivered);
+    await acceptMany(60);
+    expect(await dequeue('w1', 64)).toHaveLength(32);
+    await redis.client.hset(`${prefix}{s0}:t:1`, 'cl', Date.now() - 2000);
+    await redis.client.hdel(`${prefix}{s0}:t:1`, 'b');
+    await acceptMany(1);
+    expect(await dequeue('w1', 64)).toHaveLength(0);
+  });
+
+  test('a wall of retries leaves half to fresh messages', async () => {
+    await acceptMany(1);
+    await settle(await take(), delivered);
+    await acceptMany(40);
+    for (let jobs = await dequeue(); jobs.length > 0; jobs = await dequeue())
+      await settle(jobs, { type: 'retry', attempt: failure, delayMs: 0 });
+    await sleep(5);
+    while ((await queue.promote()).nextDueMs === 0);
+    await acceptMany(40);
+    const jobs = await dequeue('w1', 10);
+    expect(jobs).toHaveLength(10);
+    expect(jobs.filter(({ attempts }) => attempts === 0)).toHaveLength(5);
+  });
+
+  test('where routes wait for one destination, the one of higher priority goes first', async () => {
+    const throttle: ThrottleRecord = { ...off, mode: 'concurrency', maxConcurrency: 1 };
+    for (const routeId of ['rte_low', 'rte_high', 'rte_low', 'rte_high']) {
+      const event = newEvent();
+      await acceptor.accept({ ...event, targets: event.targets.map((target) => ({ ...target, routeId })) });
+    }
+    for (const target of (await queue.targets(1)).targets) {
+      await queue.configure(target, targetSetting({ throttle, priority: target.routeId === 'rte_high' ? 10 : 0 }));
+    }
+    let [job] = (await queue.dequeue('w1', 1)).jobs;
+    await queue.dequeue('w1', 1);
+    const order: string[] = [];
+    for (let i = 0; i < 3 && job !== undefined; i++) {
+      await settle([job], delivered);
+      [job] = (await queue.dequeue('w1', 1)).jobs;
+      await queue.dequeue('w1', 1);
+      order.push(job?.target.routeId ?? 'nothing');
+    }
+    expect(order[0]).toBe('rte_high');
+  });
+
+  test('what a dead worker held gives its place at the destination back at once', async () => {
+    const throttle: ThrottleRecord = { ...off, mode: 'concurrency', maxConcurrency: 1 };
+    await acceptMany(2);
+    expect(await dequeue('w1', 64, throttle)).toHaveLength(1);
+    expect(await dequeue('w1', 64, throttle)).toHaveLength(0);
+    await redis.client.zadd(`${prefix}{s0}:workers`, 1, 'w1');
+    await queue.reclaim();
+    expect((await queue.dequeue('w2', 64)).jobs).toHaveLength(1);
+  });
+});
+
+describe('a Redis that is getting full', () => {
+  const limited = (memoryLimitBytes: number) => new RedisDeliveryQueue({ redis: redis.client, prefix, memoryLimitBytes });
+  const usedBytes = async () => Number(/used_memory:(\d+)/.exec(await redis.client.info('memory'))?.[1]);
+
+  test('refuses events above 80 % of the limit and takes them again below 75 %, while deliveries go on', async () => {
+    await acceptor.accept(newEvent());
+    const full = limited(Math.floor((await usedBytes()) / 0.9));
+    expect((await full.heartbeat('w1', 64)).memoryShare).toBeGreaterThan(0.8);
+    await expect(acceptor.accept(newEvent())).rejects.toMatchObject({ code: 'UNAVAILABLE', retryAfterSeconds: 10 });
+    expect(await settle(await dequeue(), delivered)).toEqual([true]);
+    await limited(Math.floor((await usedBytes()) / 0.77)).heartbeat('w1', 64);
+    await expect(acceptor.accept(newEvent())).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    await limited(Math.floor((await usedBytes()) / 0.5)).heartbeat('w1', 64);
+    await acceptor.accept(newEvent());
+  });
+
+  test('has no share without a limit', async () => {
+    expect((await queue.heartbeat('w1', 64)).memoryShare).toBeNull();
+  });
+
+  test('says after each step of pruning how full it is', async () => {
+    await acceptor.accept(newEvent({ payload: Buffer.alloc(500_000) }));
+    await settle(await dequeue(), delivered);
+    const before = await usedBytes();
+    const step = await limited(before * 2).prune({ finishedMs: 0, deadLettersMs: 1000 });
+    expect(step.removed).toBe(1);
+    expect(step.memoryShare).toBeLessThan(0.5);
+  });
+});
