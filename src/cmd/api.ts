@@ -43,7 +43,7 @@ async function runApi(context: RoleContext): Promise<void> {
     logger,
   });
   const storeMetrics = createStoreMetrics(registry);
-  const { store, close: closeStore } = openResourceStore(link, config, { clock, metrics: storeMetrics });
+  const { store, close: closeStore } = await openResourceStore(link, config, { clock, metrics: storeMetrics });
   const resources = new FacadeCaches({ store, clock, logger, metrics: storeMetrics });
   const shared = { redis: link.main, prefix, clock, logger };
   const facade = createFacade({

@@ -15,8 +15,8 @@ import { kubernetesLeaseApi } from '../runtime/lease-api.ts';
 import { LeaseLock } from '../runtime/lease-elector.ts';
 import { RedisLock } from '../runtime/redis-elector.ts';
 import { createStoreMetrics } from '../store/metrics.ts';
-import { leaseNamespace } from './kubernetes.ts';
 import { leaderMetric } from './leader-metric.ts';
+import { leaseNamespace } from './lease-namespace.ts';
 import { closeServer } from './listen.ts';
 import { metricsOf, opsHandler } from './ops-server.ts';
 import { RedisLink } from './redis-link.ts';
@@ -43,7 +43,7 @@ async function runControllerRole(context: RoleContext): Promise<void> {
   const ending = new AbortController();
   const link = new RedisLink(config.redisUrl ?? '', { name: 'controller', logger, readiness });
   const storeMetrics = createStoreMetrics(registry);
-  const opened = openResourceStore(link, config, { clock, metrics: storeMetrics });
+  const opened = await openResourceStore(link, config, { clock, metrics: storeMetrics });
   const caches = new ControllerCaches({ store: opened.store, clock, logger, metrics: storeMetrics });
   const leading = leaderMetric(registry);
   readiness.note('leadership', () => (leading.isLeading ? 'leading' : 'waiting for leadership'));

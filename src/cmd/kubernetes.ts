@@ -1,10 +1,9 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { KubeConfig } from '@kubernetes/client-node';
 import type { Clock } from '../core/clock.ts';
 import { KubernetesApi } from '../store/kubernetes/kubernetes-api.ts';
 import type { Config } from './config.ts';
-
-const serviceAccountNamespace = '/var/run/secrets/kubernetes.io/serviceaccount/namespace';
+import { serviceAccountNamespace } from './lease-namespace.ts';
 
 /** The API server of the kubeconfig that was given, else of the pod's service account, else of `~/.kube/config`. */
 export function connectKubernetes(config: Pick<Config, 'kubeconfigFile'>, clock: Clock): KubernetesApi {
@@ -16,9 +15,4 @@ export function connectKubernetes(config: Pick<Config, 'kubeconfigFile'>, clock:
     return kubeconfig;
   };
   return new KubernetesApi({ loadKubeConfig, clock });
-}
-
-export function leaseNamespace(config: Pick<Config, 'leaseNamespace'>): string {
-  if (config.leaseNamespace !== undefined) return config.leaseNamespace;
-  return existsSync(serviceAccountNamespace) ? readFileSync(serviceAccountNamespace, 'utf8').trim() : 'default';
 }

@@ -1,13 +1,11 @@
 import type { Clock } from '../core/clock.ts';
 import { Keyring } from '../core/sealing.ts';
 import type { KubernetesApi } from '../store/kubernetes/kubernetes-api.ts';
-import { KubernetesStore } from '../store/kubernetes/kubernetes-store.ts';
 import { meteredStore } from '../store/metered-store.ts';
 import type { StoreMetrics } from '../store/metrics.ts';
 import { defaultBlockMs, RedisStore } from '../store/redis/redis-store.ts';
 import type { ResourceStore } from '../store/store.ts';
 import type { Config } from './config.ts';
-import { connectKubernetes } from './kubernetes.ts';
 import type { RedisLink } from './redis-link.ts';
 
 export interface OpenedStore {
@@ -17,16 +15,20 @@ export interface OpenedStore {
   close(): Promise<void>;
 }
 
-/** The store that the configuration names. */
-export function openResourceStore(
+/** The store that the configuration names. The client of Kubernetes, the larger part of a process, is loaded only when it is used. */
+export async function openResourceStore(
   link: RedisLink,
   config: Config,
   { clock, metrics }: { clock: Clock; metrics: StoreMetrics },
-): OpenedStore {
+): Promise<OpenedStore> {
   if (config.resourceStore === 'redis') {
     const store = openRedisStore(link, { keyring: new Keyring(config.encryptionKeys), prefix: config.redisKeyPrefix, clock });
     return { store: meteredStore(store, clock, metrics), kubernetes: null, close: async () => store.close() };
   }
+  const [{ connectKubernetes }, { KubernetesStore }] = await Promise.all([
+    import('./kubernetes.ts'),
+    import('../store/kubernetes/kubernetes-store.ts'),
+  ]);
   const kubernetes = connectKubernetes(config, clock);
   const store = meteredStore(new KubernetesStore({ api: kubernetes, clock }), clock, metrics);
   return { store, kubernetes, close: () => kubernetes.close() };
