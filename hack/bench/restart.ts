@@ -1,0 +1,80 @@
+// What the end of a worker does to the traffic, at 500/s with two workers:
+//   node hack/bench/restart.ts [seconds]
+// First both are replaced one after the other by SIGTERM (a rolling restart), then one is killed (SIGKILL) while a slow receiver has
+// its attempts: how long until what it held arrives again, how long nothing arrives at all, what comes twice.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { waitUntil } from '../../test/support/wait-until.ts';
+import { SteadySender } from '../chaos/steady-sender.ts';
+import { ms, perSecond, report } from './lib/report.ts';
+import { type Sink, startSink } from './lib/sink.ts';
+import { bareCeiling } from './lib/traffic.ts';
+import { startWorld } from './lib/world.ts';
+
+const [seconds = 20] = process.argv.slice(2).map(Number);
+const rate = 500;
+const answerMs = 100;
+
+const sink = await startSink((_, response) => void setTimeout(() => response.end(), answerMs));
+const bare = await startSink();
+const world = await startWorld({ lanes: [{ slug: 'orders', urls: [sink.origin] }], workers: 2 });
+
+interface Outcome {
+  lost: number;
+  duplicated: number;
+  longestGapMs: number;
+  slowestMs: number;
+}
+
+/** Sends for `seconds` while `disturb` does its work in the middle. */
+async function during(disturb: () => Promise<void>): Promise<Outcome> {
+  sink.reset();
+  const sender = new SteadySender(`${world.api}${world.path('orders')}`, rate);
+  sender.start();
+  await sleep((seconds * 1000) / 3);
+  await disturb();
+  await sleep((seconds * 1000) / 2);
+  await sender.stop();
+  const missing = (): number => [...sender.accepted].filter((number) => !sink.arrivals.has(number)).length;
+  await waitUntil('what was accepted', 60_000, () => (missing() === 0 ? true : undefined)).catch(() => undefined);
+  await sleep(15_000);
+  return { lost: missing(), duplicated: duplicates(sink), longestGapMs: longestGap(sink.times), slowestMs: Math.max(...sink.latenciesMs) };
+}
+
+function duplicates({ arrivals }: Sink): number {
+  return [...arrivals.values()].reduce((sum, times) => sum + times - 1, 0);
+}
+
+function longestGap(times: readonly number[]): number {
+  return times.reduce((longest, at, i) => Math.max(longest, i === 0 || i > times.length - 200 ? 0 : at - (times[i - 1] ?? at)), 0);
+}
+
+try {
+  const ceiling = await bareCeiling(bare.origin, 20_000, 64);
+  await sleep(3000);
+  const rolling = await during(async () => {
+    for (let i = 0; i < 2; i++) {
+      const old = world.programs.deliveries.shift();
+      await world.startDelivery();
+      await sleep(2000);
+      old?.signal('SIGTERM');
+      await old?.ended;
+    }
+  });
+  const killed = await during(async () => {
+    const victim = world.programs.deliveries.shift();
+    victim?.signal('SIGKILL');
+    await victim?.ended;
+  });
+  report('restart', `${rate}/s, two workers, receiver answers after ${answerMs} ms`, [
+    ['bare undici loop', perSecond(ceiling)],
+    ['rolling restart: lost / duplicated', `${rolling.lost} / ${rolling.duplicated}`],
+    ['rolling restart: longest time without an arrival', ms(rolling.longestGapMs)],
+    ['kill -9 of one worker: lost / duplicated', `${killed.lost} / ${killed.duplicated}`],
+    ['kill -9: longest time without an arrival', ms(killed.longestGapMs)],
+    ['kill -9: what it held arrives after at most', ms(killed.slowestMs)],
+  ]);
+} finally {
+  await world.stop();
+  sink.close();
+  bare.close();
+}
