@@ -132,8 +132,7 @@ export class RedisMessageReader implements MessageReader {
     const items: T[] = [];
     let pageEnd = position;
     for (let looked = 0; looked < mostEntriesPerPage; ) {
-      // Events carry their payloads: no more than needed.
-      const args = [index, position.ms, position.number, fromMs, kind === 'e' ? limit + 1 : chunk, kind];
+      const args = [index, position.ms, position.number, fromMs, chunk, kind];
       const entries = list(await this.#try(listScript.runBuffer(this.#redis, this.#keys.declared, args)));
       for (const entry of entries) {
         const [ms, number, key, reply] = list(entry);

@@ -2,7 +2,7 @@ import { decodeAttempt } from './attempt-record.ts';
 import { decodeEvent } from './event-text.ts';
 import type { AttemptView, DeadLetterReason, DeliveryStatus, DeliveryView, EventStatus, EventView } from './messages.ts';
 import { recordId } from './record-key.ts';
-import { bytes, fields, list, text } from './script-reply.ts';
+import { bytes, fields, integer, list, text } from './script-reply.ts';
 
 /**
  * A message's hash: e event, t target, s status letter, n attempts made, x largest number of attempts, i index stamp, d due
@@ -73,9 +73,9 @@ export function attemptViews(short: ReadonlyMap<string, string>, long: ReadonlyM
   }).filter((attempt) => attempt !== null);
 }
 
-/** From the reply of `event_view` in `includes/view.lua`, read as bytes. */
+/** From the reply of `event_view` or `event_head_view` in `includes/view.lua`, read as bytes. */
 export function eventView(shard: number, key: string, reply: unknown): EventView {
-  const [stored, letters] = list(reply);
+  const [stored, letters, , size] = list(reply);
   const event = decodeEvent(bytes(stored));
   return {
     id: recordId('evt_', shard, key),
@@ -86,8 +86,8 @@ export function eventView(shard: number, key: string, reply: unknown): EventView
     method: event.method,
     contentType: event.contentType,
     headers: event.headers,
-    size: event.payload.length,
-    payload: event.payload,
+    size: integer(size),
+    payload: event.payload.length === integer(size) ? event.payload : null,
     signatureValid: event.signatureValid,
     status: eventStatus(text(letters)),
   };

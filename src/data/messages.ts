@@ -34,7 +34,7 @@ export interface EventView {
   contentType: string;
   headers: [string, string][];
   size: number;
-  /** null once the retention has taken it. */
+  /** null in lists, which do not load it. */
   payload: Buffer | null;
   signatureValid: boolean | null;
   status: EventStatus;

@@ -20,7 +20,7 @@ function outcomeOf(
 
 describe('a response', () => {
   test.each([200, 201, 204, 299])('with status %i delivers', (status) => expect(outcomeOf(response(status)).type).toBe('delivered'));
-  test.each([199, 300, 302, 404, 410, 500, 599])('with status %i is tried again', (status) =>
+  test.each([199, 300, 302, 404, 409, 500, 599])('with status %i is tried again', (status) =>
     expect(outcomeOf(response(status))).toMatchObject({ type: 'retry', delayMs: 1000, attempt: { errorType: 'http_error' } }),
   );
 
@@ -35,6 +35,11 @@ describe('a response', () => {
     expect(outcomeOf(response(200, null, 'all ok'), { expectedResponse }).type).toBe('retry');
     expect(outcomeOf(response(202, null, 'no'), { expectedResponse }).type).toBe('retry');
   });
+});
+
+test('410 is not tried again, unless it is what is expected', () => {
+  expect(outcomeOf(response(410))).toMatchObject({ type: 'dead', reason: 'max_retries_exceeded' });
+  expect(outcomeOf(response(410), { expectedResponse: { statusCodes: [410], bodyContains: null } }).type).toBe('delivered');
 });
 
 describe('Retry-After', () => {

@@ -10,6 +10,8 @@ import type { HttpResult } from './targets/http/http-exchange.ts';
 const keptBodyBytes = 10_240;
 const keptMessageLength = 500;
 const longestRetryAfterMs = 86_400_000;
+/** The receiver wants nothing more (Standard Webhooks): the one failure that is not tried again. */
+const gone = 410;
 const retryAfterStatuses = new Set([429, 503]);
 
 export interface AttemptTimes {
@@ -48,7 +50,8 @@ export function attemptOutcome(
   random: () => number = Math.random,
 ): Outcome {
   if (attempt.errorType === null) return { type: 'delivered', attempt };
-  if (number > retryPolicy.maxRetries) return { type: 'dead', attempt, reason: 'max_retries_exceeded' };
+  const isGone = attempt.responseStatus === gone;
+  if (isGone || number > retryPolicy.maxRetries) return { type: 'dead', attempt, reason: 'max_retries_exceeded' };
   const asked = result.type === 'response' && retryAfterStatuses.has(result.status) ? retryAfterMs(result.retryAfter, attempt) : 0;
   return { type: 'retry', attempt, delayMs: Math.max(asked, retryDelayMs(retryPolicy, number, random)) };
 }

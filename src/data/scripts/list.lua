@@ -5,12 +5,12 @@
 -- ARGV[1] index (without prefix), [2] ms and [3] number of the entry before which to begin, [4] oldest ms, [5] how many,
 -- [6] `m`: with message records, `e`: with events.
 -- Reply: per entry {ms, number, id, record}; a message record is its hash with the route's names and the last attempt
--- (see message-view.ts), an event is {text, status letters of its messages}.
+-- (see message-view.ts), an event is what event_head_view says.
 -- @include "includes/shard.lua"
 -- @include "includes/view.lua"
 
 local key, ms, number, oldest, count = P .. ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
-local read = ARGV[6] == 'e' and event_view or message_view
+local read = ARGV[6] == 'e' and event_head_view or message_view
 local found, bytes = {}, 0
 local function add(entry_ms, entry_number, id)
   local record = read(id)
@@ -20,7 +20,7 @@ local function add(entry_ms, entry_number, id)
   else
     found[#found + 1] = { entry_ms, entry_number, id }
   end
-  -- A page of large payloads ends early; its cursor leads on.
+  -- A page of large headers ends early; its cursor leads on.
   return bytes < 4194304
 end
 

@@ -27,7 +27,7 @@ const item = z
 const record = item
   .extend({
     headers: z.record(z.string(), z.string()),
-    payload: z.unknown().describe('As payloadEncoding says; null once the retention has taken it.'),
+    payload: z.unknown().describe('As payloadEncoding says.'),
     payloadEncoding: z.enum(['json', 'text', 'base64']).nullable(),
     deliveries: z.array(deliveryRecord),
   })

@@ -37,16 +37,35 @@ local function messages_of(event, text)
   return ids
 end
 
--- {text, status letters of its messages, ids of its messages}; nil when there is no such event.
-local function event_view(event)
-  local text = call('GET', P .. 'e:' .. event)
-  if not text then
-    return nil
-  end
+-- How many bytes of an event's text stand before its payload: the first two lines; 0 when they are not whole.
+local function payload_start(text)
+  local first = string.find(text, '\n', 1, true)
+  return first and string.find(text, '\n', first + 1, true) or 0
+end
+
+local function event_view_of(event, text, size)
   local ids = messages_of(event, text)
   local letters = {}
   for k, id in ipairs(ids) do
     letters[k] = call('HGET', P .. 'm:' .. id, 's') or ''
   end
-  return { text, table.concat(letters), ids }
+  return { text, table.concat(letters), ids, size }
+end
+
+-- {text, status letters of its messages, ids of its messages, bytes of its payload}; nil when there is no such event.
+local function event_view(event)
+  local text = call('GET', P .. 'e:' .. event)
+  return text and event_view_of(event, text, #text - payload_start(text)) or nil
+end
+
+-- The same with a text that ends before the payload: lists do not show it.
+local function event_head_view(event)
+  local key = P .. 'e:' .. event
+  local head = call('GETRANGE', key, 0, 16383)
+  local size = call('STRLEN', key)
+  if size > #head and payload_start(head) == 0 then
+    head = call('GET', key)
+  end
+  local start = payload_start(head)
+  return head ~= '' and event_view_of(event, string.sub(head, 1, start), size - start) or nil
 end
