@@ -71,6 +71,28 @@ describe('fairness', () => {
     expect((await take()).map(({ target }) => target.destinationId)).toEqual(Array.from({ length: 5 }, () => 'dst_fast'));
   });
 
+  test('a fast target that was idle is not taken for a slow one beside hanging targets', async () => {
+    await acceptMany(1, ['dst_fast']);
+    await settle(await take(), delivered);
+    for (let i = 0; i < 10; i++) await acceptMany(10, [`dst_hangs${i}`]);
+    await take();
+    await redis.client.hset(`${prefix}{s0}:t:1`, 'cl', Date.now() - 60_000);
+    await acceptMany(1, ['dst_fast']);
+    expect(await dequeue()).toHaveLength(1);
+    await acceptMany(1, ['dst_fast']);
+    expect(await dequeue()).toHaveLength(1);
+  });
+
+  test('a new target that shows that it is fast goes on at once beside hanging targets', async () => {
+    for (let i = 0; i < 10; i++) await acceptMany(10, [`dst_hangs${i}`]);
+    await take();
+    await acceptMany(5, ['dst_new']);
+    const first = await take();
+    expect(first.map(({ target }) => target.destinationId)).toEqual(['dst_new']);
+    await settle(first, delivered);
+    expect((await take()).map(({ target }) => target.destinationId)).toEqual(Array.from({ length: 4 }, () => 'dst_new'));
+  });
+
   test('a place among the slow ones that becomes free is taken at once', async () => {
     for (let i = 0; i < 3; i++) await acceptMany(10, [`dst_hangs${i}`]);
     const held = await take();

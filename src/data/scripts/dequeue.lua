@@ -21,8 +21,6 @@ local visits_limit = 32
 local unconfigured_wait_ms = 2000
 -- A target may have more than the base cap while its attempts take less than this, and were seen to do so lately.
 local fast_ms, proof_ms = 250, 10000
--- From here on an attempt counts as slow; so does a target of which nothing came back for as long.
-local slow_ms = 1000
 local ramp_step_ms = 1000
 
 local worker = ARGV[1]
@@ -48,7 +46,7 @@ end
 -- The largest number of attempts at a time, and whether they count as slow.
 local function cap_of(t, under_way)
   local last = math.max(tonumber(t.cf or '0'), tonumber(t.cl or '0'))
-  local is_stalled = under_way > 0 and now - last > slow_ms
+  local is_stalled = under_way > 0 and now - math.max(last, tonumber(t.u or '0')) > slow_ms
   if not t.a or is_stalled or tonumber(t.a) >= slow_ms then
     return base_cap, true
   end
@@ -116,7 +114,7 @@ local function move_on(n, org, t, candidate, quantum)
   return #(entries or {})
 end
 
-local target_fields = { 'r', 'd', 'g', 'a', 'cs', 'cu', 'cg', 'cr', 'cf', 'cl', 'sp', 'fo', 'rl' }
+local target_fields = { 'r', 'd', 'g', 'a', 'cs', 'cu', 'cg', 'cr', 'cf', 'cl', 'sp', 'fo', 'rl', 'u' }
 
 -- Serves one target; answers how many messages it gave, and what that counts towards its share.
 local function serve(n, org, start, quantum)
@@ -234,7 +232,11 @@ local function serve(n, org, start, quantum)
       rate_charge(destination, tonumber(l[1]), tonumber(l[2]), given)
     end
   end
-  call('HSET', key, 'f', start + given)
+  if under_way == 0 and given > 0 then
+    call('HSET', key, 'f', start + given, 'u', now)
+  else
+    call('HSET', key, 'f', start + given)
+  end
   if dropped then
     remove_drained(n)
   end

@@ -16,6 +16,7 @@
 -- @include "includes/circuit.lua"
 -- @include "includes/outcome.lua"
 -- @include "includes/failover.lua"
+-- @include "includes/slow.lua"
 -- @include "includes/finish.lua"
 -- @include "includes/count.lua"
 
@@ -32,7 +33,7 @@ local function target_of(lane)
   local n = number_of_lane(lane)
   local target = targets[n]
   if not target then
-    local t = call('HMGET', P .. 't:' .. n, 'o', 'd', 'a', 'cs', 'cg', 'cn', 'cp', 'st', 'sp', 'fo', 'fa', 'cu')
+    local t = call('HMGET', P .. 't:' .. n, 'o', 'd', 'a', 'cs', 'cg', 'cn', 'cp', 'st', 'sp', 'fo', 'fa', 'b')
     target = { n = n, org = t[1], destination = t[2] or '', mean = tonumber(t[3] or ''), measured = {}, released = 0, done = {}, back = {} }
     target.circuit = {
       state = t[4] or nil,
@@ -43,6 +44,7 @@ local function target_of(lane)
       probe_threshold = tonumber(t[9] or '2'),
     }
     target.failover, target.failover_after = t[10], tonumber(t[11] or '')
+    target.blocked = t[12] or ''
     target.has_probes = t[4] == 'h'
     target.leased = target.org and call('EXISTS', P .. 'lease:' .. target.destination) == 1
     target.usable = {}
@@ -219,6 +221,9 @@ for _, n in ipairs(order) do
     settle_target(n)
     if target.circuit.changed then
       circuit_release(n)
+    end
+    if string.sub(target.blocked, 1, 5) == '~slow' and target.mean and target.mean < slow_ms then
+      slow_release(n, target.blocked)
     end
     if target.released > 0 then
       wake(target.destination, target.released)

@@ -3,6 +3,8 @@
 -- that has no attempt under way may have one: that is how it shows that it is not slow. `slow` and `slow:<org>` have the handles by
 -- the end of their hold; a target that finds no room waits under the limiter `~slow` or `~slow:<org>`.
 local slow_wait_ms = 1000
+-- From here on an attempt counts as slow; so does a target of which nothing came back for as long.
+local slow_ms = 1000
 
 -- How many more slow attempts may begin; and else under which limiter to wait.
 local function slow_room(org, slots, under_way)
@@ -17,4 +19,11 @@ local function slow_room(org, slots, under_way)
     return 1, nil
   end
   return 0, held < limit and '~slow:' .. org or '~slow'
+end
+
+-- A target that turns out not to be slow waits no longer.
+local function slow_release(n, blocked)
+  call('ZREM', P .. 'wait:' .. blocked, n)
+  call('HDEL', P .. 't:' .. n, 'b')
+  activate(n)
 end

@@ -1,5 +1,5 @@
 -- A target is `t:<number>`: o organization, r route, d destination (its limiter), g revision of the setting that is in force,
--- f finish tag, a mean attempt duration in ms, p paused, pr priority, b what blocks it: `cap` (its own concurrency), `?`
+-- f finish tag, a mean attempt duration in ms, u since when attempts are under way, p paused, pr priority, b what blocks it: `cap` (its own concurrency), `?`
 -- (setting not known yet), `!` (its circuit), or the limiter under which it waits. With p or b it is not in `ready`.
 -- The fields of the circuit are in circuit.lua, those of failover in failover.lua.
 --
