@@ -187,6 +187,39 @@ describe('a resource', () => {
     await expectReady('Route', inAcme('all'));
   });
 
+  test('stays when another organization goes that claimed its id', async () => {
+    start();
+    await namespaceOfAcme();
+    const id = idOf('Destination', await destination('shop'));
+    await expectReady('Destination', inAcme('shop'));
+    await sleep(1100); // creation times are in seconds
+    await apply({ kind: 'Organization', metadata: { name: 'copy' }, spec: { namespace: 'copy' } });
+    await passes(() => store.get('Namespace', { name: 'copy' }));
+    const copy = { namespace: 'copy', name: 'shop' };
+    await apply({
+      kind: 'Destination',
+      metadata: { ...copy, annotations: { 'posthorn.dev/id': id } },
+      spec: { http: { url: 'https://copy.example' } },
+    });
+    await expectReady('Destination', copy, 'False IdTaken');
+    await store.delete('Organization', { name: 'copy' });
+    await passes(async () => {
+      await expect(store.get('Organization', { name: 'copy' })).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' });
+    }, 15_000);
+    expect(await controllers.registry.get('destination', id)).toMatchObject({ slug: 'shop' });
+  });
+
+  test('that asks for an id that is none of its kind is refused', async () => {
+    start();
+    await namespaceOfAcme();
+    await apply({
+      kind: 'Destination',
+      metadata: { ...inAcme('odd'), annotations: { 'posthorn.dev/id': 'dst_a\nb' } },
+      spec: { http: { url: 'https://odd.example' } },
+    });
+    await expectReady('Destination', inAcme('odd'), 'False InvalidId');
+  });
+
   test('that was deleted while no controller ran is swept away', async () => {
     start();
     await namespaceOfAcme();
