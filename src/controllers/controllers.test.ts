@@ -193,8 +193,8 @@ describe('a resource', () => {
     const id = idOf('Destination', await destination('shop'));
     await expectReady('Destination', inAcme('shop'));
     await sleep(1100); // creation times are in seconds
+    await apply({ kind: 'Namespace', metadata: { name: 'copy' } });
     await apply({ kind: 'Organization', metadata: { name: 'copy' }, spec: { namespace: 'copy' } });
-    await passes(() => store.get('Namespace', { name: 'copy' }));
     const copy = { namespace: 'copy', name: 'shop' };
     await apply({
       kind: 'Destination',
