@@ -15,6 +15,7 @@ import { createStoreMetrics } from '../store/metrics.ts';
 import { FacadeCaches } from './facade-caches.ts';
 import { closeServer, listen } from './listen.ts';
 import { metricsOf, opsHandler } from './ops-server.ts';
+import { redisOf } from './redis-address.ts';
 import { RedisLink } from './redis-link.ts';
 import { openResourceStore } from './resource-store.ts';
 import { type RoleContext, type RoleDefinition, startOpsServer } from './role-process.ts';
@@ -32,7 +33,7 @@ async function runApi(context: RoleContext): Promise<void> {
   const ownOps = opsHandler({ readiness, logger, metrics: metricsOf(registry) });
   const ops = config.opsUpstream === undefined ? ownOps : upstreamOps(config.opsUpstream);
   const ending = new AbortController();
-  const link = new RedisLink(config.redisUrl ?? '', { name: 'api', logger, readiness });
+  const link = new RedisLink(redisOf(config), { name: 'api', logger, readiness });
   const prefix = config.redisKeyPrefix;
   const keyring = new Keyring(config.encryptionKeys);
   const records = new RedisRegistryReader({

@@ -2,13 +2,15 @@ import { checkShard } from '../data/shard-check.ts';
 import { commandConnection } from '../redis/connection.ts';
 import { redisUnavailable } from '../redis/unavailable.ts';
 import type { Config } from './config.ts';
+import { redisOf } from './redis-address.ts';
 
 /**
  * Walks the messages of all shards and writes what is not as it must be, a line each, then one line of figures. Answers the exit
  * code: 0 when all is well, 1 when not. Throws UNAVAILABLE when Redis does not answer (the program then exits with 2).
  */
-export async function check({ redisUrl = '', redisKeyPrefix: prefix }: Config, write: (line: string) => void): Promise<number> {
-  const redis = commandConnection(redisUrl, { name: 'posthorn-check' });
+export async function check(config: Config, write: (line: string) => void): Promise<number> {
+  const { redisKeyPrefix: prefix } = config;
+  const redis = commandConnection(redisOf(config), { name: 'posthorn-check' });
   redis.on('error', () => {});
   try {
     await redis.connect().catch((error: unknown) => {

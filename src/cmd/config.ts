@@ -1,53 +1,9 @@
-import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
+import { type RedisMode, redisNodes } from '../redis/address.ts';
+import { byteCount, cidrList, count, encryptionKeys, port, portNumber, redisUrl } from './config-values.ts';
 
 export const roles = ['controller', 'api', 'delivery', 'standalone'] as const;
 export type Role = (typeof roles)[number];
-
-const serviceLink = /^tcp:\/\//;
-const portNumber = z
-  .string()
-  .regex(/^\d{1,5}$/, 'must be a port number')
-  .transform(Number)
-  .refine((port) => port <= 65_535, 'must be at most 65535');
-// Kubernetes sets POSTHORN_PORT=tcp://… in every pod beside a Service named posthorn; that is nobody's choice of a port.
-const port = (fallback: number) =>
-  z.preprocess(
-    (value) => (typeof value === 'string' && serviceLink.test(value) ? undefined : value),
-    portNumber.refine((number) => number > 0, 'must not be 0').default(fallback),
-  );
-
-const count = (least: number, most: number, fallback: number) =>
-  z
-    .string()
-    .regex(/^\d{1,9}$/, 'must be a whole number')
-    .transform(Number)
-    .refine((value) => value >= least && value <= most, `must be between ${least} and ${most}`)
-    .default(fallback);
-
-const byteUnits: Record<string, number> = { '': 1, kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 };
-const byteCount = z
-  .string()
-  .regex(/^[1-9]\d{0,11}(kb|mb|gb)?$/, 'must be a number of bytes, as 500mb or 4gb')
-  .transform((text) => Number.parseInt(text, 10) * (byteUnits[text.replace(/^\d+/, '')] ?? 1));
-
-const cidrList = z
-  .string()
-  .transform((text) => splitList(text))
-  .refine((list) => list.every(isCidr), 'must be CIDRs separated by commas, such as 10.0.0.0/8,fd00::/8')
-  .default([]);
-
-const redisUrl = z
-  .string()
-  .regex(/^(rediss?:\/\/.+|\/.+)$/, 'must be redis://…, rediss://… or the path of a unix socket')
-  .optional();
-
-/** Keys as POSTHORN_ENCRYPTION_KEYS has them. */
-export const encryptionKeys = z
-  .string()
-  .transform((text) => splitList(text).map(parseKey))
-  .refine((keys) => keys.length > 0 && keys.every((key) => key !== null), 'must be id:base64[,id:base64…] with keys of 32 bytes')
-  .transform((keys) => keys.filter((key) => key !== null));
 
 /** What the environment may hold. The descriptions are the text of docs/configuration.md. */
 export const environmentSchema = z.object({
@@ -73,8 +29,51 @@ export const environmentSchema = z.object({
     .meta({ roles: ['api'] }),
   POSTHORN_REDIS_URL: redisUrl
     .describe(
-      'Redis: `redis://…`, `rediss://…` or the path of a unix socket. Standalone starts a redis-server of its own in the data directory when it is not given; the other roles need it.',
+      'Redis: `redis://[user:password@]host[:port][,host[:port]…][/database]`, `rediss://…` for TLS, or the path of a unix socket. Standalone starts a redis-server of its own in the data directory when it is not given; the other roles need it.',
     )
+    .meta({ roles: [...roles], secret: true }),
+  POSTHORN_REDIS_MODE: z
+    .enum(['single', 'sentinel', 'cluster'])
+    .default('single')
+    .describe(
+      'How Redis is run. With `sentinel` the hosts in the URL are those of the sentinels, with `cluster` some nodes of the cluster.',
+    )
+    .meta({ roles: [...roles] }),
+  POSTHORN_REDIS_SENTINEL_MASTER: z
+    .string()
+    .min(1)
+    .default('mymaster')
+    .describe('Name of the master, as the sentinels know it.')
+    .meta({ roles: [...roles] }),
+  POSTHORN_REDIS_SENTINEL_USERNAME: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('User at the sentinels.')
+    .meta({ roles: [...roles] }),
+  POSTHORN_REDIS_SENTINEL_PASSWORD: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Password at the sentinels.')
+    .meta({ roles: [...roles], secret: true }),
+  POSTHORN_REDIS_CA_FILE: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('PEM file of the certificate authorities trusted for `rediss://` instead of the well-known ones.')
+    .meta({ roles: [...roles] }),
+  POSTHORN_REDIS_CERT_FILE: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('PEM file of the certificate that Posthorn shows to Redis.')
+    .meta({ roles: [...roles] }),
+  POSTHORN_REDIS_KEY_FILE: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('PEM file of the key of that certificate.')
     .meta({ roles: [...roles] }),
   POSTHORN_REDIS_MEMORY_LIMIT: byteCount
     .optional()
@@ -175,6 +174,15 @@ export const environmentSchema = z.object({
     .meta({ roles: [...roles] }),
 });
 
+export interface RedisConfig {
+  mode: RedisMode;
+  url: string;
+  sentinel: { master: string; username?: string; password?: string };
+  caFile: string | undefined;
+  certFile: string | undefined;
+  keyFile: string | undefined;
+}
+
 export interface Config {
   port: number;
   host: string | undefined;
@@ -182,7 +190,7 @@ export interface Config {
   opsPort: number | undefined;
   opsUpstream: string | undefined;
   /** Undefined only in standalone, which then starts its own. */
-  redisUrl: string | undefined;
+  redis: RedisConfig | undefined;
   /** Undefined: what Redis itself says. */
   redisMemoryLimitBytes: number | undefined;
   redisKeyPrefix: string;
@@ -226,6 +234,7 @@ export function readConfig(role: Role | 'check', environment: Record<string, str
       if (given[name] === undefined) mistakes.push(`${name}: is required by ${role}`);
     }
   }
+  if (parsed.success) mistakes.push(...redisMistakes(parsed.data));
   if (!parsed.success || mistakes.length > 0) throw new ConfigError(mistakes);
   const values = parsed.data;
   return {
@@ -233,7 +242,7 @@ export function readConfig(role: Role | 'check', environment: Record<string, str
     host: values.POSTHORN_HOST,
     opsPort: values.POSTHORN_OPS_PORT,
     opsUpstream: values.POSTHORN_OPS_UPSTREAM,
-    redisUrl: values.POSTHORN_REDIS_URL,
+    redis: values.POSTHORN_REDIS_URL === undefined ? undefined : redisConfig(values, values.POSTHORN_REDIS_URL),
     redisMemoryLimitBytes: values.POSTHORN_REDIS_MEMORY_LIMIT,
     redisKeyPrefix: values.POSTHORN_REDIS_KEY_PREFIX,
     resourceStore: role === 'standalone' ? 'redis' : values.POSTHORN_RESOURCE_STORE,
@@ -256,6 +265,37 @@ export function readConfig(role: Role | 'check', environment: Record<string, str
   };
 }
 
+type Environment = z.output<typeof environmentSchema>;
+
+function redisConfig(values: Environment, url: string): RedisConfig {
+  const { POSTHORN_REDIS_SENTINEL_USERNAME: username, POSTHORN_REDIS_SENTINEL_PASSWORD: password } = values;
+  return {
+    mode: values.POSTHORN_REDIS_MODE,
+    url,
+    sentinel: {
+      master: values.POSTHORN_REDIS_SENTINEL_MASTER,
+      ...(username !== undefined && { username }),
+      ...(password !== undefined && { password }),
+    },
+    caFile: values.POSTHORN_REDIS_CA_FILE,
+    certFile: values.POSTHORN_REDIS_CERT_FILE,
+    keyFile: values.POSTHORN_REDIS_KEY_FILE,
+  };
+}
+
+function redisMistakes(values: Environment): string[] {
+  const { POSTHORN_REDIS_MODE: mode, POSTHORN_REDIS_URL: url, POSTHORN_REDIS_CERT_FILE: cert, POSTHORN_REDIS_KEY_FILE: key } = values;
+  const mistakes: string[] = [];
+  if (mode !== 'single' && url === undefined) mistakes.push(`POSTHORN_REDIS_URL: is required where POSTHORN_REDIS_MODE is ${mode}`);
+  if (mode !== 'single' && url?.startsWith('/')) mistakes.push(`POSTHORN_REDIS_URL: must name hosts where POSTHORN_REDIS_MODE is ${mode}`);
+  if (mode === 'single' && url?.includes(',')) mistakes.push('POSTHORN_REDIS_URL: must name one host where POSTHORN_REDIS_MODE is single');
+  if (mode === 'cluster' && url !== undefined && !url.startsWith('/') && redisNodes(url).database !== 0)
+    mistakes.push('POSTHORN_REDIS_URL: a cluster has database 0 only');
+  if ((cert === undefined) !== (key === undefined))
+    mistakes.push('POSTHORN_REDIS_CERT_FILE: belongs with POSTHORN_REDIS_KEY_FILE; give both or none');
+  return mistakes;
+}
+
 const setByKubernetes = /_(SERVICE_HOST|SERVICE_PORT(_.+)?|PORT(_\d+_.+)?)$/;
 
 /** Names of variables that look meant for Posthorn and that it does not know: most likely misspelt. */
@@ -263,25 +303,4 @@ export function unknownVariables(environment: Record<string, string | undefined>
   return Object.keys(environment).filter(
     (name) => name.startsWith('POSTHORN_') && !(name in environmentSchema.shape) && !setByKubernetes.test(name),
   );
-}
-
-function splitList(text: string): string[] {
-  return text
-    .split(',')
-    .map((part) => part.trim())
-    .filter((part) => part !== '');
-}
-
-function isCidr(text: string): boolean {
-  try {
-    ipaddr.parseCIDR(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function parseKey(text: string): { id: string; key: Buffer } | null {
-  const match = /^([A-Za-z0-9_-]{1,32}):([A-Za-z0-9+/]{43}=)$/.exec(text);
-  return match?.[1] === undefined || match[2] === undefined ? null : { id: match[1], key: Buffer.from(match[2], 'base64') };
 }

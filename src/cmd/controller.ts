@@ -19,6 +19,7 @@ import { leaderMetric } from './leader-metric.ts';
 import { leaseNamespace } from './lease-namespace.ts';
 import { closeServer } from './listen.ts';
 import { metricsOf, opsHandler } from './ops-server.ts';
+import { redisOf } from './redis-address.ts';
 import { RedisLink } from './redis-link.ts';
 import { checkRedisSettings } from './redis-settings.ts';
 import { type OpenedStore, openResourceStore } from './resource-store.ts';
@@ -41,7 +42,7 @@ async function runControllerRole(context: RoleContext): Promise<void> {
   setFlagsFromString('--heap-growing-percent=50');
   const { config, logger, clock, registry, readiness, stopping } = context;
   const ending = new AbortController();
-  const link = new RedisLink(config.redisUrl ?? '', { name: 'controller', logger, readiness });
+  const link = new RedisLink(redisOf(config), { name: 'controller', logger, readiness });
   const storeMetrics = createStoreMetrics(registry);
   const opened = await openResourceStore(link, config, { clock, metrics: storeMetrics });
   const caches = new ControllerCaches({ store: opened.store, clock, logger, metrics: storeMetrics });

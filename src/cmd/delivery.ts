@@ -1,15 +1,16 @@
 import { lookup } from 'node:dns/promises';
-import { readFileSync } from 'node:fs';
-import { PosthornError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import { Keyring } from '../core/sealing.ts';
 import { changeStreamBlockMs } from '../data/change-stream.ts';
 import { doorbellBlockSeconds } from '../data/doorbell.ts';
 import { RedisRegistryReader } from '../data/registry-reader.ts';
 import { startDelivery } from '../delivery/start-delivery.ts';
+import { redisNodes } from '../redis/address.ts';
 import type { Config } from './config.ts';
 import { closeServer } from './listen.ts';
 import { metricsOf, opsHandler } from './ops-server.ts';
+import { readPem } from './pem-file.ts';
+import { redisOf } from './redis-address.ts';
 import { RedisLink } from './redis-link.ts';
 import { checkRedisSettings } from './redis-settings.ts';
 import { type RoleContext, type RoleDefinition, startOpsServer } from './role-process.ts';
@@ -22,9 +23,10 @@ export const deliveryRole: RoleDefinition = { role: 'delivery', checks: ['redis'
 
 async function runDelivery(context: RoleContext): Promise<void> {
   const { config, logger, clock, registry, readiness, stopping } = context;
-  const extraCa = config.egressCaFile === undefined ? {} : { extraCa: readCertificates(config.egressCaFile) };
+  const extraCa =
+    config.egressCaFile === undefined ? {} : { extraCa: readPem(config.egressCaFile, 'CERTIFICATE', 'POSTHORN_EGRESS_CA_FILE') };
   const prefix = config.redisKeyPrefix;
-  const link = new RedisLink(config.redisUrl ?? '', { name: 'delivery', logger, readiness });
+  const link = new RedisLink(redisOf(config), { name: 'delivery', logger, readiness });
   const opsServer = await startOpsServer(context, opsHandler({ readiness, logger, metrics: metricsOf(registry) }));
   const records = new RedisRegistryReader({
     redis: link.main,
@@ -66,12 +68,9 @@ async function runDelivery(context: RoleContext): Promise<void> {
 }
 
 /** Redis and the API server, which no destination may reach whatever networks are allowed. */
-async function ownAddresses({ redisUrl, kubernetesService }: Config, logger: Logger): Promise<{ address: string; port: number }[]> {
+async function ownAddresses({ redis, kubernetesService }: Config, logger: Logger): Promise<{ address: string; port: number }[]> {
   const services = kubernetesService === undefined ? [] : [kubernetesService];
-  if (redisUrl !== undefined && !redisUrl.startsWith('/')) {
-    const { hostname, port } = new URL(redisUrl);
-    services.push({ host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || '6379') });
-  }
+  if (redis !== undefined) services.push(...redisNodes(redis.url).nodes);
   const found = await Promise.all(
     services.map(async ({ host, port }) => {
       try {
@@ -83,14 +82,4 @@ async function ownAddresses({ redisUrl, kubernetesService }: Config, logger: Log
     }),
   );
   return found.flat();
-}
-
-function readCertificates(file: string): string {
-  try {
-    const text = readFileSync(file, 'utf8');
-    if (text.includes('-----BEGIN CERTIFICATE-----')) return text;
-  } catch (cause) {
-    throw new PosthornError('INVALID_CONFIG', `POSTHORN_EGRESS_CA_FILE: ${file} cannot be read`, { cause });
-  }
-  throw new PosthornError('INVALID_CONFIG', `POSTHORN_EGRESS_CA_FILE: ${file} holds no certificate`);
 }

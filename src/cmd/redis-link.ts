@@ -1,19 +1,20 @@
 import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
+import { describeRedis, type RedisAddress } from '../redis/address.ts';
 import { blockingConnection, commandConnection, type RedisClient } from '../redis/connection.ts';
 import type { Readiness } from './readiness.ts';
 
 /** The connections of one process. The first is watched: its state is logged when it changes, and decides readiness. */
 export class RedisLink {
-  readonly #url: string;
+  readonly #address: RedisAddress;
   readonly #name: string;
   readonly #logger: Logger;
   readonly #clients = new Set<RedisClient>();
   #isClosing = false;
   readonly main: RedisClient;
 
-  constructor(url: string, options: { name: string; logger: Logger; readiness: Readiness }) {
-    this.#url = url;
+  constructor(address: RedisAddress, options: { name: string; logger: Logger; readiness: Readiness }) {
+    this.#address = address;
     this.#name = options.name;
     this.#logger = options.logger;
     this.main = this.command('main');
@@ -22,14 +23,14 @@ export class RedisLink {
 
   /** A connection for commands and scripts, connecting in the background. */
   command(purpose: string, options: { commandTimeoutMs?: number } = {}): RedisClient {
-    const client = this.#open(commandConnection(this.#url, { ...options, name: `posthorn-${this.#name}-${purpose}` }));
+    const client = this.#open(commandConnection(this.#address, { ...options, name: `posthorn-${this.#name}-${purpose}` }));
     client.connect().catch(() => {});
     return client;
   }
 
   /** A connection for one reader that blocks for at most `blockMs`; the reader connects it. */
   blocking(purpose: string, blockMs: number): RedisClient {
-    return this.#open(blockingConnection(this.#url, { blockMs, name: `posthorn-${this.#name}-${purpose}` }));
+    return this.#open(blockingConnection(this.#address, { blockMs, name: `posthorn-${this.#name}-${purpose}` }));
   }
 
   /** Waits until every connection for commands stands; false when the signal aborts before. */
@@ -57,7 +58,7 @@ export class RedisLink {
   #watch(readiness: Readiness): void {
     let state: 'starting' | 'reachable' | 'unreachable' = 'starting';
     let reason = 'the connection was closed';
-    const where = describe(this.#url);
+    const where = describeRedis(this.#address.url);
     this.main.on('error', (error: Error) => {
       reason = error.message;
     });
@@ -75,9 +76,4 @@ export class RedisLink {
     });
     this.main.on('end', () => readiness.set('redis', { ok: false, detail: 'closed' }));
   }
-}
-
-/** Host and port, or the path of the socket: never the password. */
-function describe(url: string): string {
-  return url.startsWith('/') ? url : new URL(url).host;
 }

@@ -1,6 +1,6 @@
 import { PosthornError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
-import type { RedisClient } from '../redis/connection.ts';
+import { mastersOf, type RedisClient } from '../redis/connection.ts';
 
 const oldestMajorVersion = 7;
 const streamNodeMaxBytes = 512;
@@ -10,6 +10,10 @@ const streamNodeMaxBytes = 512;
  * (an eviction policy) or is too old; warns of what costs memory, and of no limit at all. `memoryLimitBytes`: the configured limit. A Redis that hides its settings is only warned of.
  */
 export async function checkRedisSettings(redis: RedisClient, logger: Logger, memoryLimitBytes?: number): Promise<void> {
+  for (const server of mastersOf(redis)) await checkServer(server, logger, memoryLimitBytes);
+}
+
+async function checkServer(redis: RedisClient, logger: Logger, memoryLimitBytes?: number): Promise<void> {
   const version = /redis_version:(\d+)\.(\S+)/.exec(await redis.info('server'));
   if (version?.[1] !== undefined && Number(version[1]) < oldestMajorVersion) {
     throw new PosthornError(

@@ -5,11 +5,13 @@ import { Keyring } from '../core/sealing.ts';
 import { ManifestApplier } from '../runtime/manifests/apply.ts';
 import { ManifestsDirectory, type ManifestsLoad } from '../runtime/manifests/directory.ts';
 import { type Component, supervise } from '../runtime/supervisor.ts';
+import type { RedisAddress } from '../redis/address.ts';
 import type { RedisStore } from '../store/redis/redis-store.ts';
 import type { ApplyObject } from '../store/store.ts';
-import { encryptionKeys } from './config.ts';
+import { encryptionKeys } from './config-values.ts';
 import { closeServer, listen } from './listen.ts';
 import { createOpsServer, opsHandler } from './ops-server.ts';
+import { redisOf } from './redis-address.ts';
 import { RedisLink } from './redis-link.ts';
 import { checkRedisSettings } from './redis-settings.ts';
 import { openRedisStore } from './resource-store.ts';
@@ -50,20 +52,20 @@ async function runStandalone(context: RoleContext, options: StandaloneOptions): 
   });
 
   const redisStopping = new AbortController();
-  const ownRedis = config.redisUrl === undefined ? new OwnRedis(config.dataDirectory, { clock, logger }) : null;
+  const ownRedis = config.redis === undefined ? new OwnRedis(config.dataDirectory, { clock, logger }) : null;
   await ownRedis?.takeOver();
   const redisRuns = ownRedis === null ? Promise.resolve() : startRedis(ownRedis, context, redisStopping.signal);
-  const redisUrl = ownRedis?.url ?? config.redisUrl ?? '';
+  const redis: RedisAddress = ownRedis === null ? redisOf(config) : { mode: 'single', url: ownRedis.url };
   let link: RedisLink | null = null;
   try {
     if (ownRedis !== null && !(await Promise.race([ownRedis.waitUntilUp(stopping), redisRuns.then(() => false)]))) return;
-    link = new RedisLink(redisUrl, { name: standaloneConnectionName, logger, readiness });
+    link = new RedisLink(redis, { name: standaloneConnectionName, logger, readiness });
     const keyring = new Keyring(encryptionKeys.parse(secrets.encryptionKeys));
     const store = openRedisStore(link, { keyring, prefix: config.redisKeyPrefix, clock });
     if (!(await link.waitUntilReachable(clock, stopping))) return;
     await checkRedisSettings(link.main, logger);
     await bootstrap(store, secrets.apiKey);
-    await runChildren({ context, options, manifestsDirectory, secrets, redisUrl, store });
+    await runChildren({ context, options, manifestsDirectory, secrets, redis, store });
   } finally {
     link?.close();
     redisStopping.abort();
@@ -88,12 +90,12 @@ interface Parts {
   options: StandaloneOptions;
   manifestsDirectory: string | undefined;
   secrets: StandaloneSecrets;
-  redisUrl: string;
+  redis: RedisAddress;
   store: RedisStore;
 }
 
 async function runChildren(parts: Parts): Promise<void> {
-  const { context, options, manifestsDirectory, secrets, redisUrl, store } = parts;
+  const { context, options, manifestsDirectory, secrets, redis, store } = parts;
   const { config, clock, logger, registry, readiness, stopping } = context;
   const children: ChildRole[] = [];
   const metrics = async () => {
@@ -110,7 +112,7 @@ async function runChildren(parts: Parts): Promise<void> {
 
   const environment = {
     ...options.environment,
-    POSTHORN_REDIS_URL: redisUrl,
+    POSTHORN_REDIS_URL: redis.url,
     POSTHORN_RESOURCE_STORE: 'redis',
     POSTHORN_ENCRYPTION_KEYS: secrets.encryptionKeys,
     POSTHORN_EGRESS_ALLOWED_CIDRS: [...config.egressAllowedCidrs, ...loopback].join(','),

@@ -1,4 +1,4 @@
-import type { RedisClient } from '../redis/connection.ts';
+import { mastersOf, type RedisClient } from '../redis/connection.ts';
 import { redisUnavailable } from '../redis/unavailable.ts';
 import { recordId } from './record-key.ts';
 import { shardBase } from './shard-keys.ts';
@@ -153,12 +153,14 @@ class ShardWalk {
   async #keys(pattern: string): Promise<string[]> {
     const escaped = this.#base.replaceAll(/[*?[\]\\^]/g, '\\$&');
     const found = new Set<string>();
-    let cursor = '0';
-    do {
-      const [next, keys] = await this.#redis.scan(cursor, 'MATCH', `${escaped}${pattern}`, 'COUNT', pageSize);
-      for (const key of keys) found.add(key);
-      cursor = next;
-    } while (cursor !== '0');
+    for (const server of mastersOf(this.#redis)) {
+      let cursor = '0';
+      do {
+        const [next, keys] = await server.scan(cursor, 'MATCH', `${escaped}${pattern}`, 'COUNT', pageSize);
+        for (const key of keys) found.add(key);
+        cursor = next;
+      } while (cursor !== '0');
+    }
     return [...found];
   }
 

@@ -10,11 +10,11 @@ import { CircuitFeed, circuitFeedBlockMs } from '../../src/data/circuit-feed.ts'
 import { Circuits } from '../../src/data/circuits.ts';
 import { RedisMessagePurger } from '../../src/data/message-purger.ts';
 import { RedisRegistryPublisher } from '../../src/data/registry-publisher.ts';
-import type { RedisClient } from '../../src/redis/connection.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { ControllerMetrics } from '../../src/runtime/controller-metrics.ts';
 import { createStoreMetrics } from '../../src/store/metrics.ts';
 import type { ResourceStore } from '../../src/store/store.ts';
+import type { RedisServer } from './redis.ts';
 
 export const testKeyring = new Keyring([{ id: 'k1', key: Buffer.alloc(32, 1) }]);
 
@@ -29,7 +29,7 @@ export interface RunningControllers {
 
 /** The controllers as a leader runs them, in this process. */
 export function startControllers(
-  options: { store: ResourceStore; redis: RedisClient; prefix: string; clock?: Clock } & Partial<
+  options: { store: ResourceStore; redis: RedisServer['client']; prefix: string; clock?: Clock } & Partial<
     Omit<RunControllersOptions, 'circuits' | 'feed'>
   >,
 ): RunningControllers {

@@ -4,14 +4,14 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { commandConnection, type RedisClient } from '../../src/redis/connection.ts';
+import { commandConnection } from '../../src/redis/connection.ts';
 import { freePort } from './ports.ts';
 
 export interface RedisServer {
   readonly url: string;
   readonly port: number;
   /** A connected client; closed by `stop`. */
-  readonly client: RedisClient;
+  readonly client: ReturnType<typeof commandConnection>;
   /** Ends the process; `SIGKILL` to simulate a crash. The data directory stays, so that `start` finds the data again. */
   kill(signal: NodeJS.Signals): Promise<void>;
   /** Starts the process again after `kill`, on the same port and data. */

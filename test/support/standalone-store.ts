@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { encryptionKeys } from '../../src/cmd/config.ts';
+import { encryptionKeys } from '../../src/cmd/config-values.ts';
 import { Keyring } from '../../src/core/sealing.ts';
 import { blockingConnection, commandConnection } from '../../src/redis/connection.ts';
 import { systemClock } from '../../src/runtime/clock.ts';

@@ -1,0 +1,75 @@
+import ipaddr from 'ipaddr.js';
+import { z } from 'zod';
+import { redisNodes } from '../redis/address.ts';
+
+const serviceLink = /^tcp:\/\//;
+export const portNumber = z
+  .string()
+  .regex(/^\d{1,5}$/, 'must be a port number')
+  .transform(Number)
+  .refine((port) => port <= 65_535, 'must be at most 65535');
+// Kubernetes sets POSTHORN_PORT=tcp://… in every pod beside a Service named posthorn; that is nobody's choice of a port.
+export const port = (fallback: number) =>
+  z.preprocess(
+    (value) => (typeof value === 'string' && serviceLink.test(value) ? undefined : value),
+    portNumber.refine((number) => number > 0, 'must not be 0').default(fallback),
+  );
+
+export const count = (least: number, most: number, fallback: number) =>
+  z
+    .string()
+    .regex(/^\d{1,9}$/, 'must be a whole number')
+    .transform(Number)
+    .refine((value) => value >= least && value <= most, `must be between ${least} and ${most}`)
+    .default(fallback);
+
+const byteUnits: Record<string, number> = { '': 1, kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 };
+export const byteCount = z
+  .string()
+  .regex(/^[1-9]\d{0,11}(kb|mb|gb)?$/, 'must be a number of bytes, as 500mb or 4gb')
+  .transform((text) => Number.parseInt(text, 10) * (byteUnits[text.replace(/^\d+/, '')] ?? 1));
+
+export const cidrList = z
+  .string()
+  .transform((text) => splitList(text))
+  .refine((list) => list.every(isCidr), 'must be CIDRs separated by commas, such as 10.0.0.0/8,fd00::/8')
+  .default([]);
+
+export const redisUrl = z
+  .string()
+  .superRefine((url, context) => {
+    try {
+      redisNodes(url);
+    } catch (error) {
+      context.addIssue({ code: 'custom', message: error instanceof Error ? error.message : String(error) });
+    }
+  })
+  .optional();
+
+/** Keys as POSTHORN_ENCRYPTION_KEYS has them. */
+export const encryptionKeys = z
+  .string()
+  .transform((text) => splitList(text).map(parseKey))
+  .refine((keys) => keys.length > 0 && keys.every((key) => key !== null), 'must be id:base64[,id:base64…] with keys of 32 bytes')
+  .transform((keys) => keys.filter((key) => key !== null));
+
+function splitList(text: string): string[] {
+  return text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
+}
+
+function isCidr(text: string): boolean {
+  try {
+    ipaddr.parseCIDR(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function parseKey(text: string): { id: string; key: Buffer } | null {
+  const match = /^([A-Za-z0-9_-]{1,32}):([A-Za-z0-9+/]{43}=)$/.exec(text);
+  return match?.[1] === undefined || match[2] === undefined ? null : { id: match[1], key: Buffer.from(match[2], 'base64') };
+}
