@@ -19,7 +19,7 @@ describe('the configuration', () => {
     expect(readConfig('standalone', {})).toMatchObject({
       port: 8080,
       dataDirectory: '.posthorn',
-      redisUrl: undefined,
+      redis: undefined,
       resourceStore: 'redis',
     });
   });
@@ -72,5 +72,28 @@ describe('the configuration', () => {
       POSTHORN_PORT: '1',
     };
     expect(unknownVariables(environment)).toEqual(['POSTHORN_PROT']);
+  });
+
+  test('knows how Redis is run', () => {
+    const { redis } = readConfig('api', {
+      ...needed,
+      POSTHORN_REDIS_URL: 'rediss://user:pass@one:26379,two:26379/3',
+      POSTHORN_REDIS_MODE: 'sentinel',
+      POSTHORN_REDIS_SENTINEL_MASTER: 'queue',
+      POSTHORN_REDIS_CA_FILE: 'ca.pem',
+    });
+    expect(redis).toMatchObject({ mode: 'sentinel', sentinel: { master: 'queue' }, caFile: 'ca.pem' });
+  });
+
+  test.each([
+    ['several hosts without a mode', { POSTHORN_REDIS_URL: 'redis://one,two' }, /one host/],
+    ['a socket of a cluster', { POSTHORN_REDIS_URL: '/run/redis.sock', POSTHORN_REDIS_MODE: 'cluster' }, /must name hosts/],
+    ['a database of a cluster', { POSTHORN_REDIS_URL: 'redis://one/2', POSTHORN_REDIS_MODE: 'cluster' }, /database 0/],
+    ['a certificate without its key', { POSTHORN_REDIS_CERT_FILE: 'cert.pem' }, /give both/],
+    ['a URL that is none', { POSTHORN_REDIS_URL: 'redis://user:secret@one:99999' }, /must be redis:/],
+  ])('refuses %s', (_, variables, complaint) => {
+    const mistakes = mistakesOf(() => readConfig('api', { ...needed, ...variables })).join('\n');
+    expect(mistakes).toMatch(complaint);
+    expect(mistakes).not.toContain('secret');
   });
 });
