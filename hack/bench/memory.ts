@@ -4,7 +4,7 @@
 
 import { RedisMessageAcceptor } from '../../src/data/message-acceptor.ts';
 import { RedisDeliveryQueue } from '../../src/data/redis-delivery-queue.ts';
-import { checkShard } from '../../src/data/shard-check.ts';
+import { checkShards } from '../../src/data/shard-check.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { newEvent } from '../../test/support/new-event.ts';
 import { startRedis } from '../../test/support/redis.ts';
@@ -47,15 +47,15 @@ async function deliver(): Promise<number> {
 }
 
 try {
-  await queue.heartbeat('w1', 1000);
+  await queue.tend('w1', 1000);
   const empty = await used();
   await accept(messages, () => 'dst_a');
   const queued = ((await used()) - empty) / messages;
   const delivered = await deliver();
   const finished = ((await used()) - empty) / messages;
-  const { findings, unfinished } = await checkShard({ redis: redis.client, prefix });
+  const { findings, unfinished } = await checkShards({ redis: redis.client, prefix });
   await redis.client.flushall();
-  await queue.heartbeat('w1', 1000);
+  await queue.tend('w1', 1000);
   const emptyAgain = await used();
   await accept(targets, (i) => `dst_${String(i).padStart(26, '0')}`);
   const each = ((await used()) - emptyAgain) / targets;

@@ -5,7 +5,7 @@
 // no findings. --short keeps no figures.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { checkShard } from '../../src/data/shard-check.ts';
+import { checkShards } from '../../src/data/shard-check.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
 import { ms, percentile, report } from '../bench/lib/report.ts';
 import { startSink } from '../bench/lib/sink.ts';
@@ -78,12 +78,12 @@ try {
   await waitUntil('everything accepted to arrive', 180_000, () => (missing() === 0 ? true : undefined)).catch(() => undefined);
   const shard = { redis: world.redis.client, prefix: world.prefix };
   await waitUntil('the last message to be settled', 60_000, async () =>
-    (await checkShard(shard)).unfinished === 0 ? true : undefined,
+    (await checkShards(shard)).unfinished === 0 ? true : undefined,
   ).catch(() => undefined);
   const unexpected = [...sink.arrivals.keys()].filter((number) => !sender.sent.has(number)).length;
   const duplicated = [...sink.arrivals.values()].reduce((sum, times) => sum + times - 1, 0);
   const changedIds = [...sink.webhookIds.values()].filter((ids) => ids.size > 1).length;
-  const check = await checkShard(shard);
+  const check = await checkShards(shard);
   const lost = missing();
   failed = lost + unexpected + changedIds + check.findings.length + check.unfinished > 0 || duplicated > rounds * slots * 2;
   report(values.short === true ? null : `kill-${fsync}`, `${rounds} kills at ${perSecond}/s, seed ${seed}, appendfsync ${fsync}`, [

@@ -12,6 +12,7 @@ import { createFacade } from '../facade/app.ts';
 import { createIngestHandler } from '../ingest/handler.ts';
 import { ingestServerOptions } from '../ingest/limits.ts';
 import { createStoreMetrics } from '../store/metrics.ts';
+import { agreedShards } from './agreed-shards.ts';
 import { FacadeCaches } from './facade-caches.ts';
 import { closeServer, listen } from './listen.ts';
 import { metricsOf, opsHandler } from './ops-server.ts';
@@ -47,12 +48,13 @@ async function runApi(context: RoleContext): Promise<void> {
   const { store, close: closeStore } = await openResourceStore(link, config, { clock, metrics: storeMetrics });
   const resources = new FacadeCaches({ store, clock, logger, metrics: storeMetrics });
   const shared = { redis: link.main, prefix, clock, logger };
+  let shards = config.shards;
   const facade = createFacade({
     store,
     caches: resources.caches,
     registry: records,
-    messages: new RedisMessageReader({ redis: link.main, prefix }),
-    circuits: new Circuits({ redis: link.main, prefix }),
+    messages: new RedisMessageReader({ redis: link.main, prefix, shards: () => shards }),
+    circuits: new Circuits({ redis: link.main, prefix, shards: () => shards }),
     keyring,
     apiKeyUsage: new ApiKeyUsage(shared),
     organizationLock: new OrganizationLock(shared),
@@ -72,7 +74,9 @@ async function runApi(context: RoleContext): Promise<void> {
   await listen(server, { port: config.port, host: config.host, setting: 'POSTHORN_PORT' });
   const opsServer = await startOpsServer(context, ownOps);
   logger.info({ port: config.port }, 'listening');
-  if (!(await link.waitUntilReachable(clock, stopping))) ending.abort();
+  if (await link.waitUntilReachable(clock, stopping)) {
+    shards = await agreedShards(link, context);
+  } else ending.abort();
   records.start();
   const following = resources.run(ending.signal);
   let isSynced = false;

@@ -1,4 +1,5 @@
-import { checkShard } from '../data/shard-check.ts';
+import { checkShards } from '../data/shard-check.ts';
+import { agreeOnShards } from '../data/shard-count.ts';
 import { commandConnection } from '../redis/connection.ts';
 import { redisUnavailable } from '../redis/unavailable.ts';
 import type { Config } from './config.ts';
@@ -16,9 +17,10 @@ export async function check(config: Config, write: (line: string) => void): Prom
     await redis.connect().catch((error: unknown) => {
       throw redisUnavailable(error);
     });
-    const { shard, messages, unfinished, findings } = await checkShard({ redis, prefix });
+    const shards = Math.max(1, await agreeOnShards({ redis, prefix, known: 0 }));
+    const { messages, unfinished, findings } = await checkShards({ redis, prefix, shards });
     for (const { id, complaint } of findings) write(`${id} ${complaint}`);
-    write(`shard ${shard}: ${messages} messages, ${unfinished} unfinished, ${findings.length} findings`);
+    write(`shards ${shards}: ${messages} messages, ${unfinished} unfinished, ${findings.length} findings`);
     return findings.length === 0 ? 0 : 1;
   } finally {
     redis.disconnect();

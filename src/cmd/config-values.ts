@@ -15,13 +15,14 @@ export const port = (fallback: number) =>
     portNumber.refine((number) => number > 0, 'must not be 0').default(fallback),
   );
 
-export const count = (least: number, most: number, fallback: number) =>
+export const wholeNumber = (least: number, most: number) =>
   z
     .string()
     .regex(/^\d{1,9}$/, 'must be a whole number')
     .transform(Number)
-    .refine((value) => value >= least && value <= most, `must be between ${least} and ${most}`)
-    .default(fallback);
+    .refine((value) => value >= least && value <= most, `must be between ${least} and ${most}`);
+
+export const count = (least: number, most: number, fallback: number) => wholeNumber(least, most).default(fallback);
 
 const byteUnits: Record<string, number> = { '': 1, kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 };
 export const byteCount = z

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type RedisMode, redisNodes } from '../redis/address.ts';
-import { byteCount, cidrList, count, encryptionKeys, port, portNumber, redisUrl } from './config-values.ts';
+import { byteCount, cidrList, count, encryptionKeys, port, portNumber, redisUrl, wholeNumber } from './config-values.ts';
 
 export const roles = ['controller', 'api', 'delivery', 'standalone'] as const;
 export type Role = (typeof roles)[number];
@@ -87,6 +87,12 @@ export const environmentSchema = z.object({
     .regex(/^[^{}\s]*$/, 'must not contain braces or blanks')
     .default('posthorn:')
     .describe('Stands before every key, so that installations can share a Redis.')
+    .meta({ roles: [...roles] }),
+  POSTHORN_SHARDS: wholeNumber(1, 1296)
+    .optional()
+    .describe(
+      'Over how many shards (parts of the keys, which a Redis Cluster spreads over its nodes) new destinations are placed; the same in all roles. It may grow, and never shrinks. Default: 16; in standalone 1.',
+    )
     .meta({ roles: [...roles] }),
   POSTHORN_RESOURCE_STORE: z
     .enum(['kubernetes', 'redis'])
@@ -194,6 +200,7 @@ export interface Config {
   /** Undefined: what Redis itself says. */
   redisMemoryLimitBytes: number | undefined;
   redisKeyPrefix: string;
+  shards: number;
   resourceStore: 'kubernetes' | 'redis';
   kubeconfigFile: string | undefined;
   leaseNamespace: string | undefined;
@@ -245,6 +252,7 @@ export function readConfig(role: Role | 'check', environment: Record<string, str
     redis: values.POSTHORN_REDIS_URL === undefined ? undefined : redisConfig(values, values.POSTHORN_REDIS_URL),
     redisMemoryLimitBytes: values.POSTHORN_REDIS_MEMORY_LIMIT,
     redisKeyPrefix: values.POSTHORN_REDIS_KEY_PREFIX,
+    shards: values.POSTHORN_SHARDS ?? (role === 'standalone' ? 1 : 16),
     resourceStore: role === 'standalone' ? 'redis' : values.POSTHORN_RESOURCE_STORE,
     kubeconfigFile: values.KUBECONFIG,
     leaseNamespace: values.POSTHORN_LEASE_NAMESPACE,

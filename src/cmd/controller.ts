@@ -9,12 +9,14 @@ import { CircuitFeed, circuitFeedBlockMs } from '../data/circuit-feed.ts';
 import { Circuits } from '../data/circuits.ts';
 import { RedisMessagePurger } from '../data/message-purger.ts';
 import { RedisRegistryPublisher } from '../data/registry-publisher.ts';
+import { blockingGroups } from '../redis/connection.ts';
 import { ControllerMetrics } from '../runtime/controller-metrics.ts';
 import { candidateIdentity, LeaderElector, type LeaderLock, type Term } from '../runtime/elector.ts';
 import { kubernetesLeaseApi } from '../runtime/lease-api.ts';
 import { LeaseLock } from '../runtime/lease-elector.ts';
 import { RedisLock } from '../runtime/redis-elector.ts';
 import { createStoreMetrics } from '../store/metrics.ts';
+import { agreedShards } from './agreed-shards.ts';
 import { leaderMetric } from './leader-metric.ts';
 import { leaseNamespace } from './lease-namespace.ts';
 import { closeServer } from './listen.ts';
@@ -26,8 +28,6 @@ import { type OpenedStore, openResourceStore } from './resource-store.ts';
 import { type RoleContext, type RoleDefinition, startOpsServer } from './role-process.ts';
 
 const leaseName = 'posthorn-controller';
-/** How many shards new destinations are spread over. */
-const shards = 1;
 const retryMs = 1000;
 
 /**
@@ -85,13 +85,20 @@ async function lead(term: Term, { context, opened, link, caches }: Leading): Pro
   const { config, logger, clock, registry, stopping } = context;
   const prefix = config.redisKeyPrefix;
   const signal = AbortSignal.any([stopping, term.lost]);
+  const shards = await agreedShards(link, context);
   const options = {
     caches,
     store: opened.store,
     registry: new RedisRegistryPublisher(link.main, prefix),
-    purger: new RedisMessagePurger({ redis: link.main, prefix }),
-    circuits: new Circuits({ redis: link.main, prefix }),
-    feed: new CircuitFeed({ blocking: link.blocking('circuits', circuitFeedBlockMs), prefix }),
+    purger: new RedisMessagePurger({ redis: link.main, prefix, shards }),
+    circuits: new Circuits({ redis: link.main, prefix, shards: () => shards }),
+    feed: new CircuitFeed({
+      readers: blockingGroups(link.main, shards).map((group) => ({
+        blocking: link.blocking('circuits', circuitFeedBlockMs),
+        shards: group,
+      })),
+      prefix,
+    }),
     keyring: new Keyring(config.encryptionKeys),
     clock,
     logger,

@@ -6,6 +6,7 @@ import { doorbellBlockSeconds } from '../data/doorbell.ts';
 import { RedisRegistryReader } from '../data/registry-reader.ts';
 import { startDelivery } from '../delivery/start-delivery.ts';
 import { redisNodes } from '../redis/address.ts';
+import { agreedShards } from './agreed-shards.ts';
 import type { Config } from './config.ts';
 import { closeServer } from './listen.ts';
 import { metricsOf, opsHandler } from './ops-server.ts';
@@ -42,7 +43,8 @@ async function runDelivery(context: RoleContext): Promise<void> {
     records.start();
     const delivery = startDelivery({
       redis: worker,
-      blocking: link.blocking('doorbell', doorbellBlockSeconds * 1000),
+      openBlocking: () => link.blocking('doorbell', doorbellBlockSeconds * 1000),
+      shards: await agreedShards(link, context),
       prefix,
       registry: records,
       keyring: new Keyring(config.encryptionKeys),

@@ -114,6 +114,7 @@ async function runChildren(parts: Parts): Promise<void> {
     ...options.environment,
     POSTHORN_REDIS_URL: redis.url,
     POSTHORN_RESOURCE_STORE: 'redis',
+    POSTHORN_SHARDS: String(config.shards),
     POSTHORN_ENCRYPTION_KEYS: secrets.encryptionKeys,
     POSTHORN_EGRESS_ALLOWED_CIDRS: [...config.egressAllowedCidrs, ...loopback].join(','),
     POSTHORN_OPS_UPSTREAM: `http://127.0.0.1:${opsPort}`,

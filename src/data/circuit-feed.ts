@@ -7,40 +7,90 @@ import { shardKeys } from './shard-keys.ts';
 export const circuitFeedBlockMs = 30_000;
 const entriesPerRead = 500;
 
-/** The stream of circuit transitions of one shard, for one reader. Throws UNAVAILABLE when Redis does not answer. */
-export class CircuitFeed {
-  readonly #blocking: RedisClient;
-  readonly #key: string;
+/** In each stream the entry after which to read. */
+export type FeedPosition = ReadonlyMap<string, string>;
 
-  /** `blocking`: a connection of this reader alone; ended by `close`. */
-  constructor({ blocking, prefix, shard = 0 }: { blocking: RedisClient; prefix: string; shard?: number }) {
-    this.#blocking = blocking;
-    this.#key = shardKeys(prefix, shard).circuits;
+interface FeedRead {
+  transitions: CircuitTransition[];
+  position: FeedPosition;
+  isBehind: boolean;
+}
+
+/** The streams of circuit transitions of all shards, for one reader. Throws UNAVAILABLE when Redis does not answer. */
+export class CircuitFeed {
+  readonly #readers: readonly StreamReader[];
+  #reading = new Map<StreamReader, Promise<{ reader: StreamReader; read: FeedRead }>>();
+
+  /** `readers`: connections of this feed alone, ended by `close`, with the shards that each of them reads. */
+  constructor({ readers, prefix }: { readers: readonly { blocking: RedisClient; shards: readonly number[] }[]; prefix: string }) {
+    this.#readers = readers.map(
+      ({ blocking, shards }) =>
+        new StreamReader(
+          blocking,
+          shards.map((shard) => shardKeys(prefix, shard).circuits),
+        ),
+    );
   }
 
-  /** Position after the newest transition. */
-  async head(): Promise<string> {
-    try {
-      if (this.#blocking.status === 'wait' || this.#blocking.status === 'end') await this.#blocking.connect();
-      const [newest] = await this.#blocking.xrevrange(this.#key, '+', '-', 'COUNT', 1);
-      return newest?.[0] ?? '0-0';
-    } catch (error) {
-      throw redisUnavailable(error);
-    }
+  /** Position after the newest transitions. */
+  async head(): Promise<FeedPosition> {
+    this.#reading = new Map();
+    const positions = await Promise.all(this.#readers.map((reader) => reader.head()));
+    return new Map(positions.flatMap((position) => [...position]));
   }
 
   /**
    * What came after `position`; waits for it, and answers nothing after `circuitFeedBlockMs`. `isBehind`: there is so much that
    * some of it may have been trimmed before it was read.
    */
-  async after(position: string): Promise<{ transitions: CircuitTransition[]; position: string; isBehind: boolean }> {
+  async after(position: FeedPosition): Promise<FeedRead> {
+    for (const reader of this.#readers) {
+      if (this.#reading.has(reader)) continue;
+      const reading = reader.after(position).then((read) => ({ reader, read }));
+      reading.catch(() => undefined);
+      this.#reading.set(reader, reading);
+    }
+    const { reader, read } = await Promise.race(this.#reading.values());
+    this.#reading.delete(reader);
+    return { ...read, position: new Map([...position, ...read.position]) };
+  }
+
+  close(): void {
+    for (const reader of this.#readers) reader.close();
+  }
+}
+
+/** Streams that can be read by one command. */
+class StreamReader {
+  readonly #blocking: RedisClient;
+  readonly #keys: readonly string[];
+
+  constructor(blocking: RedisClient, keys: readonly string[]) {
+    this.#blocking = blocking;
+    this.#keys = keys;
+  }
+
+  async head(): Promise<FeedPosition> {
     try {
-      const reply = await this.#blocking.xread('COUNT', entriesPerRead, 'BLOCK', circuitFeedBlockMs, 'STREAMS', this.#key, position);
-      const entries = reply?.[0]?.[1] ?? [];
+      if (this.#blocking.status === 'wait' || this.#blocking.status === 'end') await this.#blocking.connect();
+      const newest = await Promise.all(this.#keys.map((key) => this.#blocking.xrevrange(key, '+', '-', 'COUNT', 1)));
+      return new Map(this.#keys.map((key, i) => [key, newest[i]?.[0]?.[0] ?? '0-0']));
+    } catch (error) {
+      throw redisUnavailable(error);
+    }
+  }
+
+  async after(position: FeedPosition): Promise<FeedRead> {
+    try {
+      const from = this.#keys.map((key) => position.get(key) ?? '0-0');
+      const reply = await this.#blocking.xread('COUNT', entriesPerRead, 'BLOCK', circuitFeedBlockMs, 'STREAMS', ...this.#keys, ...from);
+      const streams = reply ?? [];
       return {
-        transitions: entries.map(([, fields]) => transitionOf(fields)),
-        position: entries.at(-1)?.[0] ?? position,
-        isBehind: entries.length === entriesPerRead,
+        transitions: streams.flatMap(([, entries]) => entries.map(([, fields]) => transitionOf(fields))),
+        position: new Map(
+          streams.flatMap(([key, entries]): [string, string][] => (entries.length === 0 ? [] : [[key, entries.at(-1)?.[0] ?? '']])),
+        ),
+        isBehind: streams.some(([, entries]) => entries.length === entriesPerRead),
       };
     } catch (error) {
       throw redisUnavailable(error);

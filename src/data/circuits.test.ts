@@ -32,7 +32,7 @@ beforeAll(async () => {
 afterAll(() => redis.stop());
 beforeEach(async () => {
   await redis.client.flushall();
-  await queue.heartbeat('w1', 1000);
+  await queue.tend('w1', 1000);
 });
 
 /** The first target of the shard with a circuit of this setting, made by a message that is delivered. */
@@ -68,7 +68,7 @@ test('the scripts move a circuit as the state machine says', async () => {
       fc.array(step, { maxLength: 25, size: 'max' }),
       async (setting, steps) => {
         await redis.client.flushall();
-        await queue.heartbeat('w1', 1000);
+        await queue.tend('w1', 1000);
         await makeTarget(setting);
         let expected: Circuit = newCircuit;
         for (const each of steps) {
@@ -171,7 +171,7 @@ test('a message that has waited 72 hours for its circuit is a dead letter of the
 
 test('transitions can be followed', async () => {
   const blocking = redis.client.duplicate({ commandTimeout: undefined });
-  const feed = new CircuitFeed({ blocking, prefix });
+  const feed = new CircuitFeed({ readers: [{ blocking, shards: [0] }], prefix });
   try {
     await makeTarget({ failureThreshold: 1, probeSuccessThreshold: 1 });
     const position = await feed.head();

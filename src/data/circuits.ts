@@ -4,7 +4,7 @@ import type { RedisClient } from '../redis/connection.ts';
 import { Script } from '../redis/script.ts';
 import { redisUnavailable } from '../redis/unavailable.ts';
 import { integer, list, text } from './script-reply.ts';
-import { type ShardKeys, shardKeys } from './shard-keys.ts';
+import { shardKeys } from './shard-keys.ts';
 
 const circuitsScript = new Script(new URL('./scripts/circuits.lua', import.meta.url));
 const resetScript = new Script(new URL('./scripts/circuit-reset.lua', import.meta.url));
@@ -32,44 +32,56 @@ export interface CircuitTransition {
   consecutiveFailures: number;
 }
 
-/** Circuits of one shard. Throws UNAVAILABLE when Redis does not answer. */
+/** The circuits of all targets. Throws UNAVAILABLE when Redis does not answer. */
 export class Circuits {
   readonly #redis: RedisClient;
-  readonly #keys: ShardKeys;
+  readonly #prefix: string;
+  readonly #shards: () => number;
 
-  constructor({ redis, prefix, shard = 0 }: { redis: RedisClient; prefix: string; shard?: number }) {
+  /** `shards`: how many there are. */
+  constructor({ redis, prefix, shards = () => 1 }: { redis: RedisClient; prefix: string; shards?: () => number }) {
     this.#redis = redis;
-    this.#keys = shardKeys(prefix, shard);
+    this.#prefix = prefix;
+    this.#shards = shards;
   }
 
   /** Those of a route's destinations; one that has had no message yet has none. */
   async ofRoute(org: string, routeId: string, destinationIds: readonly string[]): Promise<CircuitView[]> {
     const pairs = destinationIds.flatMap((id) => [routeId, id]);
-    const [, found] = list(await this.#run(circuitsScript, [org, ...pairs]));
-    return list(found).map(circuitView);
+    const replies = await this.#inAll((shard) => this.#run(shard, circuitsScript, [org, ...pairs]));
+    return replies.flatMap((reply) => list(list(reply)[1]).map(circuitView));
   }
 
   /** Every circuit that is not closed. */
   async broken(): Promise<CircuitView[]> {
+    return (await this.#inAll((shard) => this.#brokenIn(shard))).flat();
+  }
+
+  /** Closes the circuits of a route. */
+  async reset(org: string, routeId: string, destinationIds: readonly string[]): Promise<void> {
+    const pairs = destinationIds.flatMap((id) => [routeId, id]);
+    await this.#inAll((shard) => this.#run(shard, resetScript, [org, ...pairs]));
+  }
+
+  async #brokenIn(shard: number): Promise<CircuitView[]> {
     // A set that changes while it is scanned may give a member twice.
     const views = new Map<string, CircuitView>();
     let cursor = '0';
     do {
-      const [next, found] = list(await this.#run(circuitsScript, ['', cursor]));
+      const [next, found] = list(await this.#run(shard, circuitsScript, ['', cursor]));
       for (const view of list(found).map(circuitView)) views.set(`${view.routeId} ${view.destinationId}`, view);
       cursor = text(next);
     } while (cursor !== '0');
     return [...views.values()];
   }
 
-  /** Closes the circuits of a route. */
-  async reset(org: string, routeId: string, destinationIds: readonly string[]): Promise<void> {
-    await this.#run(resetScript, [org, ...destinationIds.flatMap((id) => [routeId, id])]);
+  async #inAll<T>(ask: (shard: number) => Promise<T>): Promise<T[]> {
+    return await Promise.all(Array.from({ length: this.#shards() }, (_, shard) => ask(shard)));
   }
 
-  async #run(what: Script, args: readonly string[]): Promise<unknown> {
+  async #run(shard: number, what: Script, args: readonly string[]): Promise<unknown> {
     try {
-      return await what.run(this.#redis, this.#keys.declared, args);
+      return await what.run(this.#redis, shardKeys(this.#prefix, shard).declared, args);
     } catch (error) {
       throw redisUnavailable(error);
     }

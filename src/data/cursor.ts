@@ -1,13 +1,14 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { PosthornError } from '../core/errors.ts';
 
-/** Where a page ended: time and number of its last index entry. */
+/** Where a page ended: its last index entry. Lists are in the order of time, shard and number, the highest first. */
 export interface Position {
   ms: number;
+  shard: number;
   number: number;
 }
 
-const newest: Position = { ms: 9_999_999_999_999, number: 0 };
+const newest: Position = { ms: 9_999_999_999_999, shard: 0, number: 0 };
 const checkLength = 9;
 
 /**
@@ -15,7 +16,7 @@ const checkLength = 9;
  * one. `scope` names the list: organization and filter.
  */
 export function encodeCursor(position: Position, scope: string): string {
-  const body = `${position.ms}-${position.number}`;
+  const body = `${position.ms}-${position.shard}-${position.number}`;
   return Buffer.concat([checksum(body, scope), Buffer.from(body)]).toString('base64url');
 }
 
@@ -24,11 +25,11 @@ export function decodeCursor(cursor: string | undefined, scope: string): Positio
   if (cursor === undefined) return newest;
   const decoded = Buffer.from(cursor, 'base64url');
   const body = decoded.subarray(checkLength).toString();
-  const match = /^(\d{1,14})-(\d{1,16})$/.exec(body);
+  const match = /^(\d{1,14})-(\d{1,4})-(\d{1,16})$/.exec(body);
   const genuine = decoded.length > checkLength && timingSafeEqual(decoded.subarray(0, checkLength), checksum(body, scope));
   if (match === null || !genuine)
     throw new PosthornError('INVALID_QUERY', 'cursor is not one of this list', { details: { cursor: ['is not valid'] } });
-  return { ms: Number(match[1]), number: Number(match[2]) };
+  return { ms: Number(match[1]), shard: Number(match[2]), number: Number(match[3]) };
 }
 
 function checksum(body: string, scope: string): Buffer {

@@ -10,7 +10,7 @@ import type { Job, Outcome, Settlement } from './delivery-queue.ts';
 import { RedisMessageAcceptor } from './message-acceptor.ts';
 import type { NewEvent } from './messages.ts';
 import { RedisDeliveryQueue } from './redis-delivery-queue.ts';
-import { checkShard } from './shard-check.ts';
+import { checkShards } from './shard-check.ts';
 
 const base = 'test:{s0}:';
 const workers = ['w1', 'w2'];
@@ -92,7 +92,7 @@ class Run {
       case 'adopt':
         return await this.#adopt(action.worker);
       case 'heartbeat': {
-        const { held } = await this.#queue.heartbeat(action.worker, 64);
+        const { held } = await this.#queue.tend(action.worker, 64);
         expect(held).toBe([...this.#held.values()].filter((each) => each.worker === action.worker).length);
         return;
       }
@@ -133,7 +133,7 @@ class Run {
     for (const key of this.#places.keys()) if ((await redis.client.exists(`${base}m:${key}`)) === 0) note(key, 'pruned');
     expect(Object.fromEntries(found)).toEqual(Object.fromEntries([...this.#places].map(([key, place]) => [key, [place]])));
 
-    expect((await checkShard({ redis: redis.client, prefix: 'test:' })).findings).toEqual([]);
+    expect((await checkShards({ redis: redis.client, prefix: 'test:' })).findings).toEqual([]);
     const holders = await redis.client.zrange(`${base}held`, '0', '-1');
     expect(holders.sort()).toEqual([...this.#held].map(([handle, { worker: name }]) => `${handle}/${name}`).sort());
     const open = [...this.#places.values()].filter((place) => ['queued', 'held', 'due'].includes(place)).length;
@@ -203,8 +203,7 @@ class Run {
   }
 
   async #crash(name: string): Promise<void> {
-    await redis.client.zadd(`${base}workers`, 1, name);
-    while ((await this.#queue.reclaim()).hasMore);
+    while ((await this.#queue.reclaim([name])).hasMore);
     for (const job of this.#known.get(name)?.values() ?? []) this.#zombies.push({ worker: name, job });
     this.#known.get(name)?.clear();
     for (const [handle, each] of this.#held) {
@@ -212,7 +211,7 @@ class Run {
       this.#held.delete(handle);
       this.#places.set(each.messageKey, 'queued');
     }
-    await this.#queue.heartbeat(name, 64);
+    await this.#queue.tend(name, 64);
   }
 
   async #send(name: string, job: Job, how: Outcome): Promise<boolean | undefined> {

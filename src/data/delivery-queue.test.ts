@@ -33,7 +33,7 @@ beforeAll(async () => {
 afterAll(() => redis.stop());
 beforeEach(async () => {
   await redis.client.flushall();
-  await queue.heartbeat('w1', 64);
+  await queue.tend('w1', 64);
 });
 
 /** Jobs for the worker; targets that are met for the first time get the throttle. */
@@ -168,8 +168,7 @@ describe('a worker that is gone', () => {
     const event = newEvent();
     await acceptor.accept(event);
     const [lost] = await dequeue('w1');
-    await redis.client.zadd(`${prefix}{s0}:workers`, 1, 'w1');
-    expect(await queue.reclaim()).toMatchObject({ putBack: 1 });
+    expect(await queue.reclaim(['w1'])).toMatchObject({ putBack: 1 });
     const [found] = await dequeue('w2');
     expect(found?.messageId).toBe(lost?.messageId);
     expect(found?.handle).not.toBe(lost?.handle);
@@ -179,19 +178,17 @@ describe('a worker that is gone', () => {
     const event = newEvent();
     await acceptor.accept(event);
     const lost = await dequeue('w1');
-    await redis.client.zadd(`${prefix}{s0}:workers`, 1, 'w1');
-    await queue.reclaim();
+    await queue.reclaim(['w1']);
     const found = await dequeue('w2');
     expect(await settle(lost, delivered, 'w1')).toEqual([false]);
     expect(await status(event.targets[0]?.messageId)).toBe('processing');
     expect(await settle(found, delivered, 'w2')).toEqual([true]);
   });
 
-  test('keeps its work while it beats', async () => {
+  test('takes nothing from one that lives', async () => {
     await acceptor.accept(newEvent());
     await dequeue('w1');
-    await queue.heartbeat('w1', 64);
-    expect(await queue.reclaim()).toMatchObject({ putBack: 0 });
+    expect(await queue.reclaim(['w2'])).toMatchObject({ putBack: 0 });
   });
 });
 

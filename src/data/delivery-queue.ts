@@ -14,6 +14,8 @@ export interface Target {
   revision: string | null;
   /** Generation of the target's circuit when the work was taken. */
   circuitGeneration: number;
+  /** Its attempts count as slow ones (`includes/slow.lua`). */
+  isSlow: boolean;
 }
 
 /** What the queue must know of a target before it gives out its work. */
@@ -26,7 +28,7 @@ export interface TargetSetting {
   priority: number;
   circuit: CircuitSetting;
   /** Where messages go that this target fails to deliver, in order; `afterAttempts` null: once its retries are used up. */
-  failover: { destinationIds: readonly string[]; afterAttempts: number | null };
+  failover: { destinations: readonly { id: string; shard: number }[]; afterAttempts: number | null };
 }
 
 /** Why a message was moved to a failover destination. */
@@ -64,17 +66,27 @@ export interface Settlement {
   maxAttempts: number | null;
 }
 
-export interface Heartbeat {
+/** What a worker may have missed of a shard. */
+export interface ShardState {
   /** Random value of this Redis; another one means that it was emptied. */
   marker: string;
   /** How many messages this worker holds. */
   held: number;
   hasReadyWork: boolean;
-  hasWorkToReclaim: boolean;
+  /** Something is held past its deadline. */
+  hasOverdueWork: boolean;
   pausedTargets: number;
   /** Share of Redis' memory limit that is in use; null: there is no limit. */
   memoryShare: number | null;
   nextDueMs: number | null;
+  /** Something waits to be carried to another shard for longer than its maker needs. */
+  hasOutbox: boolean;
+}
+
+/** How many more attempts to slow targets a worker may begin; `probes` counts those that are their target's only one, too. */
+export interface SlowRoom {
+  slow: number;
+  probes: number;
 }
 
 export interface QueueFigures {
@@ -91,7 +103,11 @@ export interface QueueFigures {
  */
 export interface DeliveryQueue {
   /** Up to `count` (1..64) messages, fairest first; `unconfigured` targets have work but need `configure` first. */
-  dequeue(worker: string, count: number): Promise<{ jobs: Job[]; unconfigured: Target[]; hasMore: boolean; nextDueMs: number | null }>;
+  dequeue(
+    worker: string,
+    count: number,
+    slowRoom?: SlowRoom,
+  ): Promise<{ jobs: Job[]; unconfigured: Target[]; hasMore: boolean; nextDueMs: number | null }>;
   /** What the worker holds without knowing of it. */
   adopt(worker: string, knownHandles: readonly string[]): Promise<Job[]>;
   /** One entry per settlement: false when somebody else has settled it. */
@@ -99,12 +115,13 @@ export interface DeliveryQueue {
     worker: string,
     settlements: readonly Settlement[],
     options?: { ring?: boolean },
-  ): Promise<{ settled: boolean[]; hasMore: boolean; nextDueMs: number | null }>;
+  ): Promise<{ settled: boolean[]; hasMore: boolean; nextDueMs: number | null; hasOutbox: boolean }>;
   /** Moves due retries and waiting targets; `nextDueMs` 0 means: call again. */
   promote(): Promise<{ moved: number; hasMore: boolean; nextDueMs: number | null }>;
-  reclaim(): Promise<{ putBack: number; hasMore: boolean }>;
-  /** `slots` 0: the worker leaves. */
-  heartbeat(worker: string, slots: number): Promise<Heartbeat>;
+  /** Puts back what the dead workers held, and what is held past its deadline. */
+  reclaim(deadWorkers: readonly string[]): Promise<{ putBack: number; hasMore: boolean }>;
+  /** `totalSlots`: what all living workers can do at a time. */
+  tend(worker: string, totalSlots: number): Promise<ShardState>;
   /** Puts the setting of a target in force. */
   configure(target: Target, setting: TargetSetting): Promise<void>;
   /** The paused targets, step by step from cursor `0` on; `next` is null at the end. */

@@ -4,22 +4,24 @@ import { shardKeys } from './shard-keys.ts';
 /** The longest sleep on the doorbell, in seconds. */
 export const doorbellBlockSeconds = 30;
 
-/** Lets a worker sleep until somebody rings. Owns its connection, which blocks. */
+/** Lets a worker sleep until somebody rings in one of the shards. Owns its connection, which blocks. */
 export class Doorbell {
   readonly #redis: RedisClient;
-  readonly #key: string;
+  readonly #shards: ReadonlyMap<string, number>;
 
-  constructor({ redis, prefix, shard = 0 }: { redis: RedisClient; prefix: string; shard?: number }) {
+  /** `shards`: of a Cluster only one; see `blockingGroups`. */
+  constructor({ redis, prefix, shards = [0] }: { redis: RedisClient; prefix: string; shards?: readonly number[] }) {
     this.#redis = redis;
-    this.#key = shardKeys(prefix, shard).doorbell;
+    this.#shards = new Map(shards.map((shard) => [shardKeys(prefix, shard).doorbell, shard]));
     // Errors reject the wait under way; the event says nothing more.
     redis.on('error', () => undefined);
   }
 
-  /** True when it rang, false after 30 s of silence. Rejects when Redis is away or the doorbell was closed. */
-  async wait(): Promise<boolean> {
+  /** The shard that rang, null after 30 s of silence. Rejects when Redis is away or the doorbell was closed. */
+  async wait(): Promise<number | null> {
     if (this.#redis.status === 'wait' || this.#redis.status === 'end') await this.#redis.connect();
-    return (await this.#redis.blpop(this.#key, doorbellBlockSeconds)) !== null;
+    const rang = await this.#redis.blpop(...this.#shards.keys(), doorbellBlockSeconds);
+    return rang === null ? null : (this.#shards.get(rang[0]) ?? null);
   }
 
   close(): void {

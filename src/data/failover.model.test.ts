@@ -9,7 +9,7 @@ import { Circuits } from './circuits.ts';
 import type { Job, Outcome, Target } from './delivery-queue.ts';
 import { RedisMessageAcceptor } from './message-acceptor.ts';
 import { RedisDeliveryQueue } from './redis-delivery-queue.ts';
-import { checkShard } from './shard-check.ts';
+import { checkShards } from './shard-check.ts';
 
 const prefix = 'test:';
 const base = `${prefix}{s0}:`;
@@ -85,9 +85,8 @@ class Run {
         return;
       }
       case 'crash':
-        await redis.client.zadd(`${base}workers`, 1, action.worker);
-        while ((await this.#queue.reclaim()).hasMore);
-        await this.#queue.heartbeat(action.worker, 64);
+        while ((await this.#queue.reclaim([action.worker])).hasMore);
+        await this.#queue.tend(action.worker, 64);
         this.#zombies.push(...this.#held.filter((each) => each.worker === action.worker));
         this.#held.splice(0, this.#held.length, ...this.#held.filter((each) => each.worker !== action.worker));
         return;
@@ -108,7 +107,7 @@ class Run {
   }
 
   async check(): Promise<void> {
-    const { messages, findings } = await checkShard({ redis: redis.client, prefix });
+    const { messages, findings } = await checkShards({ redis: redis.client, prefix });
     expect(findings).toEqual([]);
     expect(messages).toBe(this.#accepted);
     expect(await redis.client.zcard(`${base}held`)).toBe(this.#held.length);
@@ -117,7 +116,7 @@ class Run {
   /** Whatever happened, everything can be delivered, and nothing but history stays behind. */
   async finish(): Promise<void> {
     for (const name of ['w1', 'w2']) await this.take({ do: 'crash', worker: name });
-    for (let round = 0; (await checkShard({ redis: redis.client, prefix })).unfinished > 0; round++) {
+    for (let round = 0; (await checkShards({ redis: redis.client, prefix })).unfinished > 0; round++) {
       expect(round).toBeLessThan(200);
       await this.take({ do: 'reset' });
       await this.take({ do: 'promote' });
@@ -138,7 +137,7 @@ class Run {
 
   async #configure(target: Target): Promise<void> {
     const position = spares.indexOf(target.destinationId);
-    const failover = { destinationIds: spares.slice(position + 1), afterAttempts: position < 0 ? 2 : null };
+    const failover = { destinations: spares.slice(position + 1).map((id) => ({ id, shard: 0 })), afterAttempts: position < 0 ? 2 : null };
     const circuit = { failureThreshold: 2, cooldownSeconds: 60, probeSuccessThreshold: 2 };
     await this.#queue.configure(target, targetSetting({ failover, circuit }));
   }

@@ -29,7 +29,7 @@ beforeAll(async () => {
 afterAll(() => redis.stop());
 beforeEach(async () => {
   await redis.client.flushall();
-  await queue.heartbeat('w1', 64);
+  await queue.tend('w1', 64);
 });
 
 async function dequeue(worker = 'w1', count = 64, throttle: ThrottleRecord = off): Promise<Job[]> {
@@ -152,8 +152,7 @@ describe('fairness', () => {
     await acceptMany(2);
     expect(await dequeue('w1', 64, throttle)).toHaveLength(1);
     expect(await dequeue('w1', 64, throttle)).toHaveLength(0);
-    await redis.client.zadd(`${prefix}{s0}:workers`, 1, 'w1');
-    await queue.reclaim();
+    await queue.reclaim(['w1']);
     expect((await queue.dequeue('w2', 64)).jobs).toHaveLength(1);
   });
 });
@@ -165,17 +164,17 @@ describe('a Redis that is getting full', () => {
   test('refuses events above 80 % of the limit and takes them again below 75 %, while deliveries go on', async () => {
     await acceptor.accept(newEvent());
     const full = limited(Math.floor((await usedBytes()) / 0.9));
-    expect((await full.heartbeat('w1', 64)).memoryShare).toBeGreaterThan(0.8);
+    expect((await full.tend('w1', 64)).memoryShare).toBeGreaterThan(0.8);
     await expect(acceptor.accept(newEvent())).rejects.toMatchObject({ code: 'UNAVAILABLE', retryAfterSeconds: 10 });
     expect(await settle(await dequeue(), delivered)).toEqual([true]);
-    await limited(Math.floor((await usedBytes()) / 0.77)).heartbeat('w1', 64);
+    await limited(Math.floor((await usedBytes()) / 0.77)).tend('w1', 64);
     await expect(acceptor.accept(newEvent())).rejects.toMatchObject({ code: 'UNAVAILABLE' });
-    await limited(Math.floor((await usedBytes()) / 0.5)).heartbeat('w1', 64);
+    await limited(Math.floor((await usedBytes()) / 0.5)).tend('w1', 64);
     await acceptor.accept(newEvent());
   });
 
   test('has no share without a limit', async () => {
-    expect((await queue.heartbeat('w1', 64)).memoryShare).toBeNull();
+    expect((await queue.tend('w1', 64)).memoryShare).toBeNull();
   });
 
   test('says after each step of pruning how full it is', async () => {

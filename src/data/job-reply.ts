@@ -4,9 +4,9 @@ import { decodeEvent, type StoredEvent } from './event-text.ts';
 import { recordId } from './record-key.ts';
 import { bytes, integer, list, text } from './script-reply.ts';
 
-/** From `{number, org, route, destination, revision or '', generation of the circuit}`. */
+/** From `{number, org, route, destination, revision or '', generation of the circuit, 1 for slow}`. */
 export function targetOf(reply: unknown): Target {
-  const [number, org, route, destination, revision, circuit] = list(reply).map(text);
+  const [number, org, route, destination, revision, circuit, slow] = list(reply).map(text);
   return {
     number: number ?? '',
     org: org ?? '',
@@ -14,6 +14,7 @@ export function targetOf(reply: unknown): Target {
     destinationId: destination ?? '',
     revision: revision === undefined || revision === '' ? null : revision,
     circuitGeneration: Number(circuit ?? '0'),
+    isSlow: slow === '1',
   };
 }
 

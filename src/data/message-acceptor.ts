@@ -5,6 +5,8 @@ import { Script, type ScriptArgument } from '../redis/script.ts';
 import { redisUnavailable } from '../redis/unavailable.ts';
 import { acceptArguments } from './accept-batch.ts';
 import type { MessageAcceptor, NewEvent } from './messages.ts';
+import { OutboxCarrier } from './outbox-carrier.ts';
+import { homeShard } from './record-key.ts';
 import { integer, list } from './script-reply.ts';
 import { type ShardKeys, shardKeys } from './shard-keys.ts';
 
@@ -32,10 +34,36 @@ const fullRetrySeconds = 10;
 const acceptScript = new Script(new URL('./scripts/accept.lua', import.meta.url));
 
 /**
- * Stores events; those of one event-loop tick share a script call. A call whose answer is lost may have stored its events:
- * accepting the same ids again is safe.
+ * Stores events, each in the shard that its id names; those of one event-loop tick and shard share a script call. A call whose
+ * answer is lost may have stored its events: accepting the same ids again is safe.
  */
 export class RedisMessageAcceptor implements MessageAcceptor {
+  readonly #redis: RedisClient;
+  readonly #prefix: string;
+  readonly #clock: Clock;
+  readonly #carrier: OutboxCarrier;
+  readonly #shards = new Map<number, ShardAcceptor>();
+
+  constructor({ redis, prefix, clock }: { redis: RedisClient; prefix: string; clock: Clock }) {
+    this.#redis = redis;
+    this.#prefix = prefix;
+    this.#clock = clock;
+    this.#carrier = new OutboxCarrier({ redis, prefix });
+  }
+
+  /** Rejects with UNAVAILABLE when Redis is away or full, or when too much waits already; within 2 s in any case. */
+  async accept(event: NewEvent): Promise<void> {
+    const shard = homeShard(event.id);
+    if (shard === null) throw new PosthornError('INTERNAL', `${event.id} is no id of an event`);
+    const known = this.#shards.get(shard) ?? new ShardAcceptor(this.#redis, shardKeys(this.#prefix, shard), this.#clock);
+    this.#shards.set(shard, known);
+    const { usesOutbox } = await known.accept(event);
+    // The event is stored: what is not carried now is carried by a worker.
+    if (usesOutbox) void this.#carrier.carry(shard).catch(() => undefined);
+  }
+}
+
+class ShardAcceptor {
   readonly #redis: RedisClient;
   readonly #clock: Clock;
   readonly #keys: ShardKeys;
@@ -44,20 +72,19 @@ export class RedisMessageAcceptor implements MessageAcceptor {
   #callsUnderWay = 0;
   #scheduled = false;
 
-  constructor({ redis, prefix, clock, shard = 0 }: { redis: RedisClient; prefix: string; clock: Clock; shard?: number }) {
+  constructor(redis: RedisClient, keys: ShardKeys, clock: Clock) {
     this.#redis = redis;
     this.#clock = clock;
-    this.#keys = shardKeys(prefix, shard);
+    this.#keys = keys;
   }
 
-  /** Rejects with UNAVAILABLE when Redis is away or full, or when too much waits already; within 2 s in any case. */
-  accept(event: NewEvent): Promise<void> {
+  accept(event: NewEvent): Promise<{ usesOutbox: boolean }> {
     return new Promise((resolve, reject) => {
-      const { args, bytes } = acceptArguments(event, this.#keys.shard);
+      const { args, bytes, usesOutbox } = acceptArguments(event, this.#keys.shard);
       if (this.#waiting.length >= limits.waitingEvents || this.#waitingBytes + bytes > limits.waitingBytes) {
         throw new PosthornError('UNAVAILABLE', 'too many events wait to be stored', { retryAfterSeconds: 1 });
       }
-      const waiting: Waiting = { args, bytes, resolve, reject, cancelDeadline: () => {} };
+      const waiting: Waiting = { args, bytes, resolve: () => resolve({ usesOutbox }), reject, cancelDeadline: () => {} };
       waiting.cancelDeadline = this.#clock.after(limits.deadlineMs, () => this.#expire(waiting));
       this.#waiting.push(waiting);
       this.#waitingBytes += bytes;

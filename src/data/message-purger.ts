@@ -6,7 +6,7 @@ import { apiKeyUsageKey } from './api-key-usage.ts';
 import type { MessagePurger } from './messages.ts';
 import { organizationLockKeys } from './organization-lock.ts';
 import { integer } from './script-reply.ts';
-import { type ShardKeys, shardKeys } from './shard-keys.ts';
+import { shardKeys } from './shard-keys.ts';
 
 const purgeScript = new Script(new URL('./scripts/purge.lua', import.meta.url));
 const eventsPerStep = 20;
@@ -14,19 +14,22 @@ const eventsPerStep = 20;
 export class RedisMessagePurger implements MessagePurger {
   readonly #redis: RedisClient;
   readonly #prefix: string;
-  readonly #keys: ShardKeys;
+  readonly #shards: number;
 
-  constructor({ redis, prefix, shard = 0 }: { redis: RedisClient; prefix: string; shard?: number }) {
+  constructor({ redis, prefix, shards = 1 }: { redis: RedisClient; prefix: string; shards?: number }) {
     this.#redis = redis;
     this.#prefix = prefix;
-    this.#keys = shardKeys(prefix, shard);
+    this.#shards = shards;
   }
 
   /** Step by step, so that Redis serves others in between. Throws UNAVAILABLE when Redis does not answer; call again then. */
   async purgeOrganization(org: string, signal: AbortSignal): Promise<void> {
     try {
-      while (integer(await purgeScript.run(this.#redis, this.#keys.declared, [org, eventsPerStep])) === 1) {
-        if (signal.aborted) throw new PosthornError('UNAVAILABLE', `the purge of ${org} was broken off`);
+      for (let shard = 0; shard < this.#shards; shard++) {
+        const { declared } = shardKeys(this.#prefix, shard);
+        while (integer(await purgeScript.run(this.#redis, declared, [org, eventsPerStep])) === 1) {
+          if (signal.aborted) throw new PosthornError('UNAVAILABLE', `the purge of ${org} was broken off`);
+        }
       }
       await this.#redis.del(apiKeyUsageKey(this.#prefix, org));
       await this.#redis.del(organizationLockKeys(this.#prefix, org).notes);

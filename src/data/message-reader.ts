@@ -1,72 +1,88 @@
 import { PosthornError } from '../core/errors.ts';
 import type { RedisClient } from '../redis/connection.ts';
-import { Script } from '../redis/script.ts';
-import { redisUnavailable } from '../redis/unavailable.ts';
 import { decodeCursor, encodeCursor, type Position } from './cursor.ts';
-import { attemptViews, deliveryView, eventView } from './message-view.ts';
+import { attemptViews, deliveryView, eventStatus, eventView, type MessagePlace } from './message-view.ts';
 import type { AttemptView, DeliveryStatus, DeliveryView, EventStatus, EventView, MessageReader, PageQuery, ViewPage } from './messages.ts';
-import { recordKey } from './record-key.ts';
-import { integer, list, text } from './script-reply.ts';
-import { type ShardKeys, shardKeys } from './shard-keys.ts';
+import { homeShard, recordKey } from './record-key.ts';
+import { list, text } from './script-reply.ts';
+import { type IndexEntry, ShardReader } from './shard-reader.ts';
 
-const listScript = new Script(new URL('./scripts/list.lua', import.meta.url));
-const readScript = new Script(new URL('./scripts/read.lua', import.meta.url));
-
-const chunk = 100;
+const mostPerPage = 100;
 /** A filter that matches rarely ends its page after this many entries; the cursor leads on. */
 const mostEntriesPerPage = 1000;
+/** A message may move on while it is looked for. */
+const mostMoves = 4;
 
 interface TimeRange {
   fromMs?: number;
   toMs?: number;
 }
 
+interface PlacedDelivery extends MessagePlace {
+  view: DeliveryView;
+}
+
+/** What a list is made of: an index, and what becomes of its entries (null: does not belong to the list). */
+interface Listing<T> {
+  index: string;
+  kind: 'e' | 'm';
+  scope: readonly (string | undefined)[];
+  views: (shard: number, entries: readonly IndexEntry[]) => Promise<(T | null)[]>;
+}
+
 /** Throws UNAVAILABLE when Redis does not answer. */
 export class RedisMessageReader implements MessageReader {
   readonly #redis: RedisClient;
-  readonly #keys: ShardKeys;
+  readonly #prefix: string;
+  readonly #shards: () => number;
+  readonly #readers = new Map<number, ShardReader>();
 
-  constructor({ redis, prefix, shard = 0 }: { redis: RedisClient; prefix: string; shard?: number }) {
+  /** `shards`: how many there are. */
+  constructor({ redis, prefix, shards = () => 1 }: { redis: RedisClient; prefix: string; shards?: () => number }) {
     this.#redis = redis;
-    this.#keys = shardKeys(prefix, shard);
+    this.#prefix = prefix;
+    this.#shards = shards;
   }
 
   async event(org: string, id: string): Promise<EventView | null> {
-    const key = recordKey(id, this.#keys.shard);
-    const reply = key === null ? null : await this.#read('e', key);
-    if (key === null || reply === null) return null;
-    const view = eventView(this.#keys.shard, key, reply);
-    return view.org === org ? view : null;
+    const shard = homeShard(id);
+    const key = shard === null ? null : recordKey(id, shard);
+    if (shard === null || key === null) return null;
+    const reply = await this.#in(shard).event(key);
+    if (reply === null) return null;
+    const [event] = await this.#events(shard, [{ key, reply }]);
+    return event?.org === org ? event : null;
   }
 
   events(org: string, filter: { sourceId?: string; status?: EventStatus } & TimeRange, page: PageQuery): Promise<ViewPage<EventView>> {
-    const index = filter.sourceId === undefined ? `i:ev:${org}` : `i:${filter.sourceId}`;
-    const matches = (view: EventView): boolean => view.org === org && (filter.status === undefined || view.status === filter.status);
-    return this.#page(index, 'e', [org, filter.sourceId, filter.status], filter, page, (key, reply) => {
-      const view = eventView(this.#keys.shard, key, reply);
-      return matches(view) ? view : null;
-    });
+    const { sourceId, status } = filter;
+    const views = async (shard: number, entries: readonly IndexEntry[]) => {
+      const events = await this.#events(shard, entries);
+      return events.map((view) => (view?.org === org && (status === undefined || view.status === status) ? view : null));
+    };
+    const index = sourceId === undefined ? `i:ev:${org}` : `i:${sourceId}`;
+    return this.#page({ index, kind: 'e', scope: [org, sourceId, status], views }, filter, page);
   }
 
   async deliveriesOfEvent(org: string, eventId: string): Promise<DeliveryView[]> {
-    const key = recordKey(eventId, this.#keys.shard);
-    const reply = key === null ? null : await this.#read('d', key);
+    const shard = homeShard(eventId);
+    const key = shard === null ? null : recordKey(eventId, shard);
+    if (shard === null || key === null) return [];
+    const reply = await this.#in(shard).eventWithMessages(key);
     if (reply === null) return [];
-    const views = list(reply)
-      .slice(1)
-      .map((pair) => {
-        const [messageKey, view] = list(pair);
-        return deliveryView(this.#keys.shard, text(messageKey), view);
-      });
-    return views.filter((view) => view.org === org);
+    const [event, ...pairs] = list(reply);
+    const here = pairs.map((pair) => {
+      const [messageKey, view] = list(pair);
+      return deliveryView(shard, text(messageKey), view);
+    });
+    const elsewhere = await this.#deliveries(eventView(shard, key, event).elsewhere);
+    const found = new Map(here.map(({ view }) => [view.id, view]));
+    for (const { id, view } of elsewhere.values()) found.set(id, view);
+    return [...found.values()].filter((view) => view.org === org);
   }
 
   async delivery(org: string, id: string): Promise<DeliveryView | null> {
-    const key = recordKey(id, this.#keys.shard);
-    const reply = key === null ? null : await this.#read('m', key);
-    if (key === null || reply === null) return null;
-    const view = deliveryView(this.#keys.shard, key, reply);
-    return view.org === org ? view : null;
+    return (await this.#delivery(org, id))?.view ?? null;
   }
 
   deliveries(
@@ -82,82 +98,205 @@ export class RedisMessageReader implements MessageReader {
       (routeId === undefined || view.routeId === routeId) &&
       (destinationId === undefined || view.destinationId === destinationId || view.failedOverFrom === destinationId) &&
       (status === undefined || view.status === status);
-    return this.#page(index, 'm', [org, routeId, destinationId, status], filter, page, (key, reply) => {
-      const view = deliveryView(this.#keys.shard, key, reply);
-      return matches(view) ? view : null;
-    });
+    const views = async (shard: number, entries: readonly IndexEntry[]) => {
+      const here = entries.map(({ key, reply }) => (reply === null ? null : deliveryView(shard, key, reply)));
+      const moved = here.flatMap((each) => (each?.elsewhere == null ? [] : [{ id: each.view.id, shard: each.elsewhere }]));
+      const elsewhere = await this.#deliveries(moved);
+      return here.map((each) => {
+        if (each === null) return null;
+        const view = elsewhere.get(each.view.id)?.view ?? each.view;
+        return matches(view) ? view : null;
+      });
+    };
+    return this.#page({ index, kind: 'm', scope: [org, routeId, destinationId, status], views }, filter, page);
   }
 
   async attempts(org: string, deliveryId: string): Promise<AttemptView[]> {
-    const key = recordKey(deliveryId, this.#keys.shard);
-    if (key === null || (await this.delivery(org, deliveryId)) === null) return [];
-    const [short, long] = await this.#try(
-      Promise.all([this.#redis.hgetall(this.#keys.message(key)), this.#redis.hgetall(this.#keys.attempts(key))]),
-    );
-    return attemptViews(new Map(Object.entries(short)), new Map(Object.entries(long)));
+    const found = await this.#delivery(org, deliveryId);
+    const key = found === null ? null : recordKey(deliveryId, found.shard);
+    if (found === null || key === null) return [];
+    return attemptViews(...(await this.#in(found.shard).attempts(key)));
   }
 
   async destinationCounters(org: string, id: string) {
-    const [deliveries = 0, successes = 0, totalLatencyMs = 0, last] = await this.#counters(org, id);
+    const [deliveries = 0, successes = 0, totalLatencyMs = 0, last] = await this.#counters(org, id, 3);
     return { deliveries, successes, totalLatencyMs, lastDeliveryAtMs: last ?? null };
   }
 
   async routeCounters(org: string, id: string) {
-    const [eventsRouted = 0, last] = await this.#counters(org, id);
+    const [eventsRouted = 0, last] = await this.#counters(org, id, 1);
     return { eventsRouted, lastEventAtMs: last ?? null };
   }
 
   async sourceCounters(org: string, id: string) {
-    const [events = 0, last] = await this.#counters(org, id);
+    const [events = 0, last] = await this.#counters(org, id, 1);
     return { events, lastEventAtMs: last ?? null };
   }
 
-  async #counters(org: string, id: string): Promise<number[]> {
-    const stored = await this.#try(this.#redis.hget(this.#keys.counters(org), id));
-    return stored === null ? [] : stored.split(' ').map(Number);
+  /** Sums over the shards of the first `sums` numbers, and the latest of the time that follows them. */
+  async #counters(org: string, id: string, sums: number): Promise<number[]> {
+    const all = await Promise.all(this.#all().map((reader) => reader.counters(org, id)));
+    const found = all.filter((counters) => counters.length > 0);
+    if (found.length === 0) return [];
+    const added = Array.from({ length: sums }, (_, i) => found.reduce((sum, counters) => sum + (counters[i] ?? 0), 0));
+    return [...added, Math.max(...found.map((counters) => counters[sums] ?? 0))];
+  }
+
+  async #delivery(org: string, id: string): Promise<PlacedDelivery | null> {
+    const shard = homeShard(id);
+    if (shard === null) return null;
+    const found = (await this.#deliveries([{ id, shard }])).get(id);
+    return found?.view.org === org ? found : null;
+  }
+
+  /** Messages by id, wherever they have moved. What is just on its way is shown as it was where it left. */
+  async #deliveries(places: readonly MessagePlace[]): Promise<Map<string, PlacedDelivery>> {
+    const found = new Map<string, PlacedDelivery>();
+    let open = places;
+    for (let moves = 0; moves < mostMoves && open.length > 0; moves++) {
+      const next: MessagePlace[] = [];
+      const read = await this.#perShard(open, (reader, keys) => reader.messages(keys));
+      for (const { id, shard, key, reply } of read) {
+        if (reply === null || reply === undefined) continue;
+        const { view, elsewhere } = deliveryView(shard, key, reply);
+        found.set(id, { id, shard, view });
+        if (elsewhere !== null) next.push({ id, shard: elsewhere });
+      }
+      open = next;
+    }
+    return found;
+  }
+
+  async #events(shard: number, entries: readonly { key: string; reply: unknown }[]): Promise<(EventView | null)[]> {
+    const events = entries.map(({ key, reply }) => (reply === null ? null : eventView(shard, key, reply)));
+    const letters = await this.#letters(events.flatMap((event) => event?.elsewhere ?? []));
+    return events.map((event) => {
+      if (event === null) return null;
+      const others = event.elsewhere.map(({ id }) => letters.get(id) ?? 'p').join('');
+      return { ...event.view, status: eventStatus(event.letters + others) };
+    });
+  }
+
+  async #letters(places: readonly MessagePlace[]): Promise<Map<string, string>> {
+    const found = new Map<string, string>();
+    let open = places;
+    for (let moves = 0; moves < mostMoves && open.length > 0; moves++) {
+      const next: MessagePlace[] = [];
+      for (const { id, reply } of await this.#perShard(open, (reader, keys) => reader.letters(keys))) {
+        if (reply === null || reply === undefined) continue;
+        found.set(id, reply.letter);
+        if (reply.elsewhere !== null) next.push({ id, shard: reply.elsewhere });
+      }
+      open = next;
+    }
+    return found;
+  }
+
+  async #perShard<R>(
+    places: readonly MessagePlace[],
+    read: (reader: ShardReader, keys: readonly string[]) => Promise<readonly R[]>,
+  ): Promise<{ id: string; shard: number; key: string; reply: R | undefined }[]> {
+    const byShard = Map.groupBy(places, ({ shard }) => shard);
+    const replies = await Promise.all(
+      [...byShard].map(async ([shard, group]) => {
+        const keyed = group.flatMap(({ id }) => {
+          const key = recordKey(id, shard);
+          return key === null ? [] : [{ id, shard, key }];
+        });
+        const answers = await read(
+          this.#in(shard),
+          keyed.map(({ key }) => key),
+        );
+        return keyed.map((each, i) => ({ ...each, reply: answers[i] }));
+      }),
+    );
+    return replies.flat();
   }
 
   async #page<T>(
-    index: string,
-    kind: 'e' | 'm',
-    scopeParts: readonly (string | undefined)[],
+    { index, kind, scope: scopeParts, views }: Listing<T>,
     { fromMs = 0, toMs }: TimeRange,
     { limit, cursor }: PageQuery,
-    view: (key: string, reply: unknown) => T | null,
   ): Promise<ViewPage<T>> {
-    if (limit < 1 || limit > chunk) throw new PosthornError('INVALID_QUERY', `limit must be between 1 and ${chunk}`);
+    if (limit < 1 || limit > mostPerPage) throw new PosthornError('INVALID_QUERY', `limit must be between 1 and ${mostPerPage}`);
     const scope = JSON.stringify([kind, ...scopeParts, fromMs, toMs]);
-    let position: Position = decodeCursor(cursor, scope);
-    if (toMs !== undefined && toMs + 1 < position.ms) position = { ms: toMs + 1, number: 0 };
+    let position = decodeCursor(cursor, scope);
+    if (toMs !== undefined && toMs + 1 < position.ms) position = { ms: toMs + 1, shard: 0, number: 0 };
+    const readers = this.#all();
+    const chunk = readers.length === 1 ? mostPerPage : Math.ceil((2 * limit) / readers.length) + 5;
+    const walks = readers.map((reader) => {
+      const load = async (before: Position) => {
+        const entries = await reader.entries(index, kind, { position: before, fromMs, count: chunk });
+        const items = await views(reader.shard, entries);
+        return entries.map(({ ms, number }, i) => ({ at: { ms, shard: reader.shard, number }, item: items[i] ?? null }));
+      };
+      return new Walk(position, load);
+    });
     const items: T[] = [];
     let pageEnd = position;
-    for (let looked = 0; looked < mostEntriesPerPage; ) {
-      const args = [index, position.ms, position.number, fromMs, chunk, kind];
-      const entries = list(await this.#try(listScript.runBuffer(this.#redis, this.#keys.declared, args)));
-      for (const entry of entries) {
-        const [ms, number, key, reply] = list(entry);
-        position = { ms: integer(ms), number: integer(number) };
-        looked++;
-        const item = reply === undefined ? null : view(text(key), reply);
-        if (item === null) continue;
-        if (items.length === limit) return { items, nextCursor: encodeCursor(pageEnd, scope) };
-        items.push(item);
-        pageEnd = position;
-      }
-      if (entries.length === 0) return { items, nextCursor: null };
+    for (let looked = 0; looked < mostEntriesPerPage; looked++) {
+      const heads = await Promise.all(walks.map((walk) => walk.head()));
+      const newest = heads.reduce<number>((best, head, i) => {
+        const other = heads[best];
+        return head != null && (other == null || isBefore(head.at, other.at)) ? i : best;
+      }, 0);
+      const head = heads[newest];
+      if (head == null) return { items, nextCursor: null };
+      if (head.item !== null && items.length === limit) return { items, nextCursor: encodeCursor(pageEnd, scope) };
+      walks[newest]?.shift();
+      position = head.at;
+      if (head.item === null) continue;
+      items.push(head.item);
+      pageEnd = position;
     }
     return { items, nextCursor: encodeCursor(items.length === limit ? pageEnd : position, scope) };
   }
 
-  async #read(what: 'e' | 'm' | 'd', key: string): Promise<unknown> {
-    return await this.#try(readScript.runBuffer(this.#redis, this.#keys.declared, [what, key]));
+  #all(): ShardReader[] {
+    return Array.from({ length: this.#shards() }, (_, shard) => this.#in(shard));
   }
 
-  async #try<T>(answer: Promise<T>): Promise<T> {
-    try {
-      return await answer;
-    } catch (error) {
-      throw redisUnavailable(error);
-    }
+  #in(shard: number): ShardReader {
+    const known = this.#readers.get(shard) ?? new ShardReader(this.#redis, this.#prefix, shard);
+    this.#readers.set(shard, known);
+    return known;
   }
+}
+
+interface Step<T> {
+  at: Position;
+  item: T | null;
+}
+
+/** Walks down an index of one shard, a chunk at a time. */
+class Walk<T> {
+  readonly #load: (before: Position) => Promise<Step<T>[]>;
+  #position: Position;
+  #steps: Step<T>[] = [];
+  #isOver = false;
+
+  constructor(position: Position, load: (before: Position) => Promise<Step<T>[]>) {
+    this.#position = position;
+    this.#load = load;
+  }
+
+  /** The next step; null at the end. */
+  async head(): Promise<Step<T> | null> {
+    if (this.#steps.length === 0 && !this.#isOver) {
+      this.#steps = await this.#load(this.#position);
+      this.#position = this.#steps.at(-1)?.at ?? this.#position;
+      this.#isOver = this.#steps.length === 0;
+    }
+    return this.#steps[0] ?? null;
+  }
+
+  shift(): void {
+    this.#steps.shift();
+  }
+}
+
+/** Whether the first comes before the second in a list. */
+function isBefore(one: Position, other: Position): boolean {
+  if (one.ms !== other.ms) return one.ms > other.ms;
+  return one.shard === other.shard ? one.number > other.number : one.shard > other.shard;
 }

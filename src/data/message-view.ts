@@ -1,7 +1,7 @@
 import { decodeAttempt } from './attempt-record.ts';
 import { decodeEvent } from './event-text.ts';
 import type { AttemptView, DeadLetterReason, DeliveryStatus, DeliveryView, EventStatus, EventView } from './messages.ts';
-import { recordId } from './record-key.ts';
+import { homeShard, recordId } from './record-key.ts';
 import { bytes, fields, integer, list, text } from './script-reply.ts';
 
 /**
@@ -16,6 +16,8 @@ const statuses: ReadonlyMap<string, DeliveryStatus> = new Map([
   ['d', 'delivered'],
   ['f', 'filtered'],
   ['q', 'dlq'],
+  // under way to another shard
+  ['m', 'pending'],
 ]);
 
 const deadLetterReasons: ReadonlySet<DeadLetterReason> = new Set([
@@ -28,9 +30,9 @@ const deadLetterReasons: ReadonlySet<DeadLetterReason> = new Set([
   'queue_limit_exceeded',
 ]);
 
-/** From the reply of `message_view` in `includes/view.lua`. */
-export function deliveryView(shard: number, key: string, reply: unknown): DeliveryView {
-  const [hash, org, route, destination, longAttempt, original, cooldownEnd] = list(reply);
+/** From the reply of `message_view` in `includes/view.lua`; `elsewhere` is the shard that the message has moved to. */
+export function deliveryView(shard: number, key: string, reply: unknown): { view: DeliveryView; elsewhere: number | null } {
+  const [hash, org, route, destination, longAttempt, original, cooldownEnd, elsewhere] = list(reply);
   const record = fields(hash);
   const number = (field: string): number => Number(record.get(field) ?? '0');
   const stored = statuses.get(record.get('s') ?? '') ?? 'pending';
@@ -39,7 +41,7 @@ export function deliveryView(shard: number, key: string, reply: unknown): Delive
   const attempts = number('n');
   const last = decodeAttempt(attempts, text(longAttempt) || (record.get(String(attempts)) ?? ''));
   const due = record.get('d');
-  return {
+  const view: DeliveryView = {
     id: recordId('msg_', shard, key),
     org: text(org),
     eventId: recordId('evt_', shard, record.get('e') ?? ''),
@@ -57,6 +59,7 @@ export function deliveryView(shard: number, key: string, reply: unknown): Delive
     createdAtMs: stampMs(record.get('i')) ?? 0,
     completedAtMs: stampMs(record.get('c')),
   };
+  return { view, elsewhere: text(elsewhere) === '' ? null : integer(elsewhere) };
 }
 
 function nextAttemptAtMs(status: DeliveryStatus, due: string | undefined, cooldownEndMs: number): number | null {
@@ -74,10 +77,14 @@ export function attemptViews(short: ReadonlyMap<string, string>, long: ReadonlyM
 }
 
 /** From the reply of `event_view` or `event_head_view` in `includes/view.lua`, read as bytes. */
-export function eventView(shard: number, key: string, reply: unknown): EventView {
-  const [stored, letters, , size] = list(reply);
+export function eventView(
+  shard: number,
+  key: string,
+  reply: unknown,
+): { view: Omit<EventView, 'status'>; letters: string; elsewhere: MessagePlace[] } {
+  const [stored, letters, , size, elsewhere] = list(reply);
   const event = decodeEvent(bytes(stored));
-  return {
+  const view = {
     id: recordId('evt_', shard, key),
     org: event.org,
     sourceId: event.sourceId,
@@ -89,13 +96,29 @@ export function eventView(shard: number, key: string, reply: unknown): EventView
     size: integer(size),
     payload: event.payload.length === integer(size) ? event.payload : null,
     signatureValid: event.signatureValid,
-    status: eventStatus(text(letters)),
   };
+  return { view, letters: text(letters), elsewhere: placesOf(shard, elsewhere) };
 }
 
-function eventStatus(letters: string): EventStatus {
+/** A message and the shard to look for it. */
+export interface MessagePlace {
+  id: string;
+  shard: number;
+}
+
+/** From pairs of a key and a shard, or '' for the shard that the id names. */
+function placesOf(shard: number, reply: unknown): MessagePlace[] {
+  return list(reply).map((pair) => {
+    const [key, other] = list(pair).map(text);
+    const id = recordId('msg_', shard, key ?? '');
+    return { id, shard: other === undefined || other === '' ? (homeShard(id) ?? shard) : Number(other) };
+  });
+}
+
+/** `letters` are the status letters of all messages of an event. */
+export function eventStatus(letters: string): EventStatus {
   if (letters === '') return 'no_routes';
-  if (/[par]/.test(letters)) return 'pending';
+  if (/[parm]/.test(letters)) return 'pending';
   const delivered = letters.includes('d');
   if (letters.includes('q')) return delivered ? 'partial' : 'failed';
   return delivered ? 'delivered' : 'filtered';

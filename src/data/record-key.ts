@@ -1,13 +1,25 @@
 import { parseTimedId } from '../core/ids.ts';
 
+const prefixLength = 'msg_'.length;
 const keyStart = 'msg_00'.length;
+const foreignLength = 27;
 
-/** What stands for an id in its shard's keys: the id without prefix and shard number. Null when it is not an id of that shard. */
+/**
+ * What stands for an id in a shard's keys: the id without prefix and, where that is its home, without shard number. Null when it
+ * is no id.
+ */
 export function recordKey(id: string, shard: number): string | null {
-  return parseTimedId(id)?.shard === shard ? id.slice(keyStart) : null;
+  const parsed = parseTimedId(id);
+  if (parsed === null) return null;
+  return id.slice(parsed.shard === shard ? keyStart : prefixLength);
 }
 
-/** The id behind a record key. */
+/** The id behind a key of a shard. */
 export function recordId(prefix: 'evt_' | 'msg_', shard: number, key: string): string {
-  return prefix + shard.toString(36).padStart(2, '0') + key;
+  return key.length === foreignLength ? prefix + key : prefix + shard.toString(36).padStart(2, '0') + key;
+}
+
+/** The shard that an id names; null when it is no id of an event or a message. */
+export function homeShard(id: string): number | null {
+  return parseTimedId(id)?.shard ?? null;
 }

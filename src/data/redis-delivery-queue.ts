@@ -4,7 +4,7 @@ import type { RedisClient } from '../redis/connection.ts';
 import { Script, type ScriptArgument } from '../redis/script.ts';
 import { redisUnavailable } from '../redis/unavailable.ts';
 import { encodeAttempt, type NewAttempt } from './attempt-record.ts';
-import type { DeliveryQueue, Heartbeat, Job, QueueFigures, Settlement, Target, TargetSetting } from './delivery-queue.ts';
+import type { DeliveryQueue, Job, QueueFigures, Settlement, ShardState, SlowRoom, Target, TargetSetting } from './delivery-queue.ts';
 import { jobsOf, targetOf } from './job-reply.ts';
 import type { DeadLetterReason } from './messages.ts';
 import { recordId } from './record-key.ts';
@@ -19,7 +19,7 @@ const scripts = {
   settle: script('settle'),
   promote: script('promote'),
   reclaim: script('reclaim'),
-  heartbeat: script('heartbeat'),
+  tend: script('tend'),
   configure: script('configure'),
   targets: script('targets'),
   drop: script('drop'),
@@ -30,7 +30,6 @@ const scripts = {
 
 /** Longer than the longest attempt (60 s) and its settling: only a worker that lives but forgot reaches it. */
 const holdMs = 90_000;
-const workerLifetimeMs = 10_000;
 const targetsPerStep = 500;
 const recordsPerPrune = 100;
 /** DESIGN section 6, "Circuit": 72 h. */
@@ -53,8 +52,8 @@ export class RedisDeliveryQueue implements DeliveryQueue {
     this.#keys = shardKeys(prefix, shard);
   }
 
-  async dequeue(worker: string, count: number) {
-    const reply = list(await this.#runBuffer(scripts.dequeue, [worker, count, holdMs, workerLifetimeMs]));
+  async dequeue(worker: string, count: number, slowRoom: SlowRoom = { slow: count, probes: count }) {
+    const reply = list(await this.#runBuffer(scripts.dequeue, [worker, count, holdMs, slowRoom.slow, slowRoom.probes]));
     const [, , , unconfigured, more, nextDue] = reply;
     return {
       jobs: await this.#jobs(reply),
@@ -70,8 +69,14 @@ export class RedisDeliveryQueue implements DeliveryQueue {
 
   async settle(worker: string, settlements: readonly Settlement[], { ring = false }: { ring?: boolean } = {}) {
     const args = settlements.flatMap(settleArguments);
-    const [settled, more, nextDue] = list(await this.#run(scripts.settle, [worker, settlements.length, ring ? 1 : 0, ...args]));
-    return { settled: list(settled).map((each) => integer(each) === 1), hasMore: integer(more) === 1, nextDueMs: dueMs(nextDue) };
+    const reply = await this.#run(scripts.settle, [worker, settlements.length, ring ? 1 : 0, ...args]);
+    const [settled, more, nextDue, outbox] = list(reply);
+    return {
+      settled: list(settled).map((each) => integer(each) === 1),
+      hasMore: integer(more) === 1,
+      nextDueMs: dueMs(nextDue),
+      hasOutbox: integer(outbox) === 1,
+    };
   }
 
   async promote() {
@@ -79,22 +84,23 @@ export class RedisDeliveryQueue implements DeliveryQueue {
     return { moved: integer(moved), hasMore: integer(more) === 1, nextDueMs: dueMs(nextDue) };
   }
 
-  async reclaim() {
-    const [putBack, more] = list(await this.#run(scripts.reclaim, []));
+  async reclaim(deadWorkers: readonly string[]) {
+    const [putBack, more] = list(await this.#run(scripts.reclaim, deadWorkers));
     return { putBack: integer(putBack), hasMore: integer(more) === 1 };
   }
 
-  async heartbeat(worker: string, slots: number): Promise<Heartbeat> {
-    const args = [worker, slots, workerLifetimeMs, randomBytes(9).toString('base64url'), this.#memoryLimit];
-    const [marker, held, ready, reclaim, paused, nextDue, permille] = list(await this.#run(scripts.heartbeat, args));
+  async tend(worker: string, totalSlots: number): Promise<ShardState> {
+    const args = [worker, totalSlots, randomBytes(9).toString('base64url'), this.#memoryLimit];
+    const [marker, held, ready, overdue, paused, nextDue, permille, outbox] = list(await this.#run(scripts.tend, args));
     return {
       marker: text(marker),
       held: integer(held),
       hasReadyWork: integer(ready) === 1,
-      hasWorkToReclaim: integer(reclaim) === 1,
+      hasOverdueWork: integer(overdue) === 1,
       pausedTargets: integer(paused),
       memoryShare: share(permille),
       nextDueMs: dueMs(nextDue),
+      hasOutbox: integer(outbox) === 1,
     };
   }
 
@@ -113,7 +119,7 @@ export class RedisDeliveryQueue implements DeliveryQueue {
       circuit.cooldownSeconds * 1000,
       circuit.probeSuccessThreshold,
       failover.afterAttempts ?? '',
-      ...failover.destinationIds,
+      ...failover.destinations.map(({ id, shard }) => (shard === this.#keys.shard ? id : `${shard}/${id}`)),
     ]);
   }
 

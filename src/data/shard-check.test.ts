@@ -5,7 +5,7 @@ import { targetSetting } from '../../test/support/target-setting.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { RedisMessageAcceptor } from './message-acceptor.ts';
 import { RedisDeliveryQueue } from './redis-delivery-queue.ts';
-import { checkShard } from './shard-check.ts';
+import { checkShards } from './shard-check.ts';
 
 const prefix = 'test*:';
 const base = `${prefix}{s0}:`;
@@ -23,7 +23,7 @@ beforeEach(async () => {
   await redis.client.flushall();
   queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
   const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock });
-  await queue.heartbeat('w1', 64);
+  await queue.tend('w1', 64);
   const accept = async (): Promise<string> => {
     const event = newEvent();
     await acceptor.accept(event);
@@ -46,7 +46,7 @@ beforeEach(async () => {
   messages = { finished, dead, due, held, queued: await accept() };
 });
 
-const check = () => checkShard({ redis: redis.client, prefix });
+const check = () => checkShards({ redis: redis.client, prefix });
 const complaintOf = async (key: string): Promise<string[]> =>
   (await check()).findings.filter(({ id }) => id.endsWith(key)).map(({ complaint }) => complaint);
 

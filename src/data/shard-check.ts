@@ -1,6 +1,7 @@
 import { mastersOf, type RedisClient } from '../redis/connection.ts';
 import { redisUnavailable } from '../redis/unavailable.ts';
-import { recordId } from './record-key.ts';
+import type { MessagePlace } from './message-view.ts';
+import { recordId, recordKey } from './record-key.ts';
 import { shardBase } from './shard-keys.ts';
 
 /** One thing that is not as it must be. `id` is that of a message or an event. */
@@ -9,8 +10,7 @@ export interface Finding {
   complaint: string;
 }
 
-export interface ShardReport {
-  shard: number;
+export interface CheckReport {
   messages: number;
   unfinished: number;
   findings: Finding[];
@@ -22,33 +22,51 @@ const rounds = 3;
 const unfinishedLetters = new Set(['p', 'a', 'r']);
 
 /**
- * Proves that every accepted message of a shard is in exactly one place: queued, due, held by a worker, finished or dead letter,
- * and that it has its event. Reads only, page by page, while the shard works; a complaint that does not last is no finding.
- * Throws UNAVAILABLE when Redis does not answer.
+ * Proves that every accepted message is in exactly one place: queued, due, held by a worker, under way to another shard, finished
+ * or dead letter, and that it has its event. Reads only, page by page, while the shards work; a complaint that does not last is no
+ * finding. Throws UNAVAILABLE when Redis does not answer.
  */
-export async function checkShard({
+export async function checkShards({
   redis,
   prefix,
-  shard = 0,
+  shards = 1,
 }: {
   redis: RedisClient;
   prefix: string;
-  shard?: number;
-}): Promise<ShardReport> {
+  shards?: number;
+}): Promise<CheckReport> {
   try {
-    const look = () => new ShardWalk(redis, shardBase(prefix, shard), shard).findings();
-    let { findings, messages, unfinished } = await look();
+    let { findings, messages, unfinished } = await look(redis, prefix, shards);
     for (let round = 1; round < rounds && findings.size > 0; round++) {
-      const again = await look();
+      const again = await look(redis, prefix, shards);
       const before = findings;
       findings = new Map([...again.findings].filter(([key]) => before.has(key)));
       messages = again.messages;
       unfinished = again.unfinished;
     }
-    return { shard, messages, unfinished, findings: [...findings.values()] };
+    return { messages, unfinished, findings: [...findings.values()] };
   } catch (error) {
     throw redisUnavailable(error);
   }
+}
+
+async function look(redis: RedisClient, prefix: string, shards: number) {
+  const findings = new Map<string, Finding>();
+  const sum = { messages: 0, unfinished: 0 };
+  const moved: MessagePlace[] = [];
+  for (let shard = 0; shard < shards; shard++) {
+    const walk = new ShardWalk(redis, shardBase(prefix, shard), shard);
+    const seen = await walk.findings();
+    for (const [key, finding] of seen.findings) findings.set(`${shard} ${key}`, finding);
+    sum.messages += seen.messages;
+    sum.unfinished += seen.unfinished;
+    moved.push(...walk.moved);
+  }
+  for (const { id, shard } of moved) {
+    const isThere = await redis.exists(`${shardBase(prefix, shard)}m:${recordKey(id, shard)}`);
+    if (isThere === 0) findings.set(`moved ${id}`, { id, complaint: `has moved to shard ${shard} and is not there` });
+  }
+  return { ...sum, findings };
 }
 
 class ShardWalk {
@@ -59,6 +77,10 @@ class ShardWalk {
   readonly #places = new Map<string, string[]>();
   readonly #holders = new Map<string, string>();
   readonly #findings = new Map<string, Finding>();
+  /** Event → how many of its messages are still to be made. */
+  readonly #toBeMade = new Map<string, number>();
+  /** What went to other shards and has arrived, with where it is. */
+  readonly moved: MessagePlace[] = [];
 
   constructor(redis: RedisClient, base: string, shard: number) {
     this.#redis = redis;
@@ -72,6 +94,7 @@ class ShardWalk {
     }
     for (const key of await this.#keys('w:*')) await this.#walkLane(key);
     await this.#walkDue();
+    await this.#walkOutbox();
     await this.#walkHistory('fin', 'finished');
     await this.#walkHistory('dead', 'dead');
     const figures = await this.#walkMessages();
@@ -100,6 +123,17 @@ class ShardWalk {
     } while (cursor !== '0');
   }
 
+  async #walkOutbox(): Promise<void> {
+    await this.#pages(`${this.#base}out`, (_, flat) => {
+      const field = (name: string): string => flat[flat.indexOf(name) + 1] ?? '';
+      if (field('k') === 'v') this.#note(field('m'), 'moving');
+      if (field('k') === 'x' && Number(field('s')) === this.#shard) {
+        const event = field('e');
+        this.#toBeMade.set(event, (this.#toBeMade.get(event) ?? 0) + field('t').split('\n').length);
+      }
+    });
+  }
+
   async #walkHistory(name: string, place: string): Promise<void> {
     await this.#pages(`${this.#base}${name}`, (_, [kind, id = '']) => {
       if (kind === 'i') this.#note(id, place);
@@ -112,17 +146,21 @@ class ShardWalk {
     const ofEvent = new Map<string, number>();
     for (const key of await this.#keys('m:*')) {
       const id = key.slice(this.#base.length + 2);
-      const [status, event] = await this.#redis.hmget(key, 's', 'e');
+      const [status, event, elsewhere] = await this.#redis.hmget(key, 's', 'e', 'u');
       if (status === null || status === undefined) continue;
+      if (event !== null && event !== undefined) ofEvent.set(event, (ofEvent.get(event) ?? 0) + 1);
+      if (status === 'm' && !this.#places.has(id)) {
+        this.moved.push({ id: recordId('msg_', this.#shard, id), shard: Number(elsewhere) });
+        continue;
+      }
       messages++;
-      if (unfinishedLetters.has(status)) unfinished++;
+      if (unfinishedLetters.has(status) || status === 'm') unfinished++;
       const places = this.#places.get(id) ?? [];
       this.#places.delete(id);
-      const expected = unfinishedLetters.has(status) ? ['queued', 'held', 'due'] : [status === 'q' ? 'dead' : 'finished'];
+      const expected = expectedPlaces(status);
       if (places.length === 0) this.#complain(id, `has status ${status} and is nowhere`);
       else if (places.length > 1) this.#complain(id, `is ${places.join(' and ')}`);
       else if (!expected.includes(places[0] ?? '')) this.#complain(id, `has status ${status} and is ${places[0]}`);
-      if (event !== null && event !== undefined) ofEvent.set(event, (ofEvent.get(event) ?? 0) + 1);
     }
     for (const [event, count] of ofEvent) await this.#checkEvent(event, count);
     return { messages, unfinished };
@@ -135,7 +173,7 @@ class ShardWalk {
       this.#redis.hget(`${this.#base}refs`, event),
     ]);
     if (exists === 0) this.#findings.set(id, { id, complaint: 'is gone, but has messages' });
-    else if (Number(references ?? '1') !== messages)
+    else if (Number(references ?? '1') !== messages + (this.#toBeMade.get(event) ?? 0))
       this.#findings.set(id, { id, complaint: `counts ${references} messages and has ${messages}` });
   }
 
@@ -173,6 +211,12 @@ class ShardWalk {
       from = `(${last[0]}`;
     }
   }
+}
+
+function expectedPlaces(status: string): string[] {
+  if (unfinishedLetters.has(status)) return ['queued', 'held', 'due'];
+  if (status === 'm') return ['moving'];
+  return [status === 'q' ? 'dead' : 'finished'];
 }
 
 /** Entry ids are `<number>-<number>`. */

@@ -1,9 +1,12 @@
 /**
- * Layout of a shard. All keys begin with `<prefix>{sN}:`; ids stand in them without prefix and shard number (25 characters).
+ * Layout of a shard. All keys begin with `<prefix>{sN}:`; ids stand in them without prefix and shard number (25 characters), those of
+ * another shard with it (27).
  *
  * - `ctl` hash: n counter, ms newest index time, vt virtual clock, tn last target number, slots of all workers, open
- *   unfinished messages, marker
- * - `e:<event>` string (`event-text.ts`), `x:<event>` ids of its messages when there are several, `refs` hash of their number
+ *   unfinished messages, marker, full (accept refuses)
+ * - `e:<event>` string (`event-text.ts`), `x:<event>` ids of its messages when there are several, `refs` hash of the number of those
+ *   here, `far` hash of other shards that have a copy
+ * - `out` stream, the outbox (`includes/outbox.lua`); `seen:<message>` the last move that brought it here
  * - `m:<message>` hash (`message-view.ts`), `a:<message>` hash of attempts that do not fit into it
  * - `tn:<org>` hash `<route> <destination>` → target number; `t:<target>` hash (`includes/target.lua`)
  * - `w:<lane>` work stream of message ids, group `g`, consumer `c`; a lane is `<target>` or, for retries, `<target>r`
@@ -13,10 +16,9 @@
  * - `broken` set of targets whose circuit is not closed, `probe:<target>` leases of its probes, `circuits` stream of transitions
  * - `slow` and `slow:<org>` handles of attempts to slow targets by deadline (`includes/slow.lua`)
  * - `due` sorted set `<target> <message>` by due time; `paused` set of targets
- * - `held` sorted set `<lane>/<entry>/<worker>` by deadline, `held:<worker>` hash `<lane>/<entry>` → message;
- *   `workers` sorted set by end of life, `slots` hash
+ * - `held` sorted set `<lane>/<entry>/<worker>` by deadline, `held:<worker>` hash `<lane>/<entry>` → message
  * - `i:<org>`, `i:<route>`, `i:<destination>` indexes of messages, `i:dead:<org>` of dead letters, `i:ev:<org>` and
- *   `i:<source>` of events (`includes/index.lua`); `fin` and `dead` streams of what ended, which pruning walks
+ *   `i:<source>` of events, `i:cp:<org>` of copies of events (`includes/index.lua`); `fin` and `dead` streams of what ended, which pruning walks
  * - `k:<org>` hash of counters; `bell` list, the doorbell
  */
 export interface ShardKeys {

@@ -34,11 +34,9 @@ beforeEach(async () => {
   await redis.client.flushall();
   registry = new RecordRegistry();
   registry.put('organization', organizationRecord());
-  const blocking = blockingConnection(redis.url, { blockMs: doorbellBlockSeconds * 1000 });
-  blocking.on('error', () => {});
   const delivery = startDelivery({
     redis: redis.client,
-    blocking,
+    openBlocking: () => blockingConnection(redis.url, { blockMs: doorbellBlockSeconds * 1000 }),
     prefix,
     registry,
     keyring: testKeyring,

@@ -104,7 +104,7 @@ function targetSetting(
     priority: route.priority,
     circuit: route.circuit,
     failover: {
-      destinationIds: destinations.slice(position + 1).map(({ id }) => id),
+      destinations: destinations.slice(position + 1),
       afterAttempts: position < 0 ? afterAttempts : null,
     },
   };

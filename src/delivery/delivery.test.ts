@@ -49,11 +49,9 @@ function newRegistry(): RecordRegistry {
   return fresh;
 }
 function worker(options: { concurrency?: number; workerId?: string } = {}): Delivery {
-  const blocking = blockingConnection(redis.url, { blockMs: doorbellBlockSeconds * 1000 });
-  blocking.on('error', () => {});
   const delivery = startDelivery({
     redis: redis.client,
-    blocking,
+    openBlocking: () => blockingConnection(redis.url, { blockMs: doorbellBlockSeconds * 1000 }),
     prefix,
     registry,
     keyring: testKeyring,

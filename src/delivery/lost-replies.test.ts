@@ -58,7 +58,7 @@ async function configureTargets(): Promise<void> {
   for (const target of (await queue.targets(1)).targets) await queue.configure(target, targetSetting({ revision: 'old' }));
 }
 
-const methods = ['dequeue', 'settle', 'promote', 'configure', 'heartbeat', 'adopt'] as const;
+const methods = ['dequeue', 'settle', 'promote', 'configure', 'tend', 'adopt'] as const;
 const cases = methods.flatMap((method) => (['before', 'after'] as const).map((when) => [method, when] as const));
 
 describe('a worker delivers everything', () => {
@@ -81,7 +81,7 @@ describe('a worker delivers everything', () => {
     await configureTargets();
     const delivery = startDelivery({
       redis: redis.client,
-      blocking: blockingConnection(redis.url, { blockMs: doorbellBlockSeconds * 1000 }),
+      openBlocking: () => blockingConnection(redis.url, { blockMs: doorbellBlockSeconds * 1000 }),
       prefix,
       registry,
       keyring: testKeyring,

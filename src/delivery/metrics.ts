@@ -15,15 +15,14 @@ export interface DeliveryMetrics {
 /** Defines the metrics of a worker on `registry`; the backlog is asked of Redis when the metrics are read. */
 export function deliveryMetrics(
   registry: Registry,
-  { queue, now, inFlight }: { queue: DeliveryQueue; now: () => number; inFlight: () => number },
+  { queues, now, inFlight }: { queues: readonly DeliveryQueue[]; now: () => number; inFlight: () => number },
 ): DeliveryMetrics {
   const registers = [registry];
   // Both gauges are read at the same time and share one look. Without Redis there are no figures, and no samples.
   let look: Promise<QueueFigures | null> | null = null;
   const figures = (): Promise<QueueFigures | null> => {
-    look ??= queue
-      .figures()
-      .catch(() => null)
+    look ??= Promise.all(queues.map((queue) => queue.figures()))
+      .then(inAll, () => null)
       .finally(() => {
         look = null;
       });
@@ -96,5 +95,17 @@ export function deliveryMetrics(
       registers,
     }),
     storeResets: new Counter({ name: 'posthorn_store_resets_total', help: 'Times that Redis was found emptied.', registers }),
+  };
+}
+
+function inAll(figures: readonly QueueFigures[]): QueueFigures {
+  const sum = (of: (each: QueueFigures) => number): number => figures.reduce((total, each) => total + of(each), 0);
+  const oldest = figures.flatMap(({ oldestUnreadAtMs }) => (oldestUnreadAtMs === null ? [] : [oldestUnreadAtMs]));
+  return {
+    unfinished: sum(({ unfinished }) => unfinished),
+    retriesWaiting: sum(({ retriesWaiting }) => retriesWaiting),
+    held: sum(({ held }) => held),
+    deadLetters: sum(({ deadLetters }) => deadLetters),
+    oldestUnreadAtMs: oldest.length === 0 ? null : Math.min(...oldest),
   };
 }

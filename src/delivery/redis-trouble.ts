@@ -4,35 +4,54 @@ import type { Logger } from '../core/logger.ts';
 const firstDelayMs = 100;
 const longestDelayMs = 2000;
 
-/** Whether Redis answers, said once per change, and how long to wait before the next try. */
-export class RedisTrouble {
+/** The loops of one worker that talk to Redis. What all of them meet at the same time is said once. */
+export class RedisTroubles {
   readonly #logger: Logger;
-  #failures = 0;
+  #troubled = 0;
 
   constructor(logger: Logger) {
     this.#logger = logger;
   }
 
-  get isThere(): boolean {
-    return this.#failures > 0;
+  /** For one loop, or for those of one shard. */
+  watch(): RedisTrouble {
+    return new RedisTrouble({
+      began: (error) => {
+        if (this.#troubled++ > 0) return;
+        const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+        // The error itself is not logged: it holds the command and with it payloads.
+        this.#logger.error(
+          { reason: cause instanceof Error ? cause.message : String(cause) },
+          'Redis does not answer; delivery waits for it',
+        );
+      },
+      ended: () => {
+        if (--this.#troubled === 0) this.#logger.info({}, 'Redis answers again; delivery goes on');
+      },
+    });
+  }
+}
+
+/** Whether Redis answers, and how long to wait before the next try. */
+export class RedisTrouble {
+  readonly #told: { began: (error: unknown) => void; ended: () => void };
+  #failures = 0;
+
+  constructor(told: { began: (error: unknown) => void; ended: () => void }) {
+    this.#told = told;
   }
 
   /** Answers whether there was trouble until now. */
   over(): boolean {
-    const was = this.isThere;
-    if (was) this.#logger.info({ failures: this.#failures }, 'Redis answers again; delivery goes on');
+    const was = this.#failures > 0;
     this.#failures = 0;
+    if (was) this.#told.ended();
     return was;
   }
 
-  /** Milliseconds to wait. The error itself is not logged: it holds the command and with it payloads. */
+  /** Milliseconds to wait. */
   met(error: unknown): number {
-    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-    if (!this.isThere)
-      this.#logger.error(
-        { reason: cause instanceof Error ? cause.message : String(cause) },
-        'Redis does not answer; delivery waits for it',
-      );
+    if (this.#failures === 0) this.#told.began(error);
     this.#failures++;
     return withJitter(Math.min(longestDelayMs, firstDelayMs * 2 ** Math.min(this.#failures - 1, 10)));
   }

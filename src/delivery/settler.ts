@@ -10,7 +10,10 @@ export interface SettlerOptions {
   worker: string;
   clock: Clock;
   trouble: RedisTrouble;
-  onSettled: (settlements: readonly Settlement[], answer: { settled: boolean[]; hasMore: boolean; nextDueMs: number | null }) => void;
+  onSettled: (
+    settlements: readonly Settlement[],
+    answer: { settled: boolean[]; hasMore: boolean; nextDueMs: number | null; hasOutbox: boolean },
+  ) => void;
 }
 
 /**

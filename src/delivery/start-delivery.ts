@@ -5,9 +5,11 @@ import type { Logger } from '../core/logger.ts';
 import type { Keyring } from '../core/sealing.ts';
 import type { DeliveryQueue, Target } from '../data/delivery-queue.ts';
 import { Doorbell } from '../data/doorbell.ts';
+import { OutboxCarrier } from '../data/outbox-carrier.ts';
 import { RedisDeliveryQueue } from '../data/redis-delivery-queue.ts';
 import type { RegistryReader } from '../data/registry.ts';
-import type { RedisClient } from '../redis/connection.ts';
+import { RedisWorkerDirectory } from '../data/worker-directory.ts';
+import { blockingGroups, type RedisClient } from '../redis/connection.ts';
 import { type DeliveryPlan, deliveryPlan } from './delivery-plan.ts';
 import { deliveryMetrics } from './metrics.ts';
 import { TargetKeeper } from './target-keeper.ts';
@@ -17,8 +19,10 @@ import { Worker } from './worker.ts';
 export interface DeliveryOptions {
   /** Command connection, connected by the caller and closed by it after `stop`. */
   redis: RedisClient;
-  /** Blocking connection of this worker alone (`doorbellBlockSeconds`); closed by `stop`. */
-  blocking: RedisClient;
+  /** Makes a blocking connection (`doorbellBlockSeconds`) for this worker alone; closed by `stop`. */
+  openBlocking: () => RedisClient;
+  /** How many there are; default 1. */
+  shards?: number;
   prefix: string;
   registry: RegistryReader;
   keyring: Keyring;
@@ -54,18 +58,26 @@ const defaultGraceMs = 25_000;
 
 /** Runs a delivery worker until `stop`. Redis need not be up yet. */
 export function startDelivery(options: DeliveryOptions): Delivery {
-  const { redis, blocking, prefix, registry, keyring, clock, logger, egress, version } = options;
-  const { concurrency: slots = 64, retention = { finishedMs: 7 * dayMs, deadLettersMs: 30 * dayMs } } = options;
-  const redisQueue = new RedisDeliveryQueue({ redis, prefix, memoryLimitBytes: options.memoryLimitBytes });
-  const queue = options.wrapQueue?.(redisQueue) ?? redisQueue;
+  const { redis, openBlocking, prefix, registry, keyring, clock, logger, egress, version } = options;
+  const { concurrency: slots = 64, retention = { finishedMs: 7 * dayMs, deadLettersMs: 30 * dayMs }, shards = 1 } = options;
+  const wrapQueue = options.wrapQueue ?? ((queue: DeliveryQueue) => queue);
   const dispatchers = new Dispatchers({ connections: slots, extraCa: options.extraCa });
   const planOf = (target: Target): Promise<DeliveryPlan> => deliveryPlan({ registry, keyring, dispatchers, egress }, target);
-  const metrics = deliveryMetrics(options.metrics, { queue, now: () => clock.now(), inFlight: () => worker.inFlight });
-  const keeper = new TargetKeeper({ queue, registry, clock, logger, planOf, onChange: () => worker.wake() });
+  const carrier = new OutboxCarrier({ redis, prefix });
+  const queues = Array.from({ length: shards }, (_, shard) =>
+    wrapQueue(new RedisDeliveryQueue({ redis, prefix, shard, memoryLimitBytes: options.memoryLimitBytes })),
+  );
+  const metrics = deliveryMetrics(options.metrics, { queues, now: () => clock.now(), inFlight: () => worker.inFlight });
   const worker = new Worker({
-    queue,
-    doorbell: new Doorbell({ redis: blocking, prefix }),
-    keeper,
+    directory: new RedisWorkerDirectory({ redis, prefix, shards }),
+    shards: queues.map((queue, shard) => ({
+      shard,
+      queue,
+      keeper: new TargetKeeper({ queue, registry, clock, logger, planOf, onChange: () => worker.wake(shard) }),
+      // What cannot be carried now is carried after the next look at the shard.
+      carryOutbox: () => void carrier.carry(shard).catch(() => undefined),
+    })),
+    doorbells: blockingGroups(redis, shards).map((group) => new Doorbell({ redis: openBlocking(), prefix, shards: group })),
     planOf,
     id: options.workerId ?? `w_${randomBytes(9).toString('base64url')}`,
     slots,
@@ -75,12 +87,10 @@ export function startDelivery(options: DeliveryOptions): Delivery {
     userAgent: `Posthorn/${version}`,
     retention,
   });
-  keeper.start();
   worker.start();
   return {
     isHealthy: () => worker.lastBeatAtMs !== null && clock.now() - worker.lastBeatAtMs < healthyForMs,
     stop: async (graceMs = defaultGraceMs) => {
-      keeper.stop();
       await worker.stop(graceMs);
       await dispatchers.close();
     },

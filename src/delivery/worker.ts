@@ -1,29 +1,34 @@
 import { withJitter } from '../core/backoff.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
-import type { DeliveryQueue, Heartbeat, Job, Settlement, Target } from '../data/delivery-queue.ts';
+import type { Job, Settlement, SlowRoom, Target } from '../data/delivery-queue.ts';
+import type { Beat, WorkerDirectory } from '../data/worker-directory.ts';
+import { workerLifetimeMs } from '../data/worker-directory.ts';
 import { attemptDelivery } from './attempt.ts';
 import type { DeliveryPlan } from './delivery-plan.ts';
 import { Heart } from './heart.ts';
 import type { DeliveryMetrics } from './metrics.ts';
-import { RedisTrouble } from './redis-trouble.ts';
-import { Settler } from './settler.ts';
-import type { TargetKeeper } from './target-keeper.ts';
+import { RedisTroubles } from './redis-trouble.ts';
+import { ShardLine, type ShardParts } from './shard-line.ts';
 import { Wakeup } from './wakeup.ts';
 
 const mostPerDequeue = 64;
 /** Below this share of free slots a dequeue waits a moment for more of them: fewer, larger script calls. */
 const patientShare = 0.25;
 const patienceMs = 1;
-const reviewEveryBeats = 10;
 /** How long a message whose records cannot be read stays here before it goes back. */
 const planRetryMs = 1000;
 
+/** What a worker sleeps on: `wait` resolves to the shard that rang, null after some silence; rejects when Redis is away. */
+export interface WorkerDoorbell {
+  wait(): Promise<number | null>;
+  close(): void;
+}
+
 export interface WorkerOptions {
-  queue: DeliveryQueue;
-  /** Resolves true when the doorbell rang; rejects when Redis is away. */
-  doorbell: { wait(): Promise<boolean>; close(): void };
-  keeper: TargetKeeper;
+  directory: WorkerDirectory;
+  shards: readonly ShardParts[];
+  doorbells: readonly WorkerDoorbell[];
   planOf: (target: Target) => Promise<DeliveryPlan>;
   id: string;
   /** Attempts at the same time. */
@@ -36,39 +41,64 @@ export interface WorkerOptions {
 }
 
 /**
- * Takes messages, delivers them, settles them. Sleeps on the doorbell when there is nothing to do; whatever Redis does, it
- * waits and goes on.
+ * Takes messages from all shards in turn, delivers them, settles them. Sleeps on the doorbells when there is nothing to do;
+ * whatever Redis does, it waits and goes on.
  */
 export class Worker {
   readonly #options: WorkerOptions;
-  readonly #trouble: RedisTrouble;
-  readonly #settler: Settler;
+  readonly #troubles: RedisTroubles;
   readonly #heart: Heart;
+  readonly #lines: readonly ShardLine[];
   readonly #wakeup = new Wakeup();
   readonly #stopping = new AbortController();
   readonly #breakingOff = new AbortController();
-  /** Everything held by this worker, from dequeue until its settlement is written. */
-  readonly #known = new Map<string, Job>();
   #inFlight = 0;
-  /** The first heartbeat sets it: before that nobody would find this worker dead. */
-  #mayHaveWork = false;
-  #mustAdopt = false;
-  #beats = 0;
-  #due: { atMs: number; cancel: () => void } | null = null;
+  #slowInFlight = 0;
+  /** Slots that dequeues under way may fill. */
+  #reserved = 0;
+  /** Where the next round of dequeues begins. */
+  #next = 0;
+  #totalSlots: number;
+  #knowsOfMoreShards = false;
+  #hasBegun = false;
   #loops: Promise<void>[] = [];
 
   constructor(options: WorkerOptions) {
     this.#options = options;
-    const { queue, id: worker, clock, logger, metrics, slots, retention } = options;
-    const trouble = new RedisTrouble(logger);
-    this.#trouble = trouble;
-    this.#settler = new Settler({ queue, worker, clock, trouble, onSettled: (batch, answer) => this.#onSettled(batch, answer) });
-    this.#heart = new Heart({ queue, worker, slots, clock, logger, metrics, trouble, retention, onBeat: (beat) => this.#onBeat(beat) });
+    const { directory, id: worker, clock, logger, slots, shards } = options;
+    const troubles = new RedisTroubles(logger);
+    this.#troubles = troubles;
+    this.#totalSlots = slots;
+    this.#lines = shards.map(
+      (parts) =>
+        new ShardLine({
+          ...options,
+          ...parts,
+          worker,
+          trouble: troubles.watch(),
+          totalSlots: () => this.#totalSlots,
+          onWork: () => this.#wakeup.signal(),
+        }),
+    );
+    this.#heart = new Heart({
+      directory,
+      worker,
+      slots,
+      clock,
+      trouble: troubles.watch(),
+      onBeat: (beat) => this.#onBeat(beat),
+      reclaim: async (dead) => (await Promise.all(this.#lines.map((line) => line.reclaim(dead)))).every((isDone) => isDone),
+    });
   }
 
   start(): void {
     this.#heart.start();
-    this.#loops = [this.#dequeueLoop(), this.#doorbellLoop()];
+    this.#loops = [this.#takeLoop(), ...this.#options.doorbells.map((doorbell) => this.#doorbellLoop(doorbell))];
+  }
+
+  /** Says that there may be work in a shard. */
+  wake(shard: number): void {
+    this.#lines.find((line) => line.shard === shard)?.wake();
   }
 
   get inFlight(): number {
@@ -82,165 +112,142 @@ export class Worker {
 
   /** Takes no more work, lets attempts finish for `graceMs`, and puts back what is not done then. */
   async stop(graceMs: number): Promise<void> {
-    const { clock, doorbell, queue, id } = this.#options;
+    const { clock, doorbells, directory, id } = this.#options;
     this.#stopping.abort();
     this.#wakeup.signal();
-    doorbell.close();
-    this.#due?.cancel();
+    for (const doorbell of doorbells) doorbell.close();
     await Promise.all(this.#loops);
     const cancelGrace = clock.after(graceMs, () => this.#breakingOff.abort());
-    while (this.#inFlight > 0) await this.#wakeup.wait();
+    while (this.#inFlight > 0 || this.#reserved > 0) await this.#wakeup.wait();
     cancelGrace();
     const giveUp = new AbortController();
     const cancelGiveUp = clock.after(5000, () => giveUp.abort());
-    await this.#settler.drain(giveUp.signal);
+    await Promise.all(this.#lines.map((line) => line.stop(giveUp.signal)));
     cancelGiveUp();
     await this.#heart.stop();
     // Without Redis the worker is found dead after its lifetime.
-    await queue.heartbeat(id, 0).catch(() => undefined);
+    await directory.leave(id, { mayHoldWork: this.#lines.some(({ holdsWork }) => holdsWork) }).catch(() => undefined);
   }
 
-  async #dequeueLoop(): Promise<void> {
-    const { queue, clock, id, slots } = this.#options;
+  async #takeLoop(): Promise<void> {
+    const { slots, clock } = this.#options;
     const { signal } = this.#stopping;
     while (!signal.aborted) {
-      const isIdle = !this.#mayHaveWork && !this.#mustAdopt;
-      if (isIdle || this.#inFlight >= slots) {
+      const free = (): number => slots - this.#inFlight - this.#reserved;
+      const wanting = this.#lines.filter(({ wantsToTake }) => wantsToTake);
+      if (wanting.length === 0 || free() <= 0) {
         await this.#wakeup.wait();
         continue;
       }
-      if (slots - this.#inFlight < slots * patientShare) await clock.sleep(patienceMs, signal);
-      try {
-        if (this.#mustAdopt) {
-          const adopted = await queue.adopt(id, [...this.#known.keys()]);
-          this.#mustAdopt = false;
-          for (const job of adopted) this.#begin(job);
-          continue;
-        }
-        this.#mayHaveWork = false;
-        const { jobs, unconfigured, hasMore, nextDueMs } = await queue.dequeue(id, Math.min(mostPerDequeue, slots - this.#inFlight));
-        if (this.#trouble.over()) this.#mustAdopt = true;
-        if (hasMore) this.#mayHaveWork = true;
-        this.#promoteIn(nextDueMs);
-        for (const job of jobs) this.#begin(job);
-        for (const target of unconfigured) void this.#configure(target);
-      } catch (error) {
-        this.#mayHaveWork = true;
-        await clock.sleep(this.#trouble.met(error), signal);
+      if (this.#mayCountAsDead()) {
+        await clock.sleep(patienceMs, signal);
+        continue;
+      }
+      if (free() < slots * patientShare) await clock.sleep(patienceMs, signal);
+      const share = Math.min(mostPerDequeue, Math.ceil(free() / wanting.length));
+      const first = this.#next++ % wanting.length;
+      for (const line of [...wanting.slice(first), ...wanting.slice(0, first)]) {
+        const count = Math.min(share, free());
+        if (count > 0) void this.#take(line, count);
       }
     }
   }
 
-  async #doorbellLoop(): Promise<void> {
-    const { doorbell, queue, clock, slots } = this.#options;
-    const { signal } = this.#stopping;
-    while (!signal.aborted) {
-      try {
-        const rang = await doorbell.wait();
-        if (!rang) continue;
-        this.wake();
-        // A full worker passes the bell on: promote rings when there is work.
-        if (this.#inFlight >= slots) {
-          await queue.promote();
-          while (this.#inFlight >= slots && !signal.aborted) await clock.sleep(20, signal);
-        }
-      } catch (error) {
-        if (!signal.aborted) await clock.sleep(this.#trouble.met(error), signal);
-      }
-    }
+  /** After a stop of this process others may have put back what it held: it must say that it lives before it takes more. */
+  #mayCountAsDead(): boolean {
+    const { lastTryAtMs } = this.#heart;
+    return lastTryAtMs === null || this.#options.clock.now() - lastTryAtMs > workerLifetimeMs;
   }
 
-  /** Says that there may be work. */
-  wake(): void {
-    this.#mayHaveWork = true;
+  async #take(line: ShardLine, count: number): Promise<void> {
+    this.#reserved += count;
+    const jobs = await line.take(count, this.#slowRoom());
+    this.#reserved -= count;
+    for (const job of jobs) this.#begin(line, job);
     this.#wakeup.signal();
   }
 
-  #begin(job: Job): void {
-    if (this.#known.has(job.handle)) return;
-    this.#known.set(job.handle, job);
+  /** Attempts to slow targets hold at most half of this worker's slots, with single ones three quarters, over all shards. */
+  #slowRoom(): SlowRoom {
+    const half = Math.max(1, Math.floor(this.#options.slots / 2));
+    return { slow: half - this.#slowInFlight, probes: half + Math.floor(half / 2) - this.#slowInFlight };
+  }
+
+  async #doorbellLoop(doorbell: WorkerDoorbell): Promise<void> {
+    const { clock, slots } = this.#options;
+    const { signal } = this.#stopping;
+    const trouble = this.#troubles.watch();
+    while (!signal.aborted) {
+      try {
+        const shard = await doorbell.wait();
+        trouble.over();
+        const line = this.#lines.find((each) => each.shard === shard);
+        if (line === undefined) continue;
+        line.wake();
+        // A full worker passes the bell on: promote rings when there is work.
+        if (this.#inFlight >= slots) {
+          await line.passBellOn();
+          while (this.#inFlight >= slots && !signal.aborted) await clock.sleep(20, signal);
+        }
+      } catch (error) {
+        if (!signal.aborted) await clock.sleep(trouble.met(error), signal);
+      }
+    }
+  }
+
+  #begin(line: ShardLine, job: Job): void {
+    const { logger, metrics, clock } = this.#options;
     this.#inFlight++;
-    void this.#deliver(job)
+    if (job.target.isSlow) this.#slowInFlight++;
+    void this.#deliver(line, job)
       .catch(async (error: unknown): Promise<Settlement> => {
-        this.#options.logger.debug(
+        logger.debug(
           { reason: error instanceof Error ? error.message : String(error), messageId: job.messageId },
           'an attempt could not be made; the message goes back',
         );
-        await this.#options.clock.sleep(withJitter(planRetryMs), this.#stopping.signal);
+        await clock.sleep(withJitter(planRetryMs), this.#stopping.signal);
         return { job, outcome: { type: 'back' }, maxAttempts: null };
       })
       .then((settlement) => {
         this.#inFlight--;
-        this.#options.metrics.outcomes.inc({ outcome: settlement.outcome.type });
-        this.#settler.add(settlement);
+        if (job.target.isSlow) this.#slowInFlight--;
+        metrics.outcomes.inc({ outcome: settlement.outcome.type });
+        line.settle(settlement);
         this.#wakeup.signal();
       });
   }
 
-  async #deliver(job: Job): Promise<Settlement> {
-    const { planOf, keeper, clock, metrics, userAgent } = this.#options;
+  async #deliver(line: ShardLine, job: Job): Promise<Settlement> {
+    const { planOf, clock, metrics, userAgent } = this.#options;
     const plan = await planOf(job.target);
     switch (plan.state) {
       case 'ready':
-        if (plan.setting.revision !== job.target.revision) void this.#configure(job.target);
+        if (plan.setting.revision !== job.target.revision) void line.configure(job.target);
         return await attemptDelivery(job, plan, { clock, metrics, userAgent, signal: this.#breakingOff.signal });
       case 'paused':
         // First the pause, or the message would come straight back.
-        await keeper.configure(job.target);
+        await line.keeper.configure(job.target);
         return { job, outcome: { type: 'back' }, maxAttempts: null };
       case 'impossible':
-        if (plan.setting?.revision !== job.target.revision) void this.#configure(job.target);
+        if (plan.setting?.revision !== job.target.revision) void line.configure(job.target);
         return { job, outcome: { type: 'dead', attempt: null, reason: plan.reason }, maxAttempts: null };
       default:
         return plan satisfies never;
     }
   }
 
-  async #configure(target: Target): Promise<void> {
-    try {
-      await this.#options.keeper.configure(target);
-    } catch (error) {
-      // The target wakes by itself and is tried again.
-      this.#trouble.met(error);
+  #onBeat({ totalSlots, shards }: Beat): void {
+    this.#totalSlots = totalSlots;
+    if (!this.#hasBegun) {
+      this.#hasBegun = true;
+      for (const line of this.#lines) line.start();
     }
-  }
-
-  #onSettled(batch: readonly Settlement[], answer: { settled: boolean[]; hasMore: boolean; nextDueMs: number | null }): void {
-    for (const [i, { job }] of batch.entries()) {
-      this.#known.delete(job.handle);
-      if (answer.settled[i] === false) this.#options.metrics.lostSettlements.inc();
-    }
-    this.#promoteIn(answer.nextDueMs);
-    if (answer.hasMore) this.wake();
-  }
-
-  #onBeat(beat: Heartbeat): void {
-    if (this.#trouble.over() || beat.held > this.#known.size) {
-      this.#mustAdopt = true;
-      this.#wakeup.signal();
-    }
-    if (beat.hasReadyWork) this.wake();
-    if (beat.pausedTargets > 0 && this.#beats++ % reviewEveryBeats === 0) this.#options.keeper.review();
-    this.#promoteIn(beat.nextDueMs);
-  }
-
-  #promoteIn(ms: number | null): void {
-    if (ms === null || this.#stopping.signal.aborted) return;
-    const { clock } = this.#options;
-    const atMs = clock.now() + ms;
-    if (this.#due !== null && this.#due.atMs <= atMs) return;
-    this.#due?.cancel();
-    this.#due = { atMs, cancel: clock.after(ms, () => void this.#promote()) };
-  }
-
-  async #promote(): Promise<void> {
-    this.#due = null;
-    try {
-      const { hasMore, nextDueMs } = await this.#options.queue.promote();
-      if (hasMore) this.wake();
-      this.#promoteIn(nextDueMs);
-    } catch (error) {
-      this.#promoteIn(this.#trouble.met(error));
+    if (shards > this.#lines.length && !this.#knowsOfMoreShards) {
+      this.#knowsOfMoreShards = true;
+      this.#options.logger.warn(
+        { shards, served: this.#lines.length },
+        'there are more shards than this worker serves: start it again, with the same POSTHORN_SHARDS as the others',
+      );
     }
   }
 }

@@ -87,6 +87,12 @@ export function mastersOf(redis: RedisClient): Redis[] {
   return redis instanceof Cluster ? redis.nodes('master') : [redis];
 }
 
+/** Shards that one blocking command can read together: all, but in a Cluster each by itself. */
+export function blockingGroups(redis: RedisClient, shards: number): number[][] {
+  const all = Array.from({ length: shards }, (_, shard) => shard);
+  return redis instanceof Cluster ? all.map((shard) => [shard]) : [all];
+}
+
 function single(url: string): RedisAddress {
   return { mode: 'single', url };
 }

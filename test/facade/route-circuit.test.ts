@@ -31,7 +31,7 @@ async function makeRoute() {
 /** A failed attempt at the first destination, which opens the circuit. */
 async function open(routeId: string, destinationId: string): Promise<void> {
   const queue = new RedisDeliveryQueue({ redis: world.redis.client, prefix: 'test:' });
-  await queue.heartbeat('w1', 64);
+  await queue.tend('w1', 64);
   const [key] = await world.redis.client.hvals('test:{cfg}:rec:route');
   const org: string = JSON.parse(key ?? '').org;
   const event = newEvent({ destinations: [destinationId] });

@@ -8,7 +8,7 @@ export function targetSetting(overrides: Partial<TargetSetting> = {}): TargetSet
     throttle: { mode: 'off', rateLimit: null, rateUnit: null, maxConcurrency: null, queueLimit: null },
     priority: 0,
     circuit: { failureThreshold: 1000, cooldownSeconds: 60, probeSuccessThreshold: 2 },
-    failover: { destinationIds: [], afterAttempts: null },
+    failover: { destinations: [], afterAttempts: null },
     ...overrides,
   };
 }

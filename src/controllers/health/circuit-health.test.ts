@@ -58,7 +58,7 @@ async function status(kind: 'Route' | 'Destination', type: string): Promise<stri
 /** Opens the circuit of (route, destination) by a failed attempt. */
 async function open(): Promise<void> {
   const queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
-  await queue.heartbeat('w1', 64);
+  await queue.tend('w1', 64);
   const event = newEvent({ destinations: [ids.destination] });
   const targets = event.targets.map((target) => ({ ...target, routeId: ids.route }));
   await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock }).accept({ ...event, org: ids.org, targets });

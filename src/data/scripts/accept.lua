@@ -4,7 +4,9 @@
 --
 -- KEYS: see includes/shard.lua. Ids are without prefix and shard (the last 25 characters).
 -- ARGV[1] number of events; then per event: event, organization, source, text (see event-text.ts), number of targets, per
--- target message, route, destination, largest number of attempts; number of filtered, per filtered message, route.
+-- target message, route, destination, largest number of attempts; number of filtered, per filtered message, route; number of
+-- entries for the outbox, per entry shard, whether it is this one (1, 0), number of targets, the targets as above. In the entries
+-- messages of another shard have their whole key.
 -- Reply: the text `full` when too much memory is in use (heartbeat.lua); else per event: 1 stored, 0 was stored already (a re-sent call), or the text of what stands in its way.
 -- @include "includes/shard.lua"
 -- @include "includes/index.lua"
@@ -13,6 +15,8 @@
 -- @include "includes/finish.lua"
 -- @include "includes/intern.lua"
 -- @include "includes/count.lua"
+-- @include "includes/new-message.lua"
+-- @include "includes/outbox.lua"
 
 if call('HGET', ctl, 'full') then
   return 'full'
@@ -28,7 +32,6 @@ end
 local numbers = {}
 local obstacles = {}
 local touched = {}
-local rooms = {}
 local opened = 0
 
 local function number_of(org, route, destination)
@@ -43,22 +46,6 @@ local function target_of(org, route, destination)
   local n = number_of(org, route, destination) or intern(org, route, destination)
   numbers[org .. ' ' .. route .. ' ' .. destination] = n
   return n
-end
-
--- How many more messages the queue of a destination takes; nil: any number.
-local function queue_room(destination)
-  if rooms[destination] == nil then
-    local l = call('HMGET', P .. 'l:' .. destination, 'q', 't')
-    local room = false
-    if l[1] then
-      room = tonumber(l[1])
-      for n in string.gmatch(l[2], '%d+') do
-        room = room - queued(n)
-      end
-    end
-    rooms[destination] = room
-  end
-  return rooms[destination]
 end
 
 -- What stands in the way of storing the event, looked for before the first write.
@@ -78,17 +65,37 @@ local function obstacle(e)
   return nil
 end
 
+-- Puts messages that are made elsewhere, or here later, into the outbox. Answers how many will be here, and the other shards.
+local function send_entries(e, ids, routes)
+  local here, far = 0, ''
+  for _, entry in ipairs(e.entries) do
+    local lines = {}
+    for k, target in ipairs(entry.targets) do
+      lines[k] = target.id .. ' ' .. target.route .. ' ' .. target.destination .. ' ' .. target.max
+      ids[#ids + 1] = target.id
+      routes[target.route] = true
+    end
+    send(entry.shard, 'x', 'e', e.id, 't', table.concat(lines, '\n'))
+    if entry.is_here then
+      here = here + #entry.targets
+    elseif not string.find(far .. ' ', ' ' .. entry.shard .. ' ', 1, true) then
+      far = far .. ' ' .. entry.shard
+    end
+  end
+  return here, far
+end
+
 local function store(e)
   local ms = monotonic_ms()
   local number = counter()
   local stamp = ms .. '-' .. number
   local messages, history = '-', '-'
-  if #e.targets + #e.filtered == 0 then
-    history = stamp
+  if #e.entries > 0 or #e.targets + #e.filtered > 1 then
+    messages = '*'
   elseif #e.targets + #e.filtered == 1 then
     messages = (e.targets[1] or e.filtered[1]).id
   else
-    messages = '*'
+    history = stamp
   end
   local head = stamp .. ' ' .. messages .. ' ' .. e.org .. ' ' .. e.source .. ' ' .. history .. '\n'
   if not call('SET', P .. 'e:' .. e.id, head .. e.text, 'NX') then
@@ -103,20 +110,10 @@ local function store(e)
   local routes = {}
   for _, target in ipairs(e.targets) do
     local n = target_of(e.org, target.route, target.destination)
-    number = counter()
-    call('HSET', P .. 'm:' .. target.id, 'e', e.id, 't', n, 's', 'p', 'x', target.max, 'i', ms .. '-' .. number)
-    index_add(P .. 'i:' .. e.org, ms, number, target.id)
-    index_add(P .. 'i:' .. target.route, ms, number, target.id)
-    index_add(P .. 'i:' .. target.destination, ms, number, target.id)
-    opened = opened + 1
-    local room = queue_room(target.destination)
-    if room and room <= 0 then
-      bury(target.id, e.org, 'queue_limit_exceeded')
-    else
-      enqueue(n, target.id)
+    if new_message(e.id, e.org, n, target) then
       touched[n] = true
-      rooms[target.destination] = room and room - 1
     end
+    opened = opened + 1
     ids[#ids + 1] = target.id
     routes[target.route] = true
   end
@@ -130,9 +127,14 @@ local function store(e)
     call('XADD', P .. 'fin', stamp, 'i', filtered.id)
     ids[#ids + 1] = filtered.id
   end
+  local here = #ids
+  local later, far = send_entries(e, ids, routes)
+  if far ~= '' then
+    call('HSET', P .. 'far', e.id, far)
+  end
   if messages == '*' then
     call('SET', P .. 'x:' .. e.id, table.concat(ids, ' '))
-    call('HSET', P .. 'refs', e.id, #ids)
+    call('HSET', P .. 'refs', e.id, here + later)
   end
   count_event(e.org, e.source)
   for route in pairs(routes) do
@@ -141,14 +143,23 @@ local function store(e)
   return 1
 end
 
+local function arguments_of_targets()
+  local targets = {}
+  for k = 1, tonumber(argument()) do
+    targets[k] = { id = argument(), route = argument(), destination = argument(), max = argument() }
+  end
+  return targets
+end
+
 local reply = {}
 for _ = 1, tonumber(ARGV[1]) do
-  local e = { id = argument(), org = argument(), source = argument(), text = argument(), targets = {}, filtered = {} }
-  for k = 1, tonumber(argument()) do
-    e.targets[k] = { id = argument(), route = argument(), destination = argument(), max = argument() }
-  end
+  local e = { id = argument(), org = argument(), source = argument(), text = argument(), filtered = {}, entries = {} }
+  e.targets = arguments_of_targets()
   for k = 1, tonumber(argument()) do
     e.filtered[k] = { id = argument(), route = argument() }
+  end
+  for k = 1, tonumber(argument()) do
+    e.entries[k] = { shard = argument(), is_here = argument() == '1', targets = arguments_of_targets() }
   end
   reply[#reply + 1] = obstacle(e) or store(e)
 end

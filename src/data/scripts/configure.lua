@@ -6,7 +6,7 @@
 -- ARGV[1] target, [2] revision of the setting, [3] 1: paused, 0: not, [4] emission interval in µs or '', [5] burst or '',
 -- [6] largest concurrency or '', [7] largest number of queued messages of the destination or '', [8] priority, [9] failures that
 -- open the circuit, [10] cooldown in ms, [11] successes that close it, [12] failed attempts before failover or ''; then the
--- failover destinations in order.
+-- failover destinations in order, those of other shards as `<shard>/<destination>`.
 -- Reply: 1, or 0 when there is no such target.
 -- @include "includes/shard.lua"
 -- @include "includes/target.lua"
@@ -45,7 +45,8 @@ if ARGV[8] ~= '0' then
 end
 local failover = {}
 for k = 13, #ARGV do
-  failover[#failover + 1] = intern(org, route, ARGV[k])
+  local is_elsewhere = string.find(ARGV[k], '/', 1, true)
+  failover[#failover + 1] = is_elsewhere and ARGV[k] or intern(org, route, ARGV[k])
 end
 if #failover > 0 then
   call('HSET', key, 'fo', table.concat(failover, ' '))

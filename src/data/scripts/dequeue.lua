@@ -4,8 +4,8 @@
 -- open move to its failover.
 --
 -- KEYS: see includes/shard.lua.
--- ARGV[1] worker, [2] how many messages at most (1..64), [3] hold time in ms, after which the work is put back, [4] lifetime
--- of the worker in ms: asking for work is a sign of life.
+-- ARGV[1] worker, [2] how many messages at most (1..64), [3] hold time in ms, after which the work is put back, [4] how many more
+-- attempts to slow targets the worker may begin, and [5] with those that are a target's only one.
 -- Reply: {targets, jobs, events, unconfigured targets, servable work left 0/1, ms until something is due or -1}.
 -- @include "includes/shard.lua"
 -- @include "includes/index.lua"
@@ -13,6 +13,7 @@
 -- @include "includes/work.lua"
 -- @include "includes/limiter.lua"
 -- @include "includes/circuit.lua"
+-- @include "includes/outbox.lua"
 -- @include "includes/failover.lua"
 -- @include "includes/slow.lua"
 -- @include "includes/jobs.lua"
@@ -27,6 +28,7 @@ local worker = ARGV[1]
 local left = tonumber(ARGV[2])
 local deadline = now + tonumber(ARGV[3])
 local slots = tonumber(call('HGET', ctl, 'slots') or '0')
+local slow_left, slow_probes_left = tonumber(ARGV[4]), tonumber(ARGV[5])
 local base_cap = math.max(8, math.ceil(slots / 10))
 local unconfigured = {}
 -- Arguments of the writes that the whole batch shares.
@@ -170,7 +172,7 @@ local function serve(n, org, start, quantum)
   end
   local allowed = math.min(quantum, room)
   if is_slow then
-    local slow, limiter = slow_room(org, slots, under_way)
+    local slow, limiter = slow_room(org, slots, under_way, slow_left, slow_probes_left)
     if slow == 0 then
       park(n, org, limiter, now + slow_wait_ms)
       return 0
@@ -227,7 +229,10 @@ local function serve(n, org, start, quantum)
     end
   end
   if given > 0 then
-    job_target(n, org, t.r, destination, t.g, t.cg)
+    job_target(n, org, t.r, destination, t.g, t.cg, is_slow)
+    if is_slow then
+      slow_left, slow_probes_left = slow_left - given, slow_probes_left - given
+    end
     if l[1] then
       rate_charge(destination, tonumber(l[1]), tonumber(l[2]), given)
     end
@@ -251,7 +256,6 @@ local function serve(n, org, start, quantum)
   return given
 end
 
-call('ZADD', P .. 'workers', 'GT', now + tonumber(ARGV[4]), worker)
 local visits = 0
 while left > 0 and visits < visits_limit do
   local first = call('ZRANGE', P .. 'ready', 0, 0, 'WITHSCORES')

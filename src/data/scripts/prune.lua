@@ -7,6 +7,7 @@
 -- Reply: {how many were removed, 1 when there is more, thousandths of the memory limit in use or -1}.
 -- @include "includes/shard.lua"
 -- @include "includes/index.lua"
+-- @include "includes/outbox.lua"
 -- @include "includes/remove.lua"
 -- @include "includes/memory.lua"
 

@@ -8,6 +8,7 @@
 -- @include "includes/shard.lua"
 -- @include "includes/index.lua"
 -- @include "includes/target.lua"
+-- @include "includes/outbox.lua"
 -- @include "includes/remove.lua"
 
 local org, budget = ARGV[1], tonumber(ARGV[2])
@@ -18,18 +19,25 @@ for _, n in ipairs(call('ZRANGE', P .. 'ready:' .. org, 0, budget - 1)) do
   deactivate(n, org)
 end
 
-local key = P .. 'i:ev:' .. org
-local kind = call('TYPE', key).ok
+-- Events, and copies of those of other shards.
 local events = {}
-if kind == 'zset' then
-  for _, member in ipairs(call('ZRANGE', key, 0, budget - 1)) do
-    events[#events + 1] = string.sub(member, 14)
-  end
-elseif kind == 'stream' then
-  for _, entry in ipairs(call('XRANGE', key, '-', '+', 'COUNT', budget)) do
-    events[#events + 1] = entry[2][2]
+local function gather(key)
+  local kind = call('TYPE', key).ok
+  if kind == 'zset' then
+    for _, member in ipairs(call('ZRANGE', key, 0, budget - 1)) do
+      events[#events + 1] = string.sub(member, 14)
+    end
+  elseif kind == 'stream' then
+    for _, entry in ipairs(call('XRANGE', key, '-', '+', 'COUNT', budget)) do
+      events[#events + 1] = entry[2][2]
+    end
   end
 end
+gather(P .. 'i:ev:' .. org)
+if #events == 0 then
+  gather(P .. 'i:cp:' .. org)
+end
+local removed = 0
 for _, event in ipairs(events) do
   local head = call('GETRANGE', P .. 'e:' .. event, 0, 255)
   local messages = string.match(head, '^%S+ (%S+) ')
@@ -38,8 +46,12 @@ for _, event in ipairs(events) do
   end
   for id in string.gmatch(messages or '', '%w+') do
     remove_message(id)
+    removed = removed + 1
   end
   remove_event(event)
+  if removed > 500 then
+    break
+  end
 end
 if #events > 0 then
   return 1
@@ -67,5 +79,6 @@ if call('EXISTS', names) == 1 then
 end
 call('ZREM', P .. 'ready', org)
 call('ZREM', P .. 'waiting', '~slow:' .. org)
-call('DEL', P .. 'ready:' .. org, P .. 'slow:' .. org, P .. 'wait:~slow:' .. org, P .. 'o:' .. org, P .. 'k:' .. org, P .. 'i:' .. org, P .. 'i:dead:' .. org, key)
+call('DEL', P .. 'ready:' .. org, P .. 'slow:' .. org, P .. 'wait:~slow:' .. org, P .. 'o:' .. org, P .. 'k:' .. org, P .. 'i:' .. org, P .. 'i:dead:' .. org, P .. 'i:ev:' .. org,
+  P .. 'i:cp:' .. org)
 return 0

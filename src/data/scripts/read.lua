@@ -1,20 +1,32 @@
 #!lua
--- Reads one event or message.
+-- Reads events and messages.
 --
 -- KEYS: see includes/shard.lua.
--- ARGV[1] `e` an event, `m` a message, `d` the messages of an event; [2] id without prefix and shard.
--- Reply: event_view, message_view, or for `d` {event_view, {id, message_view} …}; nil when there is no such record.
+-- ARGV[1] `e` an event, `d` the messages of an event, `m` messages, `l` status letters of messages; [2]… keys.
+-- Reply: for `e` event_view; for `d` {event_view, {key, message_view} …}; both nil when there is no such event; for `m` per key
+-- message_view; for `l` per key {letter, shard where the message is now or ''}; both nil in the place of one that is not there.
 -- @include "includes/shard.lua"
 -- @include "includes/view.lua"
 
+local reply = {}
 if ARGV[1] == 'm' then
-  return message_view(ARGV[2])
+  for k = 2, #ARGV do
+    reply[k - 1] = message_view(ARGV[k]) or false
+  end
+  return reply
+end
+if ARGV[1] == 'l' then
+  for k = 2, #ARGV do
+    local m = call('HMGET', P .. 'm:' .. ARGV[k], 's', 'u')
+    reply[k - 1] = m[1] and { m[1], m[1] == 'm' and m[2] or '' } or false
+  end
+  return reply
 end
 local event = event_view(ARGV[2])
 if ARGV[1] == 'e' or not event then
   return event
 end
-local reply = { event }
+reply[1] = event
 for _, id in ipairs(event[3]) do
   local view = message_view(id)
   if view then

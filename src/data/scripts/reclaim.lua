@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
--- Puts work back that nobody will finish: what a dead worker held (no heartbeat), and what is held past its deadline.
--- At most 100 entries per call.
+-- Puts work back that nobody will finish: what dead workers held, and what is held past its deadline. At most 100 entries per
+-- call.
 --
--- KEYS: see includes/shard.lua. ARGV: none.
+-- KEYS: see includes/shard.lua. ARGV: the dead workers.
 -- Reply: {how many were put back, 1 when there is more}.
 -- @include "includes/shard.lua"
 -- @include "includes/target.lua"
@@ -18,16 +18,12 @@ local function reclaim(handle, worker, id)
   end
 end
 
-for _, worker in ipairs(call('ZRANGEBYSCORE', P .. 'workers', '-inf', '(' .. now, 'LIMIT', 0, 8)) do
+for _, worker in ipairs(ARGV) do
   local held = call('HGETALL', P .. 'held:' .. worker)
   for k = 1, #held, 2 do
     if budget > 0 then
       reclaim(held[k], worker, held[k + 1])
     end
-  end
-  if call('EXISTS', P .. 'held:' .. worker) == 0 then
-    call('ZREM', P .. 'workers', worker)
-    call('HDEL', P .. 'slots', worker)
   end
 end
 if budget > 0 then

@@ -8,13 +8,15 @@
 -- Outcomes: `d` delivered; `r` retry, detail = delay in ms; `q` dead letter, detail = reason; `b` back to the queue, no
 -- attempt counted. An attempt is recorded in its short form (in the message's hash) or its long one (`a:<message>`). To the
 -- circuit: `+` or `-` (success, failure) and the generation under which the attempt began, or '' for nothing.
--- Reply: {per item 1 done or 0 settled by somebody else, servable work left 0/1, ms until something is due or -1}.
+-- Reply: {per item 1 done or 0 settled by somebody else, servable work left 0/1, ms until something is due or -1, 1 when
+-- something was put into the outbox}.
 -- @include "includes/shard.lua"
 -- @include "includes/index.lua"
 -- @include "includes/target.lua"
 -- @include "includes/work.lua"
 -- @include "includes/circuit.lua"
 -- @include "includes/outcome.lua"
+-- @include "includes/outbox.lua"
 -- @include "includes/failover.lua"
 -- @include "includes/slow.lua"
 -- @include "includes/finish.lua"
@@ -244,4 +246,4 @@ local more = call('EXISTS', P .. 'ready')
 if more == 1 and ARGV[3] == '1' then
   ring()
 end
-return { reply, more, next_due_ms() }
+return { reply, more, next_due_ms(), has_sent and 1 or 0 }

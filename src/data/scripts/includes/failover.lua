@@ -1,18 +1,24 @@
--- Failover: a message moves to the target (same route, failover destination) and stays there. In a target's hash: fo numbers of
--- the targets that come after it, in order; fa failed attempts after which a message moves to the first (absent: when the
--- retries are used up). In a moved message's hash: o number of its first target, k attempts made before the move, w why it
--- moved, j stamp of its entry in the index of the destination where it is now.
+-- Failover: a message moves to the target (same route, failover destination) and stays there. In a target's hash: fo the targets
+-- that come after it, in order, each a number or, in another shard, `<shard>/<destination>`; fa failed attempts after which a
+-- message moves to the first (absent: when the retries are used up). In a moved message's hash: o number of its first target, or
+-- od its first destination where the message came from another shard; k attempts made before the move, w why it moved, j stamp of
+-- its entry in the index of the destination where it is now. While it is in another shard: s `m`, u that shard, v entry of the
+-- outbox, h how often it has moved between shards.
 
--- The first candidate whose circuit is not open; with `any` the first of all, when each is open. nil: there is none.
+-- The first candidate whose circuit is not open, as far as this shard knows; with `any` the first of all, when each is open. nil:
+-- there is none.
 local function failover_candidate(fo, any)
   local first = nil
-  for n in string.gmatch(fo or '', '%d+') do
-    local t = call('HMGET', P .. 't:' .. n, 'o', 'cs')
+  for candidate in string.gmatch(fo or '', '%S+') do
+    if string.find(candidate, '/', 1, true) then
+      return candidate
+    end
+    local t = call('HMGET', P .. 't:' .. candidate, 'o', 'cs')
     if t[1] then
       if t[2] ~= 'o' then
-        return n
+        return candidate
       end
-      first = first or n
+      first = first or candidate
     end
   end
   return any and first or nil
@@ -21,15 +27,24 @@ end
 -- Moves a message that stands in no lane any more to the candidate.
 local function fail_over(id, from, candidate, why)
   local key = P .. 'm:' .. id
-  local m = call('HMGET', key, 'o', 'j', 'n')
-  local destination = call('HGET', P .. 't:' .. candidate, 'd')
-  if m[1] then
+  local m = call('HMGET', key, 'o', 'j', 'n', 'od', 'h')
+  if m[2] then
     index_remove(P .. 'i:' .. call('HGET', P .. 't:' .. from, 'd'), m[2], id)
   end
+  call('HDEL', key, 'd', 'j')
+  if not m[4] then
+    call('HSET', key, 'o', m[1] or from)
+  end
+  local shard, destination = string.match(candidate, '^(%d+)/(.+)$')
+  if shard then
+    local entry = send(shard, 'v', 'm', id, 'd', destination)
+    call('HSET', key, 's', 'm', 'u', shard, 'v', entry, 'h', tonumber(m[5] or '0') + 1, 'k', m[3] or '0', 'w', why)
+    call('HINCRBY', ctl, 'open', -1)
+    return
+  end
   local ms, number = monotonic_ms(), counter()
-  index_add(P .. 'i:' .. destination, ms, number, id)
-  call('HDEL', key, 'd')
-  call('HSET', key, 't', candidate, 'o', m[1] or from, 'k', m[3] or '0', 'w', why, 'j', ms .. '-' .. number, 's', m[3] and 'r' or 'p')
+  index_add(P .. 'i:' .. call('HGET', P .. 't:' .. candidate, 'd'), ms, number, id)
+  call('HSET', key, 't', candidate, 'k', m[3] or '0', 'w', why, 'j', ms .. '-' .. number, 's', m[3] and 'r' or 'p')
   enqueue(candidate, id)
   activate(candidate)
 end

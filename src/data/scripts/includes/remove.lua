@@ -9,11 +9,12 @@ end
 local function remove_event(event)
   local key = P .. 'e:' .. event
   local head = call('GETRANGE', key, 0, 255)
-  if head == '' then
-    return
-  end
   local stamp, _, org, source, fin = string.match(head, '^(%S+) (%S+) (%S+) (%S+) (%S+)\n')
-  if stamp then
+  local home, home_key = home_of(event)
+  if home and stamp then
+    index_remove(P .. 'i:cp:' .. org, stamp, event)
+    send(home, 'g', 'e', home_key)
+  elseif stamp then
     index_remove(P .. 'i:ev:' .. org, stamp, event)
     index_remove(P .. 'i:' .. source, stamp, event)
     if fin ~= '-' then
@@ -22,28 +23,47 @@ local function remove_event(event)
   end
   call('DEL', key, P .. 'x:' .. event)
   call('HDEL', P .. 'refs', event)
+  call('HDEL', P .. 'far', event)
 end
 
--- Removes a message record with its attempts and index entries, and its event with the last of the event's messages.
+-- Drops a message's hold on its event; the event goes with the last of its messages, once no other shard has any.
+local function release_event(event)
+  local refs = tonumber(call('HGET', P .. 'refs', event) or '1')
+  if refs > 1 or call('HEXISTS', P .. 'far', event) == 1 then
+    call('HSET', P .. 'refs', event, refs - 1)
+  else
+    remove_event(event)
+  end
+end
+
+-- What the indexes of a message's first shard have of it.
+local function remove_from_indexes(id, t, first_target, stamp)
+  if not t[1] then
+    return
+  end
+  index_remove(P .. 'i:' .. t[1], stamp, id)
+  index_remove(P .. 'i:' .. t[2], stamp, id)
+  local first = first_target and call('HGET', P .. 't:' .. first_target, 'd') or t[3]
+  index_remove(P .. 'i:' .. first, stamp, id)
+end
+
+-- Removes a message record with its attempts and index entries, and its event with the last of the event's messages. Where the
+-- message came from another shard, that one is told.
 local function remove_message(id)
   local key = P .. 'm:' .. id
   local m = call('HMGET', key, 'e', 't', 'i', 'c', 's', 'o', 'j')
-  local event = m[1]
-  if not event then
+  if not m[1] then
     return
   end
   local t = call('HMGET', P .. 't:' .. m[2], 'o', 'r', 'd')
-  if t[1] then
-    index_remove(P .. 'i:' .. t[1], m[3], id)
-    index_remove(P .. 'i:' .. t[2], m[3], id)
-    local first = t[3]
-    if m[6] then
-      index_remove(P .. 'i:' .. t[3], m[7], id)
-      first = call('HGET', P .. 't:' .. m[6], 'd') or ''
-    end
-    if first ~= '' then
-      index_remove(P .. 'i:' .. first, m[3], id)
-    end
+  local home, home_key = home_of(id)
+  if home then
+    send(home, 'r', 'm', home_key)
+  else
+    remove_from_indexes(id, t, m[6], m[3])
+  end
+  if m[7] and t[1] then
+    index_remove(P .. 'i:' .. t[3], m[7], id)
   end
   if m[5] == 'q' then
     history_remove(P .. 'dead', m[4])
@@ -52,15 +72,10 @@ local function remove_message(id)
     end
   elseif m[4] then
     history_remove(P .. 'fin', m[4])
-  else
+  elseif m[5] ~= 'm' then
     call('ZREM', P .. 'due', m[2] .. ' ' .. id)
     call('HINCRBY', ctl, 'open', -1)
   end
   call('DEL', key, P .. 'a:' .. id)
-  local refs = call('HGET', P .. 'refs', event)
-  if refs and tonumber(refs) > 1 then
-    call('HINCRBY', P .. 'refs', event, -1)
-  else
-    remove_event(event)
-  end
+  release_event(m[1])
 end

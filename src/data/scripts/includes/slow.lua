@@ -6,19 +6,20 @@ local slow_wait_ms = 1000
 -- From here on an attempt counts as slow; so does a target of which nothing came back for as long.
 local slow_ms = 1000
 
--- How many more slow attempts may begin; and else under which limiter to wait.
-local function slow_room(org, slots, under_way)
+-- How many more slow attempts may begin; and else under which limiter to wait. `left` and
+-- `probes_left`: what the worker has room for, as it counts its attempts in all shards.
+local function slow_room(org, slots, under_way, left, probes_left)
   local limit = math.max(1, math.floor(slots / 2))
   local held = call('ZCARD', P .. 'slow')
   local own = math.max(1, math.floor(limit / 2)) - call('ZCARD', P .. 'slow:' .. org)
-  local room = math.min(limit - held, own)
+  local room = math.min(limit - held, own, left)
   if room > 0 then
     return room, nil
   end
-  if under_way == 0 and held < limit + math.floor(limit / 2) then
+  if under_way == 0 and probes_left > 0 and held < limit + math.floor(limit / 2) then
     return 1, nil
   end
-  return 0, held < limit and '~slow:' .. org or '~slow'
+  return 0, held < limit and own <= 0 and '~slow:' .. org or '~slow'
 end
 
 -- A target that turns out not to be slow waits no longer.

@@ -1,7 +1,7 @@
 -- What readers get of a record.
 
 -- {hash as a flat list, org, route, destination, last attempt in its long form or '', first destination of a message that failed
--- over or '', end of the cooldown in ms while the circuit is open or ''}; nil when there is no such message.
+-- over or '', end of the cooldown in ms while the circuit is open or '', shard where the message is now or ''}; nil when there is no such message.
 local function message_view(id)
   local key = P .. 'm:' .. id
   local m = call('HGETALL', key)
@@ -19,9 +19,11 @@ local function message_view(id)
     end
   end
   local t = call('HMGET', P .. 't:' .. n, 'o', 'r', 'd', 'cs', 'cu')
+  local moved = call('HMGET', key, 'od', 's', 'u')
   local last = attempts ~= '' and call('HGET', P .. 'a:' .. id, attempts) or ''
-  local original = first and call('HGET', P .. 't:' .. first, 'd') or ''
-  return { m, t[1] or '', t[2] or '', t[3] or '', last or '', original, t[4] == 'o' and t[5] or '' }
+  local original = moved[1] or first and call('HGET', P .. 't:' .. first, 'd') or ''
+  local elsewhere = moved[2] == 'm' and moved[3] or ''
+  return { m, t[1] or '', t[2] or '', t[3] or '', last or '', original, t[4] == 'o' and t[5] or '', elsewhere }
 end
 
 -- Ids of the messages of an event, from the first line of its text.
@@ -30,9 +32,12 @@ local function messages_of(event, text)
   if messages == '*' then
     messages = call('GET', P .. 'x:' .. event) or ''
   end
-  local ids = {}
+  local ids, known = {}, {}
   for id in string.gmatch(messages or '', '%w+') do
-    ids[#ids + 1] = id
+    if not known[id] then
+      known[id] = true
+      ids[#ids + 1] = id
+    end
   end
   return ids
 end
@@ -45,14 +50,27 @@ end
 
 local function event_view_of(event, text, size)
   local ids = messages_of(event, text)
-  local letters = {}
-  for k, id in ipairs(ids) do
-    letters[k] = call('HGET', P .. 'm:' .. id, 's') or ''
+  local letters, elsewhere, here = {}, {}, 0
+  for _, id in ipairs(ids) do
+    local m = call('HMGET', P .. 'm:' .. id, 's', 'u')
+    if m[1] then
+      here = here + 1
+    end
+    if m[1] == 'm' or (not m[1] and #id == 27) then
+      elsewhere[#elsewhere + 1] = { id, m[2] or '' }
+    else
+      letters[#letters + 1] = m[1] or ''
+    end
   end
-  return { text, table.concat(letters), ids, size }
+  -- Some of them are still to be made.
+  if tonumber(call('HGET', P .. 'refs', event) or '0') > here then
+    letters[#letters + 1] = 'p'
+  end
+  return { text, table.concat(letters), ids, size, elsewhere }
 end
 
--- {text, status letters of its messages, ids of its messages, bytes of its payload}; nil when there is no such event.
+-- {text, status letters of its messages here, ids of its messages, bytes of its payload, messages in other shards {id, shard if it is not
+-- that of the id or ''}}; nil when there is no such event.
 local function event_view(event)
   local text = call('GET', P .. 'e:' .. event)
   return text and event_view_of(event, text, #text - payload_start(text)) or nil

@@ -1,0 +1,128 @@
+import type { RedisClient } from '../redis/connection.ts';
+import { Script, type ScriptArgument } from '../redis/script.ts';
+import { redisUnavailable } from '../redis/unavailable.ts';
+import { homeShard, recordId, recordKey } from './record-key.ts';
+import { bytes, integer, list, text } from './script-reply.ts';
+import { shardKeys } from './shard-keys.ts';
+
+const script = (name: string): Script => new Script(new URL(`./scripts/${name}.lua`, import.meta.url));
+const scripts = {
+  read: script('outbox'),
+  importMessages: script('import-messages'),
+  importMoved: script('import-moved'),
+  news: script('shard-news'),
+  done: script('outbox-done'),
+};
+const entriesPerRead = 64;
+
+/**
+ * Carries what stands in the outbox of a shard to other shards (`includes/outbox.lua`): messages for targets there, messages that
+ * fail over, and news of records that are gone. Every step may be repeated, by anybody; an entry is removed once it has arrived.
+ */
+export class OutboxCarrier {
+  readonly #redis: RedisClient;
+  readonly #prefix: string;
+  readonly #carrying = new Map<number, Promise<void>>();
+  readonly #again = new Set<number>();
+
+  constructor({ redis, prefix }: { redis: RedisClient; prefix: string }) {
+    this.#redis = redis;
+    this.#prefix = prefix;
+  }
+
+  /** Carries all that is in the outbox now. Rejects with UNAVAILABLE when a shard does not answer or is full. */
+  carry(shard: number): Promise<void> {
+    const underWay = this.#carrying.get(shard);
+    if (underWay !== undefined) {
+      this.#again.add(shard);
+      return underWay;
+    }
+    const work = this.#carryAll(shard).finally(() => this.#carrying.delete(shard));
+    this.#carrying.set(shard, work);
+    return work;
+  }
+
+  async #carryAll(shard: number): Promise<void> {
+    for (let hasMore = true; hasMore; ) {
+      this.#again.delete(shard);
+      const entries = list(await this.#run(shard, scripts.read, [entriesPerRead]));
+      const carried = await Promise.allSettled(entries.map((entry) => this.#carry(shard, list(entry))));
+      const failed = carried.find((each) => each.status === 'rejected');
+      if (failed !== undefined) throw failed.reason;
+      hasMore = entries.length > 0 || this.#again.has(shard);
+    }
+  }
+
+  async #carry(from: number, entry: readonly unknown[]): Promise<void> {
+    const [id = '', shard = '', kind = ''] = entry.slice(0, 3).map(text);
+    const to = Number(shard);
+    switch (kind) {
+      case 'x':
+        if (await this.#carryMessages(from, to, id, entry)) return;
+        break;
+      case 'v':
+        await this.#carryMoved(from, to, id, entry);
+        break;
+      default:
+        await this.#run(to, scripts.news, [kind, text(entry[3]), from]);
+    }
+    await this.#run(from, scripts.done, [id, kind === 'v' ? text(entry[3]) : '']);
+  }
+
+  /** Answers true when the entry is ended with it. */
+  async #carryMessages(from: number, to: number, entryId: string, entry: readonly unknown[]): Promise<boolean> {
+    const event = bytes(entry[4]);
+    if (event.length === 0) return false;
+    const targets = text(entry[5])
+      .split('\n')
+      .flatMap((line) => {
+        const [message = '', ...rest] = line.split(' ');
+        return [keyIn(to, 'msg_', from, message), ...rest];
+      });
+    const isHere = from === to;
+    await this.#run(to, scripts.importMessages, [keyIn(to, 'evt_', from, text(entry[3])), event, isHere ? entryId : '', ...targets]);
+    return isHere;
+  }
+
+  async #carryMoved(from: number, to: number, entryId: string, entry: readonly unknown[]): Promise<void> {
+    const [message = '', event = ''] = entry.slice(3, 5).map(text);
+    const [destination = '', org = '', route = '', first = ''] = entry.slice(6, 10).map(text);
+    const [hash, attempts] = entry.slice(10, 12).map((flat) => list(flat).map(bytes));
+    await this.#run(to, scripts.importMoved, [
+      keyIn(to, 'msg_', from, message),
+      keyIn(to, 'evt_', from, event),
+      bytes(entry[5]),
+      `${from}/${entryId}`,
+      org,
+      route,
+      destination,
+      first,
+      hash?.length ?? 0,
+      ...(hash ?? []),
+      ...(attempts ?? []),
+    ]);
+    const home = homeOf(from, message);
+    if (home === from || home === to) return;
+    const moves = hash?.[hash.findIndex((field, i) => i % 2 === 0 && field.equals(hopsField)) + 1] ?? '0';
+    await this.#run(home, scripts.news, ['u', keyIn(home, 'msg_', from, message), to, integer(moves)]);
+  }
+
+  async #run(shard: number, what: Script, args: readonly ScriptArgument[]): Promise<unknown> {
+    try {
+      return await what.runBuffer(this.#redis, shardKeys(this.#prefix, shard).declared, args);
+    } catch (error) {
+      throw redisUnavailable(error);
+    }
+  }
+}
+
+const hopsField = Buffer.from('h');
+
+/** What stands in one shard for a record that has this key in another. */
+function keyIn(shard: number, prefix: 'evt_' | 'msg_', from: number, key: string): string {
+  return recordKey(recordId(prefix, from, key), shard) ?? key;
+}
+
+function homeOf(from: number, key: string): number {
+  return homeShard(recordId('msg_', from, key)) ?? from;
+}

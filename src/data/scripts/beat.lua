@@ -1,0 +1,34 @@
+#!lua flags=allow-oom
+-- Says that a worker lives, and tells it who does not any more.
+--
+-- KEYS[1] `alive`: sorted set of workers by the end of their life (ms); [2] `slots`: hash of what each can do at a time; [3] `shards`:
+-- how many shards there are; [4] `pulse`: hash, last: time of the last beat of anybody, mute: nobody is dead before this time.
+-- ARGV[1] worker, [2] its slots, [3] lifetime in ms, [4] how many shards it knows.
+-- Reply: {slots of all living workers, how many shards there are, dead workers}.
+--
+-- When nobody could beat for a while (Redis was away), all of them seem dead to whoever beats first: so each has a whole
+-- lifetime to come back.
+local call = redis.call
+local clock = call('TIME')
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local worker, lifetime = ARGV[1], tonumber(ARGV[3])
+
+local pulse = call('HMGET', KEYS[4], 'last', 'mute')
+local mute = tonumber(pulse[2] or '0')
+if pulse[1] and now - tonumber(pulse[1]) > lifetime / 2 then
+  mute = now + lifetime
+  call('HSET', KEYS[4], 'mute', string.format('%.0f', mute))
+end
+call('HSET', KEYS[4], 'last', string.format('%.0f', now))
+
+call('ZADD', KEYS[1], now + lifetime, worker)
+call('HSET', KEYS[2], worker, ARGV[2])
+local shards = math.max(tonumber(call('GET', KEYS[3]) or '0'), tonumber(ARGV[4]))
+call('SET', KEYS[3], shards)
+
+local total = 0
+for _, slots in ipairs(call('HVALS', KEYS[2])) do
+  total = total + tonumber(slots)
+end
+local dead = now >= mute and call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, 16) or call('ZRANGEBYSCORE', KEYS[1], 0, 0, 'LIMIT', 0, 16)
+return { total, shards, dead }

@@ -1,0 +1,55 @@
+#!lua
+-- Makes messages of an event that were accepted in another shard, or in this one with many others.
+-- Without allow-oom: what finds no room stays in the outbox.
+--
+-- KEYS: see includes/shard.lua.
+-- ARGV[1] event, [2] its text, [3] entry of this shard's own outbox or ''; then per target message, route, destination, largest
+-- number of attempts.
+-- Reply: how many messages were made.
+-- @include "includes/shard.lua"
+-- @include "includes/index.lua"
+-- @include "includes/target.lua"
+-- @include "includes/work.lua"
+-- @include "includes/finish.lua"
+-- @include "includes/intern.lua"
+-- @include "includes/new-message.lua"
+-- @include "includes/event-copy.lua"
+-- @include "includes/outbox.lua"
+
+local event, text, entry = ARGV[1], ARGV[2], ARGV[3]
+local org = string.match(text, '^%S+ %S+ (%S+) ')
+if not org then
+  return 0
+end
+if entry ~= '' then
+  if not end_sending(entry) then
+    return 0
+  end
+else
+  copy_event(event, text)
+end
+local made, touched = 0, {}
+for k = 4, #ARGV, 4 do
+  local target = { id = ARGV[k], route = ARGV[k + 1], destination = ARGV[k + 2], max = ARGV[k + 3] }
+  if call('EXISTS', P .. 'm:' .. target.id) == 0 then
+    local n = intern(org, target.route, target.destination)
+    if entry == '' then
+      event_ref(event, target.id)
+    end
+    if new_message(event, org, n, target) then
+      touched[n] = true
+    end
+    made = made + 1
+  end
+end
+if made > 0 then
+  call('HINCRBY', ctl, 'open', made)
+end
+local woke = false
+for n in pairs(touched) do
+  woke = activate(n) or woke
+end
+if woke then
+  ring()
+end
+return made

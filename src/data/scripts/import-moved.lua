@@ -1,0 +1,66 @@
+#!lua
+-- Takes in a message that fails over to a destination of this shard.
+-- Without allow-oom: what finds no room stays in the outbox.
+--
+-- KEYS: see includes/shard.lua.
+-- ARGV[1] message, [2] event, [3] its text, [4] where it comes from: `<shard>/<entry>`, [5] organization, [6] route, [7] destination,
+-- [8] its first destination, [9] number of values of its hash; then these, then those of the hash of its long attempts.
+-- Reply: 1 taken in, 0 it was before.
+-- @include "includes/shard.lua"
+-- @include "includes/index.lua"
+-- @include "includes/target.lua"
+-- @include "includes/work.lua"
+-- @include "includes/intern.lua"
+-- @include "includes/event-copy.lua"
+
+-- For so long a move that is carried twice is noticed although the message may have left again.
+local seen_ms = 3600000
+
+local id, event, text, from, org = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local key = P .. 'm:' .. id
+local seen = P .. 'seen:' .. id
+if call('GET', seen) == from then
+  return 0
+end
+local state = call('HGET', key, 's')
+if state and state ~= 'm' then
+  return 0
+end
+call('SET', seen, from, 'PX', seen_ms)
+if not state then
+  copy_event(event, text)
+  event_ref(event, id)
+end
+
+local last = 9 + tonumber(ARGV[9])
+local fields, attempts, first = { 'e', event, 's', 'p' }, '0', nil
+for k = 10, last, 2 do
+  local field, value = ARGV[k], ARGV[k + 1]
+  if field == 'n' then
+    attempts = value
+    fields[4] = 'r'
+  end
+  if string.find(field, '^[nxkwh%d]') or (field == 'i' and not state) then
+    fields[#fields + 1] = field
+    fields[#fields + 1] = value
+  end
+end
+if not state then
+  fields[#fields + 1] = 'od'
+  fields[#fields + 1] = ARGV[8]
+end
+call('HSET', key, unpack(fields))
+for k = last + 1, #ARGV, 2 do
+  call('HSET', P .. 'a:' .. id, ARGV[k], ARGV[k + 1])
+end
+local n = intern(org, ARGV[6], ARGV[7])
+local ms, number = monotonic_ms(), counter()
+index_add(P .. 'i:' .. ARGV[7], ms, number, id)
+call('HSET', key, 't', n, 'j', ms .. '-' .. number)
+call('HDEL', key, 'u', 'v', 'd')
+call('HINCRBY', ctl, 'open', 1)
+enqueue(n, id)
+if activate(n) then
+  ring()
+end
+return 1

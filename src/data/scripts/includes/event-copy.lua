@@ -1,0 +1,23 @@
+-- Events of other shards: each shard that has messages of an event has a copy of it.
+
+-- Notes one more message of an event that is here.
+local function event_ref(event, message)
+  local count = call('HGET', P .. 'refs', event)
+  call('HSET', P .. 'refs', event, (count and tonumber(count) or 0) + 1)
+  call('APPEND', P .. 'x:' .. event, ' ' .. message)
+end
+
+-- Makes the copy unless it is there; `text` is that of the event at its home. Answers false for a text that is none.
+local function copy_event(event, text)
+  if call('EXISTS', P .. 'e:' .. event) == 1 then
+    return true
+  end
+  local org, source, rest = string.match(text, '^%S+ %S+ (%S+) (%S+) %S+\n(.*)$')
+  if not org then
+    return false
+  end
+  local ms, number = monotonic_ms(), counter()
+  call('SET', P .. 'e:' .. event, ms .. '-' .. number .. ' * ' .. org .. ' ' .. source .. ' -\n' .. rest)
+  index_add(P .. 'i:cp:' .. org, ms, number, event)
+  return true
+end

@@ -1,0 +1,35 @@
+-- Makes the message of an event for one target.
+
+-- How many more messages the queue of a destination takes; false: any number.
+local rooms = {}
+local function queue_room(destination)
+  if rooms[destination] == nil then
+    local l = call('HMGET', P .. 'l:' .. destination, 'q', 't')
+    local room = false
+    if l[1] then
+      room = tonumber(l[1])
+      for n in string.gmatch(l[2], '%d+') do
+        room = room - queued(n)
+      end
+    end
+    rooms[destination] = room
+  end
+  return rooms[destination]
+end
+
+-- Answers whether it was queued; else it is a dead letter, because the queue of the destination is full.
+local function new_message(event, org, n, target)
+  local ms, number = monotonic_ms(), counter()
+  call('HSET', P .. 'm:' .. target.id, 'e', event, 't', n, 's', 'p', 'x', target.max, 'i', ms .. '-' .. number)
+  index_add(P .. 'i:' .. org, ms, number, target.id)
+  index_add(P .. 'i:' .. target.route, ms, number, target.id)
+  index_add(P .. 'i:' .. target.destination, ms, number, target.id)
+  local room = queue_room(target.destination)
+  if room and room <= 0 then
+    bury(target.id, org, 'queue_limit_exceeded')
+    return false
+  end
+  enqueue(n, target.id)
+  rooms[target.destination] = room and room - 1
+  return true
+end

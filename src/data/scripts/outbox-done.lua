@@ -1,0 +1,23 @@
+#!lua flags=allow-oom
+-- Ends the carrying of an entry of the outbox. A message that had come from a third shard leaves nothing behind.
+--
+-- KEYS: see includes/shard.lua.
+-- ARGV[1] entry, [2] message that has moved, or ''.
+-- Reply: 1, or 0 when somebody else has ended it.
+-- @include "includes/shard.lua"
+-- @include "includes/index.lua"
+-- @include "includes/outbox.lua"
+-- @include "includes/remove.lua"
+
+if not end_sending(ARGV[1]) then
+  return 0
+end
+if ARGV[2] ~= '' and home_of(ARGV[2]) then
+  local key = P .. 'm:' .. ARGV[2]
+  local m = call('HMGET', key, 's', 'v', 'e')
+  if m[1] == 'm' and m[2] == ARGV[1] then
+    call('DEL', key, P .. 'a:' .. ARGV[2])
+    release_event(m[3])
+  end
+end
+return 1

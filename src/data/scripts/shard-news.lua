@@ -1,0 +1,45 @@
+#!lua flags=allow-oom
+-- What another shard tells of records whose home this one is.
+--
+-- KEYS: see includes/shard.lua.
+-- ARGV[1] `r`: the message that had moved is gone; `g`: the copy of the event is gone; `u`: the message has moved on. [2] key,
+-- [3] shard: for r and g the one that tells, for u where the message is now; [4] for u how often it has moved.
+-- Reply: 1, or 0 when it is no news.
+-- @include "includes/shard.lua"
+-- @include "includes/index.lua"
+-- @include "includes/outbox.lua"
+-- @include "includes/remove.lua"
+
+local what, id, shard = ARGV[1], ARGV[2], ARGV[3]
+if what == 'g' then
+  local far = call('HGET', P .. 'far', id)
+  local left = far and string.gsub(far .. ' ', ' ' .. shard .. ' ', ' ')
+  if not far or left == far .. ' ' then
+    return 0
+  end
+  left = string.gsub(left, ' $', '')
+  if left ~= '' then
+    call('HSET', P .. 'far', id, left)
+    return 1
+  end
+  call('HDEL', P .. 'far', id)
+  if tonumber(call('HGET', P .. 'refs', id) or '1') < 1 then
+    remove_event(id)
+  end
+  return 1
+end
+local m = call('HMGET', P .. 'm:' .. id, 's', 'u', 'h')
+if m[1] ~= 'm' then
+  return 0
+end
+if what == 'u' then
+  if tonumber(m[3]) >= tonumber(ARGV[4]) then
+    return 0
+  end
+  call('HSET', P .. 'm:' .. id, 'u', shard, 'h', ARGV[4])
+elseif m[2] == shard then
+  remove_message(id)
+else
+  return 0
+end
+return 1

@@ -1,0 +1,39 @@
+#!lua flags=allow-oom
+-- Tells a worker what it may have missed of a shard, and keeps what the shard knows of the whole up to date.
+--
+-- KEYS: see includes/shard.lua.
+-- ARGV[1] worker, [2] slots of all workers, [3] a marker to write when the shard has none, [4] memory limit in bytes where Redis
+-- has none, or ''.
+-- Reply: {marker, entries held by this worker, servable work 0/1, entries held past their deadline 0/1, paused targets, ms until
+-- something is due or -1, thousandths of the memory limit in use or -1, what waits in the outbox for longer than its maker
+-- needs to carry it 0/1}.
+-- Above 80 % `full` in `ctl` makes accept refuse events; it goes below 75 %.
+-- @include "includes/shard.lua"
+-- @include "includes/memory.lua"
+
+local full_permille, relieved_permille = 800, 750
+local left_after_ms = 2000
+
+call('HSET', ctl, 'slots', ARGV[2])
+call('HSETNX', ctl, 'marker', ARGV[3])
+
+local permille = memory_permille(ARGV[4])
+if permille and permille >= full_permille then
+  call('HSET', ctl, 'full', '1')
+elseif not permille or permille < relieved_permille then
+  call('HDEL', ctl, 'full')
+end
+
+local first = call('XRANGE', P .. 'out', '-', '+', 'COUNT', 1)[1]
+local is_left = first and now - tonumber(first[2][4]) > left_after_ms
+
+return {
+  call('HGET', ctl, 'marker'),
+  call('HLEN', P .. 'held:' .. ARGV[1]),
+  call('EXISTS', P .. 'ready'),
+  call('ZCOUNT', P .. 'held', '-inf', now) > 0 and 1 or 0,
+  call('SCARD', P .. 'paused'),
+  next_due_ms(),
+  permille or -1,
+  is_left and 1 or 0,
+}

@@ -1,0 +1,102 @@
+import type { RedisClient } from '../redis/connection.ts';
+import { Script, type ScriptArgument } from '../redis/script.ts';
+import { redisUnavailable } from '../redis/unavailable.ts';
+import type { Position } from './cursor.ts';
+import { integer, list, text } from './script-reply.ts';
+import { type ShardKeys, shardKeys } from './shard-keys.ts';
+
+const listScript = new Script(new URL('./scripts/list.lua', import.meta.url));
+const readScript = new Script(new URL('./scripts/read.lua', import.meta.url));
+
+/** An entry of an index; `reply` is null when its record is gone. */
+export interface IndexEntry {
+  ms: number;
+  number: number;
+  key: string;
+  reply: unknown;
+}
+
+/** Reads the records of one shard. Throws UNAVAILABLE when Redis does not answer. */
+export class ShardReader {
+  readonly shard: number;
+  readonly #redis: RedisClient;
+  readonly #keys: ShardKeys;
+
+  constructor(redis: RedisClient, prefix: string, shard: number) {
+    this.shard = shard;
+    this.#redis = redis;
+    this.#keys = shardKeys(prefix, shard);
+  }
+
+  /** `event_view`, or null. */
+  async event(key: string): Promise<unknown> {
+    return await this.#run(readScript, ['e', key]);
+  }
+
+  /** `event_view` and pairs of a key and a `message_view`, or null. */
+  async eventWithMessages(key: string): Promise<unknown> {
+    return await this.#run(readScript, ['d', key]);
+  }
+
+  /** Per key `message_view`, or null. */
+  async messages(keys: readonly string[]): Promise<readonly unknown[]> {
+    return keys.length === 0 ? [] : list(await this.#run(readScript, ['m', ...keys]));
+  }
+
+  /** Per key the status letter and the shard where the message is now (null: here), or null. */
+  async letters(keys: readonly string[]): Promise<({ letter: string; elsewhere: number | null } | null)[]> {
+    if (keys.length === 0) return [];
+    const replies = list(await this.#run(readScript, ['l', ...keys]));
+    return keys.map((_, i) => {
+      const reply = replies[i];
+      if (reply === null || reply === undefined) return null;
+      const [letter, elsewhere] = list(reply).map(text);
+      return { letter: letter ?? '', elsewhere: elsewhere === '' || elsewhere === undefined ? null : Number(elsewhere) };
+    });
+  }
+
+  /** Entries of an index before `position`, newest first. */
+  async entries(
+    index: string,
+    kind: 'e' | 'm',
+    { position, fromMs, count }: { position: Position; fromMs: number; count: number },
+  ): Promise<IndexEntry[]> {
+    const { ms, number } = this.#before(position);
+    const reply = list(await this.#run(listScript, [index, ms, number, fromMs, count, kind]));
+    return reply.map((entry) => {
+      const [entryMs, entryNumber, key, record] = list(entry);
+      return { ms: integer(entryMs), number: integer(entryNumber), key: text(key), reply: record ?? null };
+    });
+  }
+
+  async counters(org: string, id: string): Promise<number[]> {
+    const stored = await this.#try(this.#redis.hget(this.#keys.counters(org), id));
+    return stored === null ? [] : stored.split(' ').map(Number);
+  }
+
+  /** The hashes in which the attempts of a message stand. */
+  async attempts(key: string): Promise<[short: Map<string, string>, long: Map<string, string>]> {
+    const [short, long] = await this.#try(
+      Promise.all([this.#redis.hgetall(this.#keys.message(key)), this.#redis.hgetall(this.#keys.attempts(key))]),
+    );
+    return [new Map(Object.entries(short)), new Map(Object.entries(long))];
+  }
+
+  /** The position as this shard counts: at the same time the entries of higher shards come first. */
+  #before({ ms, shard, number }: Position): { ms: number; number: number } {
+    if (this.shard === shard) return { ms, number };
+    return { ms: this.shard < shard ? ms + 1 : ms, number: 0 };
+  }
+
+  async #run(script: Script, args: readonly ScriptArgument[]): Promise<unknown> {
+    return await this.#try(script.runBuffer(this.#redis, this.#keys.declared, args));
+  }
+
+  async #try<T>(answer: Promise<T>): Promise<T> {
+    try {
+      return await answer;
+    } catch (error) {
+      throw redisUnavailable(error);
+    }
+  }
+}

@@ -1,0 +1,281 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { acceptOnly } from '../../test/support/accept-only.ts';
+import { newEvent } from '../../test/support/new-event.ts';
+import { type RedisServer, startRedis } from '../../test/support/redis.ts';
+import { targetSetting } from '../../test/support/target-setting.ts';
+import { newTimedId } from '../core/ids.ts';
+import type { RedisClient } from '../redis/connection.ts';
+import type { NewAttempt } from './attempt-record.ts';
+import type { Job, Outcome, Target } from './delivery-queue.ts';
+import { RedisMessageReader } from './message-reader.ts';
+import type { NewEvent } from './messages.ts';
+import { OutboxCarrier } from './outbox-carrier.ts';
+import { RedisDeliveryQueue } from './redis-delivery-queue.ts';
+import { checkShards } from './shard-check.ts';
+
+const prefix = 'test:';
+const shards = 3;
+/** Where messages go first, and where they fail over to, in order. */
+const first = ['dst_a', 'dst_b', 'dst_c'].map((id, shard) => ({ id, shard }));
+const spares = [1, 0, 2].map((shard, i) => ({ id: `dst_spare${i}`, shard }));
+
+const attempt: NewAttempt = {
+  startedAtMs: 1,
+  durationMs: 5,
+  responseStatus: 500,
+  responseBody: '',
+  errorType: 'http_error',
+  errorMessage: null,
+};
+const outcomes = {
+  delivered: { type: 'delivered', attempt: { ...attempt, responseStatus: 200, errorType: null } },
+  retry: { type: 'retry', attempt, delayMs: 0 },
+  dead: { type: 'dead', attempt, reason: 'max_retries_exceeded' },
+  back: { type: 'back' },
+} satisfies Record<Outcome['type'], Outcome>;
+
+type Step =
+  | { do: 'accept'; to: typeof first; many: boolean }
+  | { do: 'dequeue'; shard: number; count: number }
+  | { do: 'settle' | 'zombie'; pick: number; outcome: Outcome['type'] }
+  | { do: 'carry' | 'promote' | 'crash'; shard: number }
+  | { do: 'breakCarrying'; shard: number; atCall: number; isDone: boolean }
+  | { do: 'prune' };
+
+const shard = fc.nat({ max: shards - 1 });
+const pick = fc.nat({ max: 1000 });
+const outcome = fc.constantFrom<Outcome['type'][]>('delivered', 'retry', 'retry', 'dead', 'back');
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant('accept' as const),
+      to: fc.subarray(first, { minLength: 1 }),
+      many: fc.constantFrom(false, false, true),
+    }),
+  },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant('dequeue' as const), shard, count: fc.integer({ min: 1, max: 8 }) }) },
+  { weight: 6, arbitrary: fc.record({ do: fc.constant('settle' as const), pick, outcome }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('zombie' as const), pick, outcome }) },
+  { weight: 4, arbitrary: fc.record({ do: fc.constantFrom('carry' as const, 'promote' as const, 'crash' as const), shard }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant('breakCarrying' as const),
+      shard,
+      atCall: fc.integer({ min: 1, max: 5 }),
+      isDone: fc.boolean(),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('prune' as const) }) },
+);
+
+let redis: RedisServer;
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis.stop());
+
+/** A connection that breaks at its n-th call, before Redis has done it or after. */
+function breaking(atCall: number, isDone: boolean): RedisClient {
+  let calls = 0;
+  return new Proxy(redis.client, {
+    get: (client, name) => {
+      if (name !== 'callBuffer') return Reflect.get(client, name, client);
+      return async (...args: [string, ...string[]]) => {
+        calls++;
+        if (calls > atCall || (calls === atCall && !isDone)) throw new Error('the connection broke');
+        const reply = await client.callBuffer(...args);
+        if (calls >= atCall) throw new Error('the connection broke');
+        return reply;
+      };
+    },
+  });
+}
+
+class Run {
+  readonly #queues = Array.from({ length: shards }, (_, i) => new RedisDeliveryQueue({ redis: redis.client, prefix, shard: i }));
+  readonly #carrier = new OutboxCarrier({ redis: redis.client, prefix });
+  readonly #held: { shard: number; job: Job }[] = [];
+  readonly #zombies: { shard: number; job: Job }[] = [];
+  readonly #ended = new Map<string, string>();
+  readonly #accepted: NewEvent[] = [];
+  #hasPruned = false;
+
+  async begin(): Promise<void> {
+    for (const queue of this.#queues) await queue.tend('w1', 1000);
+  }
+
+  async take(action: Step): Promise<void> {
+    switch (action.do) {
+      case 'accept':
+        return await this.#accept(action.to, action.many);
+      case 'dequeue':
+        for (const job of await this.#dequeue(action.shard, action.count)) this.#held.push({ shard: action.shard, job });
+        return;
+      case 'settle': {
+        const [held] = this.#held.splice(action.pick % Math.max(1, this.#held.length), 1);
+        if (held === undefined) return;
+        await this.#settle(held.shard, held.job, outcomes[action.outcome], true);
+        this.#zombies.push(held);
+        return;
+      }
+      case 'zombie': {
+        const zombie = this.#zombies[action.pick % Math.max(1, this.#zombies.length)];
+        if (zombie !== undefined) await this.#settle(zombie.shard, zombie.job, outcomes[action.outcome], false);
+        return;
+      }
+      case 'carry':
+        return await this.#carrier.carry(action.shard);
+      case 'breakCarrying':
+        await new OutboxCarrier({ redis: breaking(action.atCall, action.isDone), prefix }).carry(action.shard).catch(() => undefined);
+        return;
+      case 'crash': {
+        while ((await this.#queue(action.shard).reclaim(['w1'])).hasMore);
+        const lost = this.#held.filter((each) => each.shard === action.shard);
+        this.#zombies.push(...lost);
+        this.#held.splice(0, this.#held.length, ...this.#held.filter((each) => !lost.includes(each)));
+        return;
+      }
+      case 'promote':
+        await sleep(2);
+        while ((await this.#queue(action.shard).promote()).nextDueMs === 0);
+        return;
+      case 'prune':
+        this.#hasPruned = true;
+        return await this.prune();
+      default:
+        action satisfies never;
+    }
+  }
+
+  async check(): Promise<void> {
+    const { findings } = await checkShards({ redis: redis.client, prefix, shards });
+    expect(findings).toEqual([]);
+  }
+
+  /** Delivers all that is left; then every accepted message has ended once, and can be read unless it was pruned. */
+  async finish(): Promise<void> {
+    for (let i = 0; i < shards; i++) await this.take({ do: 'crash', shard: i });
+    await this.#carryAll();
+    for (let round = 0; (await checkShards({ redis: redis.client, prefix, shards })).unfinished > 0; round++) {
+      expect(round).toBeLessThan(100);
+      for (let i = 0; i < shards; i++) {
+        await this.take({ do: 'promote', shard: i });
+        for (const job of await this.#dequeue(i, 64)) await this.#settle(i, job, outcomes.delivered, true);
+      }
+      await this.#carryAll();
+    }
+    const sent = this.#accepted.flatMap(({ targets }) => targets.map(({ messageId }) => messageId));
+    expect([...this.#ended.keys()].sort()).toEqual([...sent].sort());
+    if (!this.#hasPruned) await this.#read();
+    await this.prune();
+    await this.#carryAll();
+    await this.prune();
+    expect(await recordKeys()).toEqual([]);
+  }
+
+  async prune(): Promise<void> {
+    await sleep(3);
+    for (const queue of this.#queues) while ((await queue.prune({ finishedMs: 1, deadLettersMs: 1 })).hasMore);
+  }
+
+  async #read(): Promise<void> {
+    const reader = new RedisMessageReader({ redis: redis.client, prefix, shards: () => shards });
+    for (const event of this.#accepted) {
+      expect((await reader.deliveriesOfEvent('org_a', event.id)).map(({ id }) => id).sort()).toEqual(
+        event.targets.map(({ messageId }) => messageId).sort(),
+      );
+      for (const { messageId } of event.targets.slice(0, 5)) {
+        const status = this.#ended.get(messageId) === 'delivered' ? 'delivered' : 'dlq';
+        const delivery = await reader.delivery('org_a', messageId);
+        expect(delivery).toMatchObject({ id: messageId, eventId: event.id, status });
+        expect(await reader.attempts('org_a', messageId)).toHaveLength(delivery?.attempts ?? -1);
+      }
+    }
+    const listed: string[] = [];
+    for (let cursor: string | undefined = undefined, more = true; more; ) {
+      const page: { items: { id: string }[]; nextCursor: string | null } = await reader.deliveries(
+        'org_a',
+        {},
+        { limit: 7, ...(cursor && { cursor }) },
+      );
+      listed.push(...page.items.map(({ id }) => id));
+      more = page.nextCursor !== null;
+      cursor = page.nextCursor ?? undefined;
+    }
+    expect(listed.sort()).toEqual([...this.#ended.keys()].sort());
+  }
+
+  async #accept(to: typeof first, many: boolean): Promise<void> {
+    const nowMs = Date.now();
+    const home = to[0]?.shard ?? 0;
+    const targets = to.flatMap(({ id, shard: at }) =>
+      Array.from({ length: many ? 105 : 1 }, (_, i) => ({
+        messageId: newTimedId('msg_', at, nowMs),
+        routeId: many ? `rte_${i}` : 'rte_a',
+        destinationId: id,
+        shard: at,
+        maxAttempts: 3,
+      })),
+    );
+    const event = newEvent({ id: newTimedId('evt_', home, nowMs), targets });
+    this.#accepted.push(event);
+    await acceptOnly(redis.client, prefix, event);
+  }
+
+  async #dequeue(at: number, count: number): Promise<Job[]> {
+    const reply = await this.#queue(at).dequeue('w1', count);
+    for (const target of reply.unconfigured) await this.#configure(at, target);
+    return reply.jobs.length > 0 || reply.unconfigured.length === 0 ? reply.jobs : (await this.#queue(at).dequeue('w1', count)).jobs;
+  }
+
+  async #configure(at: number, target: Target): Promise<void> {
+    const position = spares.findIndex(({ id }) => id === target.destinationId);
+    const failover = { destinations: spares.slice(position + 1), afterAttempts: position < 0 ? 1 : null };
+    await this.#queue(at).configure(target, targetSetting({ failover }));
+  }
+
+  async #settle(at: number, job: Job, how: Outcome, isOwn: boolean): Promise<void> {
+    const { settled } = await this.#queue(at).settle('w1', [{ job, outcome: how, maxAttempts: null }]);
+    expect(settled).toEqual([isOwn]);
+    const isLast = job.target.destinationId === spares.at(-1)?.id;
+    if (!isOwn || (how.type !== 'delivered' && !(how.type === 'dead' && isLast))) return;
+    expect(this.#ended.has(job.messageId)).toBe(false);
+    this.#ended.set(job.messageId, how.type);
+  }
+
+  async #carryAll(): Promise<void> {
+    for (let round = 0; round < 10; round++) for (let i = 0; i < shards; i++) await this.#carrier.carry(i);
+  }
+
+  #queue(at: number): RedisDeliveryQueue {
+    const queue = this.#queues[at];
+    if (queue === undefined) throw new Error(`there is no shard ${at}`);
+    return queue;
+  }
+}
+
+/** Keys that stand for events and messages. */
+async function recordKeys(): Promise<string[]> {
+  const keys = await redis.client.keys(`${prefix}*`);
+  return keys.filter((key) => /\}:([meaxiw]:|out|fin|dead|refs|far|held|due|lease|probe)/.test(key)).sort();
+}
+
+test('messages that go to several shards and move between them are in exactly one place, end once, and leave nothing', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 60 }), async (steps) => {
+      await redis.client.flushall();
+      const run = new Run();
+      await run.begin();
+      for (const action of steps) {
+        await run.take(action);
+        await run.check();
+      }
+      await run.finish();
+    }),
+    { numRuns: 25 },
+  );
+}, 180_000);

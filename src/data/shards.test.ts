@@ -1,0 +1,213 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { acceptOnly } from '../../test/support/accept-only.ts';
+import { newEvent } from '../../test/support/new-event.ts';
+import { type RedisServer, startRedis } from '../../test/support/redis.ts';
+import { targetSetting } from '../../test/support/target-setting.ts';
+import { newTimedId } from '../core/ids.ts';
+import { systemClock } from '../runtime/clock.ts';
+import type { Job, Outcome } from './delivery-queue.ts';
+import { RedisMessageAcceptor } from './message-acceptor.ts';
+import { RedisMessagePurger } from './message-purger.ts';
+import { RedisMessageReader } from './message-reader.ts';
+import type { NewEvent } from './messages.ts';
+import { OutboxCarrier } from './outbox-carrier.ts';
+import { RedisDeliveryQueue } from './redis-delivery-queue.ts';
+import { checkShards } from './shard-check.ts';
+
+const prefix = 'test:';
+const shards = 2;
+const attempt = {
+  startedAtMs: 1,
+  durationMs: 5,
+  responseStatus: 500,
+  responseBody: 'no',
+  errorType: 'http_error',
+  errorMessage: null,
+} as const;
+const delivered: Outcome = { type: 'delivered', attempt: { ...attempt, responseStatus: 200, errorType: null } };
+const dead: Outcome = { type: 'dead', attempt, reason: 'max_retries_exceeded' };
+
+let redis: RedisServer;
+let queues: RedisDeliveryQueue[];
+let carrier: OutboxCarrier;
+let reader: RedisMessageReader;
+
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis.stop());
+beforeEach(async () => {
+  await redis.client.flushall();
+  queues = Array.from({ length: shards }, (_, shard) => new RedisDeliveryQueue({ redis: redis.client, prefix, shard }));
+  carrier = new OutboxCarrier({ redis: redis.client, prefix });
+  reader = new RedisMessageReader({ redis: redis.client, prefix, shards: () => shards });
+  for (const queue of queues) await queue.tend('w1', 1000);
+});
+afterEach(async () => {
+  expect((await checkShards({ redis: redis.client, prefix, shards })).findings).toEqual([]);
+});
+
+/** An event for one destination in each of the shards named. */
+function eventFor(targetShards: readonly number[]): NewEvent {
+  const nowMs = Date.now();
+  const targets = targetShards.map((shard, i) => ({
+    messageId: newTimedId('msg_', shard, nowMs),
+    routeId: `rte_${i}`,
+    destinationId: `dst_${shard}`,
+    shard,
+    maxAttempts: 3,
+  }));
+  return newEvent({ id: newTimedId('evt_', targetShards[0] ?? 0, nowMs), targets });
+}
+
+async function take(shard: number, failover: { id: string; shard: number }[] = []): Promise<Job[]> {
+  for (let round = 0; round < 10; round++) {
+    const reply = await queues[shard]?.dequeue('w1', 64);
+    for (const target of reply?.unconfigured ?? []) {
+      await queues[shard]?.configure(target, targetSetting({ failover: { destinations: failover, afterAttempts: null } }));
+    }
+    if (reply !== undefined && reply.jobs.length > 0) return reply.jobs;
+  }
+  return [];
+}
+
+async function settle(shard: number, jobs: readonly Job[], outcome: Outcome): Promise<void> {
+  await queues[shard]?.settle(
+    'w1',
+    jobs.map((job) => ({ job, outcome, maxAttempts: null })),
+  );
+}
+
+describe('an event for several shards', () => {
+  test('is delivered from each of them, with its payload, and has one status', async () => {
+    const event = eventFor([0, 1, 1]);
+    await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock }).accept(event);
+    await carrier.carry(0);
+    await settle(0, await take(0), delivered);
+    expect(await reader.event('org_a', event.id)).toMatchObject({ status: 'pending' });
+    const jobs = await take(1);
+    expect(jobs.map(({ messageId, eventId, event: stored }) => [messageId, eventId, stored?.payload.toString()]).sort()).toEqual(
+      event.targets
+        .slice(1)
+        .map(({ messageId }) => [messageId, event.id, event.payload.toString()])
+        .sort(),
+    );
+    await settle(1, jobs.slice(0, 1), delivered);
+    await settle(1, jobs.slice(1), dead);
+    expect(await reader.event('org_a', event.id)).toMatchObject({ status: 'partial' });
+    expect((await reader.events('org_a', {}, { limit: 10 })).items).toMatchObject([{ id: event.id, status: 'partial' }]);
+    expect(await reader.deliveriesOfEvent('org_a', event.id)).toHaveLength(3);
+    expect((await reader.deliveries('org_a', { status: 'dlq' }, { limit: 10 })).items).toHaveLength(1);
+    expect(await reader.sourceCounters('org_a', 'src_a')).toMatchObject({ events: 1 });
+  });
+
+  test('whose accepting process died before it carried the rest is finished by a worker', async () => {
+    const event = eventFor([0, 1]);
+    await acceptOnly(redis.client, prefix, event);
+    expect(await take(1)).toEqual([]);
+    expect(await queues[0]?.tend('w1', 1000)).toMatchObject({ hasOutbox: false });
+    const [[entry, fields] = ['', []]] = await redis.client.xrange(`${prefix}{s0}:out`, '-', '+');
+    await redis.client.xdel(`${prefix}{s0}:out`, entry);
+    const older = fields.map((value, i) => (fields[i - 1] === 'a' ? String(Number(value) - 3000) : value));
+    await redis.client.xadd(`${prefix}{s0}:out`, '999999-1', ...older);
+    expect(await queues[0]?.tend('w1', 1000)).toMatchObject({ hasOutbox: true });
+    await carrier.carry(0);
+    expect(await take(1)).toMatchObject([{ messageId: event.targets[1]?.messageId, eventId: event.id }]);
+  });
+
+  test('is accepted once, however often it is sent', async () => {
+    const event = eventFor([0, 1]);
+    for (let i = 0; i < 3; i++) {
+      await acceptOnly(redis.client, prefix, event);
+      await carrier.carry(0);
+    }
+    expect(await take(0)).toHaveLength(1);
+    expect(await take(1)).toHaveLength(1);
+  });
+
+  test('keeps its record until the last message in any shard is gone', async () => {
+    const event = eventFor([0, 1]);
+    await acceptOnly(redis.client, prefix, event);
+    await carrier.carry(0);
+    await settle(0, await take(0), delivered);
+    while ((await queues[0]?.prune({ finishedMs: -1, deadLettersMs: -1 }))?.hasMore);
+    expect(await reader.event('org_a', event.id)).toMatchObject({ status: 'pending' });
+    await settle(1, await take(1), delivered);
+    while ((await queues[1]?.prune({ finishedMs: -1, deadLettersMs: -1 }))?.hasMore);
+    await carrier.carry(1);
+    expect(await reader.event('org_a', event.id)).toBeNull();
+  });
+});
+
+test('many targets of one shard are made a hundred at a time', async () => {
+  const event = eventFor(Array.from({ length: 250 }, () => 0));
+  await acceptOnly(redis.client, prefix, event);
+  expect((await queues[0]?.figures())?.unfinished).toBe(100);
+  expect(await reader.event('org_a', event.id)).toMatchObject({ status: 'pending' });
+  expect(await redis.client.xlen(`${prefix}{s0}:out`)).toBe(2);
+  await Promise.all([carrier.carry(0), new OutboxCarrier({ redis: redis.client, prefix }).carry(0)]);
+  expect((await queues[0]?.figures())?.unfinished).toBe(250);
+  expect(await reader.deliveriesOfEvent('org_a', event.id)).toHaveLength(250);
+});
+
+describe('a message that fails over to another shard', () => {
+  const spare = { id: 'dst_spare', shard: 1 };
+
+  /** Fails at its first destination and stands in the outbox then. */
+  async function failed(): Promise<NewEvent> {
+    const event = eventFor([0]);
+    await acceptOnly(redis.client, prefix, event);
+    await settle(0, await take(0, [spare]), dead);
+    return event;
+  }
+
+  test('keeps its id, its attempts and where it came from', async () => {
+    const event = await failed();
+    const id = event.targets[0]?.messageId ?? '';
+    expect(await reader.delivery('org_a', id)).toMatchObject({ status: 'pending', attempts: 1 });
+    await carrier.carry(0);
+    const jobs = await take(1);
+    expect(jobs).toMatchObject([
+      {
+        messageId: id,
+        eventId: event.id,
+        attempts: 1,
+        target: { destinationId: 'dst_spare' },
+        failover: { originalDestinationId: 'dst_0', reason: 'max_retries_exceeded', attemptsBefore: 1 },
+      },
+    ]);
+    await settle(1, jobs, delivered);
+    expect(await reader.delivery('org_a', id)).toMatchObject({ status: 'delivered', destinationId: 'dst_spare', failedOverFrom: 'dst_0' });
+    expect(await reader.attempts('org_a', id)).toMatchObject([{ responseStatus: 500 }, { responseStatus: 200 }]);
+    expect(await reader.event('org_a', event.id)).toMatchObject({ status: 'delivered' });
+    for (const destinationId of ['dst_0', 'dst_spare']) {
+      expect((await reader.deliveries('org_a', { destinationId }, { limit: 10 })).items).toMatchObject([{ id, status: 'delivered' }]);
+    }
+  });
+
+  test('is not delivered twice when it is carried twice, even when it has ended and is gone', async () => {
+    await failed();
+    const [[, fields] = ['', []]] = await redis.client.xrange(`${prefix}{s0}:out`, '-', '+');
+    const [entry = ''] = (await redis.client.xrange(`${prefix}{s0}:out`, '-', '+')).map(([id]) => id);
+    await carrier.carry(0);
+    await settle(1, await take(1), delivered);
+    await redis.client.xadd(`${prefix}{s0}:out`, entry, ...fields);
+    await carrier.carry(0);
+    expect(await take(1)).toEqual([]);
+    while ((await queues[1]?.prune({ finishedMs: -1, deadLettersMs: -1 }))?.hasMore);
+    await redis.client.del(`${prefix}{s0}:out`);
+    await redis.client.xadd(`${prefix}{s0}:out`, entry, ...fields);
+    await carrier.carry(0);
+    expect(await take(1)).toEqual([]);
+    await carrier.carry(1);
+  });
+
+  test('goes with its organization', async () => {
+    await failed();
+    await carrier.carry(0);
+    await new RedisMessagePurger({ redis: redis.client, prefix, shards }).purgeOrganization('org_a', new AbortController().signal);
+    for (const shard of [0, 1]) await carrier.carry(shard);
+    const left = (await redis.client.keys(`${prefix}*`)).filter((key) => !/\}:(ctl|bell|seen:.*)$/.test(key));
+    expect(left.filter((key) => !key.includes('circuits') && !key.endsWith(':l:dst_spare'))).toEqual([]);
+  });
+});

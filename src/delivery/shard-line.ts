@@ -1,0 +1,205 @@
+import type { Clock } from '../core/clock.ts';
+import type { Logger } from '../core/logger.ts';
+import type { DeliveryQueue, Job, Settlement, ShardState, SlowRoom, Target } from '../data/delivery-queue.ts';
+import type { DeliveryMetrics } from './metrics.ts';
+import type { RedisTrouble } from './redis-trouble.ts';
+import { Settler } from './settler.ts';
+import { ShardTender } from './shard-tender.ts';
+import type { TargetKeeper } from './target-keeper.ts';
+
+const reviewEveryLooks = 10;
+/** A shard counts as active for so long after something has happened in it. */
+const activeMs = 10_000;
+
+export interface ShardParts {
+  shard: number;
+  queue: DeliveryQueue;
+  keeper: TargetKeeper;
+  /** Carries what waits in the shard's outbox to other shards. */
+  carryOutbox: () => void;
+}
+
+export interface ShardLineOptions extends ShardParts {
+  worker: string;
+  clock: Clock;
+  logger: Logger;
+  metrics: DeliveryMetrics;
+  trouble: RedisTrouble;
+  retention: { finishedMs: number; deadLettersMs: number };
+  totalSlots: () => number;
+  /** Called when there may be work to take, or when work has ended. */
+  onWork: () => void;
+}
+
+/** What one worker does in one shard: takes work, settles it, wakes what is due. */
+export class ShardLine {
+  readonly shard: number;
+  readonly keeper: TargetKeeper;
+  readonly #options: ShardLineOptions;
+  readonly #trouble: RedisTrouble;
+  readonly #settler: Settler;
+  readonly #tender: ShardTender;
+  readonly #stopping = new AbortController();
+  /** Everything held by this worker, from dequeue until its settlement is written. */
+  readonly #known = new Map<string, Job>();
+  /** The first look sets it: before the worker's first heartbeat nobody would find it dead. */
+  #mayHaveWork = false;
+  #mustAdopt = false;
+  #isTaking = false;
+  #restsUntilMs = 0;
+  #activeAtMs = Number.NEGATIVE_INFINITY;
+  #looks = 0;
+  #due: { atMs: number; cancel: () => void } | null = null;
+
+  constructor(options: ShardLineOptions) {
+    this.#options = options;
+    this.shard = options.shard;
+    this.keeper = options.keeper;
+    const { queue, worker, clock, trouble } = options;
+    this.#trouble = trouble;
+    this.#settler = new Settler({ queue, worker, clock, trouble, onSettled: (batch, answer) => this.#onSettled(batch, answer) });
+    this.#tender = new ShardTender({ ...options, isActive: () => this.isActive, onState: (state) => this.#onState(state) });
+  }
+
+  /** After the worker's first heartbeat. */
+  start(): void {
+    this.keeper.start();
+    this.#tender.start();
+  }
+
+  get isActive(): boolean {
+    return this.#known.size > 0 || this.#options.clock.now() - this.#activeAtMs < activeMs;
+  }
+
+  get holdsWork(): boolean {
+    return this.#known.size > 0;
+  }
+
+  /** Whether `take` makes sense now. */
+  get wantsToTake(): boolean {
+    return !this.#isTaking && (this.#mayHaveWork || this.#mustAdopt) && this.#options.clock.now() >= this.#restsUntilMs;
+  }
+
+  /** Says that there may be work. */
+  wake(): void {
+    this.#mayHaveWork = true;
+    this.#options.onWork();
+  }
+
+  /** Up to `count` jobs that this worker did not know. Never rejects. */
+  async take(count: number, slowRoom: SlowRoom): Promise<Job[]> {
+    const { queue, worker, clock } = this.#options;
+    this.#isTaking = true;
+    try {
+      if (this.#mustAdopt) {
+        const adopted = await queue.adopt(worker, [...this.#known.keys()]);
+        this.#mustAdopt = false;
+        return this.#unknown(adopted);
+      }
+      this.#mayHaveWork = false;
+      const { jobs, unconfigured, hasMore, nextDueMs } = await queue.dequeue(worker, count, slowRoom);
+      if (this.#trouble.over()) this.#mustAdopt = true;
+      if (hasMore) this.#mayHaveWork = true;
+      if (jobs.length > 0) this.#activeAtMs = clock.now();
+      this.#promoteIn(nextDueMs);
+      for (const target of unconfigured) void this.configure(target);
+      return this.#unknown(jobs);
+    } catch (error) {
+      this.#mayHaveWork = true;
+      const restMs = this.#trouble.met(error);
+      this.#restsUntilMs = clock.now() + restMs;
+      clock.after(restMs, () => this.#options.onWork());
+      return [];
+    } finally {
+      this.#isTaking = false;
+    }
+  }
+
+  settle(settlement: Settlement): void {
+    this.#settler.add(settlement);
+  }
+
+  async configure(target: Target): Promise<void> {
+    try {
+      await this.keeper.configure(target);
+    } catch (error) {
+      // The target wakes by itself and is tried again.
+      this.#trouble.met(error);
+    }
+  }
+
+  /** Rings for somebody else when there is work; rejects when Redis is away. */
+  async passBellOn(): Promise<void> {
+    await this.#options.queue.promote();
+  }
+
+  /** Puts back what dead workers held; false: there is more, or Redis is away. */
+  async reclaim(deadWorkers: readonly string[]): Promise<boolean> {
+    try {
+      return await this.#tender.reclaim(deadWorkers);
+    } catch (error) {
+      this.#trouble.met(error);
+      return false;
+    }
+  }
+
+  /** Writes what is settled; gives up when the signal aborts. */
+  async stop(giveUp: AbortSignal): Promise<void> {
+    this.#stopping.abort();
+    this.keeper.stop();
+    this.#due?.cancel();
+    await this.#settler.drain(giveUp);
+    await this.#tender.stop();
+  }
+
+  #unknown(jobs: readonly Job[]): Job[] {
+    const unknown = jobs.filter((job) => !this.#known.has(job.handle));
+    for (const job of unknown) this.#known.set(job.handle, job);
+    return unknown;
+  }
+
+  #onSettled(
+    batch: readonly Settlement[],
+    answer: { settled: boolean[]; hasMore: boolean; nextDueMs: number | null; hasOutbox: boolean },
+  ): void {
+    for (const [i, { job }] of batch.entries()) {
+      this.#known.delete(job.handle);
+      if (answer.settled[i] === false) this.#options.metrics.lostSettlements.inc();
+    }
+    this.#activeAtMs = this.#options.clock.now();
+    this.#promoteIn(answer.nextDueMs);
+    if (answer.hasOutbox) this.#options.carryOutbox();
+    if (answer.hasMore) this.wake();
+  }
+
+  #onState(state: ShardState): void {
+    if (this.#trouble.over() || state.held > this.#known.size) {
+      this.#mustAdopt = true;
+      this.#options.onWork();
+    }
+    if (state.hasReadyWork) this.wake();
+    if (state.hasOutbox) this.#options.carryOutbox();
+    if (state.pausedTargets > 0 && this.#looks++ % reviewEveryLooks === 0) this.keeper.review();
+    this.#promoteIn(state.nextDueMs);
+  }
+
+  #promoteIn(ms: number | null): void {
+    if (ms === null || this.#stopping.signal.aborted) return;
+    const { clock } = this.#options;
+    const atMs = clock.now() + ms;
+    if (this.#due !== null && this.#due.atMs <= atMs) return;
+    this.#due?.cancel();
+    this.#due = { atMs, cancel: clock.after(ms, () => void this.#promote()) };
+  }
+
+  async #promote(): Promise<void> {
+    this.#due = null;
+    try {
+      const { hasMore, nextDueMs } = await this.#options.queue.promote();
+      if (hasMore) this.wake();
+      this.#promoteIn(nextDueMs);
+    } catch (error) {
+      this.#promoteIn(this.#trouble.met(error));
+    }
+  }
+}

@@ -1,0 +1,137 @@
+import { withJitter } from '../core/backoff.ts';
+import type { Clock } from '../core/clock.ts';
+import type { Logger } from '../core/logger.ts';
+import type { DeliveryQueue, ShardState } from '../data/delivery-queue.ts';
+import type { DeliveryMetrics } from './metrics.ts';
+import type { RedisTrouble } from './redis-trouble.ts';
+
+const intervalMs = 3000;
+/** A shard in which nothing happens is looked at less often, so that many shards cost little. */
+const idleIntervalMs = 30_000;
+const pruneIntervalMs = 60_000;
+const pauseBetweenStepsMs = 10;
+const historyShare = 0.6;
+const deadLettersShare = 0.7;
+/** The next look must not be late for the work of this one. */
+const longestWorkMs = 1000;
+
+export interface ShardTenderOptions {
+  queue: DeliveryQueue;
+  worker: string;
+  clock: Clock;
+  logger: Logger;
+  metrics: DeliveryMetrics;
+  trouble: RedisTrouble;
+  retention: { finishedMs: number; deadLettersMs: number };
+  totalSlots: () => number;
+  /** Whether this worker has had to do with the shard lately. */
+  isActive: () => boolean;
+  onState: (state: ShardState) => void;
+}
+
+/** Looks after one shard: what was missed, what is held past its deadline, history past its retention, memory that runs out. */
+export class ShardTender {
+  readonly #options: ShardTenderOptions;
+  readonly #stopping = new AbortController();
+  #loop: Promise<void> = Promise.resolve();
+  #marker: string | null = null;
+  #isMakingRoom = false;
+  #isPruning = false;
+  #lookedAtMs = Number.NEGATIVE_INFINITY;
+  #prunedAtMs: number;
+
+  constructor(options: ShardTenderOptions) {
+    this.#options = options;
+    this.#prunedAtMs = options.clock.now();
+  }
+
+  start(): void {
+    this.#loop = this.#tend();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#loop;
+  }
+
+  async #tend(): Promise<void> {
+    const { clock, trouble, isActive } = this.#options;
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      let waitMs = withJitter(intervalMs);
+      try {
+        if (this.#isMakingRoom || isActive() || clock.now() - this.#lookedAtMs >= idleIntervalMs) await this.#look();
+        if (this.#isPruning || clock.now() - this.#prunedAtMs >= pruneIntervalMs) await this.#prune();
+      } catch (error) {
+        waitMs = trouble.met(error);
+      }
+      await clock.sleep(waitMs, signal);
+    }
+  }
+
+  async #look(): Promise<void> {
+    const { queue, worker, clock, totalSlots, onState } = this.#options;
+    const state = await queue.tend(worker, totalSlots());
+    this.#lookedAtMs = clock.now();
+    this.#compareMarker(state.marker);
+    onState(state);
+    if (state.hasOverdueWork) await this.reclaim([]);
+    await this.#makeRoom(state.memoryShare);
+  }
+
+  /** Puts back what the dead workers held and what is held past its deadline; false: there is more. */
+  async reclaim(deadWorkers: readonly string[]): Promise<boolean> {
+    const { queue, metrics, logger, clock } = this.#options;
+    let total = 0;
+    const endMs = clock.now() + longestWorkMs;
+    let hasMore = true;
+    while (hasMore && clock.now() < endMs) {
+      const step = await queue.reclaim(deadWorkers);
+      total += step.putBack;
+      hasMore = step.hasMore;
+    }
+    metrics.putBack.inc(total);
+    if (total > 0) logger.warn({ messages: total }, 'put back what nobody would have finished');
+    return !hasMore;
+  }
+
+  async #prune(): Promise<void> {
+    const { queue, retention, clock } = this.#options;
+    const endMs = clock.now() + longestWorkMs;
+    this.#isPruning = true;
+    while (this.#isPruning && !this.#stopping.signal.aborted && clock.now() < endMs) {
+      this.#isPruning = (await queue.prune(retention)).hasMore;
+      if (this.#isPruning) await clock.sleep(pauseBetweenStepsMs, this.#stopping.signal);
+    }
+    this.#prunedAtMs = clock.now();
+  }
+
+  /** Above 60 % of the memory limit finished history goes early, the oldest first; above 70 % dead letters go, too. */
+  async #makeRoom(memoryShare: number | null): Promise<void> {
+    const { queue, retention, clock, metrics, logger } = this.#options;
+    metrics.memoryShare.set(memoryShare ?? 0);
+    if (memoryShare === null || memoryShare < historyShare) {
+      this.#isMakingRoom = false;
+      return;
+    }
+    if (!this.#isMakingRoom) logger.warn({ memoryShare }, 'Redis is getting full: the oldest finished messages are removed early');
+    this.#isMakingRoom = true;
+    const endMs = clock.now() + longestWorkMs;
+    let share: number | null = memoryShare;
+    while (share !== null && share >= historyShare && !this.#stopping.signal.aborted && clock.now() < endMs) {
+      const step = await queue.prune({ finishedMs: 0, deadLettersMs: share >= deadLettersShare ? 0 : retention.deadLettersMs });
+      metrics.prunedEarly.inc(step.removed);
+      if (step.removed === 0) return;
+      share = step.memoryShare;
+      await clock.sleep(pauseBetweenStepsMs, this.#stopping.signal);
+    }
+  }
+
+  #compareMarker(marker: string): void {
+    if (this.#marker !== null && this.#marker !== marker) {
+      this.#options.metrics.storeResets.inc();
+      this.#options.logger.error({}, 'Redis was emptied: messages that were not delivered before are lost');
+    }
+    this.#marker = marker;
+  }
+}
