@@ -175,6 +175,7 @@ class Run {
     await this.#carryAll();
     await this.prune();
     expect(await recordKeys()).toEqual([]);
+    for (const queue of this.#queues) expect((await queue.figures()).unfinished).toBe(0);
   }
 
   async prune(): Promise<void> {

@@ -4,6 +4,7 @@ import { newEvent } from '../../test/support/new-event.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { targetSetting } from '../../test/support/target-setting.ts';
 import { newTimedId } from '../core/ids.ts';
+import { Script } from '../redis/script.ts';
 import { systemClock } from '../runtime/clock.ts';
 import type { Job, Outcome } from './delivery-queue.ts';
 import { RedisMessageAcceptor } from './message-acceptor.ts';
@@ -13,6 +14,7 @@ import type { NewEvent } from './messages.ts';
 import { OutboxCarrier } from './outbox-carrier.ts';
 import { RedisDeliveryQueue } from './redis-delivery-queue.ts';
 import { checkShards } from './shard-check.ts';
+import { shardKeys } from './shard-keys.ts';
 
 const prefix = 'test:';
 const shards = 2;
@@ -200,6 +202,18 @@ describe('a message that fails over to another shard', () => {
     await carrier.carry(0);
     expect(await take(1)).toEqual([]);
     await carrier.carry(1);
+  });
+
+  test('is found where it is now, when news of an earlier move come late', async () => {
+    const event = await failed();
+    const key = event.targets[0]?.messageId.slice('msg_00'.length) ?? '';
+    await carrier.carry(0);
+    const news = new Script(new URL('./scripts/shard-news.lua', import.meta.url));
+    const tell = (shard: number, moves: number) => news.run(redis.client, shardKeys(prefix, 0).declared, ['u', key, shard, moves]);
+    expect(await tell(5, 2)).toBe(1);
+    expect(await tell(1, 1)).toBe(0);
+    expect(await redis.client.hget(`${prefix}{s0}:m:${key}`, 'u')).toBe('5');
+    expect(await tell(1, 3)).toBe(1);
   });
 
   test('goes with its organization', async () => {

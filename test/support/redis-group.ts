@@ -1,0 +1,226 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Redis, type RedisOptions } from 'ioredis';
+import { freePort } from './ports.ts';
+import { waitUntil } from './wait-until.ts';
+
+export interface RedisNode {
+  readonly port: number;
+  readonly client: Redis;
+  kill(): Promise<void>;
+}
+
+/** Redis servers that belong together. */
+export interface RedisGroup {
+  readonly nodes: readonly RedisNode[];
+  /** `host:port,…` as a client is told it. */
+  readonly hosts: string;
+  /** The nodes that are masters now. */
+  masters(): Promise<RedisNode[]>;
+  stop(): Promise<void>;
+}
+
+const deadlineMs = 30_000;
+const common = [
+  '--bind',
+  '127.0.0.1',
+  '--save',
+  '',
+  '--appendonly',
+  'no',
+  '--maxmemory-policy',
+  'noeviction',
+  '--stream-node-max-bytes',
+  '512',
+];
+
+async function startNode(directory: string, args: (port: number) => readonly string[], connect: RedisOptions = {}): Promise<RedisNode> {
+  const port = await freePort();
+  const child: ChildProcess = spawn('redis-server', [...args(port)], { cwd: directory, stdio: 'ignore' });
+  const client = new Redis({ host: '127.0.0.1', port, lazyConnect: true, maxRetriesPerRequest: 0, retryStrategy: () => 50, ...connect });
+  client.on('error', () => {});
+  const isUp = async (): Promise<true | undefined> => {
+    if (child.exitCode !== null) throw new Error(`redis-server stopped with ${child.exitCode}`);
+    return (await client.info('server').catch(() => '')).includes(`process_id:${child.pid}\r`) ? true : undefined;
+  };
+  try {
+    await waitUntil('redis-server to be up', deadlineMs, isUp);
+  } catch (error) {
+    client.disconnect();
+    throw error;
+  }
+  return {
+    port,
+    client,
+    kill: async () => {
+      client.disconnect();
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      const exited = once(child, 'exit');
+      child.kill('SIGKILL');
+      await exited;
+    },
+  };
+}
+
+async function mastersAmong(nodes: readonly RedisNode[]): Promise<RedisNode[]> {
+  const roles = await Promise.all(nodes.map(({ client }) => client.info('replication').catch(() => '')));
+  return nodes.filter((_, i) => roles[i]?.includes('role:master'));
+}
+
+/** A Redis Cluster of three masters with a replica each. */
+export async function startRedisCluster(): Promise<RedisGroup> {
+  const directory = mkdtempSync(join(tmpdir(), 'posthorn-cluster-'));
+  const nodes = await Promise.all(
+    Array.from({ length: 6 }, async () => {
+      const bus = await freePort();
+      return startNode(directory, (port) => {
+        const own = ['--port', `${port}`, '--cluster-port', `${bus}`, '--cluster-config-file', `nodes-${port}.conf`];
+        return [...common, ...own, '--cluster-enabled', 'yes', '--cluster-node-timeout', '1500', '--cluster-require-full-coverage', 'no'];
+      });
+    }),
+  );
+  const [first, ...others] = nodes;
+  if (first === undefined) throw new Error('no node');
+  const slots = [0, 5461, 10923, 16384];
+  for (const [i, { client }] of nodes.slice(0, 3).entries())
+    await client.call('CLUSTER', 'ADDSLOTSRANGE', slots[i] ?? 0, (slots[i + 1] ?? 0) - 1);
+  for (const { client, port } of others) {
+    const bus = /cluster_port|@(\d+)/.exec(String(await client.cluster('NODES')))?.[1] ?? '';
+    await first.client.call('CLUSTER', 'MEET', '127.0.0.1', port, bus);
+  }
+  const ids = await Promise.all(nodes.map(({ client }) => client.cluster('MYID')));
+  const knowsAll = async (client: Redis): Promise<boolean> =>
+    ids.every((id) => id !== undefined) &&
+    String(await client.cluster('NODES'))
+      .trim()
+      .split('\n').length === 6;
+  await waitUntil('the nodes to know each other', deadlineMs, async () =>
+    (await Promise.all(nodes.map(({ client }) => knowsAll(client)))).every(Boolean) ? true : undefined,
+  );
+  for (const [i, { client }] of nodes.slice(3).entries()) await client.call('CLUSTER', 'REPLICATE', String(ids[i]));
+  await waitUntil('the cluster to be up', deadlineMs, async () => {
+    const states = await Promise.all(nodes.map(({ client }) => client.cluster('INFO')));
+    const linked = await Promise.all(nodes.slice(3).map(({ client }) => client.info('replication')));
+    const isUp =
+      states.every((state) => String(state).includes('cluster_state:ok')) && linked.every((link) => link.includes('master_link_status:up'));
+    return isUp ? true : undefined;
+  });
+  return {
+    nodes,
+    hosts: nodes.map(({ port }) => `127.0.0.1:${port}`).join(','),
+    masters: () => mastersAmong(nodes),
+    stop: async () => {
+      await Promise.all(nodes.map((node) => node.kill()));
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+/**
+ * Moves the slots of these keys from the first master that has one to another, as `redis-cli --cluster reshard` does; answers how
+ * many. All in one direction: slots that move to and fro faster than the nodes tell each other end with two owners.
+ */
+export async function moveSlots(cluster: RedisGroup, keys: readonly string[]): Promise<number> {
+  const masters = await cluster.masters();
+  const slots = await Promise.all(keys.map(async (key) => Number(await masters[0]?.client.cluster('KEYSLOT', key))));
+  const owners = await Promise.all(
+    masters.map(async (node) => ({ node, id: String(await node.client.cluster('MYID')), slots: await ownSlots(node) })),
+  );
+  const owns = ({ slots: ranges }: (typeof owners)[number], slot: number): boolean =>
+    ranges.some(([first, last]) => first <= slot && slot <= last);
+  const from = owners.find((owner) => slots.some((slot) => owns(owner, slot)));
+  const to = owners.find((owner) => owner !== from);
+  if (from === undefined || to === undefined) throw new Error('nobody has these slots');
+  const moving = slots.filter((slot) => owns(from, slot));
+  for (const slot of moving) {
+    await to.node.client.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', from.id);
+    await from.node.client.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', to.id);
+    for (;;) {
+      const inSlot = (await from.node.client.call('CLUSTER', 'GETKEYSINSLOT', slot, 10)) as string[];
+      if (inSlot.length === 0) break;
+      await from.node.client.call('MIGRATE', '127.0.0.1', to.node.port, '', 0, 5000, 'KEYS', ...inSlot);
+    }
+    for (const { node } of [to, from, ...owners]) await node.client.call('CLUSTER', 'SETSLOT', slot, 'NODE', to.id);
+  }
+  return moving.length;
+}
+
+async function ownSlots({ client }: RedisNode): Promise<[number, number][]> {
+  const own =
+    String(await client.cluster('NODES'))
+      .split('\n')
+      .find((line) => line.includes('myself')) ?? '';
+  return own
+    .split(' ')
+    .slice(8)
+    .filter((range) => !range.startsWith('['))
+    .map((range) => {
+      const [first, last = first] = range.split('-').map(Number);
+      return [first ?? 0, last ?? 0];
+    });
+}
+
+export interface SentinelOptions {
+  /** Files and texts of the servers' certificate and of the authority that made it. */
+  tls: { key: Buffer; cert: Buffer; caFile: string };
+  /** Text of the ACL file; `admin` is added for the servers themselves. */
+  users: string;
+}
+
+/** A master with a replica, and three sentinels; all of them speak TLS only, and the servers know only the users given. */
+export async function startRedisSentinel({ tls, users }: SentinelOptions): Promise<RedisGroup & { sentinels: string }> {
+  const directory = mkdtempSync(join(tmpdir(), 'posthorn-sentinel-'));
+  writeFileSync(join(directory, 'server.key'), tls.key);
+  writeFileSync(join(directory, 'server.crt'), tls.cert);
+  writeFileSync(join(directory, 'users.acl'), `${users.trim()}\nuser admin on >admin ~* &* +@all\n`);
+  const tlsArgs = ['--tls-cert-file', 'server.crt', '--tls-key-file', 'server.key', '--tls-ca-cert-file', tls.caFile];
+  const secured = ['--port', '0', ...tlsArgs, '--tls-replication', 'yes', '--tls-auth-clients', 'no'];
+  const connect: RedisOptions = { tls: { rejectUnauthorized: false } };
+  const admin: RedisOptions = { ...connect, username: 'admin', password: 'admin' };
+  const serverArgs = (port: number): string[] => [
+    ...[...common, ...secured, '--tls-port', `${port}`, '--aclfile', 'users.acl', '--dbfilename', `${port}.rdb`],
+    ...['--masteruser', 'admin', '--masterauth', 'admin', '--repl-diskless-sync-delay', '0'],
+  ];
+  const master = await startNode(directory, serverArgs, admin);
+  const replica = await startNode(directory, (port) => [...serverArgs(port), '--replicaof', `127.0.0.1 ${master.port}`], admin);
+  await waitUntil('the replica to follow', deadlineMs, async () =>
+    (await replica.client.info('replication')).includes('master_link_status:up') ? true : undefined,
+  );
+  const sentinels = await Promise.all(
+    Array.from({ length: 3 }, (_, i) =>
+      startNode(
+        directory,
+        (port) => {
+          const file = join(directory, `sentinel-${i}.conf`);
+          const settings = [
+            `tls-port ${port}\nport 0\nbind 127.0.0.1\ntls-replication yes\ntls-auth-clients no`,
+            `tls-cert-file server.crt\ntls-key-file server.key\ntls-ca-cert-file ${tls.caFile}`,
+            `sentinel monitor queue 127.0.0.1 ${master.port} 2\nsentinel auth-user queue admin\nsentinel auth-pass queue admin`,
+            'sentinel down-after-milliseconds queue 1500\nsentinel failover-timeout queue 10000',
+          ];
+          writeFileSync(file, `${settings.join('\n')}\n`);
+          return [file, '--sentinel'];
+        },
+        connect,
+      ),
+    ),
+  );
+  await waitUntil('the sentinels to know each other', deadlineMs, async () => {
+    const known = await Promise.all(sentinels.map(({ client }) => client.info('sentinel')));
+    return known.every((text) => /slaves=1,sentinels=3/.test(text)) ? true : undefined;
+  });
+  const nodes = [master, replica];
+  return {
+    nodes,
+    hosts: nodes.map(({ port }) => `127.0.0.1:${port}`).join(','),
+    sentinels: sentinels.map(({ port }) => `127.0.0.1:${port}`).join(','),
+    masters: () => mastersAmong(nodes),
+    stop: async () => {
+      await Promise.all([...sentinels, ...nodes].map((node) => node.kill()));
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
