@@ -5,6 +5,7 @@ import { changeStreamBlockMs } from '../data/change-stream.ts';
 import { Circuits } from '../data/circuits.ts';
 import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
 import { RedisMessageReader } from '../data/message-reader.ts';
+import { RedisMessageReplayer } from '../data/message-replayer.ts';
 import { OrganizationLock } from '../data/organization-lock.ts';
 import { RateLimiter } from '../data/rate-limit.ts';
 import { RedisRegistryReader } from '../data/registry-reader.ts';
@@ -54,6 +55,7 @@ async function runApi(context: RoleContext): Promise<void> {
     caches: resources.caches,
     registry: records,
     messages: new RedisMessageReader({ redis: link.main, prefix, shards: () => shards }),
+    replayer: new RedisMessageReplayer({ redis: link.main, prefix, clock, shards: () => shards }),
     circuits: new Circuits({ redis: link.main, prefix, shards: () => shards }),
     keyring,
     apiKeyUsage: new ApiKeyUsage(shared),

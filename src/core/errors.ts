@@ -26,6 +26,7 @@ export const errorCodes = {
   DUPLICATE_ROUTE: { status: 409, error: 'Conflict' },
   FIELD_MANAGED: { status: 409, error: 'Conflict' },
   IN_USE: { status: 409, error: 'Conflict' },
+  PAYLOAD_NOT_FOUND: { status: 409, error: 'Conflict' },
   IDEMPOTENCY_CONFLICT: { status: 409, error: 'Conflict' },
   EXPIRED: { status: 410, error: 'Gone' },
   PAYLOAD_TOO_LARGE: { status: 413, error: 'Payload Too Large' },

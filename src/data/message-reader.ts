@@ -85,6 +85,11 @@ export class RedisMessageReader implements MessageReader {
     return (await this.#delivery(org, id))?.view ?? null;
   }
 
+  /** The shard where a delivery is now; null when there is no such delivery. */
+  async placeOf(org: string, id: string): Promise<number | null> {
+    return (await this.#delivery(org, id))?.shard ?? null;
+  }
+
   deliveries(
     org: string,
     filter: { routeId?: string; destinationId?: string; status?: DeliveryStatus } & TimeRange,

@@ -6,7 +6,7 @@ import { bytes, fields, integer, list, text } from './script-reply.ts';
 
 /**
  * A message's hash: e event, t target, s status letter, n attempts made, x largest number of attempts, i index stamp, d due
- * time, c history stamp (`<ms>-<number>`), q dead-letter reason, 1, 2, … attempts in their short form; of a message that failed
+ * time, c history stamp (`<ms>-<number>`), q dead-letter reason, rp message of which it is the replay, 1, 2, … attempts in their short form; of a message that failed
  * over also the fields named in `includes/failover.lua`.
  */
 const statuses: ReadonlyMap<string, DeliveryStatus> = new Map([
@@ -16,11 +16,13 @@ const statuses: ReadonlyMap<string, DeliveryStatus> = new Map([
   ['d', 'delivered'],
   ['f', 'filtered'],
   ['q', 'dlq'],
+  // archived
+  ['x', 'failed'],
   // under way to another shard
   ['m', 'pending'],
 ]);
 
-const deadLetterReasons: ReadonlySet<DeadLetterReason> = new Set([
+export const deadLetterReasons: ReadonlySet<DeadLetterReason> = new Set([
   'max_retries_exceeded',
   'circuit_breaker_exhausted',
   'destination_not_found',
@@ -56,6 +58,7 @@ export function deliveryView(shard: number, key: string, reply: unknown): { view
     lastErrorMessage: last?.errorMessage ?? null,
     deadLetterReason: deadLetterReason(record.get('q')),
     failedOverFrom: text(original) || null,
+    replayedFrom: record.has('rp') ? recordId('msg_', shard, record.get('rp') ?? '') : null,
     createdAtMs: stampMs(record.get('i')) ?? 0,
     completedAtMs: stampMs(record.get('c')),
   };
@@ -120,7 +123,7 @@ export function eventStatus(letters: string): EventStatus {
   if (letters === '') return 'no_routes';
   if (/[parm]/.test(letters)) return 'pending';
   const delivered = letters.includes('d');
-  if (letters.includes('q')) return delivered ? 'partial' : 'failed';
+  if (/[qx]/.test(letters)) return delivered ? 'partial' : 'failed';
   return delivered ? 'delivered' : 'filtered';
 }
 

@@ -78,6 +78,8 @@ export interface DeliveryView {
   lastErrorMessage: string | null;
   deadLetterReason: DeadLetterReason | null;
   failedOverFrom: string | null;
+  /** The delivery of which this one is the replay. */
+  replayedFrom: string | null;
   createdAtMs: number;
   completedAtMs: number | null;
 }
@@ -130,6 +132,25 @@ export interface MessageReader {
   ): Promise<{ deliveries: number; successes: number; totalLatencyMs: number; lastDeliveryAtMs: number | null }>;
   routeCounters(org: string, id: string): Promise<{ eventsRouted: number; lastEventAtMs: number | null }>;
   sourceCounters(org: string, id: string): Promise<{ events: number; lastEventAtMs: number | null }>;
+}
+
+export interface DeadLetterStats {
+  total: number;
+  byReason: Partial<Record<DeadLetterReason, number>>;
+  /** The destinations with the most dead letters, at most ten. */
+  topDestinations: { destinationId: string; count: number }[];
+}
+
+/** Second chances. Throws UNAVAILABLE when Redis does not answer or is nearly full. */
+export interface MessageReplayer {
+  /**
+   * Sends the event of an ended delivery once more to where that went first; answers the id of the new delivery. Throws
+   * RESOURCE_NOT_FOUND, CONFLICT while the delivery is under way or never had a destination, PAYLOAD_NOT_FOUND.
+   */
+  replay(org: string, id: string): Promise<string>;
+  /** Ends a dead letter as failed. Throws RESOURCE_NOT_FOUND, or CONFLICT for a delivery that is no dead letter. */
+  archive(org: string, id: string): Promise<void>;
+  deadLetterStats(org: string): Promise<DeadLetterStats>;
 }
 
 /** What the controller needs when configuration goes away. Both run in bounded steps and may be called again. */

@@ -19,7 +19,7 @@
  * - `held` sorted set `<lane>/<entry>/<worker>` by deadline, `held:<worker>` hash `<lane>/<entry>` → message
  * - `i:<org>`, `i:<route>`, `i:<destination>` indexes of messages, `i:dead:<org>` of dead letters, `i:ev:<org>` and
  *   `i:<source>` of events, `i:cp:<org>` of copies of events (`includes/index.lua`); `fin` and `dead` streams of what ended, which pruning walks
- * - `k:<org>` hash of counters; `bell` list, the doorbell
+ * - `k:<org>` hash of counters; `q:<org>` of dead letters by reason and destination; `bell` list, the doorbell
  */
 export interface ShardKeys {
   readonly shard: number;
@@ -27,6 +27,7 @@ export interface ShardKeys {
   readonly declared: readonly [string, string];
   readonly doorbell: string;
   counters(org: string): string;
+  deadLetters(org: string): string;
   attempts(messageKey: string): string;
   message(messageKey: string): string;
   event(eventKey: string): string;
@@ -46,6 +47,7 @@ export function shardKeys(prefix: string, shard: number): ShardKeys {
     doorbell: `${base}bell`,
     circuits: `${base}circuits`,
     counters: (org) => `${base}k:${org}`,
+    deadLetters: (org) => `${base}q:${org}`,
     attempts: (messageKey) => `${base}a:${messageKey}`,
     message: (messageKey) => `${base}m:${messageKey}`,
     event: (eventKey) => `${base}e:${eventKey}`,

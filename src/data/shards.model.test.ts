@@ -5,11 +5,14 @@ import { acceptOnly } from '../../test/support/accept-only.ts';
 import { newEvent } from '../../test/support/new-event.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { targetSetting } from '../../test/support/target-setting.ts';
+import { isPosthornError } from '../core/errors.ts';
 import { newTimedId } from '../core/ids.ts';
 import type { RedisClient } from '../redis/connection.ts';
+import { systemClock } from '../runtime/clock.ts';
 import type { NewAttempt } from './attempt-record.ts';
 import type { Job, Outcome, Target } from './delivery-queue.ts';
 import { RedisMessageReader } from './message-reader.ts';
+import { RedisMessageReplayer } from './message-replayer.ts';
 import type { NewEvent } from './messages.ts';
 import { OutboxCarrier } from './outbox-carrier.ts';
 import { RedisDeliveryQueue } from './redis-delivery-queue.ts';
@@ -42,6 +45,7 @@ type Step =
   | { do: 'settle' | 'zombie'; pick: number; outcome: Outcome['type'] }
   | { do: 'carry' | 'promote' | 'crash'; shard: number }
   | { do: 'breakCarrying'; shard: number; atCall: number; isDone: boolean }
+  | { do: 'replay' | 'archive'; pick: number }
   | { do: 'prune' };
 
 const shard = fc.nat({ max: shards - 1 });
@@ -69,6 +73,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       isDone: fc.boolean(),
     }),
   },
+  { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('replay' as const, 'archive' as const), pick }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('prune' as const) }) },
 );
 
@@ -102,6 +107,8 @@ class Run {
   readonly #zombies: { shard: number; job: Job }[] = [];
   readonly #ended = new Map<string, string>();
   readonly #accepted: NewEvent[] = [];
+  readonly #replays: string[] = [];
+  readonly #replayer = new RedisMessageReplayer({ redis: redis.client, prefix, clock: systemClock, shards: () => shards });
   #hasPruned = false;
 
   async begin(): Promise<void> {
@@ -143,6 +150,20 @@ class Run {
         await sleep(2);
         while ((await this.#queue(action.shard).promote()).nextDueMs === 0);
         return;
+      case 'replay': {
+        const id = [...this.#ended.keys()][action.pick % Math.max(1, this.#ended.size)];
+        if (id === undefined) return;
+        const replayed = await this.#replayer.replay('org_a', id).catch(missing);
+        if (replayed !== null) this.#replays.push(replayed);
+        return;
+      }
+      case 'archive': {
+        const dead = [...this.#ended].filter(([, how]) => how === 'dead').map(([id]) => id);
+        const id = dead[action.pick % Math.max(1, dead.length)];
+        if (id === undefined) return;
+        this.#ended.set(id, 'archived');
+        return void (await this.#replayer.archive('org_a', id).catch(missing));
+      }
       case 'prune':
         this.#hasPruned = true;
         return await this.prune();
@@ -169,7 +190,9 @@ class Run {
       await this.#carryAll();
     }
     const sent = this.#accepted.flatMap(({ targets }) => targets.map(({ messageId }) => messageId));
-    expect([...this.#ended.keys()].sort()).toEqual([...sent].sort());
+    expect([...this.#ended.keys()].sort()).toEqual([...sent, ...this.#replays].sort());
+    const dead = [...this.#ended.values()].filter((how) => how === 'dead').length;
+    if (!this.#hasPruned) expect((await this.#replayer.deadLetterStats('org_a')).total).toBe(dead);
     if (!this.#hasPruned) await this.#read();
     await this.prune();
     await this.#carryAll();
@@ -186,11 +209,10 @@ class Run {
   async #read(): Promise<void> {
     const reader = new RedisMessageReader({ redis: redis.client, prefix, shards: () => shards });
     for (const event of this.#accepted) {
-      expect((await reader.deliveriesOfEvent('org_a', event.id)).map(({ id }) => id).sort()).toEqual(
-        event.targets.map(({ messageId }) => messageId).sort(),
-      );
+      const shown = (await reader.deliveriesOfEvent('org_a', event.id)).filter(({ replayedFrom }) => replayedFrom === null);
+      expect(shown.map(({ id }) => id).sort()).toEqual(event.targets.map(({ messageId }) => messageId).sort());
       for (const { messageId } of event.targets.slice(0, 5)) {
-        const status = this.#ended.get(messageId) === 'delivered' ? 'delivered' : 'dlq';
+        const status = statuses[this.#ended.get(messageId) ?? ''];
         const delivery = await reader.delivery('org_a', messageId);
         expect(delivery).toMatchObject({ id: messageId, eventId: event.id, status });
         expect(await reader.attempts('org_a', messageId)).toHaveLength(delivery?.attempts ?? -1);
@@ -259,10 +281,18 @@ class Run {
   }
 }
 
+const statuses: Record<string, string> = { delivered: 'delivered', dead: 'dlq', archived: 'failed' };
+
+/** Pruned already. */
+function missing(error: unknown): null {
+  if (isPosthornError(error, 'RESOURCE_NOT_FOUND')) return null;
+  throw error;
+}
+
 /** Keys that stand for events and messages. */
 async function recordKeys(): Promise<string[]> {
   const keys = await redis.client.keys(`${prefix}*`);
-  return keys.filter((key) => /\}:([meaxiw]:|out|fin|dead|refs|far|held|due|lease|probe)/.test(key)).sort();
+  return keys.filter((key) => /\}:([meaxiwq]:|out|fin|dead|refs|far|held|due|lease|probe)/.test(key)).sort();
 }
 
 test('messages that go to several shards and move between them are in exactly one place, end once, and leave nothing', async () => {

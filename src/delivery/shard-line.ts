@@ -46,7 +46,7 @@ export class ShardLine {
   #mayHaveWork = false;
   #mustAdopt = false;
   #isTaking = false;
-  #restsUntilMs = 0;
+  #isResting = false;
   #activeAtMs = Number.NEGATIVE_INFINITY;
   #looks = 0;
   #due: { atMs: number; cancel: () => void } | null = null;
@@ -77,7 +77,7 @@ export class ShardLine {
 
   /** Whether `take` makes sense now. */
   get wantsToTake(): boolean {
-    return !this.#isTaking && (this.#mayHaveWork || this.#mustAdopt) && this.#options.clock.now() >= this.#restsUntilMs;
+    return !this.#isTaking && !this.#isResting && (this.#mayHaveWork || this.#mustAdopt);
   }
 
   /** Says that there may be work. */
@@ -106,9 +106,11 @@ export class ShardLine {
       return this.#unknown(jobs);
     } catch (error) {
       this.#mayHaveWork = true;
-      const restMs = this.#trouble.met(error);
-      this.#restsUntilMs = clock.now() + restMs;
-      clock.after(restMs, () => this.#options.onWork());
+      this.#isResting = true;
+      clock.after(this.#trouble.met(error), () => {
+        this.#isResting = false;
+        this.#options.onWork();
+      });
       return [];
     } finally {
       this.#isTaking = false;

@@ -3,7 +3,7 @@ import type { Logger } from '../core/logger.ts';
 import type { Keyring } from '../core/sealing.ts';
 import type { ApiKeyUsage } from '../data/api-key-usage.ts';
 import type { Circuits } from '../data/circuits.ts';
-import type { MessageReader } from '../data/messages.ts';
+import type { MessageReader, MessageReplayer } from '../data/messages.ts';
 import type { OrganizationLock } from '../data/organization-lock.ts';
 import type { RegistryReader } from '../data/registry.ts';
 import type { PosthornKind } from '../resources/kinds.ts';
@@ -20,6 +20,7 @@ export interface FacadeServices {
   caches: ResourceCaches;
   registry: RegistryReader;
   messages: MessageReader;
+  replayer: MessageReplayer;
   circuits: Circuits;
   keyring: Keyring;
   apiKeyUsage: ApiKeyUsage;

@@ -12,6 +12,7 @@ import { changeStreamBlockMs } from '../../src/data/change-stream.ts';
 import { Circuits } from '../../src/data/circuits.ts';
 import { RedisMessageAcceptor } from '../../src/data/message-acceptor.ts';
 import { RedisMessageReader } from '../../src/data/message-reader.ts';
+import { RedisMessageReplayer } from '../../src/data/message-replayer.ts';
 import { OrganizationLock } from '../../src/data/organization-lock.ts';
 import { RateLimiter } from '../../src/data/rate-limit.ts';
 import { RedisRegistryReader } from '../../src/data/registry-reader.ts';
@@ -83,6 +84,7 @@ export async function startFacadeWorld(
     caches: caches.caches,
     registry,
     messages: new RedisMessageReader({ redis: redis.client, prefix }),
+    replayer: new RedisMessageReplayer({ redis: redis.client, prefix, clock: systemClock }),
     circuits: new Circuits({ redis: redis.client, prefix }),
     keyring: testKeyring,
     apiKeyUsage: new ApiKeyUsage(shared),

@@ -9,6 +9,7 @@
 -- @include "includes/index.lua"
 -- @include "includes/target.lua"
 -- @include "includes/work.lua"
+-- @include "includes/dead-letters.lua"
 -- @include "includes/finish.lua"
 
 local n, reason = ARGV[1], ARGV[2]

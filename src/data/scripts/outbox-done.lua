@@ -7,6 +7,7 @@
 -- @include "includes/shard.lua"
 -- @include "includes/index.lua"
 -- @include "includes/outbox.lua"
+-- @include "includes/dead-letters.lua"
 -- @include "includes/remove.lua"
 
 if not end_sending(ARGV[1]) then

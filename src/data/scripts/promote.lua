@@ -11,6 +11,7 @@
 -- @include "includes/work.lua"
 -- @include "includes/limiter.lua"
 -- @include "includes/circuit.lua"
+-- @include "includes/dead-letters.lua"
 -- @include "includes/finish.lua"
 -- @include "includes/circuit-wait.lua"
 

@@ -9,7 +9,9 @@
 -- @include "includes/index.lua"
 -- @include "includes/target.lua"
 -- @include "includes/outbox.lua"
+-- @include "includes/dead-letters.lua"
 -- @include "includes/remove.lua"
+-- @include "includes/event-messages.lua"
 
 local org, budget = ARGV[1], tonumber(ARGV[2])
 local names = P .. 'tn:' .. org
@@ -40,11 +42,7 @@ end
 local removed = 0
 for _, event in ipairs(events) do
   local head = call('GETRANGE', P .. 'e:' .. event, 0, 255)
-  local messages = string.match(head, '^%S+ (%S+) ')
-  if messages == '*' then
-    messages = call('GET', P .. 'x:' .. event) or ''
-  end
-  for id in string.gmatch(messages or '', '%w+') do
+  for _, id in ipairs(messages_of(event, head)) do
     remove_message(id)
     removed = removed + 1
   end
@@ -79,6 +77,6 @@ if call('EXISTS', names) == 1 then
 end
 call('ZREM', P .. 'ready', org)
 call('ZREM', P .. 'waiting', '~slow:' .. org)
-call('DEL', P .. 'ready:' .. org, P .. 'slow:' .. org, P .. 'wait:~slow:' .. org, P .. 'o:' .. org, P .. 'k:' .. org, P .. 'i:' .. org, P .. 'i:dead:' .. org, P .. 'i:ev:' .. org,
+call('DEL', P .. 'ready:' .. org, P .. 'slow:' .. org, P .. 'wait:~slow:' .. org, P .. 'o:' .. org, P .. 'k:' .. org, P .. 'i:' .. org, P .. 'i:dead:' .. org, P .. 'q:' .. org, P .. 'i:ev:' .. org,
   P .. 'i:cp:' .. org)
 return 0

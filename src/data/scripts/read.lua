@@ -6,6 +6,7 @@
 -- Reply: for `e` event_view; for `d` {event_view, {key, message_view} …}; both nil when there is no such event; for `m` per key
 -- message_view; for `l` per key {letter, shard where the message is now or ''}; both nil in the place of one that is not there.
 -- @include "includes/shard.lua"
+-- @include "includes/event-messages.lua"
 -- @include "includes/view.lua"
 
 local reply = {}

@@ -19,6 +19,7 @@
 -- @include "includes/outbox.lua"
 -- @include "includes/failover.lua"
 -- @include "includes/slow.lua"
+-- @include "includes/dead-letters.lua"
 -- @include "includes/finish.lua"
 -- @include "includes/count.lua"
 

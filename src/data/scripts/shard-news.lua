@@ -8,6 +8,7 @@
 -- @include "includes/shard.lua"
 -- @include "includes/index.lua"
 -- @include "includes/outbox.lua"
+-- @include "includes/dead-letters.lua"
 -- @include "includes/remove.lua"
 
 local what, id, shard = ARGV[1], ARGV[2], ARGV[3]

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { PosthornError } from '../../core/errors.ts';
+import { isPosthornError, PosthornError } from '../../core/errors.ts';
 import { type Family, operation } from '../operation.ts';
 import { cursorPageOf, cursorPagination, cursorQuery } from '../pagination.ts';
 import { timeRange, timeRangeQuery } from '../query.ts';
@@ -7,6 +7,22 @@ import { idFor } from '../resources/lookup.ts';
 import { attemptRecord, attemptToRecord, deliveryRecord, deliveryStatus, deliveryToRecord } from './delivery-fields.ts';
 
 const idOrSlug = z.string().min(1).max(128);
+
+const ids = z.array(z.string().min(1).max(128)).min(1).max(100);
+const replayed = z.object({ originalDeliveryId: z.string(), newDeliveryId: z.string(), status: z.literal('queued') });
+
+/** Null for what a bulk operation leaves out. */
+async function unlessSkipped<T>(work: Promise<T>): Promise<T | null> {
+  try {
+    return await work;
+  } catch (error) {
+    const isSkipped = skipped.some((code) => isPosthornError(error, code));
+    if (isSkipped) return null;
+    throw error;
+  }
+}
+
+const skipped = ['RESOURCE_NOT_FOUND', 'CONFLICT', 'PAYLOAD_NOT_FOUND'] as const;
 
 export const deliveries: Family = {
   name: 'Deliveries',
@@ -52,6 +68,96 @@ export const deliveries: Family = {
         if (delivery === null) throw new PosthornError('RESOURCE_NOT_FOUND', 'There is no such delivery.');
         const attempts = await services.messages.attempts(organization, id);
         return { ...deliveryToRecord(delivery), attemptDetails: attempts.map(attemptToRecord) };
+      },
+    }),
+    operation({
+      method: 'POST',
+      path: '/deliveries/{id}/replay',
+      operationId: 'replayDelivery',
+      summary: 'Replay a delivery',
+      description: 'Sends the event of an ended delivery once more to its destination, as a new delivery. The old one stays as it is.',
+      scope: 'write',
+      answer: { status: 201, description: 'The new delivery is queued.', schema: replayed },
+      errors: ['RESOURCE_NOT_FOUND', 'CONFLICT', 'PAYLOAD_NOT_FOUND'],
+      handle: async ({ services, caller, params: { id = '' } }) => {
+        const newDeliveryId = await services.replayer.replay(caller.organization.id, id);
+        return { originalDeliveryId: id, newDeliveryId, status: 'queued' as const };
+      },
+    }),
+    operation({
+      method: 'POST',
+      path: '/deliveries/bulk-replay',
+      operationId: 'replayDeliveries',
+      summary: 'Replay deliveries',
+      description: 'Replays each of them. What is unknown, still under way or without payload is skipped.',
+      scope: 'write',
+      body: z.strictObject({ ids }),
+      answer: {
+        status: 200,
+        description: 'What was queued.',
+        schema: z.object({ queued: z.int(), skipped: z.int(), deliveries: z.array(replayed.omit({ status: true })) }),
+      },
+      handle: async ({ services, caller, body }) => {
+        const wanted = [...new Set(body.ids)];
+        const answers = await Promise.all(
+          wanted.map(async (id) => {
+            const newDeliveryId = await unlessSkipped(services.replayer.replay(caller.organization.id, id));
+            return newDeliveryId === null ? [] : [{ originalDeliveryId: id, newDeliveryId }];
+          }),
+        );
+        const deliveries = answers.flat();
+        return { queued: deliveries.length, skipped: wanted.length - deliveries.length, deliveries };
+      },
+    }),
+    operation({
+      method: 'POST',
+      path: '/deliveries/{id}/archive',
+      operationId: 'archiveDelivery',
+      summary: 'Archive a dead letter',
+      description: 'Its status becomes `failed`, and it counts as a dead letter no more.',
+      scope: 'delete',
+      answer: { status: 204, description: 'Archived.' },
+      errors: ['RESOURCE_NOT_FOUND', 'CONFLICT'],
+      handle: async ({ services, caller, params: { id = '' } }) => {
+        await services.replayer.archive(caller.organization.id, id);
+      },
+    }),
+    operation({
+      method: 'POST',
+      path: '/deliveries/bulk-archive',
+      operationId: 'archiveDeliveries',
+      summary: 'Archive dead letters',
+      description: 'Archives each of them. What is unknown or no dead letter is skipped.',
+      scope: 'delete',
+      body: z.strictObject({ ids }),
+      answer: { status: 200, description: 'How many were archived.', schema: z.object({ archived: z.int(), skipped: z.int() }) },
+      handle: async ({ services, caller, body }) => {
+        const wanted = [...new Set(body.ids)];
+        const answers = await Promise.all(
+          wanted.map((id) => unlessSkipped(services.replayer.archive(caller.organization.id, id).then(() => id))),
+        );
+        const archived = answers.filter((id) => id !== null).length;
+        return { archived, skipped: wanted.length - archived };
+      },
+    }),
+    operation({
+      method: 'GET',
+      path: '/deliveries/dead-letter-stats',
+      operationId: 'getDeadLetterStats',
+      summary: 'Count the dead letters',
+      scope: 'read',
+      answer: {
+        status: 200,
+        description: 'By reason, and the destinations with the most of them.',
+        schema: z.object({
+          total: z.int(),
+          byReason: z.record(z.string(), z.int()),
+          topFailingDestinations: z.array(z.object({ destinationId: z.string(), count: z.int() })),
+        }),
+      },
+      handle: async ({ services, caller }) => {
+        const { total, byReason, topDestinations } = await services.replayer.deadLetterStats(caller.organization.id);
+        return { total, byReason, topFailingDestinations: topDestinations };
       },
     }),
   ],

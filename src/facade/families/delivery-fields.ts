@@ -32,6 +32,7 @@ export const deliveryRecord = z
     lastErrorMessage: z.string().nullable(),
     deadLetterReason: z.string().nullable(),
     failedOverFrom: z.string().nullable(),
+    replayedFrom: z.string().nullable(),
     createdAt: timestamp,
     completedAt: timestamp.nullable(),
   })

@@ -1,9 +1,8 @@
--- Events of other shards: each shard that has messages of an event has a copy of it.
+-- Events get messages, and copies in other shards: each shard that has messages of an event has a copy of it.
 
--- Notes one more message of an event that is here.
+-- Notes one more message of an event that is here. Without a count there is one.
 local function event_ref(event, message)
-  local count = call('HGET', P .. 'refs', event)
-  call('HSET', P .. 'refs', event, (count and tonumber(count) or 0) + 1)
+  call('HSET', P .. 'refs', event, tonumber(call('HGET', P .. 'refs', event) or '1') + 1)
   call('APPEND', P .. 'x:' .. event, ' ' .. message)
 end
 
@@ -18,6 +17,7 @@ local function copy_event(event, text)
   end
   local ms, number = monotonic_ms(), counter()
   call('SET', P .. 'e:' .. event, ms .. '-' .. number .. ' * ' .. org .. ' ' .. source .. ' -\n' .. rest)
+  call('HSET', P .. 'refs', event, 0)
   index_add(P .. 'i:cp:' .. org, ms, number, event)
   return true
 end

@@ -7,6 +7,8 @@ local function finish(id, org, status, reason)
   if status == 'q' then
     call('XADD', P .. 'dead', stamp, 'i', id)
     index_add(P .. 'i:dead:' .. org, ms, number, id)
+    local n = call('HGET', P .. 'm:' .. id, 't')
+    count_dead_letter(org, n and call('HGET', P .. 't:' .. n, 'd') or '', reason, 1)
     return 's', status, 'c', stamp, 'q', reason
   end
   call('XADD', P .. 'fin', stamp, 'i', id)

@@ -51,7 +51,7 @@ end
 -- message came from another shard, that one is told.
 local function remove_message(id)
   local key = P .. 'm:' .. id
-  local m = call('HMGET', key, 'e', 't', 'i', 'c', 's', 'o', 'j')
+  local m = call('HMGET', key, 'e', 't', 'i', 'c', 's', 'o', 'j', 'q')
   if not m[1] then
     return
   end
@@ -69,6 +69,7 @@ local function remove_message(id)
     history_remove(P .. 'dead', m[4])
     if t[1] then
       index_remove(P .. 'i:dead:' .. t[1], m[4], id)
+      count_dead_letter(t[1], t[3], m[8], -1)
     end
   elseif m[4] then
     history_remove(P .. 'fin', m[4])

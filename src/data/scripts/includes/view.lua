@@ -26,22 +26,6 @@ local function message_view(id)
   return { m, t[1] or '', t[2] or '', t[3] or '', last or '', original, t[4] == 'o' and t[5] or '', elsewhere }
 end
 
--- Ids of the messages of an event, from the first line of its text.
-local function messages_of(event, text)
-  local messages = string.match(text, '^%S+ (%S+) ')
-  if messages == '*' then
-    messages = call('GET', P .. 'x:' .. event) or ''
-  end
-  local ids, known = {}, {}
-  for id in string.gmatch(messages or '', '%w+') do
-    if not known[id] then
-      known[id] = true
-      ids[#ids + 1] = id
-    end
-  end
-  return ids
-end
-
 -- How many bytes of an event's text stand before its payload: the first two lines; 0 when they are not whole.
 local function payload_start(text)
   local first = string.find(text, '\n', 1, true)

@@ -1,0 +1,27 @@
+#!lua flags=allow-oom
+-- Archives a dead letter: it stays as a failed message, for as long as finished ones stay.
+--
+-- KEYS: see includes/shard.lua. ARGV[1] message.
+-- Reply: 1, or 0 when it is no dead letter (any more).
+-- @include "includes/shard.lua"
+-- @include "includes/index.lua"
+-- @include "includes/outbox.lua"
+-- @include "includes/dead-letters.lua"
+-- @include "includes/remove.lua"
+
+local id = ARGV[1]
+local key = P .. 'm:' .. id
+local m = call('HMGET', key, 's', 'c', 't', 'q')
+if m[1] ~= 'q' then
+  return 0
+end
+local t = call('HMGET', P .. 't:' .. m[3], 'o', 'd')
+history_remove(P .. 'dead', m[2])
+if t[1] then
+  index_remove(P .. 'i:dead:' .. t[1], m[2], id)
+  count_dead_letter(t[1], t[2], m[4], -1)
+end
+local stamp = monotonic_ms() .. '-' .. counter()
+call('XADD', P .. 'fin', stamp, 'i', id)
+call('HSET', key, 's', 'x', 'c', stamp)
+return 1

@@ -1,0 +1,40 @@
+#!lua
+-- Makes a new message of the same event for the first target of a message that has ended. Without allow-oom, as accept.lua.
+--
+-- KEYS: see includes/shard.lua; the shard is the home of the old message and of the new one.
+-- ARGV[1] old message, [2] new message.
+-- Reply: 1 made, or it was before (a re-sent call); `gone`: there is no such message; `payload`: its event is gone; `full`: too much
+-- memory is in use.
+-- @include "includes/shard.lua"
+-- @include "includes/index.lua"
+-- @include "includes/target.lua"
+-- @include "includes/work.lua"
+-- @include "includes/dead-letters.lua"
+-- @include "includes/finish.lua"
+-- @include "includes/new-message.lua"
+-- @include "includes/event-copy.lua"
+
+local old, new = ARGV[1], ARGV[2]
+if call('EXISTS', P .. 'm:' .. new) == 1 then
+  return 1
+end
+if call('HGET', ctl, 'full') then
+  return 'full'
+end
+local m = call('HMGET', P .. 'm:' .. old, 'e', 't', 'o', 'x')
+local n = m[3] or m[2]
+local t = n and call('HMGET', P .. 't:' .. n, 'o', 'r', 'd') or {}
+if not t[1] then
+  return 'gone'
+end
+if call('EXISTS', P .. 'e:' .. m[1]) == 0 then
+  return 'payload'
+end
+event_ref(m[1], new)
+call('HINCRBY', ctl, 'open', 1)
+local was_queued = new_message(m[1], t[1], n, { id = new, route = t[2], destination = t[3], max = m[4] or '1' })
+call('HSET', P .. 'm:' .. new, 'rp', old)
+if was_queued and activate(n) then
+  ring()
+end
+return 1

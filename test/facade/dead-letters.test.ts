@@ -1,0 +1,124 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import type { Outcome } from '../../src/data/delivery-queue.ts';
+import { RedisDeliveryQueue } from '../../src/data/redis-delivery-queue.ts';
+import { newEvent } from '../support/new-event.ts';
+import { targetSetting } from '../support/target-setting.ts';
+import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
+
+const attempt = {
+  startedAtMs: 1,
+  durationMs: 5,
+  responseStatus: 500,
+  responseBody: 'no',
+  errorType: 'http_error',
+  errorMessage: null,
+} as const;
+const dead: Outcome = { type: 'dead', attempt, reason: 'max_retries_exceeded' };
+const delivered: Outcome = { type: 'delivered', attempt: { ...attempt, responseStatus: 200, errorType: null } };
+
+let world: FacadeWorld;
+let org: string;
+let queue: RedisDeliveryQueue;
+beforeAll(async () => {
+  world = await startFacadeWorld();
+  org = (await world.store.get('Organization', { name: 'acme' })).status?.id ?? '';
+});
+afterAll(() => world.stop());
+beforeEach(async () => {
+  const messages = await world.redis.client.keys('test:{s0}:*');
+  if (messages.length > 0) await world.redis.client.del(messages);
+  queue = new RedisDeliveryQueue({ redis: world.redis.client, prefix: 'test:' });
+  await queue.tend('w1', 1000);
+});
+
+const call = (method: string, path: string, body?: object) => world.request(method, `/api/deliveries${path}`, { body });
+
+/** Takes what is queued and ends it so. */
+async function end(outcome: Outcome): Promise<string[]> {
+  let reply = await queue.dequeue('w1', 64);
+  for (const target of reply.unconfigured) await queue.configure(target, targetSetting());
+  if (reply.unconfigured.length > 0) reply = await queue.dequeue('w1', 64);
+  await queue.settle(
+    'w1',
+    reply.jobs.map((job) => ({ job, outcome, maxAttempts: null })),
+  );
+  return reply.jobs.map(({ messageId }) => messageId);
+}
+
+async function accept(destinations: string[] = ['dst_a']): Promise<string[]> {
+  const event = newEvent({ org, destinations });
+  await world.acceptor.accept(event);
+  return event.targets.map(({ messageId }) => messageId);
+}
+
+test('a dead letter is replayed as a new delivery of the same event, which names the old one', async () => {
+  const [id = ''] = await accept();
+  await end(dead);
+  const replay = await call('POST', `/${id}/replay`);
+  expect(replay).toMatchObject({ status: 201, body: { originalDeliveryId: id, status: 'queued' } });
+  const { newDeliveryId } = replay.body;
+  const old = (await call('GET', `/${id}`)).body;
+  expect(old).toMatchObject({ status: 'dlq', attempts: 1, replayedFrom: null });
+  expect((await call('GET', `/${newDeliveryId}`)).body).toMatchObject({
+    status: 'pending',
+    attempts: 0,
+    replayedFrom: id,
+    eventId: old.eventId,
+    destinationId: 'dst_a',
+  });
+  expect(await end(delivered)).toEqual([newDeliveryId]);
+  const { body: event } = await world.request('GET', `/api/events/${old.eventId}`);
+  expect(event).toMatchObject({ status: 'partial' });
+  expect(event.deliveries).toHaveLength(2);
+});
+
+test('what is under way, unknown, of another organization, or without payload is not replayed', async () => {
+  const [id = ''] = await accept();
+  expect(await call('POST', `/${id}/replay`)).toMatchObject({ status: 409, body: { code: 'CONFLICT' } });
+  await end(delivered);
+  await world.addOrganization('other');
+  const key = await world.addKey('other');
+  expect(await world.request('POST', `/api/deliveries/${id}/replay`, { key })).toMatchObject({ status: 404 });
+  const viewer = await world.addKey('acme', { role: 'viewer' });
+  expect(await world.request('POST', `/api/deliveries/${id}/replay`, { key: viewer })).toMatchObject({ status: 403 });
+  expect(await call('POST', `/msg_00${'a'.repeat(25)}/replay`)).toMatchObject({ status: 404 });
+  expect(await call('POST', '/nonsense/replay')).toMatchObject({ status: 404 });
+  await world.redis.client.del(await world.redis.client.keys('test:{s0}:e:*'));
+  expect(await call('POST', `/${id}/replay`)).toMatchObject({ status: 409, body: { code: 'PAYLOAD_NOT_FOUND' } });
+});
+
+test('deliveries are replayed and archived in bulk, and what cannot be is skipped', async () => {
+  const ids = await accept(['dst_a', 'dst_b']);
+  await end(dead);
+  const body = { ids: [...ids, ids[0], 'unknown'] };
+  const replayed = await call('POST', '/bulk-replay', body);
+  expect(replayed).toMatchObject({ status: 200, body: { queued: 2, skipped: 1 } });
+  expect(replayed.body.deliveries.map(({ originalDeliveryId }: { originalDeliveryId: string }) => originalDeliveryId)).toEqual(ids);
+  expect(await call('POST', '/bulk-archive', body)).toMatchObject({ status: 200, body: { archived: 2, skipped: 1 } });
+  expect(await call('POST', '/bulk-replay', { ids: Array.from({ length: 101 }, () => 'x') })).toMatchObject({ status: 400 });
+  expect(await call('POST', '/bulk-archive', { ids: [] })).toMatchObject({ status: 400 });
+});
+
+test('dead letters are counted by reason and destination until they are archived', async () => {
+  const stats = async () => (await call('GET', '/dead-letter-stats')).body;
+  expect(await stats()).toEqual({ total: 0, byReason: {}, topFailingDestinations: [] });
+  const [id = ''] = await accept(['dst_a', 'dst_b']);
+  await end(dead);
+  await accept(['dst_b']);
+  await end({ ...dead, reason: 'payload_not_found' });
+  expect(await stats()).toEqual({
+    total: 3,
+    byReason: { max_retries_exceeded: 2, payload_not_found: 1 },
+    topFailingDestinations: [
+      { destinationId: 'dst_b', count: 2 },
+      { destinationId: 'dst_a', count: 1 },
+    ],
+  });
+  expect(await call('POST', `/${id}/archive`)).toMatchObject({ status: 204 });
+  expect(await call('POST', `/${id}/archive`)).toMatchObject({ status: 409, body: { code: 'CONFLICT' } });
+  expect((await call('GET', `/${id}`)).body).toMatchObject({ status: 'failed', deadLetterReason: 'max_retries_exceeded' });
+  expect(await stats()).toMatchObject({ total: 2, topFailingDestinations: [{ destinationId: 'dst_b', count: 2 }] });
+  expect((await call('GET', '?status=dlq')).body.data).toHaveLength(2);
+  while ((await queue.prune({ finishedMs: -1, deadLettersMs: -1 })).hasMore);
+  expect(await stats()).toEqual({ total: 0, byReason: {}, topFailingDestinations: [] });
+});
