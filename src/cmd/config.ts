@@ -160,6 +160,13 @@ export const environmentSchema = z.object({
     .optional()
     .describe('PEM file of certificate authorities that deliveries trust besides the well-known ones.')
     .meta({ roles: ['delivery', 'standalone'] }),
+  POSTHORN_EGRESS_PROXY_URL: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .describe(
+      'Proxy (CONNECT) with a fixed address, `http://[user:password@]host:port`, through which destinations with `useStaticIp` are reached. It is told addresses that were checked, not names.',
+    )
+    .meta({ roles: ['delivery', 'standalone'], secret: true }),
   POSTHORN_DELIVERY_CONCURRENCY: count(1, 10_000, 128)
     .describe('Delivery attempts under way at the same time in one worker.')
     .meta({ roles: ['delivery', 'standalone'] }),
@@ -212,6 +219,7 @@ export interface Config {
   manifestsDirectory: string | undefined;
   egressAllowedCidrs: string[];
   egressCaFile: string | undefined;
+  egressProxyUrl: string | undefined;
   deliveryConcurrency: number;
   publicUrl: string | undefined;
   drainMs: number;
@@ -266,6 +274,7 @@ export function readConfig(role: Role | 'check', environment: Record<string, str
     manifestsDirectory: values.POSTHORN_MANIFESTS_DIR,
     egressAllowedCidrs: values.POSTHORN_EGRESS_ALLOWED_CIDRS,
     egressCaFile: values.POSTHORN_EGRESS_CA_FILE,
+    egressProxyUrl: values.POSTHORN_EGRESS_PROXY_URL,
     deliveryConcurrency: values.POSTHORN_DELIVERY_CONCURRENCY,
     publicUrl: values.POSTHORN_PUBLIC_URL?.replace(/\/+$/, ''),
     drainMs: values.POSTHORN_DRAIN_SECONDS * 1000,

@@ -56,6 +56,7 @@ async function runDelivery(context: RoleContext): Promise<void> {
       memoryLimitBytes: config.redisMemoryLimitBytes,
       egress: { allowedCidrs: config.egressAllowedCidrs, refusedAddresses: await ownAddresses(config, logger) },
       ...extraCa,
+      ...(config.egressProxyUrl !== undefined && { proxyUrl: config.egressProxyUrl }),
     });
     while (!stopping.aborted) {
       readiness.set('worker', delivery.isHealthy() ? { ok: true } : { ok: false, detail: 'no heartbeat for 15 s' });

@@ -12,7 +12,13 @@ export type DestinationSecretReferences = Partial<Record<SealedRecordField, Secr
 /** Only those of the chosen auth type: one left over from another type is not read. */
 export function destinationSecretReferences({ type, http }: SpecOf<'Destination'>): DestinationSecretReferences {
   if (type !== 'http' || http === undefined) return {};
-  return { ...(http.signingSecretRef === undefined ? {} : { signingSecrets: http.signingSecretRef }), ...authReference(http.auth) };
+  const { clientCertificateSecretRef: clientCertificate, clientKeySecretRef: clientKey } = http.tls ?? {};
+  return {
+    ...(http.signingSecretRef !== undefined && { signingSecrets: http.signingSecretRef }),
+    ...authReference(http.auth),
+    ...(clientCertificate !== undefined && { clientCertificate }),
+    ...(clientKey !== undefined && { clientKey }),
+  };
 }
 
 function authReference(auth: NonNullable<SpecOf<'Destination'>['http']>['auth']): DestinationSecretReferences {

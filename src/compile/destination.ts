@@ -5,6 +5,7 @@ import { recordSealingContext, type SealedRecordField } from '../core/sealing-co
 import { destination as definition } from '../resources/destination.ts';
 import type { PosthornObject, SpecOf } from '../resources/kinds.ts';
 import { type Compiled, type Refusal, refuse } from './compiled.ts';
+import { compileTls } from './destination-tls.ts';
 import type { OrganizationFacts } from './organization.ts';
 import { sealValue } from './sealed-value.ts';
 import { standardWebhooksSecretRule, standardWebhooksSecrets } from './signing-secrets.ts';
@@ -45,6 +46,9 @@ export function compileDestination(object: PosthornObject<'Destination'>, inputs
 
   const auth = compileAuth(http.auth, secrets, published?.http.auth, seal);
   if (auth.refusal !== undefined) return auth;
+  const before = published?.http.tls;
+  const tls = compileTls(http.tls, secrets, (field, plain) => seal(field, plain, [before?.[field] ?? '']));
+  if (tls.refusal !== undefined) return tls;
   const signingSecrets = secrets.signingSecrets === undefined ? [] : standardWebhooksSecrets(secrets.signingSecrets);
   if (signingSecrets === null) {
     return refuse('InvalidSigningSecret', `the value behind spec.http.signingSecretRef is not ${standardWebhooksSecretRule}`);
@@ -65,6 +69,8 @@ export function compileDestination(object: PosthornObject<'Destination'>, inputs
         headers: (http.headers ?? []).map(({ name, value }) => ({ name, value })),
         auth: auth.record,
         timeoutMs: http.timeoutMs,
+        ...(tls.record !== null && { tls: tls.record }),
+        ...(http.useStaticIp && { useStaticIp: true }),
         signingSecrets: signingSecrets.map((secret) => seal('signingSecrets', secret, published?.http.signingSecrets ?? [])),
       },
       throttle: {

@@ -88,6 +88,13 @@ export type HttpAuthRecord =
   | { type: 'api_key'; headerName: string; key: string }
   | { type: 'custom_header'; headerName: string; headerValue: string };
 
+/** PEM texts. `ca`: the authorities trusted instead of the well-known ones. */
+export interface TlsRecord {
+  ca: string | null;
+  clientCertificate: string | null;
+  clientKey: string | null;
+}
+
 export interface RetryPolicyRecord {
   maxRetries: number;
   initialDelayMs: number;
@@ -112,7 +119,10 @@ export interface DestinationRecord {
   type: 'http';
   enabled: boolean;
   shard: number;
-  /** `password`, `token`, `key`, `headerValue` and `signingSecrets` are sealed. */
+  /**
+   * `password`, `token`, `key`, `headerValue`, `signingSecrets`, `clientCertificate` and `clientKey` are sealed. Records of
+   * earlier releases have no `tls` and no `useStaticIp`.
+   */
   http: {
     url: string;
     method: 'POST' | 'PUT' | 'PATCH';
@@ -120,6 +130,8 @@ export interface DestinationRecord {
     auth: HttpAuthRecord;
     timeoutMs: number;
     signingSecrets: string[];
+    tls?: TlsRecord;
+    useStaticIp?: boolean;
   };
   throttle: ThrottleRecord;
   retryPolicy: RetryPolicyRecord;

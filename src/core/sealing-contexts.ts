@@ -1,8 +1,11 @@
-import type { HttpAuthRecord, RecordKind } from './records.ts';
+import type { HttpAuthRecord, RecordKind, TlsRecord } from './records.ts';
 import type { SealingContext } from './sealing.ts';
 
 /** Fields of records that hold sealed values; a list of secrets has one name for all of its members. */
-export type SealedRecordField = 'signingSecrets' | Exclude<KeysOfUnion<HttpAuthRecord>, 'type' | 'username' | 'headerName'>;
+export type SealedRecordField =
+  | 'signingSecrets'
+  | Exclude<keyof TlsRecord, 'ca'>
+  | Exclude<KeysOfUnion<HttpAuthRecord>, 'type' | 'username' | 'headerName'>;
 
 type KeysOfUnion<T> = T extends T ? keyof T : never;
 

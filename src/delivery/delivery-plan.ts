@@ -6,7 +6,7 @@ import { signingKey } from '../core/signing.ts';
 import type { Target, TargetSetting } from '../data/delivery-queue.ts';
 import type { DeadLetterReason } from '../data/messages.ts';
 import type { RegistryReader } from '../data/registry.ts';
-import type { Dispatchers } from './targets/http/dispatchers.ts';
+import type { ConnectionRules, Dispatchers } from './targets/http/dispatchers.ts';
 import type { EgressRules } from './targets/http/egress-policy.ts';
 import { type DestinationHeaders, destinationHeaders } from './targets/http/request-headers.ts';
 
@@ -60,8 +60,8 @@ async function makePlan(sources: PlanSources, org: string, routeId: string, dest
   const { retryPolicy, http } = destination;
   const setting = targetSetting(route, destination);
   if (setting.paused) return { state: 'paused', setting };
-  const headers = openedHeaders(keyring, destination);
-  if (headers === null) return { state: 'impossible', reason: 'secret_decryption_failed', setting };
+  const opened = openedSecrets(keyring, destination);
+  if (opened === null) return { state: 'impossible', reason: 'secret_decryption_failed', setting };
   const url = new URL(http.url);
   return {
     state: 'ready',
@@ -72,11 +72,15 @@ async function makePlan(sources: PlanSources, org: string, routeId: string, dest
     path: url.pathname + url.search,
     method: http.method,
     timeoutMs: http.timeoutMs,
-    headers,
+    headers: opened.headers,
     dispatcher: dispatchers.forRules({
-      ...egress,
-      allowedCidrs: [...egress.allowedCidrs, ...(organization?.egress.allowedCidrs ?? [])],
-      allowedHosts: organization?.egress.allowedHosts ?? [],
+      egress: {
+        ...egress,
+        allowedCidrs: [...egress.allowedCidrs, ...(organization?.egress.allowedCidrs ?? [])],
+        allowedHosts: organization?.egress.allowedHosts ?? [],
+      },
+      tls: opened.tls,
+      usesProxy: http.useStaticIp ?? false,
     }),
   };
 }
@@ -111,12 +115,22 @@ function targetSetting(
 }
 
 /** Null when a secret does not open or is no signing secret. */
-function openedHeaders(keyring: Keyring, { org, id, http }: DestinationRecord): DestinationHeaders | null {
+function openedSecrets(
+  keyring: Keyring,
+  { org, id, http }: DestinationRecord,
+): { headers: DestinationHeaders; tls: ConnectionRules['tls'] } | null {
   const open = (sealed: string, field: SealedRecordField): string =>
     keyring.open(sealed, recordSealingContext(org, 'destination', id, field));
   try {
     const keys = http.signingSecrets.map((secret) => signingKey(open(secret, 'signingSecrets')));
-    return destinationHeaders(http.headers, openedAuth(http.auth, open), keys);
+    const { ca = null, clientCertificate: cert = null, clientKey: key = null } = http.tls ?? {};
+    return {
+      headers: destinationHeaders(http.headers, openedAuth(http.auth, open), keys),
+      tls:
+        http.tls === undefined
+          ? null
+          : { ca, cert: cert === null ? null : open(cert, 'clientCertificate'), key: key === null ? null : open(key, 'clientKey') },
+    };
   } catch {
     return null;
   }

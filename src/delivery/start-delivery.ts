@@ -37,6 +37,8 @@ export interface DeliveryOptions {
   egress: { allowedCidrs: readonly string[]; refusedAddresses: readonly { address: string; port: number }[] };
   /** PEM of certificate authorities trusted besides the well-known ones. */
   extraCa?: string;
+  /** Proxy for destinations that ask for a static address. */
+  proxyUrl?: string;
   /** Default: 7 days, dead letters 30 days. */
   retention?: { finishedMs: number; deadLettersMs: number };
   /** Memory of Redis that counts as all of it where Redis has no maxmemory. */
@@ -61,7 +63,7 @@ export function startDelivery(options: DeliveryOptions): Delivery {
   const { redis, openBlocking, prefix, registry, keyring, clock, logger, egress, version } = options;
   const { concurrency: slots = 64, retention = { finishedMs: 7 * dayMs, deadLettersMs: 30 * dayMs }, shards = 1 } = options;
   const wrapQueue = options.wrapQueue ?? ((queue: DeliveryQueue) => queue);
-  const dispatchers = new Dispatchers({ connections: slots, extraCa: options.extraCa });
+  const dispatchers = new Dispatchers({ connections: slots, extraCa: options.extraCa, proxyUrl: options.proxyUrl });
   const planOf = (target: Target): Promise<DeliveryPlan> => deliveryPlan({ registry, keyring, dispatchers, egress }, target);
   const carrier = new OutboxCarrier({ redis, prefix });
   const queues = Array.from({ length: shards }, (_, shard) =>

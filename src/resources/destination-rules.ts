@@ -52,6 +52,14 @@ const authFields = [
   { field: 'headerValueSecretRef', types: ['custom_header'] },
 ] as const;
 
+const tlsRule: Rule = {
+  at: 'http.tls',
+  cel: 'has(self.clientCertificateSecretRef) == has(self.clientKeySecretRef)',
+  message: 'clientCertificateSecretRef and clientKeySecretRef belong together; give both or none',
+  fieldPath: '.clientKeySecretRef',
+  check: (self: NonNullable<Http['tls']>) => (self.clientCertificateSecretRef === undefined) === (self.clientKeySecretRef === undefined),
+};
+
 const authRules = authFields.map(({ field, types }): Rule => {
   const allowed: readonly string[] = types;
   return {
@@ -97,6 +105,7 @@ export const destinationRules: readonly Rule[] = [
   },
   ...keyRules,
   ...authRules,
+  tlsRule,
   settableHeaderRule('http.auth.headerName'),
   settableHeaderRule('http.headers[].name'),
   {

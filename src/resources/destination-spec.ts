@@ -20,6 +20,15 @@ const auth = z.strictObject({
   headerValueSecretRef: secretKeyRef.optional().describe('Value of the header, with type custom_header.'),
 });
 
+const tls = z.strictObject({
+  caBundle: text(1, 65_536)
+    .regex(/-----BEGIN CERTIFICATE-----/, 'must be certificates in PEM form')
+    .optional()
+    .describe('Certificates (PEM) of the authorities trusted for this endpoint instead of the well-known ones.'),
+  clientCertificateSecretRef: secretKeyRef.optional().describe('Certificate (PEM) that Posthorn shows to the endpoint; with its chain.'),
+  clientKeySecretRef: secretKeyRef.optional().describe('Key (PEM) of that certificate.'),
+});
+
 const http = z.strictObject({
   url: httpUrl.describe('Absolute http or https URL without user and password.'),
   method: z.enum(['POST', 'PUT', 'PATCH']).default('POST').describe('Method of the requests.'),
@@ -36,6 +45,11 @@ const http = z.strictObject({
     .describe('Sent with every delivery.'),
   auth: auth.optional().describe('Authentication at the endpoint.'),
   timeoutMs: z.int().min(100).max(60_000).default(30_000).describe('One deadline over connect, headers and body, in milliseconds.'),
+  tls: tls.optional().describe('Private certificate authority and mutual TLS.'),
+  useStaticIp: z
+    .boolean()
+    .default(false)
+    .describe('Deliveries go through the egress proxy of the installation, which has a fixed address.'),
   signingSecretRef: secretKeyRef.optional().describe('Deliveries are signed with it as Standard Webhooks describes (whsec_ + base64).'),
 });
 

@@ -1,35 +1,54 @@
+import { createHash } from 'node:crypto';
 import { rootCertificates } from 'node:tls';
 import { LRUCache } from 'lru-cache';
 import { Agent, type Dispatcher } from 'undici';
 import { EgressPolicy, type EgressRules } from './egress-policy.ts';
-import { guardedConnector } from './guarded-connector.ts';
+import { guardedConnector, type TlsIdentity } from './guarded-connector.ts';
 
-const mostPolicies = 1000;
+const mostAgents = 1000;
+
+/** What decides which connections may be shared. */
+export interface ConnectionRules {
+  egress: EgressRules;
+  /** `ca` null: the well-known authorities. `cert` and `key` null: none is shown. PEM texts. */
+  tls: { ca: string | null; cert: string | null; key: string | null } | null;
+  /** Through the egress proxy of the installation. */
+  usesProxy: boolean;
+}
 
 /**
- * Connection pools, one per set of egress rules: a socket that one organization may open must not serve another that may
- * not. Connections live at most a minute, so that changes of DNS and policy are seen.
+ * Connection pools, one per set of egress rules and TLS identity: a socket that one organization may open must not serve another
+ * that may not. Connections live at most a minute, so that changes of DNS and policy are seen.
  */
 export class Dispatchers {
   readonly #connections: number;
-  readonly #ca: readonly string[] | undefined;
-  readonly #agents = new LRUCache<string, Agent>({ max: mostPolicies, dispose: (agent) => void agent.close().catch(() => undefined) });
+  readonly #ca: string[] | undefined;
+  readonly #proxy: URL | null;
+  readonly #agents = new LRUCache<string, Agent>({ max: mostAgents, dispose: (agent) => void agent.close().catch(() => undefined) });
 
-  /** `connections`: most per receiver. `extraCa`: PEM of certificate authorities trusted besides the well-known ones. */
-  constructor({ connections, extraCa }: { connections: number; extraCa?: string }) {
+  /**
+   * `connections`: most per receiver. `extraCa`: PEM of certificate authorities trusted besides the well-known ones. `proxyUrl`: the
+   * egress proxy, `http://` or `https://`, with user and password where it wants them.
+   */
+  constructor({ connections, extraCa, proxyUrl }: { connections: number; extraCa?: string; proxyUrl?: string }) {
     this.#connections = connections;
     this.#ca = extraCa === undefined ? undefined : [...rootCertificates, extraCa];
+    this.#proxy = proxyUrl === undefined ? null : new URL(proxyUrl);
   }
 
   /** Gives the pool for these rules, made anew when it was closed for want of use. */
-  forRules(rules: EgressRules): () => Dispatcher {
-    const key = JSON.stringify(rules);
+  forRules(rules: ConnectionRules): () => Dispatcher {
+    const key = createHash('sha256').update(JSON.stringify(rules)).digest('base64');
     return () => this.#agents.get(key) ?? this.#open(key, rules);
   }
 
-  #open(key: string, rules: EgressRules): Dispatcher {
+  #open(key: string, { egress, tls, usesProxy }: ConnectionRules): Dispatcher {
+    const identity: TlsIdentity = {
+      ...(tls?.ca != null ? { ca: [tls.ca] } : this.#ca !== undefined && { ca: this.#ca }),
+      ...(tls?.cert != null && tls.key !== null && { cert: tls.cert, key: tls.key }),
+    };
     const agent = new Agent({
-      connect: guardedConnector(new EgressPolicy(rules), this.#ca),
+      connect: guardedConnector({ policy: new EgressPolicy(egress), tls: identity, proxy: usesProxy ? (this.#proxy ?? 'missing') : null }),
       connections: this.#connections,
       pipelining: 1,
       allowH2: false,

@@ -1,29 +1,47 @@
 import { lookup as resolve } from 'node:dns';
-import { isIP, type LookupFunction } from 'node:net';
+import { isIP, type LookupFunction, type Socket } from 'node:net';
 import { buildConnector } from 'undici';
 import { BlockedAddressError } from './blocked-address-error.ts';
 import type { EgressPolicy } from './egress-policy.ts';
+import { openTunnel } from './tunnel.ts';
 
 /** A connection that takes longer than the longest attempt is given up. */
 const connectTimeoutMs = 60_000;
 
+/** PEM texts. */
+export interface TlsIdentity {
+  /** Authorities trusted instead of the well-known ones. */
+  ca?: string[];
+  cert?: string;
+  key?: string;
+}
+
+export interface ConnectorOptions {
+  policy: EgressPolicy;
+  tls: TlsIdentity;
+  /** Null: connect to the receiver itself; `missing`: there should be a proxy, and there is none. */
+  proxy: URL | 'missing' | null;
+  /** For tests of what DNS answers. */
+  lookup?: typeof resolve;
+}
+
 /**
  * Connects only to addresses that the policy allows. Checked are the literal in the URL, which no lookup hook sees, every
- * address of a DNS answer, and the address that the socket has in the end.
+ * address of a DNS answer, and the address that the socket has in the end. A proxy is told the address that was checked.
  */
-export function guardedConnector(policy: EgressPolicy, ca: readonly string[] | undefined): buildConnector.connector {
+export function guardedConnector({ policy, tls, proxy, lookup = resolve }: ConnectorOptions): buildConnector.connector {
   const connectorFor = (port: number): buildConnector.connector =>
     buildConnector({
       allowH2: false,
       timeout: connectTimeoutMs,
       minVersion: 'TLSv1.2',
-      ...(ca && { ca: [...ca] }),
-      lookup: guardedLookup(policy, port),
+      ...tls,
+      lookup: guardedLookup(policy, port, lookup),
     });
   const connectors = new Map<number, buildConnector.connector>();
-  return (options, callback) => {
-    const host = options.hostname.replace(/^\[|\]$/g, '');
-    const port = Number(options.port) || (options.protocol === 'https:' ? 443 : 80);
+  const direct: buildConnector.connector = (options, callback) => {
+    const host = hostOf(options);
+    const port = portOf(options);
     if (isIP(host) !== 0 && !policy.allows(host, host, port)) {
       callback(new BlockedAddressError(host), null);
       return;
@@ -38,11 +56,51 @@ export function guardedConnector(policy: EgressPolicy, ca: readonly string[] | u
       return callback(new BlockedAddressError(remote), null);
     });
   };
+  if (proxy === null) return direct;
+  if (proxy === 'missing') return (_, callback) => callback(new Error('useStaticIp: this installation has no egress proxy'), null);
+  return (options, callback) => {
+    const host = hostOf(options);
+    const port = portOf(options);
+    const through = (address: string): void => {
+      openTunnel(proxy, { address, port, timeoutMs: connectTimeoutMs }).then(
+        (socket) => upgrade(options, socket, callback),
+        (error: Error) => callback(error, null),
+      );
+    };
+    if (isIP(host) !== 0) {
+      if (policy.allows(host, host, port)) through(host);
+      else callback(new BlockedAddressError(host), null);
+      return;
+    }
+    guardedLookup(policy, port, lookup)(host, { all: false }, (error, address) => {
+      if (error !== null) callback(error, null);
+      else through(typeof address === 'string' ? address : '');
+    });
+  };
+
+  function upgrade(options: buildConnector.Options, socket: Socket, callback: buildConnector.Callback): void {
+    if (options.protocol !== 'https:') {
+      callback(null, socket);
+      return;
+    }
+    buildConnector({ allowH2: false, timeout: connectTimeoutMs, minVersion: 'TLSv1.2', ...tls })(
+      { ...options, httpSocket: socket },
+      callback,
+    );
+  }
 }
 
-function guardedLookup(policy: EgressPolicy, port: number): LookupFunction {
+function hostOf({ hostname }: buildConnector.Options): string {
+  return hostname.replace(/^\[|\]$/g, '');
+}
+
+function portOf({ port, protocol }: buildConnector.Options): number {
+  return Number(port) || (protocol === 'https:' ? 443 : 80);
+}
+
+function guardedLookup(policy: EgressPolicy, port: number, lookup: typeof resolve): LookupFunction {
   return (hostname, options, callback) => {
-    resolve(hostname, { ...options, all: true }, (error, addresses) => {
+    lookup(hostname, { ...options, all: true }, (error, addresses) => {
       const blocked = error === null ? addresses.find(({ address }) => !policy.allows(hostname, address, port)) : undefined;
       const first = addresses?.[0];
       if (error !== null) callback(error, []);

@@ -1,0 +1,51 @@
+import { X509Certificate } from 'node:crypto';
+import { createSecureContext } from 'node:tls';
+import type { TlsRecord } from '../core/records.ts';
+import type { SealedRecordField } from '../core/sealing-contexts.ts';
+import type { SpecOf } from '../resources/kinds.ts';
+import { type Compiled, refuse } from './compiled.ts';
+
+type TlsSpec = NonNullable<SpecOf<'Destination'>['http']>['tls'];
+
+/** Refuses what is no certificate, and a key that does not fit its certificate: deliveries would fail one by one. */
+export function compileTls(
+  tls: TlsSpec,
+  secrets: Partial<Record<SealedRecordField, string>>,
+  seal: (field: 'clientCertificate' | 'clientKey', plain: string) => string,
+): Compiled<TlsRecord | null> {
+  if (tls === undefined) return { record: null };
+  const { clientCertificate, clientKey } = secrets;
+  if (tls.caBundle !== undefined && !holdsCertificates(tls.caBundle))
+    return refuse('InvalidTls', 'spec.http.tls.caBundle holds something that is no certificate');
+  if (clientCertificate !== undefined && clientKey !== undefined && !belongTogether(clientCertificate, clientKey))
+    return refuse(
+      'InvalidTls',
+      'the values behind spec.http.tls.clientCertificateSecretRef and clientKeySecretRef are no certificate with its key',
+    );
+  return {
+    record: {
+      ca: tls.caBundle ?? null,
+      clientCertificate: clientCertificate === undefined ? null : seal('clientCertificate', clientCertificate),
+      clientKey: clientKey === undefined ? null : seal('clientKey', clientKey),
+    },
+  };
+}
+
+function holdsCertificates(bundle: string): boolean {
+  const parts = bundle.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
+  try {
+    for (const part of parts) new X509Certificate(part);
+    return parts.length > 0;
+  } catch {
+    return false;
+  }
+}
+
+function belongTogether(cert: string, key: string): boolean {
+  try {
+    createSecureContext({ cert, key });
+    return true;
+  } catch {
+    return false;
+  }
+}
