@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
+import { createCertificateAuthority } from '../../test/support/certificate-authority.ts';
 import { storedObject } from '../../test/support/objects.ts';
 import { Keyring } from '../core/sealing.ts';
 import { recordSealingContext } from '../core/sealing-contexts.ts';
@@ -130,6 +131,26 @@ describe('secrets', () => {
     if (record === undefined) throw new Error('refused');
     const sealed = new Map(Object.entries(record.http.auth)).get(field) ?? '';
     expect(keyring.open(sealed, recordSealingContext(organization.id, 'destination', record.id, field))).toBe('value');
+  });
+
+  test('of TLS are sealed, and are refused when they do not belong together', () => {
+    const authority = createCertificateAuthority();
+    const [own, other] = [authority.issue(['10.0.0.1']), authority.issue(['10.0.0.2'])];
+    const refs = { clientCertificateSecretRef: reference, clientKeySecretRef: reference };
+    const tls = { caBundle: authority.text, ...refs };
+    const compiled = (key: Buffer, caBundle = authority.text) =>
+      destination(
+        { http: { url: 'https://shop.example/hook', tls: { ...tls, caBundle } } },
+        { clientCertificate: own.cert.toString(), clientKey: key.toString() },
+      );
+    const { record } = compiled(own.key);
+    expect(record?.http.tls?.ca).toBe(authority.text);
+    const context = recordSealingContext(organization.id, 'destination', record?.id ?? '', 'clientKey');
+    expect(keyring.open(record?.http.tls?.clientKey ?? '', context)).toBe(own.key.toString());
+    expect(compiled(other.key).refusal).toMatchObject({ reason: 'InvalidTls' });
+    const broken = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n';
+    expect(compiled(own.key, authority.text + broken).refusal).toMatchObject({ reason: 'InvalidTls' });
+    authority.remove();
   });
 
   test('of a source are sealed for it, and turn the check on', () => {

@@ -2,6 +2,7 @@ import { createServer } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 import { Webhook } from 'standardwebhooks';
+import { createCertificateAuthority } from '../../test/support/certificate-authority.ts';
 import { testKeyring } from '../../test/support/controllers.ts';
 import { silentLogger } from '../../test/support/logger.ts';
 import { newEvent } from '../../test/support/new-event.ts';
@@ -10,6 +11,7 @@ import { freePort } from '../../test/support/ports.ts';
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts';
 import { destinationRecord, organizationRecord, RecordRegistry, routeRecord } from '../../test/support/record-registry.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
+import { startTlsReceiver } from '../../test/support/tls-receiver.ts';
 import type { DestinationRecord } from '../core/records.ts';
 import { recordSealingContext } from '../core/sealing-contexts.ts';
 import { doorbellBlockSeconds } from '../data/doorbell.ts';
@@ -248,6 +250,22 @@ describe('what goes wrong is named', () => {
     const id = await send();
     await ended(id, { status: 'delivered' });
     expect((await reader.attempts('org_a', id))[0]?.responseBody?.length).toBeLessThanOrEqual(10_240);
+  });
+
+  test('a receiver with a private authority gets the certificate that it asks for', async () => {
+    const authority = createCertificateAuthority();
+    ends.push(async () => authority.remove());
+    const server = { ...authority.issue(['127.0.0.1']), ca: authority.text, requestCert: true };
+    const to = await startTlsReceiver({ tls: server, address: '127.0.0.1' });
+    ends.push(() => to.stop());
+    const own = authority.issue(['127.0.0.1']);
+    const seal = (text: string, field: 'clientCertificate' | 'clientKey') =>
+      testKeyring.seal(text, recordSealingContext('org_a', 'destination', 'dst_a', field));
+    const clientCertificate = seal(own.cert.toString(), 'clientCertificate');
+    const tls = { ca: authority.text, clientCertificate, clientKey: seal(own.key.toString(), 'clientKey') };
+    destination(to.url(), {}, { tls });
+    worker();
+    await ended(await send(), { status: 'delivered' });
   });
 
   test('a signing secret that does not open ends as secret_decryption_failed', async () => {

@@ -3,7 +3,7 @@ import { admit, admitStatus } from './admission.ts';
 import { invalidObject } from './causes.ts';
 
 const metadata = { name: 'shop', namespace: 'acme' };
-const http = { url: 'https://shop.example/hooks' };
+const http = { url: 'https://shop.example/hooks', useStaticIp: false };
 
 function messages(kind: Parameters<typeof admit>[0], object: unknown): Record<string, string> {
   const { causes = [] } = admit(kind, object);
@@ -16,7 +16,7 @@ describe('what admit makes of an object', () => {
     expect(object?.spec).toEqual({
       type: 'http',
       enabled: true,
-      http: { ...http, method: 'POST', timeoutMs: 30_000 },
+      http: { ...http, method: 'POST', timeoutMs: 30_000, useStaticIp: false },
       retryPolicy: { maxRetries: 3, initialDelayMs: 1000, maxDelayMs: 3_600_000, backoffMultiplier: 4 },
     });
   });

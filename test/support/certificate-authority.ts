@@ -6,8 +6,10 @@ import { join } from 'node:path';
 export interface CertificateAuthority {
   /** PEM file of its certificate. */
   readonly file: string;
-  /** Key and certificate (PEM) of a server with these IP addresses. */
-  issue(addresses: readonly string[]): { key: Buffer; cert: Buffer };
+  /** Its certificate (PEM). */
+  readonly text: string;
+  /** Key and certificate (PEM) of a server with these IP addresses, valid for so many days; -1: it ended yesterday. */
+  issue(addresses: readonly string[], days?: number): { key: Buffer; cert: Buffer };
   remove(): void;
 }
 
@@ -21,11 +23,12 @@ export function createCertificateAuthority(): CertificateAuthority {
   let issued = 0;
   return {
     file: at('ca.crt'),
-    issue: (addresses) => {
+    text: readFileSync(at('ca.crt'), 'utf8'),
+    issue: (addresses, days = 2) => {
       const name = `server-${issued++}`;
       writeFileSync(at(`${name}.cnf`), `subjectAltName=${addresses.map((address) => `IP:${address}`).join(',')}\n`);
       openssl('req', ...newKey, '-keyout', at(`${name}.key`), '-out', at(`${name}.csr`), '-subj', `/CN=${name}`);
-      const signing = ['-CA', at('ca.crt'), '-CAkey', at('ca.key'), '-CAcreateserial', '-days', '2', '-extfile', at(`${name}.cnf`)];
+      const signing = ['-CA', at('ca.crt'), '-CAkey', at('ca.key'), '-CAcreateserial', '-days', `${days}`, '-extfile', at(`${name}.cnf`)];
       openssl('x509', '-req', '-in', at(`${name}.csr`), ...signing, '-out', at(`${name}.crt`));
       return { key: readFileSync(at(`${name}.key`)), cert: readFileSync(at(`${name}.crt`)) };
     },

@@ -21,7 +21,8 @@ export interface TlsReceiver {
 }
 
 export interface TlsReceiverOptions {
-  tls: { key: Buffer; cert: Buffer };
+  /** With `requestCert` the receiver refuses who shows no certificate of `ca`. */
+  tls: { key: Buffer; cert: Buffer; ca?: string; requestCert?: boolean };
   /** Address that senders use and that the certificate names; the receiver listens on all. */
   address: string;
   /** Status to answer a request with, the first being number 1. Default 200. */

@@ -1,0 +1,315 @@
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
+import { gzipSync } from 'node:zlib';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { Agent } from 'undici';
+import { type CertificateAuthority, createCertificateAuthority } from '../../../../test/support/certificate-authority.ts';
+import { systemClock } from '../../../runtime/clock.ts';
+import { type ConnectionRules, Dispatchers } from './dispatchers.ts';
+import { EgressPolicy } from './egress-policy.ts';
+import { errorType } from './error-type.ts';
+import { guardedConnector } from './guarded-connector.ts';
+import { exchange, type HttpResult } from './http-exchange.ts';
+
+const egress = { allowedCidrs: ['127.0.0.0/8'], allowedHosts: [], refusedAddresses: [] };
+const open: ConnectionRules = { egress, tls: null, usesProxy: false };
+const timeoutMs = 400;
+
+let authority: CertificateAuthority;
+let servers: { server: Server; sockets: Set<Socket> }[] = [];
+let dispatchers: Dispatchers[] = [];
+
+beforeAll(() => {
+  authority = createCertificateAuthority();
+});
+afterAll(() => authority.remove());
+afterEach(async () => {
+  await Promise.all(dispatchers.map((each) => each.close()));
+  for (const { server, sockets } of servers) {
+    for (const socket of sockets) socket.destroy();
+    await new Promise((resolve) => server.close(resolve));
+  }
+  servers = [];
+  dispatchers = [];
+});
+
+/** A server that does as told with every connection, once the first bytes of a request are there; answers its port. */
+async function listen(onRequest: (socket: Socket, request: string) => void, tls?: TlsOptions): Promise<number> {
+  const sockets = new Set<Socket>();
+  const onSocket = (socket: Socket): void => {
+    sockets.add(socket);
+    socket.on('error', () => {});
+    socket.on('close', () => sockets.delete(socket));
+    socket.on('data', (chunk) => onRequest(socket, chunk.toString()));
+  };
+  const server = tls === undefined ? createServer(onSocket) : createTlsServer(tls, onSocket);
+  server.on('tlsClientError', () => {});
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  servers.push({ server, sockets });
+  const address = server.address();
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}
+
+async function post(
+  origin: string,
+  { rules = open, proxyUrl, deadlineMs = timeoutMs }: { rules?: ConnectionRules; proxyUrl?: string; deadlineMs?: number } = {},
+): Promise<HttpResult & { ms: number }> {
+  const pools = new Dispatchers({ connections: 4, ...(proxyUrl !== undefined && { proxyUrl }) });
+  dispatchers.push(pools);
+  const request = { origin, path: '/', method: 'POST' as const, headers: [], body: Buffer.from('{}') };
+  const begin = performance.now();
+  const signal = new AbortController().signal;
+  const result = await exchange(pools.forRules(rules)(), request, { timeoutMs: deadlineMs, clock: systemClock, signal });
+  return { ...result, ms: performance.now() - begin };
+}
+
+const kindOf = (result: HttpResult): string => (result.type === 'error' ? errorType(result.error) : String(result.status));
+
+/** Writes a beginning, and then the same again and again until the socket is closed. */
+function drip(socket: Socket, text: string, everyMs: number, beginning = ''): void {
+  socket.write(beginning);
+  const timer = setInterval(() => socket.write(text), everyMs);
+  socket.on('close', () => clearInterval(timer));
+}
+
+describe('a receiver', () => {
+  test.each<[string, (socket: Socket) => void]>([
+    ['says nothing', () => {}],
+    ['sends its headers byte by byte', (socket) => drip(socket, 'x', 20, 'HTTP/1.1 200 OK\r\nx-name-without-end')],
+    ['never ends its headers', (socket) => drip(socket, 'x-a: b\r\n', 20, 'HTTP/1.1 200 OK\r\n')],
+    ['sends 1xx answers without end', (socket) => drip(socket, 'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n', 5)],
+    ['drips its body', (socket) => drip(socket, 'x', 20, 'HTTP/1.1 200 OK\r\ncontent-length: 10000\r\n\r\n')],
+    ['sends less than it announced', (socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nshort')],
+    ['begins a chunk and stops', (socket) => socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nffff\r\nx')],
+  ])('that %s is cut off by the one deadline', async (_, answer) => {
+    const port = await listen((socket) => answer(socket));
+    const result = await post(`http://127.0.0.1:${port}`);
+    expect(kindOf(result)).toBe('timeout');
+    expect(result.ms).toBeLessThan(timeoutMs + 400);
+  });
+
+  test.each<[string, string | Buffer]>([
+    ['has headers of 1 MB', `HTTP/1.1 200 OK\r\nx-big: ${'x'.repeat(1_048_576)}\r\n\r\n`],
+    ['speaks something else', 'SSH-2.0-OpenSSH_9.2\r\n'],
+    ['announces two lengths', 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\nok'],
+    ['announces a length that is none', 'HTTP/1.1 200 OK\r\ncontent-length: -5\r\n\r\nok'],
+    ['sends a length and chunks', 'HTTP/1.1 200 OK\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n'],
+    ['switches protocols', 'HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n'],
+  ])('that %s has failed', async (_, bytes) => {
+    const port = await listen((socket) => socket.end(bytes));
+    expect(kindOf(await post(`http://127.0.0.1:${port}`, { deadlineMs: 3000 }))).toBe('network');
+  });
+
+  test('that closes or resets the connection has failed', async () => {
+    const closing = await listen((socket) => socket.end());
+    expect(kindOf(await post(`http://127.0.0.1:${closing}`))).toBe('network');
+    const resetting = await listen((socket) => socket.resetAndDestroy());
+    expect(kindOf(await post(`http://127.0.0.1:${resetting}`))).toBe('network');
+  });
+
+  test('with a body of 100 MB is read for 16 KiB', async () => {
+    let written = 0;
+    const port = await listen((socket) => {
+      socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${100 * 1_048_576}\r\n\r\n`);
+      const more = (): void => {
+        for (let isFree = true; isFree && written < 100 * 1_048_576; written += 65_536) isFree = socket.write(Buffer.alloc(65_536));
+      };
+      socket.on('drain', more);
+      more();
+    });
+    const result = await post(`http://127.0.0.1:${port}`, { deadlineMs: 5000 });
+    expect(result).toMatchObject({ type: 'response', status: 200 });
+    expect(result.type === 'response' && result.body.length).toBe(16_384);
+    expect(written).toBeLessThan(20 * 1_048_576);
+  });
+
+  test('with a gzip bomb gets nothing unpacked', async () => {
+    const bomb = gzipSync(Buffer.alloc(50 * 1_048_576));
+    const port = await listen((socket) => {
+      socket.write(`HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: ${bomb.length}\r\n\r\n`);
+      socket.write(bomb);
+    });
+    const before = process.memoryUsage().rss;
+    const result = await post(`http://127.0.0.1:${port}`, { deadlineMs: 5000 });
+    expect(result.type === 'response' && result.body.equals(bomb.subarray(0, 16_384))).toBe(true);
+    expect(process.memoryUsage().rss - before).toBeLessThan(40 * 1_048_576);
+  });
+
+  test('that redirects is not followed', async () => {
+    let requests = 0;
+    const port = await listen((socket) => {
+      requests++;
+      socket.end(`HTTP/1.1 307 Temporary Redirect\r\nlocation: http://127.0.0.1:${port}/other\r\ncontent-length: 0\r\n\r\n`);
+    });
+    expect(kindOf(await post(`http://127.0.0.1:${port}`))).toBe('307');
+    expect(requests).toBe(1);
+  });
+});
+
+describe('TLS', () => {
+  const answer = (socket: Socket): unknown => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok');
+  const trusting = (own: Partial<NonNullable<ConnectionRules['tls']>> = {}): ConnectionRules => ({
+    ...open,
+    tls: { ca: authority.text, cert: null, key: null, ...own },
+  });
+
+  test('an authority of the destination is trusted, and no other then', async () => {
+    const port = await listen(answer, authority.issue(['127.0.0.1']));
+    expect(kindOf(await post(`https://127.0.0.1:${port}`, { rules: trusting() }))).toBe('200');
+    expect(kindOf(await post(`https://127.0.0.1:${port}`))).toBe('tls');
+    const other = createCertificateAuthority();
+    expect(kindOf(await post(`https://127.0.0.1:${port}`, { rules: trusting({ ca: other.text }) }))).toBe('tls');
+    other.remove();
+  });
+
+  test.each<[string, () => TlsOptions]>([
+    ['an expired certificate', () => authority.issue(['127.0.0.1'], -1)],
+    ['a certificate of another host', () => authority.issue(['127.0.0.2'])],
+    [
+      'an old protocol',
+      () => ({ ...authority.issue(['127.0.0.1']), maxVersion: 'TLSv1.1', minVersion: 'TLSv1', ciphers: 'DEFAULT@SECLEVEL=0' }),
+    ],
+  ])('%s is refused', async (_, options) => {
+    const port = await listen(answer, options());
+    expect(kindOf(await post(`https://127.0.0.1:${port}`, { rules: trusting() }))).toBe('tls');
+  });
+
+  test('a certificate is shown to a receiver that asks for one', async () => {
+    const shown: string[] = [];
+    const server = { ...authority.issue(['127.0.0.1']), ca: authority.text, requestCert: true, rejectUnauthorized: true };
+    const port = await listen((socket) => {
+      if ('getPeerCertificate' in socket && typeof socket.getPeerCertificate === 'function')
+        shown.push(socket.getPeerCertificate().subject.CN);
+      answer(socket);
+    }, server);
+    const own = authority.issue(['10.0.0.1']);
+    const rules = trusting({ cert: own.cert.toString(), key: own.key.toString() });
+    expect(kindOf(await post(`https://127.0.0.1:${port}`, { rules }))).toBe('200');
+    expect(shown).toEqual([expect.stringMatching(/^server-/)]);
+    expect((await post(`https://127.0.0.1:${port}`, { rules: trusting() })).type).toBe('error');
+  });
+});
+
+describe('the egress proxy', () => {
+  const proxied: ConnectionRules = { ...open, usesProxy: true };
+
+  /** A proxy that notes what it is asked for and passes everything to this port. */
+  async function startProxy(target: number, asked: string[]): Promise<number> {
+    return await listen((socket, request) => {
+      asked.push(request);
+      const through = connect(target, '127.0.0.1', () => {
+        socket.removeAllListeners('data');
+        socket.write('HTTP/1.1 200 Connection established\r\n\r\n');
+        socket.pipe(through).pipe(socket);
+      });
+      through.on('error', () => socket.destroy());
+      socket.on('close', () => through.destroy());
+    });
+  }
+
+  test('carries plain and TLS deliveries to the address that was checked', async () => {
+    const answer = (socket: Socket): unknown => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok');
+    const asked: string[] = [];
+    const plain = await listen(answer);
+    const proxyUrl = `http://me:se%3Acret@127.0.0.1:${await startProxy(plain, asked)}`;
+    expect(
+      kindOf(
+        await post(`http://localhost:${plain}`, {
+          rules: { ...proxied, egress: { ...egress, allowedCidrs: ['127.0.0.0/8', '::1/128'] } },
+          proxyUrl,
+        }),
+      ),
+    ).toBe('200');
+    expect(asked[0]).toMatch(new RegExp(`^CONNECT (127\\.0\\.0\\.1|\\[::1\\]):${plain} HTTP/1.1\r\n`));
+    expect(asked[0]?.toLowerCase()).toContain(`proxy-authorization: basic ${Buffer.from('me:se:cret').toString('base64').toLowerCase()}`);
+    const secure = await listen(answer, authority.issue(['127.0.0.1']));
+    const rules = { ...proxied, tls: { ca: authority.text, cert: null, key: null } };
+    const secureProxy = `http://127.0.0.1:${await startProxy(secure, asked)}`;
+    expect(kindOf(await post(`https://127.0.0.1:${secure}`, { rules, proxyUrl: secureProxy }))).toBe('200');
+    expect(kindOf(await post(`https://127.0.0.1:${secure}`, { rules: proxied, proxyUrl: secureProxy }))).toBe('tls');
+  });
+
+  test('is not asked for an address that is not allowed', async () => {
+    const asked: string[] = [];
+    const proxyUrl = `http://127.0.0.1:${await startProxy(1, asked)}`;
+    const rules = { ...proxied, egress: { ...egress, allowedCidrs: [] } };
+    for (const host of ['127.0.0.1', 'localhost', '169.254.169.254', '[::1]'])
+      expect(kindOf(await post(`http://${host}:80`, { rules, proxyUrl }))).toBe('blocked');
+    expect(asked).toEqual([]);
+  });
+
+  test.each<[string, (socket: Socket) => void, string]>([
+    ['refuses', (socket) => socket.end('HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n'), 'network'],
+    ['closes', (socket) => socket.end(), 'network'],
+    ['says nothing', () => {}, 'timeout'],
+  ])('that %s fails the attempt', async (_, answer, kind) => {
+    const proxyUrl = `http://127.0.0.1:${await listen(answer)}`;
+    const result = await post('http://127.0.0.1:9', { rules: proxied, proxyUrl });
+    expect(kindOf(result)).toBe(kind);
+  });
+
+  test('that is not configured fails the attempt, and nothing goes around it', async () => {
+    let requests = 0;
+    const port = await listen(() => requests++);
+    const result = await post(`http://127.0.0.1:${port}`, { rules: proxied });
+    expect(result).toMatchObject({ type: 'error', error: { message: 'useStaticIp: this installation has no egress proxy' } });
+    expect(requests).toBe(0);
+  });
+});
+
+describe('addresses', () => {
+  test.each([
+    'http://127.0.0.1',
+    'http://127.1',
+    'http://2130706433',
+    'http://0x7f000001',
+    'http://0177.0.0.1',
+    'http://0',
+    'http://[::1]',
+    'http://[::]',
+    'http://[::ffff:127.0.0.1]',
+    'http://[::127.0.0.1]',
+    'http://[64:ff9b::127.0.0.1]',
+    'http://localhost',
+    'http://10.0.0.1',
+    'http://172.16.0.1',
+    'http://192.168.0.1',
+    'http://100.64.0.1',
+    'http://169.254.169.254',
+    'http://[fe80::1]',
+    'http://[fd00:ec2::254]',
+    'http://[fc00::1]',
+    'http://224.0.0.1',
+    'http://255.255.255.255',
+    'http://198.18.0.1',
+  ])('%s is blocked', async (origin) => {
+    const rules = { ...open, egress: { ...egress, allowedCidrs: [] } };
+    expect(kindOf(await post(new URL(origin).origin, { rules }))).toBe('blocked');
+  });
+
+  test('a name that is safe at first and then points to a blocked address is blocked then', async () => {
+    let requests = 0;
+    const port = await listen((socket) => {
+      requests++;
+      socket.end('HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok');
+    });
+    const answers = ['127.0.0.1', '127.0.0.3'];
+    const policy = new EgressPolicy({ ...egress, allowedCidrs: ['127.0.0.1/32'] });
+    // biome-ignore lint/suspicious/noExplicitAny: the overloads of dns.lookup
+    const lookup: any = (_: string, __: unknown, callback: (error: null, found: { address: string; family: number }[]) => void) =>
+      callback(null, [{ address: answers.shift() ?? '', family: 4 }]);
+    const agent = new Agent({ connect: guardedConnector({ policy, tls: {}, proxy: null, lookup }) });
+    const request = {
+      origin: `http://rebinding.example:${port}`,
+      path: '/',
+      method: 'POST' as const,
+      headers: [],
+      body: Buffer.from('{}'),
+    };
+    const send = () => exchange(agent, request, { timeoutMs: 2000, clock: systemClock, signal: new AbortController().signal });
+    expect(kindOf(await send())).toBe('200');
+    expect(kindOf(await send())).toBe('blocked');
+    expect(requests).toBe(1);
+    await agent.destroy();
+  });
+});
