@@ -1,5 +1,5 @@
 // What Posthorn costs when nothing happens: Redis commands, processor and memory of each process of standalone.
-//   node hack/bench/idle.ts [seconds]
+//   node hack/bench/idle.ts [seconds] [shards]
 
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { startProgram } from '../../test/support/program.ts';
 import { startRedis } from '../../test/support/redis.ts';
 import { report } from './lib/report.ts';
 
-const [seconds = 30] = process.argv.slice(2).map(Number);
+const [seconds = 30, shards = 1] = process.argv.slice(2).map(Number);
 const settleMs = 15_000;
 const built = new URL('../../dist/cmd/posthorn.js', import.meta.url).pathname;
 const ticksPerSecond = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }));
@@ -54,6 +54,7 @@ const program = startProgram(
     POSTHORN_DATA_DIR: directory,
     POSTHORN_PORT: String(await freePort()),
     POSTHORN_REDIS_MEMORY_LIMIT: '1gb',
+    POSTHORN_SHARDS: String(shards),
   },
   built,
 );

@@ -6,6 +6,7 @@ import { doorbellBlockSeconds } from '../data/doorbell.ts';
 import { RedisRegistryReader } from '../data/registry-reader.ts';
 import { startDelivery } from '../delivery/start-delivery.ts';
 import { redisNodes } from '../redis/address.ts';
+import { knownServers, type RedisClient } from '../redis/connection.ts';
 import { agreedShards } from './agreed-shards.ts';
 import type { Config } from './config.ts';
 import { closeServer } from './listen.ts';
@@ -54,7 +55,7 @@ async function runDelivery(context: RoleContext): Promise<void> {
       version,
       concurrency: config.deliveryConcurrency,
       memoryLimitBytes: config.redisMemoryLimitBytes,
-      egress: { allowedCidrs: config.egressAllowedCidrs, refusedAddresses: await ownAddresses(config, logger) },
+      egress: { allowedCidrs: config.egressAllowedCidrs, refusedAddresses: await ownAddresses(link.main, config, logger) },
       ...extraCa,
       ...(config.egressProxyUrl !== undefined && { proxyUrl: config.egressProxyUrl }),
     });
@@ -71,9 +72,13 @@ async function runDelivery(context: RoleContext): Promise<void> {
 }
 
 /** Redis and the API server, which no destination may reach whatever networks are allowed. */
-async function ownAddresses({ redis, kubernetesService }: Config, logger: Logger): Promise<{ address: string; port: number }[]> {
+async function ownAddresses(
+  client: RedisClient,
+  { redis, kubernetesService }: Config,
+  logger: Logger,
+): Promise<{ address: string; port: number }[]> {
   const services = kubernetesService === undefined ? [] : [kubernetesService];
-  if (redis !== undefined) services.push(...redisNodes(redis.url).nodes);
+  if (redis !== undefined) services.push(...redisNodes(redis.url).nodes, ...knownServers(client));
   const found = await Promise.all(
     services.map(async ({ host, port }) => {
       try {

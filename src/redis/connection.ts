@@ -87,6 +87,14 @@ export function mastersOf(redis: RedisClient): Redis[] {
   return redis instanceof Cluster ? redis.nodes('master') : [redis];
 }
 
+/** Host and port of every server that the connection knows: of a Cluster all nodes, else the one that it has reached. */
+export function knownServers(redis: RedisClient): { host: string; port: number }[] {
+  if (redis instanceof Cluster)
+    return redis.nodes('all').flatMap(({ options: { host, port } }) => (host === undefined || port === undefined ? [] : [{ host, port }]));
+  const { remoteAddress: host, remotePort: port } = redis.stream ?? {};
+  return host === undefined || port === undefined ? [] : [{ host, port }];
+}
+
 /** Shards that one blocking command can read together: all, but in a Cluster each by itself. */
 export function blockingGroups(redis: RedisClient, shards: number): number[][] {
   const all = Array.from({ length: shards }, (_, shard) => shard);

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { SteadySender } from '../../hack/chaos/steady-sender.ts';
 import { checkShards } from '../../src/data/shard-check.ts';
 import type { RedisAddress } from '../../src/redis/address.ts';
-import { commandConnection } from '../../src/redis/connection.ts';
+import { commandConnection, knownServers } from '../../src/redis/connection.ts';
 import { type CertificateAuthority, createCertificateAuthority } from '../support/certificate-authority.ts';
 import { freePort } from '../support/ports.ts';
 import { type Program, startProgram } from '../support/program.ts';
@@ -97,6 +97,15 @@ function arrivals(): Map<number, Set<string>> {
   return found;
 }
 
+/** Ports of the servers that deliveries must not reach. */
+async function knownPorts(address: RedisAddress): Promise<number[]> {
+  const redis = commandConnection(address);
+  await redis.connect();
+  const ports = knownServers(redis).map(({ port }) => port);
+  redis.disconnect();
+  return ports.sort();
+}
+
 /** All that was accepted arrives everywhere but for what the failover lost; nothing is left over. */
 async function verify({ sender, takenOverMs }: { sender: SteadySender; takenOverMs: number | null }, address: RedisAddress): Promise<void> {
   const redis = commandConnection(address);
@@ -126,6 +135,7 @@ test('a Redis Cluster with 16 shards goes on while slots move and after a failov
   const url = `redis://${group.hosts}`;
   const installation = await start('cluster', { POSTHORN_REDIS_URL: url, POSTHORN_REDIS_MODE: 'cluster' });
   try {
+    expect(await knownPorts({ mode: 'cluster', url })).toEqual(group.nodes.map(({ port }) => port).sort());
     await configure(installation);
     const sender = new SteadySender(`${installation.url}/ingest/default/shop`, perSecond);
     sender.start();
@@ -162,6 +172,7 @@ test('Redis by Sentinel, with TLS and a user with the least commands, goes on af
       sentinel: { master: 'queue' },
       tls: { ca: [readFileSync(authority.file, 'utf8')] },
     };
+    expect(await knownPorts(address)).toEqual([group.nodes[0]?.port]);
     await verify(await failOver(installation, group), address);
   } finally {
     await installation.program.stop();

@@ -30,6 +30,8 @@ export interface World {
   programs: { api: Program | null; deliveries: Program[] };
   path(slug: string): string;
   startDelivery(): Promise<Program>;
+  /** Publishes the configuration again, after Redis was emptied. */
+  publishAgain(): Promise<void>;
   /** Starts the api again, on its port. */
   startApi(): Promise<void>;
   stop(): Promise<void>;
@@ -83,6 +85,7 @@ export async function startWorld(options: {
     programs,
     path: (slug) => `/ingest/acme/${slug}`,
     startDelivery,
+    publishAgain: () => publish(new RedisRegistryPublisher(redis.client, prefix), options.lanes),
     startApi,
     stop: async () => {
       for (const program of [programs.api, ...programs.deliveries]) await program?.stop();

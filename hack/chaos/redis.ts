@@ -1,0 +1,168 @@
+// What happens when Redis is away, emptied, or full, under load:
+//   node hack/chaos/redis.ts away [seconds]     killed, and started again on the same disk
+//   node hack/chaos/redis.ts emptied            FLUSHALL, and the configuration published again
+//   node hack/chaos/redis.ts full [megabytes]   a receiver that fails, until no more fits; then it works again
+//   node hack/chaos/redis.ts room [seconds] [megabytes]   1,000 events/s into a small Redis: finished history gives way
+// Ends with 1 when something accepted does not arrive, a process ends, or ingest takes longer than 2 s to refuse. --short: no figures.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { checkShards } from '../../src/data/shard-check.ts';
+import { waitUntil } from '../../test/support/wait-until.ts';
+import { ms, percentile, report } from '../bench/lib/report.ts';
+import { type Behaviour, startSink } from '../bench/lib/sink.ts';
+import { startWorld } from '../bench/lib/world.ts';
+import { SteadySender } from './steady-sender.ts';
+
+const { values, positionals } = parseArgs({ options: { short: { type: 'boolean' } }, allowPositionals: true });
+const [scenario = 'away', ...numbers] = positionals;
+const [first, second] = numbers.map(Number);
+const refusalDeadlineMs = 2000;
+
+let isFailing = scenario === 'full';
+const behaviour: Behaviour = (_, response) => {
+  response.statusCode = isFailing ? 500 : 200;
+  response.end();
+};
+const sink = await startSink(behaviour);
+const megabytes = scenario === 'full' ? (first ?? 48) : (second ?? 64);
+const isSmall = scenario === 'full' || scenario === 'room';
+const disk = ['--save', '', '--appendonly', 'yes', '--appendfsync', 'everysec'];
+const world = await startWorld({
+  lanes: [
+    {
+      slug: 'orders',
+      urls: [sink.origin],
+      destination: { retryPolicy: { maxRetries: 25, initialDelayMs: 3000, maxDelayMs: 3000, backoffMultiplier: 1 } },
+      circuit: { failureThreshold: 10_000_000 },
+    },
+  ],
+  workers: 2,
+  redisArguments: isSmall ? [...disk, '--maxmemory', `${megabytes}mb`] : disk,
+});
+const sender = new SteadySender(`${world.api}${world.path('orders')}`, scenario === 'room' || scenario === 'full' ? 1000 : 200);
+const rows: [string, string][] = [];
+let isBad = false;
+const require = (what: string, isSo: boolean): void => {
+  if (isSo) return;
+  isBad = true;
+  rows.push(['NOT AS IT MUST BE', what]);
+};
+
+/** All that was accepted, but for what may be lost, has arrived and is settled. */
+async function settled(mayBeLost: ReadonlySet<number> = new Set()): Promise<void> {
+  const missing = (): number[] => [...sender.accepted].filter((number) => !sink.arrivals.has(number) && !mayBeLost.has(number));
+  await waitUntil('everything accepted to arrive', 120_000, () => (missing().length === 0 ? true : undefined)).catch(() => undefined);
+  const check = { redis: world.redis.client, prefix: world.prefix };
+  await waitUntil('the last message to be settled', 60_000, async () =>
+    (await checkShards(check)).unfinished === 0 ? true : undefined,
+  ).catch(() => undefined);
+  const { findings, unfinished } = await checkShards(check);
+  const lost = missing().length;
+  const duplicated = [...sink.arrivals.values()].reduce((sum, times) => sum + times - 1, 0);
+  rows.push(['accepted / refused / unanswered', `${sender.accepted.size} / ${sender.refused} / ${sender.unanswered}`]);
+  rows.push(['lost / attempts beyond one', `${lost} / ${duplicated}`]);
+  rows.push(['findings of posthorn check, unfinished messages', `${findings.length}, ${unfinished}`]);
+  require('nothing is lost', lost + findings.length + unfinished === 0);
+}
+
+async function away(): Promise<void> {
+  const awayMs = (first ?? 600) * 1000;
+  sender.start();
+  await sleep(3000);
+  await world.redis.kill('SIGKILL');
+  await sleep(1000);
+  const answers: number[] = [];
+  const end = performance.now() + awayMs;
+  const codes = new Map<number, number>();
+  while (performance.now() < end) {
+    const begin = performance.now();
+    const { status } = await fetch(`${world.api}${world.path('orders')}`, { method: 'POST', body: '{"probe":1}' });
+    answers.push(performance.now() - begin);
+    codes.set(status, (codes.get(status) ?? 0) + 1);
+    await sleep(250);
+  }
+  const lines = world.programs.deliveries.map((program) => program.output().split('\n').length).join(', ');
+  await world.redis.start();
+  const back = performance.now();
+  await waitUntil('a delivery after it is back', 30_000, () => ((sink.times.at(-1) ?? 0) > back ? true : undefined));
+  rows.push(['ingest meanwhile: answers', [...codes].map(([status, count]) => `${count} × ${status}`).join(', ')]);
+  rows.push(['ingest meanwhile: p99 / slowest answer', `${ms(percentile(answers, 0.99))} / ${ms(percentile(answers, 1))}`]);
+  rows.push(['lines of log of each worker', lines]);
+  rows.push(['first delivery after it is back', ms((sink.times.find((at) => at > back) ?? 0) - back)]);
+  require('ingest refuses at once', percentile(answers, 1) <= refusalDeadlineMs && [...codes.keys()].every((status) => status === 503));
+  await sleep(3000);
+  await sender.stop();
+  await settled();
+}
+
+async function emptied(): Promise<void> {
+  sender.start();
+  await sleep(3000);
+  await world.redis.client.flushall();
+  const before = new Set(sender.sent);
+  await world.publishAgain();
+  const back = performance.now();
+  await waitUntil('a delivery afterwards', 30_000, () => ((sink.times.at(-1) ?? 0) > back ? true : undefined));
+  rows.push(['first delivery afterwards', ms((sink.times.find((at) => at > back) ?? 0) - back)]);
+  await sleep(5000);
+  await sender.stop();
+  await settled(before);
+  rows.push(['lost with Redis', String([...sender.accepted].filter((number) => !sink.arrivals.has(number)).length)]);
+  const isTold = world.programs.deliveries.every((program) => program.output().includes('Redis was emptied'));
+  require('the loss is told', isTold);
+}
+
+async function full(): Promise<void> {
+  sender.start();
+  await waitUntil('ingest to refuse', 300_000, () => (sender.refused > 100 ? true : undefined));
+  const used = await usedShare();
+  isFailing = false;
+  await waitUntil('ingest to take events again', 120_000, async () => {
+    const { ok } = await fetch(`${world.api}${world.path('orders')}`, { method: 'POST', body: '{"number":-1,"sent":0}' });
+    return ok ? true : undefined;
+  });
+  await sleep(2000);
+  await sender.stop();
+  rows.push(['Redis in use when ingest refuses', used]);
+  require('ingest refuses below the limit', Number.parseInt(used, 10) <= 90);
+  await settled();
+}
+
+async function room(): Promise<void> {
+  sender.start();
+  let most = 0;
+  const end = performance.now() + (first ?? 3600) * 1000;
+  while (performance.now() < end) {
+    most = Math.max(most, Number.parseInt(await usedShare(), 10));
+    await sleep(1000);
+  }
+  await sender.stop();
+  rows.push(['most of Redis in use', `${most} %`]);
+  require('no event is refused', sender.refused + sender.unanswered === 0);
+  await settled();
+}
+
+async function usedShare(): Promise<string> {
+  const info = await world.redis.client.info('memory');
+  const figure = (name: string): number => Number(new RegExp(`${name}:(\\d+)`).exec(info)?.[1]);
+  return `${((100 * figure('used_memory')) / figure('maxmemory')).toFixed(0)} %`;
+}
+
+const scenarios: Record<string, () => Promise<void>> = { away, emptied, full, room };
+try {
+  const run = scenarios[scenario];
+  if (run === undefined) throw new Error(`there is no scenario ${scenario}`);
+  const pids = [world.programs.api, ...world.programs.deliveries].map((program) => program?.pid);
+  await run();
+  const ended = await Promise.race(
+    [...world.programs.deliveries, world.programs.api].map((program) => program?.ended).concat(sleep(100, 'none' as never)),
+  );
+  require(`no process ends (${pids.join(', ')})`, String(ended) === 'none');
+} finally {
+  await sender.stop();
+  await world.stop();
+  sink.close();
+}
+const sizes = isSmall ? `, ${megabytes} MB` : '';
+report(values.short === true ? null : `redis-${scenario}`, `Redis ${scenario}${first === undefined ? '' : ` ${first}`}${sizes}`, rows);
+process.exitCode = isBad ? 1 : 0;
