@@ -10,7 +10,7 @@ import { startWorld } from './lib/world.ts';
 
 const [retries = 100_000] = process.argv.slice(2).map(Number);
 const rate = 200;
-const aloneSeconds = 20;
+const aloneSeconds = 40;
 const pace = { maxRetries: 2, initialDelayMs: 75_000, maxDelayMs: 3_600_000, backoffMultiplier: 10 };
 
 /** By webhook-id: when a retry is due, and how late it came, in ms. */
@@ -42,6 +42,7 @@ const world = await startWorld({
 const sender = new Sender(world.api, 64);
 try {
   const ceiling = await bareCeiling(healthy.origin, 20_000, 64);
+  healthy.reset();
   await sender.closedLoop(world.path('healthy'), 1000, 16);
   await waitUntil('the warm-up', 10_000, () => (healthy.arrivals.size >= 1000 ? true : undefined));
   const measure = async (seconds: number): Promise<{ p99: number; lost: number }> => {

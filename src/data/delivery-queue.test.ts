@@ -315,6 +315,26 @@ test('after Redis was emptied new events are delivered, and what was held settle
   expect(await settle(found, delivered)).toEqual([true]);
 });
 
+test('a work stream that is made again repeats no entry, whatever the clock does', async () => {
+  const handles: string[] = [];
+  for (const isClockBack of [false, true, true]) {
+    // The newest time that the shard has seen lies ahead of the clock.
+    if (isClockBack) await redis.client.hset(`${prefix}{s0}:ctl`, 'ms', Date.now() + 3_600_000);
+    await acceptor.accept(newEvent());
+    const jobs = await dequeue();
+    for (const old of handles)
+      expect(
+        await settle(
+          jobs.map((job) => ({ ...job, handle: old })),
+          delivered,
+        ),
+      ).toEqual([false]);
+    handles.push(...jobs.map(({ handle }) => handle));
+    expect(await settle(jobs, delivered)).toEqual([true]);
+  }
+  expect(new Set(handles).size).toBe(3);
+});
+
 describe('retention', () => {
   test('takes finished history, and never what is unfinished', async () => {
     const [done, open] = [newEvent(), newEvent({ destinations: ['dst_b'] })];

@@ -107,7 +107,7 @@ export interface DeliveryQueue {
     worker: string,
     count: number,
     slowRoom?: SlowRoom,
-  ): Promise<{ jobs: Job[]; unconfigured: Target[]; hasMore: boolean; nextDueMs: number | null }>;
+  ): Promise<{ jobs: Job[]; unconfigured: Target[]; hasMore: boolean; nextDueMs: number | null; hasOutbox: boolean }>;
   /** What the worker holds without knowing of it. */
   adopt(worker: string, knownHandles: readonly string[]): Promise<Job[]>;
   /** One entry per settlement: false when somebody else has settled it. */

@@ -54,12 +54,13 @@ export class RedisDeliveryQueue implements DeliveryQueue {
 
   async dequeue(worker: string, count: number, slowRoom: SlowRoom = { slow: count, probes: count }) {
     const reply = list(await this.#runBuffer(scripts.dequeue, [worker, count, holdMs, slowRoom.slow, slowRoom.probes]));
-    const [, , , unconfigured, more, nextDue] = reply;
+    const [, , , unconfigured, more, nextDue, outbox] = reply;
     return {
       jobs: await this.#jobs(reply),
       unconfigured: list(unconfigured).map(targetOf),
       hasMore: integer(more) === 1,
       nextDueMs: dueMs(nextDue),
+      hasOutbox: integer(outbox) === 1,
     };
   }
 

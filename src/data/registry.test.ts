@@ -308,7 +308,12 @@ describe('what a reader may have missed', () => {
     await expect(reader.get('source', 'src_a')).rejects.toMatchObject({ code: 'UNAVAILABLE' });
     await publisher.marker();
     await expect(reader.get('source', 'src_a')).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    // Some of a source's routes are not all of them.
+    const again = await publisher.mintEpoch();
+    await publisher.publish(again, 'route', route({ sourceId: 'src_a' }));
+    await expect(reader.routeIdsOfSource('src_a')).rejects.toMatchObject({ code: 'UNAVAILABLE' });
     await publisher.markComplete();
+    expect(await reader.routeIdsOfSource('src_a')).toEqual(['rte_a']);
     expect(await reader.get('source', 'src_a')).toBeNull();
   });
 

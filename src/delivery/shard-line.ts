@@ -8,6 +8,8 @@ import { ShardTender } from './shard-tender.ts';
 import type { TargetKeeper } from './target-keeper.ts';
 
 const reviewEveryLooks = 10;
+/** What becomes due so close together is moved by one call. */
+const gatherDueMs = 5;
 /** A shard counts as active for so long after something has happened in it. */
 const activeMs = 10_000;
 
@@ -97,12 +99,13 @@ export class ShardLine {
         return this.#unknown(adopted);
       }
       this.#mayHaveWork = false;
-      const { jobs, unconfigured, hasMore, nextDueMs } = await queue.dequeue(worker, count, slowRoom);
+      const { jobs, unconfigured, hasMore, nextDueMs, hasOutbox } = await queue.dequeue(worker, count, slowRoom);
       if (this.#trouble.over()) this.#mustAdopt = true;
       if (hasMore) this.#mayHaveWork = true;
       if (jobs.length > 0) this.#activeAtMs = clock.now();
       this.#promoteIn(nextDueMs);
       for (const target of unconfigured) void this.configure(target);
+      if (hasOutbox) this.#options.carryOutbox();
       return this.#unknown(jobs);
     } catch (error) {
       this.#mayHaveWork = true;
@@ -180,18 +183,22 @@ export class ShardLine {
       this.#options.onWork();
     }
     if (state.hasReadyWork) this.wake();
-    if (state.hasOutbox) this.#options.carryOutbox();
+    if (state.hasOutbox) {
+      this.#options.carryOutbox();
+      this.#activeAtMs = this.#options.clock.now();
+    }
     if (state.pausedTargets > 0 && this.#looks++ % reviewEveryLooks === 0) this.keeper.review();
     this.#promoteIn(state.nextDueMs);
   }
 
+  /** 0: at once, because more is due than one call moves. */
   #promoteIn(ms: number | null): void {
     if (ms === null || this.#stopping.signal.aborted) return;
     const { clock } = this.#options;
-    const atMs = clock.now() + ms;
+    const atMs = clock.now() + (ms === 0 ? 0 : Math.max(ms, gatherDueMs));
     if (this.#due !== null && this.#due.atMs <= atMs) return;
     this.#due?.cancel();
-    this.#due = { atMs, cancel: clock.after(ms, () => void this.#promote()) };
+    this.#due = { atMs, cancel: clock.after(atMs - clock.now(), () => void this.#promote()) };
   }
 
   async #promote(): Promise<void> {

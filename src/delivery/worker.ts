@@ -18,6 +18,8 @@ const patientShare = 0.25;
 const patienceMs = 1;
 /** How long a message whose records cannot be read stays here before it goes back. */
 const planRetryMs = 1000;
+/** Between so many attempts that begin, what has come in meanwhile gets its turn. */
+const jobsPerTick = 8;
 
 /** What a worker sleeps on: `wait` resolves to the shard that rang, null after some silence; rejects when Redis is away. */
 export interface WorkerDoorbell {
@@ -162,8 +164,11 @@ export class Worker {
   async #take(line: ShardLine, count: number): Promise<void> {
     this.#reserved += count;
     const jobs = await line.take(count, this.#slowRoom());
+    for (const [i, job] of jobs.entries()) {
+      if (i > 0 && i % jobsPerTick === 0) await new Promise((resolve) => setImmediate(resolve));
+      this.#begin(line, job);
+    }
     this.#reserved -= count;
-    for (const job of jobs) this.#begin(line, job);
     this.#wakeup.signal();
   }
 

@@ -7,6 +7,8 @@ export type RedisClient = Redis | Cluster;
 const reconnectCeilingMs = 2000;
 /** A connection whose other end is silent for this much longer than a command may take is closed and made anew. */
 const silenceMarginMs = 4000;
+/** How often a connection to a Cluster asks for its slots unbidden; it also does when it is redirected. */
+const slotsRefreshMs = { command: 10_000, blocking: 60_000 };
 
 /**
  * For commands and scripts. A command fails after `commandTimeoutMs` and is not queued while Redis is away; its effect
@@ -58,6 +60,7 @@ function connection(address: RedisAddress | string, own: RedisOptions): RedisCli
       clusterRetryStrategy: reconnectDelay,
       clusterNodeRetryStrategy: reconnectDelay,
       slotsRefreshTimeout: 2000,
+      slotsRefreshInterval: own.blockingTimeout === undefined ? slotsRefreshMs.command : slotsRefreshMs.blocking,
       // Certificates name hosts, so names stay names.
       ...(usesTls && { dnsLookup: (host, callback) => callback(null, host) }),
       redisOptions: options,

@@ -55,7 +55,7 @@ export async function startWorld(options: {
     POSTHORN_EGRESS_ALLOWED_CIDRS: '127.0.0.0/8',
     POSTHORN_REDIS_MEMORY_LIMIT: '4gb',
     POSTHORN_SHARDS: '1',
-    POSTHORN_LOG_LEVEL: 'warn',
+    POSTHORN_LOG_LEVEL: process.env['POSTHORN_BENCH_LOG'] ?? 'warn',
     POSTHORN_HOST: '127.0.0.1',
     ...options.environment,
   };

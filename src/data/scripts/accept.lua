@@ -7,7 +7,7 @@
 -- target message, route, destination, largest number of attempts; number of filtered, per filtered message, route; number of
 -- entries for the outbox, per entry shard, whether it is this one (1, 0), number of targets, the targets as above. In the entries
 -- messages of another shard have their whole key.
--- Reply: the text `full` when too much memory is in use (heartbeat.lua); else per event: 1 stored, 0 was stored already (a re-sent call), or the text of what stands in its way.
+-- Reply: the text `full` when too much memory is in use (tend.lua); else per event: 1 stored, 0 was stored already (a re-sent call), or the text of what stands in its way.
 -- @include "includes/shard.lua"
 -- @include "includes/index.lua"
 -- @include "includes/target.lua"

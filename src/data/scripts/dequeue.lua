@@ -6,7 +6,8 @@
 -- KEYS: see includes/shard.lua.
 -- ARGV[1] worker, [2] how many messages at most (1..64), [3] hold time in ms, after which the work is put back, [4] how many more
 -- attempts to slow targets the worker may begin, and [5] with those that are a target's only one.
--- Reply: {targets, jobs, events, unconfigured targets, servable work left 0/1, ms until something is due or -1}.
+-- Reply: {targets, jobs, events, unconfigured targets, servable work left 0/1, ms until something is due or -1, 1 when
+-- something was put into the outbox}.
 -- @include "includes/shard.lua"
 -- @include "includes/index.lua"
 -- @include "includes/target.lua"
@@ -296,4 +297,4 @@ local more = call('EXISTS', P .. 'ready')
 if more == 1 then
   ring()
 end
-return { job_targets, job_list, job_events, unconfigured, more, next_due_ms() }
+return { job_targets, job_list, job_events, unconfigured, more, next_due_ms(), has_sent and 1 or 0 }
