@@ -47,6 +47,15 @@ export const redisUrl = z
   })
   .optional();
 
+export const proxyUrl = z.url({ protocol: /^https?$/ }).refine((url) => {
+  try {
+    const { username, password } = new URL(url);
+    return decodeURIComponent(username + password).length >= 0;
+  } catch {
+    return false;
+  }
+}, 'must have user and password percent-encoded');
+
 /** Keys as POSTHORN_ENCRYPTION_KEYS has them. */
 export const encryptionKeys = z
   .string()

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type RedisMode, redisNodes } from '../redis/address.ts';
-import { byteCount, cidrList, count, encryptionKeys, port, portNumber, redisUrl, wholeNumber } from './config-values.ts';
+import { byteCount, cidrList, count, encryptionKeys, port, portNumber, proxyUrl, redisUrl, wholeNumber } from './config-values.ts';
 
 export const roles = ['controller', 'api', 'delivery', 'standalone'] as const;
 export type Role = (typeof roles)[number];
@@ -160,8 +160,7 @@ export const environmentSchema = z.object({
     .optional()
     .describe('PEM file of certificate authorities that deliveries trust besides the well-known ones.')
     .meta({ roles: ['delivery', 'standalone'] }),
-  POSTHORN_EGRESS_PROXY_URL: z
-    .url({ protocol: /^https?$/ })
+  POSTHORN_EGRESS_PROXY_URL: proxyUrl
     .optional()
     .describe(
       'Proxy (CONNECT) with a fixed address, `http://[user:password@]host:port`, through which destinations with `useStaticIp` are reached. It is told addresses that were checked, not names.',

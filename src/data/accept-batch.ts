@@ -5,17 +5,17 @@ import type { NewEvent } from './messages.ts';
 import { recordKey } from './record-key.ts';
 
 /** More targets than this are more than one event may have. */
-const largestFanOut = 100_000;
+const largestFanOut = 10_000;
 /** How many messages one script call makes; what is more goes through the outbox. */
 const messagesPerCall = 100;
 
 type Target = NewEvent['targets'][number];
 
 /**
- * Arguments of the accept script for one event, their size in bytes, and whether something goes into the outbox. Throws INTERNAL
+ * Arguments of the accept script for one event, and their size in bytes. Throws INTERNAL
  * for an event with more targets than an event may have, and for ids that are none.
  */
-export function acceptArguments(event: NewEvent, shard: number): { args: ScriptArgument[]; bytes: number; usesOutbox: boolean } {
+export function acceptArguments(event: NewEvent, shard: number): { args: ScriptArgument[]; bytes: number } {
   if (event.targets.length + event.filtered.length > largestFanOut) {
     throw new PosthornError('INTERNAL', `an event has ${event.targets.length} targets, and at most ${largestFanOut} can be stored`);
   }
@@ -30,7 +30,7 @@ export function acceptArguments(event: NewEvent, shard: number): { args: ScriptA
     const entryShard = entry[0]?.shard ?? shard;
     args.push(entryShard, entryShard === shard ? 1 : 0, ...targetArguments(entry, shard));
   }
-  return { args, bytes: encoded.length + args.length * 32, usesOutbox: entries.length > 0 };
+  return { args, bytes: encoded.length + args.length * 32 };
 }
 
 function targetArguments(targets: readonly Target[], shard: number): ScriptArgument[] {

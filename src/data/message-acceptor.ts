@@ -7,13 +7,13 @@ import { acceptArguments } from './accept-batch.ts';
 import type { MessageAcceptor, NewEvent } from './messages.ts';
 import { OutboxCarrier } from './outbox-carrier.ts';
 import { homeShard } from './record-key.ts';
-import { integer, list } from './script-reply.ts';
+import { list, text } from './script-reply.ts';
 import { type ShardKeys, shardKeys } from './shard-keys.ts';
 
 interface Waiting {
   args: ScriptArgument[];
   bytes: number;
-  resolve: () => void;
+  resolve: (entries: readonly string[]) => void;
   reject: (error: PosthornError) => void;
   cancelDeadline: () => void;
 }
@@ -21,6 +21,8 @@ interface Waiting {
 const limits = {
   eventsPerCall: 64,
   bytesPerCall: 4_194_304,
+  /** More arguments than about twice this do not fit into one call of a function. */
+  argumentsPerCall: 50_000,
   callsUnderWay: 8,
   waitingEvents: 10_000,
   waitingBytes: 67_108_864,
@@ -57,9 +59,9 @@ export class RedisMessageAcceptor implements MessageAcceptor {
     if (shard === null) throw new PosthornError('INTERNAL', `${event.id} is no id of an event`);
     const known = this.#shards.get(shard) ?? new ShardAcceptor(this.#redis, shardKeys(this.#prefix, shard), this.#clock);
     this.#shards.set(shard, known);
-    const { usesOutbox } = await known.accept(event);
+    const entries = await known.accept(event);
     // The event is stored: what is not carried now is carried by a worker.
-    if (usesOutbox) void this.#carrier.carry(shard).catch(() => undefined);
+    if (entries.length > 0) void this.#carrier.carryEntries(shard, entries).catch(() => undefined);
   }
 }
 
@@ -78,13 +80,14 @@ class ShardAcceptor {
     this.#keys = keys;
   }
 
-  accept(event: NewEvent): Promise<{ usesOutbox: boolean }> {
+  /** Answers the entries of the outbox that the event has made. */
+  accept(event: NewEvent): Promise<readonly string[]> {
     return new Promise((resolve, reject) => {
-      const { args, bytes, usesOutbox } = acceptArguments(event, this.#keys.shard);
+      const { args, bytes } = acceptArguments(event, this.#keys.shard);
       if (this.#waiting.length >= limits.waitingEvents || this.#waitingBytes + bytes > limits.waitingBytes) {
         throw new PosthornError('UNAVAILABLE', 'too many events wait to be stored', { retryAfterSeconds: 1 });
       }
-      const waiting: Waiting = { args, bytes, resolve: () => resolve({ usesOutbox }), reject, cancelDeadline: () => {} };
+      const waiting: Waiting = { args, bytes, resolve, reject, cancelDeadline: () => {} };
       waiting.cancelDeadline = this.#clock.after(limits.deadlineMs, () => this.#expire(waiting));
       this.#waiting.push(waiting);
       this.#waitingBytes += bytes;
@@ -113,9 +116,12 @@ class ShardAcceptor {
   #nextBatch(): Waiting[] {
     let bytes = 0;
     let count = 0;
+    let args = 0;
     for (const waiting of this.#waiting) {
-      if (count === limits.eventsPerCall || (count > 0 && bytes + waiting.bytes > limits.bytesPerCall)) break;
+      const isTooMuch = bytes + waiting.bytes > limits.bytesPerCall || args + waiting.args.length > limits.argumentsPerCall;
+      if (count === limits.eventsPerCall || (count > 0 && isTooMuch)) break;
       bytes += waiting.bytes;
+      args += waiting.args.length;
       count++;
     }
     this.#waitingBytes -= bytes;
@@ -132,7 +138,7 @@ class ShardAcceptor {
       for (const [i, waiting] of batch.entries()) {
         const stored = reply[i];
         if (typeof stored === 'string') waiting.reject(new PosthornError('INTERNAL', stored));
-        else if (integer(stored) >= 0) waiting.resolve();
+        else waiting.resolve(Array.isArray(stored) ? stored.map(text) : []);
       }
     } catch (error) {
       for (const waiting of batch) waiting.reject(redisUnavailable(error));

@@ -25,10 +25,15 @@ export class RedisMessagePurger implements MessagePurger {
   /** Step by step, so that Redis serves others in between. Throws UNAVAILABLE when Redis does not answer; call again then. */
   async purgeOrganization(org: string, signal: AbortSignal): Promise<void> {
     try {
-      for (let shard = 0; shard < this.#shards; shard++) {
-        const { declared } = shardKeys(this.#prefix, shard);
-        while (integer(await purgeScript.run(this.#redis, declared, [org, eventsPerStep])) === 1) {
-          if (signal.aborted) throw new PosthornError('UNAVAILABLE', `the purge of ${org} was broken off`);
+      // While one shard is purged another may still send messages to it.
+      for (let hasFound = true; hasFound; ) {
+        hasFound = false;
+        for (let shard = 0; shard < this.#shards; shard++) {
+          const { declared } = shardKeys(this.#prefix, shard);
+          while (integer(await purgeScript.run(this.#redis, declared, [org, eventsPerStep])) === 1) {
+            if (signal.aborted) throw new PosthornError('UNAVAILABLE', `the purge of ${org} was broken off`);
+            hasFound = true;
+          }
         }
       }
       await this.#redis.del(apiKeyUsageKey(this.#prefix, org));

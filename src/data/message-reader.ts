@@ -177,7 +177,7 @@ export class RedisMessageReader implements MessageReader {
     const letters = await this.#letters(events.flatMap((event) => event?.elsewhere ?? []));
     return events.map((event) => {
       if (event === null) return null;
-      const others = event.elsewhere.map(({ id }) => letters.get(id) ?? 'p').join('');
+      const others = event.elsewhere.map(({ id, letterOfMissing }) => letters.get(id) ?? letterOfMissing).join('');
       return { ...event.view, status: eventStatus(event.letters + others) };
     });
   }

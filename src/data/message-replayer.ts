@@ -39,7 +39,7 @@ export class RedisMessageReplayer implements MessageReplayer {
     if (!ended.has(delivery.status))
       throw new PosthornError('CONFLICT', `The delivery is ${delivery.status}: only an ended one can be replayed.`);
     const replayed = newTimedId('msg_', shard, this.#clock.now());
-    const answer = await this.#run(replayScript, shard, [recordKey(id, shard) ?? '', recordKey(replayed, shard) ?? '']);
+    const answer = await this.#run(replayScript, shard, [recordKey(id, shard) ?? '', recordKey(replayed, shard) ?? '', id]);
     if (answer === 'gone') throw notFound();
     if (answer === 'payload') throw new PosthornError('PAYLOAD_NOT_FOUND', 'The payload of the delivery is gone.');
     if (answer === 'full') throw new PosthornError('UNAVAILABLE', 'Redis is nearly full', { retryAfterSeconds: fullRetrySeconds });

@@ -58,7 +58,7 @@ export function deliveryView(shard: number, key: string, reply: unknown): { view
     lastErrorMessage: last?.errorMessage ?? null,
     deadLetterReason: deadLetterReason(record.get('q')),
     failedOverFrom: text(original) || null,
-    replayedFrom: record.has('rp') ? recordId('msg_', shard, record.get('rp') ?? '') : null,
+    replayedFrom: record.get('rp') ?? null,
     createdAtMs: stampMs(record.get('i')) ?? 0,
     completedAtMs: stampMs(record.get('c')),
   };
@@ -84,7 +84,7 @@ export function eventView(
   shard: number,
   key: string,
   reply: unknown,
-): { view: Omit<EventView, 'status'>; letters: string; elsewhere: MessagePlace[] } {
+): { view: Omit<EventView, 'status'>; letters: string; elsewhere: (MessagePlace & { letterOfMissing: string })[] } {
   const [stored, letters, , size, elsewhere] = list(reply);
   const event = decodeEvent(bytes(stored));
   const view = {
@@ -109,12 +109,12 @@ export interface MessagePlace {
   shard: number;
 }
 
-/** From pairs of a key and a shard, or '' for the shard that the id names. */
-function placesOf(shard: number, reply: unknown): MessagePlace[] {
-  return list(reply).map((pair) => {
-    const [key, other] = list(pair).map(text);
-    const id = recordId('msg_', shard, key ?? '');
-    return { id, shard: other === undefined || other === '' ? (homeShard(id) ?? shard) : Number(other) };
+/** From lists of a key, a shard or '' for the one that the id names, and the letter that stands for a message that is not found. */
+function placesOf(shard: number, reply: unknown): (MessagePlace & { letterOfMissing: string })[] {
+  return list(reply).map((place) => {
+    const [key = '', other = '', letterOfMissing = ''] = list(place).map(text);
+    const id = recordId('msg_', shard, key);
+    return { id, shard: other === '' ? (homeShard(id) ?? shard) : Number(other), letterOfMissing };
   });
 }
 

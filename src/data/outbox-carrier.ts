@@ -1,3 +1,4 @@
+import { PosthornError } from '../core/errors.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { Script, type ScriptArgument } from '../redis/script.ts';
 import { redisUnavailable } from '../redis/unavailable.ts';
@@ -30,7 +31,14 @@ export class OutboxCarrier {
     this.#prefix = prefix;
   }
 
-  /** Carries all that is in the outbox now. Rejects with UNAVAILABLE when a shard does not answer or is full. */
+  /** Carries these entries. Rejects with UNAVAILABLE when a shard does not answer or is full. */
+  async carryEntries(shard: number, entryIds: readonly string[]): Promise<void> {
+    for (let first = 0; first < entryIds.length; first += entriesPerRead) {
+      await this.#carryBatch(shard, [0, ...entryIds.slice(first, first + entriesPerRead)], new Set());
+    }
+  }
+
+  /** Carries all that is in the outbox now. Rejects with UNAVAILABLE when a shard did not answer or is full; the others have theirs. */
   carry(shard: number): Promise<void> {
     const underWay = this.#carrying.get(shard);
     if (underWay !== undefined) {
@@ -43,14 +51,42 @@ export class OutboxCarrier {
   }
 
   async #carryAll(shard: number): Promise<void> {
-    for (let hasMore = true; hasMore; ) {
+    do {
       this.#again.delete(shard);
-      const entries = list(await this.#run(shard, scripts.read, [entriesPerRead]));
-      const carried = await Promise.allSettled(entries.map((entry) => this.#carry(shard, list(entry))));
-      const failed = carried.find((each) => each.status === 'rejected');
-      if (failed !== undefined) throw failed.reason;
-      hasMore = entries.length > 0 || this.#again.has(shard);
-    }
+      const unreachable = new Set<number>();
+      let failure: unknown = null;
+      let next: string | null = '-';
+      while (next !== null) {
+        const step: { next: string | null; failure: unknown } = await this.#carryBatch(shard, [entriesPerRead, next], unreachable);
+        next = step.next;
+        failure ??= step.failure;
+      }
+      if (failure !== null) throw failure;
+    } while (this.#again.has(shard));
+  }
+
+  /** One page of entries; those for shards that have failed in this pass wait for the next one. */
+  async #carryBatch(
+    shard: number,
+    args: readonly ScriptArgument[],
+    unreachable: Set<number>,
+  ): Promise<{ next: string | null; failure: unknown }> {
+    const entries = list(await this.#run(shard, scripts.read, args)).map(list);
+    let failure: unknown = null;
+    await Promise.all(
+      entries.map(async (entry) => {
+        const to = Number(text(entry[1]));
+        if (unreachable.has(to)) return;
+        try {
+          await this.#carry(shard, entry);
+        } catch (error) {
+          unreachable.add(to);
+          failure ??= error;
+        }
+      }),
+    );
+    const last = entries.at(-1);
+    return { next: last === undefined ? null : text(last[0]), failure };
   }
 
   async #carry(from: number, entry: readonly unknown[]): Promise<void> {
@@ -80,7 +116,9 @@ export class OutboxCarrier {
         return [keyIn(to, 'msg_', from, message), ...rest];
       });
     const isHere = from === to;
-    await this.#run(to, scripts.importMessages, [keyIn(to, 'evt_', from, text(entry[3])), event, isHere ? entryId : '', ...targets]);
+    const source = isHere ? entryId : `${from}/${entryId}`;
+    const made = await this.#run(to, scripts.importMessages, [keyIn(to, 'evt_', from, text(entry[3])), event, source, ...targets]);
+    if (Buffer.isBuffer(made)) throw new PosthornError('UNAVAILABLE', `shard ${to} is full`, { retryAfterSeconds: 10 });
     return isHere;
   }
 

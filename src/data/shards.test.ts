@@ -17,7 +17,7 @@ import { checkShards } from './shard-check.ts';
 import { shardKeys } from './shard-keys.ts';
 
 const prefix = 'test:';
-const shards = 2;
+const shards = 3;
 const attempt = {
   startedAtMs: 1,
   durationMs: 5,
@@ -48,6 +48,11 @@ beforeEach(async () => {
 afterEach(async () => {
   expect((await checkShards({ redis: redis.client, prefix, shards })).findings).toEqual([]);
 });
+
+async function entriesEverywhere(): Promise<unknown[]> {
+  const all = await Promise.all([0, 1, 2].map((shard) => redis.client.xrange(`${prefix}{s${shard}}:out`, '-', '+')));
+  return all.flat();
+}
 
 /** An event for one destination in each of the shards named. */
 function eventFor(targetShards: readonly number[]): NewEvent {
@@ -152,6 +157,69 @@ test('many targets of one shard are made a hundred at a time', async () => {
   expect(await reader.deliveriesOfEvent('org_a', event.id)).toHaveLength(250);
 });
 
+describe('what is carried', () => {
+  const prune = async (shard: number): Promise<void> => {
+    while ((await queues[shard]?.prune({ finishedMs: -1, deadLettersMs: -1 }))?.hasMore);
+  };
+  const entriesOf = async (shard: number): Promise<string[]> =>
+    (await redis.client.xrange(`${prefix}{s${shard}}:out`, '-', '+')).map(([id]) => id);
+
+  test('holds its event, also when all that has arrived is gone again', async () => {
+    const event = eventFor([0, ...Array.from({ length: 150 }, () => 1)]);
+    await acceptOnly(redis.client, prefix, event);
+    const [first = ''] = await entriesOf(0);
+    await carrier.carryEntries(0, [first]);
+    for (let jobs = await take(1); jobs.length > 0; jobs = await take(1)) await settle(1, jobs, delivered);
+    await settle(0, await take(0), delivered);
+    await prune(1);
+    await carrier.carry(1);
+    await prune(0);
+    await carrier.carry(0);
+    expect((await queues[1]?.figures())?.unfinished).toBe(50);
+    const jobs = await take(1);
+    expect(jobs[0]?.event?.payload.equals(event.payload)).toBe(true);
+  });
+
+  test('twice is made once, also when it is gone in between', async () => {
+    const event = eventFor([0, 1]);
+    await acceptOnly(redis.client, prefix, event);
+    const [[entry, fields] = ['', []]] = await redis.client.xrange(`${prefix}{s0}:out`, '-', '+');
+    await carrier.carry(0);
+    await settle(1, await take(1), delivered);
+    await prune(1);
+    await redis.client.del(`${prefix}{s0}:out`);
+    await redis.client.xadd(`${prefix}{s0}:out`, entry, ...fields);
+    await carrier.carry(0);
+    expect(await take(1)).toEqual([]);
+    await carrier.carry(1);
+  });
+
+  test('to a shard that is full waits there, and does not hold up the others', async () => {
+    for (let i = 0; i < 70; i++) await acceptOnly(redis.client, prefix, eventFor([0, 1]));
+    const other = eventFor([0, 2]);
+    await acceptOnly(redis.client, prefix, other);
+    await redis.client.hset(`${prefix}{s1}:ctl`, 'full', '1');
+    await expect(carrier.carry(0)).rejects.toMatchObject({ code: 'UNAVAILABLE', message: 'shard 1 is full' });
+    expect(await take(2)).toMatchObject([{ messageId: other.targets[1]?.messageId }]);
+    expect(await take(1)).toEqual([]);
+    await redis.client.hdel(`${prefix}{s1}:ctl`, 'full');
+    await carrier.carry(0);
+    expect((await queues[1]?.figures())?.unfinished).toBe(70);
+  });
+
+  test('to a target whose work stream is something else fails before anything is written', async () => {
+    await acceptOnly(redis.client, prefix, eventFor([1]));
+    await settle(1, await take(1), delivered);
+    await redis.client.set(`${prefix}{s1}:w:1`, 'not a stream');
+    const event = eventFor([0, 1]);
+    await acceptOnly(redis.client, prefix, { ...event, targets: event.targets.map((target) => ({ ...target, routeId: 'rte_0' })) });
+    await expect(carrier.carry(0)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    await redis.client.del(`${prefix}{s1}:w:1`);
+    await carrier.carry(0);
+    expect(await take(1)).toMatchObject([{ messageId: event.targets[1]?.messageId }]);
+  });
+});
+
 describe('a message that fails over to another shard', () => {
   const spare = { id: 'dst_spare', shard: 1 };
 
@@ -216,11 +284,39 @@ describe('a message that fails over to another shard', () => {
     expect(await tell(1, 3)).toBe(1);
   });
 
+  test('stays at last where two shards each take the other for the better one', async () => {
+    const event = eventFor([0]);
+    await acceptOnly(redis.client, prefix, event);
+    await take(0, [spare]);
+    await settle(0, await take(0), delivered);
+    const open = { st: 1, cs: 'o', cu: Date.now() + 60_000, fo: '' };
+    const route = { maxAttempts: 3, routeId: 'rte_0' };
+    const moving = newEvent({
+      id: newTimedId('evt_', 0, Date.now()),
+      targets: [{ ...route, messageId: newTimedId('msg_', 0, Date.now()), destinationId: 'dst_0', shard: 0 }],
+    });
+    await redis.client.hset(`${prefix}{s0}:t:1`, { ...open, fo: '1/dst_spare' });
+    await acceptOnly(redis.client, prefix, moving);
+    for (let round = 0; round < 30; round++) {
+      for (const shard of [0, 1]) {
+        await take(shard, shard === 1 ? [{ id: 'dst_0', shard: 0 }] : []);
+        await carrier.carry(shard);
+      }
+      if (await redis.client.exists(`${prefix}{s1}:t:1`)) await redis.client.hset(`${prefix}{s1}:t:1`, { ...open, fo: '0/dst_0' });
+    }
+    const { unfinished } = await checkShards({ redis: redis.client, prefix, shards });
+    expect(unfinished).toBeGreaterThan(0);
+    expect((await entriesEverywhere()).length).toBe(0);
+    const key = moving.targets[0]?.messageId.slice('msg_00'.length) ?? '';
+    const hops = [await redis.client.hget(`${prefix}{s0}:m:${key}`, 'h'), await redis.client.hget(`${prefix}{s1}:m:00${key}`, 'h')];
+    expect(Math.max(...hops.map(Number))).toBeLessThanOrEqual(8);
+  });
+
   test('goes with its organization', async () => {
     await failed();
     await carrier.carry(0);
     await new RedisMessagePurger({ redis: redis.client, prefix, shards }).purgeOrganization('org_a', new AbortController().signal);
-    for (const shard of [0, 1]) await carrier.carry(shard);
+    for (const shard of [0, 1, 2]) await carrier.carry(shard);
     const left = (await redis.client.keys(`${prefix}*`)).filter((key) => !/\}:(ctl|bell|seen:.*)$/.test(key));
     expect(left.filter((key) => !key.includes('circuits') && !key.endsWith(':l:dst_spare'))).toEqual([]);
   });

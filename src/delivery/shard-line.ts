@@ -29,6 +29,8 @@ export interface ShardLineOptions extends ShardParts {
   trouble: RedisTrouble;
   retention: { finishedMs: number; deadLettersMs: number };
   totalSlots: () => number;
+  /** Called with what a look at the shard has found. */
+  onMemoryShare: (share: number | null) => void;
   /** Called when there may be work to take, or when work has ended. */
   onWork: () => void;
 }
@@ -133,6 +135,11 @@ export class ShardLine {
     }
   }
 
+  /** Looks at the shard within seconds, although nothing happens in it. */
+  lookSoon(): void {
+    this.#activeAtMs = this.#options.clock.now();
+  }
+
   /** Rings for somebody else when there is work; rejects when Redis is away. */
   async passBellOn(): Promise<void> {
     await this.#options.queue.promote();
@@ -182,6 +189,7 @@ export class ShardLine {
       this.#mustAdopt = true;
       this.#options.onWork();
     }
+    this.#options.onMemoryShare(state.memoryShare);
     if (state.hasReadyWork) this.wake();
     if (state.hasOutbox) {
       this.#options.carryOutbox();

@@ -18,6 +18,8 @@ const patientShare = 0.25;
 const patienceMs = 1;
 /** How long a message whose records cannot be read stays here before it goes back. */
 const planRetryMs = 1000;
+/** Of Redis; above it all shards are looked at often. */
+const tightMemoryShare = 0.5;
 /** Between so many attempts that begin, what has come in meanwhile gets its turn. */
 const jobsPerTick = 8;
 
@@ -80,6 +82,7 @@ export class Worker {
           trouble: troubles.watch(),
           totalSlots: () => this.#totalSlots,
           onWork: () => this.#wakeup.signal(),
+          onMemoryShare: (share) => this.#onMemoryShare(share),
         }),
     );
     this.#heart = new Heart({
@@ -89,7 +92,7 @@ export class Worker {
       clock,
       trouble: troubles.watch(),
       onBeat: (beat) => this.#onBeat(beat),
-      reclaim: async (dead) => (await Promise.all(this.#lines.map((line) => line.reclaim(dead)))).every((isDone) => isDone),
+      reclaim: (dead) => this.#reclaim(dead),
     });
   }
 
@@ -195,7 +198,10 @@ export class Worker {
           while (this.#inFlight >= slots && !signal.aborted) await clock.sleep(20, signal);
         }
       } catch (error) {
-        if (!signal.aborted) await clock.sleep(trouble.met(error), signal);
+        if (signal.aborted) return;
+        await clock.sleep(trouble.met(error), signal);
+        // It may have rung: a bell that was taken with the lost answer does not ring again.
+        for (const line of this.#lines) line.wake();
       }
     }
   }
@@ -239,6 +245,17 @@ export class Worker {
       default:
         return plan satisfies never;
     }
+  }
+
+  /** Memory that gets scarce concerns every shard: they say at the door that no more fits. */
+  #onMemoryShare(share: number | null): void {
+    if (share !== null && share >= tightMemoryShare) for (const line of this.#lines) line.lookSoon();
+  }
+
+  /** Besides what they held, dead workers may have had a bell, and have known when a retry is due. */
+  async #reclaim(dead: readonly string[]): Promise<boolean> {
+    for (const line of this.#lines) line.lookSoon();
+    return (await Promise.all(this.#lines.map((line) => line.reclaim(dead)))).every((isDone) => isDone);
   }
 
   #onBeat({ totalSlots, shards }: Beat): void {

@@ -7,7 +7,8 @@
 -- target message, route, destination, largest number of attempts; number of filtered, per filtered message, route; number of
 -- entries for the outbox, per entry shard, whether it is this one (1, 0), number of targets, the targets as above. In the entries
 -- messages of another shard have their whole key.
--- Reply: the text `full` when too much memory is in use (tend.lua); else per event: 1 stored, 0 was stored already (a re-sent call), or the text of what stands in its way.
+-- Reply: the text `full` when too much memory is in use (tend.lua); else per event: 1 stored, or its entries in the
+-- outbox; 0 was stored already (a re-sent call); or the text of what stands in its way.
 -- @include "includes/shard.lua"
 -- @include "includes/index.lua"
 -- @include "includes/target.lua"
@@ -66,9 +67,10 @@ local function obstacle(e)
   return nil
 end
 
--- Puts messages that are made elsewhere, or here later, into the outbox. Answers how many will be here, and the other shards.
+-- Puts messages that are made elsewhere, or here later, into the outbox. Answers how many will be here, the other shards as they stand in `far`,
+-- and the entries.
 local function send_entries(e, ids, routes)
-  local here, far = 0, ''
+  local here, far, sent = 0, '', {}
   for _, entry in ipairs(e.entries) do
     local lines = {}
     for k, target in ipairs(entry.targets) do
@@ -76,14 +78,17 @@ local function send_entries(e, ids, routes)
       ids[#ids + 1] = target.id
       routes[target.route] = true
     end
-    send(entry.shard, 'x', 'e', e.id, 't', table.concat(lines, '\n'))
+    sent[#sent + 1] = send(entry.shard, 'x', 'e', e.id, 't', table.concat(lines, '\n'))
     if entry.is_here then
       here = here + #entry.targets
-    elseif not string.find(far .. ' ', ' ' .. entry.shard .. ' ', 1, true) then
-      far = far .. ' ' .. entry.shard
+    else
+      far = far .. ' ' .. entry.shard .. 'x'
+      if not string.find(far .. ' ', ' ' .. entry.shard .. ' ', 1, true) then
+        far = far .. ' ' .. entry.shard
+      end
     end
   end
-  return here, far
+  return here, far, sent
 end
 
 local function store(e)
@@ -129,7 +134,7 @@ local function store(e)
     ids[#ids + 1] = filtered.id
   end
   local here = #ids
-  local later, far = send_entries(e, ids, routes)
+  local later, far, sent = send_entries(e, ids, routes)
   if far ~= '' then
     call('HSET', P .. 'far', e.id, far)
   end
@@ -141,7 +146,7 @@ local function store(e)
   for route in pairs(routes) do
     count_event(e.org, route)
   end
-  return 1
+  return #sent > 0 and sent or 1
 end
 
 local function arguments_of_targets()

@@ -2,7 +2,7 @@
 -- Archives a dead letter: it stays as a failed message, for as long as finished ones stay.
 --
 -- KEYS: see includes/shard.lua. ARGV[1] message.
--- Reply: 1, or 0 when it is no dead letter (any more).
+-- Reply: 1 archived, now or before; 0 when it is no dead letter.
 -- @include "includes/shard.lua"
 -- @include "includes/index.lua"
 -- @include "includes/outbox.lua"
@@ -13,7 +13,7 @@ local id = ARGV[1]
 local key = P .. 'm:' .. id
 local m = call('HMGET', key, 's', 'c', 't', 'q')
 if m[1] ~= 'q' then
-  return 0
+  return m[1] == 'x' and 1 or 0
 end
 local t = call('HMGET', P .. 't:' .. m[3], 'o', 'd')
 history_remove(P .. 'dead', m[2])

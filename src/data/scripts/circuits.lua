@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=no-writes
 -- Circuits of named targets, or of all targets whose circuit is not closed.
 --
 -- KEYS: see includes/shard.lua.

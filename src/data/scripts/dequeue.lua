@@ -102,15 +102,23 @@ end
 -- Moves messages of a target whose circuit is open to the failover; answers how many.
 local function move_on(n, org, t, candidate, quantum)
   local entries, is_empty = read(n, t.rl, quantum)
+  local stays = false
   for _, found in ipairs(entries or {}) do
     local lane, entry = found[1], found[2]
     local id = entry[2][2]
     remove_entry(lane, entry[1])
-    if call('EXISTS', P .. 'm:' .. id) == 1 then
+    if tonumber(call('HGET', P .. 'm:' .. id, 'h') or '0') >= most_moves then
+      enqueue_in(lane, id)
+      stays = true
+    elseif call('EXISTS', P .. 'm:' .. id) == 1 then
       fail_over(id, n, candidate, 'circuit_open')
     end
   end
   remove_drained(n)
+  if stays then
+    circuit_park(n, org)
+    return 0
+  end
   if not entries or is_empty then
     deactivate(n, org)
   end

@@ -3,9 +3,9 @@
 -- Without allow-oom: what finds no room stays in the outbox.
 --
 -- KEYS: see includes/shard.lua.
--- ARGV[1] event, [2] its text, [3] entry of this shard's own outbox or ''; then per target message, route, destination, largest
--- number of attempts.
--- Reply: how many messages were made.
+-- ARGV[1] event, [2] its text, [3] entry of this shard's own outbox, or `<shard>/<entry>` of another one; then per target message,
+-- route, destination, largest number of attempts.
+-- Reply: how many messages were made; `full`: too much memory is in use.
 -- @include "includes/shard.lua"
 -- @include "includes/index.lua"
 -- @include "includes/target.lua"
@@ -19,14 +19,30 @@
 
 local event, text, entry = ARGV[1], ARGV[2], ARGV[3]
 local org = string.match(text, '^%S+ %S+ (%S+) ')
+local is_own = not string.find(entry, '/', 1, true)
 if not org then
+  if is_own then
+    end_sending(entry)
+  end
   return 0
 end
-if entry ~= '' then
+local seen = P .. 'seen:' .. entry
+if not is_own and call('EXISTS', seen) == 1 then
+  call('PEXPIRE', seen, seen_ms)
+  return 0
+end
+if call('HGET', ctl, 'full') then
+  return 'full'
+end
+for k = 4, #ARGV, 4 do
+  require_lane(org, ARGV[k + 1], ARGV[k + 2])
+end
+if is_own then
   if not end_sending(entry) then
     return 0
   end
 else
+  call('SET', seen, '1', 'PX', seen_ms)
   copy_event(event, text)
 end
 local made, touched = 0, {}
@@ -34,7 +50,7 @@ for k = 4, #ARGV, 4 do
   local target = { id = ARGV[k], route = ARGV[k + 1], destination = ARGV[k + 2], max = ARGV[k + 3] }
   if call('EXISTS', P .. 'm:' .. target.id) == 0 then
     local n = intern(org, target.route, target.destination)
-    if entry == '' then
+    if not is_own then
       event_ref(event, target.id)
     end
     if new_message(event, org, n, target) then

@@ -13,19 +13,18 @@
 -- @include "includes/intern.lua"
 -- @include "includes/event-copy.lua"
 
--- For so long a move that is carried twice is noticed although the message may have left again.
-local seen_ms = 3600000
-
 local id, event, text, from, org = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local key = P .. 'm:' .. id
 local seen = P .. 'seen:' .. id
 if call('GET', seen) == from then
+  call('PEXPIRE', seen, seen_ms)
   return 0
 end
 local state = call('HGET', key, 's')
 if state and state ~= 'm' then
   return 0
 end
+require_lane(org, ARGV[6], ARGV[7])
 call('SET', seen, from, 'PX', seen_ms)
 if not state then
   copy_event(event, text)
@@ -40,7 +39,7 @@ for k = 10, last, 2 do
     attempts = value
     fields[4] = 'r'
   end
-  if string.find(field, '^[nxkwh%d]') or (field == 'i' and not state) then
+  if field == 'rp' or string.find(field, '^[nxkwh%d]') or (field == 'i' and not state) then
     fields[#fields + 1] = field
     fields[#fields + 1] = value
   end

@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=no-writes
 -- Reads a page of an index with the records of its messages, newest first.
 --
 -- KEYS: see includes/shard.lua.
@@ -12,17 +12,19 @@
 
 local key, ms, number, oldest, count = P .. ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
 local read = ARGV[6] == 'e' and event_head_view or message_view
-local found, bytes = {}, 0
+local found, bytes, messages = {}, 0, 0
 local function add(entry_ms, entry_number, id)
   local record = read(id)
   if record then
     found[#found + 1] = { entry_ms, entry_number, id, record }
-    bytes = bytes + (ARGV[6] == 'e' and #record[1] or 0)
+    if ARGV[6] == 'e' then
+      bytes, messages = bytes + #record[1], messages + record[3]
+    end
   else
     found[#found + 1] = { entry_ms, entry_number, id }
   end
-  -- A page of large headers ends early; its cursor leads on.
-  return bytes < 4194304
+  -- A page of large headers, or of events with very many messages, ends early; its cursor leads on.
+  return bytes < 4194304 and messages < 10000
 end
 
 local kind = call('TYPE', key).ok

@@ -9,9 +9,18 @@
 -- @include "includes/outbox.lua"
 -- @include "includes/dead-letters.lua"
 -- @include "includes/remove.lua"
+-- @include "includes/far.lua"
 
-if not end_sending(ARGV[1]) then
+local found = call('XRANGE', P .. 'out', ARGV[1], ARGV[1])[1]
+if not found or not end_sending(ARGV[1]) then
   return 0
+end
+local f = {}
+for k = 1, #found[2], 2 do
+  f[found[2][k]] = found[2][k + 1]
+end
+if f.k == 'x' then
+  far_release(f.e, f.s .. 'x')
 end
 if ARGV[2] ~= '' and home_of(ARGV[2]) then
   local key = P .. 'm:' .. ARGV[2]

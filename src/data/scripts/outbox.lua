@@ -2,8 +2,9 @@
 -- Reads what has to be carried to other shards, the oldest first; what is of no use any more is removed.
 --
 -- KEYS: see includes/shard.lua.
--- ARGV[1] how many at most.
--- Reply: entries {entry, shard, kind, …}: x {event, text or '' when it is gone, targets}; v {message, event, text, destination,
+-- ARGV[1] how many at most, [2] the entry after which to begin, or '-'; or ARGV[1] 0, then the entries.
+-- Reply: entries {entry, shard, kind, …}: x {event, text (of this shard's own entries the first line) or '' when it is gone,
+-- targets}; v {message, event, text, destination,
 -- organization, route, first destination, hash as a flat list, hash of long attempts as a flat list}; r, g {key}.
 -- @include "includes/shard.lua"
 -- @include "includes/outbox.lua"
@@ -11,11 +12,18 @@
 local bytes_limit = 4194304
 local bytes, reply = 0, {}
 
+-- '' for what is no text.
+local function text_of(event, is_head_enough)
+  local text = is_head_enough and redis.pcall('GETRANGE', P .. 'e:' .. event, 0, 255) or redis.pcall('GET', P .. 'e:' .. event)
+  text = type(text) == 'string' and text or ''
+  bytes = bytes + #text
+  return text
+end
+
 local function read(entry, f)
   if f.k == 'x' then
-    local text = call('GET', P .. 'e:' .. f.e) or ''
-    bytes = bytes + #text + #f.t
-    return { entry, f.s, f.k, f.e, text, f.t }
+    bytes = bytes + #f.t
+    return { entry, f.s, f.k, f.e, text_of(f.e, f.s == own_shard), f.t }
   elseif f.k ~= 'v' then
     return { entry, f.s, f.k, f.m or f.e }
   end
@@ -26,13 +34,20 @@ local function read(entry, f)
     end_sending(entry)
     return nil
   end
-  local text = call('GET', P .. 'e:' .. m[3]) or ''
-  bytes = bytes + #text
+  local text = text_of(m[3], false)
   local first = m[6] or call('HGET', P .. 't:' .. m[5], 'd') or ''
   return { entry, f.s, f.k, f.m, m[3], text, f.d, t[1], t[2], first, call('HGETALL', key), call('HGETALL', P .. 'a:' .. f.m) }
 end
 
-for _, found in ipairs(call('XRANGE', P .. 'out', '-', '+', 'COUNT', ARGV[1])) do
+local entries = {}
+if ARGV[1] == '0' then
+  for k = 2, #ARGV do
+    entries[#entries + 1] = call('XRANGE', P .. 'out', ARGV[k], ARGV[k])[1]
+  end
+else
+  entries = call('XRANGE', P .. 'out', ARGV[2] == '-' and '-' or '(' .. ARGV[2], '+', 'COUNT', ARGV[1])
+end
+for _, found in ipairs(entries) do
   local fields = {}
   for k = 1, #found[2], 2 do
     fields[found[2][k]] = found[2][k + 1]

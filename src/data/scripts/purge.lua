@@ -39,17 +39,25 @@ gather(P .. 'i:ev:' .. org)
 if #events == 0 then
   gather(P .. 'i:cp:' .. org)
 end
-local removed = 0
+-- An event may have more messages than one call removes.
+local removed, most_messages = 0, 500
 for _, event in ipairs(events) do
   local head = call('GETRANGE', P .. 'e:' .. event, 0, 255)
+  local is_whole = true
   for _, id in ipairs(messages_of(event, head)) do
-    remove_message(id)
-    removed = removed + 1
+    if removed >= most_messages then
+      is_whole = false
+      break
+    end
+    if call('EXISTS', P .. 'm:' .. id) == 1 then
+      remove_message(id)
+      removed = removed + 1
+    end
   end
-  remove_event(event)
-  if removed > 500 then
+  if not is_whole then
     break
   end
+  remove_event(event)
 end
 if #events > 0 then
   return 1

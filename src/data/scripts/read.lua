@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=no-writes
 -- Reads events and messages.
 --
 -- KEYS: see includes/shard.lua.
@@ -8,6 +8,9 @@
 -- @include "includes/shard.lua"
 -- @include "includes/event-messages.lua"
 -- @include "includes/view.lua"
+
+-- Of an event with more messages the first so many are shown.
+local most_messages = 1000
 
 local reply = {}
 if ARGV[1] == 'm' then
@@ -23,12 +26,13 @@ if ARGV[1] == 'l' then
   end
   return reply
 end
-local event = event_view(ARGV[2])
+local event, ids = event_view(ARGV[2])
 if ARGV[1] == 'e' or not event then
   return event
 end
 reply[1] = event
-for _, id in ipairs(event[3]) do
+for k = 1, math.min(#ids, most_messages) do
+  local id = ids[k]
   local view = message_view(id)
   if view then
     reply[#reply + 1] = { id, view }

@@ -2,7 +2,7 @@
 -- Makes a new message of the same event for the first target of a message that has ended. Without allow-oom, as accept.lua.
 --
 -- KEYS: see includes/shard.lua; the shard is the home of the old message and of the new one.
--- ARGV[1] old message, [2] new message.
+-- ARGV[1] old message, [2] new message, [3] id of the old message.
 -- Reply: 1 made, or it was before (a re-sent call); `gone`: there is no such message; `payload`: its event is gone; `full`: too much
 -- memory is in use.
 -- @include "includes/shard.lua"
@@ -30,10 +30,11 @@ end
 if call('EXISTS', P .. 'e:' .. m[1]) == 0 then
   return 'payload'
 end
+require_lane(t[1], t[2], t[3])
 event_ref(m[1], new)
 call('HINCRBY', ctl, 'open', 1)
 local was_queued = new_message(m[1], t[1], n, { id = new, route = t[2], destination = t[3], max = m[4] or '1' })
-call('HSET', P .. 'm:' .. new, 'rp', old)
+call('HSET', P .. 'm:' .. new, 'rp', ARGV[3])
 if was_queued and activate(n) then
   ring()
 end

@@ -140,7 +140,7 @@ for k = 1, count do
     target.done[lane] = target.done[lane] or {}
     table.insert(target.done[lane], entry)
     local key = P .. 'm:' .. id
-    local m = call('HMGET', key, 'e', 'n', 'k')
+    local m = call('HMGET', key, 'e', 'n', 'k', 'h')
     if m[1] then
       local attempts = tonumber(m[2] or '0')
       local fields = {}
@@ -160,7 +160,7 @@ for k = 1, count do
       hear_circuit(target, said)
       local changes
       local candidate, why = nil, nil
-      if outcome == 'r' or outcome == 'q' then
+      if (outcome == 'r' or outcome == 'q') and tonumber(m[4] or '0') < most_moves then
         candidate, why = failover_of(target, outcome, detail, attempts - tonumber(m[3] or '0'))
       end
       if candidate then

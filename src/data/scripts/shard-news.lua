@@ -10,24 +10,11 @@
 -- @include "includes/outbox.lua"
 -- @include "includes/dead-letters.lua"
 -- @include "includes/remove.lua"
+-- @include "includes/far.lua"
 
 local what, id, shard = ARGV[1], ARGV[2], ARGV[3]
 if what == 'g' then
-  local far = call('HGET', P .. 'far', id)
-  local left = far and string.gsub(far .. ' ', ' ' .. shard .. ' ', ' ')
-  if not far or left == far .. ' ' then
-    return 0
-  end
-  left = string.gsub(left, ' $', '')
-  if left ~= '' then
-    call('HSET', P .. 'far', id, left)
-    return 1
-  end
-  call('HDEL', P .. 'far', id)
-  if tonumber(call('HGET', P .. 'refs', id) or '1') < 1 then
-    remove_event(id)
-  end
-  return 1
+  return far_release(id, shard) and 1 or 0
 end
 local m = call('HMGET', P .. 'm:' .. id, 's', 'u', 'h')
 if m[1] ~= 'm' then

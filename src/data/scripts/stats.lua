@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=no-writes
 -- Figures of a shard for the metrics.
 --
 -- KEYS: see includes/shard.lua. ARGV: none.
@@ -13,7 +13,7 @@ for _, org in ipairs(call('ZRANGE', P .. 'ready', 0, 63)) do
     local entry = redis.pcall('XRANGE', P .. 'w:' .. n, '-', '+', 'COUNT', 1)
     local id = not failed(entry) and entry[1] and entry[1][2][2]
     -- Ids begin with their time, so the smallest is the oldest.
-    if id and (oldest == '' or id < oldest) then
+    if id and (oldest == '' or string.sub(id, -25) < string.sub(oldest, -25)) then
       oldest = id
     end
   end

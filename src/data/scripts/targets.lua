@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=no-writes
 -- Names targets by number, for the search after a route or a destination went away, and for the review of paused ones.
 --
 -- KEYS: see includes/shard.lua.

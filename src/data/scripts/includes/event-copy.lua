@@ -1,5 +1,17 @@
 -- Events get messages, and copies in other shards: each shard that has messages of an event has a copy of it.
 
+-- For so long what is carried twice is noticed, although what it made may be gone again.
+local seen_ms = 3600000
+
+-- Fails before the first write when messages of a target cannot be queued.
+local function require_lane(org, route, destination)
+  local n = call('HGET', P .. 'tn:' .. org, route .. ' ' .. destination)
+  local kind = n and call('TYPE', P .. 'w:' .. n).ok or 'none'
+  if kind ~= 'stream' and kind ~= 'none' then
+    error('the work stream of target ' .. n .. ' is a ' .. kind)
+  end
+end
+
 -- Notes one more message of an event that is here. Without a count there is one.
 local function event_ref(event, message)
   call('HSET', P .. 'refs', event, tonumber(call('HGET', P .. 'refs', event) or '1') + 1)

@@ -5,6 +5,9 @@
 -- its entry in the index of the destination where it is now. While it is in another shard: s `m`, u that shard, v entry of the
 -- outbox, h how often it has moved between shards.
 
+-- After so many moves between shards a message stays: two shards may each take the other for the better one.
+local most_moves = 8
+
 -- The first candidate whose circuit is not open, as far as this shard knows; with `any` the first of all, when each is open. nil:
 -- there is none.
 local function failover_candidate(fo, any)

@@ -1,6 +1,7 @@
 -- The outbox `out` of a shard: a stream of what has to be carried to other shards (outbox-carrier.ts). Every entry has s the shard,
 -- a since when (ms), k its kind:
---   x  messages of an event are to be made there (or here, where there are many): e event, t lines `<message> <route> <destination> <attempts>`
+--   x  messages of an event are to be made there (or here, where there are many): e event, t lines `<message> <route> <destination> <attempts>`.
+--      Until it has arrived the event has `<shard>x` among its `far`, and `<shard>` while there is a copy.
 --   v  a message moves there: m message, d destination
 --   r  a message that came from there is gone: m message     g  the same of the copy of an event: e event
 -- The key of a record whose id names another shard begins with the two characters of that shard: it has 27 characters.
@@ -11,6 +12,9 @@ local function send(shard, kind, ...)
   call('XADD', P .. 'out', entry, 's', shard, 'a', whole(now), 'k', kind, ...)
   return entry
 end
+
+-- The number of this shard.
+local own_shard = string.match(P, '{s(%d+)}:$')
 
 -- Takes an entry out; answers whether it was there.
 local function end_sending(entry)

@@ -34,6 +34,7 @@ end
 
 local function event_view_of(event, text, size)
   local ids = messages_of(event, text)
+  local far = (call('HGET', P .. 'far', event) or '') .. ' '
   local letters, elsewhere, here = {}, {}, 0
   for _, id in ipairs(ids) do
     local m = call('HMGET', P .. 'm:' .. id, 's', 'u')
@@ -41,7 +42,10 @@ local function event_view_of(event, text, size)
       here = here + 1
     end
     if m[1] == 'm' or (not m[1] and #id == 27) then
-      elsewhere[#elsewhere + 1] = { id, m[2] or '' }
+      -- One that is not found is still to come, or is gone.
+      local token = ' ' .. (m[1] and '' or tonumber(string.sub(id, 1, 2), 36)) .. 'x '
+      local is_coming = m[1] or string.find(far, token, 1, true)
+      elsewhere[#elsewhere + 1] = { id, m[2] or '', is_coming and 'p' or '' }
     else
       letters[#letters + 1] = m[1] or ''
     end
@@ -50,14 +54,17 @@ local function event_view_of(event, text, size)
   if tonumber(call('HGET', P .. 'refs', event) or '0') > here then
     letters[#letters + 1] = 'p'
   end
-  return { text, table.concat(letters), ids, size, elsewhere }
+  return { text, table.concat(letters), #ids, size, elsewhere }, ids
 end
 
--- {text, status letters of its messages here, ids of its messages, bytes of its payload, messages in other shards {id, shard if it is not
--- that of the id or ''}}; nil when there is no such event.
+-- {text, status letters of its messages here, how many it has, bytes of its payload, messages in other shards {id, shard if it is not
+-- that of the id or '', letter of one that is not found there}} and the ids of its messages; nil when there is no such event.
 local function event_view(event)
   local text = call('GET', P .. 'e:' .. event)
-  return text and event_view_of(event, text, #text - payload_start(text)) or nil
+  if text then
+    return event_view_of(event, text, #text - payload_start(text))
+  end
+  return nil
 end
 
 -- The same with a text that ends before the payload: lists do not show it.
@@ -69,5 +76,8 @@ local function event_head_view(event)
     head = call('GET', key)
   end
   local start = payload_start(head)
-  return head ~= '' and event_view_of(event, string.sub(head, 1, start), size - start) or nil
+  if head ~= '' then
+    return (event_view_of(event, string.sub(head, 1, start), size - start))
+  end
+  return nil
 end
