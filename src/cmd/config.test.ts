@@ -90,6 +90,7 @@ describe('the configuration', () => {
     ['a socket of a cluster', { POSTHORN_REDIS_URL: '/run/redis.sock', POSTHORN_REDIS_MODE: 'cluster' }, /must name hosts/],
     ['a database of a cluster', { POSTHORN_REDIS_URL: 'redis://one/2', POSTHORN_REDIS_MODE: 'cluster' }, /database 0/],
     ['a certificate without its key', { POSTHORN_REDIS_CERT_FILE: 'cert.pem' }, /give both/],
+    ['a proxy whose password is not encoded', { POSTHORN_EGRESS_PROXY_URL: 'http://me:100%@proxy' }, /percent-encoded/],
     ['a URL that is none', { POSTHORN_REDIS_URL: 'redis://user:secret@one:99999' }, /must be redis:/],
   ])('refuses %s', (_, variables, complaint) => {
     const mistakes = mistakesOf(() => readConfig('api', { ...needed, ...variables })).join('\n');

@@ -93,6 +93,7 @@ async function lead(term: Term, { context, opened, link, caches }: Leading): Pro
     purger: new RedisMessagePurger({ redis: link.main, prefix, shards }),
     circuits: new Circuits({ redis: link.main, prefix, shards: () => shards }),
     feed: new CircuitFeed({
+      redis: link.main,
       readers: blockingGroups(link.main, shards).map((group) => ({
         blocking: link.blocking('circuits', circuitFeedBlockMs),
         shards: group,

@@ -21,11 +21,20 @@ export class CircuitFeed {
   readonly #readers: readonly StreamReader[];
   #reading = new Map<StreamReader, Promise<{ reader: StreamReader; read: FeedRead }>>();
 
-  /** `readers`: connections of this feed alone, ended by `close`, with the shards that each of them reads. */
-  constructor({ readers, prefix }: { readers: readonly { blocking: RedisClient; shards: readonly number[] }[]; prefix: string }) {
+  /** `readers`: connections of this feed alone, ended by `close`, with the shards that each of them reads. `redis`: for what does not block. */
+  constructor({
+    redis,
+    readers,
+    prefix,
+  }: {
+    redis: RedisClient;
+    readers: readonly { blocking: RedisClient; shards: readonly number[] }[];
+    prefix: string;
+  }) {
     this.#readers = readers.map(
       ({ blocking, shards }) =>
         new StreamReader(
+          redis,
           blocking,
           shards.map((shard) => shardKeys(prefix, shard).circuits),
         ),
@@ -62,18 +71,20 @@ export class CircuitFeed {
 
 /** Streams that can be read by one command. */
 class StreamReader {
+  readonly #redis: RedisClient;
   readonly #blocking: RedisClient;
   readonly #keys: readonly string[];
 
-  constructor(blocking: RedisClient, keys: readonly string[]) {
+  constructor(redis: RedisClient, blocking: RedisClient, keys: readonly string[]) {
+    this.#redis = redis;
     this.#blocking = blocking;
     this.#keys = keys;
   }
 
   async head(): Promise<FeedPosition> {
     try {
-      if (this.#blocking.status === 'wait' || this.#blocking.status === 'end') await this.#blocking.connect();
-      const newest = await Promise.all(this.#keys.map((key) => this.#blocking.xrevrange(key, '+', '-', 'COUNT', 1)));
+      // A read that blocks may be under way on the other connection.
+      const newest = await Promise.all(this.#keys.map((key) => this.#redis.xrevrange(key, '+', '-', 'COUNT', 1)));
       return new Map(this.#keys.map((key, i) => [key, newest[i]?.[0]?.[0] ?? '0-0']));
     } catch (error) {
       throw redisUnavailable(error);
@@ -82,6 +93,7 @@ class StreamReader {
 
   async after(position: FeedPosition): Promise<FeedRead> {
     try {
+      if (this.#blocking.status === 'wait' || this.#blocking.status === 'end') await this.#blocking.connect();
       const from = this.#keys.map((key) => position.get(key) ?? '0-0');
       const reply = await this.#blocking.xread('COUNT', entriesPerRead, 'BLOCK', circuitFeedBlockMs, 'STREAMS', ...this.#keys, ...from);
       const streams = reply ?? [];

@@ -171,7 +171,7 @@ test('a message that has waited 72 hours for its circuit is a dead letter of the
 
 test('transitions can be followed', async () => {
   const blocking = redis.client.duplicate({ commandTimeout: undefined });
-  const feed = new CircuitFeed({ readers: [{ blocking, shards: [0] }], prefix });
+  const feed = new CircuitFeed({ redis: redis.client, readers: [{ blocking, shards: [0] }], prefix });
   try {
     await makeTarget({ failureThreshold: 1, probeSuccessThreshold: 1 });
     const position = await feed.head();

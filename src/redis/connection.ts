@@ -48,8 +48,8 @@ function connection(address: RedisAddress | string, own: RedisOptions): RedisCli
     ...own,
     // RESP3 would change reply shapes of HGETALL and the like.
     replyMapping: 'legacy',
-    // A master that has become a replica: who stays connected to it can never write again. 2: reconnect, and send again.
-    reconnectOnError: ({ message }) => (message.startsWith('READONLY') ? 2 : false),
+    // A master that has become a replica: who stays connected to it can never write again.
+    reconnectOnError: ({ message }) => message.startsWith('READONLY'),
     ...(username !== undefined && { username }),
     ...(password !== undefined && { password }),
     ...(usesTls && { tls: { minVersion: 'TLSv1.2', ...tls } }),

@@ -48,7 +48,7 @@ export function startControllers(
       registry,
       purger: new RedisMessagePurger({ redis, prefix }),
       circuits: new Circuits({ redis, prefix }),
-      feed: new CircuitFeed({ readers: [{ blocking, shards: [0] }], prefix }),
+      feed: new CircuitFeed({ redis, readers: [{ blocking, shards: [0] }], prefix }),
       keyring: testKeyring,
       clock,
       logger,

@@ -61,20 +61,32 @@ export function guardedConnector({ policy, tls, proxy, lookup = resolve }: Conne
   return (options, callback) => {
     const host = hostOf(options);
     const port = portOf(options);
-    const through = (address: string): void => {
-      openTunnel(proxy, { address, port, timeoutMs: connectTimeoutMs }).then(
+    /** The proxy may reach only some of the addresses of a name, such as those of one family. */
+    const through = async (addresses: readonly string[]): Promise<Socket> => {
+      let failure: unknown = new Error('the name has no address');
+      for (const address of addresses) {
+        try {
+          return await openTunnel(proxy, { address, port, timeoutMs: connectTimeoutMs });
+        } catch (error) {
+          failure = error;
+        }
+      }
+      throw failure;
+    };
+    const connect = (addresses: readonly string[]): void => {
+      through(addresses).then(
         (socket) => upgrade(options, socket, callback),
         (error: Error) => callback(error, null),
       );
     };
     if (isIP(host) !== 0) {
-      if (policy.allows(host, host, port)) through(host);
+      if (policy.allows(host, host, port)) connect([host]);
       else callback(new BlockedAddressError(host), null);
       return;
     }
-    guardedLookup(policy, port, lookup)(host, { all: false }, (error, address) => {
+    guardedLookup(policy, port, lookup)(host, { all: true }, (error, addresses) => {
       if (error !== null) callback(error, null);
-      else through(typeof address === 'string' ? address : '');
+      else connect(Array.isArray(addresses) ? addresses.map(({ address }) => address) : []);
     });
   };
 

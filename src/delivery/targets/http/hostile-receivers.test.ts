@@ -229,6 +229,29 @@ describe('the egress proxy', () => {
     expect(kindOf(await post(`https://127.0.0.1:${secure}`, { rules: proxied, proxyUrl: secureProxy }))).toBe('tls');
   });
 
+  test('is asked for each address of a name in turn', async () => {
+    const asked: string[] = [];
+    const proxy = await listen((socket, request) => {
+      asked.push(request.split('\r\n')[0] ?? '');
+      if (request.includes('127.0.0.2')) socket.write('HTTP/1.1 200 OK\r\n\r\n');
+      else if (request.startsWith('CONNECT')) socket.end('HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\n\r\n');
+      else socket.end('HTTP/1.1 204 No Content\r\n\r\n');
+    });
+    // biome-ignore lint/suspicious/noExplicitAny: the overloads of dns.lookup
+    const lookup: any = (_: string, __: unknown, callback: (error: null, found: { address: string; family: number }[]) => void) =>
+      callback(null, [
+        { address: '::1', family: 6 },
+        { address: '127.0.0.2', family: 4 },
+      ]);
+    const policy = new EgressPolicy({ ...egress, allowedCidrs: ['127.0.0.0/8', '::1/128'] });
+    const agent = new Agent({ connect: guardedConnector({ policy, tls: {}, proxy: new URL(`http://127.0.0.1:${proxy}`), lookup }) });
+    const request = { origin: 'http://both.example:81', path: '/', method: 'POST' as const, headers: [], body: Buffer.from('{}') };
+    const result = await exchange(agent, request, { timeoutMs: 2000, clock: systemClock, signal: new AbortController().signal });
+    expect(kindOf(result)).toBe('204');
+    expect(asked).toEqual(['CONNECT [::1]:81 HTTP/1.1', 'CONNECT 127.0.0.2:81 HTTP/1.1', 'POST / HTTP/1.1']);
+    await agent.destroy();
+  });
+
   test('is not asked for an address that is not allowed', async () => {
     const asked: string[] = [];
     const proxyUrl = `http://127.0.0.1:${await startProxy(1, asked)}`;
