@@ -1,10 +1,10 @@
 import { lookup } from 'node:dns/promises';
-import type { Logger } from '../core/logger.ts';
 import { Keyring } from '../core/sealing.ts';
 import { changeStreamBlockMs } from '../data/change-stream.ts';
 import { doorbellBlockSeconds } from '../data/doorbell.ts';
 import { RedisRegistryReader } from '../data/registry-reader.ts';
 import { startDelivery } from '../delivery/start-delivery.ts';
+import { RefusedAddresses } from '../delivery/targets/http/egress-policy.ts';
 import { redisNodes } from '../redis/address.ts';
 import { knownServers, type RedisClient } from '../redis/connection.ts';
 import { agreedShards } from './agreed-shards.ts';
@@ -19,6 +19,8 @@ import { type RoleContext, type RoleDefinition, startOpsServer } from './role-pr
 import { version } from './version.ts';
 
 const healthIntervalMs = 1000;
+/** A new master of Redis has another address. */
+const addressesEveryLooks = 30;
 
 /** A worker. It knows Redis and the receivers, and has no way to Kubernetes. */
 export const deliveryRole: RoleDefinition = { role: 'delivery', checks: ['redis', 'worker'], run: runDelivery };
@@ -42,6 +44,10 @@ async function runDelivery(context: RoleContext): Promise<void> {
     if (!(await link.waitUntilReachable(clock, stopping))) return;
     await checkRedisSettings(link.main, logger, config.redisMemoryLimitBytes);
     records.start();
+    const refused = new RefusedAddresses();
+    const isFound = await refuseOwn(refused, link.main, config);
+    if (!isFound)
+      logger.warn({}, 'an address of Redis or of the API server cannot be found: until it is, deliveries to it are not refused');
     const delivery = startDelivery({
       redis: worker,
       openBlocking: () => link.blocking('doorbell', doorbellBlockSeconds * 1000),
@@ -55,11 +61,12 @@ async function runDelivery(context: RoleContext): Promise<void> {
       version,
       concurrency: config.deliveryConcurrency,
       memoryLimitBytes: config.redisMemoryLimitBytes,
-      egress: { allowedCidrs: config.egressAllowedCidrs, refusedAddresses: await ownAddresses(link.main, config, logger) },
+      egress: { allowedCidrs: config.egressAllowedCidrs, refused },
       ...extraCa,
       ...(config.egressProxyUrl !== undefined && { proxyUrl: config.egressProxyUrl }),
     });
-    while (!stopping.aborted) {
+    for (let looks = 1; !stopping.aborted; looks++) {
+      if (looks % addressesEveryLooks === 0) void refuseOwn(refused, link.main, config);
       readiness.set('worker', delivery.isHealthy() ? { ok: true } : { ok: false, detail: 'no heartbeat for 15 s' });
       await clock.sleep(healthIntervalMs, stopping);
     }
@@ -71,23 +78,14 @@ async function runDelivery(context: RoleContext): Promise<void> {
   }
 }
 
-/** Redis and the API server, which no destination may reach whatever networks are allowed. */
-async function ownAddresses(
-  client: RedisClient,
-  { redis, kubernetesService }: Config,
-  logger: Logger,
-): Promise<{ address: string; port: number }[]> {
+/** No destination may reach Redis and the API server, whatever networks are allowed. Answers whether all were found; never rejects. */
+async function refuseOwn(refused: RefusedAddresses, client: RedisClient, { redis, kubernetesService }: Config): Promise<boolean> {
   const services = kubernetesService === undefined ? [] : [kubernetesService];
   if (redis !== undefined) services.push(...redisNodes(redis.url).nodes, ...knownServers(client));
-  const found = await Promise.all(
+  const found = await Promise.allSettled(
     services.map(async ({ host, port }) => {
-      try {
-        return (await lookup(host, { all: true })).map(({ address }) => ({ address, port }));
-      } catch (error) {
-        logger.warn({ err: error, host }, 'the address of a service cannot be found, so deliveries to it are not refused by address');
-        return [];
-      }
+      for (const { address } of await lookup(host, { all: true })) refused.add(address, port);
     }),
   );
-  return found.flat();
+  return found.every(({ status }) => status === 'fulfilled');
 }

@@ -44,7 +44,7 @@ beforeEach(async () => {
     logger: silentLogger,
     metrics: new Registry(),
     version: '0.0.0-test',
-    egress: { allowedCidrs: [], refusedAddresses: [] },
+    egress: { allowedCidrs: [] },
   });
   ends.push(() => delivery.stop(1000));
 });

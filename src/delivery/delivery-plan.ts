@@ -7,7 +7,6 @@ import type { Target, TargetSetting } from '../data/delivery-queue.ts';
 import type { DeadLetterReason } from '../data/messages.ts';
 import type { RegistryReader } from '../data/registry.ts';
 import type { ConnectionRules, Dispatchers } from './targets/http/dispatchers.ts';
-import type { EgressRules } from './targets/http/egress-policy.ts';
 import { type DestinationHeaders, destinationHeaders } from './targets/http/request-headers.ts';
 
 export interface ReadyPlan {
@@ -37,7 +36,7 @@ export interface PlanSources {
   keyring: Keyring;
   dispatchers: Dispatchers;
   /** Of the installation; an organization's own are added. */
-  egress: Omit<EgressRules, 'allowedHosts'>;
+  allowedCidrs: readonly string[];
 }
 
 /** The plan of a target, kept until its route, destination or organization changes. Throws UNAVAILABLE without Redis. */
@@ -49,7 +48,7 @@ export async function deliveryPlan(sources: PlanSources, { org, routeId, destina
 }
 
 async function makePlan(sources: PlanSources, org: string, routeId: string, destinationId: string): Promise<DeliveryPlan> {
-  const { registry, keyring, dispatchers, egress } = sources;
+  const { registry, keyring, dispatchers, allowedCidrs } = sources;
   const [route, destination, organization] = await Promise.all([
     registry.get('route', routeId),
     registry.get('destination', destinationId),
@@ -75,8 +74,7 @@ async function makePlan(sources: PlanSources, org: string, routeId: string, dest
     headers: opened.headers,
     dispatcher: dispatchers.forRules({
       egress: {
-        ...egress,
-        allowedCidrs: [...egress.allowedCidrs, ...(organization?.egress.allowedCidrs ?? [])],
+        allowedCidrs: [...allowedCidrs, ...(organization?.egress.allowedCidrs ?? [])],
         allowedHosts: organization?.egress.allowedHosts ?? [],
       },
       tls: opened.tls,

@@ -89,7 +89,7 @@ describe('a worker delivers everything', () => {
       logger: silentLogger,
       metrics: new Registry(),
       version: '0.0.0-test',
-      egress: { allowedCidrs: [], refusedAddresses: [] },
+      egress: { allowedCidrs: [] },
       wrapQueue: (queue) => failing(queue, method, when, 2),
     });
     ends.push(() => delivery.stop(1000));

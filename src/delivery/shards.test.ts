@@ -55,7 +55,7 @@ function worker(options: { concurrency?: number; workerId?: string } = {}): Deli
     logger: silentLogger,
     metrics: new Registry(),
     version: '0.0.0-test',
-    egress: { allowedCidrs: [], refusedAddresses: [] },
+    egress: { allowedCidrs: [] },
     ...options,
   });
   ends.push(() => delivery.stop(1000));

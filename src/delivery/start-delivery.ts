@@ -14,6 +14,7 @@ import { type DeliveryPlan, deliveryPlan } from './delivery-plan.ts';
 import { deliveryMetrics } from './metrics.ts';
 import { TargetKeeper } from './target-keeper.ts';
 import { Dispatchers } from './targets/http/dispatchers.ts';
+import type { RefusedAddresses } from './targets/http/egress-policy.ts';
 import { Worker } from './worker.ts';
 
 export interface DeliveryOptions {
@@ -34,7 +35,7 @@ export interface DeliveryOptions {
   workerId?: string;
   /** Attempts at the same time; default 64. */
   concurrency?: number;
-  egress: { allowedCidrs: readonly string[]; refusedAddresses: readonly { address: string; port: number }[] };
+  egress: { allowedCidrs: readonly string[]; refused?: RefusedAddresses };
   /** PEM of certificate authorities trusted besides the well-known ones. */
   extraCa?: string;
   /** Proxy for destinations that ask for a static address. */
@@ -63,8 +64,14 @@ export function startDelivery(options: DeliveryOptions): Delivery {
   const { redis, openBlocking, prefix, registry, keyring, clock, logger, egress, version } = options;
   const { concurrency: slots = 64, retention = { finishedMs: 7 * dayMs, deadLettersMs: 30 * dayMs }, shards = 1 } = options;
   const wrapQueue = options.wrapQueue ?? ((queue: DeliveryQueue) => queue);
-  const dispatchers = new Dispatchers({ connections: slots, extraCa: options.extraCa, proxyUrl: options.proxyUrl });
-  const planOf = (target: Target): Promise<DeliveryPlan> => deliveryPlan({ registry, keyring, dispatchers, egress }, target);
+  const { allowedCidrs, refused } = egress;
+  const dispatchers = new Dispatchers({
+    connections: slots,
+    extraCa: options.extraCa,
+    proxyUrl: options.proxyUrl,
+    ...(refused && { refused }),
+  });
+  const planOf = (target: Target): Promise<DeliveryPlan> => deliveryPlan({ registry, keyring, dispatchers, allowedCidrs }, target);
   const carrier = new OutboxCarrier({ redis, prefix });
   const queues = Array.from({ length: shards }, (_, shard) =>
     wrapQueue(new RedisDeliveryQueue({ redis, prefix, shard, memoryLimitBytes: options.memoryLimitBytes })),

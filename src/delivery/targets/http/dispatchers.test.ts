@@ -6,7 +6,7 @@ test('a pool that was closed for want of use is made anew for the next attempt',
   const receiver = await startReceiver();
   const dispatchers = new Dispatchers({ connections: 1 });
   const rules = (i: number) => ({
-    egress: { allowedCidrs: ['127.0.0.0/8', `10.${Math.floor(i / 256)}.${i % 256}.0/24`], allowedHosts: [], refusedAddresses: [] },
+    egress: { allowedCidrs: ['127.0.0.0/8', `10.${Math.floor(i / 256)}.${i % 256}.0/24`], allowedHosts: [] },
     tls: null,
     usesProxy: false,
   });

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { rootCertificates } from 'node:tls';
 import { LRUCache } from 'lru-cache';
 import { Agent, type Dispatcher } from 'undici';
-import { EgressPolicy, type EgressRules } from './egress-policy.ts';
+import { EgressPolicy, type EgressRules, RefusedAddresses } from './egress-policy.ts';
 import { guardedConnector, type TlsIdentity } from './guarded-connector.ts';
 
 const mostAgents = 1000;
@@ -24,13 +24,25 @@ export class Dispatchers {
   readonly #connections: number;
   readonly #ca: string[] | undefined;
   readonly #proxy: URL | null;
+  readonly #refused: RefusedAddresses;
   readonly #agents = new LRUCache<string, Agent>({ max: mostAgents, dispose: (agent) => void agent.close().catch(() => undefined) });
 
   /**
    * `connections`: most per receiver. `extraCa`: PEM of certificate authorities trusted besides the well-known ones. `proxyUrl`: the
    * egress proxy, `http://` or `https://`, with user and password where it wants them.
    */
-  constructor({ connections, extraCa, proxyUrl }: { connections: number; extraCa?: string; proxyUrl?: string }) {
+  constructor({
+    connections,
+    extraCa,
+    proxyUrl,
+    refused = new RefusedAddresses(),
+  }: {
+    connections: number;
+    extraCa?: string;
+    proxyUrl?: string;
+    refused?: RefusedAddresses;
+  }) {
+    this.#refused = refused;
     this.#connections = connections;
     this.#ca = extraCa === undefined ? undefined : [...rootCertificates, extraCa];
     this.#proxy = proxyUrl === undefined ? null : new URL(proxyUrl);
@@ -48,7 +60,11 @@ export class Dispatchers {
       ...(tls?.cert != null && tls.key !== null && { cert: tls.cert, key: tls.key }),
     };
     const agent = new Agent({
-      connect: guardedConnector({ policy: new EgressPolicy(egress), tls: identity, proxy: usesProxy ? (this.#proxy ?? 'missing') : null }),
+      connect: guardedConnector({
+        policy: new EgressPolicy(egress, this.#refused),
+        tls: identity,
+        proxy: usesProxy ? (this.#proxy ?? 'missing') : null,
+      }),
       connections: this.#connections,
       pipelining: 1,
       allowH2: false,

@@ -1,10 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
-import { EgressPolicy } from './egress-policy.ts';
+import { EgressPolicy, RefusedAddresses } from './egress-policy.ts';
 
-const nothing = { allowedCidrs: [], allowedHosts: [], refusedAddresses: [] };
+const nothing = { allowedCidrs: [], allowedHosts: [] };
+const nobody = new RefusedAddresses();
 
 describe('without rules', () => {
-  const policy = new EgressPolicy(nothing);
+  const policy = new EgressPolicy(nothing, nobody);
 
   test.each(['8.8.8.8', '1.1.1.1', '93.184.215.14', '100.63.255.255', '100.128.0.1', '2001:4860:4860::8888', '2606:4700::1111'])(
     'the public address %s may be reached',
@@ -54,14 +55,14 @@ describe('without rules', () => {
 
 describe('rules', () => {
   test('a network opens its addresses only, in IPv4-mapped spelling too', () => {
-    const policy = new EgressPolicy({ ...nothing, allowedCidrs: ['10.1.0.0/16', 'fd12::/32'] });
+    const policy = new EgressPolicy({ ...nothing, allowedCidrs: ['10.1.0.0/16', 'fd12::/32'] }, nobody);
     const open = ['10.1.2.3', '::ffff:10.1.2.3', 'fd12::1'];
     expect(open.filter((address) => policy.allows('x', address, 443))).toEqual(open);
     expect(['10.2.0.1', 'fd13::1', '127.0.0.1'].filter((address) => policy.allows('x', address, 443))).toEqual([]);
   });
 
   test('a host pattern opens private addresses to its names only', () => {
-    const policy = new EgressPolicy({ ...nothing, allowedHosts: ['*.shop.svc.cluster.local'] });
+    const policy = new EgressPolicy({ ...nothing, allowedHosts: ['*.shop.svc.cluster.local'] }, nobody);
     expect(policy.allows('api.shop.svc.cluster.local', '10.0.0.1', 80)).toBe(true);
     expect(policy.allows('API.shop.svc.cluster.local.', '10.0.0.1', 80)).toBe(true);
     expect(policy.allows('shop.svc.cluster.local', '10.0.0.1', 80)).toBe(false);
@@ -71,7 +72,10 @@ describe('rules', () => {
 
   test('never open metadata services, or what is refused by address and port', () => {
     const all = ['0.0.0.0/0', '::/0'];
-    const policy = new EgressPolicy({ ...nothing, allowedCidrs: all, refusedAddresses: [{ address: '127.0.0.1', port: 6379 }] });
+    const refused = new RefusedAddresses();
+    const policy = new EgressPolicy({ ...nothing, allowedCidrs: all }, refused);
+    expect(policy.allows('x', '127.0.0.1', 6379)).toBe(true);
+    refused.add('127.0.0.1', 6379);
     expect(policy.allows('x', '169.254.169.254', 80)).toBe(false);
     expect(policy.allows('x', 'fd00:ec2::254', 80)).toBe(false);
     expect(policy.allows('x', '::ffff:127.0.0.1', 6379)).toBe(false);

@@ -5,8 +5,6 @@ export interface EgressRules {
   allowedCidrs: readonly string[];
   /** Host names, `*.` at the start standing for any labels, whose private addresses may be reached. */
   allowedHosts: readonly string[];
-  /** Never reached, whatever is allowed: the API server, Redis. */
-  refusedAddresses: readonly { address: string; port: number }[];
 }
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
@@ -20,16 +18,30 @@ const ipv4Compatible: [ipaddr.IPv6, number] = [ipaddr.IPv6.parse('::'), 96];
 /** Ranges that a host pattern opens. Loopback and link-local ones need a CIDR. */
 const rangesForHosts = new Set(['private', 'uniqueLocal', 'carrierGradeNat']);
 
+/** Servers that no delivery may reach, whatever is allowed: the API server, Redis. More may be found while the process runs. */
+export class RefusedAddresses {
+  readonly #addresses = new Set<string>();
+
+  add(address: string, port: number): void {
+    this.#addresses.add(`${normal(address)} ${port}`);
+  }
+
+  /** `address` in its normal form. */
+  has(address: string, port: number): boolean {
+    return this.#addresses.has(`${address} ${port}`);
+  }
+}
+
 /** Decides which addresses a delivery may connect to: public ones, and what the rules allow (DESIGN section 8). */
 export class EgressPolicy {
   readonly #cidrs: readonly [Address, number][];
   readonly #hosts: readonly string[];
-  readonly #refused: ReadonlySet<string>;
+  readonly #refused: RefusedAddresses;
 
-  constructor(rules: EgressRules) {
+  constructor(rules: EgressRules, refused: RefusedAddresses) {
     this.#cidrs = rules.allowedCidrs.map((cidr) => ipaddr.parseCIDR(cidr));
     this.#hosts = rules.allowedHosts.map((host) => host.toLowerCase());
-    this.#refused = new Set(rules.refusedAddresses.map(({ address, port }) => `${normal(address)} ${port}`));
+    this.#refused = refused;
   }
 
   /** `host` is the name in the URL, `address` the IP address that it stands for; any spelling of either. */
@@ -37,7 +49,7 @@ export class EgressPolicy {
     if (!ipaddr.isValid(address)) return false;
     const ip = ipaddr.process(address);
     const text = ip.toNormalizedString();
-    if (metadataAddresses.has(text) || this.#refused.has(`${text} ${port}`)) return false;
+    if (metadataAddresses.has(text) || this.#refused.has(text, port)) return false;
     const range = ip.range();
     if (range === 'unicast' && ip instanceof ipaddr.IPv6 && ip.match(ipv4Compatible)) return false;
     if (range === 'unicast') return true;

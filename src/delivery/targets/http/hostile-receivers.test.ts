@@ -6,12 +6,12 @@ import { Agent } from 'undici';
 import { type CertificateAuthority, createCertificateAuthority } from '../../../../test/support/certificate-authority.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 import { type ConnectionRules, Dispatchers } from './dispatchers.ts';
-import { EgressPolicy } from './egress-policy.ts';
+import { EgressPolicy, RefusedAddresses } from './egress-policy.ts';
 import { errorType } from './error-type.ts';
 import { guardedConnector } from './guarded-connector.ts';
 import { exchange, type HttpResult } from './http-exchange.ts';
 
-const egress = { allowedCidrs: ['127.0.0.0/8'], allowedHosts: [], refusedAddresses: [] };
+const egress = { allowedCidrs: ['127.0.0.0/8'], allowedHosts: [] };
 const open: ConnectionRules = { egress, tls: null, usesProxy: false };
 const timeoutMs = 400;
 
@@ -243,7 +243,7 @@ describe('the egress proxy', () => {
         { address: '::1', family: 6 },
         { address: '127.0.0.2', family: 4 },
       ]);
-    const policy = new EgressPolicy({ ...egress, allowedCidrs: ['127.0.0.0/8', '::1/128'] });
+    const policy = new EgressPolicy({ ...egress, allowedCidrs: ['127.0.0.0/8', '::1/128'] }, new RefusedAddresses());
     const agent = new Agent({ connect: guardedConnector({ policy, tls: {}, proxy: new URL(`http://127.0.0.1:${proxy}`), lookup }) });
     const request = { origin: 'http://both.example:81', path: '/', method: 'POST' as const, headers: [], body: Buffer.from('{}') };
     const result = await exchange(agent, request, { timeoutMs: 2000, clock: systemClock, signal: new AbortController().signal });
@@ -317,7 +317,7 @@ describe('addresses', () => {
       socket.end('HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok');
     });
     const answers = ['127.0.0.1', '127.0.0.3'];
-    const policy = new EgressPolicy({ ...egress, allowedCidrs: ['127.0.0.1/32'] });
+    const policy = new EgressPolicy({ ...egress, allowedCidrs: ['127.0.0.1/32'] }, new RefusedAddresses());
     // biome-ignore lint/suspicious/noExplicitAny: the overloads of dns.lookup
     const lookup: any = (_: string, __: unknown, callback: (error: null, found: { address: string; family: number }[]) => void) =>
       callback(null, [{ address: answers.shift() ?? '', family: 4 }]);
