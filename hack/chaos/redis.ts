@@ -42,7 +42,7 @@ const world = await startWorld({
 const sender = new SteadySender(`${world.api}${world.path('orders')}`, scenario === 'room' || scenario === 'full' ? 1000 : 200);
 const rows: [string, string][] = [];
 let isBad = false;
-const require = (what: string, isSo: boolean): void => {
+const mustBe = (what: string, isSo: boolean): void => {
   if (isSo) return;
   isBad = true;
   rows.push(['NOT AS IT MUST BE', what]);
@@ -62,7 +62,7 @@ async function settled(mayBeLost: ReadonlySet<number> = new Set()): Promise<void
   rows.push(['accepted / refused / unanswered', `${sender.accepted.size} / ${sender.refused} / ${sender.unanswered}`]);
   rows.push(['lost / attempts beyond one', `${lost} / ${duplicated}`]);
   rows.push(['findings of posthorn check, unfinished messages', `${findings.length}, ${unfinished}`]);
-  require('nothing is lost', lost + findings.length + unfinished === 0);
+  mustBe('nothing is lost', lost + findings.length + unfinished === 0);
 }
 
 async function away(): Promise<void> {
@@ -89,7 +89,7 @@ async function away(): Promise<void> {
   rows.push(['ingest meanwhile: p99 / slowest answer', `${ms(percentile(answers, 0.99))} / ${ms(percentile(answers, 1))}`]);
   rows.push(['lines of log of each worker', lines]);
   rows.push(['first delivery after it is back', ms((sink.times.find((at) => at > back) ?? 0) - back)]);
-  require('ingest refuses at once', percentile(answers, 1) <= refusalDeadlineMs && [...codes.keys()].every((status) => status === 503));
+  mustBe('ingest refuses at once', percentile(answers, 1) <= refusalDeadlineMs && [...codes.keys()].every((status) => status === 503));
   await sleep(3000);
   await sender.stop();
   await settled();
@@ -109,7 +109,7 @@ async function emptied(): Promise<void> {
   await settled(before);
   rows.push(['lost with Redis', String([...sender.accepted].filter((number) => !sink.arrivals.has(number)).length)]);
   const isTold = world.programs.deliveries.every((program) => program.output().includes('Redis was emptied'));
-  require('the loss is told', isTold);
+  mustBe('the loss is told', isTold);
 }
 
 async function full(): Promise<void> {
@@ -124,7 +124,7 @@ async function full(): Promise<void> {
   await sleep(2000);
   await sender.stop();
   rows.push(['Redis in use when ingest refuses', used]);
-  require('ingest refuses below the limit', Number.parseInt(used, 10) <= 90);
+  mustBe('ingest refuses below the limit', Number.parseInt(used, 10) <= 90);
   await settled();
 }
 
@@ -138,7 +138,7 @@ async function room(): Promise<void> {
   }
   await sender.stop();
   rows.push(['most of Redis in use', `${most} %`]);
-  require('no event is refused', sender.refused + sender.unanswered === 0);
+  mustBe('no event is refused', sender.refused + sender.unanswered === 0);
   await settled();
 }
 
@@ -157,7 +157,7 @@ try {
   const ended = await Promise.race(
     [...world.programs.deliveries, world.programs.api].map((program) => program?.ended).concat(sleep(100, 'none' as never)),
   );
-  require(`no process ends (${pids.join(', ')})`, String(ended) === 'none');
+  mustBe(`no process ends (${pids.join(', ')})`, String(ended) === 'none');
 } finally {
   await sender.stop();
   await world.stop();
