@@ -95,6 +95,9 @@ export interface QueueFigures {
   held: number;
   deadLetters: number;
   oldestUnreadAtMs: number | null;
+  /** What waits to be carried to other shards, and for how long its oldest. */
+  outboxEntries: number;
+  outboxAgeMs: number;
 }
 
 /**

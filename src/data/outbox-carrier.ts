@@ -99,6 +99,9 @@ export class OutboxCarrier {
       case 'v':
         await this.#carryMoved(from, to, id, entry);
         break;
+      case 'n':
+        await this.#run(to, scripts.news, [kind, text(entry[3]), from, keyIn(to, 'msg_', from, text(entry[4]))]);
+        break;
       default:
         await this.#run(to, scripts.news, [kind, text(entry[3]), from]);
     }

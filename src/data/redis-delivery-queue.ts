@@ -150,7 +150,7 @@ export class RedisDeliveryQueue implements DeliveryQueue {
   }
 
   async figures(): Promise<QueueFigures> {
-    const [unfinished, retries, held, dead, oldest] = list(await this.#run(scripts.stats, []));
+    const [unfinished, retries, held, dead, oldest, outbox, outboxAge] = list(await this.#run(scripts.stats, []));
     const oldestId = parseTimedId(recordId('msg_', this.#keys.shard, text(oldest)));
     return {
       unfinished: integer(unfinished),
@@ -158,6 +158,8 @@ export class RedisDeliveryQueue implements DeliveryQueue {
       held: integer(held),
       deadLetters: integer(dead),
       oldestUnreadAtMs: oldestId?.createdAtMs ?? null,
+      outboxEntries: integer(outbox),
+      outboxAgeMs: integer(outboxAge),
     };
   }
 

@@ -10,6 +10,7 @@ import type { Job, Outcome } from './delivery-queue.ts';
 import { RedisMessageAcceptor } from './message-acceptor.ts';
 import { RedisMessagePurger } from './message-purger.ts';
 import { RedisMessageReader } from './message-reader.ts';
+import { RedisMessageReplayer } from './message-replayer.ts';
 import type { NewEvent } from './messages.ts';
 import { OutboxCarrier } from './outbox-carrier.ts';
 import { RedisDeliveryQueue } from './redis-delivery-queue.ts';
@@ -115,6 +116,23 @@ describe('an event for several shards', () => {
     expect(await queues[0]?.tend('w1', 1000)).toMatchObject({ hasOutbox: true });
     await carrier.carry(0);
     expect(await take(1)).toMatchObject([{ messageId: event.targets[1]?.messageId, eventId: event.id }]);
+  });
+
+  test('shows the replay of a delivery in another shard', async () => {
+    const event = eventFor([0, 1]);
+    await acceptOnly(redis.client, prefix, event);
+    await carrier.carry(0);
+    for (const shard of [0, 1]) await settle(shard, await take(shard), delivered);
+    const replayer = new RedisMessageReplayer({ redis: redis.client, prefix, clock: systemClock, shards: () => shards });
+    const replayed = await replayer.replay('org_a', event.targets[1]?.messageId ?? '');
+    for (let i = 0; i < 2; i++) await carrier.carry(1);
+    expect(await reader.event('org_a', event.id)).toMatchObject({ status: 'pending' });
+    expect((await reader.deliveriesOfEvent('org_a', event.id)).map(({ id, replayedFrom }) => [id, replayedFrom])).toContainEqual([
+      replayed,
+      event.targets[1]?.messageId,
+    ]);
+    await settle(1, await take(1), delivered);
+    expect(await reader.event('org_a', event.id)).toMatchObject({ status: 'delivered' });
   });
 
   test('is accepted once, however often it is sent', async () => {

@@ -18,7 +18,7 @@ export function deliveryMetrics(
   { queues, now, inFlight }: { queues: readonly DeliveryQueue[]; now: () => number; inFlight: () => number },
 ): DeliveryMetrics {
   const registers = [registry];
-  // Both gauges are read at the same time and share one look. Without Redis there are no figures, and no samples.
+  // These gauges are read at the same time and share one look. Without Redis there are no figures, and no samples.
   let look: Promise<QueueFigures | null> | null = null;
   const figures = (): Promise<QueueFigures | null> => {
     look ??= Promise.all(queues.map((queue) => queue.figures()))
@@ -50,6 +50,24 @@ export function deliveryMetrics(
     async collect() {
       const seen = await figures();
       if (seen !== null) this.set(seen.oldestUnreadAtMs === null ? 0 : Math.max(0, now() - seen.oldestUnreadAtMs) / 1000);
+    },
+  });
+  new Gauge({
+    name: 'posthorn_outbox_entries',
+    help: 'What waits to be carried to other shards.',
+    registers,
+    async collect() {
+      const seen = await figures();
+      if (seen !== null) this.set(seen.outboxEntries);
+    },
+  });
+  new Gauge({
+    name: 'posthorn_outbox_oldest_seconds',
+    help: 'For how long the oldest of that waits: a shard is away or full.',
+    registers,
+    async collect() {
+      const seen = await figures();
+      if (seen !== null) this.set(seen.outboxAgeMs / 1000);
     },
   });
   new Gauge({
@@ -107,5 +125,7 @@ function inAll(figures: readonly QueueFigures[]): QueueFigures {
     held: sum(({ held }) => held),
     deadLetters: sum(({ deadLetters }) => deadLetters),
     oldestUnreadAtMs: oldest.length === 0 ? null : Math.min(...oldest),
+    outboxEntries: sum(({ outboxEntries }) => outboxEntries),
+    outboxAgeMs: Math.max(...figures.map(({ outboxAgeMs }) => outboxAgeMs)),
   };
 }

@@ -84,7 +84,7 @@ export function startDelivery(options: DeliveryOptions): Delivery {
       queue,
       keeper: new TargetKeeper({ queue, registry, clock, logger, planOf, onChange: () => worker.wake(shard) }),
       // What cannot be carried now is carried after the next look at the shard.
-      carryOutbox: () => void carrier.carry(shard).catch(() => undefined),
+      carryOutbox: () => void carrier.carry(shard).catch((error) => logger.debug({ err: error, shard }, 'the outbox could not be carried')),
     })),
     doorbells: blockingGroups(redis, shards).map((group) => new Doorbell({ redis: openBlocking(), prefix, shards: group })),
     planOf,

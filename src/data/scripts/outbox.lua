@@ -5,7 +5,7 @@
 -- ARGV[1] how many at most, [2] the entry after which to begin, or '-'; or ARGV[1] 0, then the entries.
 -- Reply: entries {entry, shard, kind, …}: x {event, text (of this shard's own entries the first line) or '' when it is gone,
 -- targets}; v {message, event, text, destination,
--- organization, route, first destination, hash as a flat list, hash of long attempts as a flat list}; r, g {key}.
+-- organization, route, first destination, hash as a flat list, hash of long attempts as a flat list}; r, g, n {key, of n the message}.
 -- @include "includes/shard.lua"
 -- @include "includes/outbox.lua"
 
@@ -25,7 +25,7 @@ local function read(entry, f)
     bytes = bytes + #f.t
     return { entry, f.s, f.k, f.e, text_of(f.e, f.s == own_shard), f.t }
   elseif f.k ~= 'v' then
-    return { entry, f.s, f.k, f.m or f.e }
+    return { entry, f.s, f.k, f.e or f.m, f.m or '' }
   end
   local key = P .. 'm:' .. f.m
   local m = call('HMGET', key, 's', 'v', 'e', 't', 'o', 'od')

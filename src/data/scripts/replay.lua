@@ -13,6 +13,7 @@
 -- @include "includes/finish.lua"
 -- @include "includes/new-message.lua"
 -- @include "includes/event-copy.lua"
+-- @include "includes/outbox.lua"
 
 local old, new = ARGV[1], ARGV[2]
 if call('EXISTS', P .. 'm:' .. new) == 1 then
@@ -32,6 +33,10 @@ if call('EXISTS', P .. 'e:' .. m[1]) == 0 then
 end
 require_lane(t[1], t[2], t[3])
 event_ref(m[1], new)
+local home, home_key = home_of(m[1])
+if home then
+  send(home, 'n', 'e', home_key, 'm', new)
+end
 call('HINCRBY', ctl, 'open', 1)
 local was_queued = new_message(m[1], t[1], n, { id = new, route = t[2], destination = t[3], max = m[4] or '1' })
 call('HSET', P .. 'm:' .. new, 'rp', ARGV[3])

@@ -2,7 +2,8 @@
 -- What another shard tells of records whose home this one is.
 --
 -- KEYS: see includes/shard.lua.
--- ARGV[1] `r`: the message that had moved is gone; `g`: the copy of the event is gone; `u`: the message has moved on. [2] key,
+-- ARGV[1] `r`: the message that had moved is gone; `g`: the copy of the event is gone; `u`: the message has moved on; `n`: the event
+-- has one more message there, [4]. [2] key,
 -- [3] shard: for r and g the one that tells, for u where the message is now; [4] for u how often it has moved.
 -- Reply: 1, or 0 when it is no news.
 -- @include "includes/shard.lua"
@@ -13,6 +14,14 @@
 -- @include "includes/far.lua"
 
 local what, id, shard = ARGV[1], ARGV[2], ARGV[3]
+if what == 'n' then
+  local known = ' ' .. (call('GET', P .. 'x:' .. id) or '') .. ' '
+  if call('EXISTS', P .. 'e:' .. id) == 0 or string.find(known, ' ' .. ARGV[4] .. ' ', 1, true) then
+    return 0
+  end
+  call('APPEND', P .. 'x:' .. id, ' ' .. ARGV[4])
+  return 1
+end
 if what == 'g' then
   return far_release(id, shard) and 1 or 0
 end

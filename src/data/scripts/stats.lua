@@ -2,7 +2,8 @@
 -- Figures of a shard for the metrics.
 --
 -- KEYS: see includes/shard.lua. ARGV: none.
--- Reply: {unfinished messages, retries that wait, held by workers, dead letters, id of the oldest unread message or ''}.
+-- Reply: {unfinished messages, retries that wait, held by workers, dead letters, id of the oldest unread message or '', entries in the outbox,
+-- age of the oldest of them in ms}.
 -- The oldest is looked for in at most 128 ready targets.
 -- @include "includes/shard.lua"
 
@@ -21,10 +22,13 @@ for _, org in ipairs(call('ZRANGE', P .. 'ready', 0, 63)) do
     break
   end
 end
+local first = call('XRANGE', P .. 'out', '-', '+', 'COUNT', 1)[1]
 return {
   tonumber(call('HGET', ctl, 'open') or '0'),
   call('ZCARD', P .. 'due'),
   call('ZCARD', P .. 'held'),
   call('XLEN', P .. 'dead'),
   oldest,
+  call('XLEN', P .. 'out'),
+  first and math.max(0, now - tonumber(first[2][4])) or 0,
 }

@@ -4,6 +4,7 @@
 --      Until it has arrived the event has `<shard>x` among its `far`, and `<shard>` while there is a copy.
 --   v  a message moves there: m message, d destination
 --   r  a message that came from there is gone: m message     g  the same of the copy of an event: e event
+--   n  the event has one more message here, a replay: e event, m message
 -- The key of a record whose id names another shard begins with the two characters of that shard: it has 27 characters.
 local has_sent = false
 local function send(shard, kind, ...)
