@@ -1,15 +1,21 @@
 // Kills processes under load and proves that nothing is lost:
 //   node hack/chaos/kill.ts [rounds] [--everysec] [--seed N] [--short]
-// Each round kills (SIGKILL) the api, one of two workers, or Redis (same disk; appendfsync always unless --everysec), starts it again
-// and goes on sending. At the end every accepted event must have arrived, each under one webhook-id, and `posthorn check` must have
-// no findings. --short keeps no figures.
+// Each round kills (SIGKILL) the api, one of two workers, the controller, or Redis (same disk; appendfsync always unless --everysec),
+// lets it start again and goes on sending events for three destinations over four shards. At the end every accepted event must have
+// arrived at each of them, under one webhook-id each, and `posthorn check` must have no findings. --short keeps no figures.
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { checkShards } from '../../src/data/shard-check.ts';
+import { freePort } from '../../test/support/ports.ts';
+import { startProgram } from '../../test/support/program.ts';
+import { startRedis } from '../../test/support/redis.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
 import { ms, percentile, report } from '../bench/lib/report.ts';
 import { startSink } from '../bench/lib/sink.ts';
-import { startWorld, type World } from '../bench/lib/world.ts';
 import { randomOf } from './random.ts';
 import { SteadySender } from './steady-sender.ts';
 
@@ -21,90 +27,122 @@ const rounds = Number(positionals[0] ?? 200);
 const seed = Number(values.seed ?? Date.now() % 1_000_000);
 const random = randomOf(seed);
 const fsync = values.everysec === true ? 'everysec' : 'always';
-const perSecond = 200;
+const perSecond = 100;
 const slots = 128;
+const shards = 4;
+const built = new URL('../../dist/cmd/posthorn.js', import.meta.url).pathname;
 
-type Victim = 'api' | 'delivery' | 'redis';
-const kills: Record<Victim, number> = { api: 0, delivery: 0, redis: 0 };
+const victims = ['api', 'delivery', 'controller', 'redis'] as const;
+const kills = new Map<string, number>(victims.map((victim) => [victim, 0]));
 
-async function kill(world: World, victim: Victim): Promise<void> {
-  kills[victim]++;
-  switch (victim) {
-    case 'api':
-      world.programs.api?.signal('SIGKILL');
-      await world.programs.api?.ended;
-      return await world.startApi();
-    case 'delivery': {
-      const program = world.programs.deliveries.shift();
-      program?.signal('SIGKILL');
-      await program?.ended;
-      await world.startDelivery();
-      return;
-    }
-    case 'redis':
-      await world.redis.kill('SIGKILL');
-      await sleep(random() * 500);
-      return await world.redis.start();
-    default:
-      victim satisfies never;
+console.log(`seed ${seed}`);
+execFileSync('npm', ['run', '--silent', 'build'], { stdio: 'inherit' });
+const directory = mkdtempSync(join(tmpdir(), 'posthorn-kill-'));
+const sinks = await Promise.all([startSink(), startSink(), startSink()]);
+const redis = await startRedis(['--save', '', '--appendonly', 'yes', '--appendfsync', fsync]);
+const port = await freePort();
+const program = startProgram(
+  ['standalone', '--workers', '2'],
+  {
+    POSTHORN_PORT: String(port),
+    POSTHORN_HOST: '127.0.0.1',
+    POSTHORN_DATA_DIR: directory,
+    POSTHORN_REDIS_URL: redis.url,
+    POSTHORN_REDIS_MEMORY_LIMIT: '4gb',
+    POSTHORN_SHARDS: String(shards),
+    POSTHORN_LOG_LEVEL: 'error',
+  },
+  built,
+);
+
+/** Processes of this role that standalone has started. */
+function pidsOf(role: string): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => {
+      try {
+        const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+        const parent = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
+        return parent === program.pid && readFileSync(`/proc/${pid}/cmdline`, 'latin1').split('\0').includes(role);
+      } catch {
+        return false;
+      }
+    })
+    .map(Number);
+}
+
+async function kill(victim: (typeof victims)[number]): Promise<void> {
+  kills.set(victim, (kills.get(victim) ?? 0) + 1);
+  if (victim === 'redis') {
+    await redis.kill('SIGKILL');
+    await sleep(random() * 500);
+    return await redis.start();
+  }
+  const pids = pidsOf(victim);
+  const pid = pids[Math.floor(random() * pids.length)];
+  if (pid !== undefined) process.kill(pid, 'SIGKILL');
+}
+
+async function configure(key: string): Promise<void> {
+  const create = async (path: string, body: object): Promise<string> => {
+    const headers = { 'x-api-key': key, 'content-type': 'application/json' };
+    const answer = await fetch(`http://127.0.0.1:${port}/api/${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+    if (answer.status !== 201) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
+    return ((await answer.json()) as { id: string }).id;
+  };
+  const sourceId = await create('sources', { name: 'Orders', provider: 'generic' });
+  for (const [i, { origin: url }] of sinks.entries()) {
+    const retryPolicy = { maxRetries: 25, initialDelay: 100, maxDelay: 1000, backoffMultiplier: 2 };
+    const id = await create('destinations', { name: `Sink ${i}`, url, retryPolicy });
+    await create('routes', { name: `Route ${i}`, sourceId, destinationIds: [id] });
   }
 }
 
-console.log(`seed ${seed}`);
-const sink = await startSink();
-const world = await startWorld({
-  lanes: [
-    {
-      slug: 'orders',
-      urls: [sink.origin],
-      destination: { retryPolicy: { maxRetries: 25, initialDelayMs: 100, maxDelayMs: 1000, backoffMultiplier: 2 } },
-    },
-  ],
-  workers: 2,
-  redisArguments: ['--save', '', '--appendonly', 'yes', '--appendfsync', fsync],
-});
-const sender = new SteadySender(`${world.api}${world.path('orders')}`, perSecond);
-let failed = false;
+const sender = new SteadySender(`http://127.0.0.1:${port}/ingest/default/orders`, perSecond);
+let failed = true;
 try {
+  const [, , key = ''] = await program.waitForOutput(/^posthorn ready (\S+) key (\S+)$/m, 60_000);
+  await configure(key);
   sender.start();
-  const victims: Victim[] = ['api', 'delivery', 'redis'];
   for (let round = 0; round < rounds; round++) {
     await sleep(300 + random() * 1200);
-    await kill(world, victims[Math.floor(random() * victims.length)] ?? 'api');
+    await kill(victims[Math.floor(random() * victims.length)] ?? 'api');
   }
-  await sleep(2000);
+  await sleep(3000);
   await sender.stop();
-  const missing = (): number => [...sender.accepted].filter((number) => !sink.arrivals.has(number)).length;
+  const missing = (): number => [...sender.accepted].filter((number) => sinks.some(({ arrivals }) => !arrivals.has(number))).length;
   await waitUntil('everything accepted to arrive', 180_000, () => (missing() === 0 ? true : undefined)).catch(() => undefined);
-  const shard = { redis: world.redis.client, prefix: world.prefix };
+  const installation = { redis: redis.client, prefix: 'posthorn:', shards };
   await waitUntil('the last message to be settled', 60_000, async () =>
-    (await checkShards(shard)).unfinished === 0 ? true : undefined,
+    (await checkShards(installation)).unfinished === 0 ? true : undefined,
   ).catch(() => undefined);
-  const unexpected = [...sink.arrivals.keys()].filter((number) => !sender.sent.has(number)).length;
-  const duplicated = [...sink.arrivals.values()].reduce((sum, times) => sum + times - 1, 0);
-  const changedIds = [...sink.webhookIds.values()].filter((ids) => ids.size > 1).length;
-  const check = await checkShards(shard);
+  const unexpected = sinks.flatMap(({ arrivals }) => [...arrivals.keys()]).filter((number) => !sender.sent.has(number)).length;
+  const duplicated = sinks.flatMap(({ arrivals }) => [...arrivals.values()]).reduce((sum, times) => sum + times - 1, 0);
+  const changedIds = sinks.flatMap(({ webhookIds }) => [...webhookIds.values()]).filter((ids) => ids.size > 1).length;
+  const check = await checkShards(installation);
   const lost = missing();
   failed = lost + unexpected + changedIds + check.findings.length + check.unfinished > 0 || duplicated > rounds * slots * 2;
-  report(values.short === true ? null : `kill-${fsync}`, `${rounds} kills at ${perSecond}/s, seed ${seed}, appendfsync ${fsync}`, [
+  const latenciesMs = sinks.flatMap((sink) => sink.latenciesMs);
+  report(
+    values.short === true ? null : `kill-${fsync}`,
+    `${rounds} kills at ${perSecond}/s for 3 destinations, seed ${seed}, appendfsync ${fsync}`,
     [
-      'kills',
-      Object.entries(kills)
-        .map(([victim, times]) => `${victim} ${times}`)
-        .join(', '),
+      ['kills', [...kills].map(([victim, times]) => `${victim} ${times}`).join(', ')],
+      ['accepted / refused / unanswered', `${sender.accepted.size} / ${sender.refused} / ${sender.unanswered}`],
+      ['lost / unexpected / duplicated', `${lost} / ${unexpected} / ${duplicated}`],
+      ['events under more than one webhook-id at a destination', String(changedIds)],
+      ['findings of posthorn check, unfinished messages', `${check.findings.length}, ${check.unfinished}`],
+      [
+        'latency p50 / p99 / max',
+        `${ms(percentile(latenciesMs, 0.5))} / ${ms(percentile(latenciesMs, 0.99))} / ${ms(percentile(latenciesMs, 1))}`,
+      ],
     ],
-    ['accepted / refused / unanswered', `${sender.accepted.size} / ${sender.refused} / ${sender.unanswered}`],
-    ['lost / unexpected / duplicated', `${lost} / ${unexpected} / ${duplicated}`],
-    ['events under more than one webhook-id', String(changedIds)],
-    ['findings of posthorn check, unfinished messages', `${check.findings.length}, ${check.unfinished}`],
-    [
-      'latency p50 / p99 / max',
-      `${ms(percentile(sink.latenciesMs, 0.5))} / ${ms(percentile(sink.latenciesMs, 0.99))} / ${ms(percentile(sink.latenciesMs, 1))}`,
-    ],
-  ]);
+  );
 } finally {
   await sender.stop();
-  await world.stop();
-  sink.close();
+  await program.stop();
+  await redis.stop();
+  for (const sink of sinks) sink.close();
+  rmSync(directory, { recursive: true, force: true });
 }
 process.exitCode = failed ? 1 : 0;

@@ -27,13 +27,11 @@ export interface World {
   redis: RedisServer;
   prefix: string;
   api: string;
-  programs: { api: Program | null; deliveries: Program[] };
+  programs: { api: Program; deliveries: Program[] };
   path(slug: string): string;
   startDelivery(): Promise<Program>;
   /** Publishes the configuration again, after Redis was emptied. */
   publishAgain(): Promise<void>;
-  /** Starts the api again, on its port. */
-  startApi(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -62,12 +60,8 @@ export async function startWorld(options: {
   const start = async (role: string, own: Record<string, string>): Promise<Program> =>
     startProgram([role], { ...environment, ...own, POSTHORN_OPS_PORT: String(await freePort()) }, built);
   const port = await freePort();
-  const startApi = async (): Promise<void> => {
-    programs.api = await start('api', { POSTHORN_PORT: String(port) });
-  };
   const origin = `http://127.0.0.1:${port}`;
-  const programs: World['programs'] = { api: null, deliveries: [] };
-  await startApi();
+  const programs: World['programs'] = { api: await start('api', { POSTHORN_PORT: String(port) }), deliveries: [] };
   const startDelivery = async (): Promise<Program> => {
     const program = await start('delivery', {});
     programs.deliveries.push(program);
@@ -86,7 +80,6 @@ export async function startWorld(options: {
     path: (slug) => `/ingest/acme/${slug}`,
     startDelivery,
     publishAgain: () => publish(new RedisRegistryPublisher(redis.client, prefix), options.lanes),
-    startApi,
     stop: async () => {
       for (const program of [programs.api, ...programs.deliveries]) await program?.stop();
       await redis.stop();

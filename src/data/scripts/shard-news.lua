@@ -3,8 +3,8 @@
 --
 -- KEYS: see includes/shard.lua.
 -- ARGV[1] `r`: the message that had moved is gone; `g`: the copy of the event is gone; `u`: the message has moved on; `n`: the event
--- has one more message there, [4]. [2] key,
--- [3] shard: for r and g the one that tells, for u where the message is now; [4] for u how often it has moved.
+-- has one more message there. [2] key of the message or event, [3] shard: the one that tells, for u where the message is now; [4] for u
+-- how often it has moved, for n the message.
 -- Reply: 1, or 0 when it is no news.
 -- @include "includes/shard.lua"
 -- @include "includes/index.lua"
