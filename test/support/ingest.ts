@@ -91,7 +91,7 @@ export class IngestUnderTest {
   }
 
   async publishSource(fields: Partial<SourceRecord> = {}): Promise<void> {
-    await this.publisher.publish(this.epoch, 'source', sourceRecord(fields));
+    await this.#heard(() => this.publisher.publish(this.epoch, 'source', sourceRecord(fields)));
   }
 
   /** A source with `signingSecret`. */
@@ -101,7 +101,19 @@ export class IngestUnderTest {
   }
 
   async publishRoute(fields: Partial<RouteRecord> = {}): Promise<void> {
-    await this.publisher.publish(this.epoch, 'route', routeRecord(fields));
+    await this.#heard(() => this.publisher.publish(this.epoch, 'route', routeRecord(fields)));
+  }
+
+  /** Waits until ingest has heard of the change: what it works out before is thrown away when it does. */
+  async #heard(publish: () => Promise<unknown>): Promise<void> {
+    const heard = new Promise<void>((resolve) => {
+      const stop = this.registry.onChange(() => {
+        stop();
+        resolve();
+      });
+    });
+    await publish();
+    await heard;
   }
 
   send(
