@@ -1,17 +1,17 @@
 // Kills processes under load and proves that nothing is lost:
 //   node hack/chaos/kill.ts [rounds] [--everysec] [--seed N] [--short]
 // Each round kills (SIGKILL) the api, one of two workers, the controller, or Redis (same disk; appendfsync always unless --everysec),
-// lets it start again and goes on sending events for three destinations over four shards. At the end every accepted event must have
+// starts it again and goes on sending events for three destinations over four shards. At the end every accepted event must have
 // arrived at each of them, under one webhook-id each, and `posthorn check` must have no findings. --short keeps no figures.
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { checkShards } from '../../src/data/shard-check.ts';
 import { freePort } from '../../test/support/ports.ts';
-import { startProgram } from '../../test/support/program.ts';
+import { type Program, startProgram } from '../../test/support/program.ts';
 import { startRedis } from '../../test/support/redis.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
 import { ms, percentile, report } from '../bench/lib/report.ts';
@@ -41,35 +41,30 @@ const directory = mkdtempSync(join(tmpdir(), 'posthorn-kill-'));
 const sinks = await Promise.all([startSink(), startSink(), startSink()]);
 const redis = await startRedis(['--save', '', '--appendonly', 'yes', '--appendfsync', fsync]);
 const port = await freePort();
-const program = startProgram(
-  ['standalone', '--workers', '2'],
-  {
-    POSTHORN_PORT: String(port),
-    POSTHORN_HOST: '127.0.0.1',
-    POSTHORN_DATA_DIR: directory,
-    POSTHORN_REDIS_URL: redis.url,
-    POSTHORN_REDIS_MEMORY_LIMIT: '4gb',
-    POSTHORN_SHARDS: String(shards),
-    POSTHORN_LOG_LEVEL: 'error',
-  },
-  built,
-);
+const key = `ph_${'k'.repeat(52)}`;
+const common = {
+  POSTHORN_HOST: '127.0.0.1',
+  POSTHORN_REDIS_URL: redis.url,
+  POSTHORN_REDIS_MEMORY_LIMIT: '4gb',
+  POSTHORN_RESOURCE_STORE: 'redis',
+  POSTHORN_ENCRYPTION_KEYS: `k1:${Buffer.alloc(32, 1).toString('base64')}`,
+  POSTHORN_EGRESS_ALLOWED_CIDRS: '127.0.0.0/8',
+  POSTHORN_SHARDS: String(shards),
+  POSTHORN_LOG_LEVEL: 'error',
+  POSTHORN_PORT: String(port),
+};
 
-/** Processes of this role that standalone has started. */
-function pidsOf(role: string): number[] {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .filter((pid) => {
-      try {
-        const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-        const parent = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
-        return parent === program.pid && readFileSync(`/proc/${pid}/cmdline`, 'latin1').split('\0').includes(role);
-      } catch {
-        return false;
-      }
-    })
-    .map(Number);
+/** Standalone makes the organization and the resources; then the roles go on by themselves, so that nobody waits to start them again. */
+async function prepare(): Promise<void> {
+  const standalone = startProgram(['standalone'], { ...common, POSTHORN_DATA_DIR: directory, POSTHORN_API_KEY: key }, built);
+  await standalone.waitForOutput(/^posthorn ready/m, 60_000);
+  await configure();
+  await standalone.stop();
 }
+
+const startRole = async (role: string): Promise<Program> =>
+  startProgram([role], { ...common, POSTHORN_OPS_PORT: String(await freePort()) }, built);
+const programs: Record<Exclude<(typeof victims)[number], 'redis'>, Program[]> = { api: [], delivery: [], controller: [] };
 
 async function kill(victim: (typeof victims)[number]): Promise<void> {
   kills.set(victim, (kills.get(victim) ?? 0) + 1);
@@ -78,12 +73,13 @@ async function kill(victim: (typeof victims)[number]): Promise<void> {
     await sleep(random() * 500);
     return await redis.start();
   }
-  const pids = pidsOf(victim);
-  const pid = pids[Math.floor(random() * pids.length)];
-  if (pid !== undefined) process.kill(pid, 'SIGKILL');
+  const program = programs[victim].shift();
+  program?.signal('SIGKILL');
+  await program?.ended;
+  programs[victim].push(await startRole(victim));
 }
 
-async function configure(key: string): Promise<void> {
+async function configure(): Promise<void> {
   const create = async (path: string, body: object): Promise<string> => {
     const headers = { 'x-api-key': key, 'content-type': 'application/json' };
     const answer = await fetch(`http://127.0.0.1:${port}/api/${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
@@ -101,8 +97,8 @@ async function configure(key: string): Promise<void> {
 const sender = new SteadySender(`http://127.0.0.1:${port}/ingest/default/orders`, perSecond);
 let failed = true;
 try {
-  const [, , key = ''] = await program.waitForOutput(/^posthorn ready (\S+) key (\S+)$/m, 60_000);
-  await configure(key);
+  await prepare();
+  for (const role of ['controller', 'api', 'delivery', 'delivery'] as const) programs[role].push(await startRole(role));
   sender.start();
   for (let round = 0; round < rounds; round++) {
     await sleep(300 + random() * 1200);
@@ -140,7 +136,7 @@ try {
   );
 } finally {
   await sender.stop();
-  await program.stop();
+  for (const program of Object.values(programs).flat()) await program.stop();
   await redis.stop();
   for (const sink of sinks) sink.close();
   rmSync(directory, { recursive: true, force: true });
