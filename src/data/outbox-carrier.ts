@@ -31,11 +31,15 @@ export class OutboxCarrier {
     this.#prefix = prefix;
   }
 
-  /** Carries these entries. Rejects with UNAVAILABLE when a shard does not answer or is full. */
+  /** Carries these entries. Rejects with UNAVAILABLE when a shard did not answer or is full; the others have theirs. */
   async carryEntries(shard: number, entryIds: readonly string[]): Promise<void> {
+    const unreachable = new Set<number>();
+    let failure: unknown = null;
     for (let first = 0; first < entryIds.length; first += entriesPerRead) {
-      await this.#carryBatch(shard, [0, ...entryIds.slice(first, first + entriesPerRead)], new Set());
+      const step = await this.#carryBatch(shard, [0, ...entryIds.slice(first, first + entriesPerRead)], unreachable);
+      failure ??= step.failure;
     }
+    if (failure !== null) throw failure;
   }
 
   /** Carries all that is in the outbox now. Rejects with UNAVAILABLE when a shard did not answer or is full; the others have theirs. */

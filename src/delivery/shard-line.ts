@@ -193,7 +193,7 @@ export class ShardLine {
     if (state.hasReadyWork) this.wake();
     if (state.hasOutbox) {
       this.#options.carryOutbox();
-      this.#activeAtMs = this.#options.clock.now();
+      this.lookSoon();
     }
     if (state.pausedTargets > 0 && this.#looks++ % reviewEveryLooks === 0) this.keeper.review();
     this.#promoteIn(state.nextDueMs);

@@ -56,8 +56,7 @@ local function obstacle(e)
     local n = number_of(e.org, target.route, target.destination)
     if n then
       if obstacles[n] == nil then
-        local kind = call('TYPE', P .. 'w:' .. n).ok
-        obstacles[n] = kind ~= 'stream' and kind ~= 'none' and 'the work stream of target ' .. n .. ' is a ' .. kind
+        obstacles[n] = lane_obstacle(n) or false
       end
       if obstacles[n] then
         return obstacles[n]
@@ -173,11 +172,5 @@ write_event_counts()
 if opened > 0 then
   call('HINCRBY', ctl, 'open', opened)
 end
-local woke = false
-for n in pairs(touched) do
-  woke = activate(n) or woke
-end
-if woke then
-  ring()
-end
+activate_all(touched)
 return reply

@@ -16,11 +16,7 @@ if m[1] ~= 'q' then
   return m[1] == 'x' and 1 or 0
 end
 local t = call('HMGET', P .. 't:' .. m[3], 'o', 'd')
-history_remove(P .. 'dead', m[2])
-if t[1] then
-  index_remove(P .. 'i:dead:' .. t[1], m[2], id)
-  count_dead_letter(t[1], t[2], m[4], -1)
-end
+remove_dead_letter(id, m[2], t[1], t[2], m[4])
 local stamp = monotonic_ms() .. '-' .. counter()
 call('XADD', P .. 'fin', stamp, 'i', id)
 call('HSET', key, 's', 'x', 'c', stamp)

@@ -62,11 +62,5 @@ end
 if made > 0 then
   call('HINCRBY', ctl, 'open', made)
 end
-local woke = false
-for n in pairs(touched) do
-  woke = activate(n) or woke
-end
-if woke then
-  ring()
-end
+activate_all(touched)
 return made

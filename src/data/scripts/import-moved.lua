@@ -32,11 +32,10 @@ if not state then
 end
 
 local last = 9 + tonumber(ARGV[9])
-local fields, attempts, first = { 'e', event, 's', 'p' }, '0', nil
+local fields = { 'e', event, 's', 'p' }
 for k = 10, last, 2 do
   local field, value = ARGV[k], ARGV[k + 1]
   if field == 'n' then
-    attempts = value
     fields[4] = 'r'
   end
   if field == 'rp' or string.find(field, '^[nxkwh%d]') or (field == 'i' and not state) then

@@ -15,10 +15,7 @@ local found = call('XRANGE', P .. 'out', ARGV[1], ARGV[1])[1]
 if not found or not end_sending(ARGV[1]) then
   return 0
 end
-local f = {}
-for k = 1, #found[2], 2 do
-  f[found[2][k]] = found[2][k + 1]
-end
+local f = fields_of(found)
 if f.k == 'x' then
   far_release(f.e, f.s .. 'x')
 end

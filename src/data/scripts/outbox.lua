@@ -48,13 +48,9 @@ else
   entries = call('XRANGE', P .. 'out', ARGV[2] == '-' and '-' or '(' .. ARGV[2], '+', 'COUNT', ARGV[1])
 end
 for _, found in ipairs(entries) do
-  local fields = {}
-  for k = 1, #found[2], 2 do
-    fields[found[2][k]] = found[2][k + 1]
-  end
   if bytes > bytes_limit then
     break
   end
-  reply[#reply + 1] = read(found[1], fields)
+  reply[#reply + 1] = read(found[1], fields_of(found))
 end
 return reply

@@ -6,6 +6,7 @@
 -- age of the oldest of them in ms}.
 -- The oldest is looked for in at most 128 ready targets.
 -- @include "includes/shard.lua"
+-- @include "includes/outbox.lua"
 
 local oldest, looked = '', 0
 for _, org in ipairs(call('ZRANGE', P .. 'ready', 0, 63)) do
@@ -22,7 +23,6 @@ for _, org in ipairs(call('ZRANGE', P .. 'ready', 0, 63)) do
     break
   end
 end
-local first = call('XRANGE', P .. 'out', '-', '+', 'COUNT', 1)[1]
 return {
   tonumber(call('HGET', ctl, 'open') or '0'),
   call('ZCARD', P .. 'due'),
@@ -30,5 +30,5 @@ return {
   call('XLEN', P .. 'dead'),
   oldest,
   call('XLEN', P .. 'out'),
-  first and math.max(0, now - tonumber(first[2][4])) or 0,
+  oldest_wait_ms() or 0,
 }

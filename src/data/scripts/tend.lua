@@ -10,6 +10,7 @@
 -- Above 80 % `full` in `ctl` makes accept refuse events; it goes below 75 %.
 -- @include "includes/shard.lua"
 -- @include "includes/memory.lua"
+-- @include "includes/outbox.lua"
 
 local full_permille, relieved_permille = 800, 750
 local left_after_ms = 2000
@@ -24,8 +25,7 @@ elseif not permille or permille < relieved_permille then
   call('HDEL', ctl, 'full')
 end
 
-local first = call('XRANGE', P .. 'out', '-', '+', 'COUNT', 1)[1]
-local is_left = first and now - tonumber(first[2][4]) > left_after_ms
+local is_left = (oldest_wait_ms() or 0) > left_after_ms
 
 return {
   call('HGET', ctl, 'marker'),

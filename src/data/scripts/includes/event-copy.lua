@@ -6,9 +6,9 @@ local seen_ms = 3600000
 -- Fails before the first write when messages of a target cannot be queued.
 local function require_lane(org, route, destination)
   local n = call('HGET', P .. 'tn:' .. org, route .. ' ' .. destination)
-  local kind = n and call('TYPE', P .. 'w:' .. n).ok or 'none'
-  if kind ~= 'stream' and kind ~= 'none' then
-    error('the work stream of target ' .. n .. ' is a ' .. kind)
+  local obstacle = n and lane_obstacle(n)
+  if obstacle then
+    error(obstacle)
   end
 end
 
@@ -18,18 +18,17 @@ local function event_ref(event, message)
   call('APPEND', P .. 'x:' .. event, ' ' .. message)
 end
 
--- Makes the copy unless it is there; `text` is that of the event at its home. Answers false for a text that is none.
+-- Makes the copy unless it is there; `text` is that of the event at its home. From a text that is none no copy is made.
 local function copy_event(event, text)
   if call('EXISTS', P .. 'e:' .. event) == 1 then
-    return true
+    return
   end
   local org, source, rest = string.match(text, '^%S+ %S+ (%S+) (%S+) %S+\n(.*)$')
   if not org then
-    return false
+    return
   end
   local ms, number = monotonic_ms(), counter()
   call('SET', P .. 'e:' .. event, ms .. '-' .. number .. ' * ' .. org .. ' ' .. source .. ' -\n' .. rest)
   call('HSET', P .. 'refs', event, 0)
   index_add(P .. 'i:cp:' .. org, ms, number, event)
-  return true
 end

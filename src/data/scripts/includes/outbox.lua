@@ -14,6 +14,21 @@ local function send(shard, kind, ...)
   return entry
 end
 
+-- The fields of an entry as XRANGE answers it.
+local function fields_of(found)
+  local fields = {}
+  for k = 1, #found[2], 2 do
+    fields[found[2][k]] = found[2][k + 1]
+  end
+  return fields
+end
+
+-- For how long (ms) the oldest entry waits; nil: there is none.
+local function oldest_wait_ms()
+  local first = call('XRANGE', P .. 'out', '-', '+', 'COUNT', 1)[1]
+  return first and math.max(0, now - tonumber(fields_of(first).a))
+end
+
 -- The number of this shard.
 local own_shard = string.match(P, '{s(%d+)}:$')
 

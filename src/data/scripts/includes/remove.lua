@@ -47,6 +47,15 @@ local function remove_from_indexes(id, t, first_target, stamp)
   index_remove(P .. 'i:' .. first, stamp, id)
 end
 
+-- Takes a dead letter out of its history, index and count.
+local function remove_dead_letter(id, stamp, org, destination, reason)
+  history_remove(P .. 'dead', stamp)
+  if org then
+    index_remove(P .. 'i:dead:' .. org, stamp, id)
+    count_dead_letter(org, destination, reason, -1)
+  end
+end
+
 -- Removes a message record with its attempts and index entries, and its event with the last of the event's messages. Where the
 -- message came from another shard, that one is told.
 local function remove_message(id)
@@ -66,11 +75,7 @@ local function remove_message(id)
     index_remove(P .. 'i:' .. t[3], m[7], id)
   end
   if m[5] == 'q' then
-    history_remove(P .. 'dead', m[4])
-    if t[1] then
-      index_remove(P .. 'i:dead:' .. t[1], m[4], id)
-      count_dead_letter(t[1], t[3], m[8], -1)
-    end
+    remove_dead_letter(id, m[4], t[1], t[3], m[8])
   elseif m[4] then
     history_remove(P .. 'fin', m[4])
   elseif m[5] ~= 'm' then

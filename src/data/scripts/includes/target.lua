@@ -33,6 +33,17 @@ local function activate(n)
   return true
 end
 
+-- The same for a set of targets; rings when one of them was not there.
+local function activate_all(targets)
+  local woke = false
+  for n in pairs(targets) do
+    woke = activate(n) or woke
+  end
+  if woke then
+    ring()
+  end
+end
+
 local function deactivate(n, org)
   local ready = P .. 'ready:' .. org
   call('ZREM', ready, n)

@@ -8,22 +8,15 @@ local function message_view(id)
   if #m == 0 then
     return nil
   end
-  local n, attempts, first = '', '', nil
+  local f = {}
   for k = 1, #m, 2 do
-    if m[k] == 't' then
-      n = m[k + 1]
-    elseif m[k] == 'n' then
-      attempts = m[k + 1]
-    elseif m[k] == 'o' then
-      first = m[k + 1]
-    end
+    f[m[k]] = m[k + 1]
   end
-  local t = call('HMGET', P .. 't:' .. n, 'o', 'r', 'd', 'cs', 'cu')
-  local moved = call('HMGET', key, 'od', 's', 'u')
-  local last = attempts ~= '' and call('HGET', P .. 'a:' .. id, attempts) or ''
-  local original = moved[1] or first and call('HGET', P .. 't:' .. first, 'd') or ''
-  local elsewhere = moved[2] == 'm' and moved[3] or ''
-  return { m, t[1] or '', t[2] or '', t[3] or '', last or '', original, t[4] == 'o' and t[5] or '', elsewhere }
+  local t = call('HMGET', P .. 't:' .. (f.t or ''), 'o', 'r', 'd', 'cs', 'cu')
+  local last = f.n and call('HGET', P .. 'a:' .. id, f.n) or ''
+  local original = f.od or f.o and call('HGET', P .. 't:' .. f.o, 'd') or ''
+  local elsewhere = f.s == 'm' and f.u or ''
+  return { m, t[1] or '', t[2] or '', t[3] or '', last, original, t[4] == 'o' and t[5] or '', elsewhere }
 end
 
 -- How many bytes of an event's text stand before its payload: the first two lines; 0 when they are not whole.

@@ -26,6 +26,12 @@ local function enqueue_retry(n, id)
   enqueue_in(retry_lane(n), id)
 end
 
+-- Why no fresh message of a target can be queued; nil when it can.
+local function lane_obstacle(n)
+  local kind = call('TYPE', P .. 'w:' .. n).ok
+  return kind ~= 'stream' and kind ~= 'none' and 'the work stream of target ' .. n .. ' is a ' .. kind or nil
+end
+
 -- Up to `count` unread entries of a lane; nil when the stream is not there.
 local function read_lane(lane, count)
   local w = P .. 'w:' .. lane
