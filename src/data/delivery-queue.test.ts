@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { newEvent } from '../../test/support/new-event.ts';
+import { attempt, delivered, failure, settleAll, takeFrom } from '../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { targetSetting } from '../../test/support/target-setting.ts';
 import type { ThrottleRecord } from '../core/records.ts';
 import { systemClock } from '../runtime/clock.ts';
-import type { NewAttempt } from './attempt-record.ts';
-import type { Job, Outcome, Settlement, Target } from './delivery-queue.ts';
+import type { Job, Outcome, Target } from './delivery-queue.ts';
 import { RedisMessageAcceptor } from './message-acceptor.ts';
 import { RedisMessagePurger } from './message-purger.ts';
 import { RedisMessageReader } from './message-reader.ts';
@@ -14,9 +14,6 @@ import { RedisDeliveryQueue } from './redis-delivery-queue.ts';
 
 const prefix = 'test:';
 const off: ThrottleRecord = { mode: 'off', rateLimit: null, rateUnit: null, maxConcurrency: null, queueLimit: null };
-const attempt: NewAttempt = { startedAtMs: 1, durationMs: 5, responseStatus: 200, responseBody: 'ok', errorType: null, errorMessage: null };
-const failure: NewAttempt = { ...attempt, responseStatus: 500, errorType: 'http_error', errorMessage: 'status 500' };
-const delivered: Outcome = { type: 'delivered', attempt };
 
 let redis: RedisServer;
 let queue: RedisDeliveryQueue;
@@ -36,23 +33,8 @@ beforeEach(async () => {
   await queue.tend('w1', 64);
 });
 
-/** Jobs for the worker; targets that are met for the first time get the throttle. */
-async function dequeue(worker = 'w1', count = 64, throttle: ThrottleRecord = off): Promise<Job[]> {
-  for (;;) {
-    const { jobs, unconfigured } = await queue.dequeue(worker, count);
-    if (unconfigured.length === 0) return jobs;
-    for (const target of unconfigured) await queue.configure(target, targetSetting({ throttle }));
-    if (jobs.length > 0) return jobs;
-  }
-}
-function settle(jobs: Job[], outcome: Outcome, worker = 'w1'): Promise<boolean[]> {
-  return queue
-    .settle(
-      worker,
-      jobs.map((job): Settlement => ({ job, outcome, maxAttempts: null })),
-    )
-    .then(({ settled }) => settled);
-}
+const dequeue = (worker = 'w1', count = 64, throttle: ThrottleRecord = off): Promise<Job[]> => takeFrom(queue, worker, count, { throttle });
+const settle = (jobs: Job[], outcome: Outcome, worker = 'w1'): Promise<boolean[]> => settleAll(queue, worker, jobs, outcome);
 const status = async (id: string | undefined) => (await reader.delivery('org_a', id ?? ''))?.status;
 const keys = async () => (await redis.client.keys(`${prefix}*`)).sort();
 

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { acceptOnly } from '../../test/support/accept-only.ts';
 import { newEvent } from '../../test/support/new-event.ts';
+import { dead, delivered, settleAll, takeFrom } from '../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
-import { targetSetting } from '../../test/support/target-setting.ts';
 import { newTimedId } from '../core/ids.ts';
 import { Script } from '../redis/script.ts';
 import { systemClock } from '../runtime/clock.ts';
@@ -19,16 +19,6 @@ import { shardKeys } from './shard-keys.ts';
 
 const prefix = 'test:';
 const shards = 3;
-const attempt = {
-  startedAtMs: 1,
-  durationMs: 5,
-  responseStatus: 500,
-  responseBody: 'no',
-  errorType: 'http_error',
-  errorMessage: null,
-} as const;
-const delivered: Outcome = { type: 'delivered', attempt: { ...attempt, responseStatus: 200, errorType: null } };
-const dead: Outcome = { type: 'dead', attempt, reason: 'max_retries_exceeded' };
 
 let redis: RedisServer;
 let queues: RedisDeliveryQueue[];
@@ -63,23 +53,22 @@ function eventFor(targetShards: readonly number[]): NewEvent {
   return newEvent({ id: newTimedId('evt_', targetShards[0] ?? 0, nowMs), targets });
 }
 
+function queueOf(shard: number): RedisDeliveryQueue {
+  const queue = queues[shard];
+  if (queue === undefined) throw new Error(`there is no shard ${shard}`);
+  return queue;
+}
+
+/** One dequeue looks at some targets only, so an empty one is no proof. */
 async function take(shard: number, failover: { id: string; shard: number }[] = []): Promise<Job[]> {
   for (let round = 0; round < 10; round++) {
-    const reply = await queues[shard]?.dequeue('w1', 64);
-    for (const target of reply?.unconfigured ?? []) {
-      await queues[shard]?.configure(target, targetSetting({ failover: { destinations: failover, afterAttempts: null } }));
-    }
-    if (reply !== undefined && reply.jobs.length > 0) return reply.jobs;
+    const jobs = await takeFrom(queueOf(shard), 'w1', 64, { failover: { destinations: failover, afterAttempts: null } });
+    if (jobs.length > 0) return jobs;
   }
   return [];
 }
-
-async function settle(shard: number, jobs: readonly Job[], outcome: Outcome): Promise<void> {
-  await queues[shard]?.settle(
-    'w1',
-    jobs.map((job) => ({ job, outcome, maxAttempts: null })),
-  );
-}
+const settle = (shard: number, jobs: readonly Job[], outcome: Outcome): Promise<boolean[]> =>
+  settleAll(queueOf(shard), 'w1', jobs, outcome);
 
 describe('an event for several shards', () => {
   test('is delivered from each of them, with its payload, and has one status', async () => {

@@ -1,19 +1,14 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { Registry } from 'prom-client';
-import { testKeyring } from '../../test/support/controllers.ts';
-import { silentLogger } from '../../test/support/logger.ts';
 import { newEvent } from '../../test/support/new-event.ts';
 import { passes } from '../../test/support/passes.ts';
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts';
 import { destinationRecord, organizationRecord, RecordRegistry, routeRecord } from '../../test/support/record-registry.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
+import { startTestDelivery } from '../../test/support/test-delivery.ts';
 import type { RouteRecord } from '../core/records.ts';
-import { doorbellBlockSeconds } from '../data/doorbell.ts';
 import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
 import { RedisMessageReader } from '../data/message-reader.ts';
-import { blockingConnection } from '../redis/connection.ts';
 import { systemClock } from '../runtime/clock.ts';
-import { startDelivery } from './start-delivery.ts';
 
 const prefix = 'test:';
 const noRetry = { maxRetries: 0, initialDelayMs: 100, maxDelayMs: 100, backoffMultiplier: 1 };
@@ -34,18 +29,7 @@ beforeEach(async () => {
   await redis.client.flushall();
   registry = new RecordRegistry();
   registry.put('organization', organizationRecord());
-  const delivery = startDelivery({
-    redis: redis.client,
-    openBlocking: () => blockingConnection(redis.url, { blockMs: doorbellBlockSeconds * 1000 }),
-    prefix,
-    registry,
-    keyring: testKeyring,
-    clock: systemClock,
-    logger: silentLogger,
-    metrics: new Registry(),
-    version: '0.0.0-test',
-    egress: { allowedCidrs: [] },
-  });
+  const delivery = startTestDelivery(redis, { prefix, registry });
   ends.push(() => delivery.stop(1000));
 });
 afterEach(async () => {

@@ -1,25 +1,22 @@
 import { createServer } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { Registry } from 'prom-client';
 import { Webhook } from 'standardwebhooks';
 import { createCertificateAuthority } from '../../test/support/certificate-authority.ts';
 import { testKeyring } from '../../test/support/controllers.ts';
-import { silentLogger } from '../../test/support/logger.ts';
 import { newEvent } from '../../test/support/new-event.ts';
 import { passes } from '../../test/support/passes.ts';
 import { freePort } from '../../test/support/ports.ts';
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts';
 import { destinationRecord, organizationRecord, RecordRegistry, routeRecord } from '../../test/support/record-registry.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
+import { startTestDelivery } from '../../test/support/test-delivery.ts';
 import { startTlsReceiver } from '../../test/support/tls-receiver.ts';
 import type { DestinationRecord } from '../core/records.ts';
 import { recordSealingContext } from '../core/sealing-contexts.ts';
-import { doorbellBlockSeconds } from '../data/doorbell.ts';
 import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
 import { RedisMessageReader } from '../data/message-reader.ts';
-import { blockingConnection } from '../redis/connection.ts';
 import { systemClock } from '../runtime/clock.ts';
-import { type Delivery, startDelivery } from './start-delivery.ts';
+import type { Delivery } from './start-delivery.ts';
 
 const prefix = 'test:';
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
@@ -51,19 +48,7 @@ function newRegistry(): RecordRegistry {
   return fresh;
 }
 function worker(options: { concurrency?: number; workerId?: string } = {}): Delivery {
-  const delivery = startDelivery({
-    redis: redis.client,
-    openBlocking: () => blockingConnection(redis.url, { blockMs: doorbellBlockSeconds * 1000 }),
-    prefix,
-    registry,
-    keyring: testKeyring,
-    clock: systemClock,
-    logger: silentLogger,
-    metrics: new Registry(),
-    version: '0.0.0-test',
-    egress: { allowedCidrs: [] },
-    ...options,
-  });
+  const delivery = startTestDelivery(redis, { prefix, registry, ...options });
   ends.push(() => delivery.stop(1000));
   return delivery;
 }

@@ -1,22 +1,17 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { Registry } from 'prom-client';
-import { testKeyring } from '../../test/support/controllers.ts';
-import { silentLogger } from '../../test/support/logger.ts';
 import { newEvent } from '../../test/support/new-event.ts';
 import { passes } from '../../test/support/passes.ts';
 import { startReceiver } from '../../test/support/receiver.ts';
 import { destinationRecord, organizationRecord, RecordRegistry, routeRecord } from '../../test/support/record-registry.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { targetSetting } from '../../test/support/target-setting.ts';
+import { startTestDelivery } from '../../test/support/test-delivery.ts';
 import { PosthornError } from '../core/errors.ts';
 import type { DeliveryQueue } from '../data/delivery-queue.ts';
-import { doorbellBlockSeconds } from '../data/doorbell.ts';
 import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
 import { RedisMessageReader } from '../data/message-reader.ts';
 import { RedisDeliveryQueue } from '../data/redis-delivery-queue.ts';
-import { blockingConnection } from '../redis/connection.ts';
 import { systemClock } from '../runtime/clock.ts';
-import { startDelivery } from './start-delivery.ts';
 
 const prefix = 'test:';
 const messages = 20;
@@ -79,19 +74,7 @@ describe('a worker delivers everything', () => {
     const events = Array.from({ length: messages }, () => newEvent());
     await Promise.all(events.map((event) => acceptor.accept(event)));
     await configureTargets();
-    const delivery = startDelivery({
-      redis: redis.client,
-      openBlocking: () => blockingConnection(redis.url, { blockMs: doorbellBlockSeconds * 1000 }),
-      prefix,
-      registry,
-      keyring: testKeyring,
-      clock: systemClock,
-      logger: silentLogger,
-      metrics: new Registry(),
-      version: '0.0.0-test',
-      egress: { allowedCidrs: [] },
-      wrapQueue: (queue) => failing(queue, method, when, 2),
-    });
+    const delivery = startTestDelivery(redis, { prefix, registry, wrapQueue: (queue) => failing(queue, method, when, 2) });
     ends.push(() => delivery.stop(1000));
     const reader = new RedisMessageReader({ redis: redis.client, prefix });
     await passes(async () => {

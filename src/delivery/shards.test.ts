@@ -1,25 +1,21 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import { Registry } from 'prom-client';
 import { acceptOnly } from '../../test/support/accept-only.ts';
-import { testKeyring } from '../../test/support/controllers.ts';
-import { silentLogger } from '../../test/support/logger.ts';
 import { newEvent } from '../../test/support/new-event.ts';
 import { passes } from '../../test/support/passes.ts';
 import { startReceiver } from '../../test/support/receiver.ts';
 import { destinationRecord, organizationRecord, RecordRegistry, routeRecord } from '../../test/support/record-registry.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { targetSetting } from '../../test/support/target-setting.ts';
+import { startTestDelivery } from '../../test/support/test-delivery.ts';
 import { newTimedId } from '../core/ids.ts';
-import { doorbellBlockSeconds } from '../data/doorbell.ts';
 import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
 import { RedisMessageReader } from '../data/message-reader.ts';
 import type { NewEvent } from '../data/messages.ts';
 import { RedisDeliveryQueue } from '../data/redis-delivery-queue.ts';
 import { checkShards } from '../data/shard-check.ts';
 import { workerKeys } from '../data/worker-directory.ts';
-import { blockingConnection } from '../redis/connection.ts';
 import { systemClock } from '../runtime/clock.ts';
-import { type Delivery, startDelivery } from './start-delivery.ts';
+import type { Delivery } from './start-delivery.ts';
 
 const prefix = 'test:';
 const shards = 4;
@@ -44,20 +40,7 @@ afterEach(async () => {
 });
 
 function worker(options: { concurrency?: number; workerId?: string } = {}): Delivery {
-  const delivery = startDelivery({
-    redis: redis.client,
-    openBlocking: () => blockingConnection(redis.url, { blockMs: doorbellBlockSeconds * 1000 }),
-    shards,
-    prefix,
-    registry,
-    keyring: testKeyring,
-    clock: systemClock,
-    logger: silentLogger,
-    metrics: new Registry(),
-    version: '0.0.0-test',
-    egress: { allowedCidrs: [] },
-    ...options,
-  });
+  const delivery = startTestDelivery(redis, { shards, prefix, registry, ...options });
   ends.push(() => delivery.stop(1000));
   return delivery;
 }

@@ -2,19 +2,8 @@ import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import type { Outcome } from '../../src/data/delivery-queue.ts';
 import { RedisDeliveryQueue } from '../../src/data/redis-delivery-queue.ts';
 import { newEvent } from '../support/new-event.ts';
-import { targetSetting } from '../support/target-setting.ts';
+import { dead, delivered, failure, settleAll, takeFrom } from '../support/queue-worker.ts';
 import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
-
-const attempt = {
-  startedAtMs: 1,
-  durationMs: 5,
-  responseStatus: 500,
-  responseBody: 'no',
-  errorType: 'http_error',
-  errorMessage: null,
-} as const;
-const dead: Outcome = { type: 'dead', attempt, reason: 'max_retries_exceeded' };
-const delivered: Outcome = { type: 'delivered', attempt: { ...attempt, responseStatus: 200, errorType: null } };
 
 let world: FacadeWorld;
 let org: string;
@@ -35,14 +24,9 @@ const call = (method: string, path: string, body?: object) => world.request(meth
 
 /** Takes what is queued and ends it so. */
 async function end(outcome: Outcome): Promise<string[]> {
-  let reply = await queue.dequeue('w1', 64);
-  for (const target of reply.unconfigured) await queue.configure(target, targetSetting());
-  if (reply.unconfigured.length > 0) reply = await queue.dequeue('w1', 64);
-  await queue.settle(
-    'w1',
-    reply.jobs.map((job) => ({ job, outcome, maxAttempts: null })),
-  );
-  return reply.jobs.map(({ messageId }) => messageId);
+  const jobs = await takeFrom(queue, 'w1', 64);
+  await settleAll(queue, 'w1', jobs, outcome);
+  return jobs.map(({ messageId }) => messageId);
 }
 
 async function accept(destinations: string[] = ['dst_a']): Promise<string[]> {
@@ -105,7 +89,7 @@ test('dead letters are counted by reason and destination until they are archived
   const [id = ''] = await accept(['dst_a', 'dst_b']);
   await end(dead);
   await accept(['dst_b']);
-  await end({ ...dead, reason: 'payload_not_found' });
+  await end({ type: 'dead', attempt: failure, reason: 'payload_not_found' });
   expect(await stats()).toEqual({
     total: 3,
     byReason: { max_retries_exceeded: 2, payload_not_found: 1 },

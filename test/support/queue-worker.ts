@@ -1,0 +1,32 @@
+import type { NewAttempt } from '../../src/data/attempt-record.ts';
+import type { DeliveryQueue, Job, Outcome, Settlement, TargetSetting } from '../../src/data/delivery-queue.ts';
+import { targetSetting } from './target-setting.ts';
+
+/** What a worker does with a queue, done by hand. */
+export const attempt: NewAttempt = {
+  startedAtMs: 1,
+  durationMs: 5,
+  responseStatus: 200,
+  responseBody: 'ok',
+  errorType: null,
+  errorMessage: null,
+};
+export const failure: NewAttempt = { ...attempt, responseStatus: 500, errorType: 'http_error', errorMessage: 'status 500' };
+export const delivered: Outcome = { type: 'delivered', attempt };
+export const dead: Outcome = { type: 'dead', attempt: failure, reason: 'max_retries_exceeded' };
+
+/** Jobs for the worker; targets that are met for the first time get the setting. */
+export async function takeFrom(queue: DeliveryQueue, worker: string, count: number, setting: Partial<TargetSetting> = {}): Promise<Job[]> {
+  for (;;) {
+    const { jobs, unconfigured } = await queue.dequeue(worker, count);
+    if (unconfigured.length === 0) return jobs;
+    for (const target of unconfigured) await queue.configure(target, targetSetting(setting));
+    if (jobs.length > 0) return jobs;
+  }
+}
+
+/** Ends all jobs alike; per job whether it was this worker's to end. */
+export async function settleAll(queue: DeliveryQueue, worker: string, jobs: readonly Job[], outcome: Outcome): Promise<boolean[]> {
+  const settlements = jobs.map((job): Settlement => ({ job, outcome, maxAttempts: null }));
+  return (await queue.settle(worker, settlements)).settled;
+}

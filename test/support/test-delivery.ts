@@ -1,0 +1,25 @@
+import { Registry } from 'prom-client';
+import { doorbellBlockSeconds } from '../../src/data/doorbell.ts';
+import { type Delivery, type DeliveryOptions, startDelivery } from '../../src/delivery/start-delivery.ts';
+import { blockingConnection } from '../../src/redis/connection.ts';
+import { systemClock } from '../../src/runtime/clock.ts';
+import { testKeyring } from './controllers.ts';
+import { silentLogger } from './logger.ts';
+import type { RedisServer } from './redis.ts';
+
+type Own = Pick<DeliveryOptions, 'prefix' | 'registry'> & Partial<DeliveryOptions>;
+
+/** A delivery worker of a test on this Redis, with what the test says of it. */
+export function startTestDelivery(redis: RedisServer, own: Own): Delivery {
+  return startDelivery({
+    redis: redis.client,
+    openBlocking: () => blockingConnection(redis.url, { blockMs: doorbellBlockSeconds * 1000 }),
+    keyring: testKeyring,
+    clock: systemClock,
+    logger: silentLogger,
+    metrics: new Registry(),
+    version: '0.0.0-test',
+    egress: { allowedCidrs: [] },
+    ...own,
+  });
+}
