@@ -2,7 +2,7 @@ FROM docker.io/library/node:24-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 # hack/lib/toolchain.sh says why this is not `npm ci`.
-RUN --mount=type=secret,id=npmrc,target=/root/.npmrc npm install --no-save --loglevel error
+RUN --mount=type=secret,id=npmrc NPM_CONFIG_USERCONFIG=/run/secrets/npmrc npm install --no-save --loglevel error
 COPY tsconfig.json tsconfig.build.json ./
 COPY hack/build.ts hack/
 COPY src src
