@@ -3,6 +3,7 @@ import { Keyring } from '../core/sealing.ts';
 import { ApiKeyUsage } from '../data/api-key-usage.ts';
 import { changeStreamBlockMs } from '../data/change-stream.ts';
 import { Circuits } from '../data/circuits.ts';
+import { IdempotentAnswers } from '../data/idempotent-answers.ts';
 import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
 import { RedisMessageReader } from '../data/message-reader.ts';
 import { RedisMessageReplayer } from '../data/message-replayer.ts';
@@ -60,6 +61,7 @@ async function runApi(context: RoleContext): Promise<void> {
     keyring,
     apiKeyUsage: new ApiKeyUsage(shared),
     organizationLock: new OrganizationLock(shared),
+    idempotentAnswers: new IdempotentAnswers({ redis: link.main, prefix }),
     rateLimiter: new RateLimiter(shared),
     clock,
     logger,

@@ -24,3 +24,8 @@ export function recordSealingContext(organization: string, kind: RecordKind, id:
 export function secretSealingContext(organization: string, secretName: string, key: string): SealingContext {
   return { organization, kind: 'Secret', name: secretName, field: key };
 }
+
+/** What the answer kept for an idempotency key is bound to; the facade seals and opens. */
+export function idempotentAnswerSealingContext(organization: string, key: string): SealingContext {
+  return { organization, kind: 'IdempotentAnswer', name: key, field: 'answer' };
+}

@@ -17,6 +17,8 @@ const withBody: readonly ErrorCode[] = [
   'UNSUPPORTED_MEDIA_TYPE',
 ];
 
+const withIdempotencyKey: readonly ErrorCode[] = ['VALIDATION_FAILED', 'IDEMPOTENCY_CONFLICT'];
+
 const answerHeaders = {
   'X-Request-Id': { description: 'Echoed, or made when none was sent.', schema: { type: 'string' } },
   'X-RateLimit-Limit': { description: 'Requests per minute; absent without a limit.', schema: { type: 'integer' } },
@@ -24,9 +26,22 @@ const answerHeaders = {
   'X-RateLimit-Reset': { description: 'When the minute ends: Unix time in seconds.', schema: { type: 'integer' } },
   'X-Error-Code': { description: 'The code of the error.', schema: { type: 'string' } },
   'Retry-After': { description: 'Seconds after which trying again makes sense.', schema: { type: 'integer' } },
+  'Idempotent-Replayed': {
+    description: 'true where this is the answer to an earlier request with the same Idempotency-Key.',
+    schema: { type: 'string' },
+  },
   Warning: { description: '199 and what the client should know, such as "not yet in force".', schema: { type: 'string' } },
 };
 type AnswerHeader = keyof typeof answerHeaders;
+
+const idempotencyKey = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  required: false,
+  description:
+    'The request is carried out once: for 24 hours an equal request with the same key gets the first answer again (with Idempotent-Replayed: true), another one 409, and so does an equal one while the first is under way. Only answers of success are kept.',
+  schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~]+$' },
+};
 
 /** The OpenAPI 3.1 document of the families, with every error; pure, so that it can be generated and checked for drift. */
 export function openApiDocument(families: readonly Family[], version: string): Json {
@@ -82,7 +97,11 @@ function describe(operation: Operation, tag: string, schemas: Json): Json {
     responses: {
       [answer.status]: {
         description: answer.description,
-        headers: headersOf(scope === 'write' ? ['X-Request-Id', 'Warning'] : ['X-Request-Id']),
+        headers: headersOf([
+          'X-Request-Id',
+          ...(scope === 'write' ? (['Warning'] as const) : []),
+          ...(operation.method === 'POST' ? (['Idempotent-Replayed'] as const) : []),
+        ]),
         ...(answer.schema === undefined ? {} : { content: { 'application/json': { schema: schemaOf(answer.schema, 'output', schemas) } } }),
       },
       ...errorsOf(operation),
@@ -90,7 +109,7 @@ function describe(operation: Operation, tag: string, schemas: Json): Json {
   };
 }
 
-function parametersOf({ path, query }: Operation, schemas: Json): Json {
+function parametersOf({ method, path, query }: Operation, schemas: Json): Json {
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map((match) => ({
     name: match[1],
     in: 'path',
@@ -102,7 +121,7 @@ function parametersOf({ path, query }: Operation, schemas: Json): Json {
     const { description: text, ...rest } = members(schema);
     return { name, in: 'query', required: false, ...(text === undefined ? {} : { description: text }), schema: rest };
   });
-  const parameters = [...inPath, ...inQuery];
+  const parameters = [...inPath, ...inQuery, ...(method === 'POST' ? [idempotencyKey] : [])];
   return parameters.length === 0 ? {} : { parameters };
 }
 
@@ -112,8 +131,14 @@ function requestOf({ body, requestExample }: Operation, schemas: Json): Json {
   return { requestBody: { required: true, content: { 'application/json': { schema: schemaOf(body, 'input', schemas), ...example } } } };
 }
 
-function errorsOf({ query, body, errors = [] }: Operation): Json {
-  const codes = new Set([...everywhere, ...(query === undefined ? [] : withQuery), ...(body === undefined ? [] : withBody), ...errors]);
+function errorsOf({ method, query, body, errors = [] }: Operation): Json {
+  const codes = new Set([
+    ...everywhere,
+    ...(method === 'POST' ? withIdempotencyKey : []),
+    ...(query === undefined ? [] : withQuery),
+    ...(body === undefined ? [] : withBody),
+    ...errors,
+  ]);
   const byStatus = Map.groupBy(codes, (code) => errorCodes[code].status);
   return Object.fromEntries([...byStatus].map(([status, ofStatus]) => [status, errorAnswer(status, ofStatus)]));
 }

@@ -1,8 +1,10 @@
 import express, { type Request, type RequestHandler, type Response, Router } from 'express';
+import { canonicalJson } from '../core/canonical-json.ts';
 import { PosthornError } from '../core/errors.ts';
 import { authorize } from './authorization.ts';
 import { readJsonObject } from './body.ts';
 import type { Caller } from './caller.ts';
+import { type Answer, answerOnce } from './idempotency.ts';
 import type { Operation } from './operation.ts';
 import type { FacadeServices } from './services.ts';
 
@@ -72,21 +74,35 @@ const requireJson: RequestHandler = (request, _response, next) => {
 
 function run(operation: Operation, { services, publicUrl }: OperationRouterOptions): RequestHandler {
   return async (request: Request, response: Response) => {
-    const warnings = new Set<string>();
-    const answer = await operation.run({
-      services,
-      caller: callerOf(response),
-      params: Object.fromEntries(Object.entries(request.params).map(([name, value]) => [name, String(value)])),
-      query: { ...request.query },
-      body: readJsonObject(Buffer.isBuffer(request.body) ? request.body : undefined),
-      baseUrl: publicUrl ?? `${request.protocol}://${request.headers.host ?? 'localhost'}`,
-      warn: (text) => void warnings.add(`199 - "${text}"`),
-    });
-    if (warnings.size > 0) response.set('Warning', [...warnings]);
-    response.status(operation.answer.status);
-    if (operation.answer.status === 204) response.end();
-    else response.json(answer);
+    const caller = callerOf(response);
+    const body = readJsonObject(Buffer.isBuffer(request.body) ? request.body : undefined);
+    const perform = async (): Promise<Answer> => {
+      const warnings = new Set<string>();
+      const answer = await operation.run({
+        services,
+        caller,
+        params: Object.fromEntries(Object.entries(request.params).map(([name, value]) => [name, String(value)])),
+        query: { ...request.query },
+        body,
+        baseUrl: publicUrl ?? `${request.protocol}://${request.headers.host ?? 'localhost'}`,
+        warn: (text) => void warnings.add(`199 - "${text}"`),
+      });
+      return {
+        status: operation.answer.status,
+        headers: warnings.size === 0 ? {} : { Warning: [...warnings] },
+        body: operation.answer.status === 204 ? null : JSON.stringify(answer),
+      };
+    };
+    const key = operation.method === 'POST' ? request.get('idempotency-key') : undefined;
+    const equalRequest = (): string => canonicalJson([request.path, request.query, body]);
+    send(response, key === undefined ? await perform() : await answerOnce({ services, caller, key, request: equalRequest() }, perform));
   };
+}
+
+function send(response: Response, { status, headers, body }: Answer): void {
+  response.status(status).set(headers);
+  if (body === null) response.end();
+  else response.type('json').send(body);
 }
 
 function methodNotAllowed(operations: readonly Operation[]): RequestHandler {

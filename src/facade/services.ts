@@ -3,6 +3,7 @@ import type { Logger } from '../core/logger.ts';
 import type { Keyring } from '../core/sealing.ts';
 import type { ApiKeyUsage } from '../data/api-key-usage.ts';
 import type { Circuits } from '../data/circuits.ts';
+import type { IdempotentAnswers } from '../data/idempotent-answers.ts';
 import type { MessageReader, MessageReplayer } from '../data/messages.ts';
 import type { OrganizationLock } from '../data/organization-lock.ts';
 import type { RegistryReader } from '../data/registry.ts';
@@ -25,6 +26,7 @@ export interface FacadeServices {
   keyring: Keyring;
   apiKeyUsage: ApiKeyUsage;
   organizationLock: OrganizationLock;
+  idempotentAnswers: IdempotentAnswers;
   clock: Clock;
   logger: Logger;
   /** How long an answer to a write waits for the change to be in force, in milliseconds. */

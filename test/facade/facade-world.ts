@@ -10,6 +10,7 @@ import type { Plan, Role, Scope } from '../../src/core/records.ts';
 import { ApiKeyUsage } from '../../src/data/api-key-usage.ts';
 import { changeStreamBlockMs } from '../../src/data/change-stream.ts';
 import { Circuits } from '../../src/data/circuits.ts';
+import { IdempotentAnswers } from '../../src/data/idempotent-answers.ts';
 import { RedisMessageAcceptor } from '../../src/data/message-acceptor.ts';
 import { RedisMessageReader } from '../../src/data/message-reader.ts';
 import { RedisMessageReplayer } from '../../src/data/message-replayer.ts';
@@ -89,6 +90,7 @@ export async function startFacadeWorld(
     keyring: testKeyring,
     apiKeyUsage: new ApiKeyUsage(shared),
     organizationLock: new OrganizationLock(shared),
+    idempotentAnswers: new IdempotentAnswers({ redis: redis.client, prefix }),
     rateLimiter: new RateLimiter(shared),
     clock,
     logger,

@@ -1,0 +1,119 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { z } from 'zod';
+import type { RedisClient } from '../redis/connection.ts';
+import { Script } from '../redis/script.ts';
+import { redisUnavailable } from '../redis/unavailable.ts';
+
+export interface IdempotentAnswersOptions {
+  redis: RedisClient;
+  prefix: string;
+  /** How long a claim holds without being renewed, in milliseconds. Default 30 s. */
+  claimMs?: number;
+  /** Most keys of one organization; beyond it the oldest are forgotten early. Default 100,000. */
+  mostKeys?: number;
+}
+
+/** What is known of a key. `answer` is what `keep` was given. */
+export type ClaimOutcome =
+  | { state: 'claimed'; claim: IdempotencyClaim }
+  | { state: 'answered'; answer: string }
+  | { state: 'underWay'; endsInMs: number }
+  /** The key was used for another request. */
+  | { state: 'other' };
+
+const claimScript = new Script(new URL('./scripts/idempotency-claim.lua', import.meta.url));
+const settleScript = new Script(new URL('./scripts/idempotency-settle.lua', import.meta.url));
+
+const keptMs = 24 * 3_600_000;
+const mostBytes = 64 * 1024 * 1024;
+
+/** The keys of an organization, in one slot; `RedisMessagePurger` removes them with the organization. */
+export function idempotencyKeys(prefix: string, org: string): { answers: string; order: string } {
+  const base = `${prefix}{idem:${org}}`;
+  return { answers: `${base}:answers`, order: `${base}:order` };
+}
+
+const claimReply = z.union([
+  z.tuple([z.literal('claimed')]),
+  z.tuple([z.literal('answered'), z.string()]),
+  z.tuple([z.literal('under-way'), z.number()]),
+  z.tuple([z.literal('other')]),
+]);
+
+/**
+ * Idempotency keys of an organization with the answers given for them, for 24 h (API decisions, "Both families"): claim first,
+ * then act, then keep the answer. A claim whose holder died ends by itself, and the key can be claimed again.
+ */
+export class IdempotentAnswers {
+  readonly #options: Required<IdempotentAnswersOptions>;
+
+  constructor(options: IdempotentAnswersOptions) {
+    this.#options = { claimMs: 30_000, mostKeys: 100_000, ...options };
+  }
+
+  /** How long a claim holds, in milliseconds. */
+  get claimMs(): number {
+    return this.#options.claimMs;
+  }
+
+  /** `request` is everything that two equal requests have in common. UNAVAILABLE without Redis. */
+  async claim(org: string, key: string, request: string): Promise<ClaimOutcome> {
+    const { redis, prefix, claimMs, mostKeys } = this.#options;
+    const { answers, order } = idempotencyKeys(prefix, org);
+    const [member, token] = [digest(key), randomUUID()];
+    const reply = claimReply.parse(
+      await claimScript
+        .run(redis, [answers, order], [member, token, digest(request), claimMs, keptMs, mostKeys, mostBytes])
+        .catch((error: unknown) => Promise.reject(redisUnavailable(error))),
+    );
+    switch (reply[0]) {
+      case 'claimed':
+        return { state: 'claimed', claim: new IdempotencyClaim(redis, [answers, order], member, token) };
+      case 'answered':
+        return { state: 'answered', answer: reply[1] };
+      case 'under-way':
+        return { state: 'underWay', endsInMs: reply[1] };
+      case 'other':
+        return { state: 'other' };
+    }
+  }
+}
+
+/** A key that this process holds. Every method answers whether it still did; UNAVAILABLE without Redis. */
+export class IdempotencyClaim {
+  readonly #redis: RedisClient;
+  readonly #keys: string[];
+  readonly #member: string;
+  readonly #token: string;
+
+  constructor(redis: RedisClient, keys: string[], member: string, token: string) {
+    this.#redis = redis;
+    this.#keys = keys;
+    this.#member = member;
+    this.#token = token;
+  }
+
+  keep(answer: string): Promise<boolean> {
+    return this.#settle('answer', answer, keptMs);
+  }
+
+  release(): Promise<boolean> {
+    return this.#settle('release');
+  }
+
+  renew(ms: number): Promise<boolean> {
+    return this.#settle('renew', ms);
+  }
+
+  async #settle(step: 'answer' | 'release' | 'renew', ...rest: (string | number)[]): Promise<boolean> {
+    try {
+      return (await settleScript.run(this.#redis, this.#keys, [this.#member, this.#token, step, ...rest])) === 1;
+    } catch (error) {
+      throw redisUnavailable(error);
+    }
+  }
+}
+
+function digest(text: string): string {
+  return createHash('sha256').update(text).digest('base64url');
+}

@@ -1,0 +1,60 @@
+-- Claims an idempotency key, or says what is known of it. Makes room: forgets what is over its time, and the oldest beyond the bounds.
+-- KEYS[1]  hash: key → `c|token|request|end in ms` while claimed, `a|request|answer` once answered; `#bytes` → bytes of the answers
+-- KEYS[2]  sorted set: key → when it is forgotten, in milliseconds since the epoch
+-- ARGV[1]  the key
+-- ARGV[2]  token of the claim
+-- ARGV[3]  digest of the request
+-- ARGV[4]  how long the claim holds, in milliseconds
+-- ARGV[5]  how long a key is kept, in milliseconds
+-- ARGV[6]  most keys
+-- ARGV[7]  most bytes of answers
+-- Answers {'claimed'} | {'answered', answer} | {'under-way', ms until the claim ends} | {'other'}: used for another request
+local answers, order = KEYS[1], KEYS[2]
+local key, own, request = ARGV[1], ARGV[2], ARGV[3]
+local most_keys, most_bytes = tonumber(ARGV[6]), tonumber(ARGV[7])
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+
+local stored = redis.call('HGET', answers, key)
+if stored then
+  local answered, answer = string.match(stored, '^a|([^|]*)|(.*)$')
+  if answered and tonumber(redis.call('ZSCORE', order, key) or 0) > now then
+    if answered ~= request then
+      return {'other'}
+    end
+    return {'answered', answer}
+  end
+  local token, claimed, claim_ends = string.match(stored, '^c|([^|]*)|([^|]*)|(%d+)$')
+  if token and token ~= own and tonumber(claim_ends) > now then
+    if claimed ~= request then
+      return {'other'}
+    end
+    return {'under-way', tonumber(claim_ends) - now}
+  end
+end
+
+local function forget(member)
+  local value = redis.call('HGET', answers, member)
+  if value and string.sub(value, 1, 1) == 'a' then
+    redis.call('HINCRBY', answers, '#bytes', -#value)
+  end
+  redis.call('HDEL', answers, member)
+  redis.call('ZREM', order, member)
+end
+
+forget(key)
+-- A claim brings one key, so a few steps keep the bounds.
+for _ = 1, 8 do
+  local oldest = redis.call('ZRANGE', order, 0, 0, 'WITHSCORES')
+  local bytes = tonumber(redis.call('HGET', answers, '#bytes') or 0)
+  local is_full = redis.call('ZCARD', order) >= most_keys or bytes > most_bytes
+  if not oldest[1] or not (is_full or tonumber(oldest[2]) <= now) then
+    break
+  end
+  forget(oldest[1])
+end
+redis.call('HSET', answers, key, table.concat({'c', own, request, now + tonumber(ARGV[4])}, '|'))
+redis.call('ZADD', order, now + tonumber(ARGV[5]), key)
+redis.call('PEXPIRE', answers, ARGV[5])
+redis.call('PEXPIRE', order, ARGV[5])
+return {'claimed'}

@@ -1,0 +1,85 @@
+import { z } from 'zod';
+import { PosthornError } from '../core/errors.ts';
+import { idempotentAnswerSealingContext } from '../core/sealing-contexts.ts';
+import type { IdempotencyClaim } from '../data/idempotent-answers.ts';
+import type { Caller } from './caller.ts';
+import type { FacadeServices } from './services.ts';
+
+/** An answer as it is sent, apart from headers that every answer has of its own. */
+export interface Answer {
+  status: number;
+  headers: Record<string, string | string[]>;
+  /** null: none. */
+  body: string | null;
+}
+
+const keptAnswer = z.object({
+  status: z.int(),
+  headers: z.record(z.string(), z.union([z.string(), z.array(z.string())])),
+  body: z.string().nullable(),
+});
+
+const keyPattern = /^[\x21-\x7e]{1,255}$/;
+const largestAnswer = 1024 * 1024;
+const tooLarge = '';
+
+/**
+ * The answer of `perform`, which runs once per key and organization in 24 h: later equal requests get its answer, sealed
+ * meanwhile. Only answers of success are kept: what failed has changed nothing and may be tried again with the same key.
+ * IDEMPOTENCY_CONFLICT for another request with the key, and while the first is under way; UNAVAILABLE without Redis.
+ */
+export async function answerOnce(
+  { services, caller, key, request }: { services: FacadeServices; caller: Caller; key: string; request: string },
+  perform: () => Promise<Answer>,
+): Promise<Answer> {
+  if (!keyPattern.test(key)) throw new PosthornError('VALIDATION_FAILED', 'Idempotency-Key must be 1 to 255 visible ASCII characters.');
+  const { idempotentAnswers, keyring, logger } = services;
+  const org = caller.organization.id;
+  const context = idempotentAnswerSealingContext(org, key);
+  const outcome = await idempotentAnswers.claim(org, key, request);
+  switch (outcome.state) {
+    case 'answered': {
+      if (outcome.answer === tooLarge) throw conflict('The request was carried out, but its answer is too large to be kept.');
+      const answer = keptAnswer.parse(JSON.parse(keyring.open(outcome.answer, context)));
+      return { ...answer, headers: { ...answer.headers, 'Idempotent-Replayed': 'true' } };
+    }
+    case 'underWay':
+      throw conflict('The first request with this Idempotency-Key is still under way.', 1);
+    case 'other':
+      throw conflict('This Idempotency-Key was used for another request.');
+    case 'claimed':
+  }
+  const { claim } = outcome;
+  const stopRenewing = keepRenewing(claim, services);
+  try {
+    const answer = await perform();
+    const text = JSON.stringify(answer satisfies z.input<typeof keptAnswer>);
+    // Without it the claim runs out: the answer itself is no worse for that.
+    await claim.keep(text.length > largestAnswer ? tooLarge : keyring.seal(text, context)).catch((error: unknown) => {
+      logger.warn({ err: error }, 'the answer to a request with an Idempotency-Key was not kept');
+    });
+    return answer;
+  } catch (error) {
+    await claim.release().catch(() => {});
+    throw error;
+  } finally {
+    stopRenewing();
+  }
+}
+
+function conflict(message: string, retryAfterSeconds?: number): PosthornError {
+  return new PosthornError('IDEMPOTENCY_CONFLICT', message, { retryAfterSeconds });
+}
+
+/** Imports may take longer than a claim holds. */
+function keepRenewing(claim: IdempotencyClaim, { clock, idempotentAnswers: { claimMs } }: FacadeServices): () => void {
+  let stop = (): void => {};
+  const schedule = (): void => {
+    stop = clock.after(claimMs / 3, () => {
+      schedule();
+      claim.renew(claimMs).catch(() => {});
+    });
+  };
+  schedule();
+  return () => stop();
+}

@@ -1,0 +1,114 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { resourceId } from '../../src/core/ids.ts';
+import { IdempotentAnswers, idempotencyKeys } from '../../src/data/idempotent-answers.ts';
+import { passes } from '../support/passes.ts';
+import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
+
+let world: FacadeWorld;
+beforeAll(async () => {
+  world = await startFacadeWorld();
+});
+afterAll(() => world.stop());
+
+const url = 'https://hooks.example.com/in';
+let made = 0;
+const newKey = (): string => `key-${++made}`;
+const post = (path: string, key: string, body?: unknown, apiKey?: string) =>
+  world.request('POST', path, { body, key: apiKey, headers: { 'idempotency-key': key } });
+const countNamed = async (name: string): Promise<number> =>
+  (await world.request('GET', `/api/destinations?search=${name}`)).body.pagination.total;
+
+test('a repeated request gets the first answer again, and nothing is done twice', async () => {
+  const key = newKey();
+  const body = { name: 'Once', url: 'http://hooks.example.com/in', timeoutMs: 1234 };
+  const first = await post('/api/destinations', key, body);
+  expect(first.status).toBe(201);
+  expect(first.headers.get('idempotent-replayed')).toBeNull();
+  const { name, timeoutMs, url: plain } = body;
+  for (const again of [body, { url: plain, timeoutMs, name }]) {
+    const second = await post('/api/destinations', key, again);
+    expect([second.status, second.text]).toEqual([201, first.text]);
+    expect(second.headers.get('warning')).toBe(first.headers.get('warning'));
+    expect(second.headers.get('content-type')).toBe(first.headers.get('content-type'));
+    expect(second.headers.get('idempotent-replayed')).toBe('true');
+    expect(second.headers.get('x-request-id')).not.toBe(first.headers.get('x-request-id'));
+  }
+  expect(await countNamed('Once')).toBe(1);
+});
+
+test('64 equal requests at once make one record', async () => {
+  const key = newKey();
+  const answers = await Promise.all(Array.from({ length: 64 }, () => post('/api/destinations', key, { name: 'Crowd', url })));
+  const created = answers.filter(({ status }) => status === 201);
+  const refused = answers.filter(({ status }) => status === 409);
+  expect(created.length).toBeGreaterThan(0);
+  expect(created.length + refused.length).toBe(64);
+  expect(new Set(created.map(({ text }) => text)).size).toBe(1);
+  for (const { headers, body } of refused) {
+    expect(body.code).toBe('IDEMPOTENCY_CONFLICT');
+    expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
+  }
+  expect(await countNamed('Crowd')).toBe(1);
+});
+
+test.each([
+  ['another body', '/api/destinations', { name: 'Other', url }],
+  ['another path', '/api/sources', { name: 'First' }],
+])('%s with the same key is 409', async (_, path, body) => {
+  const key = newKey();
+  expect((await post('/api/destinations', key, { name: 'First', url })).status).toBe(201);
+  const { status, body: answer } = await post(path, key, body);
+  expect([status, answer.code]).toEqual([409, 'IDEMPOTENCY_CONFLICT']);
+});
+
+test('what failed is not kept: the key can be used again', async () => {
+  const key = newKey();
+  expect((await post('/api/destinations', key, { name: 'Bad', url: 'nowhere' })).status).toBe(400);
+  expect((await post('/api/destinations', key, { name: 'Good', url })).status).toBe(201);
+});
+
+test('keys of organizations are apart', async () => {
+  await world.addOrganization('others');
+  const theirs = await world.addKey('others');
+  const key = newKey();
+  const ours = await post('/api/sources', key, { name: 'Ours' });
+  const other = await post('/api/sources', key, { name: 'Theirs' }, theirs);
+  expect([ours.status, other.status]).toEqual([201, 201]);
+  expect(other.body.id).not.toBe(ours.body.id);
+});
+
+test('a key that was left half by a crash is refused until its claim runs out, then the request is carried out', async () => {
+  const key = newKey();
+  const organization = (await world.store.get('Organization', { name: 'acme' })).metadata;
+  const crashed = new IdempotentAnswers({ redis: world.redis.client, prefix: 'test:', claimMs: 700 });
+  const body = { name: 'Left half', url };
+  await crashed.claim(resourceId('org_', organization), key, JSON.stringify(['/destinations', {}, body]));
+  const refused = await post('/api/destinations', key, body);
+  expect([refused.status, refused.body.code, refused.headers.get('retry-after')]).toEqual([409, 'IDEMPOTENCY_CONFLICT', '1']);
+  await passes(async () => expect((await post('/api/destinations', key, body)).status).toBe(201));
+  expect((await post('/api/destinations', key, body)).headers.get('idempotent-replayed')).toBe('true');
+  expect(await countNamed('Left half')).toBe(1);
+});
+
+test('an answer that holds a secret is kept sealed', async () => {
+  const key = newKey();
+  const first = await post('/api/api-keys', key, { name: 'Sealed' });
+  expect(first.status).toBe(201);
+  expect((await post('/api/api-keys', key, { name: 'Sealed' })).body.key).toBe(first.body.key);
+  const organization = (await world.store.get('Organization', { name: 'acme' })).metadata;
+  const kept = await world.redis.client.hgetall(idempotencyKeys('test:', resourceId('org_', organization)).answers);
+  expect(Object.keys(kept).length).toBeGreaterThan(1);
+  expect(JSON.stringify(kept)).not.toContain(first.body.key);
+});
+
+test.each(['', 'a b', 'x'.repeat(256)])('the key %j is 400', async (key) => {
+  const { status, body } = await post('/api/sources', key, { name: 'No' });
+  expect([status, body.code]).toEqual([400, 'VALIDATION_FAILED']);
+});
+
+test('is described for every POST', async () => {
+  const { body } = await world.request('GET', '/openapi.json');
+  const posts = Object.values<Record<string, { parameters?: { name: string }[] }>>(body.paths).flatMap(({ post: one }) => one ?? []);
+  expect(posts.length).toBeGreaterThan(5);
+  for (const { parameters } of posts) expect(parameters?.map(({ name }) => name)).toContain('Idempotency-Key');
+});
