@@ -54,3 +54,10 @@ export interface ResourceFamilyDefinition<K extends ServedKind, Body extends z.Z
   /** Refuses a deletion, or makes the changes to others that it brings; runs one at a time per organization. */
   beforeDelete?: { looksAt: readonly ServedKind[]; run(object: ObjectOf<K>, call: Call, note: NoteWrite): Promise<void> };
 }
+
+/** The definition with its types, for those who need it beside its family. */
+export function resourceDefinition<K extends ServedKind, Body extends z.ZodObject, Query extends z.ZodObject>(
+  definition: ResourceFamilyDefinition<K, Body, Query>,
+): ResourceFamilyDefinition<K, Body, Query> {
+  return definition;
+}

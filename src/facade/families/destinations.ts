@@ -8,7 +8,7 @@ import type { Call } from '../operation.ts';
 import { pageQuery } from '../pagination.ts';
 import { queryBoolean, querySearch } from '../query.ts';
 import { resourceFamily } from '../resource-family.ts';
-import type { SpecInput } from '../resource-family-definition.ts';
+import { resourceDefinition, type SpecInput } from '../resource-family-definition.ts';
 import { leaveRoutes } from '../resources/leave-routes.ts';
 import { idOf } from '../resources/lookup.ts';
 import {
@@ -25,6 +25,7 @@ import {
 import { matchesText } from '../resources/search.ts';
 import { readMasked } from '../resources/secrets.ts';
 import { authConfig, authToRecord, authToSpec, authType, carriesCredentialElsewhere } from './destination-auth.ts';
+import { destinationBulkOperations } from './destination-bulk.ts';
 import {
   retryPolicyBody,
   retryPolicyRecord,
@@ -98,7 +99,7 @@ const body = z.strictObject({
     .describe('Deliveries are signed with it (Standard Webhooks): whsec_ and the base64 of 24 to 64 bytes. null removes it.'),
 });
 
-export const destinations = resourceFamily({
+const definition = resourceDefinition({
   kind: 'Destination',
   name: 'Destinations',
   noun: 'destination',
@@ -137,8 +138,10 @@ export const destinations = resourceFamily({
       throttle: throttleToSpec(sent.throttle, current?.spec.throttle, call),
       retryPolicy: retryPolicyToSpec(sent.retryPolicy, current?.spec.retryPolicy),
     }) satisfies SpecInputOf<'Destination'>,
-  beforeDelete: { looksAt: ['Route'], run: leaveRoutes },
+  beforeDelete: { looksAt: ['Route'], run: (destination, call, note) => leaveRoutes([destination], call, note) },
 });
+
+export const destinations = resourceFamily(definition, destinationBulkOperations);
 
 async function toItem(object: PosthornObject<'Destination'>, { services, caller }: Call): Promise<z.input<typeof item>> {
   const { deliveries, successes, totalLatencyMs, lastDeliveryAtMs } = await services.messages.destinationCounters(

@@ -9,6 +9,7 @@ import { byName, idOf, resolve } from '../resources/lookup.ts';
 import { identityOf, isoTimeOrNull, nameOf, recordIdentity, recordTimes, related, timesOf, timestamp } from '../resources/record-fields.ts';
 import { matchesText } from '../resources/search.ts';
 import { idOrSlug, routeBody } from './route-body.ts';
+import { routeBulkOperations } from './route-bulk.ts';
 import { circuitStatusOf, routeCircuitOperations } from './route-circuit.ts';
 import { routeToSpec } from './route-spec.ts';
 
@@ -95,7 +96,7 @@ export const routes = resourceFamily(
     toSpec: ({ call, body: sent, current }) => routeToSpec(call, sent, current),
     writesLookAt: ['Route', 'Source', 'Destination', 'Filter'],
   },
-  routeCircuitOperations,
+  [...routeBulkOperations, ...routeCircuitOperations],
 );
 
 async function toItem(object: PosthornObject<'Route'>, call: Call): Promise<z.input<typeof item>> {

@@ -7,17 +7,17 @@ import { fieldManaged } from './owned-spec.ts';
 import { changeSpec, planChange } from './write.ts';
 
 /**
- * Takes a destination out of all routes before it is deleted. FIELD_MANAGED, with nothing changed, when another manager
+ * Takes destinations out of all routes before they are deleted. FIELD_MANAGED, with nothing changed, when another manager
  * owns one of these lists.
  */
-export async function leaveRoutes(destination: PosthornObject<'Destination'>, call: Call, note: NoteWrite): Promise<void> {
-  const { name } = destination.metadata;
-  const users = cachedObjects(call, 'Route').filter(({ spec }) => refersTo(spec, name));
+export async function leaveRoutes(destinations: readonly PosthornObject<'Destination'>[], call: Call, note: NoteWrite): Promise<void> {
+  const names = new Set(destinations.map(({ metadata }) => metadata.name));
+  const users = cachedObjects(call, 'Route').filter(({ spec }) => refersTo(spec, names));
   const foreign: Record<string, string[]> = {};
   for (const { metadata } of users) {
     const route = await findIfThere(call, metadata.name);
     try {
-      if (route !== null) planChange(route, withoutDestination(route.spec, name));
+      if (route !== null) planChange(route, withoutDestinations(route.spec, names));
     } catch (error) {
       if (!isPosthornError(error, 'FIELD_MANAGED')) throw error;
       foreign[`Route "${metadata.name}"`] = [...new Set(Object.values(error.details ?? {}).flat())];
@@ -30,7 +30,7 @@ export async function leaveRoutes(destination: PosthornObject<'Destination'>, ca
       call,
       'Route',
       () => find(call, 'Route', metadata.name),
-      async ({ spec }) => withoutDestination(spec, name),
+      async ({ spec }) => withoutDestinations(spec, names),
     );
     note(after);
   }
@@ -45,12 +45,12 @@ async function findIfThere(call: Call, slug: string): Promise<PosthornObject<'Ro
   }
 }
 
-function refersTo({ destinationRefs, failover }: SpecOf<'Route'>, name: string): boolean {
-  return [...destinationRefs, ...(failover?.destinationRefs ?? [])].some((ref) => ref.name === name);
+function refersTo({ destinationRefs, failover }: SpecOf<'Route'>, names: ReadonlySet<string>): boolean {
+  return [...destinationRefs, ...(failover?.destinationRefs ?? [])].some(({ name }) => names.has(name));
 }
 
-function withoutDestination(spec: SpecOf<'Route'>, name: string): SpecOf<'Route'> {
-  const without = (refs: { name: string }[]): { name: string }[] => refs.filter((ref) => ref.name !== name);
+function withoutDestinations(spec: SpecOf<'Route'>, names: ReadonlySet<string>): SpecOf<'Route'> {
+  const without = (refs: { name: string }[]): { name: string }[] => refs.filter(({ name }) => !names.has(name));
   const { failover } = spec;
   return {
     ...spec,

@@ -3,6 +3,7 @@ import { resourceId } from '../../core/ids.ts';
 import { kinds, type ObjectOf, type PosthornObject } from '../../resources/kinds.ts';
 import type { Call } from '../operation.ts';
 import type { ServedKind } from '../services.ts';
+import { mapConcurrently } from './concurrently.ts';
 
 const slugPattern = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
 const madeIdPattern = /^[a-z2-7]{26}$/;
@@ -17,6 +18,18 @@ export async function find<K extends ServedKind>(call: Call, kind: K, idOrSlug: 
   const object = name === null ? null : await getByName(call, kind, name);
   if (object === null || (isId(kind, idOrSlug) && idOf(object) !== idOrSlug)) throw notFound(kind, idOrSlug);
   return object;
+}
+
+/** The objects of the caller's organization that these ids and slugs name, each once, as the store has them now; unknown ones are left out. */
+export async function findAll<K extends ServedKind>(call: Call, kind: K, idsOrSlugs: readonly string[]): Promise<ObjectOf<K>[]> {
+  const { namespace } = call.caller.organization;
+  const cache = call.services.caches[kind];
+  const cached = idsOrSlugs.map((idOrSlug) => (isId(kind, idOrSlug) ? cache.getById(idOrSlug, namespace)?.metadata.name : idOrSlug));
+  const unknown = new Set(idsOrSlugs.filter((_, index) => cached[index] === undefined));
+  const stored = unknown.size === 0 ? [] : await namesInStore(call, kind, (id) => unknown.has(id));
+  const names = new Set([...cached, ...stored].filter((name) => name !== undefined && slugPattern.test(name)));
+  const objects = await mapConcurrently([...names], (name) => getByName(call, kind, name ?? ''));
+  return objects.filter((object) => object !== null);
 }
 
 /** What a reference by id or slug points at: as cached, else as stored; null when there is nothing. */
@@ -67,15 +80,19 @@ async function nameOf(call: Call, kind: ServedKind, idOrSlug: string): Promise<s
 /** What another replica made a moment ago is not in our cache yet. */
 async function nameInStore(call: Call, kind: ServedKind, id: string): Promise<string | null> {
   if (!madeIdPattern.test(id.slice(kinds[kind].idPrefix.length))) return null;
+  return (await namesInStore(call, kind, (other) => other === id))[0] ?? null;
+}
+
+async function namesInStore(call: Call, kind: ServedKind, isWanted: (id: string) => boolean): Promise<string[]> {
   const { namespace } = call.caller.organization;
+  const names: string[] = [];
   let continueToken: string | undefined;
   do {
     const page = await call.services.store.list(kind, { namespace, continueToken });
-    const found = page.items.find((object) => idOf(object) === id);
-    if (found !== undefined) return found.metadata.name;
+    names.push(...page.items.filter((object) => isWanted(idOf(object))).map(({ metadata }) => metadata.name));
     continueToken = page.continueToken;
   } while (continueToken !== undefined);
-  return null;
+  return names;
 }
 
 async function getByName<K extends ServedKind>(call: Call, kind: K, name: string): Promise<ObjectOf<K> | null> {

@@ -36,6 +36,15 @@ export function foreignManagers(managedFields: readonly ManagedFieldsEntry[]): s
   return [...new Set(inSpec.map(({ manager }) => manager))];
 }
 
+/** The managers other than the facade that own a field of the spec, or something in it. */
+export function foreignOwners(managedFields: readonly ManagedFieldsEntry[], field: string): string[] {
+  const path = pathText(['f:spec', `f:${field}`]);
+  const owners = entriesOf(managedFields).filter(
+    ({ manager, paths }) => manager !== facadeManager && paths.some((owned) => isWithin(owned, path)),
+  );
+  return [...new Set(owners.map(({ manager }) => manager))];
+}
+
 /** FIELD_MANAGED, its message naming fields and managers. */
 export function fieldManaged(details: Record<string, string[]>): PosthornError {
   const text = Object.entries(details).map(
