@@ -70,7 +70,15 @@ async function runApi(context: RoleContext): Promise<void> {
     ...(config.publicUrl === undefined ? {} : { publicUrl: config.publicUrl }),
   });
   const acceptor = new RedisMessageAcceptor({ redis: link.command('ingest'), prefix, clock });
-  const ingest = createIngestHandler({ registry: records, acceptor, keyring, clock, logger, metrics: registry });
+  const ingest = createIngestHandler({
+    registry: records,
+    acceptor,
+    keyring,
+    clock,
+    logger,
+    metrics: registry,
+    publicUrl: config.publicUrl,
+  });
 
   const server = createApiServer((request, response) => {
     if (!ingest(request, response) && !ops(request, response)) facade(request, response);

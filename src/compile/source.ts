@@ -25,7 +25,7 @@ export function compileSource(object: PosthornObject<'Source'>, inputs: SourceIn
   const id = resourceId(definition.idPrefix, metadata);
   const secrets = signingSecret === undefined ? [] : signingSecretsOf(spec.provider, signingSecret);
   if (secrets === null) {
-    const rule = spec.provider === 'standard-webhooks' ? `not ${standardWebhooksSecretRule}` : 'empty';
+    const rule = hasStandardSecrets(spec.provider) ? `not ${standardWebhooksSecretRule}` : 'empty';
     return refuse('InvalidSigningSecret', `the value behind spec.signingSecretRef is ${rule}`);
   }
   const context = recordSealingContext(organization.id, 'source', id, 'signingSecrets');
@@ -38,6 +38,7 @@ export function compileSource(object: PosthornObject<'Source'>, inputs: SourceIn
       slug: metadata.name,
       name: spec.name ?? metadata.name,
       provider: spec.provider,
+      ...(spec.verification !== undefined && { verification: { ...spec.verification, header: spec.verification.header.toLowerCase() } }),
       signingSecrets: secrets.map((secret) => sealValue(secret, context, published?.signingSecrets ?? [], keyring)),
       rejectInvalidSignatures: spec.rejectInvalidSignatures ?? secrets.length > 0,
       allowedMethods: [...spec.allowedMethods],
@@ -50,7 +51,11 @@ export function compileSource(object: PosthornObject<'Source'>, inputs: SourceIn
 
 /** A line break at the end comes from files and `echo`, never from a provider. */
 function signingSecretsOf(provider: SourceRecord['provider'], value: string): string[] | null {
-  if (provider === 'standard-webhooks') return standardWebhooksSecrets(value);
+  if (hasStandardSecrets(provider)) return standardWebhooksSecrets(value);
   const secret = value.replace(/\r?\n$/, '');
   return secret === '' ? null : [secret];
+}
+
+function hasStandardSecrets(provider: SourceRecord['provider']): boolean {
+  return provider === 'standard-webhooks' || provider === 'svix';
 }

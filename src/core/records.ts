@@ -1,3 +1,5 @@
+import type { Provider, SignatureScheme } from './providers.ts';
+
 /**
  * Compiled records: what the controller publishes to Redis and what ingest, delivery and the facade's authentication
  * read (DESIGN section 5). References are resolved to API ids, secrets are sealed envelopes (`core/sealing.ts`),
@@ -26,7 +28,9 @@ export interface SourceRecord {
   orgSlug: string;
   slug: string;
   name: string;
-  provider: 'generic' | 'github' | 'stripe' | 'standard-webhooks';
+  provider: Provider;
+  /** With provider `custom`. */
+  verification?: SignatureScheme;
   /** Sealed; associated data from `sealingContext`. Several while a rotation lasts. */
   signingSecrets: string[];
   rejectInvalidSignatures: boolean;

@@ -10,6 +10,16 @@ export function answerAccepted(response: ServerResponse, requestId: string, even
   response.end(body, 'latin1');
 }
 
+/** 200 to a provider that asks before it sends events. */
+export function answerHandshake(response: ServerResponse, requestId: string, answer: object | null): void {
+  const body = answer === null ? '' : JSON.stringify(answer);
+  if (answer !== null) response.setHeader('Content-Type', json);
+  response.setHeader('Content-Length', Buffer.byteLength(body));
+  response.setHeader('X-Request-Id', requestId);
+  response.writeHead(200);
+  response.end(body);
+}
+
 /** The error form of the REST API: `{error, message, code}`. Keeps headers that were set before. */
 export function answerError(response: ServerResponse, requestId: string, error: PosthornError): void {
   const body = Buffer.from(JSON.stringify({ error: errorCodes[error.code].error, message: error.message, code: error.code }));

@@ -18,19 +18,22 @@ export interface IngestHandlerOptions {
   logger: Logger;
   metrics: Registry;
   limits?: Partial<IngestLimits>;
+  /** Address by which senders reach the installation. */
+  publicUrl?: string | undefined;
 }
 
 /** Takes the request when its path is `/ingest` or below, and answers whether it did. Never throws. */
 export type IngestHandler = (request: IncomingMessage, response: ServerResponse) => boolean;
 
 /** The receiving end of every source (API decisions, "Ingest"). A plain node:http handler: this is the hot path. */
-export function createIngestHandler({ metrics, limits, ...options }: IngestHandlerOptions): IngestHandler {
+export function createIngestHandler({ metrics, limits, publicUrl, ...options }: IngestHandlerOptions): IngestHandler {
   const services: IngestServices = {
     ...options,
     limits: { ...defaultIngestLimits, ...limits },
     metrics: ingestMetrics(metrics),
     deadlines: new Deadlines(options.clock),
     inFlight: { requests: 0, bytes: 0 },
+    publicUrl,
   };
   return (request, response) => {
     const path = request.url ?? '';

@@ -98,7 +98,7 @@ function openVerifier(source: SourceRecord, keyring: Keyring, logger: Logger): V
     }
   }
   if (secrets.length === 0) throw failure;
-  return providerVerifier(source.provider, secrets);
+  return providerVerifier(source, secrets);
 }
 
 /** A filter that does not compile (the controller publishes none such) lets nothing through; its events are recorded as filtered. */

@@ -4,9 +4,10 @@ import { isPosthornError, PosthornError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import { requestIdFor } from '../core/request-id.ts';
 import type { MessageAcceptor } from '../data/messages.ts';
-import { answerAccepted, answerError } from './answer.ts';
+import { answerAccepted, answerError, answerHandshake } from './answer.ts';
 import type { Deadlined, Deadlines } from './deadlines.ts';
 import { makeEvent } from './event.ts';
+import { handshakeAnswer, isProbe } from './handshake.ts';
 import type { IngestLimits } from './limits.ts';
 import type { IngestMetrics, IngestOutcome } from './metrics.ts';
 import { type IngestPlan, ingestPlan, type PlanServices } from './plan.ts';
@@ -19,6 +20,8 @@ export interface IngestServices extends PlanServices {
   metrics: IngestMetrics;
   deadlines: Deadlines;
   inFlight: { requests: number; bytes: number };
+  /** Address by which senders reach the installation, if it is configured; some providers sign it. */
+  publicUrl: string | undefined;
 }
 
 const pathPattern = /^\/ingest\/([a-z0-9][a-z0-9-]{0,62})\/([a-z0-9][a-z0-9-]{0,62})\/?(?:\?|$)/;
@@ -84,18 +87,16 @@ export class IngestRequest implements Deadlined {
     deadlines.set(this, limits.planDeadlineMs);
     const plan = await ingestPlan(this.#services, orgSlug, sourceSlug);
     if (this.#isOver()) return;
-    this.#checkHead(plan);
+    if (this.#checkHead(plan) === 'probe') return this.#endHandshake(null);
     this.#stage = 'body';
     deadlines.set(this, limits.bodyDeadlineMs);
     const body = await this.#readBody(plan.source.payloadLimitBytes);
     if (this.#isOver()) return;
     const receivedAtMs = clock.now();
-    const event = makeEvent(plan, {
-      request: this.#request,
-      body,
-      receivedAtMs,
-      signatureValid: this.#checkSignature(plan, body, receivedAtMs),
-    });
+    const signatureValid = this.#checkSignature(plan, body, receivedAtMs);
+    const handshake = signatureValid === false ? null : handshakeAnswer(plan.source.provider, body);
+    if (handshake !== null) return this.#endHandshake(handshake);
+    const event = makeEvent(plan, { request: this.#request, body, receivedAtMs, signatureValid });
     this.#stage = 'store';
     deadlines.set(this, limits.storeDeadlineMs);
     await acceptor.accept(event);
@@ -108,21 +109,30 @@ export class IngestRequest implements Deadlined {
     return this.#stage === 'over';
   }
 
-  #checkHead({ source }: IngestPlan): void {
+  #checkHead({ source }: IngestPlan): 'probe' | 'event' {
     const { method = '', headers } = this.#request;
     if (!source.enabled) throw new PosthornError('SOURCE_DISABLED', 'The source is disabled');
+    if (isProbe(source.provider, method)) return 'probe';
     if (!source.allowedMethods.includes(method)) {
       this.#response.setHeader('Allow', source.allowedMethods.join(', '));
       throw new PosthornError('METHOD_NOT_ALLOWED', `The source does not take ${method}`);
     }
     const announced = headers['content-length'];
     if (announced !== undefined && Number(announced) > source.payloadLimitBytes) throw tooLarge(source.payloadLimitBytes);
+    return 'event';
+  }
+
+  #endHandshake(answer: object | null): void {
+    this.#end('handshake');
+    answerHandshake(this.#response, this.#requestId, answer);
+    this.#drain();
   }
 
   /** Null: the source has no secret. */
   #checkSignature({ source, verify }: IngestPlan, body: Buffer, nowMs: number): boolean | null {
     if (verify === null) return null;
-    const isValid = verify({ headers: this.#request.headers, body, nowMs });
+    const { headers, url: path = '' } = this.#request;
+    const isValid = verify({ headers, body, nowMs, path, publicUrl: this.#services.publicUrl });
     if (!isValid && source.rejectInvalidSignatures) throw new PosthornError('INVALID_SIGNATURE', 'The signature is missing or wrong');
     return isValid;
   }

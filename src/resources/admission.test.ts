@@ -75,7 +75,7 @@ test('the error of a refused object has the complaints by field', () => {
   const { causes = [] } = admit('Source', { metadata, spec: { provider: 'x', enabled: 1 } });
   const error = invalidObject('Source', 'shop', causes);
   expect(error).toMatchObject({ code: 'VALIDATION_FAILED', details: { 'spec.enabled': ['must be a boolean, not a number'] } });
-  expect(error.message).toContain('Source shop is invalid: spec.provider: must be one of generic, github');
+  expect(error.message).toContain('Source shop is invalid: spec.provider: must be one of generic, custom, github');
 });
 
 test('a status is judged by itself', () => {

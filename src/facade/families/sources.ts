@@ -22,7 +22,7 @@ import {
 import { matchesText } from '../resources/search.ts';
 import { readSecret } from '../resources/secrets.ts';
 
-const { provider, allowedMethods } = kinds.Source.spec.shape;
+const { provider, verification, allowedMethods } = kinds.Source.spec.shape;
 
 const item = z
   .object({
@@ -38,6 +38,7 @@ const item = z
   .meta({ id: 'SourceItem' });
 const record = item
   .extend({
+    verification: verification.unwrap().nullable().describe('How the sender signs; null unless the provider is custom.'),
     rejectInvalidSignatures: z.boolean(),
     allowedMethods: allowedMethods.unwrap(),
     hasSigningSecret: z.boolean(),
@@ -51,6 +52,7 @@ const body = z.strictObject({
   slug: sentSlug.optional(),
   description: description.nullable().optional(),
   provider: provider.unwrap().optional().describe('Whose signature scheme is checked; generic when absent.'),
+  verification: verification.nullable().optional().describe('How the sender signs: an HMAC of the body. Needed with provider custom.'),
   signingSecret: z.string().min(1).max(4096).nullable().optional().describe('What the provider signs with; write-only. null removes it.'),
   rejectInvalidSignatures: z.boolean().optional().describe('Default true once there is a signing secret.'),
   allowedMethods: allowedMethods.unwrap().optional(),
@@ -102,6 +104,7 @@ export const sources = resourceFamily({
     const secret = signingSecretRef === undefined ? null : await readSecret(call, signingSecretRef);
     return {
       ...(await toItem(object, call)),
+      verification: object.spec.verification ?? null,
       rejectInvalidSignatures: rejects(object.spec),
       allowedMethods: methods,
       hasSigningSecret: signingSecretRef !== undefined,
@@ -120,10 +123,12 @@ export const sources = resourceFamily({
     // Shown is what holds; sent back as it was shown, it is no wish.
     const isWish = sent.rejectInvalidSignatures !== undefined && (spec === undefined || sent.rejectInvalidSignatures !== rejects(spec));
     const kept = signingSecretRef === undefined ? undefined : spec?.rejectInvalidSignatures;
+    const ofProvider = sent.provider ?? spec?.provider;
     return {
       name: nameToSpec(sent.name, current),
       description: sent.description === undefined ? spec?.description : (sent.description ?? undefined),
-      provider: sent.provider ?? spec?.provider,
+      provider: ofProvider,
+      verification: sent.verification ?? (ofProvider === 'custom' ? spec?.verification : undefined),
       signingSecretRef,
       rejectInvalidSignatures: isWish ? sent.rejectInvalidSignatures : kept,
       allowedMethods: sent.allowedMethods ?? spec?.allowedMethods ?? defaultMethods,

@@ -1,4 +1,4 @@
-import { hmacKeys, isSignedByAny, sha256FromHex } from './hmac.ts';
+import { digestFromHex, hmacKeys, isSignedByAny } from './hmac.ts';
 import type { Verifier } from './signed-request.ts';
 
 const prefix = 'sha256=';
@@ -12,7 +12,7 @@ export function genericVerifier(secrets: readonly string[]): Verifier {
   return ({ headers, body }) => {
     const header = headers['x-webhook-signature'] ?? headers['x-signature'];
     if (typeof header !== 'string') return false;
-    const signature = sha256FromHex(header.startsWith(prefix) ? header.slice(prefix.length) : header);
+    const signature = digestFromHex(header.startsWith(prefix) ? header.slice(prefix.length) : header);
     return signature !== null && isSignedByAny(keys, '', body, [signature]);
   };
 }

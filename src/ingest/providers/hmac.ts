@@ -1,9 +1,14 @@
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto';
+import type { SignatureScheme } from '../../core/providers.ts';
+
+type Algorithm = SignatureScheme['algorithm'];
 
 /** How far the time in a signature may be from ours, either way. */
 const toleranceSeconds = 300;
 
-const hexSha256 = /^[0-9a-fA-F]{64}$/;
+const digestBytes: Record<Algorithm, number> = { sha1: 20, sha256: 32, sha512: 64 };
+const hexDigits = /^[0-9a-fA-F]*$/;
+const base64Digits = /^[A-Za-z0-9+/]*={0,2}$/;
 const decimalSeconds = /^[0-9]{1,12}$/;
 
 /** Key objects made once: a raw key costs five times as much per signature. Empty secrets are no secrets. */
@@ -13,11 +18,17 @@ export function hmacKeys(secrets: readonly (string | Buffer)[]): KeyObject[] {
     .map((secret) => createSecretKey(typeof secret === 'string' ? Buffer.from(secret) : secret));
 }
 
-/** Whether the HMAC-SHA256 of `prefix` + `body` under one of the keys is one of the signatures; compared in constant time. */
-export function isSignedByAny(keys: readonly KeyObject[], prefix: string, body: Buffer, signatures: readonly Buffer[]): boolean {
+/** Whether the HMAC of `prefix` + `body` under one of the keys is one of the signatures; compared in constant time. */
+export function isSignedByAny(
+  keys: readonly KeyObject[],
+  prefix: string,
+  body: Buffer | string,
+  signatures: readonly Buffer[],
+  algorithm: Algorithm = 'sha256',
+): boolean {
   let isSigned = false;
   for (const key of keys) {
-    const hmac = createHmac('sha256', key);
+    const hmac = createHmac(algorithm, key);
     if (prefix !== '') hmac.update(prefix);
     const expected = hmac.update(body).digest();
     for (const signature of signatures) {
@@ -27,9 +38,16 @@ export function isSignedByAny(keys: readonly KeyObject[], prefix: string, body: 
   return isSigned;
 }
 
-/** The bytes of a hexadecimal SHA-256; null when it is not one. */
-export function sha256FromHex(text: string): Buffer | null {
-  return hexSha256.test(text) ? Buffer.from(text, 'hex') : null;
+/** The bytes of a hexadecimal digest; null when it is not one. */
+export function digestFromHex(text: string, algorithm: Algorithm = 'sha256'): Buffer | null {
+  return text.length === 2 * digestBytes[algorithm] && hexDigits.test(text) ? Buffer.from(text, 'hex') : null;
+}
+
+/** The bytes of a digest in base64; null when it is not one. */
+export function digestFromBase64(text: string, algorithm: Algorithm = 'sha256'): Buffer | null {
+  if (!base64Digits.test(text)) return null;
+  const bytes = Buffer.from(text, 'base64');
+  return bytes.length === digestBytes[algorithm] ? bytes : null;
 }
 
 /** Whether the text is a time in seconds since the epoch that lies within the tolerance. */

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { describe, expect, test } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
-import { providerVerifier } from './verifier.ts';
+import { verifierOf } from '../../../test/support/verifier.ts';
 
 const nowMs = Date.UTC(2026, 10, 21);
 const nowSeconds = nowMs / 1000;
@@ -18,7 +18,7 @@ describe('github', () => {
   const body = Buffer.from('Hello, World!');
   // The values that docs.github.com gives for testing one's own verification.
   const signature = '757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17';
-  const verify = providerVerifier('github', [secret]);
+  const verify = verifierOf('github', [secret]);
 
   test('the published vector verifies', () => {
     expect(verify({ headers: { 'x-hub-signature-256': `sha256=${signature}` }, body, nowMs })).toBe(true);
@@ -40,8 +40,8 @@ describe('github', () => {
 
   test('either secret verifies while a rotation lasts, an empty one never', () => {
     const headers = { 'x-hub-signature-256': `sha256=${signature}` };
-    expect(providerVerifier('github', ['new', secret])({ headers, body, nowMs })).toBe(true);
-    expect(providerVerifier('github', [''])({ headers: { 'x-hub-signature-256': `sha256=${hex('', body)}` }, body, nowMs })).toBe(false);
+    expect(verifierOf('github', ['new', secret])({ headers, body, nowMs })).toBe(true);
+    expect(verifierOf('github', [''])({ headers: { 'x-hub-signature-256': `sha256=${hex('', body)}` }, body, nowMs })).toBe(false);
   });
 
   test('each real payload verifies as GitHub signs it, and no longer with one bit flipped', () => {
@@ -107,7 +107,7 @@ describe('stripe', () => {
   "type": "invoiceitem.created"
 }
 `);
-  const verify = providerVerifier('stripe', [secret]);
+  const verify = verifierOf('stripe', [secret]);
   const check = (header: string, now = atMs): boolean => verify({ headers: { 'stripe-signature': header }, body, nowMs: now });
 
   test('the published vector verifies', () => {
@@ -147,7 +147,7 @@ describe('standard-webhooks', () => {
   const body = Buffer.from('{"test": 2432232314}');
   const signature = 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=';
   const atMs = 1_614_265_330_000;
-  const verify = providerVerifier('standard-webhooks', [secret]);
+  const verify = verifierOf('standard-webhooks', [secret]);
   const headers = { 'webhook-id': id, 'webhook-timestamp': '1614265330', 'webhook-signature': signature };
 
   test('the published vector verifies', () => {
@@ -159,8 +159,8 @@ describe('standard-webhooks', () => {
     const signed = new Webhook(other).sign(id, new Date(nowMs), body.toString());
     const list = `v1,${Buffer.alloc(32).toString('base64')} v1a,abc ${signed}`;
     const sent = { 'webhook-id': id, 'webhook-timestamp': String(nowSeconds), 'webhook-signature': list };
-    expect(providerVerifier('standard-webhooks', [secret, other])({ headers: sent, body, nowMs })).toBe(true);
-    expect(providerVerifier('standard-webhooks', [secret])({ headers: sent, body, nowMs })).toBe(false);
+    expect(verifierOf('standard-webhooks', [secret, other])({ headers: sent, body, nowMs })).toBe(true);
+    expect(verifierOf('standard-webhooks', [secret])({ headers: sent, body, nowMs })).toBe(false);
   });
 
   test.each<[string, Record<string, string>, number]>([
@@ -185,7 +185,7 @@ describe('generic', () => {
   const secret = 'Jefe';
   const body = Buffer.from('what do ya want for nothing?');
   const signature = '5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843';
-  const verify = providerVerifier('generic', [secret]);
+  const verify = verifierOf('generic', [secret]);
 
   test.each([
     ['x-webhook-signature', signature],

@@ -1,20 +1,43 @@
 import type { SourceRecord } from '../../core/records.ts';
+import { bodySignatures, bodySignatureVerifier } from './body-signature.ts';
 import { genericVerifier } from './generic.ts';
-import { githubVerifier } from './github.ts';
+import { gitlabVerifier } from './gitlab.ts';
 import type { Verifier } from './signed-request.ts';
-import { standardWebhooksVerifier } from './standard-webhooks.ts';
-import { stripeVerifier } from './stripe.ts';
+import { slackVerifier } from './slack.ts';
+import { standardWebhooksVerifier, svixVerifier } from './standard-webhooks.ts';
+import { timedSignatures, timedSignatureVerifier } from './timed-signature.ts';
+import { twilioVerifier } from './twilio.ts';
 
 /** The provider's scheme with these secrets, as the provider shows them to its users. */
-export function providerVerifier(provider: SourceRecord['provider'], secrets: readonly string[]): Verifier {
+export function providerVerifier(
+  { provider, verification }: Pick<SourceRecord, 'provider' | 'verification'>,
+  secrets: readonly string[],
+): Verifier {
   switch (provider) {
     case 'generic':
       return genericVerifier(secrets);
+    case 'custom':
+      return verification === undefined ? () => false : bodySignatureVerifier(verification, secrets);
     case 'github':
-      return githubVerifier(secrets);
+    case 'shopify':
+    case 'intercom':
+    case 'sentry':
+    case 'bitbucket':
+      return bodySignatureVerifier(bodySignatures[provider], secrets);
     case 'stripe':
-      return stripeVerifier(secrets);
+    case 'paddle':
+      return timedSignatureVerifier(timedSignatures[provider], secrets);
+    case 'gitlab':
+      return gitlabVerifier(secrets);
+    case 'slack':
+      return slackVerifier(secrets);
+    case 'twilio':
+      return twilioVerifier(secrets);
     case 'standard-webhooks':
       return standardWebhooksVerifier(secrets);
+    case 'svix':
+      return svixVerifier(secrets);
+    default:
+      return provider satisfies never;
   }
 }

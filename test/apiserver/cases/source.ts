@@ -1,7 +1,9 @@
+import { providers } from '../../../src/core/providers.ts';
 import { secretRef, specCases, text, type ValidationCase } from './case.ts';
 
 const { valid, invalid, validChange, invalidChange } = specCases('Source', {});
 const methods = (...allowedMethods: unknown[]) => ({ allowedMethods });
+const custom = (verification: unknown) => ({ provider: 'custom', verification });
 const secret = (signingSecretRef: unknown) => ({ signingSecretRef });
 
 export const sourceCases: ValidationCase[] = [
@@ -22,6 +24,20 @@ export const sourceCases: ValidationCase[] = [
   invalid('a description of 1001 characters', { description: text(1001) }, 'spec.description'),
   invalid('an unknown provider', { provider: 'gitea' }, 'spec.provider'),
   invalid('a provider in upper case', { provider: 'GITHUB' }, 'spec.provider'),
+  ...providers.filter((provider) => provider !== 'custom').map((provider) => valid(`provider ${provider}`, { provider })),
+  valid('provider custom, with defaults', custom({ header: 'X-Signed' })),
+  valid('provider custom, with everything', custom({ algorithm: 'sha512', header: 'X-Signed', encoding: 'base64', prefix: 'v1=' })),
+  valid('an empty prefix', custom({ header: 'X-Signed', prefix: '' })),
+  invalid('provider custom without a scheme', { provider: 'custom' }, 'spec.verification'),
+  invalid('a scheme with another provider', { provider: 'github', verification: { header: 'X-Signed' } }, 'spec.verification'),
+  invalid('a scheme without a header', custom({ algorithm: 'sha1' }), 'spec.verification.header'),
+  invalid('a header that is none', custom({ header: 'X Signed' }), 'spec.verification.header'),
+  invalid('an unknown algorithm', custom({ header: 'X-Signed', algorithm: 'md5' }), 'spec.verification.algorithm'),
+  invalid('an unknown encoding', custom({ header: 'X-Signed', encoding: 'base32' }), 'spec.verification.encoding'),
+  invalid('a prefix with a line break', custom({ header: 'X-Signed', prefix: 'a\n' }), 'spec.verification.prefix'),
+  invalid('a prefix of 65 characters', custom({ header: 'X-Signed', prefix: text(65) }), 'spec.verification.prefix'),
+  invalid('an unknown field in the scheme', custom({ header: 'X-Signed', secret: 'x' }), 'spec.verification.secret'),
+  invalidChange('another provider whose scheme is not given', { provider: 'github' }, { provider: 'custom' }, 'spec.verification'),
   invalid('enabled as text', { enabled: 'true' }, 'spec.enabled'),
   invalid('enabled as a number', { enabled: 1 }, 'spec.enabled'),
   invalid('an unknown field', { secret: 'x' }, 'spec.secret'),

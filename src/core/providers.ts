@@ -1,0 +1,29 @@
+/** Whose webhooks a source takes: decides the signature scheme, the handshake and the delivery id. */
+export const providers = [
+  'generic',
+  'custom',
+  'github',
+  'gitlab',
+  'stripe',
+  'shopify',
+  'slack',
+  'twilio',
+  'paddle',
+  'standard-webhooks',
+  'svix',
+  'intercom',
+  'sentry',
+  'bitbucket',
+] as const;
+
+export type Provider = (typeof providers)[number];
+
+/** How a sender of provider `custom` signs: an HMAC of the body in a header. */
+export interface SignatureScheme {
+  algorithm: 'sha1' | 'sha256' | 'sha512';
+  /** Lower case. */
+  header: string;
+  encoding: 'hex' | 'base64';
+  /** Stands before the signature in the header; may be empty. */
+  prefix: string;
+}

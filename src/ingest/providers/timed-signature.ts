@@ -1,0 +1,39 @@
+import { digestFromHex, hmacKeys, isSignedByAny, isTimely } from './hmac.ts';
+import type { Verifier } from './signed-request.ts';
+
+interface TimedSignature {
+  header: string;
+  /** Between the items `name=value` of the header. */
+  separator: string;
+  time: string;
+  signature: string;
+  /** Between time and body in what is signed. */
+  joint: string;
+}
+
+/** Providers that put a time and hexadecimal HMAC-SHA256s of time and body into one header. */
+export const timedSignatures = {
+  /** `Stripe-Signature: t=<seconds>,v1=<hex>[,v1=<hex>]`, with the secret as it is shown, `whsec_…` (https://docs.stripe.com/webhooks#verify-manually). */
+  stripe: { header: 'stripe-signature', separator: ',', time: 't', signature: 'v1', joint: '.' },
+  /** `Paddle-Signature: ts=<seconds>;h1=<hex>[;h1=<hex>]` (https://developer.paddle.com/webhooks/signature-verification). */
+  paddle: { header: 'paddle-signature', separator: ';', time: 'ts', signature: 'h1', joint: ':' },
+} as const satisfies Record<string, TimedSignature>;
+
+/** Any of the signatures may be right; other schemes in the header are ignored. */
+export function timedSignatureVerifier(scheme: TimedSignature, secrets: readonly string[]): Verifier {
+  const keys = hmacKeys(secrets);
+  return ({ headers, body, nowMs }) => {
+    const header = headers[scheme.header];
+    if (typeof header !== 'string') return false;
+    let seconds = '';
+    const signatures: Buffer[] = [];
+    for (const item of header.split(scheme.separator)) {
+      const [name, value = ''] = item.trim().split('=', 2);
+      if (name === scheme.time) seconds = value;
+      if (name !== scheme.signature) continue;
+      const signature = digestFromHex(value);
+      if (signature !== null) signatures.push(signature);
+    }
+    return isTimely(seconds, nowMs) && isSignedByAny(keys, seconds + scheme.joint, body, signatures);
+  };
+}

@@ -1,0 +1,49 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { digestFromBase64, digestFromHex, hmacKeys, isSignedByAny } from './hmac.ts';
+import type { SignedRequest, Verifier } from './signed-request.ts';
+
+const form = /^application\/x-www-form-urlencoded\b/i;
+const defaultPorts = { 'https:': '443', 'http:': '80' };
+
+/**
+ * `X-Twilio-Signature`: base64 HMAC-SHA1 of the address that Twilio was given and the form's fields, sorted by name; for other
+ * bodies of the address alone, whose parameter `bodySHA256` then is the SHA-256 of the body
+ * (https://www.twilio.com/docs/usage/webhooks/webhooks-security). The key is the account's auth token.
+ */
+export function twilioVerifier(secrets: readonly string[]): Verifier {
+  const keys = hmacKeys(secrets);
+  return (request) => {
+    const header = request.headers['x-twilio-signature'];
+    const signature = typeof header === 'string' ? digestFromBase64(header, 'sha1') : null;
+    if (signature === null) return false;
+    const signed = signedFields(request);
+    return signed !== null && addresses(request).some((address) => isSignedByAny(keys, address, signed, [signature], 'sha1'));
+  };
+}
+
+/** What stands behind the address in the signed text; null when the body is not the one that was signed. */
+function signedFields({ headers, body, path }: SignedRequest): string | null {
+  const bodySha256 = new URLSearchParams(path.split('?')[1]).get('bodySHA256');
+  if (bodySha256 !== null) {
+    const sent = digestFromHex(bodySha256);
+    return sent !== null && timingSafeEqual(sent, createHash('sha256').update(body).digest()) ? '' : null;
+  }
+  if (!form.test(headers['content-type'] ?? '')) return body.length === 0 ? '' : null;
+  const fields = new URLSearchParams(body.toString('utf8'));
+  const names = [...new Set(fields.keys())].sort();
+  return names.flatMap((name) => [...new Set(fields.getAll(name))].sort().map((value) => name + value)).join('');
+}
+
+/** The addresses that Twilio may have been given: proxies end TLS and rewrite ports, and Twilio signs with the default port or without. */
+function addresses({ headers, path, publicUrl }: SignedRequest): string[] {
+  const bases = [publicUrl, ...(headers.host === undefined ? [] : [`https://${headers.host}`, `http://${headers.host}`])];
+  return [...new Set(bases.flatMap((base) => (base === undefined ? [] : withAndWithoutPort(base))))].map((base) => base + path);
+}
+
+function withAndWithoutPort(base: string): string[] {
+  const match = /^(https?:)\/\/([^/:[\]]+|\[[^\]]+\])(:\d+)?(.*)$/i.exec(base);
+  if (match === null) return [];
+  const [, scheme = '', host = '', , rest = ''] = match;
+  const port = scheme.toLowerCase() === 'https:' ? defaultPorts['https:'] : defaultPorts['http:'];
+  return [base, `${scheme}//${host}${rest}`, `${scheme}//${host}:${port}${rest}`];
+}
