@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import { createCertificateAuthority } from '../../test/support/certificate-authority.ts';
 import { storedObject } from '../../test/support/objects.ts';
+import { httpSettings } from '../../test/support/records.ts';
 import { Keyring } from '../core/sealing.ts';
 import { recordSealingContext } from '../core/sealing-contexts.ts';
 import type { SpecInputOf } from '../resources/kinds.ts';
@@ -97,11 +98,14 @@ describe('secrets', () => {
   test('stand in the record sealed for it, and in clear nowhere', () => {
     const { record } = destination(spec, { token: 'canary-token', signingSecrets: secret });
     expect(JSON.stringify(record)).not.toContain('canary-token');
-    const auth = record?.http.auth;
+    const auth = record && httpSettings(record).auth;
     if (record === undefined || auth?.type !== 'bearer') throw new Error('not a bearer record');
     expect(keyring.open(auth.token, recordSealingContext(organization.id, 'destination', record.id, 'token'))).toBe('canary-token');
     expect(
-      keyring.open(record.http.signingSecrets[0] ?? '', recordSealingContext(organization.id, 'destination', record.id, 'signingSecrets')),
+      keyring.open(
+        httpSettings(record).signingSecrets[0] ?? '',
+        recordSealingContext(organization.id, 'destination', record.id, 'signingSecrets'),
+      ),
     ).toBe(secret);
   });
 
@@ -115,7 +119,7 @@ describe('secrets', () => {
 
   test('lose the line break that a file brought along', () => {
     const { record } = destination(spec, { token: 'a\n' });
-    const auth = record?.http.auth;
+    const auth = record && httpSettings(record).auth;
     if (record === undefined || auth?.type !== 'bearer') throw new Error('not a bearer record');
     expect(keyring.open(auth.token, recordSealingContext(organization.id, 'destination', record.id, 'token'))).toBe('a');
   });
@@ -129,7 +133,7 @@ describe('secrets', () => {
   ] as const)('of auth type $auth.type are sealed as $field', ({ field, auth }) => {
     const { record } = destination({ http: { url: 'https://shop.example/hook', auth } }, { [field]: 'value' });
     if (record === undefined) throw new Error('refused');
-    const sealed = new Map(Object.entries(record.http.auth)).get(field) ?? '';
+    const sealed = new Map(Object.entries(httpSettings(record).auth)).get(field) ?? '';
     expect(keyring.open(sealed, recordSealingContext(organization.id, 'destination', record.id, field))).toBe('value');
   });
 
@@ -144,9 +148,9 @@ describe('secrets', () => {
         { clientCertificate: own.cert.toString(), clientKey: key.toString() },
       );
     const { record } = compiled(own.key);
-    expect(record?.http.tls?.ca).toBe(authority.text);
+    expect(httpSettings(record).tls?.ca).toBe(authority.text);
     const context = recordSealingContext(organization.id, 'destination', record?.id ?? '', 'clientKey');
-    expect(keyring.open(record?.http.tls?.clientKey ?? '', context)).toBe(own.key.toString());
+    expect(keyring.open(httpSettings(record).tls?.clientKey ?? '', context)).toBe(own.key.toString());
     expect(compiled(other.key).refusal).toMatchObject({ reason: 'InvalidTls' });
     const broken = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n';
     expect(compiled(own.key, authority.text + broken).refusal).toMatchObject({ reason: 'InvalidTls' });
@@ -175,19 +179,11 @@ describe('secrets', () => {
 
   test('two signing secrets are kept while a rotation lasts', () => {
     const { record } = destination({ http: { url: 'https://shop.example/hook' } }, { signingSecrets: `${secret} ${secret}` });
-    expect(record?.http.signingSecrets).toHaveLength(2);
+    expect(httpSettings(record).signingSecrets).toHaveLength(2);
   });
 });
 
 describe('refused is', () => {
-  test('a warehouse destination', () => {
-    const spec: SpecInputOf<'Destination'> = {
-      type: 's3',
-      s3: { bucket: 'events', region: 'eu-west-1', accessKeyId: 'a', secretAccessKeySecretRef: { name: 's', key: 'k' } },
-    };
-    expect(destination(spec).refusal?.reason).toBe('TypeNotServed');
-  });
-
   test('a destination whose credential is empty', () => {
     const spec: SpecInputOf<'Destination'> = {
       http: { url: 'https://shop.example/hook', auth: { type: 'bearer', tokenSecretRef: { name: 's', key: 't' } } },
@@ -221,4 +217,73 @@ test('destinations spread over the shards, each always to the same', () => {
   const shards = Array.from({ length: 400 }, (_, i) => shardOf(`dst_${i}`, 16));
   expect(new Set(shards).size).toBe(16);
   expect(shardOf('dst_1', 16)).toBe(shards[1]);
+});
+
+describe('a warehouse', () => {
+  const ref = { name: 's', key: 'k' };
+  const serviceAccountKey = JSON.stringify({ client_email: 'a@b.example', private_key: 'canary-key' });
+  const types = [
+    {
+      spec: { type: 's3', s3: { bucket: 'events', region: 'eu-central-1', accessKeyId: 'AKIA', secretAccessKeySecretRef: ref } },
+      field: 'secretAccessKey',
+      value: 'canary-key',
+    },
+    {
+      spec: { type: 'r2', r2: { bucket: 'events', endpoint: 'https://a.r2.example', accessKeyId: 'a', secretAccessKeySecretRef: ref } },
+      field: 'secretAccessKey',
+      value: 'canary-key',
+    },
+    {
+      spec: { type: 'gcs', gcs: { bucket: 'events', projectId: 'p', serviceAccountKeySecretRef: ref } },
+      field: 'serviceAccountKey',
+      value: serviceAccountKey,
+    },
+    {
+      spec: { type: 'azure_blob', azureBlob: { accountName: 'events', containerName: 'all', accountKeySecretRef: ref } },
+      field: 'accountKey',
+      value: 'Y2FuYXJ5LWtleQ==',
+    },
+  ] as const;
+
+  test.each(types)('of type $spec.type has its settings, and its $field sealed', ({ spec, field, value }) => {
+    expect(destinationSecretReferences(storedObject('Destination', 'shop', spec, 'acme').spec)).toEqual({ [field]: ref });
+    const { record } = destination(spec, { [field]: value });
+    if (record === undefined) throw new Error('refused');
+    expect(JSON.stringify(record)).not.toContain(value);
+    const [sealed = ''] = /[^"]*(?=")/.exec(JSON.stringify(record).split(`"${field}":"`)[1] ?? '') ?? [];
+    expect(keyring.open(sealed, recordSealingContext(organization.id, 'destination', record.id, field))).toBe(value);
+    const shown = JSON.parse(JSON.stringify(record).replace(sealed, 'sealed'));
+    expect(shown).toMatchSnapshot();
+  });
+
+  test.each(types)('of type $spec.type is sealed again only when its secret changes', ({ spec, field, value }) => {
+    const object = storedObject('Destination', 'shop', spec, 'acme');
+    const inputs = { organization, shard: 0, keyring };
+    const first = compileDestination(object, { ...inputs, secrets: { [field]: value }, published: null }).record ?? null;
+    expect(compileDestination(object, { ...inputs, secrets: { [field]: value }, published: first }).record).toEqual(first);
+  });
+
+  test.each(types)('of type $spec.type without a usable secret is refused', ({ spec, field }) => {
+    for (const value of ['', field === 'secretAccessKey' ? ' ' : 'no such key!'])
+      expect(destination(spec, { [field]: value }).refusal).toMatchObject({ reason: 'InvalidCredentials' });
+  });
+
+  test('with the identity of the platform needs and reads no secret', () => {
+    const spec = { type: 's3', s3: { bucket: 'events', region: 'eu-central-1' }, warehouse: { identity: 'platform' } } as const;
+    expect(destinationSecretReferences(storedObject('Destination', 'shop', spec, 'acme').spec)).toEqual({});
+    expect(destination(spec).record).toMatchObject({ s3: { credentials: null } });
+  });
+
+  test('with a field mapping that cannot be read is refused', () => {
+    const mapping = (source: string) => ({
+      type: 's3' as const,
+      s3: { bucket: 'events', region: 'eu-central-1' },
+      warehouse: { identity: 'platform' as const, fieldMapping: [{ source, target: 'a', type: 'string' as const }] },
+    });
+    expect(destination(mapping('$.payload.id')).record).toMatchObject({ warehouse: { fieldMapping: [{ target: 'a' }] } });
+    expect(destination(mapping('payload.id')).refusal).toMatchObject({
+      reason: 'InvalidFieldMapping',
+      message: expect.stringContaining('spec.warehouse.fieldMapping[0].source'),
+    });
+  });
 });

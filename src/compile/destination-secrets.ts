@@ -9,9 +9,11 @@ export interface SecretReference {
 /** The references to Secrets that the destination needs, by the field of the record that takes the value. */
 export type DestinationSecretReferences = Partial<Record<SealedRecordField, SecretReference>>;
 
-/** Only those of the chosen auth type: one left over from another type is not read. */
-export function destinationSecretReferences({ type, http }: SpecOf<'Destination'>): DestinationSecretReferences {
-  if (type !== 'http' || http === undefined) return {};
+/** Only those of the chosen auth type: one left over from another type is not read; with the platform's identity none. */
+export function destinationSecretReferences(spec: SpecOf<'Destination'>): DestinationSecretReferences {
+  const { type, http, warehouse } = spec;
+  if (type !== 'http') return warehouse?.identity === 'platform' ? {} : storeReference(spec);
+  if (http === undefined) return {};
   const { clientCertificateSecretRef: clientCertificate, clientKeySecretRef: clientKey } = http.tls ?? {};
   return {
     ...(http.signingSecretRef !== undefined && { signingSecrets: http.signingSecretRef }),
@@ -19,6 +21,25 @@ export function destinationSecretReferences({ type, http }: SpecOf<'Destination'
     ...(clientCertificate !== undefined && { clientCertificate }),
     ...(clientKey !== undefined && { clientKey }),
   };
+}
+
+function storeReference({ type, s3, r2, gcs, azureBlob }: SpecOf<'Destination'>): DestinationSecretReferences {
+  const named = (field: SealedRecordField, reference: SecretReference | undefined): DestinationSecretReferences =>
+    reference === undefined ? {} : { [field]: reference };
+  switch (type) {
+    case 'http':
+      return {};
+    case 's3':
+      return named('secretAccessKey', s3?.secretAccessKeySecretRef);
+    case 'r2':
+      return named('secretAccessKey', r2?.secretAccessKeySecretRef);
+    case 'gcs':
+      return named('serviceAccountKey', gcs?.serviceAccountKeySecretRef);
+    case 'azure_blob':
+      return named('accountKey', azureBlob?.accountKeySecretRef);
+    default:
+      return type satisfies never;
+  }
 }
 
 function authReference(auth: NonNullable<SpecOf<'Destination'>['http']>['auth']): DestinationSecretReferences {

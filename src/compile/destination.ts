@@ -1,5 +1,5 @@
 import { resourceId } from '../core/ids.ts';
-import { type DestinationRecord, type HttpAuthRecord, recordLayoutVersion } from '../core/records.ts';
+import { type DestinationRecord, type HttpAuthRecord, type HttpDestinationRecord, recordLayoutVersion } from '../core/records.ts';
 import type { Keyring } from '../core/sealing.ts';
 import { recordSealingContext, type SealedRecordField } from '../core/sealing-contexts.ts';
 import { destination as definition } from '../resources/destination.ts';
@@ -7,8 +7,9 @@ import type { PosthornObject, SpecOf } from '../resources/kinds.ts';
 import { type Compiled, type Refusal, refuse } from './compiled.ts';
 import { compileTls } from './destination-tls.ts';
 import type { OrganizationFacts } from './organization.ts';
-import { sealValue } from './sealed-value.ts';
+import { type Seal, sealValue } from './sealed-value.ts';
 import { standardWebhooksSecretRule, standardWebhooksSecrets } from './signing-secrets.ts';
+import { compileWarehouse, warehouseRefusal } from './warehouse.ts';
 
 export interface DestinationInputs {
   organization: OrganizationFacts;
@@ -22,37 +23,27 @@ export interface DestinationInputs {
 }
 
 type HttpSpec = NonNullable<SpecOf<'Destination'>['http']>;
-type Seal = (field: SealedRecordField, plain: string, published: readonly string[]) => string;
 
 /** What can be refused without looking at secrets; routes ask it about the destinations that they refer to. */
-export function destinationRefusal({ type, http }: SpecOf<'Destination'>): Refusal | null {
-  if (type !== 'http') return { reason: 'TypeNotServed', message: `destinations of type ${type} are not served by this release` };
+export function destinationRefusal(spec: SpecOf<'Destination'>): Refusal | null {
+  const { type, http } = spec;
+  if (type !== 'http') return warehouseRefusal(spec);
   if (http === undefined) return { reason: 'Incomplete', message: 'spec.http is required for type http' };
   if (!URL.canParse(http.url)) return { reason: 'InvalidUrl', message: 'spec.http.url is not a URL' };
   return null;
 }
 
-/** Refuses types that are not served, URLs that do not parse, incomplete credentials and malformed signing secrets. */
+/** Refuses URLs and field mappings that do not parse, incomplete credentials and malformed signing secrets. */
 export function compileDestination(object: PosthornObject<'Destination'>, inputs: DestinationInputs): Compiled<DestinationRecord> {
   const { metadata, spec } = object;
-  const { organization, secrets, shard, keyring, published } = inputs;
+  const { organization, shard, keyring } = inputs;
   const refusal = destinationRefusal(spec);
   if (refusal !== null) return { refusal };
-  const { http } = spec;
-  if (http === undefined) return refuse('Incomplete', 'spec.http is required for type http');
   const id = resourceId(definition.idPrefix, metadata);
   const seal: Seal = (field, plain, before) =>
     sealValue(plain, recordSealingContext(organization.id, 'destination', id, field), before, keyring);
-
-  const auth = compileAuth(http.auth, secrets, published?.http.auth, seal);
-  if (auth.refusal !== undefined) return auth;
-  const before = published?.http.tls;
-  const tls = compileTls(http.tls, secrets, (field, plain) => seal(field, plain, [before?.[field] ?? '']));
-  if (tls.refusal !== undefined) return tls;
-  const signingSecrets = secrets.signingSecrets === undefined ? [] : standardWebhooksSecrets(secrets.signingSecrets);
-  if (signingSecrets === null) {
-    return refuse('InvalidSigningSecret', `the value behind spec.http.signingSecretRef is not ${standardWebhooksSecretRule}`);
-  }
+  const compiled = spec.http === undefined ? compileWarehouse(spec, inputs, seal) : compileHttp(spec.http, inputs, seal);
+  if (compiled.refusal !== undefined) return compiled;
   return {
     record: {
       v: recordLayoutVersion,
@@ -60,19 +51,9 @@ export function compileDestination(object: PosthornObject<'Destination'>, inputs
       org: organization.id,
       slug: metadata.name,
       name: spec.name ?? metadata.name,
-      type: 'http',
+      ...compiled.record,
       enabled: spec.enabled,
       shard,
-      http: {
-        url: http.url,
-        method: http.method,
-        headers: (http.headers ?? []).map(({ name, value }) => ({ name, value })),
-        auth: auth.record,
-        timeoutMs: http.timeoutMs,
-        ...(tls.record !== null && { tls: tls.record }),
-        ...(http.useStaticIp && { useStaticIp: true }),
-        signingSecrets: signingSecrets.map((secret) => seal('signingSecrets', secret, published?.http.signingSecrets ?? [])),
-      },
       throttle: {
         mode: spec.throttle?.mode ?? 'off',
         rateLimit: spec.throttle?.rateLimit ?? null,
@@ -82,6 +63,37 @@ export function compileDestination(object: PosthornObject<'Destination'>, inputs
       },
       retryPolicy: { ...(spec.retryPolicy ?? definition.spec.shape.retryPolicy.unwrap().parse({})) },
       generation: metadata.generation,
+    },
+  };
+}
+
+function compileHttp(
+  http: HttpSpec,
+  { secrets, published }: DestinationInputs,
+  seal: Seal,
+): Compiled<Pick<HttpDestinationRecord, 'type' | 'http'>> {
+  const before = published?.type === 'http' ? published.http : undefined;
+  const auth = compileAuth(http.auth, secrets, before?.auth, seal);
+  if (auth.refusal !== undefined) return auth;
+  const tls = compileTls(http.tls, secrets, (field, plain) => seal(field, plain, [before?.tls?.[field] ?? '']));
+  if (tls.refusal !== undefined) return tls;
+  const signingSecrets = secrets.signingSecrets === undefined ? [] : standardWebhooksSecrets(secrets.signingSecrets);
+  if (signingSecrets === null) {
+    return refuse('InvalidSigningSecret', `the value behind spec.http.signingSecretRef is not ${standardWebhooksSecretRule}`);
+  }
+  return {
+    record: {
+      type: 'http',
+      http: {
+        url: http.url,
+        method: http.method,
+        headers: (http.headers ?? []).map(({ name, value }) => ({ name, value })),
+        auth: auth.record,
+        timeoutMs: http.timeoutMs,
+        ...(tls.record !== null && { tls: tls.record }),
+        ...(http.useStaticIp && { useStaticIp: true }),
+        signingSecrets: signingSecrets.map((secret) => seal('signingSecrets', secret, before?.signingSecrets ?? [])),
+      },
     },
   };
 }

@@ -1,4 +1,8 @@
 import { isSealed, type Keyring, type SealingContext } from '../core/sealing.ts';
+import type { SealedRecordField } from '../core/sealing-contexts.ts';
+
+/** Seals a field of the record that is being compiled; `published` are the envelopes that the record before has in that field. */
+export type Seal = (field: SealedRecordField, plain: string, published: readonly string[]) => string;
 
 /**
  * Seals a value for a record. An envelope of the record published before is kept when it holds the same value, so that

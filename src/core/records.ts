@@ -114,15 +114,21 @@ export interface ThrottleRecord {
   queueLimit: number | null;
 }
 
-export interface DestinationRecord {
+interface AnyDestinationRecord {
   v: number;
   id: string;
   org: string;
   slug: string;
   name: string;
-  type: 'http';
   enabled: boolean;
   shard: number;
+  throttle: ThrottleRecord;
+  retryPolicy: RetryPolicyRecord;
+  generation: number;
+}
+
+export interface HttpDestinationRecord extends AnyDestinationRecord {
+  type: 'http';
   /**
    * `password`, `token`, `key`, `headerValue`, `signingSecrets`, `clientCertificate` and `clientKey` are sealed. Records of
    * earlier releases have no `tls` and no `useStaticIp`.
@@ -137,10 +143,46 @@ export interface DestinationRecord {
     tls?: TlsRecord;
     useStaticIp?: boolean;
   };
-  throttle: ThrottleRecord;
-  retryPolicy: RetryPolicyRecord;
-  generation: number;
 }
+
+export type ColumnType = 'string' | 'number' | 'boolean' | 'timestamp' | 'json';
+
+export interface FieldMappingRule {
+  /** JSONPath, RFC 9535. */
+  source: string;
+  target: string;
+  type: ColumnType;
+  /** Absent: null where the source is. */
+  default?: string;
+}
+
+/** How objects are named and written. */
+export interface WarehouseLayout {
+  prefix: string;
+  fileFormat: 'jsonl' | 'json';
+  partitionBy: 'date' | 'hour' | 'source';
+}
+
+export interface WarehouseRecord extends WarehouseLayout {
+  /** Null: whole records. */
+  fieldMapping: FieldMappingRule[] | null;
+}
+
+/** Credentials are sealed; null: the identity of the platform. */
+export type ObjectStoreRecord =
+  | { type: 's3'; s3: { bucket: string; region: string; credentials: AccessKeyRecord | null } }
+  | { type: 'r2'; r2: { bucket: string; endpoint: string; credentials: AccessKeyRecord | null } }
+  | { type: 'gcs'; gcs: { bucket: string; projectId: string; credentials: { serviceAccountKey: string } | null } }
+  | { type: 'azure_blob'; azureBlob: { accountName: string; containerName: string; credentials: { accountKey: string } | null } };
+
+export interface AccessKeyRecord {
+  accessKeyId: string;
+  secretAccessKey: string;
+}
+
+export type WarehouseDestinationRecord = AnyDestinationRecord & ObjectStoreRecord & { warehouse: WarehouseRecord };
+
+export type DestinationRecord = HttpDestinationRecord | WarehouseDestinationRecord;
 
 export type Role = 'admin' | 'developer' | 'viewer';
 export type Scope = 'read' | 'write' | 'delete';

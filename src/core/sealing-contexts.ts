@@ -1,10 +1,13 @@
-import type { HttpAuthRecord, RecordKind, TlsRecord } from './records.ts';
+import type { AccessKeyRecord, HttpAuthRecord, RecordKind, TlsRecord } from './records.ts';
 import type { SealingContext } from './sealing.ts';
 
 /** Fields of records that hold sealed values; a list of secrets has one name for all of its members. */
 export type SealedRecordField =
   | 'signingSecrets'
   | Exclude<keyof TlsRecord, 'ca'>
+  | Exclude<keyof AccessKeyRecord, 'accessKeyId'>
+  | 'serviceAccountKey'
+  | 'accountKey'
   | Exclude<KeysOfUnion<HttpAuthRecord>, 'type' | 'username' | 'headerName'>;
 
 type KeysOfUnion<T> = T extends T ? keyof T : never;

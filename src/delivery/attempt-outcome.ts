@@ -3,7 +3,7 @@ import { retryDelayMs } from '../core/backoff.ts';
 import { defaultMessage, type NewAttempt } from '../data/attempt-record.ts';
 import type { Outcome } from '../data/delivery-queue.ts';
 import type { AttemptErrorType } from '../data/messages.ts';
-import type { ReadyPlan } from './delivery-plan.ts';
+import type { ReadyHttpPlan, ReadyPlan } from './delivery-plan.ts';
 import { errorType } from './targets/http/error-type.ts';
 import type { HttpResult } from './targets/http/http-exchange.ts';
 
@@ -22,7 +22,7 @@ export interface AttemptTimes {
 /** The record of one exchange. A response counts as failure unless it is the expected one, by default any 2xx. */
 export function attemptRecord(
   result: HttpResult,
-  plan: Pick<ReadyPlan, 'expectedResponse'>,
+  plan: Pick<ReadyHttpPlan, 'expectedResponse'>,
   { startedAtMs, endedAtMs }: AttemptTimes,
 ): NewAttempt {
   const times = { startedAtMs, durationMs: Math.max(0, Math.round(endedAtMs - startedAtMs)) };
@@ -58,7 +58,7 @@ export function attemptOutcome(
 
 function responseProblem(
   { status, body }: { status: number; body: Buffer },
-  expected: ReadyPlan['expectedResponse'],
+  expected: ReadyHttpPlan['expectedResponse'],
 ): { type: AttemptErrorType; message: string | null } | null {
   const codes = expected?.statusCodes ?? [];
   const isExpectedStatus = codes.length > 0 ? codes.includes(status) : status >= 200 && status <= 299;

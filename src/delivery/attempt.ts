@@ -1,7 +1,7 @@
 import type { Clock } from '../core/clock.ts';
 import type { Job, Settlement } from '../data/delivery-queue.ts';
 import { attemptOutcome, attemptRecord } from './attempt-outcome.ts';
-import type { ReadyPlan } from './delivery-plan.ts';
+import type { ReadyHttpPlan, ReadyPlan } from './delivery-plan.ts';
 import type { DeliveryMetrics } from './metrics.ts';
 import { exchange } from './targets/http/http-exchange.ts';
 import { requestHeaders } from './targets/http/request-headers.ts';
@@ -15,18 +15,24 @@ export interface AttemptContext {
 }
 
 /** Delivers a message once and says what becomes of it. Never rejects. */
-export async function attemptDelivery(
-  job: Job,
-  plan: ReadyPlan,
-  { clock, userAgent, metrics, signal }: AttemptContext,
-): Promise<Settlement> {
+export async function attemptDelivery(job: Job, plan: ReadyPlan, context: AttemptContext): Promise<Settlement> {
+  switch (plan.type) {
+    case 'http':
+      return await attemptHttp(job, plan, context);
+    default:
+      return plan.type satisfies never;
+  }
+}
+
+async function attemptHttp(job: Job, plan: ReadyHttpPlan, { clock, userAgent, metrics, signal }: AttemptContext): Promise<Settlement> {
+  const { http } = plan;
   const { event } = job;
   if (event === null) return { job, outcome: { type: 'dead', attempt: null, reason: 'payload_not_found' }, maxAttempts: null };
   const number = job.attempts + 1;
   // Each destination that a message fails over to has the retries of its own policy.
   const before = job.failover?.attemptsBefore ?? 0;
   const startedAtMs = clock.now();
-  const headers = requestHeaders(plan.headers, event, {
+  const headers = requestHeaders(http.headers, event, {
     messageId: job.messageId,
     eventId: job.eventId,
     number,
@@ -34,8 +40,8 @@ export async function attemptDelivery(
     userAgent,
     failover: job.failover,
   });
-  const request = { origin: plan.origin, path: plan.path, method: plan.method, headers, body: event.payload };
-  const result = await exchange(plan.dispatcher(), request, { timeoutMs: plan.timeoutMs, clock, signal });
+  const request = { origin: http.origin, path: http.path, method: http.method, headers, body: event.payload };
+  const result = await exchange(http.dispatcher(), request, { timeoutMs: http.timeoutMs, clock, signal });
   if (signal.aborted && result.type === 'error') return { job, outcome: { type: 'back' }, maxAttempts: null };
   const attempt = attemptRecord(result, plan, { startedAtMs, endedAtMs: clock.now() });
   metrics.attemptSeconds.observe({ result: attempt.errorType ?? 'ok' }, attempt.durationMs / 1000);

@@ -1,27 +1,25 @@
-import type { Dispatcher } from 'undici';
-import type { DestinationRecord, HttpAuthRecord, RetryPolicyRecord, RouteRecord } from '../core/records.ts';
+import type { DestinationRecord, OrganizationRecord, RetryPolicyRecord, RouteRecord } from '../core/records.ts';
 import type { Keyring } from '../core/sealing.ts';
-import { recordSealingContext, type SealedRecordField } from '../core/sealing-contexts.ts';
-import { signingKey } from '../core/signing.ts';
 import type { Target, TargetSetting } from '../data/delivery-queue.ts';
 import type { DeadLetterReason } from '../data/messages.ts';
 import type { RegistryReader } from '../data/registry.ts';
-import type { ConnectionRules, Dispatchers } from './targets/http/dispatchers.ts';
-import { type DestinationHeaders, destinationHeaders } from './targets/http/request-headers.ts';
+import type { Dispatchers } from './targets/http/dispatchers.ts';
+import type { EgressRules } from './targets/http/egress-policy.ts';
+import { type HttpPlan, httpPlan } from './targets/http/http-plan.ts';
 
-export interface ReadyPlan {
+interface AnyReadyPlan {
   state: 'ready';
   setting: TargetSetting;
   retryPolicy: RetryPolicyRecord;
-  expectedResponse: RouteRecord['expectedResponse'];
-  origin: string;
-  path: string;
-  method: DestinationRecord['http']['method'];
-  timeoutMs: number;
-  headers: DestinationHeaders;
-  /** Asked for each attempt: pools that were not used for long are closed. */
-  dispatcher: () => Dispatcher;
 }
+
+export interface ReadyHttpPlan extends AnyReadyPlan {
+  type: 'http';
+  http: HttpPlan;
+  expectedResponse: RouteRecord['expectedResponse'];
+}
+
+export type ReadyPlan = ReadyHttpPlan;
 
 /** How a target's messages are to be treated by today's records. */
 export type DeliveryPlan =
@@ -56,31 +54,17 @@ async function makePlan(sources: PlanSources, org: string, routeId: string, dest
   ]);
   if (route === null) return { state: 'impossible', reason: 'route_deleted', setting: null };
   if (destination === null) return withoutDestination(route, destinationId);
-  const { retryPolicy, http } = destination;
   const setting = targetSetting(route, destination);
-  if (setting.paused) return { state: 'paused', setting };
-  const opened = openedSecrets(keyring, destination);
-  if (opened === null) return { state: 'impossible', reason: 'secret_decryption_failed', setting };
-  const url = new URL(http.url);
-  return {
-    state: 'ready',
-    setting,
-    retryPolicy,
-    expectedResponse: route.expectedResponse,
-    origin: url.origin,
-    path: url.pathname + url.search,
-    method: http.method,
-    timeoutMs: http.timeoutMs,
-    headers: opened.headers,
-    dispatcher: dispatchers.forRules({
-      egress: {
-        allowedCidrs: [...allowedCidrs, ...(organization?.egress.allowedCidrs ?? [])],
-        allowedHosts: organization?.egress.allowedHosts ?? [],
-      },
-      tls: opened.tls,
-      usesProxy: http.useStaticIp ?? false,
-    }),
-  };
+  if (setting.paused || destination.type !== 'http') return { state: 'paused', setting };
+  const { retryPolicy } = destination;
+  const http = httpPlan(destination, { keyring, dispatchers, egress: egressRules(allowedCidrs, organization) });
+  if (http === null) return { state: 'impossible', reason: 'secret_decryption_failed', setting };
+  return { state: 'ready', type: 'http', setting, retryPolicy, expectedResponse: route.expectedResponse, http };
+}
+
+function egressRules(allowedCidrs: readonly string[], organization: OrganizationRecord | null): EgressRules {
+  const { allowedCidrs: own = [], allowedHosts = [] } = organization?.egress ?? {};
+  return { allowedCidrs: [...allowedCidrs, ...own], allowedHosts };
 }
 
 /** A destination that the route still names will have a record again, or soon its first one: messages wait for it. */
@@ -110,43 +94,4 @@ function targetSetting(
       afterAttempts: position < 0 ? afterAttempts : null,
     },
   };
-}
-
-/** Null when a secret does not open or is no signing secret. */
-function openedSecrets(
-  keyring: Keyring,
-  { org, id, http }: DestinationRecord,
-): { headers: DestinationHeaders; tls: ConnectionRules['tls'] } | null {
-  const open = (sealed: string, field: SealedRecordField): string =>
-    keyring.open(sealed, recordSealingContext(org, 'destination', id, field));
-  try {
-    const keys = http.signingSecrets.map((secret) => signingKey(open(secret, 'signingSecrets')));
-    const { ca = null, clientCertificate: cert = null, clientKey: key = null } = http.tls ?? {};
-    return {
-      headers: destinationHeaders(http.headers, openedAuth(http.auth, open), keys),
-      tls:
-        http.tls === undefined
-          ? null
-          : { ca, cert: cert === null ? null : open(cert, 'clientCertificate'), key: key === null ? null : open(key, 'clientKey') },
-    };
-  } catch {
-    return null;
-  }
-}
-
-function openedAuth(auth: HttpAuthRecord, open: (sealed: string, field: SealedRecordField) => string): HttpAuthRecord {
-  switch (auth.type) {
-    case 'none':
-      return auth;
-    case 'basic':
-      return { ...auth, password: open(auth.password, 'password') };
-    case 'bearer':
-      return { ...auth, token: open(auth.token, 'token') };
-    case 'api_key':
-      return { ...auth, key: open(auth.key, 'key') };
-    case 'custom_header':
-      return { ...auth, headerValue: open(auth.headerValue, 'headerValue') };
-    default:
-      return auth satisfies never;
-  }
 }

@@ -11,7 +11,7 @@ import { destinationRecord, organizationRecord, RecordRegistry, routeRecord } fr
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { startTestDelivery } from '../../test/support/test-delivery.ts';
 import { startTlsReceiver } from '../../test/support/tls-receiver.ts';
-import type { DestinationRecord } from '../core/records.ts';
+import type { HttpDestinationRecord } from '../core/records.ts';
 import { recordSealingContext } from '../core/sealing-contexts.ts';
 import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
 import { RedisMessageReader } from '../data/message-reader.ts';
@@ -57,7 +57,7 @@ async function receiver(answer?: Parameters<typeof startReceiver>[0]): Promise<R
   ends.push(() => started.close());
   return started;
 }
-function destination(url: string, changes: Partial<DestinationRecord> = {}, http: Partial<DestinationRecord['http']> = {}): void {
+function destination(url: string, changes: Partial<HttpDestinationRecord> = {}, http: Partial<HttpDestinationRecord['http']> = {}): void {
   registry.put('destination', destinationRecord({ url, ...http }, changes));
 }
 async function send(changes: Parameters<typeof newEvent>[0] = {}) {

@@ -14,6 +14,7 @@ import { type ControlPlane, startControlPlane } from '../support/control-plane.t
 import { type RunningControllers, startControllers, testKeyring } from '../support/controllers.ts';
 import { silentLogger } from '../support/logger.ts';
 import { passes } from '../support/passes.ts';
+import { httpSettings } from '../support/records.ts';
 import { type RedisServer, startRedis } from '../support/redis.ts';
 
 const traces = readFileSync(new URL('../e2e/traces.lua', import.meta.url), 'utf8');
@@ -110,7 +111,7 @@ describe('controllers on a real API server', () => {
     const id = idOf('Destination', made);
     const organization = idOf('Organization', await store.get('Organization', { name: namespace }));
     await passes(async () => {
-      const auth = (await controllers.registry.get('destination', id))?.http.auth;
+      const auth = httpSettings(await controllers.registry.get('destination', id)).auth;
       if (auth?.type !== 'bearer') throw new Error('no record yet');
       expect(testKeyring.open(auth.token, recordSealingContext(organization, 'destination', id, 'token'))).toBe('second');
     });

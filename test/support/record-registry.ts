@@ -1,5 +1,5 @@
 import {
-  type DestinationRecord,
+  type HttpDestinationRecord,
   type OrganizationRecord,
   type RecordByKind,
   type RecordKind,
@@ -85,9 +85,9 @@ export function routeRecord(changes: Partial<RouteRecord> = {}): RouteRecord {
 }
 
 export function destinationRecord(
-  http: Partial<DestinationRecord['http']> & { url: string },
-  changes: Partial<DestinationRecord> = {},
-): DestinationRecord {
+  http: Partial<HttpDestinationRecord['http']> & { url: string },
+  changes: Partial<HttpDestinationRecord> = {},
+): HttpDestinationRecord {
   return {
     v: recordLayoutVersion,
     id: 'dst_a',

@@ -1,4 +1,4 @@
-import type { DestinationRecord, RouteRecord, SourceRecord } from '../../src/core/records.ts';
+import type { DestinationRecord, HttpDestinationRecord, RouteRecord, SourceRecord } from '../../src/core/records.ts';
 
 /** A source `acme/github` without a secret. */
 export function sourceRecord(fields: Partial<SourceRecord> = {}): SourceRecord {
@@ -42,7 +42,7 @@ export function routeRecord(fields: Partial<RouteRecord> = {}): RouteRecord {
 }
 
 /** That destination. */
-export function destinationRecord(fields: Partial<DestinationRecord> = {}): DestinationRecord {
+export function destinationRecord(fields: Partial<HttpDestinationRecord> = {}): HttpDestinationRecord {
   return {
     v: 1,
     id: 'dst_a',
@@ -58,4 +58,10 @@ export function destinationRecord(fields: Partial<DestinationRecord> = {}): Dest
     generation: 1,
     ...fields,
   };
+}
+
+/** The settings of an HTTP destination's record. Throws for any other. */
+export function httpSettings(record: DestinationRecord | null | undefined): HttpDestinationRecord['http'] {
+  if (record?.type !== 'http') throw new Error('there is no record of an HTTP destination');
+  return record.http;
 }

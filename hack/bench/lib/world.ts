@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import type { DestinationRecord, RouteRecord } from '../../../src/core/records.ts';
+import type { HttpDestinationRecord, RouteRecord } from '../../../src/core/records.ts';
 import { Keyring } from '../../../src/core/sealing.ts';
 import { recordSealingContext } from '../../../src/core/sealing-contexts.ts';
 import { RedisRegistryPublisher } from '../../../src/data/registry-publisher.ts';
@@ -18,7 +18,7 @@ const prefix = 'posthorn:';
 export interface Lane {
   slug: string;
   urls: readonly string[];
-  destination?: Partial<Omit<DestinationRecord, 'http'>>;
+  destination?: Partial<Omit<HttpDestinationRecord, 'http'>>;
   timeoutMs?: number;
   circuit?: Partial<RouteRecord['circuit']>;
 }

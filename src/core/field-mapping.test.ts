@@ -1,0 +1,159 @@
+import { describe, expect, test } from '@jest/globals';
+import { readFieldMapping } from './field-mapping.ts';
+import { readJsonPath } from './json-path.ts';
+import type { ColumnType } from './records.ts';
+
+const record = {
+  id: 'evt_1',
+  source: 'shop',
+  receivedAt: '2026-03-01T12:00:00.000Z',
+  headers: { 'x-shop': 'eu' },
+  payload: {
+    total: 12.5,
+    text: ' 42 ',
+    paid: 'TRUE',
+    none: null,
+    at: '2026-03-01 13:00:00+0100',
+    day: '2026-03-01',
+    unix: 1_772_366_400,
+    unixMs: 1_772_366_400_000,
+    'first name': 'Ada',
+    items: [
+      { sku: 'a-1', qty: 1 },
+      { sku: 'b-22', qty: 3 },
+    ],
+    nested: { deep: { sku: 'c' } },
+  },
+};
+
+/** The value of one column. */
+function column(source: string, type: ColumnType, fallback?: string): unknown {
+  const { mapping, problem } = readFieldMapping([{ source, target: 'column', type, ...(fallback !== undefined && { default: fallback }) }]);
+  if (problem !== undefined) throw new Error(problem.message);
+  return mapping(record)['column'];
+}
+
+describe('paths of RFC 9535', () => {
+  test.each<[string, unknown]>([
+    ['$', [record]],
+    ['$.payload.total', [12.5]],
+    ["$['payload']['first name']", ['Ada']],
+    ['$.payload["first name"]', ['Ada']],
+    ['$.payload.items[0].sku', ['a-1']],
+    ['$.payload.items[-1].sku', ['b-22']],
+    ['$.payload.items[*].sku', ['a-1', 'b-22']],
+    ['$.payload.items[0:1].sku', ['a-1']],
+    ['$.payload.items[::-1].qty', [3, 1]],
+    ['$.payload.items[0,1].qty', [1, 3]],
+    ['$..sku', ['a-1', 'b-22', 'c']],
+    ['$.payload.items[?@.qty > 1].sku', ['b-22']],
+    ["$.payload.items[?@.sku == 'a-1' && @.qty == 1].qty", [1]],
+    ['$.payload.items[?@.qty == $.payload.items[1].qty].sku', ['b-22']],
+    ['$.payload.items[?length(@.sku) == 3].sku', ['a-1']],
+    ['$.payload[?count(@.*) > 1][0].sku', ['a-1']],
+    ["$.payload.items[?match(@.sku, '[a-z]-.')].sku", ['a-1']],
+    ["$.payload.items[?match(@.sku, 'a')].sku", []],
+    ["$.payload.items[?search(@.sku, '[0-9]{2}')].sku", ['b-22']],
+    ["$.payload.items[?match(@.qty, '1')].sku", []],
+    ["$.payload.items[?match(@.sku, '(')].sku", []],
+    ['$.payload.none', [null]],
+    ['$.payload.absent', []],
+    ['$.payload.total.absent', []],
+    ["$['__proto__']", []],
+  ])('%s', (path, values) => {
+    const { query, problem } = readJsonPath(path);
+    expect(problem).toBeUndefined();
+    expect(query?.(record)).toEqual(values);
+  });
+
+  test.each([
+    '',
+    'payload.total',
+    '$.',
+    '$.payload.',
+    '$[',
+    '$.payload[01]',
+    '$ .payload ',
+    '$.payload[?@.a = 1]',
+    '$.payload[?unknown(@.a)]',
+    '$.payload[?match(@.a)]',
+    '$..a..b',
+    '$.a[?count($.b[*]) > 1]',
+    '$.a[?@.x == $..y]',
+    '$.a[?$.b.c[?@.d]]',
+  ])('%j is refused', (path) => expect(readJsonPath(path).problem).toEqual(expect.any(String)));
+
+  test('a pattern that would hang another engine takes no time', () => {
+    const { query } = readJsonPath("$[?match(@, '(a|a)*b') || search(@, '(a+)+$b')]");
+    const startedAt = performance.now();
+    expect(query?.([`${'a'.repeat(50_000)}!`])).toEqual([]);
+    expect(performance.now() - startedAt).toBeLessThan(1000);
+  });
+
+  test('a document that is nested too deeply has nothing', () => {
+    let deep: unknown = 1;
+    for (let i = 0; i < 1000; i++) deep = [deep];
+    expect(readJsonPath('$..a').query?.(deep)).toEqual([]);
+  });
+});
+
+describe('columns', () => {
+  test.each<[string, ColumnType, unknown]>([
+    ['$.payload.total', 'string', '12.5'],
+    ['$.payload.items[0]', 'string', '{"sku":"a-1","qty":1}'],
+    ['$.headers["x-shop"]', 'string', 'eu'],
+    ['$.payload.items[*].sku', 'string', 'a-1'],
+    ['$.payload.total', 'number', 12.5],
+    ['$.payload.text', 'number', 42],
+    ['$.payload.paid', 'number', null],
+    ['$.source', 'number', null],
+    ['$.payload.items', 'number', null],
+    ['$.payload.paid', 'boolean', true],
+    ['$.payload.items[0].qty', 'boolean', true],
+    ['$.payload.total', 'boolean', null],
+    ['$.source', 'boolean', null],
+    ['$.receivedAt', 'timestamp', '2026-03-01T12:00:00.000Z'],
+    ['$.payload.at', 'timestamp', '2026-03-01T12:00:00.000Z'],
+    ['$.payload.day', 'timestamp', '2026-03-01T00:00:00.000Z'],
+    ['$.payload.unix', 'timestamp', '2026-03-01T12:00:00.000Z'],
+    ['$.payload.unixMs', 'timestamp', '2026-03-01T12:00:00.000Z'],
+    ['$.source', 'timestamp', null],
+    ['$.payload.items', 'timestamp', null],
+    ['$.payload.items', 'json', record.payload.items],
+    ['$.payload.items[*].sku', 'json', ['a-1', 'b-22']],
+    ['$.payload.items[0].sku', 'json', 'a-1'],
+    ['$.payload.none', 'string', null],
+    ['$.payload.absent', 'string', null],
+  ])('%s as %s', (source, type, value) => expect(column(source, type)).toEqual(value));
+
+  test.each<[ColumnType, string, unknown]>([
+    ['string', '', ''],
+    ['number', '0', 0],
+    ['boolean', 'false', false],
+    ['timestamp', '2026-01-01', '2026-01-01T00:00:00.000Z'],
+    ['json', '[]', []],
+    ['json', 'null', null],
+  ])('of type %s have %j where the path finds nothing', (type, fallback, value) => {
+    expect(column('$.payload.absent', type, fallback)).toEqual(value);
+  });
+
+  test('keep null where the payload has null, and where a value does not fit, whatever the default', () => {
+    expect(column('$.payload.none', 'string', 'x')).toBeNull();
+    expect(column('$.source', 'number', '7')).toBeNull();
+  });
+
+  test('stand in the order of the rules', () => {
+    const rules = ['b', 'a', '__proto__'].map((target) => ({ source: '$.source', target, type: 'string' as const }));
+    expect(JSON.stringify(readFieldMapping(rules).mapping?.(record))).toBe('{"b":"shop","a":"shop","__proto__":"shop"}');
+  });
+
+  test.each([
+    [{ source: 'id', target: 'b', type: 'string' as const }, 'source'],
+    [{ source: '$.id', target: 'a', type: 'string' as const }, 'target'],
+    [{ source: '$.id', target: 'b', type: 'number' as const, default: 'many' }, 'default'],
+    [{ source: '$.id', target: 'b', type: 'json' as const, default: '{' }, 'default'],
+  ])('%j is refused for its %s', (rule, field) => {
+    const rules = [{ source: '$.id', target: 'a', type: 'string' as const }, rule];
+    expect(readFieldMapping(rules).problem).toMatchObject({ index: 1, field });
+  });
+});

@@ -1,0 +1,107 @@
+import { type JsonPath, readJsonPath } from './json-path.ts';
+import type { ColumnType, FieldMappingRule } from './records.ts';
+
+/** Makes the columns of one record, in the order of the rules, from `{id, source, receivedAt, headers, payload}`. */
+export type FieldMapping = (record: unknown) => Record<string, unknown>;
+
+interface Column {
+  path: JsonPath;
+  target: string;
+  type: ColumnType;
+  /** What stands where the path finds nothing. */
+  absent: unknown;
+}
+
+/** Reads the paths once. The problem names the first rule that is not to be kept, counted from 0. */
+export function readFieldMapping(
+  rules: readonly FieldMappingRule[],
+):
+  | { mapping: FieldMapping; problem?: undefined }
+  | { mapping?: undefined; problem: { index: number; field: 'source' | 'target' | 'default'; message: string } } {
+  const columns: Column[] = [];
+  const targets = new Set<string>();
+  for (const [index, { source, target, type, default: fallback }] of rules.entries()) {
+    const { query, problem } = readJsonPath(source);
+    if (problem !== undefined) return { problem: { index, field: 'source', message: `is no JSONPath that can be used: ${problem}` } };
+    if (targets.has(target)) return { problem: { index, field: 'target', message: `names the column ${target} a second time` } };
+    const absent = fallback === undefined ? null : type === 'json' ? parsed(fallback) : converted(fallback, type);
+    if (absent === undefined || (absent === null && fallback !== undefined && type !== 'json'))
+      return { problem: { index, field: 'default', message: `is no ${type}` } };
+    targets.add(target);
+    columns.push({ path: query, target, type, absent });
+  }
+  return {
+    mapping: (record) =>
+      Object.fromEntries(columns.map(({ path, target, type, absent }) => [target, columnValue(path(record), type, absent)])),
+  };
+}
+
+/** A column of type json holds all that the path finds when it may find several; any other the first. */
+function columnValue(found: unknown[], type: ColumnType, absent: unknown): unknown {
+  if (found.length === 0) return absent;
+  return type === 'json' && found.length > 1 ? found : converted(found[0], type);
+}
+
+const decimal = /^\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*$/;
+/** RFC 3339, the time zone optional (UTC), or a date alone. */
+const timestamp = /^\d{4}-\d{2}-\d{2}(?:[Tt ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:[Zz]|[+-]\d{2}:?\d{2})?)?$/;
+const secondsUntil = 100_000_000_000;
+
+/** Null for what has no value of the type. */
+function converted(value: unknown, type: ColumnType): unknown {
+  if (value === null || value === undefined) return null;
+  switch (type) {
+    case 'string':
+      return typeof value === 'string' ? value : JSON.stringify(value);
+    case 'number':
+      return toNumber(value);
+    case 'boolean':
+      return toBoolean(value);
+    case 'timestamp':
+      return toTimestamp(value);
+    case 'json':
+      return value;
+    default:
+      return type satisfies never;
+  }
+}
+
+function toNumber(value: unknown): number | null {
+  if (typeof value === 'boolean') return value ? 1 : 0;
+  const number = typeof value === 'string' && decimal.test(value) ? Number(value) : value;
+  return typeof number === 'number' && Number.isFinite(number) ? number : null;
+}
+
+function toBoolean(value: unknown): boolean | null {
+  if (typeof value === 'boolean') return value;
+  const text = typeof value === 'number' || typeof value === 'string' ? String(value).trim().toLowerCase() : '';
+  if (text === 'true' || text === '1') return true;
+  return text === 'false' || text === '0' ? false : null;
+}
+
+/** As ISO 8601 in UTC. Numbers count from 1970: seconds below 10^11, else milliseconds. */
+function toTimestamp(value: unknown): string | null {
+  const number = typeof value === 'string' && decimal.test(value) ? Number(value) : value;
+  let ms = Number.NaN;
+  if (typeof number === 'number') ms = Math.abs(number) < secondsUntil ? number * 1000 : number;
+  else if (typeof number === 'string' && timestamp.test(number)) ms = Date.parse(inUtc(number));
+  return Number.isNaN(ms) || Math.abs(ms) > 8.64e15 ? null : new Date(ms).toISOString();
+}
+
+function inUtc(text: string): string {
+  const iso = text
+    .replace(/^(.{10})[t ]/, '$1T')
+    .replace(/z$/, 'Z')
+    .replace(/([+-]\d{2})(\d{2})$/, '$1:$2');
+  if (iso.length === 10 || /(?:Z|[+-]\d{2}:\d{2})$/.test(iso)) return iso;
+  return `${iso}Z`;
+}
+
+/** Undefined for what is no JSON. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

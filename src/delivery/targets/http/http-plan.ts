@@ -1,0 +1,73 @@
+import type { Dispatcher } from 'undici';
+import type { HttpAuthRecord, HttpDestinationRecord } from '../../../core/records.ts';
+import type { Keyring } from '../../../core/sealing.ts';
+import { recordSealingContext, type SealedRecordField } from '../../../core/sealing-contexts.ts';
+import { signingKey } from '../../../core/signing.ts';
+import type { ConnectionRules, Dispatchers } from './dispatchers.ts';
+import type { EgressRules } from './egress-policy.ts';
+import { type DestinationHeaders, destinationHeaders } from './request-headers.ts';
+
+/** How requests to an endpoint are made. */
+export interface HttpPlan {
+  origin: string;
+  path: string;
+  method: HttpDestinationRecord['http']['method'];
+  timeoutMs: number;
+  headers: DestinationHeaders;
+  /** Asked for each attempt: pools that were not used for long are closed. */
+  dispatcher: () => Dispatcher;
+}
+
+/** Null when a secret does not open or is no signing secret. */
+export function httpPlan(
+  { org, id, http }: HttpDestinationRecord,
+  { keyring, dispatchers, egress }: { keyring: Keyring; dispatchers: Dispatchers; egress: EgressRules },
+): HttpPlan | null {
+  const opened = openedSecrets((sealed, field) => keyring.open(sealed, recordSealingContext(org, 'destination', id, field)), http);
+  if (opened === null) return null;
+  const url = new URL(http.url);
+  return {
+    origin: url.origin,
+    path: url.pathname + url.search,
+    method: http.method,
+    timeoutMs: http.timeoutMs,
+    headers: opened.headers,
+    dispatcher: dispatchers.forRules({ egress, tls: opened.tls, usesProxy: http.useStaticIp ?? false }),
+  };
+}
+
+function openedSecrets(
+  open: (sealed: string, field: SealedRecordField) => string,
+  http: HttpDestinationRecord['http'],
+): { headers: DestinationHeaders; tls: ConnectionRules['tls'] } | null {
+  try {
+    const keys = http.signingSecrets.map((secret) => signingKey(open(secret, 'signingSecrets')));
+    const { ca = null, clientCertificate: cert = null, clientKey: key = null } = http.tls ?? {};
+    return {
+      headers: destinationHeaders(http.headers, openedAuth(http.auth, open), keys),
+      tls:
+        http.tls === undefined
+          ? null
+          : { ca, cert: cert === null ? null : open(cert, 'clientCertificate'), key: key === null ? null : open(key, 'clientKey') },
+    };
+  } catch {
+    return null;
+  }
+}
+
+function openedAuth(auth: HttpAuthRecord, open: (sealed: string, field: SealedRecordField) => string): HttpAuthRecord {
+  switch (auth.type) {
+    case 'none':
+      return auth;
+    case 'basic':
+      return { ...auth, password: open(auth.password, 'password') };
+    case 'bearer':
+      return { ...auth, token: open(auth.token, 'token') };
+    case 'api_key':
+      return { ...auth, key: open(auth.key, 'key') };
+    case 'custom_header':
+      return { ...auth, headerValue: open(auth.headerValue, 'headerValue') };
+    default:
+      return auth satisfies never;
+  }
+}
