@@ -10,6 +10,8 @@ import { RedisMessageReplayer } from '../data/message-replayer.ts';
 import { OrganizationLock } from '../data/organization-lock.ts';
 import { RateLimiter } from '../data/rate-limit.ts';
 import { RedisRegistryReader } from '../data/registry-reader.ts';
+import { RedisTaskCaller } from '../data/task-caller.ts';
+import { taskBlockSeconds } from '../data/task-kind.ts';
 import { createFacade } from '../facade/app.ts';
 import { createIngestHandler } from '../ingest/handler.ts';
 import { ingestServerOptions } from '../ingest/limits.ts';
@@ -58,6 +60,7 @@ async function runApi(context: RoleContext): Promise<void> {
     messages: new RedisMessageReader({ redis: link.main, prefix, shards: () => shards }),
     replayer: new RedisMessageReplayer({ redis: link.main, prefix, clock, shards: () => shards }),
     circuits: new Circuits({ redis: link.main, prefix, shards: () => shards }),
+    tasks: new RedisTaskCaller({ ...shared, blocking: link.blocking('tasks', taskBlockSeconds * 1000) }),
     keyring,
     apiKeyUsage: new ApiKeyUsage(shared),
     organizationLock: new OrganizationLock(shared),

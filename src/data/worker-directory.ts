@@ -5,6 +5,7 @@ import { integer, list, text } from './script-reply.ts';
 
 const beatScript = new Script(new URL('./scripts/beat.lua', import.meta.url));
 const leaveScript = new Script(new URL('./scripts/worker-leave.lua', import.meta.url));
+const aliveScript = new Script(new URL('./scripts/workers-alive.lua', import.meta.url));
 
 /** A worker that has not beaten for so long is dead. */
 export const workerLifetimeMs = 10_000;
@@ -30,6 +31,15 @@ export interface WorkerDirectory {
 export function workerKeys(prefix: string): { alive: string; slots: string; shards: string; pulse: string } {
   const base = `${prefix}{workers}:`;
   return { alive: `${base}alive`, slots: `${base}slots`, shards: `${base}shards`, pulse: `${base}pulse` };
+}
+
+/** Whether any worker lives: one that was killed counts for its lifetime. Throws UNAVAILABLE when Redis does not answer. */
+export async function hasLivingWorker(redis: RedisClient, prefix: string): Promise<boolean> {
+  try {
+    return integer(await aliveScript.run(redis, [workerKeys(prefix).alive], [])) > 0;
+  } catch (error) {
+    throw redisUnavailable(error);
+  }
 }
 
 export class RedisWorkerDirectory implements WorkerDirectory {

@@ -62,7 +62,8 @@ async function makePlan(sources: PlanSources, org: string, routeId: string, dest
   return { state: 'ready', type: 'http', setting, retryPolicy, expectedResponse: route.expectedResponse, http };
 }
 
-function egressRules(allowedCidrs: readonly string[], organization: OrganizationRecord | null): EgressRules {
+/** Where requests of an organization may go besides public addresses. */
+export function egressRules(allowedCidrs: readonly string[], organization: OrganizationRecord | null): EgressRules {
   const { allowedCidrs: own = [], allowedHosts = [] } = organization?.egress ?? {};
   return { allowedCidrs: [...allowedCidrs, ...own], allowedHosts };
 }

@@ -10,6 +10,8 @@ export interface DeliveryMetrics {
   storeResets: Counter;
   memoryShare: Gauge;
   prunedEarly: Counter;
+  /** Tests and triggers; outcome ok, error or late: nobody waited for the answer any more. */
+  tasks: Counter<'kind' | 'outcome'>;
 }
 
 /** Defines the metrics of a worker on `registry`; the backlog is asked of Redis when the metrics are read. */
@@ -110,6 +112,12 @@ export function deliveryMetrics(
     prunedEarly: new Counter({
       name: 'posthorn_pruned_early_total',
       help: 'Finished messages removed before their retention, because Redis was getting full.',
+      registers,
+    }),
+    tasks: new Counter({
+      name: 'posthorn_tasks_total',
+      help: 'Tests and triggers that this worker ran for the API; late: nobody waited for the answer any more.',
+      labelNames: ['kind', 'outcome'],
       registers,
     }),
     storeResets: new Counter({ name: 'posthorn_store_resets_total', help: 'Times that Redis was found emptied.', registers }),

@@ -8,19 +8,23 @@ import { Doorbell } from '../data/doorbell.ts';
 import { OutboxCarrier } from '../data/outbox-carrier.ts';
 import { RedisDeliveryQueue } from '../data/redis-delivery-queue.ts';
 import type { RegistryReader } from '../data/registry.ts';
+import { TaskQueue } from '../data/task-queue.ts';
 import { RedisWorkerDirectory } from '../data/worker-directory.ts';
 import { blockingGroups, type RedisClient } from '../redis/connection.ts';
 import { type DeliveryPlan, deliveryPlan } from './delivery-plan.ts';
 import { deliveryMetrics } from './metrics.ts';
+import { RedisTroubles } from './redis-trouble.ts';
 import { TargetKeeper } from './target-keeper.ts';
 import { Dispatchers } from './targets/http/dispatchers.ts';
 import type { RefusedAddresses } from './targets/http/egress-policy.ts';
+import { destinationTestHandler } from './tasks/destination-test.ts';
+import { TaskRunner } from './tasks/task-runner.ts';
 import { Worker } from './worker.ts';
 
 export interface DeliveryOptions {
   /** Command connection, connected by the caller and closed by it after `stop`. */
   redis: RedisClient;
-  /** Makes a blocking connection (`doorbellBlockSeconds`) for this worker alone; closed by `stop`. */
+  /** Makes a blocking connection (`doorbellBlockSeconds`) for this worker alone; closed by `stop`. Called for each doorbell, and for the tasks. */
   openBlocking: () => RedisClient;
   /** How many there are; default 1. */
   shards?: number;
@@ -71,7 +75,11 @@ export function startDelivery(options: DeliveryOptions): Delivery {
     proxyUrl: options.proxyUrl,
     ...(refused && { refused }),
   });
-  const planOf = (target: Target): Promise<DeliveryPlan> => deliveryPlan({ registry, keyring, dispatchers, allowedCidrs }, target);
+  const outgoing = { registry, keyring, dispatchers, allowedCidrs };
+  const planOf = (target: Target): Promise<DeliveryPlan> => deliveryPlan(outgoing, target);
+  const id = options.workerId ?? `w_${randomBytes(9).toString('base64url')}`;
+  const userAgent = `Posthorn/${version}`;
+  const troubles = new RedisTroubles(logger);
   const carrier = new OutboxCarrier({ redis, prefix });
   const queues = Array.from({ length: shards }, (_, shard) =>
     wrapQueue(new RedisDeliveryQueue({ redis, prefix, shard, memoryLimitBytes: options.memoryLimitBytes })),
@@ -88,19 +96,30 @@ export function startDelivery(options: DeliveryOptions): Delivery {
     })),
     doorbells: blockingGroups(redis, shards).map((group) => new Doorbell({ redis: openBlocking(), prefix, shards: group })),
     planOf,
-    id: options.workerId ?? `w_${randomBytes(9).toString('base64url')}`,
+    id,
     slots,
     clock,
     logger,
     metrics,
-    userAgent: `Posthorn/${version}`,
+    troubles,
+    userAgent,
     retention,
   });
+  const tasks = new TaskRunner({
+    queue: new TaskQueue({ redis, blocking: openBlocking(), prefix }),
+    handlers: [destinationTestHandler({ ...outgoing, clock, userAgent })],
+    worker: id,
+    clock,
+    logger,
+    trouble: troubles.watch(),
+    metrics,
+  });
   worker.start();
+  tasks.start();
   return {
     isHealthy: () => worker.lastBeatAtMs !== null && clock.now() - worker.lastBeatAtMs < healthyForMs,
     stop: async (graceMs = defaultGraceMs) => {
-      await worker.stop(graceMs);
+      await Promise.all([worker.stop(graceMs), tasks.stop(graceMs)]);
       await dispatchers.close();
     },
   };

@@ -8,7 +8,7 @@ import { attemptDelivery } from './attempt.ts';
 import type { DeliveryPlan } from './delivery-plan.ts';
 import { Heart } from './heart.ts';
 import type { DeliveryMetrics } from './metrics.ts';
-import { RedisTroubles } from './redis-trouble.ts';
+import type { RedisTroubles } from './redis-trouble.ts';
 import { ShardLine, type ShardParts } from './shard-line.ts';
 import { Wakeup } from './wakeup.ts';
 
@@ -40,6 +40,7 @@ export interface WorkerOptions {
   clock: Clock;
   logger: Logger;
   metrics: DeliveryMetrics;
+  troubles: RedisTroubles;
   userAgent: string;
   retention: { finishedMs: number; deadLettersMs: number };
 }
@@ -69,8 +70,7 @@ export class Worker {
 
   constructor(options: WorkerOptions) {
     this.#options = options;
-    const { directory, id: worker, clock, logger, slots, shards } = options;
-    const troubles = new RedisTroubles(logger);
+    const { directory, id: worker, clock, troubles, slots, shards } = options;
     this.#troubles = troubles;
     this.#totalSlots = slots;
     this.#lines = shards.map(

@@ -128,7 +128,8 @@ function parametersOf({ method, path, query }: Operation, schemas: Json): Json {
 function requestOf({ body, requestExample }: Operation, schemas: Json): Json {
   if (body === undefined) return {};
   const example = requestExample === undefined ? {} : { example: requestExample };
-  return { requestBody: { required: true, content: { 'application/json': { schema: schemaOf(body, 'input', schemas), ...example } } } };
+  const required = !body.safeParse({}).success;
+  return { requestBody: { required, content: { 'application/json': { schema: schemaOf(body, 'input', schemas), ...example } } } };
 }
 
 function errorsOf({ method, query, body, errors = [] }: Operation): Json {

@@ -7,6 +7,7 @@ import type { IdempotentAnswers } from '../data/idempotent-answers.ts';
 import type { MessageReader, MessageReplayer } from '../data/messages.ts';
 import type { OrganizationLock } from '../data/organization-lock.ts';
 import type { RegistryReader } from '../data/registry.ts';
+import type { TaskCaller } from '../data/task-caller.ts';
 import type { PosthornKind } from '../resources/kinds.ts';
 import type { ResourceCache } from '../store/cache.ts';
 import type { ResourceStore } from '../store/store.ts';
@@ -23,6 +24,8 @@ export interface FacadeServices {
   messages: MessageReader;
   replayer: MessageReplayer;
   circuits: Circuits;
+  /** What a delivery worker does for the API: everything that goes out to receivers. */
+  tasks: TaskCaller;
   keyring: Keyring;
   apiKeyUsage: ApiKeyUsage;
   organizationLock: OrganizationLock;

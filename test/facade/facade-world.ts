@@ -17,6 +17,9 @@ import { RedisMessageReplayer } from '../../src/data/message-replayer.ts';
 import { OrganizationLock } from '../../src/data/organization-lock.ts';
 import { RateLimiter } from '../../src/data/rate-limit.ts';
 import { RedisRegistryReader } from '../../src/data/registry-reader.ts';
+import { RedisTaskCaller } from '../../src/data/task-caller.ts';
+import { taskBlockSeconds } from '../../src/data/task-kind.ts';
+import type { Delivery } from '../../src/delivery/start-delivery.ts';
 import { createFacade } from '../../src/facade/app.ts';
 import { blockingConnection } from '../../src/redis/connection.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
@@ -26,6 +29,7 @@ import type { ResourceStore } from '../../src/store/store.ts';
 import { startControllers, testKeyring } from '../support/controllers.ts';
 import { passes } from '../support/passes.ts';
 import { type RedisServer, startRedis } from '../support/redis.ts';
+import { startTestDelivery } from '../support/test-delivery.ts';
 
 export interface Answer {
   status: number;
@@ -53,6 +57,8 @@ export interface FacadeWorld {
   /** Everything the facade logged. */
   readonly logLines: string[];
   request(method: string, path: string, options?: RequestOptions): Promise<Answer>;
+  /** A delivery worker on the same Redis, which may reach loopback; stopped with the world when not before. */
+  startWorker(): Promise<Delivery>;
   /** Makes an organization with its namespace of the same name. */
   addOrganization(slug: string, plan?: Plan): Promise<void>;
   /** A key that is accepted from now on. */
@@ -79,6 +85,7 @@ export async function startFacadeWorld(
   const caches = new FacadeCaches({ store, clock: systemClock, logger, metrics: createStoreMetrics(new Registry()) });
   const followed = caches.run(following.signal);
   await caches.synced;
+  const answers = blockingConnection(redis.url, { blockMs: taskBlockSeconds * 1000 });
   const shared = { redis: redis.client, prefix, clock, logger };
   const facade = createFacade({
     store,
@@ -87,6 +94,7 @@ export async function startFacadeWorld(
     messages: new RedisMessageReader({ redis: redis.client, prefix }),
     replayer: new RedisMessageReplayer({ redis: redis.client, prefix, clock: systemClock }),
     circuits: new Circuits({ redis: redis.client, prefix }),
+    tasks: new RedisTaskCaller({ ...shared, blocking: answers }),
     keyring: testKeyring,
     apiKeyUsage: new ApiKeyUsage(shared),
     organizationLock: new OrganizationLock(shared),
@@ -117,6 +125,13 @@ export async function startFacadeWorld(
     const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
     return { status: response.status, headers: response.headers, text, body: isJson ? JSON.parse(text) : null };
   };
+  const workers: Delivery[] = [];
+  const startWorker: FacadeWorld['startWorker'] = async () => {
+    const worker = startTestDelivery(redis, { prefix, registry, logger, egress: { allowedCidrs: ['127.0.0.0/8'] } });
+    workers.push(worker);
+    await passes(() => expectTrue(worker.isHealthy()));
+    return worker;
+  };
   const addOrganization: FacadeWorld['addOrganization'] = async (slug, plan = 'enterprise') => {
     await store.apply({ kind: 'Organization', metadata: { name: slug }, spec: { namespace: slug, plan } }, { manager: 'kubectl' });
     await passes(async () => expectTrue((await registry.organizationIdBySlug(slug)) !== null));
@@ -141,14 +156,18 @@ export async function startFacadeWorld(
     admin: '',
     logLines,
     request,
+    startWorker,
     addOrganization,
     addKey,
     stop: async () => {
+      await Promise.all(workers.map((worker) => worker.stop(0)));
       server.closeAllConnections();
       server.close();
       following.abort();
       await Promise.all([followed, registry.stop(), controllers.stop()]);
       blocking.disconnect();
+      // One that was never used would keep the process for 2 s.
+      if (answers.status !== 'wait') answers.disconnect();
       await redis.stop();
     },
   };

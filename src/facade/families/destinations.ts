@@ -36,6 +36,7 @@ import {
   throttleToRecord,
   throttleToSpec,
 } from './destination-pace.ts';
+import { destinationTestOperation } from './destination-test.ts';
 
 const spec = kinds.Destination.spec.shape;
 const http = spec.http.unwrap().shape;
@@ -141,7 +142,7 @@ const definition = resourceDefinition({
   beforeDelete: { looksAt: ['Route'], run: (destination, call, note) => leaveRoutes([destination], call, note) },
 });
 
-export const destinations = resourceFamily(definition, destinationBulkOperations);
+export const destinations = resourceFamily(definition, [...destinationBulkOperations, destinationTestOperation]);
 
 async function toItem(object: PosthornObject<'Destination'>, { services, caller }: Call): Promise<z.input<typeof item>> {
   const { deliveries, successes, totalLatencyMs, lastDeliveryAtMs } = await services.messages.destinationCounters(

@@ -58,7 +58,11 @@ export function destinationHeaders(
  * All headers of one attempt, names and values in turn: the sender's, then the destination's over them, then ours. The
  * sender's own `webhook-*` headers stay unless the destination signs.
  */
-export function requestHeaders({ own, names, signingKeys }: DestinationHeaders, event: StoredEvent, attempt: AttemptIdentity): string[] {
+export function requestHeaders(
+  { own, names, signingKeys }: DestinationHeaders,
+  event: Pick<StoredEvent, 'headers' | 'contentType' | 'payload'>,
+  attempt: AttemptIdentity,
+): string[] {
   const isSigned = signingKeys.length > 0;
   const result: string[] = [];
   let hasContentType = names.has('content-type');

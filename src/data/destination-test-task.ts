@@ -1,0 +1,38 @@
+import { z } from 'zod';
+import type { TaskKind } from './task-kind.ts';
+
+/** What a test of a destination answers (API document, "Destinations"). */
+export const destinationTestResult = z
+  .union([
+    z.object({
+      success: z.literal(true),
+      statusCode: z.int(),
+      latency: z.int().min(0).describe('Milliseconds.'),
+      responseBody: z.string().describe('At most 10 KiB.'),
+      message: z.string(),
+    }),
+    z.object({
+      success: z.literal(false),
+      statusCode: z.int().nullable().describe('null when there was no answer.'),
+      latency: z.int().min(0).describe('Milliseconds.'),
+      error: z.string().describe('The kind of failure, such as http_error, timeout, network, dns, tls, blocked.'),
+      message: z.string(),
+    }),
+  ])
+  .meta({ id: 'DestinationTestResult' });
+export type DestinationTestResult = z.output<typeof destinationTestResult>;
+
+const input = z.object({
+  destinationId: z.string(),
+  /** Of the resource; an older record is not in force yet. */
+  generation: z.int(),
+  /** null: a sample event. */
+  payload: z.record(z.string(), z.unknown()).nullable(),
+});
+
+/** Sends a payload to a destination once, as a delivery would. */
+export const destinationTestTask: TaskKind<z.output<typeof input>, DestinationTestResult> = {
+  name: 'destination-test',
+  input,
+  result: destinationTestResult,
+};

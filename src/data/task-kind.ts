@@ -1,0 +1,37 @@
+import type { z } from 'zod';
+
+/**
+ * What a process without a way out lets a delivery worker do now: its name, what goes in and what comes out. Both are JSON, and
+ * neither may hold a secret: a worker reads secrets from the published records, by id.
+ */
+export interface TaskKind<Input, Result> {
+  /** Such as `destination-test`. Never changes: API and workers may be of different releases. */
+  name: string;
+  input: z.ZodType<Input>;
+  result: z.ZodType<Result>;
+}
+
+/**
+ * Keys of the tasks; they share one slot.
+ *
+ * - `<prefix>{tasks}:q` list of the ids that wait, `bell` list, the doorbell of the workers
+ * - `t:<task>` string, the task until it is answered; lives until its deadline
+ * - `o:<org>` sorted set of the organization's open tasks by deadline
+ * - `take:<token>` string, the task that one call of `task-take.lua` gave out
+ * - `a:<caller>` list of answers for one process
+ */
+export function taskKeys(prefix: string) {
+  const base = `${prefix}{tasks}:`;
+  return {
+    base,
+    queue: `${base}q`,
+    bell: `${base}bell`,
+    task: (id: string) => `${base}t:${id}`,
+    organization: (org: string) => `${base}o:${org}`,
+    take: (token: string) => `${base}take:${token}`,
+    answers: (caller: string) => `${base}a:${caller}`,
+  };
+}
+
+/** The longest sleep of the readers of doorbell and answers, in seconds. */
+export const taskBlockSeconds = 30;

@@ -1,0 +1,169 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { z } from 'zod';
+import { silentLogger } from '../../test/support/logger.ts';
+import { passes } from '../../test/support/passes.ts';
+import { type RedisServer, startRedis } from '../../test/support/redis.ts';
+import { PosthornError } from '../core/errors.ts';
+import { blockingConnection, commandConnection } from '../redis/connection.ts';
+import { systemClock } from '../runtime/clock.ts';
+import { RedisTaskCaller } from './task-caller.ts';
+import { type TaskKind, taskKeys } from './task-kind.ts';
+import { type Task, TaskQueue } from './task-queue.ts';
+import { RedisWorkerDirectory } from './worker-directory.ts';
+
+const prefix = 'test:';
+const double: TaskKind<{ number: number }, { doubled: number }> = {
+  name: 'double',
+  input: z.object({ number: z.number() }),
+  result: z.object({ doubled: z.number() }),
+};
+let redis: RedisServer;
+let queue: TaskQueue;
+let caller: RedisTaskCaller;
+let tokens = 0;
+const ends: (() => void)[] = [];
+
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis.stop());
+beforeEach(async () => {
+  await redis.client.flushall();
+  await new RedisWorkerDirectory({ redis: redis.client, prefix, shards: 1 }).beat('w1', 1);
+  queue = new TaskQueue({ redis: redis.client, blocking: blocking(), prefix });
+  caller = newCaller();
+});
+afterEach(() => {
+  for (const end of ends.splice(0)) end();
+});
+
+function blocking() {
+  const client = blockingConnection(redis.url, { blockMs: 30_000 });
+  // One that was never used would keep the process for 2 s.
+  ends.push(() => void (client.status === 'wait' || client.disconnect()));
+  return client;
+}
+function newCaller(): RedisTaskCaller {
+  return new RedisTaskCaller({ redis: redis.client, blocking: blocking(), prefix, clock: systemClock, logger: silentLogger });
+}
+function call(number: number, { org = 'org_a', timeoutMs = 5000 } = {}): Promise<{ doubled: number }> {
+  const answered = caller.call(double, { org, input: { number }, timeoutMs });
+  answered.catch(() => undefined);
+  return answered;
+}
+async function taken(): Promise<Task> {
+  return await passes(async () => {
+    const { task } = await queue.take(`t${++tokens}`);
+    if (task === null) throw new Error('there is no task');
+    return task;
+  });
+}
+const waiting = (count: number) => passes(async () => expect(await redis.client.llen(taskKeys(prefix).queue)).toBe(count));
+
+describe('a task', () => {
+  test('reaches a worker that sleeps on the doorbell, and its answer the caller', async () => {
+    const woken = queue.wait();
+    const answered = call(21);
+    await woken;
+    const task = await taken();
+    expect(task).toMatchObject({ kind: 'double', org: 'org_a', input: { number: 21 } });
+    expect(task.remainingMs).toBeGreaterThan(3000);
+    await expect(queue.answer(task, { result: { doubled: 42 } })).resolves.toBe(true);
+    await expect(answered).resolves.toEqual({ doubled: 42 });
+    for (const left of ['t:*', 'o:*', 'a:*', 'q']) expect(await redis.client.keys(`${prefix}{tasks}:${left}`)).toEqual([]);
+  });
+
+  test('is given to one worker, again to the same call of it, and answered once', async () => {
+    const answered = call(1);
+    await waiting(1);
+    const first = await queue.take('same');
+    expect(await queue.take('same')).toEqual({ ...first, task: { ...first.task, remainingMs: expect.any(Number) } });
+    expect((await queue.take('other')).task).toBeNull();
+    if (first.task === null) throw new Error('there is no task');
+    await expect(queue.answer(first.task, { result: { doubled: 2 } })).resolves.toBe(true);
+    await expect(queue.answer(first.task, { result: { doubled: 3 } })).resolves.toBe(false);
+    await expect(answered).resolves.toEqual({ doubled: 2 });
+  });
+
+  test('whose handler threw an error of ours throws it at the caller', async () => {
+    const answered = call(1);
+    await queue.answer(await taken(), { error: new PosthornError('RESOURCE_NOT_FOUND', 'There is nothing to double.') });
+    await expect(answered).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND', message: 'There is nothing to double.' });
+  });
+
+  test('that nobody answers is UNAVAILABLE after its deadline; it is not begun after it, nor its answer kept', async () => {
+    const [left, begun] = [call(1, { timeoutMs: 300 }), call(2, { timeoutMs: 300 })];
+    const task = await taken();
+    for (const each of [left, begun]) await expect(each).rejects.toMatchObject({ code: 'UNAVAILABLE', retryAfterSeconds: 5 });
+    await passes(async () => expect(await redis.client.exists(taskKeys(prefix).task(task.id))).toBe(0));
+    await expect(queue.answer(task, { result: { doubled: 2 } })).resolves.toBe(false);
+    expect((await queue.take('later')).task).toBeNull();
+    expect(await redis.client.llen(taskKeys(prefix).queue)).toBe(0);
+  });
+
+  test('of an organization that has eight open is refused, while those of others are not', async () => {
+    for (let i = 0; i < 8; i++) void call(i);
+    await waiting(8);
+    const task = await taken();
+    await expect(call(8)).rejects.toMatchObject({ code: 'UNAVAILABLE', message: expect.stringContaining('of this organization') });
+    void call(9, { org: 'org_b' });
+    await waiting(8);
+    await queue.answer(task, { result: { doubled: 0 } });
+    void call(10);
+    await waiting(9);
+  });
+
+  test('is refused when 64 wait, all organizations together', async () => {
+    for (let i = 0; i < 64; i++) void call(i, { org: `org_${i % 16}` });
+    await waiting(64);
+    await expect(call(64, { org: 'org_new' })).rejects.toMatchObject({ code: 'UNAVAILABLE', message: expect.stringContaining('busy') });
+  });
+
+  test('is refused at once when no worker lives', async () => {
+    await redis.client.flushall();
+    await expect(call(1)).rejects.toMatchObject({ code: 'UNAVAILABLE', message: 'No delivery worker is running.' });
+  });
+});
+
+test('answers find the process that asked', async () => {
+  const other = newCaller();
+  const answers = [call(1), other.call(double, { org: 'org_b', input: { number: 2 }, timeoutMs: 5000 })];
+  for (let i = 0; i < 2; i++) {
+    const task = await taken();
+    await queue.answer(task, { result: { doubled: 2 * double.input.parse(task.input).number } });
+  }
+  expect(await Promise.all(answers)).toEqual([{ doubled: 2 }, { doubled: 4 }]);
+});
+
+test('a caller that waits for nothing asks nothing of Redis', async () => {
+  const answered = call(1);
+  await queue.answer(await taken(), { result: { doubled: 2 } });
+  await answered;
+  const watcher = commandConnection(redis.url);
+  ends.push(() => watcher.disconnect());
+  await watcher.connect();
+  const processed = async (): Promise<number> => Number(/total_commands_processed:(\d+)/.exec(await watcher.info('stats'))?.[1]);
+  const before = await processed();
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  expect((await processed()) - before).toBe(1);
+});
+
+test('a caller that waits while Redis goes away is told so at once', async () => {
+  const own = await startRedis();
+  try {
+    const client = blockingConnection(own.url, { blockMs: 30_000 });
+    ends.push(() => client.disconnect());
+    await new RedisWorkerDirectory({ redis: own.client, prefix, shards: 1 }).beat('w1', 1);
+    const lonely = new RedisTaskCaller({ redis: own.client, blocking: client, prefix, clock: systemClock, logger: silentLogger });
+    const answered = lonely.call(double, { org: 'org_a', input: { number: 1 }, timeoutMs: 60_000 });
+    answered.catch(() => undefined);
+    await passes(() => expect(client.status).toBe('ready'));
+    await own.kill('SIGKILL');
+    await expect(answered).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    await expect(lonely.call(double, { org: 'org_a', input: { number: 1 }, timeoutMs: 60_000 })).rejects.toMatchObject({
+      code: 'UNAVAILABLE',
+    });
+  } finally {
+    await own.stop();
+  }
+});

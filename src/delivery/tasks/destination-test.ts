@@ -1,0 +1,104 @@
+import { randomBytes } from 'node:crypto';
+import type { Clock } from '../../core/clock.ts';
+import { PosthornError } from '../../core/errors.ts';
+import { base32 } from '../../core/ids.ts';
+import type { DestinationRecord, HttpDestinationRecord } from '../../core/records.ts';
+import { type DestinationTestResult, destinationTestTask } from '../../data/destination-test-task.ts';
+import type { RegistryReader } from '../../data/registry.ts';
+import { attemptRecord } from '../attempt-outcome.ts';
+import { egressRules, type PlanSources } from '../delivery-plan.ts';
+import { exchange } from '../targets/http/http-exchange.ts';
+import { httpPlan } from '../targets/http/http-plan.ts';
+import { requestHeaders } from '../targets/http/request-headers.ts';
+import { type TaskContext, type TaskHandler, taskHandler } from './task-handler.ts';
+
+/** How long a test waits for the record of the resource as it was changed last. */
+const recordWaitMs = 2000;
+const recordLookMs = 50;
+
+export interface DestinationTestOptions extends PlanSources {
+  clock: Clock;
+  userAgent: string;
+}
+
+/** Sends a payload to a destination once, as a delivery would: no record, no circuit, no counters, throttle or retry. */
+export function destinationTestHandler(options: DestinationTestOptions): TaskHandler {
+  return taskHandler(destinationTestTask, async ({ destinationId, generation, payload }, context) => {
+    const destination = await recordOf(options, destinationId, generation, context);
+    if (destination === null)
+      return failure('not_ready', 'The destination is not in force: its conditions say why, such as a Secret that is missing.');
+    if (destination.type !== 'http') return failure('not_supported', 'Tests of warehouse destinations are not served by this version.');
+    return await testHttp(options, destination, payload, context);
+  });
+}
+
+/** Null: there is no record of this generation. */
+async function recordOf(
+  { registry, clock }: { registry: RegistryReader; clock: Clock },
+  id: string,
+  generation: number,
+  { org, signal }: TaskContext,
+): Promise<DestinationRecord | null> {
+  for (const untilMs = clock.now() + recordWaitMs; ; await clock.sleep(recordLookMs, signal)) {
+    const record = await registry.get('destination', id);
+    if (record !== null && record.org === org && record.generation >= generation) return record;
+    if (clock.now() >= untilMs || signal.aborted) return null;
+  }
+}
+
+async function testHttp(
+  options: DestinationTestOptions,
+  destination: HttpDestinationRecord,
+  payload: Record<string, unknown> | null,
+  { org, signal }: TaskContext,
+): Promise<DestinationTestResult> {
+  const { registry, keyring, dispatchers, allowedCidrs, clock, userAgent } = options;
+  const egress = egressRules(allowedCidrs, await registry.get('organization', org));
+  const target = httpPlan(destination, { keyring, dispatchers, egress });
+  if (target === null) return failure('secret_decryption_failed', 'A secret of the destination cannot be opened.');
+  const startedAtMs = clock.now();
+  const body = Buffer.from(JSON.stringify(payload ?? sampleEvent(destination, startedAtMs)));
+  const id = base32(randomBytes(10));
+  const headers = requestHeaders(
+    target.headers,
+    { headers: [], contentType: 'application/json', payload: body },
+    {
+      messageId: `test_${id}`,
+      eventId: `test_${id}`,
+      number: 1,
+      timestampSeconds: Math.floor(startedAtMs / 1000),
+      userAgent,
+      failover: null,
+    },
+  );
+  headers.push('x-posthorn-test', 'true');
+  const request = { origin: target.origin, path: target.path, method: target.method, headers, body };
+  const result = await exchange(target.dispatcher(), request, { timeoutMs: target.timeoutMs, clock, signal });
+  if (signal.aborted && result.type === 'error')
+    throw new PosthornError('UNAVAILABLE', 'The delivery worker stops.', { retryAfterSeconds: 1 });
+  const attempt = attemptRecord(result, { expectedResponse: null }, { startedAtMs, endedAtMs: clock.now() });
+  const latency = attempt.durationMs;
+  if (attempt.errorType === null && attempt.responseStatus !== null) {
+    const { responseStatus: statusCode, responseBody } = attempt;
+    return { success: true, statusCode, latency, responseBody: responseBody ?? '', message: `The destination answered ${statusCode}.` };
+  }
+  return {
+    success: false,
+    statusCode: attempt.responseStatus,
+    latency,
+    error: attempt.errorType ?? 'network',
+    message: attempt.errorMessage ?? 'The destination did not take the test.',
+  };
+}
+
+function failure(error: string, message: string): DestinationTestResult {
+  return { success: false, statusCode: null, latency: 0, error, message };
+}
+
+function sampleEvent({ id, name }: DestinationRecord, nowMs: number): Record<string, unknown> {
+  return {
+    type: 'posthorn.test',
+    createdAt: new Date(nowMs).toISOString(),
+    data: { message: 'This is a test event of Posthorn.', destination: { id, name } },
+  };
+}

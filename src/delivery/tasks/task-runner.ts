@@ -1,0 +1,118 @@
+import type { Counter } from 'prom-client';
+import type { Clock } from '../../core/clock.ts';
+import { isPosthornError, PosthornError } from '../../core/errors.ts';
+import type { Logger } from '../../core/logger.ts';
+import type { Task, TaskQueue } from '../../data/task-queue.ts';
+import type { RedisTrouble } from '../redis-trouble.ts';
+import { Wakeup } from '../wakeup.ts';
+import type { TaskHandler } from './task-handler.ts';
+
+/** Tasks at the same time in one worker, besides its deliveries. */
+const slots = 32;
+
+export interface TaskRunnerOptions {
+  queue: TaskQueue;
+  handlers: readonly TaskHandler[];
+  /** Of the worker; makes the tokens of this runner its own. */
+  worker: string;
+  clock: Clock;
+  logger: Logger;
+  trouble: RedisTrouble;
+  metrics: { tasks: Counter<'kind' | 'outcome'> };
+}
+
+/** Takes tasks and answers them, with slots of its own: they take none from deliveries. Sleeps on a doorbell. */
+export class TaskRunner {
+  readonly #options: TaskRunnerOptions;
+  readonly #handlers: ReadonlyMap<string, TaskHandler>;
+  readonly #wakeup = new Wakeup();
+  readonly #stopping = new AbortController();
+  readonly #breakingOff = new AbortController();
+  #inFlight = 0;
+  #loop: Promise<void> = Promise.resolve();
+
+  constructor(options: TaskRunnerOptions) {
+    this.#options = options;
+    this.#handlers = new Map(options.handlers.map((handler) => [handler.kind, handler]));
+  }
+
+  start(): void {
+    this.#loop = this.#take();
+  }
+
+  /** Takes no more tasks; those under way are broken off, and answered so, after `graceMs`. */
+  async stop(graceMs: number): Promise<void> {
+    this.#stopping.abort();
+    this.#options.queue.close();
+    this.#wakeup.signal();
+    await this.#loop;
+    const cancelGrace = this.#options.clock.after(graceMs, () => this.#breakingOff.abort());
+    while (this.#inFlight > 0) await this.#wakeup.wait();
+    cancelGrace();
+  }
+
+  async #take(): Promise<void> {
+    const { queue, worker, clock, trouble } = this.#options;
+    const { signal } = this.#stopping;
+    let mayHaveTasks = true;
+    for (let takes = 1; !signal.aborted; ) {
+      try {
+        if (this.#inFlight >= slots) {
+          await this.#wakeup.wait();
+          continue;
+        }
+        if (!mayHaveTasks) await queue.wait();
+        const { task, hasMore } = await queue.take(`${worker}.${takes}`);
+        trouble.over();
+        takes++;
+        mayHaveTasks = hasMore;
+        if (task !== null) this.#begin(task);
+      } catch (error) {
+        if (signal.aborted) return;
+        mayHaveTasks = true;
+        await clock.sleep(trouble.met(error), signal);
+      }
+    }
+  }
+
+  #begin(task: Task): void {
+    this.#inFlight++;
+    void this.#run(task).finally(() => {
+      this.#inFlight--;
+      this.#wakeup.signal();
+    });
+  }
+
+  async #run(task: Task): Promise<void> {
+    const { queue, clock, logger, metrics } = this.#options;
+    const handler = this.#handlers.get(task.kind);
+    const deadline = new AbortController();
+    const cancelDeadline = clock.after(task.remainingMs, () => deadline.abort());
+    const context = {
+      org: task.org,
+      remainingMs: task.remainingMs,
+      signal: AbortSignal.any([deadline.signal, this.#breakingOff.signal]),
+    };
+    const outcome = await (handler?.run(task.input, context) ?? Promise.reject(unknownKind())).then(
+      (result) => ({ result }),
+      (error: unknown) => ({ error: this.#forCaller(task, error) }),
+    );
+    cancelDeadline();
+    try {
+      const isWanted = await queue.answer(task, outcome);
+      metrics.tasks.inc({ kind: handler?.kind ?? 'unknown', outcome: isWanted ? ('error' in outcome ? 'error' : 'ok') : 'late' });
+    } catch (error) {
+      logger.warn({ reason: error instanceof Error ? error.message : String(error), task: task.id }, 'a task could not be answered');
+    }
+  }
+
+  #forCaller(task: Task, error: unknown): PosthornError {
+    if (isPosthornError(error)) return error;
+    this.#options.logger.error({ err: error, task: task.id, kind: task.kind }, 'a task met a defect');
+    return new PosthornError('INTERNAL', 'Something went wrong on our side.');
+  }
+}
+
+function unknownKind(): PosthornError {
+  return new PosthornError('UNAVAILABLE', 'The delivery worker is of a release that cannot do this.', { retryAfterSeconds: 30 });
+}

@@ -1,0 +1,40 @@
+import { z } from 'zod';
+import { destinationTestResult, destinationTestTask } from '../../data/destination-test-task.ts';
+import { kinds } from '../../resources/kinds.ts';
+import { operation } from '../operation.ts';
+import { find, idOf } from '../resources/lookup.ts';
+
+const { timeoutMs: httpTimeoutMs } = kinds.Destination.spec.shape.http.unwrap().shape;
+/** Until a worker has taken the test, and for the way back. */
+const marginMs = 5000;
+
+/** API document, "Destinations": test. */
+export const destinationTestOperation = operation({
+  method: 'POST',
+  path: '/destinations/{id}/test',
+  operationId: 'testDestination',
+  summary: 'Send a test to a destination',
+  description: [
+    'A delivery worker sends the payload once, with the headers, credentials, signature and limits of a delivery and the header',
+    '`x-posthorn-test: true`. Nothing is recorded or counted, and the circuit does not notice. The answer is 200 also when the test fails;',
+    '503 when no worker could make it.',
+  ].join(' '),
+  scope: 'write',
+  body: z.strictObject({ payload: z.record(z.string(), z.unknown()).optional().describe('Default: a sample event.') }),
+  requestExample: { payload: { type: 'order.created', orderId: 7 } },
+  answer: { status: 200, description: 'How the test went.', schema: destinationTestResult },
+  errors: ['RESOURCE_NOT_FOUND'],
+  handle: async (call) => {
+    const destination = await find(call, 'Destination', call.params['id'] ?? '');
+    const timeoutMs = destination.spec.http?.timeoutMs ?? httpTimeoutMs.parse(undefined);
+    return await call.services.tasks.call(destinationTestTask, {
+      org: call.caller.organization.id,
+      input: {
+        destinationId: idOf(destination),
+        generation: destination.metadata.generation,
+        payload: call.body.payload ?? null,
+      },
+      timeoutMs: timeoutMs + marginMs,
+    });
+  },
+});
