@@ -1,12 +1,23 @@
 import { z } from 'zod';
 import { type ErrorCode, errorCodes } from '../core/errors.ts';
+import { errorExamples } from './error-examples.ts';
 import { errorBody } from './error-response.ts';
+import { exampleOf } from './openapi-example.ts';
 import type { Family, Operation } from './operation.ts';
 
 type Json = Record<string, unknown>;
 
-/** Codes that any operation can answer. */
-const everywhere: readonly ErrorCode[] = ['UNAUTHORIZED', 'FORBIDDEN', 'RATE_LIMITED', 'INTERNAL', 'UNAVAILABLE'];
+/** Codes that any operation can answer: 404 below the path of another organization, 405 to other methods of its path. */
+const everywhere: readonly ErrorCode[] = [
+  'UNAUTHORIZED',
+  'FORBIDDEN',
+  'RESOURCE_NOT_FOUND',
+  'METHOD_NOT_ALLOWED',
+  'RATE_LIMITED',
+  'INTERNAL',
+  'UNAVAILABLE',
+];
+const withParameters: readonly ErrorCode[] = ['NOT_FOUND'];
 const withQuery: readonly ErrorCode[] = ['INVALID_QUERY'];
 const withBody: readonly ErrorCode[] = [
   'BAD_REQUEST',
@@ -25,6 +36,8 @@ const answerHeaders = {
   'X-RateLimit-Remaining': { description: 'Requests left in this minute.', schema: { type: 'integer' } },
   'X-RateLimit-Reset': { description: 'When the minute ends: Unix time in seconds.', schema: { type: 'integer' } },
   'X-Error-Code': { description: 'The code of the error.', schema: { type: 'string' } },
+  'WWW-Authenticate': { description: 'Bearer.', schema: { type: 'string' } },
+  Allow: { description: 'The methods of this path.', schema: { type: 'string' } },
   'Retry-After': { description: 'Seconds after which trying again makes sense.', schema: { type: 'integer' } },
   'Idempotent-Replayed': {
     description: 'true where this is the answer to an earlier request with the same Idempotency-Key.',
@@ -47,10 +60,10 @@ const idempotencyKey = {
 export function openApiDocument(families: readonly Family[], version: string): Json {
   const schemas: Json = {};
   const paths: Record<string, Json> = {};
-  for (const { name, operations } of families) {
+  for (const { name, operations, shown = {} } of families) {
     for (const operation of operations) {
       const path = paths[operation.path] ?? {};
-      path[operation.method.toLowerCase()] = describe(operation, name, schemas);
+      path[operation.method.toLowerCase()] = describe(operation, { tag: name, shown }, schemas);
       paths[operation.path] = path;
     }
   }
@@ -84,7 +97,7 @@ const description = [
   'read-only fields of a record, sent back, are ignored. Errors have the form `{error, message, code}`, the code also in the header X-Error-Code.',
 ].join('\n');
 
-function describe(operation: Operation, tag: string, schemas: Json): Json {
+function describe(operation: Operation, { tag, shown }: { tag: string; shown: Json }, schemas: Json): Json {
   const { operationId, summary, scope, adminOnly = false, answer } = operation;
   const needs = `Needs the scope \`${scope}\`${adminOnly ? ' and the role admin' : ''}.`;
   return {
@@ -98,14 +111,23 @@ function describe(operation: Operation, tag: string, schemas: Json): Json {
       [answer.status]: {
         description: answer.description,
         headers: headersOf([
-          'X-Request-Id',
+          ...withLimit,
           ...(scope === 'write' ? (['Warning'] as const) : []),
           ...(operation.method === 'POST' ? (['Idempotent-Replayed'] as const) : []),
         ]),
-        ...(answer.schema === undefined ? {} : { content: { 'application/json': { schema: schemaOf(answer.schema, 'output', schemas) } } }),
+        ...answerOf(operation, shown, schemas),
       },
       ...errorsOf(operation),
     },
+  };
+}
+
+function answerOf({ path, answer }: Operation, shown: Json, schemas: Json): Json {
+  if (answer.schema === undefined) return {};
+  const schema = schemaOf(answer.schema, 'output', schemas);
+  const [collection = ''] = path.slice(1).split('/');
+  return {
+    content: { 'application/json': { schema, example: answer.example ?? exampleOf(schema, { schemas, known: shown, collection }) } },
   };
 }
 
@@ -132,10 +154,11 @@ function requestOf({ body, requestExample }: Operation, schemas: Json): Json {
   return { requestBody: { required, content: { 'application/json': { schema: schemaOf(body, 'input', schemas), ...example } } } };
 }
 
-function errorsOf({ method, query, body, errors = [] }: Operation): Json {
+function errorsOf({ method, path, query, body, errors = [] }: Operation): Json {
   const codes = new Set([
     ...everywhere,
     ...(method === 'POST' ? withIdempotencyKey : []),
+    ...(path.includes('{') ? withParameters : []),
     ...(query === undefined ? [] : withQuery),
     ...(body === undefined ? [] : withBody),
     ...errors,
@@ -147,19 +170,32 @@ function errorsOf({ method, query, body, errors = [] }: Operation): Json {
 function errorAnswer(status: number, codes: readonly ErrorCode[]): Json {
   const [first = 'INTERNAL'] = codes;
   const { error } = errorCodes[first];
-  const examples = codes.map((code) => [code, { value: { error, message: 'What went wrong, in words.', code } }]);
+  const examples = codes.map((code) => [code, { value: { error, message: errorExamples[code], code } }]);
   return {
     description: `${error}: ${codes.join(', ')}.`,
-    headers: headersOf(
-      status === 429 || status === 503 ? ['X-Request-Id', 'X-Error-Code', 'Retry-After'] : ['X-Request-Id', 'X-Error-Code'],
-    ),
+    headers: headersOf(['X-Error-Code', ...headersOfStatus(status)]),
     content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' }, examples: Object.fromEntries(examples) } },
   };
 }
 
-function headersOf(extra: readonly AnswerHeader[]): Json {
-  const names: AnswerHeader[] = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset', ...extra];
-  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+const withLimit: readonly AnswerHeader[] = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'];
+
+function headersOfStatus(status: number): readonly AnswerHeader[] {
+  switch (status) {
+    case 401:
+      return ['WWW-Authenticate'];
+    case 405:
+      return [...withLimit, 'Allow'];
+    case 429:
+    case 503:
+      return [...withLimit, 'Retry-After'];
+    default:
+      return withLimit;
+  }
+}
+
+function headersOf(names: readonly AnswerHeader[]): Json {
+  return Object.fromEntries(['X-Request-Id', ...names].map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
 /** JSON Schema of a zod schema. Those with an id move to `schemas` and are referred to; Kubernetes' own keywords go. */
@@ -174,11 +210,16 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output', schemas: Json): Jso
 
 function withoutKubernetes(schema: object): Json {
   const kept = Object.entries(schema).flatMap(([name, value]): [string, unknown][] => {
-    if (name.startsWith('x-kubernetes-')) return [];
+    if (name.startsWith('x-kubernetes-') || name === 'nullable' || isBoundOfIntegers(name, value)) return [];
     if (name === '$ref' && typeof value === 'string') return [[name, value.replace('#/$defs/', '#/components/schemas/')]];
     return [[name, cleaned(value)]];
   });
   return Object.fromEntries(kept);
+}
+
+/** What zod says of every integer. */
+function isBoundOfIntegers(name: string, value: unknown): boolean {
+  return (name === 'minimum' || name === 'maximum') && typeof value === 'number' && !Number.isSafeInteger(2 * value);
 }
 
 function cleaned(value: unknown): unknown {

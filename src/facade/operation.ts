@@ -53,6 +53,8 @@ export interface Family {
   name: string;
   description: string;
   operations: readonly Operation[];
+  /** Fields of a record as the examples of answers show them; what is missing comes from the schemas. */
+  shown?: Readonly<Record<string, unknown>>;
 }
 
 /** Closes over the schemas, so that `handle` is typed and a list of operations is not generic. */

@@ -41,7 +41,8 @@ export interface ResourceFamilyDefinition<K extends ServedKind, Body extends z.Z
   immutable: { readonly [field: string]: (object: ObjectOf<K>, call: Call) => unknown[] | Promise<unknown[]> };
   /** `pageQuery` and the filters of the list. */
   query: Query;
-  examples: { create: z.input<Body>; change: z.input<Body> };
+  /** `shown`: what a record reads as where it is not what was sent. */
+  examples: { create: z.input<Body>; change: z.input<Body>; shown?: Readonly<Record<string, unknown>> };
   errors?: { create?: readonly ErrorCode[]; change?: readonly ErrorCode[]; delete?: readonly ErrorCode[] };
   /** Which cached objects a list keeps. */
   filter(query: z.output<Query>, call: Call): ((object: ObjectOf<K>) => boolean) | Promise<(object: ObjectOf<K>) => boolean>;

@@ -79,7 +79,7 @@ export function resourceFamily<K extends ServedKind, Body extends z.ZodObject, Q
       handle: (call) => deleteRecord(definition, call),
     }),
   ];
-  return { name, description, operations: [...five, ...more] };
+  return { name, description, operations: [...five, ...more], shown: { ...definition.examples.create, ...definition.examples.shown } };
 }
 
 function withRequired(body: z.ZodObject, required: readonly string[]): z.ZodObject {

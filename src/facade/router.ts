@@ -62,12 +62,14 @@ function before(operation: Operation): RequestHandler {
   };
 }
 
-const jsonType = /^application\/(?:[\w.+-]+\+)?json\s*(?:;\s*charset\s*=\s*"?utf-?8"?\s*)?(?:;|$)/i;
+const jsonType = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
+const otherCharset = /;\s*charset\s*=\s*(?!"?utf-?8"?\s*(?:;|$))/i;
 
 const requireJson: RequestHandler = (request, _response, next) => {
   const hasBody = request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > 0;
-  if (hasBody && !jsonType.test(request.headers['content-type'] ?? '')) {
-    throw new PosthornError('UNSUPPORTED_MEDIA_TYPE', 'Send the body as application/json.');
+  const type = request.headers['content-type'] ?? '';
+  if (hasBody && (!jsonType.test(type) || otherCharset.test(type))) {
+    throw new PosthornError('UNSUPPORTED_MEDIA_TYPE', 'Send the body as application/json in UTF-8.');
   }
   next();
 };

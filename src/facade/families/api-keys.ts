@@ -39,6 +39,7 @@ const dayMs = 86_400_000;
 export const apiKeys: Family = {
   name: 'API keys',
   description: 'Keys of this API. Only admins see and change them; a key itself is shown once.',
+  shown: { name: 'Build server', role: 'developer', scopes: ['read', 'write'] },
   operations: [
     operation({
       method: 'GET',

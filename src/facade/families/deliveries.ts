@@ -27,6 +27,30 @@ const skipped = ['RESOURCE_NOT_FOUND', 'CONFLICT', 'PAYLOAD_NOT_FOUND'] as const
 export const deliveries: Family = {
   name: 'Deliveries',
   description: 'What became of each event at each destination.',
+  shown: {
+    status: 'delivered',
+    attempts: 1,
+    maxAttempts: 11,
+    nextAttemptAt: null,
+    lastResponseStatus: 200,
+    lastErrorType: null,
+    lastErrorMessage: null,
+    deadLetterReason: null,
+    failedOverFrom: null,
+    replayedFrom: null,
+    attemptDetails: [
+      {
+        attemptNumber: 1,
+        startedAt: '2026-01-31T12:00:00.000Z',
+        durationMs: 87,
+        responseStatus: 200,
+        responseBody: 'ok',
+        errorType: null,
+        errorMessage: null,
+      },
+    ],
+    byReason: { max_retries_exceeded: 1 },
+  },
   operations: [
     operation({
       method: 'GET',
@@ -92,6 +116,7 @@ export const deliveries: Family = {
       description: 'Replays each of them. What is unknown, still under way or without payload is skipped.',
       scope: 'write',
       body: z.strictObject({ ids }),
+      requestExample: { ids: ['msg_00m2k3x7q4uabcdefghijklmnop'] },
       answer: {
         status: 200,
         description: 'What was queued.',
@@ -130,6 +155,7 @@ export const deliveries: Family = {
       description: 'Archives each of them. What is unknown or no dead letter is skipped.',
       scope: 'delete',
       body: z.strictObject({ ids }),
+      requestExample: { ids: ['msg_00m2k3x7q4uabcdefghijklmnop'] },
       answer: { status: 200, description: 'How many were archived.', schema: z.object({ archived: z.int(), skipped: z.int() }) },
       handle: async ({ services, caller, body }) => {
         const wanted = [...new Set(body.ids)];

@@ -115,6 +115,17 @@ const definition = resourceDefinition({
   examples: {
     create: { name: 'Orders', url: 'https://shop.example.com/webhooks', authType: 'bearer', authConfig: { token: 'a-long-random-token' } },
     change: { timeoutMs: 10_000, retryPolicy: { maxRetries: 5 } },
+    shown: {
+      successRate: 99.5,
+      avgLatency: 84.25,
+      deliveriesCount: 1200,
+      headers: {},
+      authConfig: { token: '••••oken' },
+      timeoutMs: 30_000,
+      throttle: throttleToRecord(undefined),
+      retryPolicy: retryPolicyToRecord(undefined),
+      signingSecret: null,
+    },
   },
   errors: { create: ['INVALID_URL'], change: ['INVALID_URL', 'CREDENTIALS_REQUIRED'] },
   filter:

@@ -36,6 +36,7 @@ const record = item
 export const events: Family = {
   name: 'Events',
   description: 'What sources received.',
+  shown: { source: 'github', headers: { 'content-type': 'application/json' }, deliveries: [] },
   operations: [
     operation({
       method: 'GET',

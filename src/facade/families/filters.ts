@@ -64,6 +64,7 @@ export const filters = resourceFamily({
   examples: {
     create: { name: 'Large orders', conditions: [{ field: 'payload.amount', operator: 'gte', value: 1000 }] },
     change: { logic: 'OR' },
+    shown: { slug: 'large-orders', description: null, routeCount: 1 },
   },
   errors: { delete: ['IN_USE'] },
   filter:

@@ -74,12 +74,26 @@ export const routes = resourceFamily(
     }),
     examples: {
       create: {
-        name: 'Pushes to the build server',
+        name: 'Pushes to the shop',
         sourceId: 'github',
-        destinationIds: ['build-server'],
+        destinationIds: ['orders'],
         filterConditions: [{ field: 'headers.X-GitHub-Event', operator: 'equals', value: 'push' }],
       },
       change: { enabled: false },
+      shown: {
+        slug: 'pushes-to-the-shop',
+        sourceId: 'src_mzxw6ytboi4dsnrrgq3tkojqge',
+        source: { id: 'src_mzxw6ytboi4dsnrrgq3tkojqge', name: 'GitHub' },
+        destinationIds: ['dst_mzxw6ytboi4dsnrrgq3tkojqge'],
+        description: null,
+        filterId: null,
+        failoverDestinationIds: [],
+        failoverAfterAttempts: failover.afterAttempts.parse(undefined),
+        circuitCooldownSeconds: circuitDefaults.cooldownSeconds,
+        circuitFailureThreshold: circuitDefaults.failureThreshold,
+        circuitProbeSuccessThreshold: circuitDefaults.probeSuccessThreshold,
+        message: 'The circuit is closed.',
+      },
     },
     errors: { create: ['INVALID_SOURCE', 'DUPLICATE_ROUTE'], change: ['INVALID_SOURCE', 'DUPLICATE_ROUTE'] },
     filter: async ({ enabled, search, sourceId, destinationId }, call) => {

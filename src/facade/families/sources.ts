@@ -92,7 +92,11 @@ export const sources = resourceFamily({
   required: ['name'],
   immutable: { slug: (object) => [object.metadata.name] },
   query: z.object({ ...pageQuery, enabled: queryBoolean.optional(), search: querySearch.optional().describe('Part of the name or slug.') }),
-  examples: { create: { name: 'GitHub', provider: 'github', signingSecret: 'a-long-random-secret' }, change: { enabled: false } },
+  examples: {
+    create: { name: 'GitHub', provider: 'github', signingSecret: 'a-long-random-secret' },
+    change: { enabled: false },
+    shown: { slug: 'github', description: null, ingestUrl: 'https://hooks.example.com/ingest/acme/github', signingSecretLast4: 'cret' },
+  },
   errors: { delete: ['IN_USE'] },
   filter:
     ({ enabled, search }) =>

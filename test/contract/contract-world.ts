@@ -1,0 +1,109 @@
+import { RedisDeliveryQueue } from '../../src/data/redis-delivery-queue.ts';
+import { isRecord } from '../../src/resources/field-tree.ts';
+import { type Answer, type FacadeWorld, startFacadeWorld } from '../facade/facade-world.ts';
+import { newEvent } from '../support/new-event.ts';
+import { dead, delivered, settleAll, takeFrom } from '../support/queue-worker.ts';
+import { type DescribedOperation, describedOperations, list, members, type Schema } from './described-operations.ts';
+import { DocumentSchemas } from './document-schemas.ts';
+
+/** A facade that has a rate limit and all features of a plan, filled with what the examples of its own document make. */
+export interface ContractWorld {
+  readonly facade: FacadeWorld;
+  readonly document: Schema;
+  readonly operations: readonly DescribedOperation[];
+  readonly schemas: DocumentSchemas;
+  /** What the facade answered to each example request, by operation. */
+  readonly examples: ReadonlyMap<string, readonly Answer[]>;
+  /** Admin key with a rate limit of its own. */
+  newKey(): Promise<string>;
+  /** Ids of what is there now below a collection's path. */
+  idsIn(collection: string, key: string): Promise<string[]>;
+  /** Ids of what was there at the last `look`, for a field such as `sourceId`. */
+  known(field: string): readonly string[];
+  look(): Promise<void>;
+}
+
+const organization = 'contract';
+
+export async function startContractWorld(): Promise<ContractWorld> {
+  const facade = await startFacadeWorld();
+  await facade.addOrganization(organization, 'business');
+  await facade.addOrganization('other', 'business');
+  const newKey = () => facade.addKey(organization);
+  const document = members((await facade.request('GET', '/openapi.json', { key: null })).body);
+  const operations = describedOperations(document);
+  const key = await newKey();
+  const idsIn: ContractWorld['idsIn'] = async (collection, own) => {
+    const { body } = await facade.request('GET', `/api${collection}`, { key: own });
+    return Object.values(members(body))
+      .flatMap(list)
+      .flatMap((item) => (isRecord(item) && typeof item['id'] === 'string' ? [item['id']] : []));
+  };
+  const names = new Map<string, string[]>();
+  const collections = operations.filter(({ method, path }) => method === 'GET' && !path.includes('{')).map(({ path }) => path);
+  const look = async (): Promise<void> => {
+    for (const collection of collections) names.set(stemOf(collection), await idsIn(collection, key));
+  };
+  const examples = await runExamples(operations, async (operation, body) => {
+    const [id = 'none'] = operation.path.includes('{') ? await idsIn(operation.path.slice(0, operation.path.indexOf('/{')), key) : [];
+    return facade.request(operation.method, `/api${operation.path.replace('{id}', id)}`, { key, body });
+  });
+  await look();
+  const org = (await facade.store.get('Organization', { name: organization })).status?.id ?? '';
+  await deliverSome(facade, org, names.get('destination')?.[0] ?? 'dst_a');
+  await look();
+  return {
+    facade,
+    document,
+    operations,
+    schemas: new DocumentSchemas(document),
+    examples,
+    newKey,
+    idsIn,
+    look,
+    known: (field) => {
+      const stem = /^(.+?)Ids?$/.exec(field)?.[1]?.toLowerCase();
+      const fitting = [...names].find(([name]) => stem?.endsWith(name.replaceAll('-', '')));
+      return fitting?.[1] ?? [];
+    },
+  };
+}
+
+/** `/destinations` → `destination`. */
+function stemOf(collection: string): string {
+  return collection.slice(1).replace(/ies$/, 'y').replace(/s$/, '');
+}
+
+/** Sends all example bodies, first those that create; what needs something that another example makes is sent again after it. */
+async function runExamples(
+  operations: readonly DescribedOperation[],
+  send: (operation: DescribedOperation, body: unknown) => Promise<Answer>,
+): Promise<Map<string, Answer[]>> {
+  const answers = new Map<string, Answer[]>();
+  const rank = ({ method, path }: DescribedOperation): number =>
+    method === 'POST' && !path.includes('{') ? 0 : method === 'DELETE' ? 2 : 1;
+  let open = operations
+    .flatMap((operation) => (rank(operation) === 2 ? [] : operation.bodyExamples.map((body) => ({ operation, body }))))
+    .sort((one, other) => rank(one.operation) - rank(other.operation));
+  for (let before = Number.POSITIVE_INFINITY; open.length > 0 && open.length < before; ) {
+    before = open.length;
+    const refused: typeof open = [];
+    for (const { operation, body } of open) {
+      const answer = await send(operation, body);
+      if (answer.status >= 400) refused.push({ operation, body });
+      answers.set(operation.id, [...(answers.get(operation.id) ?? []).filter(({ status }) => status < 400), answer]);
+    }
+    open = refused;
+  }
+  return answers;
+}
+
+/** A dead letter, a delivered message and one that waits. */
+async function deliverSome(facade: FacadeWorld, org: string, destination: string): Promise<void> {
+  const queue = new RedisDeliveryQueue({ redis: facade.redis.client, prefix: 'test:' });
+  await queue.tend('w1', 1000);
+  for (const outcome of [dead, delivered, null]) {
+    await facade.acceptor.accept(newEvent({ org, destinations: [destination] }));
+    if (outcome !== null) await settleAll(queue, 'w1', await takeFrom(queue, 'w1', 64), outcome);
+  }
+}

@@ -1,0 +1,71 @@
+import { isRecord } from '../../src/resources/field-tree.ts';
+
+export type Schema = Record<string, unknown>;
+
+/** One operation, as the OpenAPI document tells it to a client. */
+export interface DescribedOperation {
+  id: string;
+  method: string;
+  /** Below `/api`, parameters as `{id}`. */
+  path: string;
+  query: Schema;
+  body: Schema | null;
+  bodyExamples: unknown[];
+  answers: ReadonlyMap<number, DescribedAnswer>;
+}
+
+export interface DescribedAnswer {
+  /** By media type; empty when there is no body. */
+  content: ReadonlyMap<string, Schema>;
+  /** Codes of errors that are told with an example. */
+  codes: readonly string[];
+}
+
+/** Everything that the document describes, in its order. */
+export function describedOperations(document: Schema): DescribedOperation[] {
+  return Object.entries(members(document['paths'])).flatMap(([path, item]) =>
+    Object.entries(members(item)).map(([method, operation]) => described(method.toUpperCase(), path, members(operation))),
+  );
+}
+
+function described(method: string, path: string, operation: Schema): DescribedOperation {
+  const parameters = list(operation['parameters']).map(members);
+  const properties = parameters
+    .filter((parameter) => parameter['in'] === 'query')
+    .map((parameter) => [String(parameter['name']), parameter['schema']] as const);
+  const json = members(members(members(operation['requestBody'])['content'])['application/json']);
+  return {
+    id: String(operation['operationId']),
+    method,
+    path,
+    query: { type: 'object', properties: Object.fromEntries(properties), additionalProperties: false },
+    body: isRecord(json['schema']) ? json['schema'] : null,
+    bodyExamples: examplesIn(json),
+    answers: new Map(
+      Object.entries(members(operation['responses'])).map(([status, answer]) => [Number(status), answerOf(members(answer))]),
+    ),
+  };
+}
+
+function answerOf(answer: Schema): DescribedAnswer {
+  const content = Object.entries(members(answer['content'])).map(([type, media]) => [type, members(media)] as const);
+  return {
+    content: new Map(content.map(([type, media]) => [type, members(media['schema'])])),
+    codes: content.flatMap(([, media]) => Object.keys(members(media['examples']))),
+  };
+}
+
+/** The values of `example` and `examples` of a media type. */
+export function examplesIn(media: Schema): unknown[] {
+  const named = Object.values(members(media['examples'])).map((example) => members(example)['value']);
+  return media['example'] === undefined ? named : [media['example'], ...named];
+}
+
+/** The members of an object; none of anything else. */
+export function members(value: unknown): Schema {
+  return isRecord(value) ? value : {};
+}
+
+export function list(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : [];
+}

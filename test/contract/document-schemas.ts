@@ -1,0 +1,42 @@
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import formats from 'ajv-formats';
+import { members, type Schema } from './described-operations.ts';
+
+/** The schemas of an OpenAPI document, as a validator that knows nothing of zod reads them. */
+export class DocumentSchemas {
+  readonly #components: unknown;
+  readonly #compiled = new WeakMap<Schema, ValidateFunction>();
+
+  constructor(document: Schema) {
+    this.#components = document['components'];
+  }
+
+  /** What is wrong with the value, in words; none when it fits. */
+  complaints(schema: Schema, value: unknown): string[] {
+    const validate = this.#compiled.get(schema) ?? this.#compile(schema);
+    if (validate(value)) return [];
+    return (validate.errors ?? []).map(
+      ({ instancePath, message, params }) => `${instancePath || '(whole)'} ${message} ${JSON.stringify(params)}`,
+    );
+  }
+
+  accepts(schema: Schema, value: unknown): boolean {
+    return this.complaints(schema, value).length === 0;
+  }
+
+  /** The schema itself, or what its `$ref` points at. */
+  resolved(schema: Schema): Schema {
+    const reference = schema['$ref'];
+    if (typeof reference !== 'string') return schema;
+    const parts = reference.replace('#/components/', '').split('/');
+    return this.resolved(members(parts.reduce<unknown>((at, part) => members(at)[part], this.#components)));
+  }
+
+  #compile(schema: Schema): ValidateFunction {
+    const ajv = new Ajv2020({ strict: false, allErrors: true });
+    formats.default(ajv);
+    const validate = ajv.compile({ ...schema, components: this.#components });
+    this.#compiled.set(schema, validate);
+    return validate;
+  }
+}

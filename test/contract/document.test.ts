@@ -1,0 +1,84 @@
+import { describe, expect, test } from '@jest/globals';
+import { families } from '../../src/facade/families/families.ts';
+import { openApiDocument } from '../../src/facade/openapi.ts';
+import { describedOperations, examplesIn, members, type Schema } from './described-operations.ts';
+import { DocumentSchemas } from './document-schemas.ts';
+
+const document: Schema = JSON.parse(JSON.stringify(openApiDocument(families, '1.2.3')));
+const schemas = new DocumentSchemas(document);
+const operations = describedOperations(document).map(({ id, method, path }) => ({
+  id,
+  operation: members(members(members(document['paths'])[path])[method.toLowerCase()]),
+}));
+
+/** Every media type in the request and the answers of an operation, by where it stands. */
+function mediaOf(operation: Schema): [string, Schema][] {
+  const request = Object.values(members(members(operation['requestBody'])['content'])).map((media): [string, Schema] => [
+    'request',
+    members(media),
+  ]);
+  const answers = Object.entries(members(operation['responses'])).flatMap(([status, answer]) =>
+    Object.values(members(members(answer)['content'])).map((media): [string, Schema] => [status, members(media)]),
+  );
+  return [...request, ...answers];
+}
+
+describe('the OpenAPI document', () => {
+  test('names itself, its servers, its families and both ways to send a key', () => {
+    expect(document).toMatchObject({
+      openapi: '3.1.0',
+      info: { title: 'Posthorn', version: '1.2.3' },
+      servers: [{ url: '/api' }, { url: '/api/organizations/{orgId}' }],
+      security: [{ bearer: [] }, { apiKey: [] }],
+      tags: families.map(({ name }) => ({ name, description: expect.stringMatching(/\w/) })),
+      components: {
+        securitySchemes: { bearer: { type: 'http', scheme: 'bearer' }, apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' } },
+      },
+    });
+  });
+
+  test('gives each operation an id of its own and a summary', () => {
+    expect(new Set(operations.map(({ id }) => id)).size).toBe(operations.length);
+    for (const { operation } of operations) expect(operation['summary']).toMatch(/\w/);
+  });
+
+  test.each(operations.map(({ id, operation }) => [id, operation] as const))(
+    'has an example of each body of %s, and each fits its schema',
+    (_, operation) => {
+      for (const [where, media] of mediaOf(operation)) {
+        const examples = examplesIn(media);
+        expect([where, examples.length]).not.toEqual([where, 0]);
+        for (const example of examples) expect([where, schemas.complaints(members(media['schema']), example)]).toEqual([where, []]);
+      }
+    },
+  );
+
+  test.each(operations.map(({ id, operation }) => [id, operation] as const))(
+    'tells every error of %s with its code and headers',
+    (_, operation) => {
+      const answers = members(operation['responses']);
+      for (const status of [
+        '401',
+        '403',
+        '404',
+        '405',
+        '429',
+        '500',
+        '503',
+        ...(operation['requestBody'] === undefined ? [] : ['400', '413', '415']),
+      ]) {
+        const answer = members(answers[status]);
+        const [, media = {}] = mediaOf({ responses: { [status]: answer } })[0] ?? [];
+        for (const [code, example] of Object.entries(members(media['examples']))) {
+          const { value } = members(example);
+          expect(value).toMatchObject({ error: expect.stringMatching(/\w/) });
+          if (Object.hasOwn(members(value), 'code')) expect(value).toMatchObject({ code });
+        }
+        expect(Object.keys(members(answer['headers']))).toEqual(expect.arrayContaining(['X-Request-Id', 'X-Error-Code']));
+      }
+      expect(members(answers['429'])['headers']).toHaveProperty('Retry-After');
+      expect(members(answers['503'])['headers']).toHaveProperty('Retry-After');
+      expect(members(answers['405'])['headers']).toHaveProperty('Allow');
+    },
+  );
+});

@@ -1,0 +1,245 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { families } from '../../src/facade/families/families.ts';
+import type { Operation } from '../../src/facade/operation.ts';
+import { isRecord } from '../../src/resources/field-tree.ts';
+import type { Answer } from '../facade/facade-world.ts';
+import { brokenFrom } from './broken-values.ts';
+import { differences } from './conformity.ts';
+import { type ContractWorld, startContractWorld } from './contract-world.ts';
+import type { DescribedOperation } from './described-operations.ts';
+import { bodiesOf, valuesOf } from './valid-values.ts';
+
+/** Runs per property and operation; `POSTHORN_CONTRACT_RUNS=500` looks longer, with another seed each time. */
+const wantedRuns = process.env['POSTHORN_CONTRACT_RUNS'];
+const numRuns = wantedRuns === undefined ? 20 : Number(wantedRuns);
+const runs = { numRuns, ...(wantedRuns === undefined ? { seed: 20_261_121 } : {}) };
+const timeoutMs = 20_000 + numRuns * 2000;
+
+let world: ContractWorld;
+beforeAll(async () => {
+  world = await startContractWorld();
+}, 60_000);
+afterAll(() => world?.facade.stop());
+
+/** Creates first, so that there is something to change; deletions last. */
+const order = ({ method, path }: Operation): number => (method === 'DELETE' ? 3 : method === 'POST' && !path.includes('{') ? 0 : 1);
+const operations = families.flatMap((family) => family.operations).sort((one, other) => order(one) - order(other));
+const withBody = operations.filter(({ body }) => body !== undefined);
+const named = (list: readonly Operation[]) => list.map((operation) => [operation.operationId, operation] as const);
+
+function described({ operationId }: Operation): DescribedOperation {
+  const found = world.operations.find(({ id }) => id === operationId);
+  if (found === undefined) throw new Error(`the document does not have ${operationId}`);
+  return found;
+}
+
+function expectAsDescribed(operation: Operation, answer: Answer, sent: unknown): void {
+  const found = differences(described(operation), world.schemas, answer);
+  if (found.length > 0)
+    throw new Error(
+      `${found.join('\n')}\nanswer: ${answer.status} ${answer.text.slice(0, 500)}\nsent: ${JSON.stringify(sent)?.slice(0, 1000)}`,
+    );
+}
+
+/** The path with an id of what is there. */
+async function existing({ path }: Operation, key: string, index = 0): Promise<string> {
+  const at = path.indexOf('/{');
+  if (at < 0) return path;
+  const ids = await world.idsIn(path.slice(0, at), key);
+  return path.replace(/\{\w+\}/, ids[index % Math.max(ids.length, 1)] ?? 'none');
+}
+
+async function bodiesFor(operation: Operation) {
+  const { body: schema, bodyExamples } = described(operation);
+  if (schema === null) throw new Error('the document has no body for it');
+  await world.look();
+  return { key: await world.newKey(), schema, bodies: bodiesOf(schema, bodyExamples, world) };
+}
+
+test('the document describes every operation that is served', () => {
+  expect(world.operations.map(({ id }) => id).sort()).toEqual(operations.map(({ operationId }) => operationId).sort());
+});
+
+describe('the example bodies of the document work, each after those that it needs', () => {
+  test.each(named(withBody.filter(({ method }) => method !== 'DELETE')))('%s', (id, operation) => {
+    const answers = world.examples.get(id) ?? [];
+    expect(answers.map(({ status, text }) => (status === operation.answer.status ? status : text))).toEqual(
+      answers.map(() => operation.answer.status),
+    );
+    expect(answers.length).toBeGreaterThan(0);
+    for (const answer of answers)
+      expect(
+        world.schemas.complaints(described(operation).answers.get(answer.status)?.content.get('application/json') ?? {}, answer.body),
+      ).toEqual([]);
+  });
+});
+
+describe('who may call', () => {
+  test.each(named(operations))('%s asks for a key, its scope and its role', async (_, operation) => {
+    const path = `/api${await existing(operation, world.facade.admin)}`;
+    const refusals = [
+      { key: null, status: 401 },
+      { key: await world.facade.addKey('contract', { scopes: operation.scope === 'read' ? ['write'] : ['read'] }), status: 403 },
+      ...(operation.scope === 'read' ? [] : [{ key: await world.facade.addKey('contract', { role: 'viewer' }), status: 403 }]),
+      ...(operation.adminOnly === true ? [{ key: await world.facade.addKey('contract', { role: 'developer' }), status: 403 }] : []),
+    ];
+    for (const { key, status } of refusals) {
+      const answer = await world.facade.request(operation.method, path, { key });
+      expect(answer.status).toBe(status);
+      expectAsDescribed(operation, answer, path);
+    }
+  });
+
+  test.each(named(operations))("%s is 404 below another organization's path", async (_, operation) => {
+    const answer = await world.facade.request(operation.method, `/api/organizations/other${operation.path}`, { key: await world.newKey() });
+    expect(answer.status).toBe(404);
+    expectAsDescribed(operation, answer, null);
+  });
+});
+
+describe('bodies', () => {
+  test.each(named(withBody))(
+    '%s takes what the document calls valid and answers as described',
+    async (_, operation) => {
+      const { key, schema, bodies } = await bodiesFor(operation);
+      let accepted = 0;
+      await fc.assert(
+        fc.asyncProperty(bodies, fc.nat(), async (body, index) => {
+          fc.pre(world.schemas.accepts(schema, body));
+          expect(operation.body?.safeParse(body).error?.issues).toBeUndefined();
+          const answer = await world.facade.request(operation.method, `/api${await existing(operation, key, index)}`, { key, body });
+          expectAsDescribed(operation, answer, body);
+          expect(['MALFORMED_JSON', 'UNKNOWN_FIELD', 'UNSUPPORTED_MEDIA_TYPE']).not.toContain(answer.headers.get('x-error-code'));
+          if (answer.status === operation.answer.status) accepted++;
+        }),
+        runs,
+      );
+      expect(accepted).toBeGreaterThan(0);
+    },
+    timeoutMs,
+  );
+
+  test.each(named(withBody))(
+    '%s refuses what the document does not call valid',
+    async (_, operation) => {
+      const { key, schema, bodies } = await bodiesFor(operation);
+      await fc.assert(
+        fc.asyncProperty(brokenFrom(bodies), fc.nat(), async (body, index) => {
+          fc.pre(!isRecord(body) || !sendsReadOnly(operation, body));
+          const answer = await world.facade.request(operation.method, `/api${await existing(operation, key, index)}`, { key, body });
+          expectAsDescribed(operation, answer, body);
+          if (!world.schemas.accepts(schema, JSON.parse(JSON.stringify(body)))) expect([answer.status, body]).toEqual([400, body]);
+        }),
+        { ...runs, numRuns: numRuns * 2 },
+      );
+    },
+    timeoutMs,
+  );
+
+  test.each(named(withBody))('%s refuses what is no JSON object of a sensible size', async (_, operation) => {
+    const key = await world.newKey();
+    const path = `/api${await existing(operation, key)}`;
+    for (const { rawBody, type = 'application/json', status } of unreadable) {
+      const answer = await world.facade.request(operation.method, path, { key, rawBody, headers: { 'content-type': type } });
+      expect([rawBody.slice(0, 40), type, answer.status]).toEqual([rawBody.slice(0, 40), type, status]);
+      expectAsDescribed(operation, answer, rawBody.slice(0, 40));
+    }
+  });
+});
+
+describe('queries', () => {
+  test.each(named(operations.filter(({ query }) => query !== undefined)))(
+    '%s takes valid ones and refuses others',
+    async (_, operation) => {
+      const [key, { query }] = [await world.newKey(), described(operation)];
+      const values = valuesOf(query, world);
+      await fc.assert(
+        fc.asyncProperty(fc.oneof(values, brokenFrom(values)), fc.nat(), async (given, index) => {
+          const sent = isRecord(given)
+            ? Object.entries(given).filter(([name]) => operation.query !== undefined && name in operation.query.shape)
+            : [];
+          const text = new URLSearchParams(
+            Object.fromEntries(sent.map(([name, value]) => [name, String(value).slice(0, 4000)])),
+          ).toString();
+          const answer = await world.facade.request(operation.method, `/api${await existing(operation, key, index)}?${text}`, { key });
+          expectAsDescribed(operation, answer, text);
+          if (answer.status === 400) expect(answer.headers.get('x-error-code')).toBe('INVALID_QUERY');
+        }),
+        runs,
+      );
+    },
+    timeoutMs,
+  );
+});
+
+describe('paths', () => {
+  const ids = [
+    'none',
+    'dst_aaaaaaaaaaaaaaaaaaaaaaaaaa',
+    '%2e%2e%2f',
+    '%00',
+    '%ff',
+    '%F0%9F%92%A9',
+    "'%20OR%201=1",
+    'x'.repeat(3000),
+    '__proto__',
+    'constructor',
+  ];
+
+  test.each(named(operations.filter(({ path }) => path.includes('{'))))('%s with an id of nothing is 404', async (_, operation) => {
+    const key = await world.newKey();
+    const [body] = described(operation).bodyExamples;
+    for (const id of ids) {
+      const answer = await world.facade.request(operation.method, `/api${operation.path.replace(/\{\w+\}/, id)}`, { key, body });
+      expect([id, answer.status]).toEqual([id, 404]);
+      expectAsDescribed(operation, answer, id);
+    }
+  });
+
+  test.each([...Map.groupBy(operations, ({ path }) => path)])('%s answers other methods by 405 and names its own', async (path, ofPath) => {
+    const key = await world.newKey();
+    const own = ofPath.map(({ method }) => String(method));
+    for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].filter((each) => !own.includes(each))) {
+      const answer = await world.facade.request(method, `/api${path.replace(/\{\w+\}/, 'any')}`, { key });
+      expect([method, answer.status, answer.headers.get('x-error-code')]).toEqual([method, 405, 'METHOD_NOT_ALLOWED']);
+      expect(
+        answer.headers
+          .get('allow')
+          ?.split(', ')
+          .filter((each) => each !== 'HEAD')
+          .sort(),
+      ).toEqual([...own].sort());
+    }
+  });
+});
+
+describe('deletions', () => {
+  test.each(named(operations.filter(({ method, path }) => method === 'DELETE' && path.includes('{'))))('%s', async (_, operation) => {
+    const key = await world.newKey();
+    for (let index = 0; index < 3; index++) {
+      const path = `/api${await existing(operation, key, index)}`;
+      expectAsDescribed(operation, await world.facade.request('DELETE', path, { key }), path);
+    }
+  });
+});
+
+/** Read-only fields of a record are ignored, and `isActive` means `enabled`: neither is in the schema of the body. */
+function sendsReadOnly(operation: Operation, body: Record<string, unknown>): boolean {
+  return Object.keys(body).some((name) => name === 'isActive' || operation.readOnly?.includes(name) === true);
+}
+
+const unreadable: readonly { rawBody: string; type?: string; status: number }[] = [
+  { rawBody: '{"a":', status: 400 },
+  { rawBody: '{"a":1}}', status: 400 },
+  { rawBody: "{'a':1}", status: 400 },
+  { rawBody: '[]', status: 400 },
+  { rawBody: 'null', status: 400 },
+  { rawBody: '"text"', status: 400 },
+  { rawBody: `${'{"a":'.repeat(5000)}1${'}'.repeat(5000)}`, status: 400 },
+  { rawBody: `{"name":"${'x'.repeat(11_000_000)}"}`, status: 413 },
+  { rawBody: '{}', type: 'text/plain', status: 415 },
+  { rawBody: 'a=1', type: 'application/x-www-form-urlencoded', status: 415 },
+  { rawBody: '<a/>', type: 'application/xml', status: 415 },
+  { rawBody: '{}', type: 'application/json; charset=utf-16', status: 415 },
+];

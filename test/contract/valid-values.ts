@@ -1,0 +1,132 @@
+import fc from 'fast-check';
+import { isRecord } from '../../src/resources/field-tree.ts';
+import { list, members, type Schema } from './described-operations.ts';
+import type { DocumentSchemas } from './document-schemas.ts';
+
+export interface ValueSources {
+  schemas: DocumentSchemas;
+  /** Values worth trying for a field of this name, such as ids of what exists. */
+  known(field: string): readonly string[];
+}
+
+/** Values that the schema takes: most of them, keywords that only a validator can judge (`not`, `allOf`) aside. */
+export function valuesOf(given: unknown, sources: ValueSources, field = ''): fc.Arbitrary<unknown> {
+  const schema = sources.schemas.resolved(members(given));
+  if ('const' in schema) return fc.constant(schema['const']);
+  if (Array.isArray(schema['enum'])) return fc.constantFrom(...schema['enum']);
+  const choices = schema['anyOf'] ?? schema['oneOf'];
+  if (Array.isArray(choices)) return fc.oneof(...choices.map((choice) => valuesOf(choice, sources, field)));
+  const type = schema['type'];
+  if (Array.isArray(type)) return fc.oneof(...type.map((each) => valuesOf({ ...schema, type: each }, sources, field)));
+  switch (type) {
+    case 'string':
+      return strings(schema, sources.known(field));
+    case 'integer':
+      return integers(schema);
+    case 'number':
+      return fc.oneof(integers(schema), fc.double({ min: lowest(schema), max: highest(schema), noNaN: true, noDefaultInfinity: true }));
+    case 'boolean':
+      return fc.boolean();
+    case 'null':
+      return fc.constant(null);
+    case 'array':
+      return arrays(schema, sources, field);
+    case 'object':
+      return objects(schema, sources);
+    default:
+      return fc.jsonValue({ maxDepth: 2 });
+  }
+}
+
+/** Bodies that the schema takes, some of them an example with another field changed or added. */
+export function bodiesOf(schema: Schema, examples: readonly unknown[], sources: ValueSources): fc.Arbitrary<unknown> {
+  const values = valuesOf(schema, sources);
+  const whole = examples.filter(isRecord);
+  const properties = Object.entries(members(sources.schemas.resolved(schema)['properties']));
+  if (whole.length === 0 || properties.length === 0) return values;
+  const fields = properties.map(([name, property]) => [name, valuesOf(property, sources, name)] as const);
+  return fc.oneof(values, sparse(fc.constantFrom(...whole), fields));
+}
+
+function strings(schema: Schema, known: readonly string[]): fc.Arbitrary<string> {
+  const minLength = count(schema['minLength'], 0);
+  const maxLength = count(schema['maxLength'], 10_000);
+  const some = known.length === 0 ? [] : [{ weight: 8, arbitrary: fc.constantFrom(...known) }];
+  if (typeof schema['pattern'] === 'string')
+    return fc.oneof(...some, { weight: 2, arbitrary: matching(schema['pattern'], minLength, maxLength) });
+  if (schema['format'] === 'uri') return fc.oneof(...some, { weight: 2, arbitrary: fc.webUrl({ withQueryParameters: true }) });
+  if (schema['format'] === 'date-time')
+    return fc.date({ noInvalidDate: true, min: new Date(0), max: new Date('2100-01-01') }).map((date) => date.toISOString());
+  const shortish = Math.min(maxLength, minLength + 24);
+  return fc.oneof(
+    ...some,
+    { weight: 4, arbitrary: fc.string({ minLength, maxLength: shortish }) },
+    { weight: 2, arbitrary: fc.string({ unit: 'binary', minLength, maxLength: shortish }) },
+    { weight: 1, arbitrary: fc.constant('x'.repeat(maxLength)) },
+  );
+}
+
+function matching(pattern: string, minLength: number, maxLength: number): fc.Arbitrary<string> {
+  const fits = (text: string): boolean => [...text].length >= minLength && [...text].length <= maxLength;
+  try {
+    return fc
+      .stringMatching(new RegExp(pattern, 'u'), { size: 'small' })
+      .map((text) => (fits(text) ? text : [...text].slice(0, maxLength).join('')));
+  } catch {
+    // What fast-check cannot make from a pattern (assertions, classes of Unicode) stands in the examples of the document.
+    return fc.string({ minLength: Math.max(1, minLength), maxLength: Math.min(maxLength, 24) });
+  }
+}
+
+function integers(schema: Schema): fc.Arbitrary<number> {
+  const [min, max] = [Math.ceil(lowest(schema)), Math.floor(highest(schema))];
+  return fc.oneof(fc.integer({ min, max }), fc.constantFrom(min, max));
+}
+
+function arrays(schema: Schema, sources: ValueSources, field: string): fc.Arbitrary<unknown[]> {
+  const minLength = count(schema['minItems'], 0);
+  const maxLength = Math.min(count(schema['maxItems'], 4), minLength + 3);
+  return fc.array(valuesOf(schema['items'], sources, field), { minLength, maxLength });
+}
+
+function objects(schema: Schema, sources: ValueSources): fc.Arbitrary<object> {
+  const properties = Object.entries(members(schema['properties'])).map(
+    ([name, property]) => [name, valuesOf(property, sources, name)] as const,
+  );
+  const required = list(schema['required']).map(String);
+  const needed = fc.record(Object.fromEntries(properties.filter(([name]) => required.includes(name))));
+  const whole = fc.record(Object.fromEntries(properties), { requiredKeys: required });
+  if (properties.length > 0)
+    return fc.oneof(
+      needed,
+      whole,
+      sparse(
+        needed,
+        properties.filter(([name]) => !required.includes(name)),
+      ),
+    );
+  if (!isRecord(schema['additionalProperties'])) return fc.constant({});
+  const keys = valuesOf({ type: 'string', maxLength: 40, ...members(schema['propertyNames']) }, sources).map(String);
+  return fc.dictionary(keys, valuesOf(schema['additionalProperties'], sources), { maxKeys: 3, noNullPrototype: true });
+}
+
+/** What is needed, and one or two fields more: combinations of many optional fields seldom fit together. */
+function sparse(needed: fc.Arbitrary<object>, optional: readonly (readonly [string, fc.Arbitrary<unknown>])[]): fc.Arbitrary<object> {
+  if (optional.length === 0) return needed;
+  const one = fc.constantFrom(...optional).chain(([name, values]) => values.map((value) => ({ [name]: value })));
+  return fc.tuple(needed, one, fc.option(one)).map(([base, first, second]) => ({ ...base, ...first, ...second }));
+}
+
+function lowest(schema: Schema): number {
+  if (typeof schema['exclusiveMinimum'] === 'number') return schema['exclusiveMinimum'] + 1;
+  return Math.max(count(schema['minimum'], -1e9), Number.MIN_SAFE_INTEGER);
+}
+
+function highest(schema: Schema): number {
+  if (typeof schema['exclusiveMaximum'] === 'number') return schema['exclusiveMaximum'] - 1;
+  return Math.min(count(schema['maximum'], 1e9), Number.MAX_SAFE_INTEGER);
+}
+
+function count(value: unknown, otherwise: number): number {
+  return typeof value === 'number' ? value : otherwise;
+}
