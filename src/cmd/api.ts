@@ -4,6 +4,7 @@ import { ApiKeyUsage } from '../data/api-key-usage.ts';
 import { changeStreamBlockMs } from '../data/change-stream.ts';
 import { Circuits } from '../data/circuits.ts';
 import { IdempotentAnswers } from '../data/idempotent-answers.ts';
+import { LastNotified } from '../data/last-notified.ts';
 import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
 import { RedisMessageReader } from '../data/message-reader.ts';
 import { RedisMessageReplayer } from '../data/message-replayer.ts';
@@ -63,6 +64,7 @@ async function runApi(context: RoleContext): Promise<void> {
     tasks: new RedisTaskCaller({ ...shared, blocking: link.blocking('tasks', taskBlockSeconds * 1000) }),
     keyring,
     apiKeyUsage: new ApiKeyUsage(shared),
+    lastNotified: new LastNotified(shared),
     organizationLock: new OrganizationLock(shared),
     idempotentAnswers: new IdempotentAnswers({ redis: link.main, prefix }),
     rateLimiter: new RateLimiter(shared),

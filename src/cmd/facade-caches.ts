@@ -20,6 +20,7 @@ export class FacadeCaches {
       Destination: new ResourceCache('Destination', cached),
       Route: new ResourceCache('Route', cached),
       Filter: new ResourceCache('Filter', cached),
+      NotificationChannel: new ResourceCache('NotificationChannel', cached),
       ApiKey: new ResourceCache('ApiKey', cached),
     };
     this.caches = caches;
@@ -28,6 +29,7 @@ export class FacadeCaches {
       new Reflector({ ...options, cache: caches.Destination }),
       new Reflector({ ...options, cache: caches.Route }),
       new Reflector({ ...options, cache: caches.Filter }),
+      new Reflector({ ...options, cache: caches.NotificationChannel }),
       new Reflector({ ...options, cache: caches.ApiKey }),
     ];
   }

@@ -1,4 +1,5 @@
 import { destinationSecretReferences } from '../compile/destination-secrets.ts';
+import { channelSecretReferences } from '../compile/notification-channel-secrets.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
 import type { Kind, PosthornObject } from '../resources/kinds.ts';
@@ -27,6 +28,7 @@ export const indexes = {
   source: 'source',
   destination: 'destination',
   filter: 'filter',
+  channel: 'channel',
   /** Made by the cache itself. */
   id: 'id',
 } as const;
@@ -45,6 +47,7 @@ export class ControllerCaches {
   readonly Destination: ResourceCache<'Destination'>;
   readonly Route: ResourceCache<'Route'>;
   readonly Filter: ResourceCache<'Filter'>;
+  readonly NotificationChannel: ResourceCache<'NotificationChannel'>;
   readonly ApiKey: ResourceCache<'ApiKey'>;
   readonly #reflectors: { run(signal: AbortSignal): Promise<void>; synced: Promise<void> }[];
   readonly #secretWatches: SecretWatches;
@@ -66,6 +69,10 @@ export class ControllerCaches {
       },
     });
     this.Filter = new ResourceCache('Filter', { logger, indexes: byNamespace });
+    this.NotificationChannel = new ResourceCache('NotificationChannel', {
+      logger,
+      indexes: { ...byNamespace, [indexes.secret]: channelSecrets },
+    });
     this.ApiKey = new ResourceCache('ApiKey', { logger, indexes: byNamespace });
     const reflector = <K extends Kind>(cache: ResourceCache<K>) => new Reflector({ ...options, cache });
     this.#reflectors = [
@@ -75,6 +82,7 @@ export class ControllerCaches {
       reflector(this.Destination),
       reflector(this.Route),
       reflector(this.Filter),
+      reflector(this.NotificationChannel),
       reflector(this.ApiKey),
     ];
     this.#secretWatches = new SecretWatches({ ...options, secrets: this.Secret, organizations: this.Organization });
@@ -97,6 +105,11 @@ function sourceSecrets({ metadata, spec }: PosthornObject<'Source'>): string[] {
 
 function destinationSecrets({ metadata, spec }: PosthornObject<'Destination'>): string[] {
   const names = new Set(Object.values(destinationSecretReferences(spec)).map(({ name }) => name));
+  return [...names].map((name) => nameIn(metadata.namespace, name));
+}
+
+function channelSecrets({ metadata, spec }: PosthornObject<'NotificationChannel'>): string[] {
+  const names = new Set(channelSecretReferences(spec).map(({ reference }) => reference.name));
   return [...names].map((name) => nameIn(metadata.namespace, name));
 }
 

@@ -15,12 +15,13 @@ export const controlledKinds = [
   'Destination',
   'Route',
   'Filter',
+  'NotificationChannel',
   'ApiKey',
 ] as const satisfies readonly PosthornKind[];
 export type ControlledKind = (typeof controlledKinds)[number];
 export type Queues = Record<ControlledKind, WorkQueue>;
 
-const kindsInNamespaces = ['Source', 'Destination', 'Route', 'Filter', 'ApiKey'] as const;
+const kindsInNamespaces = ['Source', 'Destination', 'Route', 'Filter', 'NotificationChannel', 'ApiKey'] as const;
 
 export interface RequeueOptions {
   caches: ControllerCaches;
@@ -104,6 +105,13 @@ export function requeueOnChange({ caches, queues, gone, status }: RequeueOptions
     () => {},
   );
   onChange(
+    'NotificationChannel',
+    caches.NotificationChannel,
+    gone.NotificationChannel,
+    () => null,
+    () => {},
+  );
+  onChange(
     'ApiKey',
     caches.ApiKey,
     gone.ApiKey,
@@ -115,6 +123,7 @@ export function requeueOnChange({ caches, queues, gone, status }: RequeueOptions
     caches.Secret.onChange(({ namespace, name }) => {
       addAll('Source', indexes.secret, nameIn(namespace, name));
       addAll('Destination', indexes.secret, nameIn(namespace, name));
+      addAll('NotificationChannel', indexes.secret, nameIn(namespace, name));
     }),
     caches.Namespace.onChange(({ name }) => addAll('Organization', indexes.namespace, name)),
   );

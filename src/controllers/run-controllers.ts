@@ -18,6 +18,7 @@ import { FencedPublisher } from './fenced-publisher.ts';
 import { filterRules } from './filter/filter-rules.ts';
 import { FirstPass } from './first-pass.ts';
 import { runHealth } from './health/run-health.ts';
+import { notificationChannelRules } from './notification-channel/notification-channel-rules.ts';
 import { OrganizationReconciler } from './organization/organization-reconciler.ts';
 import { type ControlledKind, controlledKinds, type Queues, requeueOnChange } from './requeue.ts';
 import { ResourceReconciler } from './resource-reconciler.ts';
@@ -50,7 +51,15 @@ export interface RunControllersOptions {
 }
 
 /** How many objects of a kind are worked on at a time: enough to keep the API server busy, few enough to leave it to others. */
-const workers: Record<ControlledKind, number> = { Organization: 2, Source: 4, Destination: 12, Route: 12, Filter: 4, ApiKey: 4 };
+const workers: Record<ControlledKind, number> = {
+  Organization: 2,
+  Source: 4,
+  Destination: 12,
+  Route: 12,
+  Filter: 4,
+  NotificationChannel: 4,
+  ApiKey: 4,
+};
 const deadlineMs = 30_000;
 
 /**
@@ -80,6 +89,7 @@ export async function runControllers(options: RunControllersOptions, signal: Abo
     Destination: new ResourceReconciler(destinationRules(secrets, keyring, directory), caches.Destination, common),
     Route: new ResourceReconciler(routeRules(caches, directory), caches.Route, common),
     Filter: new ResourceReconciler(filterRules(), caches.Filter, common),
+    NotificationChannel: new ResourceReconciler(notificationChannelRules(secrets, keyring), caches.NotificationChannel, common),
     ApiKey: new ResourceReconciler(apiKeyRules(), caches.ApiKey, common),
   };
   const queues: Queues = {
@@ -88,6 +98,7 @@ export async function runControllers(options: RunControllersOptions, signal: Abo
     Destination: new WorkQueue({ clock }),
     Route: new WorkQueue({ clock }),
     Filter: new WorkQueue({ clock }),
+    NotificationChannel: new WorkQueue({ clock }),
     ApiKey: new WorkQueue({ clock }),
   };
   const gone = {
@@ -96,6 +107,7 @@ export async function runControllers(options: RunControllersOptions, signal: Abo
     Destination: reconcilers.Destination.gone,
     Route: reconcilers.Route.gone,
     Filter: reconcilers.Filter.gone,
+    NotificationChannel: reconcilers.NotificationChannel.gone,
     ApiKey: reconcilers.ApiKey.gone,
   };
   const addEverything = (): void => {

@@ -53,6 +53,7 @@ async function sweep({ caches, publisher, purger, logger }: SweepOptions, signal
   await retractGone('source', caches.Source);
   await retractGone('route', caches.Route);
   await retractGone('destination', caches.Destination);
+  await retractGone('notificationChannel', caches.NotificationChannel);
   await retractGone('apiKey', caches.ApiKey);
   await retractGone('organization', caches.Organization);
 }

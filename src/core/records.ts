@@ -7,7 +7,7 @@ import type { Provider, SignatureScheme } from './providers.ts';
  */
 export const recordLayoutVersion = 1;
 
-export type RecordKind = 'organization' | 'source' | 'destination' | 'route' | 'apiKey';
+export type RecordKind = 'organization' | 'source' | 'destination' | 'route' | 'notificationChannel' | 'apiKey';
 
 export interface OrganizationRecord {
   v: number;
@@ -184,6 +184,24 @@ export type WarehouseDestinationRecord = AnyDestinationRecord & ObjectStoreRecor
 
 export type DestinationRecord = HttpDestinationRecord | WarehouseDestinationRecord;
 
+/** `webhookUrl`, `routingKey`, `headers[].value` and `signingSecrets` are sealed. */
+export type ChannelRecord =
+  | { type: 'slack' | 'teams' | 'discord'; webhookUrl: string }
+  | { type: 'pagerduty'; routingKey: string; severity: 'critical' | 'error' | 'warning' | 'info' }
+  | { type: 'email'; addresses: string[] }
+  | { type: 'webhook'; url: string; headers: { name: string; value: string }[]; signingSecrets: string[] };
+
+export interface NotificationChannelRecord {
+  v: number;
+  id: string;
+  org: string;
+  slug: string;
+  name: string;
+  enabled: boolean;
+  channel: ChannelRecord;
+  generation: number;
+}
+
 export type Role = 'admin' | 'developer' | 'viewer';
 export type Scope = 'read' | 'write' | 'delete';
 
@@ -208,5 +226,6 @@ export interface RecordByKind {
   source: SourceRecord;
   destination: DestinationRecord;
   route: RouteRecord;
+  notificationChannel: NotificationChannelRecord;
   apiKey: ApiKeyRecord;
 }

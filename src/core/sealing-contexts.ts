@@ -4,6 +4,8 @@ import type { SealingContext } from './sealing.ts';
 /** Fields of records that hold sealed values; a list of secrets has one name for all of its members. */
 export type SealedRecordField =
   | 'signingSecrets'
+  | 'webhookUrl'
+  | 'routingKey'
   | Exclude<keyof TlsRecord, 'ca'>
   | Exclude<keyof AccessKeyRecord, 'accessKeyId'>
   | 'serviceAccountKey'

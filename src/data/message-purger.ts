@@ -4,6 +4,7 @@ import { Script } from '../redis/script.ts';
 import { redisUnavailable } from '../redis/unavailable.ts';
 import { apiKeyUsageKey } from './api-key-usage.ts';
 import { idempotencyKeys } from './idempotent-answers.ts';
+import { lastNotifiedKey } from './last-notified.ts';
 import type { MessagePurger } from './messages.ts';
 import { organizationLockKeys } from './organization-lock.ts';
 import { integer } from './script-reply.ts';
@@ -38,6 +39,7 @@ export class RedisMessagePurger implements MessagePurger {
         }
       }
       await this.#redis.del(apiKeyUsageKey(this.#prefix, org));
+      await this.#redis.del(lastNotifiedKey(this.#prefix, org));
       await this.#redis.del(organizationLockKeys(this.#prefix, org).notes);
       const { answers, order } = idempotencyKeys(this.#prefix, org);
       await this.#redis.del(answers, order);

@@ -1,4 +1,4 @@
-import type { ApiKeyRecord, OrganizationRecord, RouteRecord, SourceRecord } from '../core/records.ts';
+import type { ApiKeyRecord, NotificationChannelRecord, OrganizationRecord, RouteRecord, SourceRecord } from '../core/records.ts';
 
 /** One entry of an index: a field of a hash (`field` → record id), or a member of a set. */
 export interface IndexEntry {
@@ -17,6 +17,7 @@ export type KindAndRecord =
   | { kind: 'source'; record: SourceRecord }
   | { kind: 'destination'; record: { id: string } }
   | { kind: 'route'; record: RouteRecord }
+  | { kind: 'notificationChannel'; record: NotificationChannelRecord }
   | { kind: 'apiKey'; record: ApiKeyRecord };
 
 /** The index entries that a record has while it is published. */
@@ -28,6 +29,10 @@ export function indexEntries({ kind, record }: KindAndRecord): IndexEntry[] {
       return [hashEntry('source-slug', `${record.orgSlug}/${record.slug}`)];
     case 'route': {
       const index = `routes-of:${record.sourceId}`;
+      return [{ type: 'set', index, field: record.id, changeKey: index }];
+    }
+    case 'notificationChannel': {
+      const index = `channels-of:${record.org}`;
       return [{ type: 'set', index, field: record.id, changeKey: index }];
     }
     case 'apiKey':

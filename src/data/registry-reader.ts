@@ -81,7 +81,14 @@ export class RedisRegistryReader implements RegistryReader {
   }
 
   routeIdsOfSource(sourceId: string): Promise<string[]> {
-    const index = `routes-of:${sourceId}`;
+    return this.#members(`routes-of:${sourceId}`);
+  }
+
+  channelIdsOfOrganization(org: string): Promise<string[]> {
+    return this.#members(`channels-of:${org}`);
+  }
+
+  #members(index: string): Promise<string[]> {
     return this.#cache.get(index, async () => {
       // Some of the routes of an emptied Redis are not all of them: an event accepted now would miss the others for good.
       await this.#requirePublished();

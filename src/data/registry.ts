@@ -10,7 +10,8 @@ import type { RecordByKind, RecordKind } from '../core/records.ts';
  * - `<prefix>{cfg}:changes` stream, entry id `<seq>-0`, field `k` = `<record kind>:<id>`, first of all also `m` the marker; trimmed by length
  * - `<prefix>{cfg}:rec:<record kind>` hash: id → record JSON (canonical key order)
  * - `<prefix>{cfg}:ix:<name>` index hashes and sets: `source-slug` (`orgSlug/sourceSlug` → source id),
- *   `api-key` (sha256 → key id), `routes-of:<source id>` (set of route ids), `org-slug` (slug → org id)
+ *   `api-key` (sha256 → key id), `routes-of:<source id>` (set of route ids), `channels-of:<org id>` (set of channel ids),
+ *   `org-slug` (slug → org id)
  */
 export interface RegistryPublisher {
   /** Mints the next leader epoch. */
@@ -39,6 +40,8 @@ export interface RegistryReader {
   sourceIdBySlug(orgSlug: string, sourceSlug: string): Promise<string | null>;
   /** Ids of the routes of a source, unordered. */
   routeIdsOfSource(sourceId: string): Promise<string[]>;
+  /** Ids of the notification channels of an organization, unordered. */
+  channelIdsOfOrganization(org: string): Promise<string[]>;
   apiKeyIdByHash(sha256: string): Promise<string | null>;
   organizationIdBySlug(slug: string): Promise<string | null>;
   /**

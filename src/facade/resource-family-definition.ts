@@ -39,7 +39,9 @@ export interface ResourceFamilyDefinition<K extends ServedKind, Body extends z.Z
   required: readonly (keyof z.output<Body> & string)[];
   /** Fields of `body` that cannot change, each with the values that an unchanged one may be sent as. */
   immutable: { readonly [field: string]: (object: ObjectOf<K>, call: Call) => unknown[] | Promise<unknown[]> };
-  /** `pageQuery` and the filters of the list. */
+  /** The list is one answer of all records, without pages: `{data}`. */
+  isListedWhole?: true;
+  /** The filters of the list, and `pageQuery` unless it is listed whole. */
   query: Query;
   /** `shown`: what a record reads as where it is not what was sent. */
   examples: { create: z.input<Body>; change: z.input<Body>; shown?: Readonly<Record<string, unknown>> };

@@ -23,10 +23,14 @@ export function resourceFamily<K extends ServedKind, Body extends z.ZodObject, Q
       summary: `List ${name.toLowerCase()}`,
       scope: 'read',
       query: definition.query,
-      answer: { status: 200, description: 'One page, newest first.', schema: pageOf(definition.item) },
+      answer: definition.isListedWhole
+        ? { status: 200, description: 'All of them, newest first.', schema: z.object({ data: z.array(definition.item) }) }
+        : { status: 200, description: 'One page, newest first.', schema: pageOf(definition.item) },
       handle: async (call) => {
         const objects = cachedObjects(call, kind).filter(await definition.filter(call.query, call));
-        const { items, pagination } = cutPage(objects.sort(newestFirst), pageNumbers.parse(call.query));
+        objects.sort(newestFirst);
+        if (definition.isListedWhole) return { data: await Promise.all(objects.map((object) => definition.toItem(object, call))) };
+        const { items, pagination } = cutPage(objects, pageNumbers.parse(call.query));
         return { data: await Promise.all(items.map((object) => definition.toItem(object, call))), pagination };
       },
     }),

@@ -4,6 +4,7 @@ import type { Keyring } from '../core/sealing.ts';
 import type { ApiKeyUsage } from '../data/api-key-usage.ts';
 import type { Circuits } from '../data/circuits.ts';
 import type { IdempotentAnswers } from '../data/idempotent-answers.ts';
+import type { LastNotified } from '../data/last-notified.ts';
 import type { MessageReader, MessageReplayer } from '../data/messages.ts';
 import type { OrganizationLock } from '../data/organization-lock.ts';
 import type { RegistryReader } from '../data/registry.ts';
@@ -28,6 +29,7 @@ export interface FacadeServices {
   tasks: TaskCaller;
   keyring: Keyring;
   apiKeyUsage: ApiKeyUsage;
+  lastNotified: LastNotified;
   organizationLock: OrganizationLock;
   idempotentAnswers: IdempotentAnswers;
   clock: Clock;

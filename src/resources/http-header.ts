@@ -22,7 +22,7 @@ export const headerName = text(1, 128).regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, 'm
 export const headerValue = text(0, 4096).regex(/^[\t\x20-\x7e\x80-\xff]*$/, 'must have no control characters and none beyond Latin-1');
 
 /** Whether configuration may set the header, whatever its case. */
-function isSettableHeader(name: string): boolean {
+export function isSettableHeader(name: string): boolean {
   const lower = name.toLowerCase();
   return !refusedNames.includes(lower) && !refusedPrefixes.some((prefix) => lower.startsWith(prefix));
 }

@@ -4,6 +4,7 @@ import { apiVersion, type KindDefinition } from './definition.ts';
 import { destination } from './destination.ts';
 import { filter } from './filter.ts';
 import type { ObjectMeta } from './metadata.ts';
+import { notificationChannel } from './notification-channel.ts';
 import { organization } from './organization.ts';
 import { route } from './route.ts';
 import { source } from './source.ts';
@@ -15,6 +16,7 @@ export const kinds = {
   Destination: destination,
   Route: route,
   Filter: filter,
+  NotificationChannel: notificationChannel,
   ApiKey: apiKey,
 } as const;
 

@@ -14,6 +14,7 @@ const specs: Record<PosthornKind, Record<string, unknown>> = {
   Destination: { http: { url: 'https://shop.example/hooks' } },
   Route: { sourceRef: { name: 'github' }, destinationRefs: [{ name: 'shop' }] },
   Filter: { conditions: [{ field: 'a', operator: 'exists' }] },
+  NotificationChannel: { type: 'email', email: { addresses: ['team@example.com'] } },
   ApiKey: { sha256: '0'.repeat(64), role: 'viewer' },
 };
 const ready = { type: 'Ready', status: 'False', reason: 'SecretNotFound', message: '', lastTransitionTime: '2026-01-31T12:00:00Z' };
@@ -42,6 +43,7 @@ const shown: Record<PosthornKind, [names: string[], cells: unknown[]]> = {
     ['github', 'open'],
   ],
   Filter: [['Logic'], ['AND']],
+  NotificationChannel: [['Type'], ['email']],
   ApiKey: [
     ['Role', 'Expires'],
     ['viewer', expect.anything()],

@@ -9,6 +9,7 @@ import { coreCases } from './cases/core.ts';
 import { destinationCases } from './cases/destination.ts';
 import { filterCases } from './cases/filter.ts';
 import { metadataCases } from './cases/metadata.ts';
+import { notificationChannelCases } from './cases/notification-channel.ts';
 import { organizationCases } from './cases/organization.ts';
 import { routeCases } from './cases/route.ts';
 import { sampleCases } from './cases/samples.ts';
@@ -22,6 +23,7 @@ const posthornCases = [
   ...destinationCases,
   ...routeCases,
   ...filterCases,
+  ...notificationChannelCases,
   ...apiKeyCases,
   ...metadataCases,
 ];

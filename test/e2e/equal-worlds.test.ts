@@ -45,6 +45,7 @@ const idPrefixes: Record<string, string> = {
   Destination: 'dst_',
   Route: 'rte_',
   Filter: 'flt_',
+  NotificationChannel: 'nch_',
   ApiKey: 'key_',
 };
 

@@ -11,6 +11,7 @@ import { ApiKeyUsage } from '../../src/data/api-key-usage.ts';
 import { changeStreamBlockMs } from '../../src/data/change-stream.ts';
 import { Circuits } from '../../src/data/circuits.ts';
 import { IdempotentAnswers } from '../../src/data/idempotent-answers.ts';
+import { LastNotified } from '../../src/data/last-notified.ts';
 import { RedisMessageAcceptor } from '../../src/data/message-acceptor.ts';
 import { RedisMessageReader } from '../../src/data/message-reader.ts';
 import { RedisMessageReplayer } from '../../src/data/message-replayer.ts';
@@ -97,6 +98,7 @@ export async function startFacadeWorld(
     tasks: new RedisTaskCaller({ ...shared, blocking: answers }),
     keyring: testKeyring,
     apiKeyUsage: new ApiKeyUsage(shared),
+    lastNotified: new LastNotified(shared),
     organizationLock: new OrganizationLock(shared),
     idempotentAnswers: new IdempotentAnswers({ redis: redis.client, prefix }),
     rateLimiter: new RateLimiter(shared),

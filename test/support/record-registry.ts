@@ -41,6 +41,8 @@ export class RecordRegistry implements RegistryReader {
 
   sourceIdBySlug = async (): Promise<null> => null;
   routeIdsOfSource = async (): Promise<string[]> => [];
+  channelIdsOfOrganization = async (org: string): Promise<string[]> =>
+    [...this.#records.values()].flatMap((record) => ('channel' in record && record.org === org ? [record.id] : []));
   apiKeyIdByHash = async (): Promise<null> => null;
   organizationIdBySlug = async (): Promise<null> => null;
 

@@ -32,15 +32,21 @@ export class OrganizationRecords {
   }
 
   #recordsIn(namespace: string): [RecordKind, string][] {
-    const { Source, Route, Destination, ApiKey } = this.#caches;
+    const { Source, Route, Destination, NotificationChannel, ApiKey } = this.#caches;
     const ids = (
       kind: RecordKind,
       cache: {
-        kind: 'Source' | 'Route' | 'Destination' | 'ApiKey';
+        kind: 'Source' | 'Route' | 'Destination' | 'NotificationChannel' | 'ApiKey';
         byIndex(index: string, value: string): { metadata: Parameters<typeof idOf>[1]['metadata'] }[];
       },
     ): [RecordKind, string][] => cache.byIndex(indexes.namespace, namespace).map((object) => [kind, idOf(cache.kind, object)]);
     // Sources first: nothing comes in any more.
-    return [...ids('source', Source), ...ids('route', Route), ...ids('destination', Destination), ...ids('apiKey', ApiKey)];
+    return [
+      ...ids('source', Source),
+      ...ids('route', Route),
+      ...ids('destination', Destination),
+      ...ids('notificationChannel', NotificationChannel),
+      ...ids('apiKey', ApiKey),
+    ];
   }
 }

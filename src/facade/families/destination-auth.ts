@@ -102,6 +102,7 @@ export function carriesCredentialElsewhere(
   return value === undefined || looksMasked(value);
 }
 
-function hostOf(url: string): string {
+/** Host and port of a URL; the text itself when it is none. */
+export function hostOf(url: string): string {
   return URL.parse(url)?.host ?? url;
 }

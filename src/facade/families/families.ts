@@ -4,8 +4,9 @@ import { deliveries } from './deliveries.ts';
 import { destinations } from './destinations.ts';
 import { events } from './events.ts';
 import { filters } from './filters.ts';
+import { notificationChannels } from './notification-channels.ts';
 import { routes } from './routes.ts';
 import { sources } from './sources.ts';
 
 /** Everything that the API serves. A new family is a file of its own and one line here. */
-export const families: readonly Family[] = [destinations, routes, sources, filters, events, deliveries, apiKeys];
+export const families: readonly Family[] = [destinations, routes, sources, filters, notificationChannels, events, deliveries, apiKeys];

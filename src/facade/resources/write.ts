@@ -109,5 +109,6 @@ const specTrees: Record<ServedKind, FieldNode> = {
   Destination: fieldTree(kinds.Destination.spec),
   Route: fieldTree(kinds.Route.spec),
   Filter: fieldTree(kinds.Filter.spec),
+  NotificationChannel: fieldTree(kinds.NotificationChannel.spec),
   ApiKey: fieldTree(kinds.ApiKey.spec),
 };

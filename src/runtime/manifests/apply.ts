@@ -8,7 +8,17 @@ const manifestsManager = 'posthorn-manifests';
 
 const concurrency = 16;
 // What others lie in or refer to goes first, so that most of it is in force at the first look.
-const order: readonly Kind[] = ['Namespace', 'Organization', 'Secret', 'Source', 'Destination', 'Filter', 'ApiKey', 'Route'];
+const order: readonly Kind[] = [
+  'Namespace',
+  'Organization',
+  'Secret',
+  'Source',
+  'Destination',
+  'Filter',
+  'NotificationChannel',
+  'ApiKey',
+  'Route',
+];
 
 export interface ApplyFailure {
   object: ApplyObject;

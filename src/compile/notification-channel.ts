@@ -1,0 +1,123 @@
+import { resourceId } from '../core/ids.ts';
+import { type ChannelRecord, type NotificationChannelRecord, recordLayoutVersion } from '../core/records.ts';
+import type { Keyring } from '../core/sealing.ts';
+import { recordSealingContext } from '../core/sealing-contexts.ts';
+import { headerValue } from '../resources/http-header.ts';
+import type { PosthornObject } from '../resources/kinds.ts';
+import { notificationChannel as definition } from '../resources/notification-channel.ts';
+import { webhookUrlProblem } from '../resources/webhook-url.ts';
+import { type Compiled, refuse } from './compiled.ts';
+import type { ChannelSecretReference } from './notification-channel-secrets.ts';
+import type { OrganizationFacts } from './organization.ts';
+import { sealValue } from './sealed-value.ts';
+import { standardWebhooksSecretRule, standardWebhooksSecrets } from './signing-secrets.ts';
+
+export type ChannelSecret = Omit<ChannelSecretReference, 'reference'> & { value: string };
+
+export interface NotificationChannelInputs {
+  organization: OrganizationFacts;
+  /** Values behind `channelSecretReferences`. */
+  secrets: readonly ChannelSecret[];
+  keyring: Keyring;
+  /** What is in force now: its envelopes are kept where they hold the same values. */
+  published: NotificationChannelRecord | null;
+}
+
+/** Refuses webhook URLs of other services, empty routing keys, and values that cannot be sent as headers or signed with. */
+export function compileNotificationChannel(
+  object: PosthornObject<'NotificationChannel'>,
+  inputs: NotificationChannelInputs,
+): Compiled<NotificationChannelRecord> {
+  const { metadata, spec } = object;
+  const channel = compileChannel(object, inputs);
+  if (channel.refusal !== undefined) return channel;
+  return {
+    record: {
+      v: recordLayoutVersion,
+      id: resourceId(definition.idPrefix, metadata),
+      org: inputs.organization.id,
+      slug: metadata.name,
+      name: spec.name ?? metadata.name,
+      enabled: spec.enabled,
+      channel: channel.record,
+      generation: metadata.generation,
+    },
+  };
+}
+
+function compileChannel(
+  { metadata, spec }: PosthornObject<'NotificationChannel'>,
+  { organization, secrets, keyring, published }: NotificationChannelInputs,
+): Compiled<ChannelRecord> {
+  const id = resourceId(definition.idPrefix, metadata);
+  const before = envelopesOf(published?.channel);
+  const seal = (field: ChannelSecret['field'], plain: string): string =>
+    sealValue(plain, recordSealingContext(organization.id, 'notificationChannel', id, field), before, keyring);
+  // A line break at the end comes from files and `echo`; none of these values may hold one.
+  const plainOf = (field: ChannelSecret['field']): string =>
+    secrets.find((secret) => secret.field === field)?.value.replace(/\r?\n$/, '') ?? '';
+  switch (spec.type) {
+    case 'slack':
+    case 'teams':
+    case 'discord': {
+      const url = plainOf('webhookUrl');
+      const problem = webhookUrlProblem(spec.type, url);
+      if (problem !== null) return refuse('InvalidWebhookUrl', `the value behind spec.${spec.type}.webhookUrlSecretRef ${problem}`);
+      return { record: { type: spec.type, webhookUrl: seal('webhookUrl', url) } };
+    }
+    case 'pagerduty': {
+      const key = plainOf('routingKey');
+      if (spec.pagerduty === undefined || !/^[\x21-\x7e]{1,256}$/.test(key))
+        return refuse('InvalidRoutingKey', 'the value behind spec.pagerduty.routingKeySecretRef is no integration key');
+      return { record: { type: 'pagerduty', routingKey: seal('routingKey', key), severity: spec.pagerduty.severity } };
+    }
+    case 'email':
+      return { record: { type: 'email', addresses: [...(spec.email?.addresses ?? [])] } };
+    case 'webhook':
+      return compileWebhook(spec.webhook, secrets, seal);
+  }
+}
+
+function compileWebhook(
+  webhook: PosthornObject<'NotificationChannel'>['spec']['webhook'],
+  secrets: readonly ChannelSecret[],
+  seal: (field: ChannelSecret['field'], plain: string) => string,
+): Compiled<ChannelRecord> {
+  if (webhook === undefined || !URL.canParse(webhook.url)) return refuse('InvalidUrl', 'spec.webhook.url is not a URL');
+  const headers: { name: string; value: string }[] = [];
+  for (const { header, value } of secrets) {
+    if (header === undefined) continue;
+    const plain = value.replace(/\r?\n$/, '');
+    if (!headerValue.safeParse(plain).success)
+      return refuse('InvalidHeader', `the value of the header ${header} in spec.webhook.headers cannot be sent`);
+    headers.push({ name: header, value: seal('headerValue', plain) });
+  }
+  const secret = secrets.find(({ field }) => field === 'signingSecrets');
+  const signingSecrets = secret === undefined ? [] : standardWebhooksSecrets(secret.value);
+  if (signingSecrets === null)
+    return refuse('InvalidSigningSecret', `the value behind spec.webhook.signingSecretRef is not ${standardWebhooksSecretRule}`);
+  return {
+    record: {
+      type: 'webhook',
+      url: webhook.url,
+      headers,
+      signingSecrets: signingSecrets.map((each) => seal('signingSecrets', each)),
+    },
+  };
+}
+
+function envelopesOf(channel: ChannelRecord | undefined): string[] {
+  switch (channel?.type) {
+    case 'slack':
+    case 'teams':
+    case 'discord':
+      return [channel.webhookUrl];
+    case 'pagerduty':
+      return [channel.routingKey];
+    case 'webhook':
+      return [...channel.headers.map(({ value }) => value), ...channel.signingSecrets];
+    case 'email':
+    case undefined:
+      return [];
+  }
+}

@@ -1,0 +1,221 @@
+import { z } from 'zod';
+import { isPosthornError, PosthornError } from '../../core/errors.ts';
+import { looksMasked } from '../../core/masking.ts';
+import { wording } from '../../resources/complaints.ts';
+import { emailAddress } from '../../resources/email-address.ts';
+import { fieldPath } from '../../resources/field-tree.ts';
+import { headerName, headerValue, isSettableHeader } from '../../resources/http-header.ts';
+import { kinds, type SpecInputOf, type SpecOf } from '../../resources/kinds.ts';
+import { httpsUrl } from '../../resources/url.ts';
+import { webhookUrlProblem } from '../../resources/webhook-url.ts';
+import type { Call } from '../operation.ts';
+import { readMasked, type SecretDraft, type SecretKeyRef } from '../resources/secrets.ts';
+import { hostOf } from './destination-auth.ts';
+
+type Spec = SpecOf<'NotificationChannel'>;
+type Type = Spec['type'];
+type Blocks = Pick<SpecInputOf<'NotificationChannel'>, Type>;
+
+const { severity } = kinds.NotificationChannel.spec.shape.pagerduty.unwrap().shape;
+const mask = /^•{4}.{0,4}$/u;
+const masked = z.string().regex(mask);
+const webhookUrl = z.string().min(1).max(2048).meta({ format: 'uri' });
+const url = httpsUrl.meta({ format: 'uri' }).describe('Absolute https URL without user and password.');
+
+const webhookConfig = (service: string) =>
+  z.strictObject({ webhookUrl: webhookUrl.describe(`https URL of the incoming webhook of ${service}; masked on read.`) });
+
+/** What `config` is with each type, on write. */
+const shapes = {
+  slack: webhookConfig('Slack: https://hooks.slack.com/…'),
+  teams: webhookConfig('Microsoft Teams'),
+  discord: webhookConfig('Discord: https://discord.com/api/webhooks/…'),
+  pagerduty: z.strictObject({
+    routingKey: z.union([z.string().regex(/^[\x21-\x7e]{1,256}$/, 'must be the integration key'), masked]).describe('Masked on read.'),
+    severity: severity.unwrap().optional().describe('Severity of the incidents; error when absent.'),
+  }),
+  email: z.strictObject({
+    addresses: z
+      .array(emailAddress)
+      .min(1)
+      .max(50)
+      .refine((all) => new Set(all).size === all.length, { error: 'must not name an address twice' }),
+  }),
+  webhook: z.strictObject({
+    url,
+    headers: z
+      .record(headerName, z.union([headerValue, masked]))
+      .refine((value) => Object.keys(value).length <= 20, { error: 'must have at most 20 headers' })
+      .refine((value) => Object.keys(value).every(isSettableHeader), { error: 'must have no header that Posthorn or the connection sets' })
+      .refine((value) => new Set(Object.keys(value).map((name) => name.toLowerCase())).size === Object.keys(value).length, {
+        error: 'must name each header once; upper and lower case do not differ',
+      })
+      .nullable()
+      .optional()
+      .describe('Sent with every alert; values are masked on read. On change it replaces the whole map.'),
+    secret: z
+      .string()
+      .regex(/^(?:whsec_[A-Za-z0-9+/]{32,86}={0,2}|•{4}.{0,4})$/u, 'must be whsec_ followed by the base64 of 24 to 64 bytes')
+      .nullable()
+      .optional()
+      .describe('Alerts are signed with it (Standard Webhooks): whsec_ and the base64 of 24 to 64 bytes; masked on read. null removes it.'),
+  }),
+} satisfies Record<Type, z.ZodObject>;
+
+/** `config` as it is shown. */
+export const configRecord = z.union([
+  z.object({ webhookUrl: z.string().describe('Masked.') }).describe('With type slack, teams and discord.'),
+  z.object({ routingKey: z.string().describe('Masked.'), severity: severity.unwrap() }).describe('With type pagerduty.'),
+  z.object({ addresses: z.array(z.string()) }).describe('With type email.'),
+  z
+    .object({
+      url: z.string(),
+      headers: z.record(z.string(), z.string()).describe('Values are masked.'),
+      secret: z.string().nullable().describe('Masked.'),
+    })
+    .describe('With type webhook.'),
+]);
+
+/** `config` in a body. What it must be depends on the type, so it is judged by `configToSpec`, whose complaints have a code of their own. */
+export const configBody = z
+  .record(z.string(), z.unknown())
+  .describe('Its shape depends on the type. Secrets are masked on read; a mask sent back keeps what is stored.')
+  .meta({ anyOf: Object.values(shapes).map((shape) => withoutDialect(z.toJSONSchema(shape, { io: 'input', unrepresentable: 'any' }))) });
+
+function withoutDialect({ $schema: _, ...schema }: z.core.JSONSchema.BaseSchema): Record<string, unknown> {
+  return schema;
+}
+
+export async function configToRecord(spec: Spec, call: Call): Promise<z.input<typeof configRecord>> {
+  switch (spec.type) {
+    case 'slack':
+    case 'teams':
+    case 'discord':
+      return { webhookUrl: await shown(call, spec[spec.type]?.webhookUrlSecretRef) };
+    case 'pagerduty':
+      return {
+        routingKey: await shown(call, spec.pagerduty?.routingKeySecretRef),
+        severity: spec.pagerduty?.severity ?? severity.parse(undefined),
+      };
+    case 'email':
+      return { addresses: spec.email?.addresses ?? [] };
+    case 'webhook': {
+      const { url: target = '', headers = [], signingSecretRef } = spec.webhook ?? {};
+      const values = await Promise.all(headers.map(async ({ name, valueSecretRef }) => [name, await shown(call, valueSecretRef)]));
+      const secret = signingSecretRef === undefined ? null : await shown(call, signingSecretRef);
+      return { url: target, headers: Object.fromEntries(values), secret };
+    }
+  }
+}
+
+function shown(call: Call, ref: SecretKeyRef | undefined): Promise<string> | string {
+  return ref === undefined ? '' : readMasked(call, ref);
+}
+
+/**
+ * The block of a spec that a sent config means; what is not sent of it stays. INVALID_CONFIG for what does not fit the type,
+ * CREDENTIALS_REQUIRED when stored secrets would go to another host.
+ */
+export async function configToSpec(
+  call: Call,
+  type: Type,
+  sent: Record<string, unknown> | undefined,
+  current: Spec | undefined,
+  secrets: SecretDraft,
+): Promise<Blocks> {
+  if (sent === undefined && current !== undefined) return { [type]: current[type] };
+  try {
+    return await blockOf(call, type, sent ?? {}, current, secrets);
+  } catch (error) {
+    if (isPosthornError(error, 'VALIDATION_FAILED')) throw new PosthornError('INVALID_CONFIG', error.message);
+    throw error;
+  }
+}
+
+async function blockOf(
+  call: Call,
+  type: Type,
+  sent: Record<string, unknown>,
+  current: Spec | undefined,
+  secrets: SecretDraft,
+): Promise<Blocks> {
+  switch (type) {
+    case 'slack':
+    case 'teams':
+    case 'discord': {
+      const config = parsed(shapes[type], sent, current);
+      const stored = current?.[type]?.webhookUrlSecretRef;
+      const problem = config.webhookUrl === undefined || looksMasked(config.webhookUrl) ? null : webhookUrlProblem(type, config.webhookUrl);
+      if (problem !== null) throw new PosthornError('INVALID_CONFIG', `config.webhookUrl ${problem}.`);
+      return { [type]: { webhookUrlSecretRef: await kept('webhookUrl', config.webhookUrl, stored, secrets) } };
+    }
+    case 'pagerduty': {
+      const config = parsed(shapes.pagerduty, sent, current);
+      const stored = current?.pagerduty;
+      const routingKeySecretRef = await kept('routingKey', config.routingKey, stored?.routingKeySecretRef, secrets);
+      return { pagerduty: { routingKeySecretRef, severity: config.severity ?? stored?.severity } };
+    }
+    case 'email':
+      return { email: { addresses: parsed(shapes.email, sent, current).addresses ?? current?.email?.addresses ?? [] } };
+    case 'webhook':
+      return { webhook: await webhookToSpec(call, parsed(shapes.webhook, sent, current), current?.webhook, secrets) };
+  }
+}
+
+/** Without a current channel all that the shape requires must be there. */
+function parsed<Shape extends z.ZodObject>(shape: Shape, sent: Record<string, unknown>, current: Spec | undefined) {
+  const { error } = (current === undefined ? shape : shape.partial()).safeParse(sent, { error: wording });
+  if (error === undefined) return shape.partial().parse(sent);
+  const complaints = error.issues.map((issue) =>
+    issue.code === 'unrecognized_keys'
+      ? `unknown field "${fieldPath(['config', ...issue.path, issue.keys[0] ?? ''])}"`
+      : `${fieldPath(['config', ...issue.path])} ${issue.message}`,
+  );
+  throw new PosthornError('INVALID_CONFIG', `${complaints.slice(0, 5).join('; ')}.`);
+}
+
+async function webhookToSpec(
+  call: Call,
+  config: Partial<z.output<typeof shapes.webhook>>,
+  current: Spec['webhook'],
+  secrets: SecretDraft,
+): Promise<NonNullable<Blocks['webhook']>> {
+  const target = config.url ?? current?.url ?? '';
+  if (!URL.canParse(target)) throw new PosthornError('INVALID_CONFIG', 'config.url must be an absolute https URL.');
+  const headers = config.headers === undefined ? current?.headers : await headersToSpec(config.headers ?? {}, current, secrets);
+  const { secret } = config;
+  const signingSecretRef =
+    typeof secret === 'string'
+      ? await secrets.put('secret', secret, current?.signingSecretRef)
+      : secret === null
+        ? undefined
+        : current?.signingSecretRef;
+  const keepsValues = config.headers === undefined ? current?.headers?.length : Object.values(config.headers ?? {}).some(looksMasked);
+  if (call.caller.role !== 'admin' && keepsValues && hostOf(current?.url ?? '') !== hostOf(target))
+    throw new PosthornError('CREDENTIALS_REQUIRED', 'The URL has another host: send config.headers with the values for it.');
+  return { url: target, ...(headers?.length ? { headers } : {}), ...(signingSecretRef === undefined ? {} : { signingSecretRef }) };
+}
+
+async function headersToSpec(
+  sent: Record<string, string>,
+  current: Spec['webhook'],
+  secrets: SecretDraft,
+): Promise<{ name: string; valueSecretRef: SecretKeyRef }[]> {
+  const list: { name: string; valueSecretRef: SecretKeyRef }[] = [];
+  for (const [name, value] of Object.entries(sent)) {
+    const stored = current?.headers?.find((header) => header.name === name)?.valueSecretRef;
+    list.push({ name, valueSecretRef: await secrets.put('header', value, stored) });
+  }
+  return list;
+}
+
+async function kept(
+  field: string,
+  value: string | undefined,
+  current: SecretKeyRef | undefined,
+  secrets: SecretDraft,
+): Promise<SecretKeyRef> {
+  if (value !== undefined) return secrets.put(field, value, current);
+  if (current === undefined) throw new PosthornError('INVALID_CONFIG', `config.${field} is required.`);
+  return current;
+}

@@ -1,0 +1,91 @@
+import { z } from 'zod';
+import { PosthornError } from '../../core/errors.ts';
+import { kinds, type PosthornObject, type SpecInputOf } from '../../resources/kinds.ts';
+import type { Call } from '../operation.ts';
+import { queryBoolean } from '../query.ts';
+import { resourceFamily } from '../resource-family.ts';
+import { idOf } from '../resources/lookup.ts';
+import {
+  identityOf,
+  isoTimeOrNull,
+  nameToSpec,
+  recordIdentity,
+  recordTimes,
+  sentName,
+  sentSlug,
+  timesOf,
+  timestamp,
+} from '../resources/record-fields.ts';
+import { configBody, configRecord, configToRecord, configToSpec } from './channel-config.ts';
+
+const { type } = kinds.NotificationChannel.spec.shape;
+
+const item = z
+  .object({
+    ...recordIdentity,
+    type,
+    enabled: z.boolean(),
+    lastNotifiedAt: timestamp.nullable().describe('When an alert last arrived there; tests do not count.'),
+  })
+  .meta({ id: 'NotificationChannelItem' });
+
+const record = item.extend({ config: configRecord, ...recordTimes }).meta({ id: 'NotificationChannel' });
+
+const body = z.strictObject({
+  name: sentName.optional(),
+  slug: sentSlug.optional(),
+  type: type.optional(),
+  config: configBody.optional(),
+  enabled: z.boolean().optional(),
+});
+
+async function toItem(object: PosthornObject<'NotificationChannel'>, { services, caller }: Call): Promise<z.input<typeof item>> {
+  return {
+    ...identityOf(object),
+    type: object.spec.type,
+    enabled: object.spec.enabled,
+    lastNotifiedAt: isoTimeOrNull(await services.lastNotified.atMs(caller.organization.id, idOf(object))),
+  };
+}
+
+export const notificationChannels = resourceFamily({
+  kind: 'NotificationChannel',
+  name: 'Notification channels',
+  noun: 'notification channel',
+  path: '/notification-channels',
+  description: 'Where alerts about routes go.',
+  record,
+  item,
+  body,
+  required: ['name', 'type', 'config'],
+  immutable: { slug: (object) => [object.metadata.name], type: (object) => [object.spec.type] },
+  isListedWhole: true,
+  query: z.object({ type: type.optional(), enabled: queryBoolean.optional() }),
+  examples: {
+    create: { name: 'On call', type: 'slack', config: { webhookUrl: 'https://hooks.slack.com/services/T000/B000/XXXX' } },
+    change: { enabled: false },
+  },
+  errors: { create: ['INVALID_CONFIG'], change: ['INVALID_CONFIG', 'CREDENTIALS_REQUIRED'] },
+  filter: (query) => (object) =>
+    (query.type === undefined || object.spec.type === query.type) && (query.enabled === undefined || object.spec.enabled === query.enabled),
+  toItem,
+  toRecord: async (object, call): Promise<z.input<typeof record>> => ({
+    ...(await toItem(object, call)),
+    config: await configToRecord(object.spec, call),
+    ...timesOf(object),
+  }),
+  toSpec: async ({ call, body: sent, current, secrets }) => {
+    const wanted = current?.spec.type ?? sent.type;
+    if (wanted === undefined) throw new PosthornError('VALIDATION_FAILED', 'type is required.');
+    return {
+      name: nameToSpec(sent.name, current),
+      type: wanted,
+      enabled: sent.enabled ?? current?.spec.enabled,
+      ...(await configToSpec(call, wanted, sent.config, current?.spec, secrets)),
+    } satisfies SpecInputOf<'NotificationChannel'>;
+  },
+  beforeDelete: {
+    looksAt: [],
+    run: async (object, { services, caller }) => services.lastNotified.forget(caller.organization.id, idOf(object)),
+  },
+});

@@ -1,0 +1,14 @@
+import { httpsUrl } from './url.ts';
+
+/** What the URL of an incoming webhook must begin with (API decisions, "Notification channels"). */
+const prefixes = { slack: 'https://hooks.slack.com/', discord: 'https://discord.com/api/webhooks/', teams: 'https://' } as const;
+
+export type WebhookService = keyof typeof prefixes;
+
+/** What is wrong with the URL of an incoming webhook; null when nothing is. The URL itself, a credential, is not repeated. */
+export function webhookUrlProblem(service: WebhookService, url: string): string | null {
+  if (!url.startsWith(prefixes[service])) return `must start with ${prefixes[service]}`;
+  const { success, error } = httpsUrl.safeParse(url);
+  if (!success) return error.issues[0]?.message ?? 'is not a URL';
+  return URL.canParse(url) ? null : 'is not a URL';
+}
