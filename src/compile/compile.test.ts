@@ -59,7 +59,14 @@ describe('the record of', () => {
 
   test('the least Route', () => {
     const object = storedObject('Route', 'all', { sourceRef: { name: 'orders' }, destinationRefs: [{ name: 'shop' }] }, 'acme');
-    const inputs = { organization, sourceId: 'src_a', filter: null, destinations: [{ id: 'dst_a', shard: 0 }], failoverDestinations: [] };
+    const inputs = {
+      organization,
+      sourceId: 'src_a',
+      filter: null,
+      destinations: [{ id: 'dst_a', shard: 0 }],
+      failoverDestinations: [],
+      channelIds: null,
+    };
     expect(compileRoute(object, inputs)).toMatchSnapshot();
   });
 
@@ -74,6 +81,7 @@ describe('the record of', () => {
       expectedResponse: { statusCodes: [202], bodyContains: 'ok' },
       failover: { destinationRefs: [{ name: 'standby' }], afterAttempts: 2 },
       circuit: { failureThreshold: 9, cooldownSeconds: 60, probeSuccessThreshold: 1 },
+      notifications: { onFailure: true, onRecovery: true, failureThreshold: 1, channelRefs: [{ name: 'ops' }], emails: ['a@example.com'] },
     };
     const inputs = {
       organization,
@@ -81,6 +89,7 @@ describe('the record of', () => {
       filter: { logic: 'OR' as const, conditions: [{ field: 'payload.total', operator: 'gt' as const, value: 1000 }] },
       destinations: [{ id: 'dst_a', shard: 0 }],
       failoverDestinations: [{ id: 'dst_b', shard: 0 }],
+      channelIds: ['nch_a'],
     };
     expect(compileRoute(storedObject('Route', 'large', spec, 'acme'), inputs)).toMatchSnapshot();
   });

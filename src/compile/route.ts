@@ -14,6 +14,8 @@ export interface RouteInputs {
   filter: FilterDefinition | null;
   destinations: RouteTarget[];
   failoverDestinations: RouteTarget[];
+  /** Null: all of the organization. */
+  channelIds: string[] | null;
 }
 
 const failoverAfterAttemptsDefault = 3;
@@ -36,6 +38,18 @@ export function compileRoute({ metadata, spec }: PosthornObject<'Route'>, inputs
     expectedResponse: spec.expectedResponse === undefined ? null : { statusCodes: [...statusCodes], bodyContains },
     failover: { destinations: inputs.failoverDestinations, afterAttempts: spec.failover?.afterAttempts ?? failoverAfterAttemptsDefault },
     circuit: { ...circuit },
+    ...notificationsOf(spec, inputs.channelIds),
     generation: metadata.generation,
   };
+}
+
+/** Nothing while no alert is asked for, so that deliveries of the route cost no more. */
+function notificationsOf(
+  { notifications }: PosthornObject<'Route'>['spec'],
+  channelIds: string[] | null,
+): Pick<RouteRecord, 'notifications'> {
+  if (notifications === undefined) return {};
+  const { onFailure, onSuccess, onRecovery, failureThreshold, emails = [] } = notifications;
+  if (!onFailure && !onSuccess && !onRecovery) return {};
+  return { notifications: { onFailure, onSuccess, onRecovery, failureThreshold, channelIds, emails: [...emails] } };
 }

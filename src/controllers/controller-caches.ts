@@ -65,6 +65,7 @@ export class ControllerCaches {
         ...byNamespace,
         [indexes.source]: ({ metadata, spec }) => [nameIn(metadata.namespace, spec.sourceRef.name)],
         [indexes.destination]: routeDestinations,
+        [indexes.channel]: routeChannels,
         [indexes.filter]: ({ metadata, spec }) => (spec.filterRef === undefined ? [] : [nameIn(metadata.namespace, spec.filterRef.name)]),
       },
     });
@@ -111,6 +112,10 @@ function destinationSecrets({ metadata, spec }: PosthornObject<'Destination'>): 
 function channelSecrets({ metadata, spec }: PosthornObject<'NotificationChannel'>): string[] {
   const names = new Set(channelSecretReferences(spec).map(({ reference }) => reference.name));
   return [...names].map((name) => nameIn(metadata.namespace, name));
+}
+
+function routeChannels({ metadata, spec }: PosthornObject<'Route'>): string[] {
+  return (spec.notifications?.channelRefs ?? []).map(({ name }) => nameIn(metadata.namespace, name));
 }
 
 function routeDestinations({ metadata, spec }: PosthornObject<'Route'>): string[] {

@@ -109,7 +109,7 @@ export function requeueOnChange({ caches, queues, gone, status }: RequeueOptions
     caches.NotificationChannel,
     gone.NotificationChannel,
     () => null,
-    () => {},
+    ({ metadata }) => addAll('Route', indexes.channel, nameIn(metadata.namespace, metadata.name)),
   );
   onChange(
     'ApiKey',

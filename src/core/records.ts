@@ -67,6 +67,16 @@ export interface FilterDefinition {
   conditions: FilterCondition[];
 }
 
+export interface NotificationsRecord {
+  onFailure: boolean;
+  onSuccess: boolean;
+  onRecovery: boolean;
+  failureThreshold: number;
+  /** Null: all of the organization that are enabled. */
+  channelIds: string[] | null;
+  emails: string[];
+}
+
 export interface RouteRecord {
   v: number;
   id: string;
@@ -82,6 +92,8 @@ export interface RouteRecord {
   expectedResponse: { statusCodes: number[]; bodyContains: string | null } | null;
   failover: { destinations: { id: string; shard: number }[]; afterAttempts: number };
   circuit: { failureThreshold: number; cooldownSeconds: number; probeSuccessThreshold: number };
+  /** Absent: no alerts. */
+  notifications?: NotificationsRecord;
   generation: number;
 }
 

@@ -3,6 +3,7 @@ import { defineKind, type Rule } from './definition.ts';
 import { circuitStatus, commonStatus, description, displayName, reference, referenceList } from './fields.ts';
 import { filterConditionRules, filterConditions, filterLogic } from './filter-conditions.ts';
 import { ageColumn, readyColumns } from './printer-columns.ts';
+import { routeNotifications } from './route-notifications.ts';
 import { text } from './text.ts';
 
 const inlineFilter = z.strictObject({ logic: filterLogic, conditions: filterConditions.describe('What an event must meet.') });
@@ -41,6 +42,7 @@ const spec = z.strictObject({
   expectedResponse: expectedResponse.optional().describe('A delivery counts as successful only with such a response. Default: any 2xx.'),
   failover: failover.optional().describe('Where deliveries go when the destination fails.'),
   circuit: circuit.optional().describe('When deliveries to a failing destination pause.'),
+  notifications: routeNotifications.optional().describe('When there are alerts, and who gets them.'),
 });
 type Spec = z.output<typeof spec>;
 

@@ -32,17 +32,21 @@ export function routeRules(caches: ControllerCaches, shards: ShardDirectory): Re
 
       const destinations = await resolveTargets(namespace, spec.destinationRefs, caches, shards);
       const failover = await resolveTargets(namespace, spec.failover?.destinationRefs ?? [], caches, shards);
+      const channels = resolveChannels(namespace, spec.notifications?.channelRefs, caches);
       const record = compileRoute(object, {
         organization,
         sourceId: idOf('Source', source),
         filter,
         destinations: destinations.targets,
         failoverDestinations: failover.targets,
+        channelIds: channels.ids,
       });
       const unresolved = complaintAbout([...destinations.missing, ...failover.missing], [...destinations.refused, ...failover.refused]);
       if (unresolved !== null) return { record, unresolved };
       if (spec.destinationRefs.length === 0)
         return { record, unresolved: { reason: 'NoDestinations', message: 'spec.destinationRefs is empty' } };
+      if (channels.missing.length > 0)
+        return { record, unresolved: { reason: 'ChannelNotFound', message: `missing: ${channels.missing.join(', ')}` } };
       return { record };
     },
   };
@@ -81,6 +85,20 @@ async function resolveTargets(
     }
   }
   return { targets, missing, refused };
+}
+
+/** Without a list: null. Those that are missing are left out, so that the others get the alerts. */
+function resolveChannels(
+  namespace: string,
+  references: readonly { name: string }[] | undefined,
+  caches: ControllerCaches,
+): { ids: string[] | null; missing: string[] } {
+  if (references === undefined) return { ids: null, missing: [] };
+  const found = references.map(({ name }) => ({ name, channel: referenced(caches.NotificationChannel, { namespace, name }) }));
+  return {
+    ids: found.flatMap(({ channel }) => (channel === undefined ? [] : [idOf('NotificationChannel', channel)])),
+    missing: found.filter(({ channel }) => channel === undefined).map(({ name }) => name),
+  };
 }
 
 function complaintAbout(missing: string[], refused: string[]): Refusal | null {

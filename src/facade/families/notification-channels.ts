@@ -4,6 +4,7 @@ import { kinds, type PosthornObject, type SpecInputOf } from '../../resources/ki
 import type { Call } from '../operation.ts';
 import { queryBoolean } from '../query.ts';
 import { resourceFamily } from '../resource-family.ts';
+import { leaveChannelLists } from '../resources/leave-routes.ts';
 import { idOf } from '../resources/lookup.ts';
 import {
   identityOf,
@@ -85,7 +86,10 @@ export const notificationChannels = resourceFamily({
     } satisfies SpecInputOf<'NotificationChannel'>;
   },
   beforeDelete: {
-    looksAt: [],
-    run: async (object, { services, caller }) => services.lastNotified.forget(caller.organization.id, idOf(object)),
+    looksAt: ['Route'],
+    run: async (object, call, note) => {
+      await leaveChannelLists(object, call, note);
+      await call.services.lastNotified.forget(call.caller.organization.id, idOf(object));
+    },
   },
 });

@@ -3,6 +3,7 @@ import { description } from '../../resources/fields.ts';
 import { filterCondition } from '../../resources/filter-conditions.ts';
 import { kinds } from '../../resources/kinds.ts';
 import { sentName, sentSlug } from '../resources/record-fields.ts';
+import { notificationBody } from './route-notifications.ts';
 
 const spec = kinds.Route.spec.shape;
 const circuit = spec.circuit.unwrap().shape;
@@ -36,6 +37,7 @@ export const routeBody = z.strictObject({
     .strictObject({ statusCodes: expectedResponse.statusCodes, bodyContains: expectedResponse.bodyContains })
     .nullable()
     .optional(),
+  ...notificationBody,
   enabled: z.boolean().optional(),
 });
 export type RouteBody = z.output<typeof routeBody>;

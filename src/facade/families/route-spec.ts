@@ -6,6 +6,7 @@ import type { Call } from '../operation.ts';
 import { cachedObjects, resolve } from '../resources/lookup.ts';
 import { nameToSpec } from '../resources/record-fields.ts';
 import type { RouteBody } from './route-body.ts';
+import { notificationsToSpec } from './route-notifications.ts';
 
 type Spec = SpecOf<'Route'>;
 type SpecInput = SpecInputOf<'Route'>;
@@ -38,6 +39,7 @@ export async function routeToSpec(call: Call, sent: RouteBody, current: Posthorn
     expectedResponse: sent.expectedResponse === undefined ? spec?.expectedResponse : (sent.expectedResponse ?? undefined),
     failover: await failoverOf(call, sent, spec?.failover),
     circuit: circuitOf(sent, spec?.circuit),
+    notifications: await notificationsToSpec(call, sent, spec?.notifications),
   };
 }
 

@@ -11,6 +11,7 @@ import { matchesText } from '../resources/search.ts';
 import { idOrSlug, routeBody } from './route-body.ts';
 import { routeBulkOperations } from './route-bulk.ts';
 import { circuitStatusOf, routeCircuitOperations } from './route-circuit.ts';
+import { notificationRecord, notificationsToRecord } from './route-notifications.ts';
 import { routeToSpec } from './route-spec.ts';
 
 const spec = kinds.Route.spec.shape;
@@ -46,6 +47,7 @@ const record = item
     circuitProbeSuccessThreshold: z.int(),
     expectedResponse: z.object({ statusCodes: z.array(z.int()).optional(), bodyContains: z.string().optional() }).nullable(),
     filter: related.nullable(),
+    ...notificationRecord,
     ...recordTimes,
   })
   .meta({ id: 'Route' });
@@ -108,7 +110,7 @@ export const routes = resourceFamily(
     toItem,
     toRecord,
     toSpec: ({ call, body: sent, current }) => routeToSpec(call, sent, current),
-    writesLookAt: ['Route', 'Source', 'Destination', 'Filter'],
+    writesLookAt: ['Route', 'Source', 'Destination', 'Filter', 'NotificationChannel'],
   },
   [...routeBulkOperations, ...routeCircuitOperations],
 );
@@ -151,6 +153,7 @@ async function toRecord(object: PosthornObject<'Route'>, call: Call): Promise<z.
     circuitProbeSuccessThreshold: circuitSpec.probeSuccessThreshold,
     expectedResponse: object.spec.expectedResponse ?? null,
     filter,
+    ...(await notificationsToRecord(object.spec.notifications, call)),
     ...timesOf(object),
   };
 }

@@ -12,12 +12,41 @@ import { changeSpec, planChange } from './write.ts';
  */
 export async function leaveRoutes(destinations: readonly PosthornObject<'Destination'>[], call: Call, note: NoteWrite): Promise<void> {
   const names = new Set(destinations.map(({ metadata }) => metadata.name));
-  const users = cachedObjects(call, 'Route').filter(({ spec }) => refersTo(spec, names));
+  await changeRoutes(
+    call,
+    note,
+    (spec) => refersTo(spec, names),
+    (spec) => withoutDestinations(spec, names),
+  );
+}
+
+/** The same for a notification channel: the routes that name it alone send their alerts to no channel then. */
+export async function leaveChannelLists({ metadata }: PosthornObject<'NotificationChannel'>, call: Call, note: NoteWrite): Promise<void> {
+  const isOther = ({ name }: { name: string }): boolean => name !== metadata.name;
+  await changeRoutes(
+    call,
+    note,
+    ({ notifications }) => notifications?.channelRefs?.every(isOther) === false,
+    (spec) => {
+      const { notifications } = spec;
+      if (notifications?.channelRefs === undefined) return spec;
+      return { ...spec, notifications: { ...notifications, channelRefs: notifications.channelRefs.filter(isOther) } };
+    },
+  );
+}
+
+async function changeRoutes(
+  call: Call,
+  note: NoteWrite,
+  isAffected: (spec: SpecOf<'Route'>) => boolean,
+  change: (spec: SpecOf<'Route'>) => SpecOf<'Route'>,
+): Promise<void> {
+  const users = cachedObjects(call, 'Route').filter(({ spec }) => isAffected(spec));
   const foreign: Record<string, string[]> = {};
   for (const { metadata } of users) {
     const route = await findIfThere(call, metadata.name);
     try {
-      if (route !== null) planChange(route, withoutDestinations(route.spec, names));
+      if (route !== null) planChange(route, change(route.spec));
     } catch (error) {
       if (!isPosthornError(error, 'FIELD_MANAGED')) throw error;
       foreign[`Route "${metadata.name}"`] = [...new Set(Object.values(error.details ?? {}).flat())];
@@ -26,13 +55,8 @@ export async function leaveRoutes(destinations: readonly PosthornObject<'Destina
   if (Object.keys(foreign).length > 0) throw fieldManaged(foreign);
   for (const { metadata } of users) {
     if ((await findIfThere(call, metadata.name)) === null) continue;
-    const { after } = await changeSpec(
-      call,
-      'Route',
-      () => find(call, 'Route', metadata.name),
-      async ({ spec }) => withoutDestinations(spec, names),
-    );
-    note(after);
+    const load = () => find(call, 'Route', metadata.name);
+    note((await changeSpec(call, 'Route', load, async ({ spec }) => change(spec))).after);
   }
 }
 

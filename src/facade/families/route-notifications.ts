@@ -1,0 +1,113 @@
+import { z } from 'zod';
+import { canonicalJson } from '../../core/canonical-json.ts';
+import { PosthornError } from '../../core/errors.ts';
+import { emailAddress } from '../../resources/email-address.ts';
+import type { SpecInputOf, SpecOf } from '../../resources/kinds.ts';
+import { routeNotifications } from '../../resources/route-notifications.ts';
+import type { Call } from '../operation.ts';
+import { byName, idOf, resolve } from '../resources/lookup.ts';
+
+type Notifications = SpecOf<'Route'>['notifications'];
+
+const spec = routeNotifications.shape;
+const defaults = routeNotifications.parse({});
+const mostEmails = 20;
+const mostChannels = 20;
+
+/** The fields of a route's body that say who hears of it when. */
+export const notificationBody = {
+  notifyOnFailure: z.boolean().optional().describe('Alerts when deliveries fail for good, and when a circuit opens; false when absent.'),
+  notifyOnSuccess: z.boolean().optional().describe('Alerts when deliveries succeed; false when absent.'),
+  notifyOnRecovery: z.boolean().optional().describe('Alerts when deliveries succeed again, and when a circuit closes; false when absent.'),
+  notifyEmails: z
+    .string()
+    .max(mostEmails * 256)
+    .refine((value) => addressesIn(value).length <= mostEmails, { error: `must have at most ${mostEmails} addresses` })
+    .refine((value) => addressesIn(value).every((address) => emailAddress.safeParse(address).success), {
+      error: 'must be e-mail addresses, separated by commas',
+    })
+    .nullable()
+    .optional()
+    .describe(`Up to ${mostEmails} e-mail addresses, separated by commas. null removes them.`),
+  notificationChannelIds: z
+    .array(z.string().min(1).max(128))
+    .max(mostChannels)
+    .nullable()
+    .optional()
+    .describe('Ids or slugs of the channels that get the alerts. null, the default: all that are enabled.'),
+  failureThreshold: spec.failureThreshold
+    .unwrap()
+    .optional()
+    .describe('Consecutive failed messages, to one destination, before there is a failure alert; 3 when absent.'),
+};
+
+/** The same fields of a record. */
+export const notificationRecord = {
+  notifyOnFailure: z.boolean(),
+  notifyOnSuccess: z.boolean(),
+  notifyOnRecovery: z.boolean(),
+  notifyEmails: z.string().nullable().describe('E-mail addresses, separated by commas.'),
+  notificationChannelIds: z.array(z.string()).nullable().describe('null: all channels that are enabled.'),
+  failureThreshold: z.int(),
+};
+
+export async function notificationsToRecord(notifications: Notifications, call: Call) {
+  const { onFailure, onSuccess, onRecovery, failureThreshold, emails = [], channelRefs } = notifications ?? defaults;
+  return {
+    notifyOnFailure: onFailure,
+    notifyOnSuccess: onSuccess,
+    notifyOnRecovery: onRecovery,
+    notifyEmails: emails.length === 0 ? null : emails.join(','),
+    notificationChannelIds: channelRefs === undefined ? null : await Promise.all(channelRefs.map(({ name }) => idOfChannel(call, name))),
+    failureThreshold,
+  };
+}
+
+/** The slug stands for a channel that is not there. */
+async function idOfChannel(call: Call, name: string): Promise<string> {
+  const channel = await byName(call, 'NotificationChannel', name);
+  return channel === null ? name : idOf(channel);
+}
+
+type Sent = z.output<z.ZodObject<typeof notificationBody>>;
+
+/** `notifications` of a spec; VALIDATION_FAILED for a channel that does not exist or is named twice. Without a difference it stays as it was. */
+export async function notificationsToSpec(call: Call, sent: Sent, current: Notifications): Promise<SpecInputOf<'Route'>['notifications']> {
+  const before = current ?? defaults;
+  const emails = sent.notifyEmails === undefined ? before.emails : addressesIn(sent.notifyEmails ?? '');
+  const channelRefs =
+    sent.notificationChannelIds === undefined
+      ? before.channelRefs
+      : sent.notificationChannelIds === null
+        ? undefined
+        : await channelList(call, sent.notificationChannelIds, before.channelRefs);
+  const after = {
+    onFailure: sent.notifyOnFailure ?? before.onFailure,
+    onSuccess: sent.notifyOnSuccess ?? before.onSuccess,
+    onRecovery: sent.notifyOnRecovery ?? before.onRecovery,
+    failureThreshold: sent.failureThreshold ?? before.failureThreshold,
+    ...(channelRefs !== undefined && { channelRefs }),
+    ...(emails !== undefined && emails.length > 0 && { emails }),
+  };
+  return canonicalJson(after) === canonicalJson(before) ? current : after;
+}
+
+async function channelList(call: Call, ids: readonly string[], present: readonly { name: string }[] = []): Promise<{ name: string }[]> {
+  const refs = await Promise.all(
+    ids.map(async (id) => {
+      const channel = await resolve(call, 'NotificationChannel', id);
+      if (channel !== null) return { name: channel.metadata.name };
+      if (present.some(({ name }) => name === id)) return { name: id };
+      throw new PosthornError('VALIDATION_FAILED', `There is no notification channel "${id}".`);
+    }),
+  );
+  if (new Set(refs.map(({ name }) => name)).size < refs.length)
+    throw new PosthornError('VALIDATION_FAILED', 'A notification channel is named twice.');
+  return refs;
+}
+
+/** Without those that are there twice. */
+function addressesIn(value: string): string[] {
+  const addresses = value.split(',').map((address) => address.trim());
+  return [...new Set(addresses.filter((address) => address !== ''))];
+}
