@@ -34,6 +34,8 @@ export interface OperationDefinition<Query extends z.ZodObject, Body extends z.Z
   body?: Body;
   /** Fields of the record that are ignored when they are sent back. */
   readOnly?: readonly string[];
+  /** Of the body, where it may be larger than others. */
+  maxBodyBytes?: number;
   requestExample?: unknown;
   /** 204 has no `schema`. */
   answer: { status: 200 | 201 | 204; description: string; schema?: z.ZodType; example?: unknown };

@@ -10,7 +10,7 @@ import { find } from './resources/lookup.ts';
 import { secretRefsIn } from './resources/secret-refs.ts';
 import { dropUnused, SecretDraft } from './resources/secrets.ts';
 import { refuseReservedSlug, slugOf } from './resources/slug.ts';
-import { changeSpec, createObject, deleteObject, refuseForeign, type Spec } from './resources/write.ts';
+import { changeSpec, createObject, deleteObject, refuseForeign, type Spec, type WantedSlug } from './resources/write.ts';
 import type { ServedKind } from './services.ts';
 
 type Definition<K extends ServedKind, Body extends z.ZodObject, Query extends z.ZodObject> = Pick<
@@ -24,9 +24,20 @@ export async function createRecord<K extends ServedKind, Body extends z.ZodObjec
   call: Call,
   body: z.output<Body>,
 ): Promise<ObjectOf<K>> {
+  const created = await writeNew(definition, call, wantedSlug(definition.noun, body), body);
+  await awaitInForce(call, definition.kind, created);
+  return created;
+}
+
+/** The same without waiting, under a given slug. */
+export async function writeNew<K extends ServedKind, Body extends z.ZodObject, Query extends z.ZodObject>(
+  definition: Definition<K, Body, Query>,
+  call: Call,
+  slug: WantedSlug,
+  body: z.output<Body>,
+): Promise<ObjectOf<K>> {
   const { kind } = definition;
-  const slug = wantedSlug(definition.noun, body);
-  const created = await alone(definition.writesLookAt, call, async (note) => {
+  return await alone(definition.writesLookAt, call, async (note) => {
     let secrets = new SecretDraft(call, '');
     const object = await createObject(call, kind, slug, (name) => {
       secrets = new SecretDraft(call, name);
@@ -41,8 +52,6 @@ export async function createRecord<K extends ServedKind, Body extends z.ZodObjec
     }
     return object;
   });
-  await awaitInForce(call, kind, created);
-  return created;
 }
 
 /** Changes the resource and its Secrets, and waits until the change is in force. */
@@ -51,9 +60,21 @@ export async function changeRecord<K extends ServedKind, Body extends z.ZodObjec
   call: Call,
   body: z.output<Body>,
 ): Promise<ObjectOf<K>> {
+  const changed = await writeChange(definition, call, call.params['id'] ?? '', body);
+  await awaitInForce(call, definition.kind, changed);
+  return changed;
+}
+
+/** The same without waiting. */
+export async function writeChange<K extends ServedKind, Body extends z.ZodObject, Query extends z.ZodObject>(
+  definition: Definition<K, Body, Query>,
+  call: Call,
+  idOrSlug: string,
+  body: z.output<Body>,
+): Promise<ObjectOf<K>> {
   const { kind } = definition;
-  const load = (): Promise<ObjectOf<K>> => find(call, kind, call.params['id'] ?? '');
-  const changed = await alone(definition.writesLookAt, call, async (note) => {
+  const load = (): Promise<ObjectOf<K>> => find(call, kind, idOrSlug);
+  return await alone(definition.writesLookAt, call, async (note) => {
     let secrets = new SecretDraft(call, '');
     const desiredSpec = async (current: ObjectOf<K>): Promise<Spec> => {
       await secrets.discard();
@@ -71,8 +92,6 @@ export async function changeRecord<K extends ServedKind, Body extends z.ZodObjec
     await dropUnused(call, after, secretRefsIn(before.spec), secretRefsIn(after.spec));
     return after;
   });
-  await awaitInForce(call, kind, changed);
-  return changed;
 }
 
 /** Deletes the resource with what follows from it, and waits until it has left the lists. */
@@ -97,7 +116,7 @@ function alone<T>(looksAt: readonly ServedKind[] | undefined, call: Call, action
   return looksAt === undefined ? action(() => {}) : exclusively(call, looksAt, action);
 }
 
-function wantedSlug(noun: string, body: Record<string, unknown>): { exact: string } | { base: string } {
+function wantedSlug(noun: string, body: Record<string, unknown>): WantedSlug {
   const { slug, name } = body;
   if (typeof slug !== 'string') return { base: slugOf(typeof name === 'string' ? name : '', noun.replaceAll(' ', '-')) };
   refuseReservedSlug(slug);

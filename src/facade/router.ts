@@ -18,16 +18,19 @@ export interface OperationRouterOptions {
 /** Routes the operations. The caller stands in `response.locals.caller` (see `app.ts`). A known path with another method is 405. */
 export function operationRouter(operations: readonly Operation[], options: OperationRouterOptions): Router {
   const router = Router({ caseSensitive: true });
-  const readBody = express.raw({ type: () => true, limit: options.maxBodyBytes });
   for (const [path, ofPath] of byPath(operations)) {
     const route = router.route(path.replaceAll(/\{(\w+)\}/g, ':$1'));
     for (const operation of ofPath) {
-      const steps = operation.body === undefined ? [] : [requireJson, readBody];
+      const steps = operation.body === undefined ? [] : [requireJson, readBody(operation.maxBodyBytes ?? options.maxBodyBytes)];
       route[verb(operation)](before(operation), ...steps, run(operation, options));
     }
     route.all(methodNotAllowed(ofPath));
   }
   return router;
+}
+
+function readBody(limit: number): RequestHandler {
+  return express.raw({ type: () => true, limit });
 }
 
 function verb({ method }: Operation): 'get' | 'post' | 'patch' | 'delete' {

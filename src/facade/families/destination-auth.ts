@@ -4,7 +4,7 @@ import { looksMasked } from '../../core/masking.ts';
 import { headerName } from '../../resources/http-header.ts';
 import type { SpecInputOf, SpecOf } from '../../resources/kinds.ts';
 import type { Call } from '../operation.ts';
-import { readMasked, type SecretDraft, type SecretKeyRef } from '../resources/secrets.ts';
+import { readSecret, type SecretDraft, type SecretKeyRef } from '../resources/secrets.ts';
 
 type Http = NonNullable<SpecOf<'Destination'>['http']>;
 type Auth = NonNullable<Http['auth']>;
@@ -25,7 +25,7 @@ export const authConfig = z
     headerValue: secretText.optional().describe('With authType custom_header.'),
   })
   .describe('Its shape depends on authType; null with none. Secrets are masked on read; a mask sent back keeps what is stored.');
-type AuthConfig = z.output<typeof authConfig>;
+export type AuthConfig = z.output<typeof authConfig>;
 
 type SecretField = 'password' | 'token' | 'key' | 'headerValue';
 
@@ -39,7 +39,14 @@ const shapes: Record<Exclude<Auth['type'], 'none'>, { plain: 'username' | 'heade
 
 const refOf = { password: 'passwordSecretRef', token: 'tokenSecretRef', key: 'keySecretRef', headerValue: 'headerValueSecretRef' } as const;
 
-export async function authToRecord(auth: Auth | undefined, call: Call): Promise<{ authType: Auth['type']; authConfig: AuthConfig | null }> {
+/** What stands in a portable document for a credential that it does not hold, and in an imported destination that waits for its own. */
+export const redacted = '***REDACTED***' as const;
+
+/** `show` makes of a secret what the record shows of it. */
+export async function authToRecord(
+  auth: Auth | undefined,
+  show: (ref: SecretKeyRef) => Promise<string>,
+): Promise<{ authType: Auth['type']; authConfig: AuthConfig | null }> {
   if (auth === undefined || auth.type === 'none') return { authType: 'none', authConfig: null };
   const { plain, secret } = shapes[auth.type];
   const ref = auth[refOf[secret]];
@@ -47,7 +54,7 @@ export async function authToRecord(auth: Auth | undefined, call: Call): Promise<
     authType: auth.type,
     authConfig: {
       ...(plain === null ? {} : { [plain]: auth[plain] }),
-      ...(ref === undefined ? {} : { [secret]: await readMasked(call, ref) }),
+      ...(ref === undefined ? {} : { [secret]: await show(ref) }),
     },
   };
 }
@@ -100,6 +107,33 @@ export function carriesCredentialElsewhere(
   if (hostOf(current.url) === hostOf(url)) return false;
   const value = sent?.[shapes[current.auth.type].secret];
   return value === undefined || looksMasked(value);
+}
+
+/** Whether the destination was imported without its credential and has not been given one since. */
+export async function lacksCredential(auth: AuthInput | undefined, current: Auth | undefined, call: Call): Promise<boolean> {
+  if (auth === undefined || auth.type === undefined || auth.type === 'none' || current?.type !== auth.type) return false;
+  const { plain, secret } = shapes[auth.type];
+  if (plain !== null && auth[plain] === redacted) return true;
+  const [ref, before] = [auth[refOf[secret]], current[refOf[secret]]];
+  if (ref === undefined || ref.name !== before?.name || ref.key !== before.key) return false;
+  return (await readSecret(call, ref)) === redacted;
+}
+
+/** An authConfig for the type without its credential. */
+export function redactedConfig(type: Exclude<Auth['type'], 'none'>, known: AuthConfig = {}): AuthConfig {
+  const { plain, secret } = shapes[type];
+  return { ...(plain === null ? {} : { [plain]: known[plain] ?? redacted }), [secret]: redacted };
+}
+
+/** Whether the config shows that there is a credential, and not which. */
+export function isRedacted(config: AuthConfig | typeof redacted | null | undefined): boolean {
+  if (config === redacted) return true;
+  return Object.values(config ?? {}).some((value) => value === redacted || looksMasked(value));
+}
+
+/** The fields of the config that are no credentials. */
+export function plainFields({ username, headerName: name }: AuthConfig): AuthConfig {
+  return { ...(username !== undefined && { username }), ...(name !== undefined && { headerName: name }) };
 }
 
 /** Host and port of a URL; the text itself when it is none. */

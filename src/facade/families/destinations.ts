@@ -24,8 +24,10 @@ import {
 } from '../resources/record-fields.ts';
 import { matchesText } from '../resources/search.ts';
 import { readMasked } from '../resources/secrets.ts';
-import { authConfig, authToRecord, authToSpec, authType, carriesCredentialElsewhere } from './destination-auth.ts';
+import { authConfig, authToRecord, authToSpec, authType, carriesCredentialElsewhere, lacksCredential } from './destination-auth.ts';
 import { destinationBulkOperations } from './destination-bulk.ts';
+import { destinationExportOperation } from './destination-export.ts';
+import { destinationImportOperation } from './destination-import.ts';
 import {
   retryPolicyBody,
   retryPolicyRecord,
@@ -153,7 +155,12 @@ const definition = resourceDefinition({
   beforeDelete: { looksAt: ['Route'], run: (destination, call, note) => leaveRoutes([destination], call, note) },
 });
 
-export const destinations = resourceFamily(definition, [...destinationBulkOperations, destinationTestOperation]);
+export const destinations = resourceFamily(definition, [
+  ...destinationBulkOperations,
+  destinationTestOperation,
+  destinationExportOperation,
+  destinationImportOperation(definition),
+]);
 
 async function toItem(object: PosthornObject<'Destination'>, { services, caller }: Call): Promise<z.input<typeof item>> {
   const { deliveries, successes, totalLatencyMs, lastDeliveryAtMs } = await services.messages.destinationCounters(
@@ -180,7 +187,7 @@ async function httpToRecord(settings: Http, call: Call) {
   return {
     method: settings.method,
     headers: Object.fromEntries((settings.headers ?? []).map(({ name, value }) => [name, value])),
-    ...(await authToRecord(settings.auth, call)),
+    ...(await authToRecord(settings.auth, (ref) => readMasked(call, ref))),
     timeoutMs: settings.timeoutMs,
     signingSecret: settings.signingSecretRef === undefined ? null : await readMasked(call, settings.signingSecretRef),
   };
@@ -195,6 +202,10 @@ async function httpToSpec({ call, body: sent, current, secrets }: SpecInput<'Des
   const auth = await authToSpec(sent, settings?.auth, secrets);
   if (call.caller.role !== 'admin' && carriesCredentialElsewhere(settings, url, sent.authConfig, auth)) {
     throw new PosthornError('CREDENTIALS_REQUIRED', 'The URL has another host: send authConfig with the credentials for it.');
+  }
+  const isBeingEnabled = sent.enabled === true && current?.spec.enabled === false;
+  if (isBeingEnabled && (await lacksCredential(auth, settings?.auth, call))) {
+    throw new PosthornError('CREDENTIALS_REQUIRED', 'The destination was imported without its credentials: send authConfig first.');
   }
   return {
     ...settings,

@@ -11,6 +11,9 @@ import { forClients } from './store-errors.ts';
 
 export type Spec = Record<string, unknown>;
 
+/** One slug and no other, or the first free one of those that begin with it. */
+export type WantedSlug = { exact: string } | { base: string };
+
 const changeAttempts = 10;
 const mostSlugs = 1000;
 
@@ -24,7 +27,7 @@ const beingTried = new Set<string>();
 export async function createObject<K extends ServedKind>(
   call: Call,
   kind: K,
-  slug: { exact: string } | { base: string },
+  slug: WantedSlug,
   specFor: (slug: string) => Promise<Spec>,
 ): Promise<ObjectOf<K>> {
   const { namespace } = call.caller.organization;

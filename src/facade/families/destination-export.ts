@@ -1,0 +1,100 @@
+import { z } from 'zod';
+import { maskedUnread } from '../../core/masking.ts';
+import { kinds, type PosthornObject } from '../../resources/kinds.ts';
+import { authorize } from '../authorization.ts';
+import { type Call, type Operation, operation } from '../operation.ts';
+import { queryBoolean } from '../query.ts';
+import { mapConcurrently } from '../resources/concurrently.ts';
+import { documentHead, exported, exportIds, headOf } from '../resources/portable.ts';
+import { nameOf } from '../resources/record-fields.ts';
+import { readSecret, type SecretKeyRef } from '../resources/secrets.ts';
+import { authConfig, authToRecord, authType, redacted } from './destination-auth.ts';
+import { retryPolicyRecord, retryPolicyToRecord, throttleRecord, throttleToRecord } from './destination-pace.ts';
+
+const spec = kinds.Destination.spec.shape;
+const http = spec.http.unwrap().shape;
+
+/** A destination in a portable document (API document, "Destinations"; API decisions, "Family A"). */
+const portableDestination = z
+  .object({
+    name: z.string(),
+    slug: z.string(),
+    type: spec.type.unwrap(),
+    url: z.string(),
+    method: http.method.unwrap().optional(),
+    headers: z.record(z.string(), z.string()).optional(),
+    authType: authType.optional(),
+    authConfig: z
+      .union([z.literal(redacted), authConfig])
+      .nullable()
+      .optional()
+      .describe(`${redacted} without includeSensitive; null where authType is none.`),
+    timeoutMs: z.int().optional(),
+    throttle: throttleRecord,
+    retryPolicy: retryPolicyRecord,
+    hasSigningSecret: z.boolean().optional(),
+    signingSecret: z.string().optional().describe('Only with includeSensitive.'),
+    isActive: z.boolean(),
+  })
+  .meta({ id: 'PortableDestination' });
+
+const query = z.object({
+  ids: exportIds.optional(),
+  includeSensitive: queryBoolean.default(false).describe('true: with credentials; needs the role admin.'),
+});
+
+/** API document, "Destinations": export. */
+export const destinationExportOperation: Operation = operation({
+  method: 'GET',
+  path: '/destinations/export',
+  operationId: 'exportDestinations',
+  summary: 'Export destinations',
+  scope: 'read',
+  query,
+  answer: {
+    status: 200,
+    description: 'A portable document, by slug.',
+    schema: z.object({ ...documentHead, destinations: z.array(portableDestination) }),
+  },
+  handle: async (call) => {
+    const { ids, includeSensitive } = call.query;
+    if (includeSensitive) authorize(call.caller, { scope: 'read', adminOnly: true });
+    const objects = exported(call, 'Destination', ids);
+    const destinations = await mapConcurrently(objects, (object) => portable(object, call, includeSensitive));
+    return { ...headOf(call), destinations };
+  },
+});
+
+async function portable(
+  object: PosthornObject<'Destination'>,
+  call: Call,
+  includeSensitive: boolean,
+): Promise<z.input<typeof portableDestination>> {
+  const { type, enabled, throttle, retryPolicy, http: settings } = object.spec;
+  return {
+    name: nameOf(object),
+    slug: object.metadata.name,
+    type,
+    url: settings?.url ?? '',
+    ...(settings === undefined ? {} : await portableHttp(settings, call, includeSensitive)),
+    throttle: throttleToRecord(throttle),
+    retryPolicy: retryPolicyToRecord(retryPolicy),
+    isActive: enabled,
+  };
+}
+
+async function portableHttp(settings: NonNullable<PosthornObject<'Destination'>['spec']['http']>, call: Call, includeSensitive: boolean) {
+  const { method, headers = [], auth, timeoutMs, signingSecretRef } = settings;
+  const reveal = async (ref: SecretKeyRef): Promise<string> => (await readSecret(call, ref)) ?? maskedUnread;
+  const shown = includeSensitive ? await authToRecord(auth, reveal) : null;
+  const type = auth?.type ?? 'none';
+  return {
+    method,
+    headers: Object.fromEntries(headers.map(({ name, value }) => [name, value])),
+    authType: type,
+    authConfig: type === 'none' ? null : (shown?.authConfig ?? redacted),
+    timeoutMs,
+    hasSigningSecret: signingSecretRef !== undefined,
+    ...(includeSensitive && signingSecretRef !== undefined && { signingSecret: await reveal(signingSecretRef) }),
+  };
+}

@@ -1,0 +1,227 @@
+import { z } from 'zod';
+import { isPosthornError, PosthornError } from '../../core/errors.ts';
+import type { PosthornObject } from '../../resources/kinds.ts';
+import { parseBody } from '../body.ts';
+import { toPosthornError } from '../error-response.ts';
+import { type Call, type Operation, operation } from '../operation.ts';
+import type { ResourceFamilyDefinition } from '../resource-family-definition.ts';
+import { writeChange, writeNew } from '../resource-writes.ts';
+import { mapConcurrently } from '../resources/concurrently.ts';
+import { judgeChange, judgeNew } from '../resources/dry-run.ts';
+import { awaitInForce } from '../resources/in-force.ts';
+import { byName } from '../resources/lookup.ts';
+import { type ConflictStrategy, importBodyBytes, importFields, mostImported } from '../resources/portable.ts';
+import { refuseReservedSlug, slugOf } from '../resources/slug.ts';
+import { authConfig, isRedacted, plainFields, redacted, redactedConfig } from './destination-auth.ts';
+
+type Destination = PosthornObject<'Destination'>;
+type Definition = ResourceFamilyDefinition<'Destination', z.ZodObject, z.ZodObject>;
+
+const names = z.array(z.string());
+const outcomes = ['imported', 'skipped', 'overwritten', 'failed'] as const;
+type Outcome = (typeof outcomes)[number];
+
+const result = z.object({
+  success: z.boolean().describe('Whether nothing failed.'),
+  summary: z.object({ imported: z.int(), skipped: z.int(), overwritten: z.int(), failed: z.int() }),
+  details: z.object({ imported: names, skipped: names, overwritten: names, failed: names }).describe('Names of the records.'),
+  errors: z.array(z.object({ name: z.string(), code: z.string(), message: z.string() })).describe('Why records failed.'),
+  warnings: z.array(z.string()).describe('What is left to do, such as sending credentials.'),
+});
+
+/** What became of one record. */
+interface Judged {
+  name: string;
+  outcome: Outcome;
+  written?: Destination;
+  error?: PosthornError;
+  warnings?: string[];
+}
+
+/** API document, "Destinations": import. `definition` says what a destination of the API is. */
+export function destinationImportOperation(definition: Definition): Operation {
+  return operation({
+    method: 'POST',
+    path: '/destinations/import',
+    operationId: 'importDestinations',
+    summary: 'Import destinations',
+    description: [
+      `Takes an export document, or its records, at most ${mostImported}. Each record is judged by itself; what fails does not hold up the others.`,
+      'Conflicts are decided by slug. Records without their credentials are imported disabled; with overwrite they keep the stored ones.',
+    ].join(' '),
+    scope: 'write',
+    body: z.strictObject({
+      destinations: z.array(z.looseObject({})).max(mostImported).describe('Records as an export has them.'),
+      ...importFields,
+    }),
+    maxBodyBytes: importBodyBytes,
+    requestExample: {
+      destinations: [{ name: 'Orders', slug: 'orders', url: 'https://shop.example.com/webhooks', isActive: true }],
+      conflictStrategy: 'skip',
+    },
+    answer: { status: 200, description: 'What became of each record.', schema: result },
+    handle: async (call) => {
+      const { destinations, conflictStrategy, validateOnly = false } = call.body;
+      const importer = new DestinationImport(definition, call, conflictStrategy, validateOnly);
+      const judged = await importer.run(destinations);
+      await Promise.all(judged.flatMap(({ written }) => (written === undefined ? [] : [awaitInForce(call, 'Destination', written)])));
+      return answerOf(judged);
+    },
+  });
+}
+
+class DestinationImport {
+  readonly #definition: Definition;
+  readonly #call: Call;
+  readonly #strategy: ConflictStrategy;
+  readonly #validateOnly: boolean;
+  readonly #schema: z.ZodObject;
+  /** Slugs that records before have taken in a dry run. */
+  readonly #planned = new Set<string>();
+
+  constructor(definition: Definition, call: Call, strategy: ConflictStrategy, validateOnly: boolean) {
+    this.#definition = definition;
+    this.#call = call;
+    this.#strategy = strategy;
+    this.#validateOnly = validateOnly;
+    this.#schema = definition.body.extend({
+      authConfig: z
+        .union([z.literal(redacted), authConfig])
+        .nullable()
+        .optional(),
+      hasSigningSecret: z.boolean().optional(),
+    });
+  }
+
+  /** In the order of the records. Those of one slug are taken one after the other, so that the later ones see the earlier. */
+  async run(records: readonly Record<string, unknown>[]): Promise<Judged[]> {
+    const numbered = records.map((record, index) => ({ record, index, slug: slugIn(record) ?? `#${index}` }));
+    const groups = [...Map.groupBy(numbered, ({ slug }) => slug).values()];
+    const judged: Judged[] = [];
+    await mapConcurrently(groups, async (group) => {
+      for (const { record, index } of group) judged[index] = await this.#judge(record, index);
+    });
+    return judged;
+  }
+
+  async #judge(raw: Record<string, unknown>, index: number): Promise<Judged> {
+    const name = typeof raw['name'] === 'string' ? raw['name'] : (slugIn(raw) ?? `record ${index + 1}`);
+    try {
+      const record: Record<string, unknown> = parseBody(this.#schema, raw, readOnly(this.#definition));
+      if (record['name'] === undefined) throw new PosthornError('VALIDATION_FAILED', 'name is required.');
+      const slug = slugIn(record) ?? slugOf(name, 'destination');
+      refuseReservedSlug(slug);
+      return { name, ...(await this.#take({ ...record, slug }, slug)) };
+    } catch (thrown) {
+      const error = toPosthornError(thrown);
+      if (error.code === 'INTERNAL' || error.code === 'UNAVAILABLE') throw thrown;
+      return { name, outcome: 'failed', error };
+    }
+  }
+
+  async #take(record: Record<string, unknown>, slug: string): Promise<Omit<Judged, 'name'>> {
+    const call = this.#call;
+    const { namespace } = call.caller.organization;
+    const warnings: string[] = [];
+    const definition: Definition = {
+      ...this.#definition,
+      toSpec: (input) => {
+        const { body, missing } = withoutRedacted(record, input.current);
+        warnings.splice(0, warnings.length, ...missing);
+        return this.#definition.toSpec({ ...input, body });
+      },
+    };
+    const isThere = async (): Promise<boolean> => {
+      if (call.services.caches.Destination.get({ namespace, name: slug }) !== undefined) return true;
+      return this.#validateOnly && (this.#planned.has(slug) || (await byName(call, 'Destination', slug)) !== null);
+    };
+    if (!(await isThere())) {
+      try {
+        return { outcome: 'imported', written: await this.#create(definition, { exact: slug }, record), warnings };
+      } catch (error) {
+        if (!isPosthornError(error, 'ALREADY_EXISTS')) throw error;
+      }
+    }
+    switch (this.#strategy) {
+      case 'skip':
+        return { outcome: 'skipped' };
+      case 'rename':
+        return { outcome: 'imported', written: await this.#create(definition, { base: slug }, record), warnings };
+      case 'overwrite':
+        return { outcome: 'overwritten', written: await this.#overwrite(definition, slug, record), warnings };
+    }
+  }
+
+  async #create(definition: Definition, slug: { exact: string } | { base: string }, record: Record<string, unknown>) {
+    if (!this.#validateOnly) return writeNew(definition, this.#call, slug, record);
+    await judgeNew(definition, this.#call, record);
+    if ('exact' in slug) this.#planned.add(slug.exact);
+    return undefined;
+  }
+
+  async #overwrite(definition: Definition, slug: string, record: Record<string, unknown>) {
+    if (!this.#validateOnly) return writeChange(definition, this.#call, slug, record);
+    if (!this.#planned.has(slug)) await judgeChange(definition, this.#call, slug, record);
+    return undefined;
+  }
+}
+
+/** The body that the record means beside what is there, and which credentials it leaves to be sent. */
+function withoutRedacted(
+  record: Record<string, unknown>,
+  current: Destination | undefined,
+): { body: Record<string, unknown>; missing: string[] } {
+  const { authConfig: config, hasSigningSecret, ...body } = record;
+  const stored = current?.spec.http;
+  const missing: string[] = [];
+  const sent = z
+    .union([z.literal(redacted), authConfig])
+    .nullish()
+    .parse(config);
+  const type = body['authType'] ?? stored?.auth?.type ?? 'none';
+  if (!isRedacted(sent)) body['authConfig'] = sent;
+  else if (type !== 'none' && stored?.auth?.type === type) body['authConfig'] = sent === redacted ? undefined : plainFields(sent ?? {});
+  else if (type === 'basic' || type === 'bearer' || type === 'api_key' || type === 'custom_header') {
+    body['authConfig'] = redactedConfig(type, sent === redacted ? {} : plainFields(sent ?? {}));
+    missing.push('authConfig');
+  }
+  const signing = body['signingSecret'];
+  const isSigned = typeof signing === 'string' && !signing.startsWith('•');
+  if (!isSigned) {
+    delete body['signingSecret'];
+    if (hasSigningSecret === false) body['signingSecret'] = null;
+    else if ((hasSigningSecret === true || typeof signing === 'string') && stored?.signingSecretRef === undefined)
+      missing.push('signingSecret');
+  }
+  if (missing.length === 0) return { body, missing };
+  const slug = current?.metadata.name ?? String(record['slug']);
+  return {
+    body: { ...body, enabled: false },
+    missing: [`Destination "${slug}" is disabled: send its ${missing.join(' and ')}, then enable it.`],
+  };
+}
+
+function readOnly({ record, body }: Definition): string[] {
+  return Object.keys(record.shape).filter((field) => !(field in body.shape));
+}
+
+function slugIn({ slug }: Record<string, unknown>): string | null {
+  return typeof slug === 'string' ? slug : null;
+}
+
+function answerOf(judged: readonly Judged[]): z.input<typeof result> {
+  const of = (outcome: Outcome): string[] => judged.filter((each) => each.outcome === outcome).map(({ name }) => name);
+  const details = { imported: of('imported'), skipped: of('skipped'), overwritten: of('overwritten'), failed: of('failed') };
+  return {
+    success: details.failed.length === 0,
+    summary: {
+      imported: details.imported.length,
+      skipped: details.skipped.length,
+      overwritten: details.overwritten.length,
+      failed: details.failed.length,
+    },
+    details,
+    errors: judged.flatMap(({ name, error }) => (error === undefined ? [] : [{ name, code: error.code, message: error.message }])),
+    warnings: judged.flatMap(({ warnings = [] }) => warnings),
+  };
+}

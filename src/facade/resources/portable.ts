@@ -1,0 +1,50 @@
+import { z } from 'zod';
+import type { ObjectOf } from '../../resources/kinds.ts';
+import type { Call } from '../operation.ts';
+import type { ServedKind } from '../services.ts';
+import { cachedObjects, idOf } from './lookup.ts';
+import { isoTime, timestamp } from './record-fields.ts';
+
+/** What export documents of all families have in common (API document, "Versioning"). */
+
+const documentVersion = '1.0';
+
+export const documentHead = {
+  version: z.literal(documentVersion),
+  exportedAt: timestamp,
+  organizationSlug: z.string(),
+};
+
+export function headOf(call: Call): { version: typeof documentVersion; exportedAt: string; organizationSlug: string } {
+  return {
+    version: documentVersion,
+    exportedAt: isoTime(call.services.clock.now()),
+    organizationSlug: call.caller.organization.slug,
+  };
+}
+
+/** Most records of one import. */
+export const mostImported = 1000;
+
+/** Of the body of an import, which holds 1000 records of ordinary size. */
+export const importBodyBytes = 8 * 1024 * 1024;
+
+/** What an import takes beside its records; the head of an export document may stay where it is. */
+export const importFields = {
+  conflictStrategy: z.enum(['skip', 'rename', 'overwrite']).describe('What happens to a record that is there already.'),
+  validateOnly: z.boolean().optional().describe('true: nothing is written, the answer says what would be.'),
+  version: documentHead.version.optional(),
+  exportedAt: z.string().optional(),
+  organizationSlug: z.string().optional(),
+};
+export type ConflictStrategy = z.output<typeof importFields.conflictStrategy>;
+
+export const exportIds = z.string().max(16_000).describe('Ids or slugs, separated by commas; all when absent. Unknown ones are left out.');
+
+/** What an export is about, by slug. */
+export function exported<K extends ServedKind>(call: Call, kind: K, ids: string | undefined): ObjectOf<K>[] {
+  const wanted = ids === undefined ? null : new Set(ids.split(',').map((id) => id.trim()));
+  return cachedObjects(call, kind)
+    .filter((object) => wanted === null || wanted.has(object.metadata.name) || wanted.has(idOf(object)))
+    .sort((one, other) => (one.metadata.name < other.metadata.name ? -1 : 1));
+}
