@@ -86,3 +86,21 @@ ensure_redis() {
   install_system_package 'redis-server 7 or newer' "$package" || die 'needs redis-server 7 or newer and could not install it: install it, or set POSTHORN_REDIS_URL where the command takes it'
   redis_is_recent || die "the system's redis-server is older than 7 ($(redis-server --version 2>/dev/null || echo none)): install a newer one, then try again"
 }
+
+# Sets `schemathesis` to the program, of this version and in an environment of its own; false without Python 3.10 or newer.
+schemathesis_version=4.32.5
+ensure_schemathesis() {
+  local own=$cache/schemathesis-$schemathesis_version python
+  schemathesis=$own/bin/schemathesis
+  [ ! -x "$schemathesis" ] || return 0
+  for python in python3 python3.13 python3.12 python3.11 python3.10; do
+    "$python" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || continue
+    say "installing Schemathesis $schemathesis_version into $own"
+    if "$python" -m venv "$own" && "$own/bin/python" -m pip install -q --disable-pip-version-check "schemathesis==$schemathesis_version"; then return 0; fi
+    rm -rf "$own"
+    say 'could not install Schemathesis from the Python package index'
+    return 1
+  done
+  say 'no Python 3.10 or newer with venv: Schemathesis is left out'
+  return 1
+}
