@@ -7,12 +7,13 @@ const mayUse = {
   data: ['redis', 'core'],
   store: ['redis', 'resources', 'core'],
   runtime: ['store', 'redis', 'resources', 'core'],
+  sandbox: ['core'],
   schedule: ['data', 'core'],
   notify: ['data', 'core'],
-  delivery: ['data', 'redis', 'core'],
-  ingest: ['data', 'resources', 'core'],
-  controllers: ['store', 'compile', 'runtime', 'data', 'resources', 'core'],
-  facade: ['store', 'data', 'resources', 'core'],
+  delivery: ['data', 'redis', 'sandbox', 'core'],
+  ingest: ['data', 'resources', 'sandbox', 'core'],
+  controllers: ['store', 'compile', 'runtime', 'data', 'sandbox', 'resources', 'core'],
+  facade: ['store', 'data', 'sandbox', 'resources', 'core'],
 };
 
 const tests = '[.]test[.]ts$';

@@ -1,0 +1,154 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import variant from '@jitl/quickjs-wasmfile-release-sync';
+import { LRUCache } from 'lru-cache';
+import {
+  newQuickJSWASMModuleFromVariant,
+  newVariant,
+  type QuickJSContext,
+  type QuickJSHandle,
+  type QuickJSRuntime,
+  type QuickJSSyncVariant,
+  type QuickJSWASMModule,
+  Scope,
+} from 'quickjs-emscripten-core';
+import { sandboxLimits } from '../jobs.ts';
+import { CodeError, type TransformEngine } from './engine.ts';
+
+const file = 'transform.js';
+const stackBytes = 262_144;
+const placePattern = /transform\.js:(\d+)(?::(\d+))?/;
+const wasmFile = createRequire(import.meta.url).resolve('@jitl/quickjs-wasmfile-release-sync/wasm');
+
+/** Makes the event from the texts, before code of a user has run. */
+const prepareEvent = `(description, payload) => {
+  const event = JSON.parse(description);
+  try { event.payload = JSON.parse(payload); } catch { event.payload = payload; }
+  globalThis.event = event;
+}`;
+/** The code defines \`transform\`, or its value is a function or the output itself. */
+const outputOf = `(value) => {
+  const f = typeof value === 'function' ? value : typeof globalThis.transform === 'function' ? globalThis.transform : null;
+  return f === null ? value : f(globalThis.event);
+}`;
+
+/** Its types are those of the CommonJS build. */
+const quickJs: QuickJSSyncVariant = 'default' in variant ? variant.default : variant;
+const wasmBinary = new Uint8Array(readFileSync(wasmFile)).buffer;
+/** A module, which is a memory, for each organization: what a defect of QuickJS would let one reach is its own. */
+const modules = new LRUCache<string, QuickJSWASMModule>({ max: 16 });
+
+/** ECMAScript 2023 in QuickJS, with nothing of the host: a new context for every run, 16 MiB, 1 s of computing. */
+export const javascriptEngine: TransformEngine = {
+  check: async (code) =>
+    inContext('', (run) => {
+      run.value(run.context.evalCode(code, file, { compileOnly: true }));
+    }),
+  run: async ({ organization, code, event, payload }) =>
+    inContext(organization, (run) => {
+      const { context } = run;
+      const prepare = run.own(prepareEvent);
+      const finish = run.own(outputOf);
+      const toText = run.own('(value) => JSON.stringify(value)');
+      run.call(prepare, run.text(event), run.text(payload));
+      const output = run.settled(run.call(finish, run.value(context.evalCode(code, file))));
+      const text = run.call(toText, output);
+      return context.typeof(text) === 'string' ? context.getString(text) : null;
+    }),
+};
+
+async function inContext<T>(organization: string, work: (run: Run) => T): Promise<T> {
+  const module = modules.get(organization) ?? (await newQuickJSWASMModuleFromVariant(newVariant(quickJs, { wasmBinary })));
+  modules.set(organization, module);
+  try {
+    return Scope.withScope((scope) => {
+      const runtime = scope.manage(module.newRuntime());
+      const isOver = limit(runtime);
+      return work(new Run({ context: scope.manage(runtime.newContext()), scope, isOver }));
+    });
+  } catch (error) {
+    if (error instanceof CodeError) throw error;
+    // A trap leaves the memory in any state.
+    modules.delete(organization);
+    throw new CodeError('the code has broken the interpreter');
+  }
+}
+
+/** Answers whether the time is over. */
+function limit(runtime: QuickJSRuntime): () => boolean {
+  const end = computedMs() + sandboxLimits.computingMs;
+  const isOver = (): boolean => computedMs() > end;
+  runtime.setMemoryLimit(sandboxLimits.javascriptMemoryBytes);
+  runtime.setMaxStackSize(stackBytes);
+  runtime.setInterruptHandler(isOver);
+  return isOver;
+}
+
+/** Of this thread. */
+function computedMs(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1000;
+}
+
+/** Values of one run, which are let go of together with it. */
+class Run {
+  readonly context: QuickJSContext;
+  readonly #scope: Scope;
+  readonly #isOver: () => boolean;
+
+  constructor({ context, scope, isOver }: { context: QuickJSContext; scope: Scope; isOver: () => boolean }) {
+    this.context = context;
+    this.#scope = scope;
+    this.#isOver = isOver;
+  }
+
+  own(code: string): QuickJSHandle {
+    return this.value(this.context.evalCode(code, 'posthorn.js'));
+  }
+
+  text(value: string): QuickJSHandle {
+    return this.#scope.manage(this.context.newString(value));
+  }
+
+  call(target: QuickJSHandle, ...args: QuickJSHandle[]): QuickJSHandle {
+    return this.value(this.context.callFunction(target, this.context.undefined, ...args));
+  }
+
+  value(result: ReturnType<QuickJSContext['evalCode']>): QuickJSHandle {
+    if (result.error === undefined) return this.#scope.manage(result.value);
+    throw this.#codeError(this.#scope.manage(result.error));
+  }
+
+  /** What a promise comes to. Nothing from outside can settle it: when there is no more to do, it never will be. */
+  settled(value: QuickJSHandle): QuickJSHandle {
+    const { context } = this;
+    const jobs = context.runtime.executePendingJobs();
+    if (jobs.error !== undefined) throw this.#codeError(this.#scope.manage(jobs.error));
+    const state = context.getPromiseState(value);
+    switch (state.type) {
+      case 'fulfilled':
+        return state.notAPromise === true ? value : this.#scope.manage(state.value);
+      case 'rejected':
+        throw this.#codeError(this.#scope.manage(state.error));
+      case 'pending':
+        throw new CodeError('the promise that the code returns is never settled');
+    }
+  }
+
+  #codeError(error: QuickJSHandle): CodeError {
+    if (this.#isOver()) return new CodeError(`stopped after ${sandboxLimits.computingMs} ms of computing`);
+    const name = this.#textOf(error, 'name');
+    const message = this.#textOf(error, 'message');
+    if (name === 'InternalError' && message === 'out of memory') return new CodeError('more than 16 MiB of memory');
+    if (message === null) return new CodeError('the code has thrown a value that is no error');
+    const [, line, column] = placePattern.exec(this.#textOf(error, 'stack') ?? '') ?? [];
+    const place = line === undefined ? {} : { line: Number(line), column: column === undefined ? null : Number(column) };
+    return new CodeError(name === null ? message : `${name}: ${message}`, place);
+  }
+
+  #textOf(handle: QuickJSHandle, property: string): string | null {
+    if (this.context.typeof(handle) !== 'object') return null;
+    const value = this.#scope.manage(this.context.getProp(handle, property));
+    return this.context.typeof(value) === 'string' ? this.context.getString(value) : null;
+  }
+}

@@ -1,0 +1,94 @@
+import { Ajv, type Options, type ValidateFunction } from 'ajv';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import { LRUCache } from 'lru-cache';
+import { RE2JS } from 're2js';
+import type { SchemaProblem } from '../jobs.ts';
+import { CodeError } from './engine.ts';
+
+const drafts = {
+  'draft-07': { Validator: Ajv, names: ['http://json-schema.org/draft-07/schema'] },
+  '2020-12': { Validator: Ajv2020, names: ['https://json-schema.org/draft/2020-12/schema'] },
+} as const;
+type Draft = keyof typeof drafts;
+
+const patternLength = 1000;
+const patternSize = 2000;
+
+/** Patterns run in linear time: those of the schema are as little trusted as the payload. */
+function linearPattern(pattern: string): { test(text: string): boolean } {
+  if (pattern.length > patternLength) throw new CodeError(`a pattern is longer than ${patternLength} characters`);
+  let compiled: RE2JS;
+  try {
+    compiled = RE2JS.compile(pattern);
+  } catch (error) {
+    throw new CodeError(`the pattern "${pattern}" is not in RE2 syntax: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  if (compiled.programSize() > patternSize) throw new CodeError(`the pattern "${pattern}" is too large`);
+  return { test: (text) => compiled.test(text) };
+}
+
+const options: Options = {
+  strict: false,
+  inlineRefs: false,
+  logger: false,
+  code: { regExp: Object.assign(linearPattern, { code: 'linearPattern' }) },
+};
+
+const metaValidators = new Map<Draft, Ajv>();
+const compiled = new LRUCache<string, ValidateFunction>({ max: 200 });
+
+/**
+ * Checks a schema (JSON text) against its draft, 2020-12 or, by `$schema`, 07, and compiles it. References lead into the schema
+ * itself. Throws CodeError.
+ */
+export function checkSchema(schema: string): void {
+  const { draft, parsed } = draftOf(schema);
+  const meta = metaValidators.get(draft) ?? new drafts[draft].Validator({ strict: false, logger: false });
+  metaValidators.set(draft, meta);
+  if (meta.validateSchema(parsed) !== true) {
+    const [first] = meta.errors ?? [];
+    throw new CodeError(`jsonSchema${first?.instancePath ?? ''} ${first?.message ?? 'is no JSON Schema'}`);
+  }
+  compile(schema, false);
+}
+
+/** What is wrong with a payload (JSON text), at most so many problems. Throws CodeError for a schema that is none. */
+export function validate(schema: string, payload: string, mostProblems: number): SchemaProblem[] {
+  const findsAll = mostProblems > 1;
+  const key = `${findsAll ? 'all' : 'first'} ${schema}`;
+  const isValid = compiled.get(key) ?? compile(schema, findsAll);
+  compiled.set(key, isValid);
+  let value: unknown;
+  try {
+    value = JSON.parse(payload);
+  } catch {
+    return [{ path: '', message: 'is not JSON' }];
+  }
+  if (isValid(value)) return [];
+  return (isValid.errors ?? []).slice(0, mostProblems).map(({ instancePath, message = 'is not valid', params }) => ({
+    path: instancePath,
+    message: 'additionalProperty' in params ? `${message}: ${String(params['additionalProperty'])}` : message,
+  }));
+}
+
+function compile(schema: string, allErrors: boolean): ValidateFunction {
+  const { draft, parsed } = draftOf(schema);
+  // A validator of its own: schemas of different users may bear one $id.
+  const ajv = new drafts[draft].Validator({ ...options, meta: false, validateSchema: false, allErrors });
+  addFormats.default(ajv);
+  try {
+    return ajv.compile(parsed);
+  } catch (error) {
+    if (error instanceof CodeError) throw error;
+    throw new CodeError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+function draftOf(schema: string): { draft: Draft; parsed: Record<string, unknown> } {
+  const parsed: Record<string, unknown> = JSON.parse(schema);
+  const { $schema = drafts['2020-12'].names[0] } = parsed;
+  const name = typeof $schema === 'string' ? $schema.replace(/#$/, '') : '';
+  for (const draft of ['2020-12', 'draft-07'] as const) if (drafts[draft].names.some((each) => each === name)) return { draft, parsed };
+  throw new CodeError('$schema must be draft 2020-12 or draft 07');
+}

@@ -1,0 +1,45 @@
+import { Liquid, LiquidError, type Template } from 'liquidjs';
+import { LRUCache } from 'lru-cache';
+import { sandboxLimits } from '../jobs.ts';
+import { CodeError, eventOf, type TransformEngine } from './engine.ts';
+
+/** No files: `render`, `include` and `layout` find nothing. */
+const liquid = new Liquid({
+  templates: {},
+  ownPropertyOnly: true,
+  strictFilters: true,
+  parseLimit: sandboxLimits.codeLength,
+  renderLimit: sandboxLimits.computingMs,
+  memoryLimit: 16 * sandboxLimits.outputBytes,
+});
+const compiled = new LRUCache<string, Template[]>({ max: 200 });
+
+/** A template over the event; its text is the output, and nothing but white space is none. */
+export const liquidEngine: TransformEngine = {
+  check: async (code) => void parse(code),
+  run: async ({ code, event, payload }) => {
+    const template = compiled.get(code) ?? parse(code);
+    compiled.set(code, template);
+    try {
+      const text = String(liquid.renderSync(template, eventOf({ event, payload })));
+      return text.trim() === '' ? null : text;
+    } catch (error) {
+      throw codeError(error);
+    }
+  },
+};
+
+function parse(code: string): Template[] {
+  try {
+    return liquid.parse(code);
+  } catch (error) {
+    throw codeError(error);
+  }
+}
+
+function codeError(error: unknown): CodeError {
+  if (!LiquidError.is(error)) return new CodeError(error instanceof Error ? error.message : String(error));
+  const [line, column] = error.token.getPosition();
+  const message = error.message.replace(/,? ?(?:file:[^,]*, ?)?line:\d+(?:, ?col:\d+)?$/, '');
+  return new CodeError(message, { line, column });
+}

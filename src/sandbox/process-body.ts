@@ -1,0 +1,59 @@
+import { CodeError, type TransformEngine } from './engines/engine.ts';
+import { javascriptEngine } from './engines/javascript.ts';
+import { checkSchema, validate } from './engines/json-schema.ts';
+import { jsonataEngine } from './engines/jsonata.ts';
+import { liquidEngine } from './engines/liquid.ts';
+import { harden } from './harden.ts';
+import { failed, type Job, type Reply, sandboxLimits, type TransformType } from './jobs.ts';
+import { watchParent } from './watch-parent.ts';
+
+const engines: Record<TransformType, TransformEngine> = { jsonata: jsonataEngine, javascript: javascriptEngine, liquid: liquidEngine };
+
+async function perform(job: Job): Promise<Reply> {
+  switch (job.task) {
+    case 'transform':
+      return output(job.type, await engines[job.type].run(job));
+    case 'check-transform':
+      await engines[job.type].check(job.code);
+      return { type: 'checked' };
+    case 'validate':
+      return { type: 'validated', problems: validate(job.schema, job.payload, job.mostProblems) };
+    case 'check-schema':
+      checkSchema(job.schema);
+      return { type: 'checked' };
+  }
+}
+
+/** JSON, but for templates that write something else. */
+function output(type: TransformType, text: string | null): Reply {
+  if (text === null || (text === 'null' && type !== 'liquid')) return { type: 'output', output: null };
+  if (Buffer.byteLength(text) > sandboxLimits.outputBytes) return failed('the output is larger than 1 MiB');
+  const contentType = type === 'liquid' && !isJson(text) ? 'text/plain; charset=utf-8' : 'application/json';
+  return { type: 'output', output: { contentType, body: text } };
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function replyTo(job: Job): Promise<Reply> {
+  try {
+    return await perform(job);
+  } catch (error) {
+    if (error instanceof CodeError) return failed(error.message, error.line, error.column);
+    return failed(error instanceof Error ? error.message : String(error));
+  }
+}
+
+const send = process.send?.bind(process);
+if (send === undefined) throw new Error('this module is the body of a process of its own');
+process.on('message', (job: Job) => void replyTo(job).then((reply) => send(reply)));
+process.on('disconnect', () => process.exit());
+watchParent();
+harden();
+send('ready');

@@ -1,0 +1,120 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { realpathSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
+import type { Clock } from '../core/clock.ts';
+import { failed, type Job, type Reply, sandboxLimits } from './jobs.ts';
+
+const startDeadlineMs = 20_000;
+const heapMb = 96;
+
+/** Node runs the TypeScript of the source tree as it is; beside a built module stands a built one. */
+const body = fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? './process-body.ts' : './process-body.js', import.meta.url));
+const source = fileURLToPath(new URL('../', import.meta.url));
+const packages = realpathSync(createRequire(import.meta.url).resolve('jsonata')).replace(/(?<=[\\/]node_modules[\\/]).*$/s, '');
+
+/** Nothing of the environment, no files but the program's own, no processes of its own. */
+const execArgv = [
+  '--permission',
+  '--allow-worker',
+  ...[source, packages, `${source}../package.json`].map((path) => `--allow-fs-read=${path}`),
+  '--disable-proto=delete',
+  `--max-old-space-size=${heapMb}`,
+  '--max-semi-space-size=8',
+  '--no-warnings',
+];
+
+/**
+ * One process, which does one job at a time. A job that is not done at its deadline, or that uses up the memory, ends the
+ * process; the next job starts another. It is no thread, because an allocation that a thread's limits do not allow ends all threads.
+ */
+export class SandboxProcess {
+  readonly #clock: Clock;
+  #starting: Promise<ChildProcess> | null = null;
+  #current: ChildProcess | null = null;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Rejects when no process could be started; what the code does wrong is a reply. `onStart`: the job begins now. */
+  async run(job: Job, onStart: () => void): Promise<Reply> {
+    this.#starting ??= this.#start();
+    let child: ChildProcess;
+    try {
+      child = await this.#starting;
+    } catch (error) {
+      this.#starting = null;
+      throw error;
+    }
+    onStart();
+    return await this.#exchange(child, job);
+  }
+
+  close(): void {
+    const child = this.#current;
+    if (child === null) return;
+    this.#forget(child);
+    child.kill('SIGKILL');
+  }
+
+  #start(): Promise<ChildProcess> {
+    const child = fork(body, { execArgv, env: {}, stdio: ['ignore', 'ignore', 'ignore', 'ipc'], serialization: 'advanced' });
+    this.#current = child;
+    // It ends with its channel, and does not keep this process alive.
+    child.unref();
+    child.channel?.unref();
+    return new Promise((resolve, reject) => {
+      const fail = (error: Error): void => {
+        cancel();
+        child.kill('SIGKILL');
+        reject(error);
+      };
+      const exited = (): void => fail(new Error('the sandbox ended while it started'));
+      const cancel = this.#clock.after(startDeadlineMs, () => fail(new Error('the sandbox did not start in time')));
+      child.on('error', fail);
+      child.once('exit', exited);
+      child.once('message', () => {
+        cancel();
+        child.off('error', fail);
+        child.off('exit', exited);
+        // Between two jobs nobody listens, and an error without a listener would end this process.
+        child.on('error', () => this.#forget(child));
+        child.on('exit', () => this.#forget(child));
+        resolve(child);
+      });
+    });
+  }
+
+  #exchange(child: ChildProcess, job: Job): Promise<Reply> {
+    return new Promise((resolve) => {
+      const end = (reply: Reply): void => {
+        cancel();
+        child.off('message', received);
+        child.off('exit', exited);
+        resolve(reply);
+      };
+      // The body of the process is our own; what it sends is a reply.
+      const received = (reply: unknown): void => end(reply as Reply);
+      const stop = (message: string): void => {
+        this.#forget(child);
+        end(failed(message));
+        child.kill('SIGKILL');
+      };
+      const exited = (): void => stop('more memory than a transform may use');
+      const cancel = this.#clock.after(sandboxLimits.hardDeadlineMs, () => stop(`stopped after ${sandboxLimits.hardDeadlineMs} ms`));
+      child.on('message', received);
+      child.once('exit', exited);
+      child.send(job, (error) => {
+        if (error !== null) exited();
+      });
+    });
+  }
+
+  /** Unless another one has taken its place. */
+  #forget(child: ChildProcess): void {
+    if (this.#current !== child) return;
+    this.#starting = null;
+    this.#current = null;
+  }
+}

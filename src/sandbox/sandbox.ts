@@ -1,0 +1,149 @@
+import type { Clock } from '../core/clock.ts';
+import { PosthornError } from '../core/errors.ts';
+import type { Job, Problem, Reply, SchemaProblem, TransformOutput, TransformType } from './jobs.ts';
+import { SandboxProcess } from './sandbox-process.ts';
+import { type Turn, Turns } from './turns.ts';
+
+const limits = {
+  waitingJobs: 2048,
+  waitingOfOrganization: 512,
+  waitMs: 10_000,
+  /** Processes that have had nothing to do for so long end. */
+  idleMs: 60_000,
+};
+
+interface Waiting {
+  job: Job;
+  resolve: (reply: Reply) => void;
+  reject: (error: unknown) => void;
+  cancelDeadline: () => void;
+}
+
+export interface SandboxOptions {
+  clock: Clock;
+  /** How many at most; they start when there is something to do. */
+  processes: number;
+}
+
+/** The event that a transform sees. */
+export interface TransformEvent {
+  /** JSON text of everything but the payload. */
+  description: string;
+  payload: Buffer;
+}
+
+/**
+ * Runs what users write (transforms, JSON Schemas) in worker processes, with deadlines and memory limits, and the organizations in
+ * turn. Rejects with UNAVAILABLE when too much waits or no thread starts.
+ */
+export class Sandbox {
+  readonly #clock: Clock;
+  readonly #turns: Turns<Waiting>;
+  readonly #idle: SandboxProcess[];
+  readonly #processes: readonly SandboxProcess[];
+  #cancelIdle: (() => void) | null = null;
+  #isClosed = false;
+
+  constructor({ clock, processes }: SandboxOptions) {
+    this.#clock = clock;
+    this.#turns = new Turns(processes, () => clock.now());
+    this.#processes = Array.from({ length: processes }, () => new SandboxProcess(clock));
+    this.#idle = [...this.#processes];
+  }
+
+  /** The output of a transform, null when the event is not to be delivered, or what went wrong. */
+  async transform(
+    organization: string,
+    { type, code }: { type: TransformType; code: string },
+    { description, payload }: TransformEvent,
+  ): Promise<{ output: TransformOutput; problem?: undefined } | { output?: undefined; problem: Problem }> {
+    const reply = await this.#run(organization, {
+      task: 'transform',
+      organization,
+      type,
+      code,
+      event: description,
+      payload: payload.toString('utf8'),
+    });
+    if (reply.type === 'output') return { output: reply.output };
+    return { problem: problemOf(reply) };
+  }
+
+  /** Null when the code parses. */
+  async checkTransform(organization: string, { type, code }: { type: TransformType; code: string }): Promise<Problem | null> {
+    const reply = await this.#run(organization, { task: 'check-transform', type, code });
+    return reply.type === 'checked' ? null : problemOf(reply);
+  }
+
+  /** Null when the JSON text is a schema that compiles. */
+  async checkSchema(organization: string, schema: string): Promise<Problem | null> {
+    const reply = await this.#run(organization, { task: 'check-schema', schema });
+    return reply.type === 'checked' ? null : problemOf(reply);
+  }
+
+  /** What is wrong with the payload, at most so many problems; a check that cannot be finished is one, too. */
+  async validate(organization: string, schema: string, payload: Buffer, mostProblems: number): Promise<SchemaProblem[]> {
+    const reply = await this.#run(organization, { task: 'validate', schema, payload: payload.toString('utf8'), mostProblems });
+    if (reply.type === 'validated') return reply.problems;
+    return [{ path: '', message: `cannot be checked: ${problemOf(reply).message}` }];
+  }
+
+  /** Ends the processes; what is under way fails. */
+  close(): void {
+    this.#isClosed = true;
+    this.#cancelIdle?.();
+    this.#cancelIdle = null;
+    for (const process of this.#processes) process.close();
+  }
+
+  #run(organization: string, job: Job): Promise<Reply> {
+    return new Promise((resolve, reject) => {
+      if (this.#turns.waiting >= limits.waitingJobs || this.#turns.waitingOf(organization) >= limits.waitingOfOrganization)
+        throw new PosthornError('UNAVAILABLE', 'too many transforms wait', { retryAfterSeconds: 1 });
+      const waiting: Waiting = { job, resolve, reject, cancelDeadline: () => {} };
+      waiting.cancelDeadline = this.#clock.after(limits.waitMs, () => {
+        if (this.#turns.remove(organization, waiting))
+          reject(new PosthornError('UNAVAILABLE', 'the transform had no turn in time', { retryAfterSeconds: 1 }));
+      });
+      this.#turns.add(organization, waiting);
+      this.#begin();
+    });
+  }
+
+  #begin(): void {
+    this.#cancelIdle?.();
+    this.#cancelIdle = null;
+    for (let process = this.#idle.pop(); process !== undefined; process = this.#idle.pop()) {
+      const turn = this.#turns.next();
+      if (turn === null) {
+        this.#idle.push(process);
+        break;
+      }
+      void this.#perform(process, turn);
+    }
+    if (this.#isClosed) return;
+    if (this.#idle.length === this.#processes.length) this.#cancelIdle = this.#clock.after(limits.idleMs, () => this.#endIdle());
+  }
+
+  async #perform(process: SandboxProcess, { item, start, end }: Turn<Waiting>): Promise<void> {
+    item.cancelDeadline();
+    try {
+      item.resolve(await process.run(item.job, start));
+    } catch (error) {
+      item.reject(new PosthornError('UNAVAILABLE', 'the sandbox does not start', { retryAfterSeconds: 1, cause: error }));
+    }
+    end();
+    // The process that was used last is used first, so that others stay unused when one is enough.
+    this.#idle.push(process);
+    this.#begin();
+  }
+
+  #endIdle(): void {
+    for (const process of this.#idle) process.close();
+  }
+}
+
+function problemOf(reply: Reply): Problem {
+  if (reply.type !== 'failed') throw new PosthornError('INTERNAL', `the sandbox answered ${reply.type}`);
+  return reply.problem;
+}
