@@ -27,7 +27,19 @@ export function encodeAttempt(attempt: NewAttempt): { short: string; long: strin
     const short = `${startedAtMs.toString(36)} ${durationMs} ${responseStatus ?? 0} ${letter} ${responseBody ?? ''}`;
     if (Buffer.byteLength(short) <= shortLimitBytes) return { short, long: '' };
   }
-  return { short: '', long: JSON.stringify([startedAtMs, durationMs, responseStatus, responseBody, letter, errorMessage]) };
+  return { short: '', long: encodeLong(attempt) };
+}
+
+function encodeLong({ startedAtMs, durationMs, responseStatus, responseBody, errorType, errorMessage }: NewAttempt): string {
+  return JSON.stringify([startedAtMs, durationMs, responseStatus, responseBody, letters.get(errorType) ?? '-', errorMessage]);
+}
+
+/** Of a batch each member keeps the short form, without body and message; the long one says what that leaves out. */
+export function encodeBatchAttempt(attempt: NewAttempt): { short: string; long: string } {
+  const { short } = encodeAttempt({ ...attempt, responseBody: null, errorMessage: null });
+  const { errorMessage } = attempt;
+  const isWhole = errorMessage === null || errorMessage === defaultMessage(attempt);
+  return { short, long: isWhole ? '' : encodeLong(attempt) };
 }
 
 /** Null when the text is neither form. */

@@ -29,6 +29,8 @@ export interface TargetSetting {
   circuit: CircuitSetting;
   /** Where messages go that this target fails to deliver, in order; `afterAttempts` null: once its retries are used up. */
   failover: { destinations: readonly { id: string; shard: number }[]; afterAttempts: number | null };
+  /** Null: messages go out one by one. Else a batch is complete at so many records or bytes, or when its oldest is so old. */
+  batch: { layout: string; records: number; bytes: number; ageMs: number } | null;
 }
 
 /** Why a message was moved to a failover destination. */
@@ -47,8 +49,20 @@ export interface Job {
   maxAttempts: number;
   /** Null: it is where it was sent first. */
   failover: { originalDestinationId: string; reason: FailoverReason; attemptsBefore: number } | null;
-  /** Null when the payload is gone. */
+  /** Null when the payload is gone, and for a batch. */
   event: StoredEvent | null;
+  /** The job is a batch of messages (`DeliveryQueue.batch`); its key stands for them. */
+  isBatch: boolean;
+}
+
+/** Messages that go out together. It is the same however often it is read. */
+export interface Batch {
+  /** A ULID. */
+  id: string;
+  /** What the setting of the target said when the batch was formed. */
+  layout: string;
+  /** Oldest first. `event` is null when the payload is gone. */
+  members: { messageId: string; eventId: string; event: StoredEvent | null }[];
 }
 
 export type Outcome =
@@ -81,6 +95,8 @@ export interface ShardState {
   nextDueMs: number | null;
   /** Something waits to be carried to another shard for longer than its maker needs. */
   hasOutbox: boolean;
+  /** Batches have ended whose members have not followed yet. */
+  hasEndedBatches: boolean;
 }
 
 /** How many more attempts to slow targets a worker may begin; `probes` counts those that are their target's only one, too. */
@@ -110,7 +126,18 @@ export interface DeliveryQueue {
     worker: string,
     count: number,
     slowRoom?: SlowRoom,
-  ): Promise<{ jobs: Job[]; unconfigured: Target[]; hasMore: boolean; nextDueMs: number | null; hasOutbox: boolean }>;
+  ): Promise<{
+    jobs: Job[];
+    unconfigured: Target[];
+    hasMore: boolean;
+    nextDueMs: number | null;
+    hasOutbox: boolean;
+    hasEndedBatches: boolean;
+  }>;
+  /** The batch that a job stands for; null when it has ended. */
+  batch(job: Job): Promise<Batch | null>;
+  /** Lets members of ended batches follow them, a bounded number. */
+  endBatches(): Promise<{ hasMore: boolean; hasReadyWork: boolean; hasOutbox: boolean }>;
   /** What the worker holds without knowing of it. */
   adopt(worker: string, knownHandles: readonly string[]): Promise<Job[]>;
   /** One entry per settlement: false when somebody else has settled it. */
@@ -118,7 +145,7 @@ export interface DeliveryQueue {
     worker: string,
     settlements: readonly Settlement[],
     options?: { ring?: boolean },
-  ): Promise<{ settled: boolean[]; hasMore: boolean; nextDueMs: number | null; hasOutbox: boolean }>;
+  ): Promise<{ settled: boolean[]; hasMore: boolean; nextDueMs: number | null; hasOutbox: boolean; hasEndedBatches: boolean }>;
   /** Moves due retries and waiting targets; `nextDueMs` 0 means: call again. */
   promote(): Promise<{ moved: number; hasMore: boolean; nextDueMs: number | null }>;
   /** Puts back what the dead workers held, and what is held past its deadline. */

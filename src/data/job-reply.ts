@@ -50,6 +50,7 @@ export async function jobsOf(
       maxAttempts: integer(max),
       failover: text(original) === '' ? null : failoverOf(text(original), text(why), integer(before)),
       event: events.get(text(event)) ?? null,
+      isBatch: text(event) === '*',
     };
   });
 }

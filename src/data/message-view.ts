@@ -7,7 +7,7 @@ import { bytes, fields, integer, list, text } from './script-reply.ts';
 /**
  * A message's hash: e event, t target, s status letter, n attempts made, x largest number of attempts, i index stamp, d due
  * time, c history stamp (`<ms>-<number>`), q dead-letter reason, rp message of which it is the replay, 1, 2, … attempts in their short form; of a message that failed
- * over also the fields named in `includes/failover.lua`.
+ * over also the fields named in `includes/failover.lua`, of a member of a batch bt the batch (`includes/batch.lua`).
  */
 const statuses: ReadonlyMap<string, DeliveryStatus> = new Map([
   ['p', 'pending'],

@@ -3,8 +3,9 @@ import { parseTimedId } from '../core/ids.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { Script, type ScriptArgument } from '../redis/script.ts';
 import { redisUnavailable } from '../redis/unavailable.ts';
-import { encodeAttempt, type NewAttempt } from './attempt-record.ts';
-import type { DeliveryQueue, Job, QueueFigures, Settlement, ShardState, SlowRoom, Target, TargetSetting } from './delivery-queue.ts';
+import { encodeAttempt, encodeBatchAttempt, type NewAttempt } from './attempt-record.ts';
+import { readBatch } from './batch-reply.ts';
+import type { Batch, DeliveryQueue, Job, QueueFigures, Settlement, ShardState, SlowRoom, Target, TargetSetting } from './delivery-queue.ts';
 import { jobsOf, targetOf } from './job-reply.ts';
 import type { DeadLetterReason } from './messages.ts';
 import { recordId } from './record-key.ts';
@@ -26,12 +27,14 @@ const scripts = {
   dropDue: script('drop-due'),
   prune: script('prune'),
   stats: script('stats'),
+  endBatches: script('end-batches'),
 };
 
 /** Longer than the longest attempt (60 s) and its settling: only a worker that lives but forgot reaches it. */
 const holdMs = 90_000;
 const targetsPerStep = 500;
 const recordsPerPrune = 100;
+const membersPerStep = 200;
 /** DESIGN section 6, "Circuit": 72 h. */
 const longestCircuitWaitMs = 259_200_000;
 
@@ -54,14 +57,28 @@ export class RedisDeliveryQueue implements DeliveryQueue {
 
   async dequeue(worker: string, count: number, slowRoom: SlowRoom = { slow: count, probes: count }) {
     const reply = list(await this.#runBuffer(scripts.dequeue, [worker, count, holdMs, slowRoom.slow, slowRoom.probes]));
-    const [, , , unconfigured, more, nextDue, outbox] = reply;
+    const [, , , unconfigured, more, nextDue, outbox, ended] = reply;
     return {
       jobs: await this.#jobs(reply),
       unconfigured: list(unconfigured).map(targetOf),
       hasMore: integer(more) === 1,
       nextDueMs: dueMs(nextDue),
       hasOutbox: integer(outbox) === 1,
+      hasEndedBatches: integer(ended) === 1,
     };
+  }
+
+  async batch(job: Job): Promise<Batch | null> {
+    try {
+      return await readBatch(this.#redis, this.#keys, job.messageKey);
+    } catch (error) {
+      throw redisUnavailable(error);
+    }
+  }
+
+  async endBatches() {
+    const [more, ready, outbox] = list(await this.#run(scripts.endBatches, [membersPerStep]));
+    return { hasMore: integer(more) === 1, hasReadyWork: integer(ready) === 1, hasOutbox: integer(outbox) === 1 };
   }
 
   async adopt(worker: string, knownHandles: readonly string[]): Promise<Job[]> {
@@ -71,12 +88,13 @@ export class RedisDeliveryQueue implements DeliveryQueue {
   async settle(worker: string, settlements: readonly Settlement[], { ring = false }: { ring?: boolean } = {}) {
     const args = settlements.flatMap(settleArguments);
     const reply = await this.#run(scripts.settle, [worker, settlements.length, ring ? 1 : 0, ...args]);
-    const [settled, more, nextDue, outbox] = list(reply);
+    const [settled, more, nextDue, outbox, ended] = list(reply);
     return {
       settled: list(settled).map((each) => integer(each) === 1),
       hasMore: integer(more) === 1,
       nextDueMs: dueMs(nextDue),
       hasOutbox: integer(outbox) === 1,
+      hasEndedBatches: integer(ended) === 1,
     };
   }
 
@@ -92,7 +110,7 @@ export class RedisDeliveryQueue implements DeliveryQueue {
 
   async tend(worker: string, totalSlots: number): Promise<ShardState> {
     const args = [worker, totalSlots, randomBytes(9).toString('base64url'), this.#memoryLimit];
-    const [marker, held, ready, overdue, paused, nextDue, permille, outbox] = list(await this.#run(scripts.tend, args));
+    const [marker, held, ready, overdue, paused, nextDue, permille, outbox, ended] = list(await this.#run(scripts.tend, args));
     return {
       marker: text(marker),
       held: integer(held),
@@ -102,10 +120,11 @@ export class RedisDeliveryQueue implements DeliveryQueue {
       memoryShare: share(permille),
       nextDueMs: dueMs(nextDue),
       hasOutbox: integer(outbox) === 1,
+      hasEndedBatches: integer(ended) === 1,
     };
   }
 
-  async configure(target: Target, { revision, paused, throttle, priority, circuit, failover }: TargetSetting): Promise<void> {
+  async configure(target: Target, { revision, paused, throttle, priority, circuit, failover, batch }: TargetSetting): Promise<void> {
     const { emissionUs, burst, concurrency, queueLimit } = limiterSetting(throttle);
     await this.#run(scripts.configure, [
       target.number,
@@ -120,6 +139,10 @@ export class RedisDeliveryQueue implements DeliveryQueue {
       circuit.cooldownSeconds * 1000,
       circuit.probeSuccessThreshold,
       failover.afterAttempts ?? '',
+      batch?.layout ?? '',
+      batch?.records ?? '',
+      batch?.bytes ?? '',
+      batch?.ageMs ?? '',
       ...failover.destinations.map(({ id, shard }) => (shard === this.#keys.shard ? id : `${shard}/${id}`)),
     ]);
   }
@@ -202,7 +225,8 @@ function share(permille: unknown): number | null {
 
 function settleArguments({ job, outcome, maxAttempts }: Settlement): ScriptArgument[] {
   const attempt = outcome.type === 'back' ? null : outcome.attempt;
-  const { short, long } = attempt === null ? { short: '', long: '' } : encodeAttempt(attempt);
+  const encode = job.isBatch ? encodeBatchAttempt : encodeAttempt;
+  const { short, long } = attempt === null ? { short: '', long: '' } : encode(attempt);
   const [lane = '', entry = ''] = job.handle.split('/');
   const last = maxAttempts === null || maxAttempts === job.maxAttempts ? '' : maxAttempts;
   return [

@@ -19,6 +19,8 @@ export interface CheckReport {
 const pageSize = 500;
 /** What is only under way between two places is elsewhere when it is looked at again. */
 const rounds = 3;
+/** Stands for the event in the hash of a batch. */
+const batchMarker = '*';
 const unfinishedLetters = new Set(['p', 'a', 'r']);
 
 /**
@@ -77,6 +79,8 @@ class ShardWalk {
   readonly #places = new Map<string, string[]>();
   readonly #holders = new Map<string, string>();
   readonly #findings = new Map<string, Finding>();
+  /** Batch → its members. */
+  readonly #batches = new Map<string, Set<string>>();
   /** Event → how many of its messages are still to be made. */
   readonly #toBeMade = new Map<string, number>();
   /** What went to other shards and has arrived, with where it is. */
@@ -94,6 +98,8 @@ class ShardWalk {
     }
     for (const key of await this.#keys('w:*')) await this.#walkLane(key);
     await this.#walkDue();
+    for (const id of await this.#redis.lrange(`${this.#base}ended`, 0, -1)) this.#note(id, 'ended');
+    for (const key of await this.#keys('b:*')) await this.#walkBatch(key);
     await this.#walkOutbox();
     await this.#walkHistory('fin', 'finished');
     await this.#walkHistory('dead', 'dead');
@@ -112,6 +118,12 @@ class ShardWalk {
       else if (isAfter(entry, read)) this.#note(id, 'queued');
       else this.#note(id, 'read, but held by nobody');
     });
+  }
+
+  async #walkBatch(key: string): Promise<void> {
+    const text = (await this.#redis.get(key)) ?? '';
+    const members = text.slice(text.indexOf('\n') + 1).split(';');
+    this.#batches.set(key.slice(this.#base.length + 2), new Set(members.map((member) => member.split(' ')[0] ?? '')));
   }
 
   async #walkDue(): Promise<void> {
@@ -146,8 +158,12 @@ class ShardWalk {
     const ofEvent = new Map<string, number>();
     for (const key of await this.#keys('m:*')) {
       const id = key.slice(this.#base.length + 2);
-      const [status, event, elsewhere] = await this.#redis.hmget(key, 's', 'e', 'u');
+      const [status, event, elsewhere, batch] = await this.#redis.hmget(key, 's', 'e', 'u', 'bt');
       if (status === null || status === undefined) continue;
+      if (event === batchMarker) {
+        this.#checkPlace(id, status);
+        continue;
+      }
       if (event !== null && event !== undefined) ofEvent.set(event, (ofEvent.get(event) ?? 0) + 1);
       if (status === 'm' && !this.#places.has(id)) {
         this.moved.push({ id: recordId('msg_', this.#shard, id), shard: Number(elsewhere) });
@@ -155,15 +171,20 @@ class ShardWalk {
       }
       messages++;
       if (unfinishedLetters.has(status) || status === 'm') unfinished++;
-      const places = this.#places.get(id) ?? [];
-      this.#places.delete(id);
-      const expected = expectedPlaces(status);
-      if (places.length === 0) this.#complain(id, `has status ${status} and is nowhere`);
-      else if (places.length > 1) this.#complain(id, `is ${places.join(' and ')}`);
-      else if (!expected.includes(places[0] ?? '')) this.#complain(id, `has status ${status} and is ${places[0]}`);
+      if (this.#batches.get(batch ?? '')?.has(id) === true) this.#note(id, 'in a batch');
+      this.#checkPlace(id, status);
     }
     for (const [event, count] of ofEvent) await this.#checkEvent(event, count);
     return { messages, unfinished };
+  }
+
+  #checkPlace(id: string, status: string): void {
+    const places = this.#places.get(id) ?? [];
+    this.#places.delete(id);
+    const expected = expectedPlaces(status);
+    if (places.length === 0) this.#complain(id, `has status ${status} and is nowhere`);
+    else if (places.length > 1) this.#complain(id, `is ${places.join(' and ')}`);
+    else if (!expected.includes(places[0] ?? '')) this.#complain(id, `has status ${status} and is ${places[0]}`);
   }
 
   async #checkEvent(event: string, messages: number): Promise<void> {
@@ -214,7 +235,8 @@ class ShardWalk {
 }
 
 function expectedPlaces(status: string): string[] {
-  if (unfinishedLetters.has(status)) return ['queued', 'held', 'due'];
+  if (unfinishedLetters.has(status)) return ['queued', 'held', 'due', 'in a batch'];
+  if (status === 'e') return ['ended'];
   if (status === 'm') return ['moving'];
   return [status === 'q' ? 'dead' : 'finished'];
 }

@@ -19,6 +19,8 @@
  * - `held` sorted set `<lane>/<entry>/<worker>` by deadline, `held:<worker>` hash `<lane>/<entry>` → message
  * - `i:<org>`, `i:<route>`, `i:<destination>` indexes of messages, `i:dead:<org>` of dead letters, `i:ev:<org>` and
  *   `i:<source>` of events, `i:cp:<org>` of copies of events (`includes/index.lua`); `fin` and `dead` streams of what ended, which pruning walks
+ * - `b:<batch>` string of the members of a batch, `m:<batch>` its hash, `bs:<target>` set of batches, `ended` list of those that have
+ *   ended and whose members have not (`includes/batch.lua`)
  * - `k:<org>` hash of counters; `q:<org>` of dead letters by reason and destination; `bell` list, the doorbell
  */
 export interface ShardKeys {
@@ -31,6 +33,7 @@ export interface ShardKeys {
   attempts(messageKey: string): string;
   message(messageKey: string): string;
   event(eventKey: string): string;
+  batch(batchKey: string): string;
   readonly circuits: string;
 }
 
@@ -51,5 +54,6 @@ export function shardKeys(prefix: string, shard: number): ShardKeys {
     attempts: (messageKey) => `${base}a:${messageKey}`,
     message: (messageKey) => `${base}m:${messageKey}`,
     event: (eventKey) => `${base}e:${eventKey}`,
+    batch: (batchKey) => `${base}b:${batchKey}`,
   };
 }

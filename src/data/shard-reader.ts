@@ -79,7 +79,16 @@ export class ShardReader {
     const [short, long] = await this.#try(
       Promise.all([this.#redis.hgetall(this.#keys.message(key)), this.#redis.hgetall(this.#keys.attempts(key))]),
     );
-    return [new Map(Object.entries(short)), new Map(Object.entries(long))];
+    const batch = short['bt'];
+    if (batch === undefined) return [new Map(Object.entries(short)), new Map(Object.entries(long))];
+    const [ofBatch, longOfBatch] = await this.#try(
+      Promise.all([this.#redis.hgetall(this.#keys.message(batch)), this.#redis.hgetall(this.#keys.attempts(batch))]),
+    );
+    const before = Number(short['n'] ?? '0');
+    const made = Number(ofBatch['n'] ?? '0');
+    const of = (own: Record<string, string>, attempts: Record<string, string>): Map<string, string> =>
+      new Map([...Object.entries(own), ...numbered(attempts, before)]);
+    return [of(short, ofBatch).set('n', String(before + made)), of(long, longOfBatch)];
   }
 
   /** The position as this shard counts: at the same time the entries of higher shards come first. */
@@ -99,4 +108,11 @@ export class ShardReader {
       throw redisUnavailable(error);
     }
   }
+}
+
+/** The attempts of a batch, counted on from those that a member had before. */
+function numbered(attempts: Record<string, string>, before: number): [string, string][] {
+  return Object.entries(attempts).flatMap(([number, attempt]): [string, string][] =>
+    /^\d+$/.test(number) ? [[String(before + Number(number)), attempt]] : [],
+  );
 }

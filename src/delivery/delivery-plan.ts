@@ -94,5 +94,6 @@ function targetSetting(
       destinations: destinations.slice(position + 1),
       afterAttempts: position < 0 ? afterAttempts : null,
     },
+    batch: null,
   };
 }

@@ -10,10 +10,7 @@ export interface SettlerOptions {
   worker: string;
   clock: Clock;
   trouble: RedisTrouble;
-  onSettled: (
-    settlements: readonly Settlement[],
-    answer: { settled: boolean[]; hasMore: boolean; nextDueMs: number | null; hasOutbox: boolean },
-  ) => void;
+  onSettled: (settlements: readonly Settlement[], answer: Awaited<ReturnType<DeliveryQueue['settle']>>) => void;
 }
 
 /**

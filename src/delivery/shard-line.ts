@@ -51,6 +51,7 @@ export class ShardLine {
   #mustAdopt = false;
   #isTaking = false;
   #isResting = false;
+  #isEndingBatches = false;
   #activeAtMs = Number.NEGATIVE_INFINITY;
   #looks = 0;
   #due: { atMs: number; cancel: () => void } | null = null;
@@ -101,13 +102,14 @@ export class ShardLine {
         return this.#unknown(adopted);
       }
       this.#mayHaveWork = false;
-      const { jobs, unconfigured, hasMore, nextDueMs, hasOutbox } = await queue.dequeue(worker, count, slowRoom);
+      const { jobs, unconfigured, hasMore, nextDueMs, hasOutbox, hasEndedBatches } = await queue.dequeue(worker, count, slowRoom);
       if (this.#trouble.over()) this.#mustAdopt = true;
       if (hasMore) this.#mayHaveWork = true;
       if (jobs.length > 0) this.#activeAtMs = clock.now();
       this.#promoteIn(nextDueMs);
       for (const target of unconfigured) void this.configure(target);
       if (hasOutbox) this.#options.carryOutbox();
+      if (hasEndedBatches) void this.#endBatches();
       return this.#unknown(jobs);
     } catch (error) {
       this.#mayHaveWork = true;
@@ -170,10 +172,7 @@ export class ShardLine {
     return unknown;
   }
 
-  #onSettled(
-    batch: readonly Settlement[],
-    answer: { settled: boolean[]; hasMore: boolean; nextDueMs: number | null; hasOutbox: boolean },
-  ): void {
+  #onSettled(batch: readonly Settlement[], answer: Awaited<ReturnType<DeliveryQueue['settle']>>): void {
     for (const [i, { job }] of batch.entries()) {
       this.#known.delete(job.handle);
       if (answer.settled[i] === false) this.#options.metrics.lostSettlements.inc();
@@ -181,6 +180,7 @@ export class ShardLine {
     this.#activeAtMs = this.#options.clock.now();
     this.#promoteIn(answer.nextDueMs);
     if (answer.hasOutbox) this.#options.carryOutbox();
+    if (answer.hasEndedBatches) void this.#endBatches();
     if (answer.hasMore) this.wake();
   }
 
@@ -195,8 +195,28 @@ export class ShardLine {
       this.#options.carryOutbox();
       this.lookSoon();
     }
+    if (state.hasEndedBatches) void this.#endBatches();
     if (state.pausedTargets > 0 && this.#looks++ % reviewEveryLooks === 0) this.keeper.review();
     this.#promoteIn(state.nextDueMs);
+  }
+
+  /** In steps, so that others get their turn in Redis in between. What is left when Redis goes away is found by the next look. */
+  async #endBatches(): Promise<void> {
+    if (this.#isEndingBatches) return;
+    this.#isEndingBatches = true;
+    try {
+      for (let hasMore = true; hasMore && !this.#stopping.signal.aborted; ) {
+        const step = await this.#options.queue.endBatches();
+        hasMore = step.hasMore;
+        if (step.hasOutbox) this.#options.carryOutbox();
+        if (step.hasReadyWork) this.wake();
+      }
+    } catch (error) {
+      this.#trouble.met(error);
+      this.lookSoon();
+    } finally {
+      this.#isEndingBatches = false;
+    }
   }
 
   /** 0: at once, because more is due than one call moves. */

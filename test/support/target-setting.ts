@@ -9,6 +9,7 @@ export function targetSetting(overrides: Partial<TargetSetting> = {}): TargetSet
     priority: 0,
     circuit: { failureThreshold: 1000, cooldownSeconds: 60, probeSuccessThreshold: 2 },
     failover: { destinations: [], afterAttempts: null },
+    batch: null,
     ...overrides,
   };
 }

@@ -5,8 +5,9 @@
 -- KEYS: see includes/shard.lua.
 -- ARGV[1] target, [2] revision of the setting, [3] 1: paused, 0: not, [4] emission interval in µs or '', [5] burst or '',
 -- [6] largest concurrency or '', [7] largest number of queued messages of the destination or '', [8] priority, [9] failures that
--- open the circuit, [10] cooldown in ms, [11] successes that close it, [12] failed attempts before failover or ''; then the
--- failover destinations in order, those of other shards as `<shard>/<destination>`.
+-- open the circuit, [10] cooldown in ms, [11] successes that close it, [12] failed attempts before failover or '',
+-- [13] layout of the objects of a target whose messages go out in batches, or '', [14] records, [15] bytes and [16] age in ms at which a
+-- batch is complete; then the failover destinations in order, those of other shards as `<shard>/<destination>`.
 -- Reply: 1, or 0 when there is no such target.
 -- @include "includes/shard.lua"
 -- @include "includes/target.lua"
@@ -40,11 +41,14 @@ end
 
 call('HSET', key, 'g', ARGV[2], 'st', ARGV[9], 'sc', ARGV[10], 'sp', ARGV[11])
 call('HDEL', key, 'fo', 'fa', 'pr')
+if ARGV[13] ~= '' then
+  call('HSET', key, 'bt', ARGV[13], 'bn', ARGV[14], 'bb', ARGV[15], 'ba', ARGV[16])
+end
 if ARGV[8] ~= '0' then
   call('HSET', key, 'pr', ARGV[8])
 end
 local failover = {}
-for k = 13, #ARGV do
+for k = 17, #ARGV do
   local is_elsewhere = string.find(ARGV[k], '/', 1, true)
   failover[#failover + 1] = is_elsewhere and ARGV[k] or intern(org, route, ARGV[k])
 end

@@ -7,7 +7,7 @@
 -- ARGV[1] worker, [2] how many messages at most (1..64), [3] hold time in ms, after which the work is put back, [4] how many more
 -- attempts to slow targets the worker may begin, and [5] with those that are a target's only one.
 -- Reply: {targets, jobs, events, unconfigured targets, servable work left 0/1, ms until something is due or -1, 1 when
--- something was put into the outbox}.
+-- something was put into the outbox, 1 when a batch has ended}.
 -- @include "includes/shard.lua"
 -- @include "includes/index.lua"
 -- @include "includes/target.lua"
@@ -18,12 +18,15 @@
 -- @include "includes/failover.lua"
 -- @include "includes/slow.lua"
 -- @include "includes/jobs.lua"
+-- @include "includes/batch-form.lua"
 
 local visits_limit = 32
 local unconfigured_wait_ms = 2000
 -- A target may have more than the base cap while its attempts take less than this, and were seen to do so lately.
 local fast_ms, proof_ms = 250, 10000
 local ramp_step_ms = 1000
+-- Of one target at a time: a worker holds a batch in memory.
+local most_batches = 2
 
 local worker = ARGV[1]
 local left = tonumber(ARGV[2])
@@ -125,7 +128,7 @@ local function move_on(n, org, t, candidate, quantum)
   return #(entries or {})
 end
 
-local target_fields = { 'r', 'd', 'g', 'a', 'cs', 'cu', 'cg', 'cr', 'cf', 'cl', 'sp', 'fo', 'rl', 'u' }
+local target_fields = { 'r', 'd', 'g', 'a', 'cs', 'cu', 'cg', 'cr', 'cf', 'cl', 'sp', 'fo', 'rl', 'u', 'bt' }
 
 -- Serves one target; answers how many messages it gave, and what that counts towards its share.
 local function serve(n, org, start, quantum)
@@ -174,6 +177,9 @@ local function serve(n, org, start, quantum)
     call('ZREMRANGEBYSCORE', P .. 'probe:' .. n, '-inf', now)
     room = math.min(room, tonumber(t.sp or '1') - call('ZCARD', P .. 'probe:' .. n))
   end
+  if t.bt then
+    room = math.min(room, most_batches - under_way)
+  end
   if room <= 0 then
     deactivate(n, org)
     call('HSET', key, 'b', 'cap')
@@ -206,7 +212,12 @@ local function serve(n, org, start, quantum)
     allowed = math.min(allowed, tokens)
   end
 
-  local entries, is_empty = read(n, t.rl, allowed)
+  local entries, is_empty, batch_due
+  if t.bt then
+    entries, is_empty, batch_due = batch_read(n, t.rl, t.bt, allowed, worker)
+  else
+    entries, is_empty = read(n, t.rl, allowed)
+  end
   if not entries then
     deactivate(n, org)
     return 0
@@ -254,7 +265,9 @@ local function serve(n, org, start, quantum)
   if dropped then
     remove_drained(n)
   end
-  if is_empty then
+  if is_empty and batch_due then
+    park(n, org, '~b' .. n, batch_due)
+  elseif is_empty then
     deactivate(n, org)
   elseif given >= room then
     deactivate(n, org)
@@ -305,4 +318,4 @@ local more = call('EXISTS', P .. 'ready')
 if more == 1 then
   ring()
 end
-return { job_targets, job_list, job_events, unconfigured, more, next_due_ms(), has_sent and 1 or 0 }
+return { job_targets, job_list, job_events, unconfigured, more, next_due_ms(), has_sent and 1 or 0, batch_has_ended and 1 or 0 }

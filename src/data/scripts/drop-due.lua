@@ -6,6 +6,7 @@
 -- Reply: {next cursor ('0' at the end), how many}.
 -- @include "includes/shard.lua"
 -- @include "includes/index.lua"
+-- @include "includes/target.lua"
 -- @include "includes/dead-letters.lua"
 -- @include "includes/finish.lua"
 

@@ -73,7 +73,12 @@ for k = 1, #scan[2], 2 do
   end
   call('ZREM', P .. 'waiting', '!' .. n)
   call('SREM', P .. 'broken', n)
-  call('DEL', P .. 'w:' .. n, P .. 'w:' .. retry_lane(n), P .. 't:' .. n, P .. 'probe:' .. n)
+  for _, batch in ipairs(call('SMEMBERS', P .. 'bs:' .. n)) do
+    call('ZREM', P .. 'due', n .. ' ' .. batch)
+    call('LREM', P .. 'ended', 0, batch)
+    call('DEL', P .. 'm:' .. batch, P .. 'a:' .. batch, P .. 'b:' .. batch)
+  end
+  call('DEL', P .. 'w:' .. n, P .. 'w:' .. retry_lane(n), P .. 't:' .. n, P .. 'probe:' .. n, P .. 'bs:' .. n)
   if t[1] and t[1] ~= '' then
     call('DEL', P .. 'l:' .. t[1], P .. 'rate:' .. t[1], P .. 'lease:' .. t[1], P .. 'wait:' .. t[1])
   end

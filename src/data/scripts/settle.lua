@@ -6,10 +6,10 @@
 -- ARGV[1] worker, [2] number of items, [3] 1: ring for others when work is left; then per item: lane, entry, message,
 -- outcome, detail, short attempt, long attempt, duration in ms, largest number of attempts or '', what it says to the circuit.
 -- Outcomes: `d` delivered; `r` retry, detail = delay in ms; `q` dead letter, detail = reason; `b` back to the queue, no
--- attempt counted. An attempt is recorded in its short form (in the message's hash) or its long one (`a:<message>`). To the
+-- attempt counted. An attempt is recorded in its short form (in the message's hash) or its long one (`a:<message>`), of a batch in both. To the
 -- circuit: `+` or `-` (success, failure) and the generation under which the attempt began, or '' for nothing.
 -- Reply: {per item 1 done or 0 settled by somebody else, servable work left 0/1, ms until something is due or -1, 1 when
--- something was put into the outbox}.
+-- something was put into the outbox, 1 when a batch has ended}.
 -- @include "includes/shard.lua"
 -- @include "includes/index.lua"
 -- @include "includes/target.lua"
@@ -83,6 +83,8 @@ end
 local function record_attempt(id, attempts, short, long)
   if long ~= '' then
     call('HSET', P .. 'a:' .. id, attempts, long)
+  end
+  if short == '' then
     return { 'n', attempts }
   end
   return { 'n', attempts, attempts, short }
@@ -142,6 +144,7 @@ for k = 1, count do
     local key = P .. 'm:' .. id
     local m = call('HMGET', key, 'e', 'n', 'k', 'h')
     if m[1] then
+      local is_batch = m[1] == batch_marker
       local attempts = tonumber(m[2] or '0')
       local fields = {}
       if short ~= '' or long ~= '' then
@@ -163,15 +166,18 @@ for k = 1, count do
       if (outcome == 'r' or outcome == 'q') and tonumber(m[4] or '0') < most_moves then
         candidate, why = failover_of(target, outcome, detail, attempts - tonumber(m[3] or '0'))
       end
+      if outcome == 'q' and detail == 'max_retries_exceeded' and was_probe and not candidate then
+        detail = 'circuit_breaker_exhausted'
+      end
       if candidate then
         changes = {}
+      elseif is_batch and (outcome == 'd' or outcome == 'q') then
+        changes = { 'du', math.max(0, duration) }
+        batch_end(id, outcome, detail)
       elseif outcome == 'd' then
         changes = { finish(id, target.org, 'd') }
         count_delivery(target.org, target.destination, 1, 1, duration)
       elseif outcome == 'q' then
-        if detail == 'max_retries_exceeded' and was_probe then
-          detail = 'circuit_breaker_exhausted'
-        end
         changes = { finish(id, target.org, 'q', detail) }
         count_delivery(target.org, target.destination, 1, 0, math.max(0, duration))
       elseif outcome == 'r' then
@@ -183,7 +189,7 @@ for k = 1, count do
         table.insert(target.back, { lane, id })
       end
       if not candidate and (outcome == 'd' or outcome == 'q') then
-        closed = closed + 1
+        closed = closed + (is_batch and 0 or 1)
         if m[2] then
           call('HDEL', key, 'd')
         end
@@ -247,4 +253,4 @@ local more = call('EXISTS', P .. 'ready')
 if more == 1 and ARGV[3] == '1' then
   ring()
 end
-return { reply, more, next_due_ms(), has_sent and 1 or 0 }
+return { reply, more, next_due_ms(), has_sent and 1 or 0, batch_has_ended and 1 or 0 }

@@ -6,7 +6,7 @@
 -- has none, or ''.
 -- Reply: {marker, entries held by this worker, servable work 0/1, entries held past their deadline 0/1, paused targets, ms until
 -- something is due or -1, thousandths of the memory limit in use or -1, what waits in the outbox for longer than its maker
--- needs to carry it 0/1}.
+-- needs to carry it 0/1, batches that have ended and whose members have not 0/1}.
 -- Above 80 % `full` in `ctl` makes accept refuse events; it goes below 75 %.
 -- @include "includes/shard.lua"
 -- @include "includes/memory.lua"
@@ -36,4 +36,5 @@ return {
   next_due_ms(),
   permille or -1,
   is_left and 1 or 0,
+  call('EXISTS', P .. 'ended'),
 }

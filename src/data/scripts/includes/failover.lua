@@ -27,10 +27,14 @@ local function failover_candidate(fo, any)
   return any and first or nil
 end
 
--- Moves a message that stands in no lane any more to the candidate.
+-- Moves a message that stands in no lane any more to the candidate; of a batch each member.
 local function fail_over(id, from, candidate, why)
   local key = P .. 'm:' .. id
-  local m = call('HMGET', key, 'o', 'j', 'n', 'od', 'h')
+  local m = call('HMGET', key, 'o', 'j', 'n', 'od', 'h', 'e')
+  if m[6] == batch_marker then
+    batch_end(id, 'f', why, candidate)
+    return
+  end
   if m[2] then
     index_remove(P .. 'i:' .. call('HGET', P .. 't:' .. from, 'd'), m[2], id)
   end

@@ -15,8 +15,12 @@ local function finish(id, org, status, reason)
   return 's', status, 'c', stamp
 end
 
--- Sends an unfinished message that nobody holds to the dead letters.
+-- Sends an unfinished message that nobody holds to the dead letters; of a batch each member.
 local function bury(id, org, reason)
+  if call('HGET', P .. 'm:' .. id, 'e') == batch_marker then
+    batch_end(id, 'q', reason)
+    return
+  end
   call('HDEL', P .. 'm:' .. id, 'd')
   call('HSET', P .. 'm:' .. id, finish(id, org, 'q', reason))
   call('HINCRBY', ctl, 'open', -1)

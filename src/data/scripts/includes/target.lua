@@ -1,10 +1,11 @@
 -- A target is `t:<number>`: o organization, r route, d destination (its limiter), g revision of the setting that is in force,
 -- f finish tag, a mean attempt duration in ms, u since when attempts are under way, p paused, pr priority, b what blocks it: `cap` (its own concurrency), `?`
--- (setting not known yet), `!` (its circuit), or the limiter under which it waits. With p or b it is not in `ready`.
+-- (setting not known yet), `!` (its circuit), `~b<number>` (its batch is not complete), or the limiter under which it waits. With p or b it is not in `ready`.
 -- The fields of the circuit are in circuit.lua, those of failover in failover.lua.
 --
 -- Its work stands in two lanes: `w:<number>` fresh messages, `w:<number>r` retries (rl: that lane is there), so that a wall of
 -- retries does not hold up fresh ones. A handle is `<lane>/<entry>`.
+-- @include "batch.lua"
 local function retry_lane(n)
   return n .. 'r'
 end
@@ -17,8 +18,11 @@ end
 -- Start-time fair queueing on both levels: start = max(clock of the level, own finish).
 local function activate(n)
   local t = call('HMGET', P .. 't:' .. n, 'o', 'b', 'p', 'f')
-  local org = t[1]
-  if not org or t[2] or t[3] then
+  local org, blocked = t[1], t[2]
+  if not org or t[3] then
+    return false
+  end
+  if blocked and not (string.sub(blocked, 1, 2) == '~b' and batch_release(n, blocked)) then
     return false
   end
   local ready = P .. 'ready:' .. org

@@ -1,5 +1,33 @@
 -- What readers get of a record.
 
+-- What a message has of the batch that it is a member of: fields that stand over its own, and the last attempt in its long form.
+local function batch_view(m, f)
+  local b, own = {}, tonumber(f.n or '0')
+  local fields = call('HGETALL', P .. 'm:' .. f.bt)
+  for k = 1, #fields, 2 do
+    b[fields[k]] = fields[k + 1]
+  end
+  if not b.s then
+    return nil
+  end
+  local made = tonumber(b.n or '0')
+  local over = { 's', b.s == 'e' and 'a' or b.s, 'x', own + tonumber(b.x) }
+  if b.d then
+    over[#over + 1], over[#over + 2] = 'd', b.d
+  end
+  if made > 0 then
+    over[#over + 1], over[#over + 2] = 'n', own + made
+  end
+  for k = 1, made do
+    over[#over + 1] = own + k
+    over[#over + 1] = b[tostring(k)] or ''
+  end
+  for k = 1, #over do
+    m[#m + 1] = tostring(over[k])
+  end
+  return made > 0 and call('HGET', P .. 'a:' .. f.bt, made)
+end
+
 -- {hash as a flat list, org, route, destination, last attempt in its long form or '', first destination of a message that failed
 -- over or '', end of the cooldown in ms while the circuit is open or '', shard where the message is now or ''}; nil when there is no such message.
 local function message_view(id)
@@ -13,7 +41,7 @@ local function message_view(id)
     f[m[k]] = m[k + 1]
   end
   local t = call('HMGET', P .. 't:' .. (f.t or ''), 'o', 'r', 'd', 'cs', 'cu')
-  local last = f.n and call('HGET', P .. 'a:' .. id, f.n) or ''
+  local last = f.bt and batch_view(m, f) or f.n and call('HGET', P .. 'a:' .. id, f.n) or ''
   local original = f.od or f.o and call('HGET', P .. 't:' .. f.o, 'd') or ''
   local elsewhere = f.s == 'm' and f.u or ''
   return { m, t[1] or '', t[2] or '', t[3] or '', last, original, t[4] == 'o' and t[5] or '', elsewhere }

@@ -1,0 +1,112 @@
+#!lua flags=allow-oom
+-- Lets the members of batches that have ended follow them, each with the attempts of its batch; at most ARGV[1] members per call.
+--
+-- KEYS: see includes/shard.lua.
+-- ARGV[1] how many members at most.
+-- Reply: {1 when there is more, servable work 0/1, 1 when something was put into the outbox}.
+-- @include "includes/shard.lua"
+-- @include "includes/index.lua"
+-- @include "includes/target.lua"
+-- @include "includes/work.lua"
+-- @include "includes/outbox.lua"
+-- @include "includes/failover.lua"
+-- @include "includes/dead-letters.lua"
+-- @include "includes/finish.lua"
+-- @include "includes/count.lua"
+
+local budget = tonumber(ARGV[1])
+local closed = 0
+
+-- What the batch knows of its attempts: in their short form, and of the last one the long form, if it has any.
+local function attempts_of(id, count)
+  if count == 0 then
+    return {}, false
+  end
+  local numbers = {}
+  for k = 1, count do
+    numbers[k] = k
+  end
+  return call('HMGET', P .. 'm:' .. id, unpack(numbers)), call('HGET', P .. 'a:' .. id, count)
+end
+
+local function end_member(message, batch)
+  local key = P .. 'm:' .. message
+  local m = call('HMGET', key, 'bt', 'n', 'x')
+  if m[1] ~= batch.id then
+    return
+  end
+  call('HDEL', key, 'bt')
+  local before = tonumber(m[2] or '0')
+  local fields = { 'x', before + batch.max }
+  if batch.attempts > 0 then
+    fields[3], fields[4] = 'n', before + batch.attempts
+    for k = 1, batch.attempts do
+      fields[#fields + 1] = before + k
+      fields[#fields + 1] = batch.short[k] or ''
+    end
+    -- Of attempts that came to nothing in the end, the last one says why.
+    if batch.long and batch.how ~= 'd' then
+      call('HSET', P .. 'a:' .. message, before + batch.attempts, batch.long)
+    end
+  end
+  if batch.how == 'f' then
+    call('HSET', key, unpack(fields))
+    fail_over(message, batch.target, batch.candidate, batch.why)
+    return
+  end
+  local ending = { finish(message, batch.org, batch.how, batch.how == 'q' and batch.why or nil) }
+  for _, value in ipairs(ending) do
+    fields[#fields + 1] = value
+  end
+  call('HSET', key, unpack(fields))
+  count_delivery(batch.org, batch.destination, 1, batch.how == 'd' and 1 or 0, batch.duration)
+  closed = closed + 1
+end
+
+while budget > 0 do
+  local id = call('LINDEX', P .. 'ended', 0)
+  if not id then
+    break
+  end
+  local key = P .. 'm:' .. id
+  local b = call('HMGET', key, 't', 'how', 'why', 'to', 'n', 'x', 'du', 'at')
+  local text = b[1] and call('GET', P .. 'b:' .. id)
+  local t = b[1] and call('HMGET', P .. 't:' .. b[1], 'o', 'd') or {}
+  local is_over = true
+  if text and t[1] then
+    local batch = {
+      id = id, target = b[1], org = t[1], destination = t[2], how = b[2], why = b[3], candidate = b[4],
+      attempts = tonumber(b[5] or '0'), max = tonumber(b[6]), duration = tonumber(b[7] or '0'),
+    }
+    batch.short, batch.long = attempts_of(id, batch.attempts)
+    local at = tonumber(b[8] or '0')
+    if at == 0 then
+      at = string.find(text, '\n', 1, true) + 1
+    end
+    while budget > 0 and at <= #text do
+      local last = string.find(text, ';', at, true)
+      end_member(string.match(text, '^%S+', at), batch)
+      at, budget = last + 1, budget - 1
+    end
+    is_over = at > #text
+    if not is_over then
+      call('HSET', key, 'at', at)
+    end
+  end
+  if is_over then
+    call('LPOP', P .. 'ended')
+    call('DEL', key, P .. 'a:' .. id, P .. 'b:' .. id)
+    if b[1] then
+      call('SREM', P .. 'bs:' .. b[1], id)
+    end
+  end
+end
+if closed > 0 then
+  call('HINCRBY', ctl, 'open', -closed)
+end
+write_delivery_counts()
+local more = call('EXISTS', P .. 'ready')
+if more == 1 then
+  ring()
+end
+return { call('EXISTS', P .. 'ended'), more, has_sent and 1 or 0 }

@@ -1,0 +1,77 @@
+-- Forms batches (batch.lua).
+
+local crockford = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
+
+local function crockford_digit(value)
+  return string.sub(crockford, value + 1, value + 1)
+end
+
+-- A ULID: the time in ms, then 80 bits that no other worker, and not this one at another time, comes to.
+local function batch_id(worker)
+  local digits, rest = {}, now
+  for k = 10, 1, -1 do
+    digits[k] = crockford_digit(rest % 32)
+    rest = math.floor(rest / 32)
+  end
+  local hash = redis.sha1hex(P .. worker .. ' ' .. whole(now_us) .. ' ' .. counter())
+  for k = 1, 16 do
+    digits[10 + k] = crockford_digit(tonumber(string.sub(hash, 2 * k - 1, 2 * k), 16) % 32)
+  end
+  return table.concat(digits)
+end
+
+-- Takes the oldest messages of a target into a batch, up to its records and bytes, and queues that. Nothing is queued when none of their
+-- records is there any more.
+local function batch_form(n, layout, worker)
+  local w, id = P .. 'w:' .. n, batch_id(worker)
+  local limits = call('HMGET', P .. 't:' .. n, 'bn', 'bb')
+  local bytes_limit = tonumber(limits[2])
+  local taken, members, bytes, moves = {}, {}, 0, 0
+  for _, entry in ipairs(call('XRANGE', w, '-', '+', 'COUNT', limits[1])) do
+    local message = entry[2][2]
+    local m = call('HMGET', P .. 'm:' .. message, 'e', 'h')
+    if m[1] then
+      bytes = bytes + call('STRLEN', P .. 'e:' .. m[1])
+      if #members > 0 and bytes > bytes_limit then
+        break
+      end
+      members[#members + 1] = message .. ' ' .. m[1] .. ';'
+      moves = math.max(moves, tonumber(m[2] or '0'))
+      call('HSET', P .. 'm:' .. message, 'bt', id)
+    end
+    taken[#taken + 1] = entry[1]
+  end
+  call('XDEL', w, unpack(taken))
+  if call('XLEN', w) == 0 then
+    call('DEL', w)
+  end
+  call('HDEL', P .. 't:' .. n, 'bl', 'bs')
+  if #members == 0 then
+    return
+  end
+  call('SET', P .. 'b:' .. id, layout .. '\n' .. table.concat(members))
+  call('HSET', P .. 'm:' .. id, 'e', batch_marker, 't', n, 's', 'p', 'x', '1', 'h', moves, 'i', whole(now) .. '-' .. counter())
+  call('SADD', P .. 'bs:' .. n, id)
+  enqueue_retry(n, id)
+end
+
+-- Up to `count` batches as {lane, entry}: those that wait to be tried again, then new ones. Answers also whether there are no
+-- more, and when (ms) the next will be complete, nil when no message waits.
+local function batch_read(n, has_retries, layout, count, worker)
+  local lane, found = retry_lane(n), {}
+  local function take()
+    for _, entry in ipairs(read_lane(lane, count - #found) or {}) do
+      found[#found + 1] = { lane, entry }
+    end
+  end
+  if has_retries then
+    take()
+  end
+  local is_ready, due = batch_ready(n)
+  while is_ready and #found < count do
+    batch_form(n, layout, worker)
+    take()
+    is_ready, due = batch_ready(n)
+  end
+  return found, #found < count, due
+end

@@ -1,0 +1,72 @@
+-- Targets whose messages go out in batches (warehouses). In the target's hash: bt the layout of their objects (absent: messages go
+-- out one by one), bn, bb, ba the records, bytes and age (ms) at which a batch is complete, bl the last entry that was
+-- counted and bs the bytes up to it.
+--
+-- Messages gather in the lane of the fresh ones. A batch takes them out of there, and from then on is treated as one message:
+-- `m:<batch>` with e `*`, t, s, n, x, d and attempts, standing in the lane of retries, in `held` or `due`; h is the largest of its
+-- members'. `b:<batch>` says what it is made of: its layout, a line feed, and per member `<message> <event>;`. Both are never changed, so
+-- that a repeat writes the same objects again. The members have bt the batch. `bs:<target>` is the set of its batches.
+-- A target that has no complete batch waits under the limiter `~b<target>`.
+local batch_marker = '*'
+
+-- Length, and time (ms) at which the oldest message was queued, of the lane of fresh messages; nil: it is empty.
+local function batch_head(n)
+  local length = redis.pcall('XLEN', P .. 'w:' .. n)
+  if failed(length) or length == 0 then
+    return 0, nil
+  end
+  local head = call('XRANGE', P .. 'w:' .. n, '-', '+', 'COUNT', 1)[1]
+  local m = call('HMGET', P .. 'm:' .. head[2][2], 'j', 'i')
+  return length, tonumber(string.match(m[1] or m[2] or '0', '^(%d+)'))
+end
+
+-- Whether so many bytes of events are waiting; what was counted before is not counted again.
+local function batch_has_bytes(n, limit)
+  local key = P .. 't:' .. n
+  local counted = call('HMGET', key, 'bl', 'bs')
+  local last, bytes = counted[1], tonumber(counted[2] or '0')
+  for _, entry in ipairs(call('XRANGE', P .. 'w:' .. n, last and '(' .. last or '-', '+', 'COUNT', 1000)) do
+    if bytes >= limit then
+      break
+    end
+    bytes = bytes + call('STRLEN', P .. 'e:' .. (call('HGET', P .. 'm:' .. entry[2][2], 'e') or ''))
+    last = entry[1]
+  end
+  if last then
+    call('HSET', key, 'bl', last, 'bs', bytes)
+  end
+  return bytes >= limit
+end
+
+-- Whether a batch is complete; and else when (ms) the oldest message is old enough, nil when there is none.
+local function batch_ready(n)
+  local length, since = batch_head(n)
+  if not since then
+    return false, nil
+  end
+  local b = call('HMGET', P .. 't:' .. n, 'bn', 'bb', 'ba')
+  local due = since + tonumber(b[3])
+  return length >= tonumber(b[1]) or now >= due or batch_has_bytes(n, tonumber(b[2])), due
+end
+
+-- Lets a target go on that gathers a batch, once there is something to do for it: a complete batch, or one that is not read.
+local function batch_release(n, limiter)
+  local retries = P .. 'w:' .. n .. 'r'
+  local pending = redis.pcall('XPENDING', retries, 'g')
+  local is_ready = not failed(pending) and call('XLEN', retries) > pending[1] or batch_ready(n)
+  if is_ready then
+    call('ZREM', P .. 'wait:' .. limiter, n)
+    call('ZREM', P .. 'waiting', limiter)
+    call('HDEL', P .. 't:' .. n, 'b')
+  end
+  return is_ready
+end
+
+-- Ends a batch; its members follow in steps (end-batches.lua): `d` delivered, `q` dead letters (with reason), `f` moved to a failover
+-- (why, candidate).
+local batch_has_ended = false
+local function batch_end(id, how, why, candidate)
+  batch_has_ended = true
+  call('HSET', P .. 'm:' .. id, 's', 'e', 'how', how, 'why', why or '', 'to', candidate or '')
+  call('RPUSH', P .. 'ended', id)
+end
