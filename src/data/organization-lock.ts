@@ -13,11 +13,13 @@ export interface OrganizationLockOptions {
   logger: Logger;
 }
 
+/** Without being renewed, after its holder has died. */
 const heldAtMostMs = 30_000;
 const waitAtMostMs = 10_000;
 const notesKeptMs = 60_000;
 const shortestPauseMs = 5;
 const longestPauseMs = 100;
+const renew = new Script(new URL('./scripts/lock-renew.lua', import.meta.url));
 const release = new Script(new URL('./scripts/lock-release.lua', import.meta.url));
 
 /** The lock, and the hash of its holders' notes. */
@@ -50,14 +52,30 @@ export class OrganizationLock {
     const token = randomUUID();
     await this.#acquire(lock, token);
     const left = new Map<string, string>();
+    const stopRenewing = this.#keepRenewing(lock, token);
     try {
       const notes = await redis.hgetall(notesKey).catch((error: unknown) => Promise.reject(redisUnavailable(error)));
       return await action(new Map(Object.entries(notes)), (topic, text) => left.set(topic, text));
     } finally {
+      stopRenewing();
       await release.run(redis, [lock, notesKey], [token, notesKeptMs, ...[...left].flat()]).catch((error: unknown) => {
         logger.warn({ err: error, organization }, 'a lock was not released and runs out by itself');
       });
     }
+  }
+
+  /** Imports may take longer than the lock holds. */
+  #keepRenewing(lock: string, token: string): () => void {
+    const { redis, clock } = this.#options;
+    let stop = (): void => {};
+    const schedule = (): void => {
+      stop = clock.after(heldAtMostMs / 3, () => {
+        schedule();
+        renew.run(redis, [lock], [token, heldAtMostMs]).catch(() => {});
+      });
+    };
+    schedule();
+    return () => stop();
   }
 
   async #acquire(lock: string, token: string): Promise<void> {

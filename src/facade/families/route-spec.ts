@@ -20,13 +20,19 @@ const defaultAfterAttempts = kinds.Route.spec.shape.failover.unwrap().shape.afte
  * another route connects the same source with the same set of destinations.
  */
 export async function routeToSpec(call: Call, sent: RouteBody, current: PosthornObject<'Route'> | undefined): Promise<SpecInput> {
+  const spec = await specOfRoute(call, sent, current);
+  if (current === undefined || sent.destinationIds !== undefined) refuseDuplicate(call, current, spec);
+  return spec;
+}
+
+/** The same without DUPLICATE_ROUTE. */
+export async function specOfRoute(call: Call, sent: RouteBody, current: PosthornObject<'Route'> | undefined): Promise<SpecInput> {
   const spec = current?.spec;
   const sourceRef = spec?.sourceRef ?? (await reference(call, 'Source', sent.sourceId ?? '', []));
   const destinationRefs =
     sent.destinationIds === undefined
       ? (spec?.destinationRefs ?? [])
       : await destinationList(call, sent.destinationIds, spec?.destinationRefs);
-  if (current === undefined || sent.destinationIds !== undefined) refuseDuplicate(call, current, sourceRef, destinationRefs);
   return {
     ...spec,
     name: nameToSpec(sent.name, current),
@@ -101,19 +107,16 @@ async function reference(call: Call, kind: 'Source' | 'Destination' | 'Filter', 
   throw new PosthornError(kind === 'Filter' ? 'VALIDATION_FAILED' : 'INVALID_SOURCE', `There is no ${kind.toLowerCase()} "${idOrSlug}".`);
 }
 
-function refuseDuplicate(call: Call, current: PosthornObject<'Route'> | undefined, sourceRef: Ref, destinationRefs: readonly Ref[]): void {
-  const wanted = namesIn(destinationRefs);
+function refuseDuplicate(call: Call, current: PosthornObject<'Route'> | undefined, wanted: SpecInput): void {
+  const connection = connectionOf(wanted);
   const twin = cachedObjects(call, 'Route').find(
-    ({ metadata, spec }) =>
-      metadata.uid !== current?.metadata.uid && spec.sourceRef.name === sourceRef.name && namesIn(spec.destinationRefs) === wanted,
+    ({ metadata, spec }) => metadata.uid !== current?.metadata.uid && connectionOf(spec) === connection,
   );
   if (twin !== undefined)
     throw new PosthornError('DUPLICATE_ROUTE', `The route "${twin.metadata.name}" connects the same source and destinations.`);
 }
 
-function namesIn(refs: readonly Ref[]): string {
-  return refs
-    .map(({ name }) => name)
-    .sort()
-    .join(' ');
+/** Equal for routes that connect the same source with the same set of destinations. */
+export function connectionOf({ sourceRef, destinationRefs }: Pick<SpecInput, 'sourceRef' | 'destinationRefs'>): string {
+  return [sourceRef.name, ...destinationRefs.map(({ name }) => name).sort()].join(' ');
 }

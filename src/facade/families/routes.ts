@@ -11,6 +11,8 @@ import { matchesText } from '../resources/search.ts';
 import { idOrSlug, routeBody } from './route-body.ts';
 import { routeBulkOperations } from './route-bulk.ts';
 import { circuitStatusOf, routeCircuitOperations } from './route-circuit.ts';
+import { routeExportOperation } from './route-export.ts';
+import { routeImportOperation } from './route-import.ts';
 import { notificationRecord, notificationsToRecord } from './route-notifications.ts';
 import { routeToSpec } from './route-spec.ts';
 
@@ -112,7 +114,7 @@ export const routes = resourceFamily(
     toSpec: ({ call, body: sent, current }) => routeToSpec(call, sent, current),
     writesLookAt: ['Route', 'Source', 'Destination', 'Filter', 'NotificationChannel'],
   },
-  [...routeBulkOperations, ...routeCircuitOperations],
+  [...routeBulkOperations, routeExportOperation, routeImportOperation, ...routeCircuitOperations],
 );
 
 async function toItem(object: PosthornObject<'Route'>, call: Call): Promise<z.input<typeof item>> {

@@ -32,7 +32,7 @@ export async function judgeChange<K extends ServedKind>(
 }
 
 /** VALIDATION_FAILED for a spec that the store would refuse. */
-function refuseInadmissible<K extends ServedKind>(call: Call, kind: K, spec: Spec, current?: ObjectOf<K>): void {
+export function refuseInadmissible<K extends ServedKind>(call: Call, kind: K, spec: Spec, current?: ObjectOf<K>): void {
   const { namespace } = call.caller.organization;
   const name = current?.metadata.name ?? 'dry-run';
   const { causes } = admit(kind, { metadata: { name, namespace }, spec }, current);

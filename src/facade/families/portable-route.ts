@@ -1,0 +1,157 @@
+import { z } from 'zod';
+import { filterCondition } from '../../resources/filter-conditions.ts';
+import { kinds, type PosthornObject } from '../../resources/kinds.ts';
+import { routeNotifications } from '../../resources/route-notifications.ts';
+import { nameOf, sentName } from '../resources/record-fields.ts';
+import type { ServedKind } from '../services.ts';
+import { type RouteBody, routeBody } from './route-body.ts';
+import { notificationBody } from './route-notifications.ts';
+
+const spec = kinds.Route.spec.shape;
+const defaults = {
+  failoverAfterAttempts: spec.failover.unwrap().shape.afterAttempts.parse(undefined),
+  circuit: spec.circuit.unwrap().parse({}),
+  notifications: routeNotifications.parse({}),
+};
+const slug = z
+  .string()
+  .max(63)
+  .regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/, 'must be a slug');
+
+/** A route in a portable document: what it refers to stands there by slug (API document, "Routes"; API decisions, "Family A"). */
+export const portableRoute = z
+  .object({
+    name: sentName,
+    description: z.string().nullable(),
+    sourceSlug: slug,
+    destinationSlug: slug.nullable().describe('The first of destinationSlugs.'),
+    destinationSlugs: z.array(slug).max(100),
+    filterSlug: slug.nullable(),
+    transformSlug: slug.nullable(),
+    schemaSlug: slug.nullable(),
+    filterConditions: z.array(filterCondition).nullable(),
+    filterLogic: z.enum(['AND', 'OR']),
+    priority: z.int(),
+    isActive: z.boolean(),
+    notifyOnFailure: z.boolean(),
+    notifyOnSuccess: z.boolean(),
+    notifyOnRecovery: z.boolean(),
+    notifyEmails: z.string().nullable(),
+    notificationChannelSlugs: z.array(slug).nullable().describe('null: all channels that are enabled.'),
+    failureThreshold: z.int(),
+    failoverDestinationSlugs: z.array(slug),
+    failoverAfterAttempts: z.int(),
+    circuitCooldownSeconds: z.int(),
+    circuitFailureThreshold: z.int(),
+    circuitProbeSuccessThreshold: z.int(),
+    expectedResponse: z.object({ statusCodes: z.array(z.int()).optional(), bodyContains: z.string().optional() }).nullable(),
+  })
+  .meta({ id: 'PortableRoute' });
+
+const { shape } = routeBody;
+const { notificationChannelIds: _, ...notifications } = notificationBody;
+
+/** What an import takes for it: the same, bounded as the body of a route, all but name and source optional. */
+export const importedRoute = z.strictObject({
+  ...portableRoute.partial().shape,
+  name: sentName,
+  description: shape.description,
+  sourceSlug: slug,
+  filterConditions: shape.filterConditions,
+  priority: shape.priority,
+  ...notifications,
+  failoverDestinationSlugs: z.array(slug).max(3).optional(),
+  failoverAfterAttempts: shape.failoverAfterAttempts,
+  circuitCooldownSeconds: shape.circuitCooldownSeconds,
+  circuitFailureThreshold: shape.circuitFailureThreshold,
+  circuitProbeSuccessThreshold: shape.circuitProbeSuccessThreshold,
+  expectedResponse: shape.expectedResponse,
+});
+export type ImportedRoute = z.output<typeof importedRoute>;
+
+export function routeToPortable(object: PosthornObject<'Route'>): z.input<typeof portableRoute> {
+  const { description, sourceRef, destinationRefs, filterRef, filter, priority, enabled, expectedResponse, failover } = object.spec;
+  const { circuit = defaults.circuit, notifications = defaults.notifications } = object.spec;
+  const destinationSlugs = destinationRefs.map(({ name }) => name);
+  return {
+    name: nameOf(object),
+    description: description ?? null,
+    sourceSlug: sourceRef.name,
+    destinationSlug: destinationSlugs[0] ?? null,
+    destinationSlugs,
+    filterSlug: filterRef?.name ?? null,
+    transformSlug: null,
+    schemaSlug: null,
+    filterConditions: filter?.conditions ?? null,
+    filterLogic: filter?.logic ?? 'AND',
+    priority,
+    isActive: enabled,
+    notifyOnFailure: notifications.onFailure,
+    notifyOnSuccess: notifications.onSuccess,
+    notifyOnRecovery: notifications.onRecovery,
+    notifyEmails: notifications.emails === undefined || notifications.emails.length === 0 ? null : notifications.emails.join(','),
+    notificationChannelSlugs: notifications.channelRefs?.map(({ name }) => name) ?? null,
+    failureThreshold: notifications.failureThreshold,
+    failoverDestinationSlugs: (failover?.destinationRefs ?? []).map(({ name }) => name),
+    failoverAfterAttempts: failover?.afterAttempts ?? defaults.failoverAfterAttempts,
+    circuitCooldownSeconds: circuit.cooldownSeconds,
+    circuitFailureThreshold: circuit.failureThreshold,
+    circuitProbeSuccessThreshold: circuit.probeSuccessThreshold,
+    expectedResponse: expectedResponse ?? null,
+  };
+}
+
+/** What the record refers to. `kind` null: nothing of this kind can exist. */
+export function referencesOf(record: ImportedRoute): { kind: ServedKind | null; noun: string; slug: string }[] {
+  const optional = (kind: ServedKind | null, noun: string, value: string | null | undefined) =>
+    value === undefined || value === null ? [] : [{ kind, noun, slug: value }];
+  return [
+    { kind: 'Source', noun: 'source', slug: record.sourceSlug },
+    ...[...destinationSlugsOf(record), ...(record.failoverDestinationSlugs ?? [])].map((each) => ({
+      kind: 'Destination' as const,
+      noun: 'destination',
+      slug: each,
+    })),
+    ...optional('Filter', 'filter', record.filterSlug),
+    ...optional(null, 'transform', record.transformSlug),
+    ...optional(null, 'schema', record.schemaSlug),
+    ...(record.notificationChannelSlugs ?? []).map((each) => ({
+      kind: 'NotificationChannel' as const,
+      noun: 'notification channel',
+      slug: each,
+    })),
+  ];
+}
+
+/** The body that makes a route what the record says; what the record leaves out has its default. */
+export function bodyOf(record: ImportedRoute): RouteBody {
+  const filterConditions = record.filterConditions ?? null;
+  return {
+    name: record.name,
+    description: record.description ?? null,
+    sourceId: record.sourceSlug,
+    destinationIds: destinationSlugsOf(record),
+    filterConditions,
+    ...(filterConditions === null ? { filterId: record.filterSlug ?? null } : { filterLogic: record.filterLogic ?? 'AND' }),
+    // Both are refused.
+    ...(typeof record.filterSlug === 'string' && { filterId: record.filterSlug }),
+    priority: record.priority ?? 0,
+    enabled: record.isActive ?? true,
+    notifyOnFailure: record.notifyOnFailure ?? false,
+    notifyOnSuccess: record.notifyOnSuccess ?? false,
+    notifyOnRecovery: record.notifyOnRecovery ?? false,
+    notifyEmails: record.notifyEmails ?? null,
+    notificationChannelIds: record.notificationChannelSlugs ?? null,
+    failureThreshold: record.failureThreshold ?? defaults.notifications.failureThreshold,
+    failoverDestinationIds: record.failoverDestinationSlugs ?? [],
+    failoverAfterAttempts: record.failoverAfterAttempts ?? defaults.failoverAfterAttempts,
+    circuitCooldownSeconds: record.circuitCooldownSeconds ?? defaults.circuit.cooldownSeconds,
+    circuitFailureThreshold: record.circuitFailureThreshold ?? defaults.circuit.failureThreshold,
+    circuitProbeSuccessThreshold: record.circuitProbeSuccessThreshold ?? defaults.circuit.probeSuccessThreshold,
+    expectedResponse: record.expectedResponse ?? null,
+  };
+}
+
+function destinationSlugsOf({ destinationSlug, destinationSlugs }: ImportedRoute): string[] {
+  return destinationSlugs ?? (destinationSlug === undefined || destinationSlug === null ? [] : [destinationSlug]);
+}

@@ -1,0 +1,71 @@
+import { z } from 'zod';
+import { type Operation, operation } from '../operation.ts';
+import { mapConcurrently } from '../resources/concurrently.ts';
+import { exclusively } from '../resources/exclusive.ts';
+import { awaitInForce } from '../resources/in-force.ts';
+import { idOf } from '../resources/lookup.ts';
+import { importBodyBytes, importFields, mostImported } from '../resources/portable.ts';
+import { importedRoute } from './portable-route.ts';
+import { RouteImportPlanner } from './route-import-plan.ts';
+import { writeRoutes } from './route-import-write.ts';
+
+const routeResult = z.object({
+  id: z.string().nullable().describe('null in a dry run, where the route is not there yet.'),
+  name: z.string(),
+  status: z.enum(['created', 'skipped', 'overwritten']),
+});
+
+const result = z.object({
+  imported: z.int(),
+  skipped: z.int(),
+  overwritten: z.int(),
+  errors: z.array(z.string()).describe('With one of them nothing is imported.'),
+  warnings: z.array(z.string()),
+  routes: z.array(routeResult),
+});
+
+/** API document, "Routes": import. */
+export const routeImportOperation: Operation = operation({
+  method: 'POST',
+  path: '/routes/import',
+  operationId: 'importRoutes',
+  summary: 'Import routes',
+  description: [
+    `Takes an export document, or its records, at most ${mostImported}: all of them, or none. Everything that a route refers to must be there by its slug;`,
+    'what is missing stands in `errors`. Conflicts are decided by name. With rename two routes may connect the same source and destinations.',
+  ].join(' '),
+  scope: 'write',
+  body: z.strictObject({ routes: z.array(importedRoute).max(mostImported).describe('Records as an export has them.'), ...importFields }),
+  maxBodyBytes: importBodyBytes,
+  requestExample: {
+    routes: [{ name: 'Orders', sourceSlug: 'shop', destinationSlugs: ['orders'], isActive: true }],
+    conflictStrategy: 'rename',
+  },
+  answer: { status: 200, description: 'What became of each route; nothing when there are errors.', schema: result },
+  errors: ['FIELD_MANAGED', 'CONFLICT'],
+  handle: async (call) => {
+    const { routes: records, conflictStrategy, validateOnly = false } = call.body;
+    const { plan, written } = await exclusively(call, ['Route', 'Source', 'Destination', 'Filter', 'NotificationChannel'], async (note) => {
+      const made = await new RouteImportPlanner(call, conflictStrategy).plan(records);
+      const isToBeWritten = made.errors.length === 0 && !validateOnly;
+      return { plan: made, written: isToBeWritten ? await writeRoutes(call, made.steps, note) : [] };
+    });
+    await mapConcurrently(
+      written.filter((route) => route !== null),
+      (route) => awaitInForce(call, 'Route', route),
+    );
+    const steps = plan.errors.length > 0 ? [] : plan.steps;
+    const count = (status: string): number => steps.filter((step) => step.status === status).length;
+    return {
+      imported: count('created'),
+      skipped: count('skipped'),
+      overwritten: count('overwritten'),
+      errors: plan.errors,
+      warnings: plan.warnings,
+      routes: steps.map((step, index) => {
+        const object = written[index] ?? (step.status === 'created' ? null : step.current);
+        return { id: object === null ? null : idOf(object), name: step.name, status: step.status };
+      }),
+    } satisfies z.input<typeof result>;
+  },
+});
