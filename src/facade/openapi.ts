@@ -210,7 +210,7 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output', schemas: Json): Jso
 
 function withoutKubernetes(schema: object): Json {
   const kept = Object.entries(schema).flatMap(([name, value]): [string, unknown][] => {
-    if (name.startsWith('x-kubernetes-') || name === 'nullable' || isBoundOfIntegers(name, value)) return [];
+    if (name.startsWith('x-') || name === 'nullable' || isBoundOfIntegers(name, value)) return [];
     if (name === '$ref' && typeof value === 'string') return [[name, value.replace('#/$defs/', '#/components/schemas/')]];
     return [[name, cleaned(value)]];
   });

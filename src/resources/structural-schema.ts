@@ -13,9 +13,16 @@ export function structuralSchema(schema: z.ZodObject): StructuralSchema {
   return cleaned(z.toJSONSchema(schema, { target: 'openapi-3.0', io: 'input' }));
 }
 
+/**
+ * Keyword beside `pattern`: what the API server is to say of a value that does not match. The pattern then becomes a CEL rule,
+ * since the server's own words for a pattern are the pattern.
+ */
+export const patternComplaint = 'x-posthorn-pattern-complaint';
+
 const propertyOrder = ['description', 'type', 'format', 'nullable', 'default', 'enum'];
 
-function cleaned(node: object): StructuralSchema {
+function cleaned(given: object): StructuralSchema {
+  const node = withComplaint(given);
   const entries = Object.entries(node).flatMap(([keyword, value]): [string, unknown][] => {
     switch (keyword) {
       case '$schema':
@@ -35,6 +42,13 @@ function cleaned(node: object): StructuralSchema {
     }
   });
   return Object.fromEntries(entries.sort(([one], [other]) => rank(one) - rank(other)));
+}
+
+function withComplaint(node: object): object {
+  const { pattern, [patternComplaint]: message, ...rest }: StructuralSchema = { ...node };
+  if (typeof pattern !== 'string' || message === undefined) return node;
+  const literal = pattern.replaceAll('\\', '\\\\').replaceAll("'", "\\'");
+  return { ...rest, 'x-kubernetes-validations': [{ rule: `self.matches('${literal}')`, message }] };
 }
 
 function rank(keyword: string): number {

@@ -1,0 +1,116 @@
+import { execFile } from 'node:child_process';
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { parse } from 'yaml';
+import { isRecord } from '../../src/resources/field-tree.ts';
+import { kinds, type PosthornKind, posthornKinds } from '../../src/resources/kinds.ts';
+import { type ControlPlane, kubernetesAssets, startControlPlane } from '../support/control-plane.ts';
+
+const here = new URL('.', import.meta.url).pathname;
+const crdFiles = new URL('../../crds/', import.meta.url).pathname;
+
+let plane: ControlPlane;
+beforeAll(async () => {
+  plane = await startControlPlane();
+  await plane.applyCrds();
+}, 120_000);
+afterAll(() => plane?.stop());
+
+interface Field {
+  /** As kubectl explain takes it: without marks for lists. */
+  path: string;
+  description: string;
+  hasFields: boolean;
+}
+
+/** Every field of a kind, at any depth. What Kubernetes describes itself is left out. */
+function fieldsOf(kind: PosthornKind): Field[] {
+  const { plural } = kinds[kind];
+  const crd = parse(readFileSync(join(crdFiles, `posthorn.dev_${plural}.yaml`), 'utf8'));
+  const { properties, description } = crd.spec.versions[0].schema.openAPIV3Schema;
+  const { apiVersion: _, kind: __, metadata: ___, ...own } = properties;
+  return [{ path: plural, description, hasFields: true }, ...below(own, plural)];
+}
+
+function below(properties: unknown, path: string): Field[] {
+  return Object.entries(isRecord(properties) ? properties : {}).flatMap(([name, node]) => {
+    if (!isRecord(node)) return [];
+    const inner = [node, node['items'], node['additionalProperties']].find((each) => isRecord(each) && isRecord(each['properties']));
+    const fields = isRecord(inner) ? below(inner['properties'], `${path}.${name}`) : [];
+    return [{ path: `${path}.${name}`, description: String(node['description'] ?? ''), hasFields: fields.length > 0 }, ...fields];
+  });
+}
+
+describe.each(posthornKinds)('kubectl explain %s', (kind) => {
+  const fields = fieldsOf(kind);
+
+  test('has a sentence for every field', () => {
+    expect(fields.filter(({ description }) => !/^\S.* .*\.$/s.test(description) && !/^\S+ \S.*\.$/s.test(description))).toEqual([]);
+  });
+
+  test('shows it at every level', async () => {
+    for (const { path } of fields.filter(({ hasFields }) => hasFields)) {
+      const { output } = await kubectl('explain', path);
+      expect([path, output.includes('<no description>')]).toEqual([path, false]);
+    }
+    const { output } = await kubectl('explain', kinds[kind].plural, '--recursive');
+    for (const { path } of fields.slice(1)) expect(output).toContain(`${path.split('.').at(-1)}\t`);
+  }, 60_000);
+});
+
+const broken = globSync('broken/*.yaml', { cwd: here }).flatMap((file) =>
+  readFileSync(join(here, file), 'utf8')
+    .split(/^---$/m)
+    .map((text) => ({ text, kind: String(parse(text).kind), name: String(parse(text).metadata.name), ...expectation(text) })),
+);
+
+describe('kubectl apply --dry-run=server', () => {
+  test('is tried with a broken sample of every kind', () => {
+    expect([...new Set(broken.map(({ kind }) => kind))].sort()).toEqual([...posthornKinds].sort());
+  });
+
+  test.each(broken.map((sample) => [sample.kind, sample.name, sample] as const))(
+    'refuses the %s %s and says what is wrong',
+    async (_, __, { text, field, says }) => {
+      const { code, complaint } = await kubectl.with(text, 'apply', '--dry-run=server', '-f', '-');
+      expect(code).not.toBe(0);
+      expect(complaint).toContain(field);
+      expect(complaint).toContain(says);
+    },
+  );
+
+  test('takes every sample of config/samples', async () => {
+    for (const namespace of ['acme', 'default']) await kubectl('create', 'namespace', namespace);
+    for (const file of globSync('config/samples/**/*.yaml', { cwd: join(here, '../..') })) {
+      const { code, complaint } = await kubectl('apply', '--dry-run=server', '-f', join(here, '../..', file));
+      expect([file, code, complaint]).toEqual([file, 0, '']);
+    }
+  }, 60_000);
+});
+
+/** The comments `# field: …` and `# says: …` of a sample. */
+function expectation(text: string): { field: string; says: string } {
+  const lines = text.split('\n').flatMap((line) => /^# ((?:field|says): .+)$/.exec(line)?.[1] ?? []);
+  const { field, says } = parse(lines.join('\n'));
+  return { field: String(field), says: String(says) };
+}
+
+interface Ended {
+  code: number | string | null;
+  output: string;
+  complaint: string;
+}
+
+function run(input: string, args: readonly string[]): Promise<Ended> {
+  return new Promise((resolve) => {
+    const child = execFile(
+      join(kubernetesAssets(), 'kubectl'),
+      [`--kubeconfig=${plane.kubeconfigPath}`, ...args],
+      (error, output, complaint) => resolve({ code: error === null ? 0 : (error.code ?? null), output, complaint }),
+    );
+    child.stdin?.end(input);
+  });
+}
+
+const kubectl = Object.assign((...args: string[]) => run('', args), { with: (input: string, ...args: string[]) => run(input, args) });
