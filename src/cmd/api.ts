@@ -4,6 +4,7 @@ import { ApiKeyUsage } from '../data/api-key-usage.ts';
 import { changeStreamBlockMs } from '../data/change-stream.ts';
 import { Circuits } from '../data/circuits.ts';
 import { IdempotentAnswers } from '../data/idempotent-answers.ts';
+import { RedisIntake } from '../data/intake.ts';
 import { LastNotified } from '../data/last-notified.ts';
 import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
 import { RedisMessageReader } from '../data/message-reader.ts';
@@ -74,15 +75,18 @@ async function runApi(context: RoleContext): Promise<void> {
     version,
     ...(config.publicUrl === undefined ? {} : { publicUrl: config.publicUrl }),
   });
-  const acceptor = new RedisMessageAcceptor({ redis: link.command('ingest'), prefix, clock });
+  const ingestRedis = { redis: link.command('ingest'), prefix, clock };
+  const acceptor = new RedisMessageAcceptor(ingestRedis);
   const ingest = createIngestHandler({
     registry: records,
     acceptor,
+    intake: new RedisIntake(ingestRedis),
     keyring,
     clock,
     logger,
     metrics: registry,
     publicUrl: config.publicUrl,
+    trustedProxies: config.trustedProxies,
   });
 
   const server = createApiServer((request, response) => {

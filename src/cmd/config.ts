@@ -176,6 +176,11 @@ export const environmentSchema = z.object({
       'Address by which senders reach `/ingest/`, for the `ingestUrl` of sources. Default: what the Host header of the request says.',
     )
     .meta({ roles: ['api', 'standalone'] }),
+  POSTHORN_TRUSTED_PROXIES: cidrList
+    .describe(
+      'Networks of the proxies in front of `/ingest/`, as CIDRs separated by commas: the sender is then the last address in `X-Forwarded-For` that is none of them. Default: none, the sender is who connects.',
+    )
+    .meta({ roles: ['api', 'standalone'] }),
   POSTHORN_DRAIN_SECONDS: count(1, 3600, 25)
     .describe('How long SIGTERM waits for what is under way.')
     .meta({ roles: [...roles] }),
@@ -221,6 +226,7 @@ export interface Config {
   egressProxyUrl: string | undefined;
   deliveryConcurrency: number;
   publicUrl: string | undefined;
+  trustedProxies: string[];
   drainMs: number;
   logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent';
 }
@@ -276,6 +282,7 @@ export function readConfig(role: Role | 'check', environment: Record<string, str
     egressProxyUrl: values.POSTHORN_EGRESS_PROXY_URL,
     deliveryConcurrency: values.POSTHORN_DELIVERY_CONCURRENCY,
     publicUrl: values.POSTHORN_PUBLIC_URL?.replace(/\/+$/, ''),
+    trustedProxies: values.POSTHORN_TRUSTED_PROXIES,
     drainMs: values.POSTHORN_DRAIN_SECONDS * 1000,
     logLevel: values.POSTHORN_LOG_LEVEL,
   };

@@ -13,6 +13,8 @@ export interface SourceInputs {
   organization: OrganizationFacts;
   /** Value behind `signingSecretRef`; undefined when the source has none. */
   signingSecret: string | undefined;
+  /** Value behind `rotation.previousSecretRef`; undefined when none is being replaced. */
+  previousSecret?: string | undefined;
   keyring: Keyring;
   /** What is in force now: its envelopes are kept where they hold the same values. */
   published: SourceRecord | null;
@@ -21,14 +23,17 @@ export interface SourceInputs {
 /** Refuses a signing secret that the provider's scheme cannot use. */
 export function compileSource(object: PosthornObject<'Source'>, inputs: SourceInputs): Compiled<SourceRecord> {
   const { metadata, spec } = object;
-  const { organization, signingSecret, keyring, published } = inputs;
+  const { organization, signingSecret, previousSecret, keyring, published } = inputs;
   const id = resourceId(definition.idPrefix, metadata);
   const secrets = signingSecret === undefined ? [] : signingSecretsOf(spec.provider, signingSecret);
-  if (secrets === null) {
-    const rule = hasStandardSecrets(spec.provider) ? `not ${standardWebhooksSecretRule}` : 'empty';
-    return refuse('InvalidSigningSecret', `the value behind spec.signingSecretRef is ${rule}`);
-  }
+  if (secrets === null) return refusedSecret(spec.provider, 'signingSecretRef');
+  const previousSecrets = previousSecret === undefined ? [] : signingSecretsOf(spec.provider, previousSecret);
+  if (previousSecrets === null) return refusedSecret(spec.provider, 'rotation.previousSecretRef');
   const context = recordSealingContext(organization.id, 'source', id, 'signingSecrets');
+  const envelopes = [...(published?.signingSecrets ?? []), ...(published?.previousSigningSecrets?.sealed ?? [])];
+  const seal = (secret: string): string => sealValue(secret, context, envelopes, keyring);
+  const { verification, rotation, rateLimitPerMinute } = spec;
+  const [ipFilter, dedup] = [ipFilterOf(spec), dedupOf(spec)];
   return {
     record: {
       v: recordLayoutVersion,
@@ -38,15 +43,37 @@ export function compileSource(object: PosthornObject<'Source'>, inputs: SourceIn
       slug: metadata.name,
       name: spec.name ?? metadata.name,
       provider: spec.provider,
-      ...(spec.verification !== undefined && { verification: { ...spec.verification, header: spec.verification.header.toLowerCase() } }),
-      signingSecrets: secrets.map((secret) => sealValue(secret, context, published?.signingSecrets ?? [], keyring)),
+      ...(verification !== undefined && { verification: { ...verification, header: verification.header.toLowerCase() } }),
+      signingSecrets: secrets.map(seal),
+      ...(rotation !== undefined && {
+        previousSigningSecrets: { sealed: previousSecrets.map(seal), validUntilMs: Date.parse(rotation.validUntil) },
+      }),
       rejectInvalidSignatures: spec.rejectInvalidSignatures ?? secrets.length > 0,
+      ...(rateLimitPerMinute !== undefined && { rateLimitPerMinute }),
+      ...(ipFilter !== undefined && { ipFilter }),
+      ...(dedup !== undefined && { dedup }),
       allowedMethods: [...spec.allowedMethods],
       payloadLimitBytes: organization.payloadLimitBytes,
       enabled: spec.enabled,
       generation: metadata.generation,
     },
   };
+}
+
+function ipFilterOf({ ipFilter }: PosthornObject<'Source'>['spec']): SourceRecord['ipFilter'] {
+  const { mode = 'none', allowlist = [], denylist = [] } = ipFilter ?? {};
+  if (mode === 'none') return undefined;
+  return { allow: mode === 'denylist' ? null : [...allowlist], deny: mode === 'allowlist' ? [] : [...denylist] };
+}
+
+function dedupOf({ dedup }: PosthornObject<'Source'>['spec']): SourceRecord['dedup'] {
+  if (dedup === undefined) return undefined;
+  return { strategy: dedup.strategy, header: dedup.header?.toLowerCase() ?? null, windowHours: dedup.windowHours };
+}
+
+function refusedSecret(provider: SourceRecord['provider'], field: string): Compiled<SourceRecord> {
+  const rule = hasStandardSecrets(provider) ? `not ${standardWebhooksSecretRule}` : 'empty';
+  return refuse('InvalidSigningSecret', `the value behind spec.${field} is ${rule}`);
 }
 
 /** A line break at the end comes from files and `echo`, never from a provider. */

@@ -101,7 +101,8 @@ export class ControllerCaches {
 }
 
 function sourceSecrets({ metadata, spec }: PosthornObject<'Source'>): string[] {
-  return spec.signingSecretRef === undefined ? [] : [nameIn(metadata.namespace, spec.signingSecretRef.name)];
+  const names = new Set([spec.signingSecretRef, spec.rotation?.previousSecretRef].flatMap((ref) => (ref === undefined ? [] : [ref.name])));
+  return [...names].map((name) => nameIn(metadata.namespace, name));
 }
 
 function destinationSecrets({ metadata, spec }: PosthornObject<'Destination'>): string[] {

@@ -17,6 +17,7 @@ export const errorCodes = {
   INVALID_SIGNATURE: { status: 401, error: 'Unauthorized' },
   FORBIDDEN: { status: 403, error: 'Forbidden' },
   SOURCE_DISABLED: { status: 403, error: 'Forbidden' },
+  IP_NOT_ALLOWED: { status: 403, error: 'Forbidden' },
   NOT_FOUND: { status: 404, error: 'Not Found' },
   RESOURCE_NOT_FOUND: { status: 404, error: 'Not Found' },
   METHOD_NOT_ALLOWED: { status: 405, error: 'Method Not Allowed' },

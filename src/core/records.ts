@@ -21,6 +21,8 @@ export interface OrganizationRecord {
 }
 export type Plan = 'free' | 'starter' | 'pro' | 'business' | 'enterprise';
 
+export type DedupStrategy = 'auto' | 'provider_id' | 'payload_hash' | 'idempotency_key' | 'none';
+
 export interface SourceRecord {
   v: number;
   id: string;
@@ -33,7 +35,15 @@ export interface SourceRecord {
   verification?: SignatureScheme;
   /** Sealed; associated data from `sealingContext`. Several while a rotation lasts. */
   signingSecrets: string[];
+  /** Sealed in the same way; taken until `validUntilMs`. */
+  previousSigningSecrets?: { sealed: string[]; validUntilMs: number };
   rejectInvalidSignatures: boolean;
+  /** Absent: unlimited. */
+  rateLimitPerMinute?: number;
+  /** CIDRs; null: any address. Absent: no filter. */
+  ipFilter?: { allow: string[] | null; deny: string[] };
+  /** Absent: strategy auto, 24 hours. */
+  dedup?: { strategy: DedupStrategy; header: string | null; windowHours: number };
   allowedMethods: string[];
   payloadLimitBytes: number;
   enabled: boolean;

@@ -3,7 +3,7 @@ import type { Logger } from '../core/logger.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { Script } from '../redis/script.ts';
 
-/** Where a credential stands in its window. */
+/** Where a credential or a source stands in its window. */
 export interface RateLimitState {
   allowed: boolean;
   limit: number;
@@ -24,7 +24,18 @@ const windowMs = 60_000;
 const pauseAfterFailureMs = 5000;
 const script = new Script(new URL('./scripts/rate-limit.lua', import.meta.url));
 
-/** Requests per minute and credential, counted in Redis over all replicas. Without Redis nobody is refused. */
+/** Counts a request of `subject` against `limit` per minute, over all replicas in one call of Redis. Rejects when that fails. */
+export async function takeRequest(
+  { redis, prefix, clock }: Pick<RateLimiterOptions, 'redis' | 'prefix' | 'clock'>,
+  subject: string,
+  limit: number,
+): Promise<RateLimitState> {
+  const [count, resetAtMs] = numbers(await script.run(redis, [`${prefix}{rate:${subject}}`], [windowMs]));
+  const retryAfterSeconds = Math.max(1, Math.ceil((resetAtMs - clock.now()) / 1000));
+  return { allowed: count <= limit, limit, remaining: Math.max(0, limit - count), resetAtMs, retryAfterSeconds };
+}
+
+/** Requests per minute and credential. Without Redis nobody is refused. */
 export class RateLimiter {
   readonly #options: RateLimiterOptions;
   #pausedUntilMs = 0;
@@ -33,14 +44,12 @@ export class RateLimiter {
     this.#options = options;
   }
 
-  /** Counts a request of `credential` against `limit` per minute; null when Redis cannot tell. */
+  /** Null when Redis cannot tell. */
   async take(credential: string, limit: number): Promise<RateLimitState | null> {
-    const { redis, prefix, clock, logger } = this.#options;
+    const { clock, logger } = this.#options;
     if (clock.now() < this.#pausedUntilMs) return null;
     try {
-      const [count, resetAtMs] = numbers(await script.run(redis, [`${prefix}{rate:${credential}}`], [windowMs]));
-      const retryAfterSeconds = Math.max(1, Math.ceil((resetAtMs - clock.now()) / 1000));
-      return { allowed: count <= limit, limit, remaining: Math.max(0, limit - count), resetAtMs, retryAfterSeconds };
+      return await takeRequest(this.#options, credential, limit);
     } catch (error) {
       this.#pausedUntilMs = clock.now() + pauseAfterFailureMs;
       logger.warn({ err: error }, 'requests are not rate limited: Redis does not answer');

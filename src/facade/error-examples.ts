@@ -15,6 +15,7 @@ export const errorExamples: Record<ErrorCode, string> = {
   INVALID_SIGNATURE: 'The signature does not match.',
   FORBIDDEN: 'The API key does not have the scope write.',
   SOURCE_DISABLED: 'The source is disabled.',
+  IP_NOT_ALLOWED: 'The source does not take events from this address.',
   NOT_FOUND: 'There is nothing at this path.',
   RESOURCE_NOT_FOUND: 'There is no Route "orders".',
   METHOD_NOT_ALLOWED: 'PUT is not possible here; possible are GET, POST, HEAD.',

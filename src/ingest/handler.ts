@@ -1,8 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Registry } from 'prom-client';
+import { AddressList } from '../core/address-list.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
 import type { Keyring } from '../core/sealing.ts';
+import type { Intake } from '../data/intake.ts';
 import type { MessageAcceptor } from '../data/messages.ts';
 import type { RegistryReader } from '../data/registry.ts';
 import { Deadlines } from './deadlines.ts';
@@ -13,6 +15,7 @@ import { IngestRequest, type IngestServices } from './request.ts';
 export interface IngestHandlerOptions {
   registry: RegistryReader;
   acceptor: MessageAcceptor;
+  intake: Intake;
   keyring: Keyring;
   clock: Clock;
   logger: Logger;
@@ -20,13 +23,15 @@ export interface IngestHandlerOptions {
   limits?: Partial<IngestLimits>;
   /** Address by which senders reach the installation. */
   publicUrl?: string | undefined;
+  /** CIDRs of the proxies whose X-Forwarded-For is believed; default none. */
+  trustedProxies?: readonly string[];
 }
 
 /** Takes the request when its path is `/ingest` or below, and answers whether it did. Never throws. */
 export type IngestHandler = (request: IncomingMessage, response: ServerResponse) => boolean;
 
 /** The receiving end of every source (API decisions, "Ingest"). A plain node:http handler: this is the hot path. */
-export function createIngestHandler({ metrics, limits, publicUrl, ...options }: IngestHandlerOptions): IngestHandler {
+export function createIngestHandler({ metrics, limits, publicUrl, trustedProxies = [], ...options }: IngestHandlerOptions): IngestHandler {
   const services: IngestServices = {
     ...options,
     limits: { ...defaultIngestLimits, ...limits },
@@ -34,6 +39,7 @@ export function createIngestHandler({ metrics, limits, publicUrl, ...options }: 
     deadlines: new Deadlines(options.clock),
     inFlight: { requests: 0, bytes: 0 },
     publicUrl,
+    trustedProxies: new AddressList(trustedProxies),
   };
   return (request, response) => {
     const path = request.url ?? '';

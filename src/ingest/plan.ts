@@ -3,17 +3,19 @@ import { type CompiledFilter, compileFilter } from '../core/filter.ts';
 import type { Logger } from '../core/logger.ts';
 import type { RouteRecord, SourceRecord } from '../core/records.ts';
 import type { Keyring } from '../core/sealing.ts';
-import { recordSealingContext } from '../core/sealing-contexts.ts';
 import type { NewEvent } from '../data/messages.ts';
 import type { RegistryReader } from '../data/registry.ts';
+import { addressFilter } from './address-filter.ts';
 import type { Verifier } from './providers/signed-request.ts';
-import { providerVerifier } from './providers/verifier.ts';
+import { sourceVerifier } from './signing-secrets.ts';
 
 /** Everything that ingest does for a source, worked out once per change of its configuration. */
 export interface IngestPlan {
   source: SourceRecord;
   /** Null: the source has no secret, so signatures are not looked at. */
   verify: Verifier | null;
+  /** Null: any address may send. */
+  mayReceiveFrom: ((address: string) => boolean) | null;
   /** Higher priority first; disabled ones too, because their events are accepted and held. */
   routes: PlannedRoute[];
 }
@@ -61,7 +63,8 @@ async function makePlan(
   return {
     value: {
       source,
-      verify: openVerifier(source, keyring, logger),
+      verify: sourceVerifier(source, keyring, logger),
+      mayReceiveFrom: addressFilter(source),
       routes: routes.map((route) => ({
         id: route.id,
         filter: routeFilter(route, logger),
@@ -82,23 +85,6 @@ async function makePlan(
       ...destinationIds.map((id) => `destination:${id}`),
     ],
   };
-}
-
-function openVerifier(source: SourceRecord, keyring: Keyring, logger: Logger): Verifier | null {
-  if (source.signingSecrets.length === 0) return source.rejectInvalidSignatures ? () => false : null;
-  const context = recordSealingContext(source.org, 'source', source.id, 'signingSecrets');
-  const secrets: string[] = [];
-  let failure: unknown;
-  for (const envelope of source.signingSecrets) {
-    try {
-      secrets.push(keyring.open(envelope, context));
-    } catch (error) {
-      failure = error;
-      logger.error({ err: error, sourceId: source.id }, 'a signing secret of a source does not open');
-    }
-  }
-  if (secrets.length === 0) throw failure;
-  return providerVerifier(source, secrets);
 }
 
 /** A filter that does not compile (the controller publishes none such) lets nothing through; its events are recorded as filtered. */

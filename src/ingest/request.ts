@@ -1,10 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { AddressList } from '../core/address-list.ts';
 import type { Clock } from '../core/clock.ts';
 import { isPosthornError, PosthornError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import { requestIdFor } from '../core/request-id.ts';
+import type { Intake } from '../data/intake.ts';
 import type { MessageAcceptor } from '../data/messages.ts';
 import { answerAccepted, answerError, answerHandshake } from './answer.ts';
+import { clientAddress } from './client-address.ts';
 import type { Deadlined, Deadlines } from './deadlines.ts';
 import { makeEvent } from './event.ts';
 import { handshakeAnswer, isProbe } from './handshake.ts';
@@ -14,6 +17,7 @@ import { type IngestPlan, ingestPlan, type PlanServices } from './plan.ts';
 
 export interface IngestServices extends PlanServices {
   acceptor: MessageAcceptor;
+  intake: Intake;
   clock: Clock;
   logger: Logger;
   limits: IngestLimits;
@@ -22,6 +26,8 @@ export interface IngestServices extends PlanServices {
   inFlight: { requests: number; bytes: number };
   /** Address by which senders reach the installation, if it is configured; some providers sign it. */
   publicUrl: string | undefined;
+  /** Proxies whose X-Forwarded-For is believed. */
+  trustedProxies: AddressList;
 }
 
 const pathPattern = /^\/ingest\/([a-z0-9][a-z0-9-]{0,62})\/([a-z0-9][a-z0-9-]{0,62})\/?(?:\?|$)/;
@@ -88,6 +94,10 @@ export class IngestRequest implements Deadlined {
     const plan = await ingestPlan(this.#services, orgSlug, sourceSlug);
     if (this.#isOver()) return;
     if (this.#checkHead(plan) === 'probe') return this.#endHandshake(null);
+    const { rateLimitPerMinute } = plan.source;
+    if (rateLimitPerMinute !== undefined) await this.#countAgainstLimit(plan, rateLimitPerMinute);
+    if (this.#isOver()) return;
+    this.#checkAnnouncedSize(plan);
     this.#stage = 'body';
     deadlines.set(this, limits.bodyDeadlineMs);
     const body = await this.#readBody(plan.source.payloadLimitBytes);
@@ -109,17 +119,30 @@ export class IngestRequest implements Deadlined {
     return this.#stage === 'over';
   }
 
-  #checkHead({ source }: IngestPlan): 'probe' | 'event' {
-    const { method = '', headers } = this.#request;
+  #checkHead({ source, mayReceiveFrom }: IngestPlan): 'probe' | 'event' {
+    const { method = '', headers, socket } = this.#request;
     if (!source.enabled) throw new PosthornError('SOURCE_DISABLED', 'The source is disabled');
+    if (
+      mayReceiveFrom !== null &&
+      !mayReceiveFrom(clientAddress(socket.remoteAddress ?? '', headers['x-forwarded-for'], this.#services.trustedProxies))
+    )
+      throw new PosthornError('IP_NOT_ALLOWED', 'The source does not take events from this address');
     if (isProbe(source.provider, method)) return 'probe';
     if (!source.allowedMethods.includes(method)) {
       this.#response.setHeader('Allow', source.allowedMethods.join(', '));
       throw new PosthornError('METHOD_NOT_ALLOWED', `The source does not take ${method}`);
     }
-    const announced = headers['content-length'];
-    if (announced !== undefined && Number(announced) > source.payloadLimitBytes) throw tooLarge(source.payloadLimitBytes);
     return 'event';
+  }
+
+  async #countAgainstLimit({ source }: IngestPlan, limit: number): Promise<void> {
+    const { allowed, retryAfterSeconds } = await this.#services.intake.takeRequest(source.id, limit);
+    if (!allowed) throw new PosthornError('RATE_LIMITED', `The source takes ${limit} requests in a minute`, { retryAfterSeconds });
+  }
+
+  #checkAnnouncedSize({ source }: IngestPlan): void {
+    const announced = this.#request.headers['content-length'];
+    if (announced !== undefined && Number(announced) > source.payloadLimitBytes) throw tooLarge(source.payloadLimitBytes);
   }
 
   #endHandshake(answer: object | null): void {

@@ -9,7 +9,8 @@ export function cidrRule(at: string): Rule {
   return { at: `${at}[]`, cel: 'isCIDR(self)', message: 'must be a network such as 10.0.0.0/8 or fd00::/8', check: isCidr };
 }
 
-function isCidr(value: string): boolean {
+/** Whether the text is a network in CIDR notation. */
+export function isCidr(value: string): boolean {
   const [address = '', bits = '', ...more] = value.split('/');
   if (more.length > 0 || !/^(0|[1-9][0-9]{0,2})$/.test(bits)) return false;
   if (isIPv4(address)) return Number(bits) <= 32;

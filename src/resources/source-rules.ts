@@ -1,3 +1,4 @@
+import { cidrRule } from './cidr.ts';
 import type { Rule } from './definition.ts';
 
 /** What the rules of a Source look at. */
@@ -5,7 +6,14 @@ interface Spec {
   provider: string;
   verification?: unknown;
   signingSecretRef?: unknown;
+  rotation?: unknown;
   rejectInvalidSignatures?: boolean;
+  dedup?: { strategy: string; header?: string };
+}
+
+interface IpFilter {
+  mode: string;
+  allowlist?: readonly string[];
 }
 
 export const sourceRules: readonly Rule[] = [
@@ -16,6 +24,30 @@ export const sourceRules: readonly Rule[] = [
     fieldPath: '.rejectInvalidSignatures',
     check: (self: Spec) => self.rejectInvalidSignatures !== true || self.signingSecretRef !== undefined,
   },
+  {
+    at: '',
+    cel: '!has(self.rotation) || has(self.signingSecretRef)',
+    message: 'needs a signingSecretRef',
+    fieldPath: '.rotation',
+    check: (self: Spec) => self.rotation === undefined || self.signingSecretRef !== undefined,
+  },
+  {
+    at: '',
+    cel: "!has(self.dedup) || self.dedup.strategy != 'provider_id' || has(self.dedup.header) || !(self.provider in ['generic', 'custom'])",
+    message: 'is required with strategy provider_id, because the provider has no delivery id of its own',
+    fieldPath: '.dedup.header',
+    check: ({ provider, dedup }: Spec) =>
+      dedup?.strategy !== 'provider_id' || dedup.header !== undefined || !['generic', 'custom'].includes(provider),
+  },
+  {
+    at: 'ipFilter',
+    cel: "!(self.mode in ['allowlist', 'both']) || (has(self.allowlist) && size(self.allowlist) > 0)",
+    message: 'must name a network with mode allowlist or both',
+    fieldPath: '.allowlist',
+    check: ({ mode, allowlist = [] }: IpFilter) => !['allowlist', 'both'].includes(mode) || allowlist.length > 0,
+  },
+  cidrRule('ipFilter.allowlist'),
+  cidrRule('ipFilter.denylist'),
   {
     at: '',
     cel: "(self.provider == 'custom') == has(self.verification)",

@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import { providers } from '../core/providers.ts';
+import { cidr } from './cidr.ts';
 import { defineKind } from './definition.ts';
 import { commonStatus, description, displayName, secretKeyRef } from './fields.ts';
 import { headerName } from './http-header.ts';
 import { ageColumn, readyColumns } from './printer-columns.ts';
 import { sourceRules } from './source-rules.ts';
-import { text } from './text.ts';
+import { dateTime, text } from './text.ts';
 
 const verification = z.strictObject({
   algorithm: z.enum(['sha1', 'sha256', 'sha512']).default('sha256').describe('Hash of the HMAC of the body.'),
@@ -17,16 +18,52 @@ const verification = z.strictObject({
     .describe('What stands before the signature in the header, such as sha256=.'),
 });
 
+const rotation = z.strictObject({
+  previousSecretRef: secretKeyRef.describe('The secret that was in signingSecretRef before.'),
+  validUntil: dateTime.describe('Until then signatures of the previous secret are taken too.'),
+});
+
+const networks = z.array(cidr).max(100).meta({ 'x-kubernetes-list-type': 'set' });
+
+const ipFilter = z.strictObject({
+  mode: z
+    .enum(['none', 'allowlist', 'denylist', 'both'])
+    .default('none')
+    .describe('Which lists count. With both, an address must be in the allowlist and not in the denylist.'),
+  allowlist: networks.optional().describe('Networks that may send, as CIDR.'),
+  denylist: networks.optional().describe('Networks that may not send, as CIDR.'),
+});
+
+const dedup = z.strictObject({
+  strategy: z
+    .enum(['auto', 'provider_id', 'payload_hash', 'idempotency_key', 'none'])
+    .default('auto')
+    .describe(
+      'What makes two events the same: the delivery id of the provider, where there is one (auto) or always (provider_id), the body, the header Idempotency-Key, or nothing.',
+    ),
+  header: headerName.optional().describe('Header that holds the id, in place of the one that the strategy looks at.'),
+  windowHours: z.int().min(1).max(168).default(24).describe('Hours for which the same event is a duplicate.'),
+});
+
 const spec = z.strictObject({
   name: displayName.optional(),
   description: description.optional(),
   provider: z.enum(providers).default('generic').describe('Whose signature scheme is checked.'),
   verification: verification.optional().describe('How the sender signs; with provider custom, and only with it.'),
   signingSecretRef: secretKeyRef.optional().describe('The secret that the provider signs with. Without it signatures are not checked.'),
+  rotation: rotation.optional().describe('While signingSecretRef is being replaced: the secret before it.'),
   rejectInvalidSignatures: z
     .boolean()
     .optional()
     .describe('Answer 401 to a wrong or missing signature. Default: true once there is a secret.'),
+  rateLimitPerMinute: z
+    .int()
+    .min(1)
+    .max(1_000_000)
+    .optional()
+    .describe('Requests that are taken in a minute; 429 to more. Unlimited when absent.'),
+  ipFilter: ipFilter.optional().describe('Which addresses may send; 403 to others.'),
+  dedup: dedup.optional().describe('How an event that comes twice is known. Default: strategy auto, 24 hours.'),
   allowedMethods: z
     .array(z.enum(['POST', 'PUT', 'PATCH', 'GET', 'DELETE']))
     .min(1)

@@ -8,12 +8,13 @@ import type { RouteRecord, SourceRecord } from '../../src/core/records.ts';
 import { Keyring } from '../../src/core/sealing.ts';
 import { recordSealingContext } from '../../src/core/sealing-contexts.ts';
 import { changeStreamBlockMs } from '../../src/data/change-stream.ts';
+import { RedisIntake } from '../../src/data/intake.ts';
 import type { MessageAcceptor, NewEvent } from '../../src/data/messages.ts';
 import { RedisRegistryPublisher } from '../../src/data/registry-publisher.ts';
 import { RedisRegistryReader } from '../../src/data/registry-reader.ts';
-import { createIngestHandler } from '../../src/ingest/handler.ts';
+import { createIngestHandler, type IngestHandlerOptions } from '../../src/ingest/handler.ts';
 import { type IngestLimits, ingestServerOptions } from '../../src/ingest/limits.ts';
-import { blockingConnection } from '../../src/redis/connection.ts';
+import { blockingConnection, commandConnection, type RedisClient } from '../../src/redis/connection.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { silentLogger } from './logger.ts';
 import { routeRecord, sourceRecord } from './records.ts';
@@ -33,6 +34,8 @@ export class KeptEvents implements MessageAcceptor {
   }
 }
 
+type ServingOptions = Pick<Partial<IngestHandlerOptions>, 'trustedProxies' | 'publicUrl'>;
+
 export interface Answer {
   status: number;
   headers: IncomingHttpHeaders;
@@ -42,7 +45,7 @@ export interface Answer {
 /** The ingest handler on a real server, with a registry in a real Redis that is empty at first. */
 export class IngestUnderTest {
   readonly redis: RedisServer;
-  readonly keyring = new Keyring([{ id: 'k1', key: randomBytes(32) }]);
+  readonly keyring: Keyring;
   readonly publisher: RedisRegistryPublisher;
   readonly registry: RedisRegistryReader;
   epoch = 0;
@@ -51,23 +54,39 @@ export class IngestUnderTest {
   #server: Server | null = null;
   #port = 0;
 
-  private constructor(redis: RedisServer) {
+  readonly #client: RedisClient;
+  readonly #ownsRedis: boolean;
+
+  private constructor(redis: RedisServer, first: IngestUnderTest | null) {
     this.redis = redis;
+    this.#ownsRedis = first === null;
+    this.#client = first === null ? redis.client : commandConnection(redis.url);
+    this.#client.on('error', () => {});
+    this.keyring = first?.keyring ?? new Keyring([{ id: 'k1', key: randomBytes(32) }]);
     this.publisher = new RedisRegistryPublisher(redis.client, keyPrefix);
     const blocking = blockingConnection(redis.url, { blockMs: changeStreamBlockMs });
     blocking.on('error', () => {});
-    this.registry = new RedisRegistryReader({ redis: redis.client, blocking, prefix: keyPrefix, clock: systemClock, logger: silentLogger });
+    this.registry = new RedisRegistryReader({ redis: this.#client, blocking, prefix: keyPrefix, clock: systemClock, logger: silentLogger });
   }
 
   static async start(): Promise<IngestUnderTest> {
-    const started = new IngestUnderTest(await startRedis());
+    const started = new IngestUnderTest(await startRedis(), null);
     started.registry.start();
     await started.reset();
     return started;
   }
 
+  /** Another api on the same Redis, with connections of its own. */
+  async replica(acceptor?: (redis: RedisClient) => MessageAcceptor): Promise<IngestUnderTest> {
+    const replica = new IngestUnderTest(this.redis, this);
+    await replica.#client.connect();
+    replica.registry.start();
+    await replica.#serve({}, acceptor?.(replica.#client) ?? replica.kept, {});
+    return replica;
+  }
+
   /** Empties Redis, forgets what was kept, and serves with these limits. */
-  async reset(limits: Partial<IngestLimits> = {}, acceptor?: MessageAcceptor): Promise<void> {
+  async reset(limits: Partial<IngestLimits> = {}, acceptor?: MessageAcceptor, options: ServingOptions = {}): Promise<void> {
     await this.redis.client.flushall();
     const flushed = new Promise<void>((resolve) => {
       const stop = this.registry.onChange((changeKey) => {
@@ -81,13 +100,14 @@ export class IngestUnderTest {
     await this.publishSource({ id: 'src_reset', slug: 'reset' });
     await flushed;
     this.kept = new KeptEvents();
-    await this.#serve(limits, acceptor ?? this.kept);
+    await this.#serve(limits, acceptor ?? this.kept, options);
   }
 
   async stop(): Promise<void> {
     await this.#stopServing();
     await this.registry.stop();
-    await this.redis.stop();
+    if (this.#ownsRedis) await this.redis.stop();
+    else this.#client.disconnect();
   }
 
   async publishSource(fields: Partial<SourceRecord> = {}): Promise<void> {
@@ -154,17 +174,24 @@ export class IngestUnderTest {
     return received;
   }
 
+  /** Ends the minute of a source's rate limit. */
+  async endMinuteOf(sourceId: string): Promise<void> {
+    await this.redis.client.del(`${keyPrefix}{rate:${sourceId}}`);
+  }
+
   /** Requests so far by outcome. */
   async outcomes(): Promise<Record<string, number>> {
     const metric = await this.metrics.getSingleMetric('posthorn_ingest_requests_total')?.get();
     return Object.fromEntries((metric?.values ?? []).map(({ labels, value }) => [labels['outcome'], value]));
   }
 
-  async #serve(limits: Partial<IngestLimits>, acceptor: MessageAcceptor): Promise<void> {
+  async #serve(limits: Partial<IngestLimits>, acceptor: MessageAcceptor, options: ServingOptions): Promise<void> {
     await this.#stopServing();
     this.metrics = new Registry();
     const { registry, keyring, metrics } = this;
-    const handle = createIngestHandler({ registry, acceptor, keyring, clock: systemClock, logger: silentLogger, metrics, limits });
+    const intake = new RedisIntake({ redis: this.#client, prefix: keyPrefix, clock: systemClock });
+    const common = { registry, acceptor, intake, keyring, clock: systemClock, logger: silentLogger, metrics, limits };
+    const handle = createIngestHandler({ ...common, ...options });
     const server = createServer(ingestServerOptions, (request, response) => {
       if (!handle(request, response)) response.writeHead(421).end();
     });

@@ -1,9 +1,10 @@
+import type { SecretReference } from '../../compile/destination-secrets.ts';
 import { compileSource } from '../../compile/source.ts';
 import type { Keyring } from '../../core/sealing.ts';
 import type { ResourceRules } from '../resource-reconciler.ts';
-import type { SecretReader } from '../secret-reader.ts';
+import type { SecretReader, SecretValue } from '../secret-reader.ts';
 
-/** A source is in force once its signing secret is read. */
+/** A source is in force once its signing secrets are read. */
 export function sourceRules(secrets: SecretReader, keyring: Keyring): ResourceRules<'Source', 'source'> {
   return {
     kind: 'Source',
@@ -11,12 +12,14 @@ export function sourceRules(secrets: SecretReader, keyring: Keyring): ResourceRu
     evaluate: async (object, organization, published) => {
       const { metadata, spec } = object;
       const status = { ingestPath: `/ingest/${organization.slug}/${metadata.name}` };
-      const { signingSecretRef } = spec;
-      if (signingSecretRef === undefined)
-        return { ...compileSource(object, { organization, signingSecret: undefined, keyring, published: null }), status };
-      const read = await secrets.read(organization.id, organization.namespace, signingSecretRef);
-      if (read.unresolved !== undefined) return { unresolved: read.unresolved, status };
-      return { ...compileSource(object, { organization, signingSecret: read.value, keyring, published: await published() }), status };
+      const read = (ref: SecretReference | undefined): Promise<SecretValue | null> =>
+        ref === undefined ? Promise.resolve(null) : secrets.read(organization.id, organization.namespace, ref);
+      const signing = await read(spec.signingSecretRef);
+      if (signing?.unresolved !== undefined) return { unresolved: signing.unresolved, status };
+      const previous = await read(spec.rotation?.previousSecretRef);
+      if (previous?.unresolved !== undefined) return { unresolved: previous.unresolved, status };
+      const inputs = { organization, signingSecret: signing?.value, previousSecret: previous?.value, keyring };
+      return { ...compileSource(object, { ...inputs, published: signing === null ? null : await published() }), status };
     },
   };
 }

@@ -1,5 +1,5 @@
 -- Counts one request in a window that begins with its first request.
--- KEYS[1]  counter of the credential
+-- KEYS[1]  counter of the credential or source
 -- ARGV[1]  length of the window in milliseconds
 -- Answers {count including this request, end of the window in milliseconds since the epoch}.
 local time = redis.call('TIME')

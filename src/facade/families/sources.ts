@@ -6,6 +6,7 @@ import type { Call } from '../operation.ts';
 import { pageQuery } from '../pagination.ts';
 import { queryBoolean, querySearch } from '../query.ts';
 import { resourceFamily } from '../resource-family.ts';
+import type { ResourceFamilyDefinition } from '../resource-family-definition.ts';
 import { refuseUsed } from '../resources/in-use.ts';
 import { cachedObjects, idOf } from '../resources/lookup.ts';
 import {
@@ -21,6 +22,8 @@ import {
 } from '../resources/record-fields.ts';
 import { matchesText } from '../resources/search.ts';
 import { readSecret } from '../resources/secrets.ts';
+import { intakeBody, intakeRecord, intakeToRecord, intakeToSpec } from './source-intake.ts';
+import { rotateSourceSecret } from './source-rotation.ts';
 
 const { provider, verification, allowedMethods } = kinds.Source.spec.shape;
 
@@ -40,6 +43,7 @@ const record = item
   .extend({
     verification: verification.unwrap().nullable().describe('How the sender signs; null unless the provider is custom.'),
     rejectInvalidSignatures: z.boolean(),
+    ...intakeRecord,
     allowedMethods: allowedMethods.unwrap(),
     hasSigningSecret: z.boolean(),
     signingSecretLast4: z.string().nullable().describe('Only of secrets of at least 12 characters.'),
@@ -55,8 +59,15 @@ const body = z.strictObject({
   verification: verification.nullable().optional().describe('How the sender signs: an HMAC of the body. Needed with provider custom.'),
   signingSecret: z.string().min(1).max(4096).nullable().optional().describe('What the provider signs with; write-only. null removes it.'),
   rejectInvalidSignatures: z.boolean().optional().describe('Default true once there is a signing secret.'),
+  ...intakeBody,
   allowedMethods: allowedMethods.unwrap().optional(),
   enabled: z.boolean().optional(),
+});
+
+const query = z.object({
+  ...pageQuery,
+  enabled: queryBoolean.optional(),
+  search: querySearch.optional().describe('Part of the name or slug.'),
 });
 
 async function toItem(object: PosthornObject<'Source'>, { caller, services, baseUrl }: Call): Promise<z.input<typeof item>> {
@@ -80,7 +91,7 @@ function rejects({ rejectInvalidSignatures, signingSecretRef }: SpecOf<'Source'>
   return rejectInvalidSignatures ?? signingSecretRef !== undefined;
 }
 
-export const sources = resourceFamily({
+const definition: ResourceFamilyDefinition<'Source', typeof body, typeof query> = {
   kind: 'Source',
   name: 'Sources',
   noun: 'source',
@@ -91,7 +102,7 @@ export const sources = resourceFamily({
   body,
   required: ['name'],
   immutable: { slug: (object) => [object.metadata.name] },
-  query: z.object({ ...pageQuery, enabled: queryBoolean.optional(), search: querySearch.optional().describe('Part of the name or slug.') }),
+  query,
   examples: {
     create: { name: 'GitHub', provider: 'github', signingSecret: 'a-long-random-secret' },
     change: { enabled: false },
@@ -110,6 +121,7 @@ export const sources = resourceFamily({
       ...(await toItem(object, call)),
       verification: object.spec.verification ?? null,
       rejectInvalidSignatures: rejects(object.spec),
+      ...intakeToRecord(object.spec),
       allowedMethods: methods,
       hasSigningSecret: signingSecretRef !== undefined,
       signingSecretLast4: secret === null ? null : lastFour(secret),
@@ -127,14 +139,17 @@ export const sources = resourceFamily({
     // Shown is what holds; sent back as it was shown, it is no wish.
     const isWish = sent.rejectInvalidSignatures !== undefined && (spec === undefined || sent.rejectInvalidSignatures !== rejects(spec));
     const kept = signingSecretRef === undefined ? undefined : spec?.rejectInvalidSignatures;
-    const ofProvider = sent.provider ?? spec?.provider;
+    const ofProvider = sent.provider ?? spec?.provider ?? 'generic';
+    const isRotated = signingSecretRef === undefined || signingSecretRef !== spec?.signingSecretRef;
     return {
       name: nameToSpec(sent.name, current),
       description: sent.description === undefined ? spec?.description : (sent.description ?? undefined),
       provider: ofProvider,
       verification: sent.verification ?? (ofProvider === 'custom' ? spec?.verification : undefined),
       signingSecretRef,
+      rotation: isRotated ? undefined : spec.rotation,
       rejectInvalidSignatures: isWish ? sent.rejectInvalidSignatures : kept,
+      ...intakeToSpec(sent, spec, ofProvider),
       allowedMethods: sent.allowedMethods ?? spec?.allowedMethods ?? defaultMethods,
       enabled: sent.enabled ?? spec?.enabled,
     } satisfies SpecInputOf<'Source'>;
@@ -146,4 +161,6 @@ export const sources = resourceFamily({
       refuseUsed('source', routes);
     },
   },
-});
+};
+
+export const sources = resourceFamily(definition, [rotateSourceSecret]);

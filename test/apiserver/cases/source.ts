@@ -1,9 +1,10 @@
 import { providers } from '../../../src/core/providers.ts';
-import { secretRef, specCases, text, type ValidationCase } from './case.ts';
+import { many, secretRef, specCases, text, type ValidationCase } from './case.ts';
 
 const { valid, invalid, validChange, invalidChange } = specCases('Source', {});
 const methods = (...allowedMethods: unknown[]) => ({ allowedMethods });
 const custom = (verification: unknown) => ({ provider: 'custom', verification });
+const ip = (ipFilter: unknown) => ({ ipFilter });
 const secret = (signingSecretRef: unknown) => ({ signingSecretRef });
 
 export const sourceCases: ValidationCase[] = [
@@ -38,6 +39,36 @@ export const sourceCases: ValidationCase[] = [
   invalid('a prefix of 65 characters', custom({ header: 'X-Signed', prefix: text(65) }), 'spec.verification.prefix'),
   invalid('an unknown field in the scheme', custom({ header: 'X-Signed', secret: 'x' }), 'spec.verification.secret'),
   invalidChange('another provider whose scheme is not given', { provider: 'github' }, { provider: 'custom' }, 'spec.verification'),
+  valid('a filter of addresses with defaults', { ipFilter: {} }),
+  valid('both lists', ip({ mode: 'both', allowlist: ['10.0.0.0/8', '2001:db8::/32'], denylist: ['10.1.0.0/16'] })),
+  valid('lists that do not count', ip({ mode: 'none', allowlist: [], denylist: [] })),
+  invalid('an allowlist that lets nobody in', ip({ mode: 'allowlist', allowlist: [] }), 'spec.ipFilter.allowlist'),
+  invalid('an allowlist that is missing', ip({ mode: 'both', denylist: ['10.0.0.0/8'] }), 'spec.ipFilter.allowlist'),
+  valid('a denylist that is empty', ip({ mode: 'denylist', denylist: [] })),
+  invalid('an address for a network', ip({ mode: 'denylist', denylist: ['10.0.0.1'] }), 'spec.ipFilter.denylist[0]'),
+  invalid('too many bits', ip({ mode: 'allowlist', allowlist: ['10.0.0.0/8', '::/129'] }), 'spec.ipFilter.allowlist[1]'),
+  invalid('a network twice', ip({ mode: 'denylist', denylist: ['10.0.0.0/8', '10.0.0.0/8'] }), 'spec.ipFilter.denylist[1]'),
+  invalid('101 networks', ip({ mode: 'denylist', denylist: many(101, (i) => `10.0.${i}.0/24`) }), 'spec.ipFilter.denylist'),
+  valid('100 networks', ip({ mode: 'both', allowlist: many(100, (i) => `10.0.${i}.0/24`), denylist: many(100, (i) => `10.1.${i}.0/24`) })),
+  invalid('an unknown mode', ip({ mode: 'all' }), 'spec.ipFilter.mode'),
+  valid('a limit of requests', { rateLimitPerMinute: 1 }),
+  invalid('a limit of none', { rateLimitPerMinute: 0 }, 'spec.rateLimitPerMinute'),
+  invalid('half a request', { rateLimitPerMinute: 0.5 }, 'spec.rateLimitPerMinute'),
+  valid('deduplication with defaults', { dedup: {} }),
+  valid('deduplication with everything', { dedup: { strategy: 'provider_id', header: 'X-Delivery', windowHours: 168 } }),
+  valid('the delivery id of a provider', { provider: 'github', dedup: { strategy: 'provider_id' } }),
+  invalid('a delivery id that nobody can find', { dedup: { strategy: 'provider_id' } }, 'spec.dedup.header'),
+  invalid('a window of nothing', { dedup: { windowHours: 0 } }, 'spec.dedup.windowHours'),
+  invalid('a window of more than a week', { dedup: { windowHours: 169 } }, 'spec.dedup.windowHours'),
+  invalid('an unknown strategy', { dedup: { strategy: 'body' } }, 'spec.dedup.strategy'),
+  valid('a rotation', { ...secret(secretRef), rotation: { previousSecretRef: secretRef, validUntil: '2026-11-21T12:00:00Z' } }),
+  invalid('a rotation to nothing', { rotation: { previousSecretRef: secretRef, validUntil: '2026-11-21T12:00:00Z' } }, 'spec.rotation'),
+  invalid('a rotation without an end', { ...secret(secretRef), rotation: { previousSecretRef: secretRef } }, 'spec.rotation.validUntil'),
+  invalid(
+    'a rotation that ends never',
+    { ...secret(secretRef), rotation: { previousSecretRef: secretRef, validUntil: 'never' } },
+    'spec.rotation.validUntil',
+  ),
   invalid('enabled as text', { enabled: 'true' }, 'spec.enabled'),
   invalid('enabled as a number', { enabled: 1 }, 'spec.enabled'),
   invalid('an unknown field', { secret: 'x' }, 'spec.secret'),

@@ -1,0 +1,27 @@
+import { BlockList, isIP } from 'node:net';
+
+const mapped = new BlockList();
+mapped.addSubnet('::ffff:0:0', 96, 'ipv6');
+
+/** Networks, and which addresses are in one of them. */
+export class AddressList {
+  readonly #ipv4 = new BlockList();
+  readonly #ipv6 = new BlockList();
+
+  /** `cidrs` such as `10.0.0.0/8` or `fd00::/8`; throws for what is none. */
+  constructor(cidrs: readonly string[]) {
+    for (const cidr of cidrs) {
+      const [address = '', bits = ''] = cidr.split('/');
+      if (isIP(address) === 4) this.#ipv4.addSubnet(address, Number(bits), 'ipv4');
+      else this.#ipv6.addSubnet(address, Number(bits), 'ipv6');
+    }
+  }
+
+  /** An IPv4 address in IPv6 notation (`::ffff:10.0.0.1`) counts as IPv4. What is no address is in none. */
+  has(address: string): boolean {
+    const plain = address.split('%', 1)[0] ?? '';
+    if (isIP(plain) === 4) return this.#ipv4.check(plain, 'ipv4');
+    if (isIP(plain) !== 6) return false;
+    return (mapped.check(plain, 'ipv6') ? this.#ipv4 : this.#ipv6).check(plain, 'ipv6');
+  }
+}

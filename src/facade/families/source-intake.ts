@@ -1,0 +1,87 @@
+import { z } from 'zod';
+import { canonicalJson } from '../../core/canonical-json.ts';
+import { PosthornError } from '../../core/errors.ts';
+import { cidr, isCidr } from '../../resources/cidr.ts';
+import { kinds, type SpecInputOf, type SpecOf } from '../../resources/kinds.ts';
+
+/** What a source takes in: addresses, pace and duplicates, as the flat fields of the API. */
+
+type Spec = SpecOf<'Source'>;
+type SpecInput = SpecInputOf<'Source'>;
+
+const { ipFilter, dedup, rateLimitPerMinute } = kinds.Source.spec.shape;
+const ipSchema = ipFilter.unwrap();
+const dedupSchema = dedup.unwrap();
+const networks = z.array(cidr.refine(isCidr, 'must be a network such as 10.0.0.0/8 or fd00::/8')).max(100);
+
+export const intakeBody = {
+  rateLimitPerMinute: rateLimitPerMinute.unwrap().nullable().optional().describe('Requests that are taken in a minute; null: unlimited.'),
+  ipFilterMode: ipSchema.shape.mode.unwrap().optional(),
+  ipAllowlist: networks.optional().describe('Networks that may send, as CIDR.'),
+  ipDenylist: networks.optional().describe('Networks that may not send, as CIDR.'),
+  dedupStrategy: dedupSchema.shape.strategy.unwrap().optional(),
+  dedupHeader: dedupSchema.shape.header.unwrap().nullable().optional().describe('Header that holds the id, in place of the usual one.'),
+  dedupWindowHours: dedupSchema.shape.windowHours.unwrap().optional(),
+};
+
+export const intakeRecord = {
+  rateLimitPerMinute: z.int().nullable(),
+  ipFilterMode: ipSchema.shape.mode.unwrap(),
+  ipAllowlist: z.array(z.string()),
+  ipDenylist: z.array(z.string()),
+  dedupStrategy: dedupSchema.shape.strategy.unwrap(),
+  dedupHeader: z.string().nullable(),
+  dedupWindowHours: z.int(),
+};
+
+const intakeBodySchema = z.object(intakeBody);
+const intakeRecordSchema = z.object(intakeRecord);
+
+export function intakeToRecord(spec: Pick<Spec, 'rateLimitPerMinute' | 'ipFilter' | 'dedup'>): z.input<typeof intakeRecordSchema> {
+  const { strategy, header, windowHours } = spec.dedup ?? dedupSchema.parse({});
+  return {
+    rateLimitPerMinute: spec.rateLimitPerMinute ?? null,
+    ipFilterMode: spec.ipFilter?.mode ?? 'none',
+    ipAllowlist: spec.ipFilter?.allowlist ?? [],
+    ipDenylist: spec.ipFilter?.denylist ?? [],
+    dedupStrategy: strategy,
+    dedupHeader: header ?? null,
+    dedupWindowHours: windowHours,
+  };
+}
+
+/** VALIDATION_FAILED for an allowlist that lets nobody in, and for a delivery id that nobody knows where to find. */
+export function intakeToSpec(
+  sent: z.output<typeof intakeBodySchema>,
+  current: Spec | undefined,
+  provider: Spec['provider'],
+): Pick<SpecInput, 'rateLimitPerMinute' | 'ipFilter' | 'dedup'> {
+  return {
+    rateLimitPerMinute: sent.rateLimitPerMinute === undefined ? current?.rateLimitPerMinute : (sent.rateLimitPerMinute ?? undefined),
+    ipFilter: ipFilterToSpec(sent, current),
+    dedup: dedupToSpec(sent, current, provider),
+  };
+}
+
+function ipFilterToSpec(sent: z.output<typeof intakeBodySchema>, current: Spec | undefined): SpecInput['ipFilter'] {
+  const before = intakeToRecord(current ?? {});
+  const mode = sent.ipFilterMode ?? before.ipFilterMode;
+  const allowlist = sent.ipAllowlist ?? before.ipAllowlist;
+  const denylist = sent.ipDenylist ?? before.ipDenylist;
+  if ((mode === 'allowlist' || mode === 'both') && allowlist.length === 0)
+    throw new PosthornError('VALIDATION_FAILED', `ipAllowlist must name a network with ipFilterMode ${mode}.`);
+  const shown = [before.ipFilterMode, before.ipAllowlist, before.ipDenylist];
+  return canonicalJson([mode, allowlist, denylist]) === canonicalJson(shown) ? current?.ipFilter : { mode, allowlist, denylist };
+}
+
+function dedupToSpec(sent: z.output<typeof intakeBodySchema>, current: Spec | undefined, provider: Spec['provider']): SpecInput['dedup'] {
+  const before = intakeToRecord(current ?? {});
+  const strategy = sent.dedupStrategy ?? before.dedupStrategy;
+  const header = sent.dedupHeader === undefined ? before.dedupHeader : sent.dedupHeader;
+  const windowHours = sent.dedupWindowHours ?? before.dedupWindowHours;
+  if (strategy === 'provider_id' && header === null && (provider === 'generic' || provider === 'custom'))
+    throw new PosthornError('VALIDATION_FAILED', `dedupHeader is required with dedupStrategy provider_id and provider ${provider}.`);
+  const shown = [before.dedupStrategy, before.dedupHeader, before.dedupWindowHours];
+  if (canonicalJson([strategy, header, windowHours]) === canonicalJson(shown)) return current?.dedup;
+  return { strategy, header: header ?? undefined, windowHours };
+}

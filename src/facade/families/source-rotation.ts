@@ -1,0 +1,98 @@
+import { randomBytes } from 'node:crypto';
+import { z } from 'zod';
+import { PosthornError } from '../../core/errors.ts';
+import type { Provider } from '../../core/providers.ts';
+import { type Operation, operation } from '../operation.ts';
+import { changeRecord } from '../resource-writes.ts';
+import { isoTime, timestamp } from '../resources/record-fields.ts';
+
+const defaultGraceSeconds = 3600;
+const longestGraceSeconds = 86_400;
+
+const body = z.strictObject({
+  signingSecret: z
+    .string()
+    .min(1)
+    .max(4096)
+    .optional()
+    .describe('The new secret. Made here when absent, unless it is the provider that makes it.'),
+  gracePeriodSeconds: z
+    .int()
+    .min(0)
+    .max(longestGraceSeconds)
+    .optional()
+    .describe('How long signatures of the old secret are taken too; default 3600, 0 ends it at once.'),
+});
+
+const answer = z
+  .object({
+    signingSecret: z.string().describe('The new secret; shown only here.'),
+    previousSecretExpiresAt: timestamp.nullable().describe('null: the old secret is not taken any more, or there was none.'),
+  })
+  .meta({ id: 'RotatedSecret' });
+
+/** API decisions, "Family A": `POST /api/sources/{id}/rotate-secret`. */
+export const rotateSourceSecret: Operation = operation({
+  method: 'POST',
+  path: '/sources/{id}/rotate-secret',
+  operationId: 'rotateSourceSecret',
+  summary: 'Replace the signing secret of a source',
+  scope: 'write',
+  body,
+  requestExample: { gracePeriodSeconds: 3600 },
+  answer: { status: 200, description: 'The new secret is in force.', schema: answer },
+  errors: ['RESOURCE_NOT_FOUND', 'FIELD_MANAGED', 'CONFLICT'],
+  handle: async (call) => {
+    const { signingSecret: sent, gracePeriodSeconds = defaultGraceSeconds } = call.body;
+    const validUntilMs = call.services.clock.now() + gracePeriodSeconds * 1000;
+    let signingSecret = '';
+    let previousSecretExpiresAt: string | null = null;
+    await changeRecord(
+      {
+        kind: 'Source',
+        noun: 'source',
+        immutable: {},
+        toSpec: async ({ current, secrets }) => {
+          const spec = current?.spec;
+          signingSecret = sent ?? newSecretOf(spec?.provider ?? 'generic');
+          const signingSecretRef = await secrets.put('signingSecret', signingSecret, spec?.signingSecretRef);
+          const previousSecretRef = spec?.signingSecretRef;
+          if (previousSecretRef?.name === signingSecretRef.name && previousSecretRef.key === signingSecretRef.key)
+            throw new PosthornError('VALIDATION_FAILED', 'signingSecret is the secret that the source has already.');
+          const isKept = previousSecretRef !== undefined && gracePeriodSeconds > 0;
+          previousSecretExpiresAt = isKept ? isoTime(validUntilMs) : null;
+          const rotation = isKept ? { previousSecretRef, validUntil: isoTime(validUntilMs) } : undefined;
+          return { ...spec, signingSecretRef, rotation };
+        },
+      },
+      call,
+      {},
+    );
+    return { signingSecret, previousSecretExpiresAt };
+  },
+});
+
+/** VALIDATION_FAILED for providers whose secrets come from themselves. */
+function newSecretOf(provider: Provider): string {
+  switch (provider) {
+    case 'generic':
+    case 'custom':
+    case 'github':
+    case 'gitlab':
+    case 'bitbucket':
+      return randomBytes(32).toString('hex');
+    case 'standard-webhooks':
+      return `whsec_${randomBytes(32).toString('base64')}`;
+    case 'stripe':
+    case 'shopify':
+    case 'slack':
+    case 'twilio':
+    case 'paddle':
+    case 'svix':
+    case 'intercom':
+    case 'sentry':
+      throw new PosthornError('VALIDATION_FAILED', `signingSecret is required: secrets of ${provider} are made there.`);
+    default:
+      return provider satisfies never;
+  }
+}

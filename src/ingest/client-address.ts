@@ -1,0 +1,22 @@
+import { isIP } from 'node:net';
+import type { AddressList } from '../core/address-list.ts';
+
+/**
+ * Who sends: the address of the connection; behind trusted proxies the last one in `X-Forwarded-For` that is not such a proxy itself.
+ * What stands before an entry that is no address is not believed.
+ */
+export function clientAddress(connected: string, forwarded: string | string[] | undefined, trustedProxies: AddressList): string {
+  let address = connected;
+  const hops = [forwarded ?? []].flat().join(',').split(',');
+  while (trustedProxies.has(address)) {
+    const hop = withoutPort((hops.pop() ?? '').trim());
+    if (isIP(hop) === 0) break;
+    address = hop;
+  }
+  return address;
+}
+
+/** Some proxies write the port behind the address: `192.0.2.1:5000`, `[2001:db8::1]:5000`. */
+function withoutPort(text: string): string {
+  return /^\[([^\]]+)\](?::\d+)?$/.exec(text)?.[1] ?? /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(text)?.[1] ?? text;
+}
