@@ -44,13 +44,13 @@ export async function startContractWorld(): Promise<ContractWorld> {
   const look = async (): Promise<void> => {
     for (const collection of collections) names.set(stemOf(collection), await idsIn(collection, key));
   };
+  const org = (await facade.store.get('Organization', { name: organization })).status?.id ?? '';
+  await deliverSome(facade, org, 'dst_a');
+  await facade.startWorker();
   const examples = await runExamples(operations, async (operation, body) => {
     const [id = 'none'] = operation.path.includes('{') ? await idsIn(operation.path.slice(0, operation.path.indexOf('/{')), key) : [];
     return facade.request(operation.method, `/api${operation.path.replace('{id}', id)}`, { key, body });
   });
-  await look();
-  const org = (await facade.store.get('Organization', { name: organization })).status?.id ?? '';
-  await deliverSome(facade, org, names.get('destination')?.[0] ?? 'dst_a');
   await look();
   return {
     facade,

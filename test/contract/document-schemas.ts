@@ -1,5 +1,7 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
+import { isCidr } from '../../src/resources/cidr.ts';
+import { emailAddress } from '../../src/resources/email-address.ts';
 import { members, type Schema } from './described-operations.ts';
 
 /** The schemas of an OpenAPI document, as a validator that knows nothing of zod reads them. */
@@ -35,8 +37,15 @@ export class DocumentSchemas {
   #compile(schema: Schema): ValidateFunction {
     const ajv = new Ajv2020({ strict: false, allErrors: true });
     formats.default(ajv);
+    ajv.addFormat('cidr', isCidr);
+    ajv.addFormat('email-list', areEmailAddresses);
     const validate = ajv.compile({ ...schema, components: this.#components });
     this.#compiled.set(schema, validate);
     return validate;
   }
+}
+
+function areEmailAddresses(text: string): boolean {
+  const addresses = text.split(',').map((each) => each.trim());
+  return addresses.length <= 20 && addresses.every((address) => address === '' || emailAddress.safeParse(address).success);
 }

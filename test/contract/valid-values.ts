@@ -52,11 +52,10 @@ function strings(schema: Schema, known: readonly string[]): fc.Arbitrary<string>
   const minLength = count(schema['minLength'], 0);
   const maxLength = count(schema['maxLength'], 10_000);
   const some = known.length === 0 ? [] : [{ weight: 8, arbitrary: fc.constantFrom(...known) }];
+  const formatted = typeof schema['format'] === 'string' ? formats[schema['format']] : undefined;
+  if (formatted !== undefined) return fc.oneof(...some, { weight: 2, arbitrary: formatted });
   if (typeof schema['pattern'] === 'string')
     return fc.oneof(...some, { weight: 2, arbitrary: matching(schema['pattern'], minLength, maxLength) });
-  if (schema['format'] === 'uri') return fc.oneof(...some, { weight: 2, arbitrary: fc.webUrl({ withQueryParameters: true }) });
-  if (schema['format'] === 'date-time')
-    return fc.date({ noInvalidDate: true, min: new Date(0), max: new Date('2100-01-01') }).map((date) => date.toISOString());
   const shortish = Math.min(maxLength, minLength + 24);
   return fc.oneof(
     ...some,
@@ -65,6 +64,15 @@ function strings(schema: Schema, known: readonly string[]): fc.Arbitrary<string>
     { weight: 1, arbitrary: fc.constant('x'.repeat(maxLength)) },
   );
 }
+
+const formats: Readonly<Record<string, fc.Arbitrary<string>>> = {
+  uri: fc.webUrl({ withQueryParameters: true }),
+  'date-time': fc.date({ noInvalidDate: true, min: new Date(0), max: new Date('2100-01-01') }).map((date) => date.toISOString()),
+  cidr: fc.tuple(fc.ipV4(), fc.integer({ min: 0, max: 32 })).map(([address, bits]) => `${address}/${bits}`),
+  'email-list': fc
+    .array(fc.constantFrom('team@example.com', 'o.n.call+1@mail.example'), { minLength: 1, maxLength: 3 })
+    .map((all) => all.join(', ')),
+};
 
 function matching(pattern: string, minLength: number, maxLength: number): fc.Arbitrary<string> {
   const fits = (text: string): boolean => [...text].length >= minLength && [...text].length <= maxLength;

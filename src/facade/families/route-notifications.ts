@@ -26,6 +26,7 @@ export const notificationBody = {
     .refine((value) => addressesIn(value).every((address) => emailAddress.safeParse(address).success), {
       error: 'must be e-mail addresses, separated by commas',
     })
+    .meta({ format: 'email-list' })
     .nullable()
     .optional()
     .describe(`Up to ${mostEmails} e-mail addresses, separated by commas. null removes them.`),

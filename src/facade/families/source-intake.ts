@@ -12,7 +12,7 @@ type SpecInput = SpecInputOf<'Source'>;
 const { ipFilter, dedup, rateLimitPerMinute } = kinds.Source.spec.shape;
 const ipSchema = ipFilter.unwrap();
 const dedupSchema = dedup.unwrap();
-const networks = z.array(cidr.refine(isCidr, 'must be a network such as 10.0.0.0/8 or fd00::/8')).max(100);
+const networks = z.array(cidr.refine(isCidr, 'must be a network such as 10.0.0.0/8 or fd00::/8').meta({ format: 'cidr' })).max(100);
 
 export const intakeBody = {
   rateLimitPerMinute: rateLimitPerMinute.unwrap().nullable().optional().describe('Requests that are taken in a minute; null: unlimited.'),
