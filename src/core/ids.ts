@@ -21,7 +21,7 @@ export function base32(bytes: Uint8Array): string {
 }
 
 /** The annotation by which a restored object keeps the id it had (DESIGN section 3). */
-const idAnnotation = 'posthorn.dev/id';
+export const idAnnotation = 'posthorn.dev/id';
 
 const keptPattern = /^[a-z]+_[a-z2-7]{26}$/;
 

@@ -122,12 +122,15 @@ function describe(operation: Operation, { tag, shown }: { tag: string; shown: Js
   };
 }
 
-function answerOf({ path, answer }: Operation, shown: Json, schemas: Json): Json {
+function answerOf({ path, answer, offersYaml }: Operation, shown: Json, schemas: Json): Json {
   if (answer.schema === undefined) return {};
   const schema = schemaOf(answer.schema, 'output', schemas);
   const [collection = ''] = path.slice(1).split('/');
   return {
-    content: { 'application/json': { schema, example: answer.example ?? exampleOf(schema, { schemas, known: shown, collection }) } },
+    content: {
+      'application/json': { schema, example: answer.example ?? exampleOf(schema, { schemas, known: shown, collection }) },
+      ...(offersYaml !== undefined && { 'application/yaml': { schema: { type: 'string', ...offersYaml } } }),
+    },
   };
 }
 

@@ -13,6 +13,8 @@ export interface Call<Query = unknown, Body = unknown> {
   params: Readonly<Record<string, string>>;
   query: Query;
   body: Body;
+  /** Whether the answer shall be YAML text: where the operation `offersYaml` and the client asked for it. */
+  wantsYaml: boolean;
   /** Where the client reached this server, such as `https://hooks.example.com`. */
   baseUrl: string;
   /** Adds a `Warning: 199 - "<text>"` header to the answer; `text` is fixed words, nothing that was sent. */
@@ -39,6 +41,8 @@ export interface OperationDefinition<Query extends z.ZodObject, Body extends z.Z
   requestExample?: unknown;
   /** 204 has no `schema`. */
   answer: { status: 200 | 201 | 204; description: string; schema?: z.ZodType; example?: unknown };
+  /** With `Accept: application/yaml` the answer is text, as this says. */
+  offersYaml?: { description: string; example: string };
   /** Codes beyond those that every operation can answer. */
   errors?: readonly ErrorCode[];
   handle(call: Call<z.output<Query>, z.output<Body>>): Promise<unknown>;

@@ -65,6 +65,8 @@ function before(operation: Operation): RequestHandler {
   };
 }
 
+const yamlTypes = ['application/yaml', 'application/x-yaml', 'text/yaml'];
+
 const jsonType = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
 const otherCharset = /;\s*charset\s*=\s*(?!"?utf-?8"?\s*(?:;|$))/i;
 
@@ -83,19 +85,25 @@ function run(operation: Operation, { services, publicUrl }: OperationRouterOptio
     const body = readJsonObject(Buffer.isBuffer(request.body) ? request.body : undefined);
     const perform = async (): Promise<Answer> => {
       const warnings = new Set<string>();
+      const wantsYaml = operation.offersYaml !== undefined && request.accepts(['application/json', ...yamlTypes]) !== 'application/json';
       const answer = await operation.run({
         services,
         caller,
         params: Object.fromEntries(Object.entries(request.params).map(([name, value]) => [name, String(value)])),
         query: { ...request.query },
         body,
+        wantsYaml,
         baseUrl: publicUrl ?? `${request.protocol}://${request.headers.host ?? 'localhost'}`,
         warn: (text) => void warnings.add(`199 - "${text}"`),
       });
       return {
         status: operation.answer.status,
-        headers: warnings.size === 0 ? {} : { Warning: [...warnings] },
-        body: operation.answer.status === 204 ? null : JSON.stringify(answer),
+        headers: {
+          ...(warnings.size > 0 && { Warning: [...warnings] }),
+          ...(wantsYaml && { 'Content-Type': 'application/yaml; charset=utf-8' }),
+          ...(operation.offersYaml !== undefined && { Vary: 'Accept' }),
+        },
+        body: operation.answer.status === 204 ? null : wantsYaml ? String(answer) : JSON.stringify(answer),
       };
     };
     const key = operation.method === 'POST' ? request.get('idempotency-key') : undefined;
@@ -105,9 +113,11 @@ function run(operation: Operation, { services, publicUrl }: OperationRouterOptio
 }
 
 function send(response: Response, { status, headers, body }: Answer): void {
-  response.status(status).set(headers);
+  response.status(status);
+  if (body !== null) response.type('json');
+  response.set(headers);
   if (body === null) response.end();
-  else response.type('json').send(body);
+  else response.send(body);
 }
 
 function methodNotAllowed(operations: readonly Operation[]): RequestHandler {

@@ -1,14 +1,17 @@
 import { z } from 'zod';
 import { maskedUnread } from '../../core/masking.ts';
+import { apiVersion } from '../../resources/definition.ts';
 import { kinds, type PosthornObject } from '../../resources/kinds.ts';
 import { authorize } from '../authorization.ts';
 import { type Call, type Operation, operation } from '../operation.ts';
 import { queryBoolean } from '../query.ts';
 import { mapConcurrently } from '../resources/concurrently.ts';
+import { manifestsYaml } from '../resources/manifests.ts';
 import { documentHead, exported, exportIds, headOf } from '../resources/portable.ts';
 import { nameOf } from '../resources/record-fields.ts';
 import { readSecret, type SecretKeyRef } from '../resources/secrets.ts';
 import { authConfig, authToRecord, authType, redacted } from './destination-auth.ts';
+import { destinationManifests, secretComment } from './destination-manifests.ts';
 import { retryPolicyRecord, retryPolicyToRecord, throttleRecord, throttleToRecord } from './destination-pace.ts';
 
 const spec = kinds.Destination.spec.shape;
@@ -56,10 +59,34 @@ export const destinationExportOperation: Operation = operation({
     description: 'A portable document, by slug.',
     schema: z.object({ ...documentHead, destinations: z.array(portableDestination) }),
   },
+  offersYaml: {
+    description: [
+      'Destination manifests, to be kept in Git or applied with kubectl; their ids stay by annotation. With includeSensitive the Secrets that they refer to',
+      'stand there, too; without, a comment says which Secret is to be made.',
+    ].join(' '),
+    example: manifestsYaml([
+      {
+        comment: secretComment('orders-credentials', ['token']),
+        object: {
+          apiVersion,
+          kind: 'Destination',
+          metadata: { name: 'orders', annotations: { 'posthorn.dev/id': 'dst_mzxw6ytboi4dsnrrgq3tkojqge' } },
+          spec: {
+            type: 'http',
+            http: {
+              url: 'https://shop.example.com/webhooks',
+              auth: { type: 'bearer', tokenSecretRef: { name: 'orders-credentials', key: 'token' } },
+            },
+          },
+        },
+      },
+    ]),
+  },
   handle: async (call) => {
     const { ids, includeSensitive } = call.query;
     if (includeSensitive) authorize(call.caller, { scope: 'read', adminOnly: true });
     const objects = exported(call, 'Destination', ids);
+    if (call.wantsYaml) return destinationManifests(objects, call, includeSensitive);
     const destinations = await mapConcurrently(objects, (object) => portable(object, call, includeSensitive));
     return { ...headOf(call), destinations };
   },

@@ -1,5 +1,7 @@
 import { z } from 'zod';
+import { apiVersion } from '../../resources/definition.ts';
 import { type Operation, operation } from '../operation.ts';
+import { manifestOf, manifestsYaml } from '../resources/manifests.ts';
 import { documentHead, exported, exportIds, headOf } from '../resources/portable.ts';
 import { portableRoute, routeToPortable } from './portable-route.ts';
 
@@ -16,5 +18,22 @@ export const routeExportOperation: Operation = operation({
     description: 'A portable document, by slug.',
     schema: z.object({ ...documentHead, routes: z.array(portableRoute) }),
   },
-  handle: async (call) => ({ ...headOf(call), routes: exported(call, 'Route', call.query.ids).map(routeToPortable) }),
+  offersYaml: {
+    description: 'Route manifests, to be kept in Git or applied with kubectl; their ids stay by annotation.',
+    example: manifestsYaml([
+      {
+        object: {
+          apiVersion,
+          kind: 'Route',
+          metadata: { name: 'orders', annotations: { 'posthorn.dev/id': 'rte_mzxw6ytboi4dsnrrgq3tkojqge' } },
+          spec: { name: 'Orders', sourceRef: { name: 'shop' }, destinationRefs: [{ name: 'orders' }] },
+        },
+      },
+    ]),
+  },
+  handle: async (call) => {
+    const routes = exported(call, 'Route', call.query.ids);
+    if (call.wantsYaml) return manifestsYaml(routes.map((route) => ({ object: manifestOf(route) })));
+    return { ...headOf(call), routes: routes.map(routeToPortable) };
+  },
 });

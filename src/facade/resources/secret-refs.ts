@@ -5,7 +5,12 @@ import type { SecretKeyRef } from './secrets.ts';
 export function secretRefsIn(value: unknown): SecretKeyRef[] {
   if (Array.isArray(value)) return value.flatMap(secretRefsIn);
   if (!isRecord(value)) return [];
-  return Object.entries(value).flatMap(([name, member]) => (name.endsWith('SecretRef') ? refIn(member) : secretRefsIn(member)));
+  return Object.entries(value).flatMap(([name, member]) => (isSecretRefName(name) ? refIn(member) : secretRefsIn(member)));
+}
+
+/** Whether a member of a spec with this name points at a value of a Secret. */
+export function isSecretRefName(name: string): boolean {
+  return name.endsWith('SecretRef');
 }
 
 function refIn(value: unknown): SecretKeyRef[] {

@@ -18,6 +18,12 @@ export type SecretKeyRef = z.output<typeof secretKeyRef>;
 
 const writeAttempts = 8;
 
+/** The field behind a reference that a `SecretDraft` of this slug has made; null for any other. */
+export function generatedSecret({ name, key }: SecretKeyRef, slug: string): string | null {
+  const isGenerated = name.startsWith(`posthorn-${slug}-`) && /^[a-z2-7]{8}$/.test(name.slice(`posthorn-${slug}-`.length));
+  return isGenerated ? (/^(.+)-[a-z2-7]{8}$/.exec(key)?.[1] ?? null) : null;
+}
+
 /** The value that a reference points at; null when it is missing or cannot be read. */
 export async function readSecret(call: Call, ref: SecretKeyRef): Promise<string | null> {
   const secret = await getSecret(call, ref.name);

@@ -1,0 +1,74 @@
+import { isRecord } from '../../resources/field-tree.ts';
+import type { PosthornObject } from '../../resources/kinds.ts';
+import type { Call } from '../operation.ts';
+import { mapConcurrently } from '../resources/concurrently.ts';
+import { type Manifest, manifestOf, manifestsYaml } from '../resources/manifests.ts';
+import { isSecretRefName } from '../resources/secret-refs.ts';
+import { generatedSecret, readSecret, type SecretKeyRef } from '../resources/secrets.ts';
+
+type Destination = PosthornObject<'Destination'>;
+
+/** A reference as the manifest has it, and the one behind which its value is now. */
+interface MovedRef {
+  from: SecretKeyRef;
+  to: SecretKeyRef;
+}
+
+/**
+ * Manifests of the destinations. Credentials that the API has stored get a Secret of a speaking name, `<slug>-credentials`; with
+ * `includeSensitive` all Secrets stand before the destinations, otherwise a comment says which are to be made.
+ */
+export async function destinationManifests(destinations: readonly Destination[], call: Call, includeSensitive: boolean): Promise<string> {
+  const moved = destinations.map((destination) => {
+    const refs: MovedRef[] = [];
+    return { object: manifestOf(destination, withMovedRefs(destination.spec, destination.metadata.name, refs)), refs };
+  });
+  if (!includeSensitive) {
+    return manifestsYaml(moved.map(({ object, refs }) => ({ object, ...(refs.length > 0 && { comment: commentFor(refs) }) })));
+  }
+  const secrets = await secretManifests(
+    moved.flatMap(({ refs }) => refs),
+    call,
+  );
+  return manifestsYaml([...secrets, ...moved]);
+}
+
+function withMovedRefs(value: unknown, slug: string, refs: MovedRef[]): unknown {
+  if (Array.isArray(value)) return value.map((item) => withMovedRefs(item, slug, refs));
+  if (!isRecord(value)) return value;
+  const members = Object.entries(value).map(([name, member]): [string, unknown] => {
+    if (!isSecretRefName(name) || !isRecord(member)) return [name, withMovedRefs(member, slug, refs)];
+    const from = { name: String(member['name']), key: String(member['key']) };
+    const field = generatedSecret(from, slug);
+    const to = field === null ? from : { name: `${slug}-credentials`, key: field };
+    refs.push({ from, to });
+    return [name, to];
+  });
+  return Object.fromEntries(members);
+}
+
+function commentFor(refs: readonly MovedRef[]): string {
+  const bySecret = Map.groupBy(refs, ({ to }) => to.name);
+  return [...bySecret].map(([name, of]) => secretComment(name, [...new Set(of.map(({ to }) => to.key))])).join('\n');
+}
+
+/** What is to be done where a manifest refers to a Secret that is not there. */
+export function secretComment(name: string, keys: readonly string[]): string {
+  return [
+    `Needs the Secret ${name} with ${keys.length === 1 ? 'the key' : 'the keys'} ${keys.join(', ')}:`,
+    `kubectl create secret generic ${name} ${keys.map((key) => `--from-literal=${key}=…`).join(' ')}`,
+  ].join('\n');
+}
+
+async function secretManifests(refs: readonly MovedRef[], call: Call): Promise<{ object: Manifest; comment?: string }[]> {
+  const bySecret = Map.groupBy(refs, ({ to }) => to.name);
+  return await mapConcurrently([...bySecret], async ([name, of]) => {
+    const values = await Promise.all(of.map(async ({ from, to }) => [to.key, await readSecret(call, from)] as const));
+    const known = values.filter((entry): entry is readonly [string, string] => entry[1] !== null);
+    const unread = values.filter(([, value]) => value === null).map(([key]) => key);
+    return {
+      object: { apiVersion: 'v1', kind: 'Secret', metadata: { name }, type: 'Opaque', stringData: Object.fromEntries(known) },
+      ...(unread.length > 0 && { comment: `Could not be read: ${unread.join(', ')}` }),
+    };
+  });
+}

@@ -1,0 +1,186 @@
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { KubeConfig } from '@kubernetes/client-node';
+import { parseAllDocuments } from 'yaml';
+import { resourceId } from '../../src/core/ids.ts';
+import type { RecordKind } from '../../src/core/records.ts';
+import { isSealed } from '../../src/core/sealing.ts';
+import { recordSealingContext, type SealedRecordField } from '../../src/core/sealing-contexts.ts';
+import { systemClock } from '../../src/runtime/clock.ts';
+import { KubernetesApi } from '../../src/store/kubernetes/kubernetes-api.ts';
+import { KubernetesStore } from '../../src/store/kubernetes/kubernetes-store.ts';
+import { type FacadeWorld, startFacadeWorld } from '../facade/facade-world.ts';
+import { type ControlPlane, kubernetesAssets, startControlPlane } from '../support/control-plane.ts';
+import { testKeyring } from '../support/controllers.ts';
+import { passes } from '../support/passes.ts';
+
+let controlPlane: ControlPlane;
+let api: KubernetesApi;
+let store: KubernetesStore;
+let world: FacadeWorld;
+beforeAll(async () => {
+  controlPlane = await startControlPlane({ controllerManager: true });
+  await controlPlane.applyCrds();
+  const loadKubeConfig = (): KubeConfig => {
+    const kubeconfig = new KubeConfig();
+    kubeconfig.loadFromFile(controlPlane.kubeconfigPath);
+    return kubeconfig;
+  };
+  api = new KubernetesApi({ loadKubeConfig, clock: systemClock });
+  store = new KubernetesStore({ api, clock: systemClock });
+  world = await startFacadeWorld({ store });
+}, 120_000);
+afterAll(async () => {
+  await world.stop();
+  await api.close();
+  await controlPlane.stop();
+});
+
+const namespace = 'acme';
+const kubectl = (args: string[], input?: string): string =>
+  execFileSync(join(kubernetesAssets(), 'kubectl'), ['--kubeconfig', controlPlane.kubeconfigPath, '-n', namespace, ...args], {
+    encoding: 'utf8',
+    ...(input !== undefined && { input }),
+  });
+async function create(collection: string, body: object) {
+  const answer = await world.request('POST', `/api/${collection}`, { body });
+  expect([answer.status, answer.text]).toEqual([201, expect.any(String)]);
+}
+async function yamlOf(path: string): Promise<string> {
+  const answer = await world.request('GET', `/api/${path}`, { headers: { accept: 'application/yaml' } });
+  expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'application/yaml; charset=utf-8']);
+  return answer.text;
+}
+
+/** Texts that YAML might take for something else. */
+const ambiguous = [
+  'yes',
+  'No',
+  'on',
+  'true',
+  '~',
+  'null',
+  '0123',
+  '0o17',
+  '0x1F',
+  '1_000',
+  '1e3',
+  '.inf',
+  '12:30:45',
+  '2001-01-01',
+  '=',
+  '<<',
+  '*a',
+  '&a',
+  '!a',
+  '@a',
+  '- a',
+  'a: b',
+  'a #b',
+  ' a ',
+  '"a"',
+  "'a'",
+  '%',
+  '{a}',
+  '',
+  '|',
+];
+
+/** Published records by id, their secrets opened, without what counts changes. */
+async function records(kind: RecordKind): Promise<Record<string, unknown>> {
+  const org = resourceId('org_', (await store.get('Organization', { name: 'acme' })).metadata);
+  const stored = await world.redis.client.hgetall(`test:{cfg}:rec:${kind}`);
+  const opened = (value: unknown, id: string, field: string): unknown => {
+    if (typeof value === 'string' && isSealed(value))
+      return testKeyring.open(value, recordSealingContext(org, kind, id, field as SealedRecordField));
+    if (Array.isArray(value)) return value.map((item) => opened(item, id, field));
+    if (typeof value !== 'object' || value === null) return value;
+    return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, opened(member, id, name)]));
+  };
+  return Object.fromEntries(
+    Object.entries(stored).map(([id, json]) => {
+      const { generation: _, ...record } = JSON.parse(json);
+      return [id, opened(record, id, '')];
+    }),
+  );
+}
+
+test('what is exported as manifests and applied with kubectl in an emptied namespace gives the same compiled records', async () => {
+  await create('sources', { name: 'Shop' });
+  await create('filters', { name: 'Large', conditions: [{ field: 'amount', operator: 'gt', value: 10 }] });
+  const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
+  const url = 'https://hooks.example.com/in';
+  await create('destinations', {
+    name: 'Plain',
+    url,
+    headers: Object.fromEntries(ambiguous.map((value, i) => [`X-${i}`, value])),
+    enabled: false,
+  });
+  await create('destinations', { name: 'Bearer', url, authType: 'bearer', authConfig: { token: 'a: "token" #1' }, signingSecret: secret });
+  await create('destinations', {
+    name: 'Basic',
+    url,
+    authType: 'basic',
+    authConfig: { username: 'me', password: 'línea' },
+    throttle: { mode: 'rate', rateLimit: 3, rateUnit: 'hour' },
+    retryPolicy: { maxRetries: 1 },
+  });
+  await world.store.apply(
+    { kind: 'Secret', metadata: { name: 'own', namespace }, data: { key: Buffer.from('by hand').toString('base64') } },
+    { manager: 'kubectl' },
+  );
+  const auth = { type: 'api_key', headerName: 'X-Key', keySecretRef: { name: 'own', key: 'key' } };
+  await world.store.apply(
+    { kind: 'Destination', metadata: { name: 'git', namespace, labels: { team: 'a' } }, spec: { type: 'http', http: { url, auth } } },
+    { manager: 'kubectl' },
+  );
+  await create('routes', { name: 'One', sourceId: 'shop', destinationIds: ['plain', 'bearer'], filterId: 'large', priority: 3 });
+  await create('routes', {
+    name: 'Two',
+    sourceId: 'shop',
+    destinationIds: ['basic'],
+    failoverDestinationIds: ['bearer'],
+    filterConditions: [{ field: 'a', operator: 'in', value: [1, 'b', null, true] }],
+    notifyOnFailure: true,
+    notifyEmails: 'a@example.com',
+  });
+  await passes(async () => expect(Object.keys(await records('destination'))).toHaveLength(4));
+  const before = { destinations: await records('destination'), routes: await records('route') };
+  expect(Object.keys(before.routes)).toHaveLength(2);
+
+  const manifests = `${await yamlOf('destinations/export?includeSensitive=true')}---\n${await yamlOf('routes/export')}`;
+  kubectl(['delete', 'routes.posthorn.dev,destinations.posthorn.dev,secrets', '--all']);
+  await passes(async () => {
+    expect(await records('destination')).toEqual({});
+    expect(await records('route')).toEqual({});
+  }, 20_000);
+  kubectl(['apply', '--server-side', '-f', '-'], manifests);
+  await passes(async () => {
+    expect(await records('destination')).toEqual(before.destinations);
+    expect(await records('route')).toEqual(before.routes);
+  }, 20_000);
+}, 120_000);
+
+test('without credentials the manifests say which Secrets they need, and hold no secret', async () => {
+  const text = await yamlOf('destinations/export');
+  expect(text).not.toContain('by hand');
+  expect(text).not.toContain('whsec_');
+  expect(text).toContain('# Needs the Secret bearer-credentials with the keys token, signingSecret:');
+  expect(text).toContain('# kubectl create secret generic own --from-literal=key=…');
+  const documents = parseAllDocuments(text).map((document) => document.toJS());
+  expect(documents.map(({ kind, metadata }) => [kind, metadata.name])).toEqual(
+    ['basic', 'bearer', 'git', 'plain'].map((name) => ['Destination', name]),
+  );
+  expect(documents[2].metadata).toEqual({
+    name: 'git',
+    labels: { team: 'a' },
+    annotations: { 'posthorn.dev/id': expect.stringMatching(/^dst_[a-z2-7]{26}$/) },
+  });
+});
+
+test('a client that takes anything gets JSON', async () => {
+  const { headers } = await world.request('GET', '/api/routes/export', { headers: { accept: '*/*' } });
+  expect(headers.get('content-type')).toContain('application/json');
+  expect(headers.get('vary')).toBe('Accept');
+});
