@@ -10,6 +10,7 @@ import type { Job, Outcome, Target } from './delivery-queue.ts';
 import { RedisMessageAcceptor } from './message-acceptor.ts';
 import { RedisMessageReader } from './message-reader.ts';
 import { RedisDeliveryQueue } from './redis-delivery-queue.ts';
+import { RedisStatisticsReader } from './redis-statistics-reader.ts';
 import { checkShards } from './shard-check.ts';
 
 const prefix = 'test:';
@@ -68,7 +69,7 @@ afterAll(() => redis.stop());
 
 /** Runs steps on the real scripts; beside them it keeps the objects that uploads would have made. */
 class Run {
-  readonly #queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
+  readonly #queue = new RedisDeliveryQueue({ redis: redis.client, prefix, tallyMs: 0 });
   readonly #acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock });
   readonly #reader = new RedisMessageReader({ redis: redis.client, prefix });
   readonly #known = new Map<string, Map<string, Job>>(workers.map((name) => [name, new Map()]));
@@ -164,9 +165,12 @@ class Run {
     await this.check();
     for (const id of this.#accepted) await this.#checkDelivery(id);
     expect((await this.#queue.figures()).unfinished).toBe(0);
+    const { total } = await new RedisStatisticsReader({ redis: redis.client, prefix, clock: systemClock }).ofOrganization('org_a', '1h');
+    expect(total.delivered + total.failed).toBe(this.#accepted.length);
     while ((await this.#queue.prune({ finishedMs: -1000, deadLettersMs: -1000 })).hasMore);
+    while (await this.#queue.foldTally());
     const left = await redis.client.keys(`${base}*`);
-    expect(left.filter((key) => !/:(ctl|bell|workers|slots|circuits|(tn|o|k):.*|t:\d+)$/.test(key))).toEqual([]);
+    expect(left.filter((key) => !/:(ctl|bell|workers|slots|circuits|(tn|o|k|st):.*|t:\d+)$/.test(key))).toEqual([]);
   }
 
   async #checkDelivery(id: string): Promise<void> {

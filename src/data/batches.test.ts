@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { FakeClock } from '../../test/support/fake-clock.ts';
 import { newEvent } from '../../test/support/new-event.ts';
 import { attempt, dead, delivered, failure, settleAll, takeFrom } from '../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
@@ -9,6 +10,7 @@ import { RedisMessageAcceptor } from './message-acceptor.ts';
 import { RedisMessagePurger } from './message-purger.ts';
 import { RedisMessageReader } from './message-reader.ts';
 import { RedisDeliveryQueue } from './redis-delivery-queue.ts';
+import { RedisStatisticsReader } from './redis-statistics-reader.ts';
 
 const prefix = 'test:';
 const limits = { layout: '{}', records: 1000, bytes: 5 * 1024 * 1024, ageMs: 60_000 };
@@ -89,6 +91,13 @@ test('a target has two batches under way at a time', async () => {
   expect(await take({ records: 3 })).toHaveLength(2);
 });
 
+async function failuresShown(expected: readonly object[]): Promise<void> {
+  // The attempts of these tests began in 1970.
+  const then = new RedisStatisticsReader({ redis: redis.client, prefix, clock: new FakeClock(1000) });
+  const { targets } = await then.ofOrganization('org_a', '1h', { failures: true });
+  expect(targets.flatMap(({ failures }) => failures)).toMatchObject(expected);
+}
+
 test('members show the attempts of their batch, and keep them when it ends', async () => {
   const [id] = await accept(3);
   const jobs = await take({ records: 3 });
@@ -106,6 +115,7 @@ test('members show the attempts of their batch, and keep them when it ends', asy
     nextAttemptAtMs: expect.any(Number),
   });
   expect(await reader.attempts('org_a', id ?? '')).toMatchObject([{ attemptNumber: 1, errorMessage: why.errorMessage }]);
+  await failuresShown([{ messageId: id, responseStatus: 500, errorMessage: why.errorMessage }]);
   await sleep(2);
   await queue.promote();
   await settleAll(queue, 'w1', await take(), delivered);
@@ -115,7 +125,11 @@ test('members show the attempts of their batch, and keep them when it ends', asy
     { attemptNumber: 1, responseStatus: 500, errorType: 'http_error' },
     { attemptNumber: 2, responseStatus: 200 },
   ]);
-  expect(await reader.destinationCounters('org_a', 'dst_a')).toMatchObject({ deliveries: 3, successes: 3, totalLatencyMs: 15 });
+  expect(await reader.destinationCounters('org_a', 'dst_a')).toMatchObject({ deliveries: 3, successes: 3, averageLatencyMs: 5 });
+  const { total } = await new RedisStatisticsReader({ redis: redis.client, prefix, clock: systemClock }).ofOrganization('org_a', '1h');
+  expect(total).toMatchObject({ delivered: 3, failed: 0 });
+  expect(total.latencies.total).toBe(2);
+  await failuresShown([{ messageId: id, responseStatus: 500 }]);
   expect((await queue.figures()).unfinished).toBe(0);
 });
 

@@ -10,6 +10,7 @@ import type { Job, Outcome, Settlement } from './delivery-queue.ts';
 import { RedisMessageAcceptor } from './message-acceptor.ts';
 import type { NewEvent } from './messages.ts';
 import { RedisDeliveryQueue } from './redis-delivery-queue.ts';
+import { RedisStatisticsReader } from './redis-statistics-reader.ts';
 import { checkShards } from './shard-check.ts';
 
 const base = 'test:{s0}:';
@@ -65,7 +66,7 @@ afterAll(() => redis.stop());
 
 /** Runs steps on the real scripts and, beside them, on a model of where each message must be. */
 class Run {
-  readonly #queue = new RedisDeliveryQueue({ redis: redis.client, prefix: 'test:' });
+  readonly #queue = new RedisDeliveryQueue({ redis: redis.client, prefix: 'test:', tallyMs: 0 });
   readonly #acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix: 'test:', clock: systemClock });
   readonly #places = new Map<string, Place>();
   /** Jobs by the worker that knows of them. */
@@ -103,6 +104,7 @@ class Run {
       case 'prune':
         await sleep(2);
         while ((await this.#queue.prune({ finishedMs: 1, deadLettersMs: 1 })).hasMore);
+        while (await this.#queue.foldTally());
         this.#move('finished', 'pruned');
         return this.#move('dead', 'pruned');
       case 'dropRoute':
@@ -138,6 +140,10 @@ class Run {
     expect(holders.sort()).toEqual([...this.#held].map(([handle, { worker: name }]) => `${handle}/${name}`).sort());
     const open = [...this.#places.values()].filter((place) => ['queued', 'held', 'due'].includes(place)).length;
     expect((await this.#queue.figures()).unfinished).toBe(open);
+    const statistics = new RedisStatisticsReader({ redis: redis.client, prefix: 'test:', clock: systemClock });
+    const { targets, total, filtered } = await statistics.ofOrganization('org_a', '1h');
+    expect(targets.reduce((sum, { fresh, retries }) => sum + fresh + retries, 0)).toBe(open);
+    expect(total.delivered + total.failed + [...filtered.values()].reduce((sum, count) => sum + count, 0)).toBe(this.#places.size - open);
   }
 
   /** Whatever happened, what is unfinished can be delivered, and nothing stays behind but what the shard itself needs. */
@@ -154,7 +160,7 @@ class Run {
     // A target whose stream was drained leaves `ready` with the next dequeue.
     await this.#dequeue('w1', 64, false);
     const left = await redis.client.keys(`${base}*`);
-    expect(left.filter((key) => !/:(ctl|bell|workers|slots|(tn|o|k):.*|t:\d+)$/.test(key))).toEqual([]);
+    expect(left.filter((key) => !/:(ctl|bell|workers|slots|(tn|o|k|st):.*|t:\d+)$/.test(key))).toEqual([]);
   }
 
   async #accept(event: NewEvent, again: boolean): Promise<void> {

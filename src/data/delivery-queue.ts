@@ -97,6 +97,8 @@ export interface ShardState {
   hasOutbox: boolean;
   /** Batches have ended whose members have not followed yet. */
   hasEndedBatches: boolean;
+  /** Tallies of the analytics have grown long enough. */
+  hasTallies: boolean;
 }
 
 /** How many more attempts to slow targets a worker may begin; `probes` counts those that are their target's only one, too. */
@@ -167,5 +169,7 @@ export interface DeliveryQueue {
     finishedMs: number;
     deadLettersMs: number;
   }): Promise<{ removed: number; hasMore: boolean; memoryShare: number | null }>;
+  /** Adds the oldest tally of the analytics to the statistics of its periods; answers whether another one is due. */
+  foldTally(): Promise<boolean>;
   figures(): Promise<QueueFigures>;
 }

@@ -9,6 +9,7 @@ import { Circuits } from './circuits.ts';
 import type { Job, Outcome, Target } from './delivery-queue.ts';
 import { RedisMessageAcceptor } from './message-acceptor.ts';
 import { RedisDeliveryQueue } from './redis-delivery-queue.ts';
+import { RedisStatisticsReader } from './redis-statistics-reader.ts';
 import { checkShards } from './shard-check.ts';
 
 const prefix = 'test:';
@@ -58,7 +59,7 @@ beforeAll(async () => {
 afterAll(() => redis.stop());
 
 class Run {
-  readonly #queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
+  readonly #queue = new RedisDeliveryQueue({ redis: redis.client, prefix, tallyMs: 0 });
   readonly #acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock });
   readonly #held: { worker: string; job: Job }[] = [];
   readonly #zombies: { worker: string; job: Job }[] = [];
@@ -124,9 +125,12 @@ class Run {
     }
     for (const job of await this.#dequeue('w1', 64)) expect(job).toBeUndefined();
     await this.check();
+    const { total } = await new RedisStatisticsReader({ redis: redis.client, prefix, clock: systemClock }).ofOrganization('org_a', '1h');
+    expect(total.delivered + total.failed).toBe(this.#accepted);
     while ((await this.#queue.prune({ finishedMs: -1000, deadLettersMs: -1000 })).hasMore);
+    while (await this.#queue.foldTally());
     const left = await redis.client.keys(`${base}*`);
-    expect(left.filter((key) => !/:(ctl|bell|workers|slots|circuits|(tn|o|k):.*|t:\d+)$/.test(key))).toEqual([]);
+    expect(left.filter((key) => !/:(ctl|bell|workers|slots|circuits|(tn|o|k|st):.*|t:\d+)$/.test(key))).toEqual([]);
   }
 
   async #dequeue(name: string, count: number): Promise<Job[]> {

@@ -104,10 +104,20 @@ describe('another organization', () => {
   });
 });
 
+test('counters that are asked for together are read with one command', async () => {
+  await accept(1);
+  const reads = async (): Promise<number> => Number(/cmdstat_hmget:calls=(\d+)/.exec(await redis.client.info('commandstats'))?.[1] ?? '0');
+  const before = await reads();
+  const ids = ['rte_a', 'src_a', 'rte_b', 'src_b'];
+  const counted = await Promise.all(ids.map((id) => reader.eventCounters('org_a', id)));
+  expect(counted.map(({ events }) => events)).toEqual([1, 1, 0, 0]);
+  expect((await reads()) - before).toBe(1);
+});
+
 test('counters count events of sources and routes', async () => {
   await accept(3, { destinations: ['dst_a', 'dst_b'] });
-  expect(await reader.sourceCounters('org_a', 'src_a')).toMatchObject({ events: 3 });
-  expect(await reader.routeCounters('org_a', 'rte_a')).toMatchObject({ eventsRouted: 3 });
+  expect(await reader.eventCounters('org_a', 'src_a')).toMatchObject({ events: 3 });
+  expect(await reader.eventCounters('org_a', 'rte_a')).toMatchObject({ events: 3 });
 });
 
 test.each(['', 'evt_', '../../x', 'evt_zz0mwpqmwjmuni5j4rmbymczq52'])('the id %j is nobody’s', async (id) => {

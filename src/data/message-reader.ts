@@ -1,8 +1,20 @@
 import { PosthornError } from '../core/errors.ts';
 import type { RedisClient } from '../redis/connection.ts';
+import { CounterReader } from './counters.ts';
 import { decodeCursor, encodeCursor, type Position } from './cursor.ts';
 import { attemptViews, deliveryView, eventStatus, eventView, type MessagePlace } from './message-view.ts';
-import type { AttemptView, DeliveryStatus, DeliveryView, EventStatus, EventView, MessageReader, PageQuery, ViewPage } from './messages.ts';
+import type {
+  AttemptView,
+  DeliveryStatus,
+  DeliveryView,
+  DestinationCounters,
+  EventCounters,
+  EventStatus,
+  EventView,
+  MessageReader,
+  PageQuery,
+  ViewPage,
+} from './messages.ts';
 import { homeShard, recordKey } from './record-key.ts';
 import { list, text } from './script-reply.ts';
 import { type IndexEntry, ShardReader } from './shard-reader.ts';
@@ -36,6 +48,7 @@ export class RedisMessageReader implements MessageReader {
   readonly #prefix: string;
   readonly #shards: () => number;
   readonly #readers = new Map<number, ShardReader>();
+  readonly #counters = new CounterReader(() => this.#all());
 
   /** `shards`: how many there are. */
   constructor({ redis, prefix, shards = () => 1 }: { redis: RedisClient; prefix: string; shards?: () => number }) {
@@ -123,28 +136,12 @@ export class RedisMessageReader implements MessageReader {
     return attemptViews(...(await this.#in(found.shard).attempts(key)));
   }
 
-  async destinationCounters(org: string, id: string) {
-    const [deliveries = 0, successes = 0, totalLatencyMs = 0, last] = await this.#counters(org, id, 3);
-    return { deliveries, successes, totalLatencyMs, lastDeliveryAtMs: last ?? null };
+  destinationCounters(org: string, id: string): Promise<DestinationCounters> {
+    return this.#counters.destination(org, id);
   }
 
-  async routeCounters(org: string, id: string) {
-    const [eventsRouted = 0, last] = await this.#counters(org, id, 1);
-    return { eventsRouted, lastEventAtMs: last ?? null };
-  }
-
-  async sourceCounters(org: string, id: string) {
-    const [events = 0, last] = await this.#counters(org, id, 1);
-    return { events, lastEventAtMs: last ?? null };
-  }
-
-  /** Sums over the shards of the first `sums` numbers, and the latest of the time that follows them. */
-  async #counters(org: string, id: string, sums: number): Promise<number[]> {
-    const all = await Promise.all(this.#all().map((reader) => reader.counters(org, id)));
-    const found = all.filter((counters) => counters.length > 0);
-    if (found.length === 0) return [];
-    const added = Array.from({ length: sums }, (_, i) => found.reduce((sum, counters) => sum + (counters[i] ?? 0), 0));
-    return [...added, Math.max(...found.map((counters) => counters[sums] ?? 0))];
+  eventCounters(org: string, id: string): Promise<EventCounters> {
+    return this.#counters.events(org, id);
   }
 
   async #delivery(org: string, id: string): Promise<PlacedDelivery | null> {

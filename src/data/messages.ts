@@ -94,6 +94,22 @@ export interface AttemptView {
   errorMessage: string | null;
 }
 
+/** Of a destination, since it was made. */
+export interface DestinationCounters {
+  /** Ended ones: delivered, dead letters, and those that failed here and went to a failover destination. */
+  deliveries: number;
+  successes: number;
+  /** Null before the first attempt. */
+  averageLatencyMs: number | null;
+  /** When the last one ended after an attempt; null: none yet. */
+  lastDeliveryAtMs: number | null;
+}
+
+export interface EventCounters {
+  events: number;
+  lastEventAtMs: number | null;
+}
+
 export interface PageQuery {
   limit: number;
   /** Opaque; from the answer before. Forged ones throw INVALID_QUERY. */
@@ -125,13 +141,9 @@ export interface MessageReader {
     page: PageQuery,
   ): Promise<ViewPage<DeliveryView>>;
   attempts(org: string, deliveryId: string): Promise<AttemptView[]>;
-  /** Finished deliveries (delivered or dead), how many were delivered, and the sum of their last attempts' durations. */
-  destinationCounters(
-    org: string,
-    id: string,
-  ): Promise<{ deliveries: number; successes: number; totalLatencyMs: number; lastDeliveryAtMs: number | null }>;
-  routeCounters(org: string, id: string): Promise<{ eventsRouted: number; lastEventAtMs: number | null }>;
-  sourceCounters(org: string, id: string): Promise<{ events: number; lastEventAtMs: number | null }>;
+  destinationCounters(org: string, id: string): Promise<DestinationCounters>;
+  /** Of a source, or of a route those that it has taken. */
+  eventCounters(org: string, id: string): Promise<EventCounters>;
 }
 
 export interface DeadLetterStats {

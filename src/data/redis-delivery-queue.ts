@@ -28,6 +28,7 @@ const scripts = {
   prune: script('prune'),
   stats: script('stats'),
   endBatches: script('end-batches'),
+  foldTally: script('fold-tallies'),
 };
 
 /** Longer than the longest attempt (60 s) and its settling: only a worker that lives but forgot reaches it. */
@@ -37,19 +38,24 @@ const recordsPerPrune = 100;
 const membersPerStep = 200;
 /** DESIGN section 6, "Circuit": 72 h. */
 const longestCircuitWaitMs = 259_200_000;
+/** So long a tally grows before it becomes part of the statistics: what it saves is reading and writing these. */
+const defaultTallyMs = 10_000;
 
 export class RedisDeliveryQueue implements DeliveryQueue {
   readonly #redis: RedisClient;
   readonly #keys: ShardKeys;
   readonly #memoryLimit: number | '';
+  readonly #tallyMs: number;
 
-  /** `memoryLimitBytes`: what counts where Redis has no maxmemory of its own. */
+  /** `memoryLimitBytes`: what counts where Redis has no maxmemory of its own; `tallyMs`: how long a tally of the analytics grows. */
   constructor({
     redis,
     prefix,
     shard = 0,
     memoryLimitBytes,
-  }: { redis: RedisClient; prefix: string; shard?: number; memoryLimitBytes?: number }) {
+    tallyMs = defaultTallyMs,
+  }: { redis: RedisClient; prefix: string; shard?: number; memoryLimitBytes?: number; tallyMs?: number }) {
+    this.#tallyMs = tallyMs;
     this.#redis = redis;
     this.#memoryLimit = memoryLimitBytes ?? '';
     this.#keys = shardKeys(prefix, shard);
@@ -109,8 +115,9 @@ export class RedisDeliveryQueue implements DeliveryQueue {
   }
 
   async tend(worker: string, totalSlots: number): Promise<ShardState> {
-    const args = [worker, totalSlots, randomBytes(9).toString('base64url'), this.#memoryLimit];
-    const [marker, held, ready, overdue, paused, nextDue, permille, outbox, ended] = list(await this.#run(scripts.tend, args));
+    const args = [worker, totalSlots, randomBytes(9).toString('base64url'), this.#memoryLimit, this.#tallyMs];
+    const reply = list(await this.#run(scripts.tend, args));
+    const [marker, held, ready, overdue, paused, nextDue, permille, outbox, ended, tallies] = reply;
     return {
       marker: text(marker),
       held: integer(held),
@@ -121,6 +128,7 @@ export class RedisDeliveryQueue implements DeliveryQueue {
       nextDueMs: dueMs(nextDue),
       hasOutbox: integer(outbox) === 1,
       hasEndedBatches: integer(ended) === 1,
+      hasTallies: integer(tallies) === 1,
     };
   }
 
@@ -170,6 +178,10 @@ export class RedisDeliveryQueue implements DeliveryQueue {
   async prune({ finishedMs, deadLettersMs }: { finishedMs: number; deadLettersMs: number }) {
     const [removed, more, permille] = list(await this.#run(scripts.prune, [finishedMs, deadLettersMs, recordsPerPrune, this.#memoryLimit]));
     return { removed: integer(removed), hasMore: integer(more) === 1, memoryShare: share(permille) };
+  }
+
+  async foldTally(): Promise<boolean> {
+    return integer(await this.#run(scripts.foldTally, [this.#tallyMs])) === 1;
   }
 
   async figures(): Promise<QueueFigures> {

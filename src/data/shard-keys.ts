@@ -17,11 +17,12 @@
  * - `slow` and `slow:<org>` handles of attempts to slow targets by deadline (`includes/slow.lua`)
  * - `due` sorted set `<target> <message>` by due time; `paused` set of targets
  * - `held` sorted set `<lane>/<entry>/<worker>` by deadline, `held:<worker>` hash `<lane>/<entry>` → message
- * - `i:<org>`, `i:<route>`, `i:<destination>` indexes of messages, `i:dead:<org>` of dead letters, `i:ev:<org>` and
+ * - `i:<org>`, `i:<route>`, `i:<destination>` indexes of messages, `i:dead:<org>` and `i:fail:<route>` of dead letters, `i:ev:<org>` and
  *   `i:<source>` of events, `i:cp:<org>` of copies of events (`includes/index.lua`); `fin` and `dead` streams of what ended, which pruning walks
  * - `b:<batch>` string of the members of a batch, `m:<batch>` its hash, `bs:<target>` set of batches, `ended` list of those that have
  *   ended and whose members have not (`includes/batch.lua`)
- * - `k:<org>` hash of counters; `q:<org>` of dead letters by reason and destination; `bell` list, the doorbell
+ * - `k:<org>` hash of counters (`includes/count.lua`), `st:<org>:<period>` hashes of the analytics (`includes/statistics.lua`);
+ *   `q:<org>` of dead letters by reason and destination; `bell` list, the doorbell
  */
 export interface ShardKeys {
   readonly shard: number;
@@ -29,6 +30,7 @@ export interface ShardKeys {
   readonly declared: readonly [string, string];
   readonly doorbell: string;
   counters(org: string): string;
+  statistics(org: string, period: string): string;
   deadLetters(org: string): string;
   attempts(messageKey: string): string;
   message(messageKey: string): string;
@@ -50,6 +52,7 @@ export function shardKeys(prefix: string, shard: number): ShardKeys {
     doorbell: `${base}bell`,
     circuits: `${base}circuits`,
     counters: (org) => `${base}k:${org}`,
+    statistics: (org, period) => `${base}st:${org}:${period}`,
     deadLetters: (org) => `${base}q:${org}`,
     attempts: (messageKey) => `${base}a:${messageKey}`,
     message: (messageKey) => `${base}m:${messageKey}`,

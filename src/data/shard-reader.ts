@@ -69,9 +69,11 @@ export class ShardReader {
     });
   }
 
-  async counters(org: string, id: string): Promise<number[]> {
-    const stored = await this.#try(this.#redis.hget(this.#keys.counters(org), id));
-    return stored === null ? [] : stored.split(' ').map(Number);
+  /** Per id its counters as `includes/count.lua` has written them; empty: none. */
+  async counters(org: string, ids: readonly string[]): Promise<number[][]> {
+    if (ids.length === 0) return [];
+    const stored = await this.#try(this.#redis.hmget(this.#keys.counters(org), ...ids));
+    return stored.map((counters) => (counters === null ? [] : counters.split(' ').map(Number)));
   }
 
   /** The hashes in which the attempts of a message stand. */

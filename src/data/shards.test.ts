@@ -90,7 +90,7 @@ describe('an event for several shards', () => {
     expect((await reader.events('org_a', {}, { limit: 10 })).items).toMatchObject([{ id: event.id, status: 'partial' }]);
     expect(await reader.deliveriesOfEvent('org_a', event.id)).toHaveLength(3);
     expect((await reader.deliveries('org_a', { status: 'dlq' }, { limit: 10 })).items).toHaveLength(1);
-    expect(await reader.sourceCounters('org_a', 'src_a')).toMatchObject({ events: 1 });
+    expect(await reader.eventCounters('org_a', 'src_a')).toMatchObject({ events: 1 });
   });
 
   test('whose accepting process died before it carried the rest is finished by a worker', async () => {

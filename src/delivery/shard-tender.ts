@@ -76,6 +76,7 @@ export class ShardTender {
     this.#compareMarker(state.marker);
     onState(state);
     if (state.hasOverdueWork) await this.reclaim([]);
+    if (state.hasTallies) await this.#foldTallies();
     await this.#makeRoom(state.memoryShare);
   }
 
@@ -93,6 +94,13 @@ export class ShardTender {
     metrics.putBack.inc(total);
     if (total > 0) logger.warn({ messages: total }, 'put back what nobody would have finished');
     return !hasMore;
+  }
+
+  async #foldTallies(): Promise<void> {
+    const { queue, clock } = this.#options;
+    const endMs = clock.now() + longestWorkMs;
+    while ((await queue.foldTally()) && !this.#stopping.signal.aborted && clock.now() < endMs)
+      await clock.sleep(pauseBetweenStepsMs, this.#stopping.signal);
   }
 
   async #prune(): Promise<void> {

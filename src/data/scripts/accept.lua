@@ -14,9 +14,9 @@
 -- @include "includes/target.lua"
 -- @include "includes/work.lua"
 -- @include "includes/dead-letters.lua"
+-- @include "includes/count.lua"
 -- @include "includes/finish.lua"
 -- @include "includes/intern.lua"
--- @include "includes/count.lua"
 -- @include "includes/new-message.lua"
 -- @include "includes/outbox.lua"
 
@@ -130,6 +130,7 @@ local function store(e)
     index_add(P .. 'i:' .. e.org, ms, number, filtered.id)
     index_add(P .. 'i:' .. filtered.route, ms, number, filtered.id)
     call('XADD', P .. 'fin', stamp, 'i', filtered.id)
+    count_held_back(e.org, filtered.route, 1)
     ids[#ids + 1] = filtered.id
   end
   local here = #ids
@@ -168,7 +169,7 @@ for _ = 1, tonumber(ARGV[1]) do
   end
   reply[#reply + 1] = obstacle(e) or store(e)
 end
-write_event_counts()
+write_counts()
 if opened > 0 then
   call('HINCRBY', ctl, 'open', opened)
 end

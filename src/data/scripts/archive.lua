@@ -15,8 +15,8 @@ local m = call('HMGET', key, 's', 'c', 't', 'q')
 if m[1] ~= 'q' then
   return m[1] == 'x' and 1 or 0
 end
-local t = call('HMGET', P .. 't:' .. m[3], 'o', 'd')
-remove_dead_letter(id, m[2], t[1], t[2], m[4])
+local t = call('HMGET', P .. 't:' .. m[3], 'o', 'r', 'd')
+remove_dead_letter(id, m[2], t[1], t[2], t[3], m[4])
 local stamp = monotonic_ms() .. '-' .. counter()
 call('XADD', P .. 'fin', stamp, 'i', id)
 call('HSET', key, 's', 'x', 'c', stamp)

@@ -8,7 +8,9 @@
 -- @include "includes/index.lua"
 -- @include "includes/target.lua"
 -- @include "includes/dead-letters.lua"
+-- @include "includes/count.lua"
 -- @include "includes/finish.lua"
+-- @include "includes/retries.lua"
 
 local reasons = {}
 for k = 2, #ARGV, 2 do
@@ -20,9 +22,10 @@ for k = 1, #scan[2], 2 do
   local member = scan[2][k]
   local n, id = string.match(member, '^(%d+) (.+)$')
   local org = n and reasons[n] and call('HGET', P .. 't:' .. n, 'o')
-  if org and call('ZREM', P .. 'due', member) == 1 and call('EXISTS', P .. 'm:' .. id) == 1 then
+  if org and retry_over(n, id) and call('EXISTS', P .. 'm:' .. id) == 1 then
     bury(id, org, reasons[n])
     dropped = dropped + 1
   end
 end
+write_counts()
 return { scan[1], dropped }

@@ -10,6 +10,7 @@
 -- @include "includes/target.lua"
 -- @include "includes/work.lua"
 -- @include "includes/dead-letters.lua"
+-- @include "includes/count.lua"
 -- @include "includes/finish.lua"
 
 local n, reason = ARGV[1], ARGV[2]
@@ -48,4 +49,5 @@ if budget > 0 then
   end
   remove_drained(n)
 end
+write_counts()
 return { 100 - budget, budget == 0 and 1 or 0 }

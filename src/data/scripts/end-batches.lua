@@ -11,8 +11,8 @@
 -- @include "includes/outbox.lua"
 -- @include "includes/failover.lua"
 -- @include "includes/dead-letters.lua"
--- @include "includes/finish.lua"
 -- @include "includes/count.lua"
+-- @include "includes/finish.lua"
 
 local budget = tonumber(ARGV[1])
 local closed = 0
@@ -27,6 +27,19 @@ local function attempts_of(id, count)
     numbers[k] = k
   end
   return call('HMGET', P .. 'm:' .. id, unpack(numbers)), call('HGET', P .. 'a:' .. id, count)
+end
+
+-- What is noted of the batch's failed attempts (failures.lua) stays true of its first member.
+local function keep_failures(batch, member)
+  local noted = call('HGET', P .. 't:' .. batch.target, 'rf')
+  if not noted or not member then
+    return
+  end
+  local before = tonumber(call('HGET', P .. 'm:' .. member, 'n') or '0')
+  local kept = string.gsub(noted, batch.id .. '/(%d+)', function(attempt)
+    return member .. '/' .. before + attempt
+  end)
+  call('HSET', P .. 't:' .. batch.target, 'rf', kept)
 end
 
 local function end_member(message, batch)
@@ -51,15 +64,18 @@ local function end_member(message, batch)
   end
   if batch.how == 'f' then
     call('HSET', key, unpack(fields))
+    if batch.attempts > 0 then
+      count_end(batch.org, batch.target, batch.destination, 'm')
+    end
     fail_over(message, batch.target, batch.candidate, batch.why)
     return
   end
-  local ending = { finish(message, batch.org, batch.how, batch.how == 'q' and batch.why or nil) }
+  local why = batch.how == 'q' and batch.why or nil
+  local ending = { finish(message, batch.org, batch.target, batch.destination, batch.how, why, batch.how == 'd' and 'o' or nil) }
   for _, value in ipairs(ending) do
     fields[#fields + 1] = value
   end
   call('HSET', key, unpack(fields))
-  count_delivery(batch.org, batch.destination, 1, batch.how == 'd' and 1 or 0, batch.duration)
   closed = closed + 1
 end
 
@@ -69,19 +85,20 @@ while budget > 0 do
     break
   end
   local key = P .. 'm:' .. id
-  local b = call('HMGET', key, 't', 'how', 'why', 'to', 'n', 'x', 'du', 'at')
+  local b = call('HMGET', key, 't', 'how', 'why', 'to', 'n', 'x', 'at')
   local text = b[1] and call('GET', P .. 'b:' .. id)
   local t = b[1] and call('HMGET', P .. 't:' .. b[1], 'o', 'd') or {}
   local is_over = true
   if text and t[1] then
     local batch = {
       id = id, target = b[1], org = t[1], destination = t[2], how = b[2], why = b[3], candidate = b[4],
-      attempts = tonumber(b[5] or '0'), max = tonumber(b[6]), duration = tonumber(b[7] or '0'),
+      attempts = tonumber(b[5] or '0'), max = tonumber(b[6]),
     }
     batch.short, batch.long = attempts_of(id, batch.attempts)
-    local at = tonumber(b[8] or '0')
+    local at = tonumber(b[7] or '0')
     if at == 0 then
       at = string.find(text, '\n', 1, true) + 1
+      keep_failures(batch, string.match(text, '^%w+', at))
     end
     while budget > 0 and at <= #text do
       local last = string.find(text, ';', at, true)
@@ -104,7 +121,7 @@ end
 if closed > 0 then
   call('HINCRBY', ctl, 'open', -closed)
 end
-write_delivery_counts()
+write_counts()
 local more = call('EXISTS', P .. 'ready')
 if more == 1 then
   ring()

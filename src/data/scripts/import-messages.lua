@@ -11,6 +11,7 @@
 -- @include "includes/target.lua"
 -- @include "includes/work.lua"
 -- @include "includes/dead-letters.lua"
+-- @include "includes/count.lua"
 -- @include "includes/finish.lua"
 -- @include "includes/intern.lua"
 -- @include "includes/new-message.lua"
@@ -62,5 +63,6 @@ end
 if made > 0 then
   call('HINCRBY', ctl, 'open', made)
 end
+write_counts()
 activate_all(touched)
 return made

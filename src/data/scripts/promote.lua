@@ -12,7 +12,9 @@
 -- @include "includes/limiter.lua"
 -- @include "includes/circuit.lua"
 -- @include "includes/dead-letters.lua"
+-- @include "includes/count.lua"
 -- @include "includes/finish.lua"
+-- @include "includes/retries.lua"
 -- @include "includes/circuit-wait.lua"
 
 local longest_circuit_wait_ms = tonumber(ARGV[1])
@@ -20,8 +22,10 @@ local moved = 0
 local due = call('ZRANGEBYSCORE', P .. 'due', '-inf', now, 'LIMIT', 0, 100)
 for _, member in ipairs(due) do
   local n, id = string.match(member, '^(%d+) (.+)$')
-  call('ZREM', P .. 'due', member)
-  local usable = n and call('EXISTS', P .. 'm:' .. id) == 1 and not failed(redis.pcall('XLEN', P .. 'w:' .. retry_lane(n)))
+  if not n then
+    call('ZREM', P .. 'due', member)
+  end
+  local usable = n and retry_over(n, id) and call('EXISTS', P .. 'm:' .. id) == 1 and not failed(redis.pcall('XLEN', P .. 'w:' .. retry_lane(n)))
   if usable then
     enqueue_retry(n, id)
     activate(n)
@@ -78,6 +82,7 @@ for _, limiter in ipairs(call('ZRANGEBYSCORE', P .. 'waiting', '-inf', now, 'LIM
     wake_limiter(limiter)
   end
 end
+write_counts()
 local more = call('EXISTS', P .. 'ready')
 if more == 1 then
   ring()

@@ -12,6 +12,7 @@
 -- @include "includes/dead-letters.lua"
 -- @include "includes/remove.lua"
 -- @include "includes/event-messages.lua"
+-- @include "includes/statistics.lua"
 
 local org, budget = ARGV[1], tonumber(ARGV[2])
 local names = P .. 'tn:' .. org
@@ -92,4 +93,5 @@ call('ZREM', P .. 'ready', org)
 call('ZREM', P .. 'waiting', '~slow:' .. org)
 call('DEL', P .. 'ready:' .. org, P .. 'slow:' .. org, P .. 'wait:~slow:' .. org, P .. 'o:' .. org, P .. 'k:' .. org, P .. 'i:' .. org, P .. 'i:dead:' .. org, P .. 'q:' .. org, P .. 'i:ev:' .. org,
   P .. 'i:cp:' .. org)
+remove_statistics(org)
 return 0

@@ -10,6 +10,7 @@
 -- @include "includes/target.lua"
 -- @include "includes/work.lua"
 -- @include "includes/dead-letters.lua"
+-- @include "includes/count.lua"
 -- @include "includes/finish.lua"
 -- @include "includes/new-message.lua"
 -- @include "includes/event-copy.lua"
@@ -40,6 +41,7 @@ end
 call('HINCRBY', ctl, 'open', 1)
 local was_queued = new_message(m[1], t[1], n, { id = new, route = t[2], destination = t[3], max = m[4] or '1' })
 call('HSET', P .. 'm:' .. new, 'rp', ARGV[3])
+write_counts()
 if was_queued and activate(n) then
   ring()
 end

@@ -20,8 +20,10 @@
 -- @include "includes/failover.lua"
 -- @include "includes/slow.lua"
 -- @include "includes/dead-letters.lua"
--- @include "includes/finish.lua"
 -- @include "includes/count.lua"
+-- @include "includes/finish.lua"
+-- @include "includes/retries.lua"
+-- @include "includes/failures.lua"
 
 local item_length = 10
 local worker = ARGV[1]
@@ -36,7 +38,7 @@ local function target_of(lane)
   local n = number_of_lane(lane)
   local target = targets[n]
   if not target then
-    local t = call('HMGET', P .. 't:' .. n, 'o', 'd', 'a', 'cs', 'cg', 'cn', 'cp', 'st', 'sp', 'fo', 'fa', 'b')
+    local t = call('HMGET', P .. 't:' .. n, 'o', 'd', 'a', 'cs', 'cg', 'cn', 'cp', 'st', 'sp', 'fo', 'fa', 'b', 'rf')
     target = { n = n, org = t[1], destination = t[2] or '', mean = tonumber(t[3] or ''), measured = {}, released = 0, done = {}, back = {} }
     target.circuit = {
       state = t[4] or nil,
@@ -48,6 +50,7 @@ local function target_of(lane)
     }
     target.failover, target.failover_after = t[10], tonumber(t[11] or '')
     target.blocked = t[12] or ''
+    target.failures = t[13] or ''
     target.has_probes = t[4] == 'h'
     target.leased = target.org and call('EXISTS', P .. 'lease:' .. target.destination) == 1
     target.usable = {}
@@ -158,6 +161,11 @@ for k = 1, count do
       if duration >= 0 then
         target.mean = target.mean and (target.mean * 0.8 + duration * 0.2) or duration
         target.measured.a = string.format('%.1f', target.mean)
+        count_attempt(target.org, target.n, target.destination, duration, outcome == 'd' and not is_batch)
+        if outcome ~= 'd' then
+          target.failures = with_failure(target.failures, id, attempts)
+          target.measured.rf = target.failures
+        end
       end
       local was_probe = target.circuit.state == 'h'
       hear_circuit(target, said)
@@ -171,19 +179,20 @@ for k = 1, count do
       end
       if candidate then
         changes = {}
+        if not is_batch then
+          count_end(target.org, target.n, target.destination, 'm')
+        end
       elseif is_batch and (outcome == 'd' or outcome == 'q') then
-        changes = { 'du', math.max(0, duration) }
+        changes = {}
         batch_end(id, outcome, detail)
       elseif outcome == 'd' then
-        changes = { finish(id, target.org, 'd') }
-        count_delivery(target.org, target.destination, 1, 1, duration)
+        changes = { finish(id, target.org, target.n, target.destination, 'd') }
       elseif outcome == 'q' then
-        changes = { finish(id, target.org, 'q', detail) }
-        count_delivery(target.org, target.destination, 1, 0, math.max(0, duration))
+        changes = { finish(id, target.org, target.n, target.destination, 'q', detail) }
       elseif outcome == 'r' then
         local due = now + tonumber(detail)
         changes = { 's', 'r', 'd', due }
-        call('ZADD', P .. 'due', due, target.n .. ' ' .. id)
+        retry_at(target.n, id, due)
       else
         changes = { 's', attempts > 0 and 'r' or 'p' }
         table.insert(target.back, { lane, id })
@@ -248,7 +257,7 @@ end
 if closed > 0 then
   call('HINCRBY', ctl, 'open', -closed)
 end
-write_delivery_counts()
+write_counts()
 local more = call('EXISTS', P .. 'ready')
 if more == 1 and ARGV[3] == '1' then
   ring()

@@ -3,10 +3,10 @@
 --
 -- KEYS: see includes/shard.lua.
 -- ARGV[1] worker, [2] slots of all workers, [3] a marker to write when the shard has none, [4] memory limit in bytes where Redis
--- has none, or ''.
+-- has none, or '', [5] for how long (ms) a tally is left to grow (fold-tallies.lua).
 -- Reply: {marker, entries held by this worker, servable work 0/1, entries held past their deadline 0/1, paused targets, ms until
 -- something is due or -1, thousandths of the memory limit in use or -1, what waits in the outbox for longer than its maker
--- needs to carry it 0/1, batches that have ended and whose members have not 0/1}.
+-- needs to carry it 0/1, batches that have ended and whose members have not 0/1, tallies to fold 0/1}.
 -- Above 80 % `full` in `ctl` makes accept refuse events; it goes below 75 %.
 -- @include "includes/shard.lua"
 -- @include "includes/memory.lua"
@@ -37,4 +37,5 @@ return {
   permille or -1,
   is_left and 1 or 0,
   call('EXISTS', P .. 'ended'),
+  call('ZCOUNT', P .. 'tallies', '-inf', now - tonumber(ARGV[5])) > 0 and 1 or 0,
 }

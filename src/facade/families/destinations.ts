@@ -49,10 +49,10 @@ const item = z
     type: spec.type.unwrap(),
     url: z.string().describe('Empty for warehouse destinations.'),
     enabled: z.boolean(),
-    successRate: z.number().nullable().describe('Percent; null before the first delivery.'),
-    avgLatency: z.number().nullable().describe('Milliseconds; null before the first delivery.'),
-    deliveriesCount: z.int().min(0),
-    lastDeliveryAt: timestamp.nullable(),
+    successRate: z.number().nullable().describe('Percent of deliveriesCount that were delivered; null before the first.'),
+    avgLatency: z.number().nullable().describe('Milliseconds, of all attempts since it was made; null before the first.'),
+    deliveriesCount: z.int().min(0).describe('Deliveries that have ended since it was made, delivered or not.'),
+    lastDeliveryAt: timestamp.nullable().describe('When the last of them ended.'),
     createdAt: recordTimes.createdAt,
   })
   .meta({ id: 'DestinationItem' });
@@ -163,7 +163,7 @@ export const destinations = resourceFamily(definition, [
 ]);
 
 async function toItem(object: PosthornObject<'Destination'>, { services, caller }: Call): Promise<z.input<typeof item>> {
-  const { deliveries, successes, totalLatencyMs, lastDeliveryAtMs } = await services.messages.destinationCounters(
+  const { deliveries, successes, averageLatencyMs, lastDeliveryAtMs } = await services.messages.destinationCounters(
     caller.organization.id,
     idOf(object),
   );
@@ -173,7 +173,7 @@ async function toItem(object: PosthornObject<'Destination'>, { services, caller 
     url: object.spec.http?.url ?? '',
     enabled: object.spec.enabled,
     successRate: deliveries === 0 ? null : rounded((100 * successes) / deliveries),
-    avgLatency: deliveries === 0 ? null : rounded(totalLatencyMs / deliveries),
+    avgLatency: averageLatencyMs === null ? null : rounded(averageLatencyMs),
     deliveriesCount: deliveries,
     lastDeliveryAt: isoTimeOrNull(lastDeliveryAtMs),
     createdAt: timesOf(object).createdAt,

@@ -26,7 +26,7 @@ const item = z
     sourceId: z.string(),
     destinationIds: z.array(z.string()),
     enabled: z.boolean(),
-    eventsRouted: z.int().min(0),
+    eventsRouted: z.int().min(0).describe('Events that its filter has let through since it was made.'),
     lastEventAt: timestamp.nullable(),
     source: related,
     destinations: z.array(related),
@@ -121,14 +121,14 @@ async function toItem(object: PosthornObject<'Route'>, call: Call): Promise<z.in
   const [source, destinations, counters] = await Promise.all([
     expanded(call, 'Source', object.spec.sourceRef.name),
     expandedAll(call, object.spec.destinationRefs),
-    call.services.messages.routeCounters(call.caller.organization.id, idOf(object)),
+    call.services.messages.eventCounters(call.caller.organization.id, idOf(object)),
   ]);
   return {
     ...identityOf(object),
     sourceId: source.id,
     destinationIds: destinations.map(({ id }) => id),
     enabled: object.spec.enabled,
-    eventsRouted: counters.eventsRouted,
+    eventsRouted: counters.events,
     lastEventAt: isoTimeOrNull(counters.lastEventAtMs),
     source,
     destinations,

@@ -71,7 +71,7 @@ const query = z.object({
 });
 
 async function toItem(object: PosthornObject<'Source'>, { caller, services, baseUrl }: Call): Promise<z.input<typeof item>> {
-  const counters = await services.messages.sourceCounters(caller.organization.id, idOf(object));
+  const counters = await services.messages.eventCounters(caller.organization.id, idOf(object));
   return {
     ...identityOf(object),
     description: object.spec.description ?? null,

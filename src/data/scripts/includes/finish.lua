@@ -1,14 +1,18 @@
--- Ends a message that is not held: `d` delivered, `q` dead letter (with reason). History entries `fin` and `dead` are what
--- pruning walks. Answers the fields to write into the message's hash.
-local function finish(id, org, status, reason)
+-- Ends a message of target n that is not held: `d` delivered, `q` dead letter (with reason); `how` as count_end has it. History entries `fin` and `dead` are
+-- what pruning walks; `i:fail:<route>` lists the failed messages of a route. Answers the fields to write into the message's hash.
+local function finish(id, org, n, destination, status, reason, how)
   local ms = monotonic_ms()
   local number = counter()
   local stamp = ms .. '-' .. number
+  count_end(org, n, destination, how or (status == 'd' and 'd' or 'f'))
   if status == 'q' then
     call('XADD', P .. 'dead', stamp, 'i', id)
     index_add(P .. 'i:dead:' .. org, ms, number, id)
-    local n = call('HGET', P .. 'm:' .. id, 't')
-    count_dead_letter(org, n and call('HGET', P .. 't:' .. n, 'd') or '', reason, 1)
+    local route = call('HGET', P .. 't:' .. n, 'r')
+    if route then
+      index_add(P .. 'i:fail:' .. route, ms, number, id)
+    end
+    count_dead_letter(org, destination, reason, 1)
     return 's', status, 'c', stamp, 'q', reason
   end
   call('XADD', P .. 'fin', stamp, 'i', id)
@@ -21,7 +25,8 @@ local function bury(id, org, reason)
     batch_end(id, 'q', reason)
     return
   end
+  local n = call('HGET', P .. 'm:' .. id, 't') or ''
   call('HDEL', P .. 'm:' .. id, 'd')
-  call('HSET', P .. 'm:' .. id, finish(id, org, 'q', reason))
+  call('HSET', P .. 'm:' .. id, finish(id, org, n, call('HGET', P .. 't:' .. n, 'd') or '', 'q', reason))
   call('HINCRBY', ctl, 'open', -1)
 end

@@ -1,4 +1,5 @@
 -- Removal of records, for retention and purge.
+-- @include "retries.lua"
 local function history_remove(key, stamp)
   call('XDEL', key, stamp)
   if call('XLEN', key) == 0 then
@@ -47,11 +48,12 @@ local function remove_from_indexes(id, t, first_target, stamp)
   index_remove(P .. 'i:' .. first, stamp, id)
 end
 
--- Takes a dead letter out of its history, index and count.
-local function remove_dead_letter(id, stamp, org, destination, reason)
+-- Takes a dead letter out of its history, indexes and count.
+local function remove_dead_letter(id, stamp, org, route, destination, reason)
   history_remove(P .. 'dead', stamp)
   if org then
     index_remove(P .. 'i:dead:' .. org, stamp, id)
+    index_remove(P .. 'i:fail:' .. route, stamp, id)
     count_dead_letter(org, destination, reason, -1)
   end
 end
@@ -75,11 +77,11 @@ local function remove_message(id)
     index_remove(P .. 'i:' .. t[3], m[7], id)
   end
   if m[5] == 'q' then
-    remove_dead_letter(id, m[4], t[1], t[3], m[8])
+    remove_dead_letter(id, m[4], t[1], t[2], t[3], m[8])
   elseif m[4] then
     history_remove(P .. 'fin', m[4])
   elseif m[5] ~= 'm' then
-    call('ZREM', P .. 'due', m[2] .. ' ' .. id)
+    retry_over(m[2], id)
     call('HINCRBY', ctl, 'open', -1)
   end
   call('DEL', key, P .. 'a:' .. id)

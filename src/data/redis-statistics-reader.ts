@@ -1,0 +1,112 @@
+import type { Clock } from '../core/clock.ts';
+import type { RedisClient } from '../redis/connection.ts';
+import { Script } from '../redis/script.ts';
+import { redisUnavailable } from '../redis/unavailable.ts';
+import { decodeAttempt } from './attempt-record.ts';
+import { circuitStateOf } from './circuits.ts';
+import { recordId } from './record-key.ts';
+import { integer, list, text } from './script-reply.ts';
+import { type ShardKeys, shardKeys } from './shard-keys.ts';
+import {
+  DeliveryStatistics,
+  type FailedAttempt,
+  type OrganizationStatistics,
+  type StatisticsReader,
+  type TargetStatistics,
+} from './statistics.ts';
+import { periodsOf, rangeBeginMs, type StatisticsRange } from './statistics-periods.ts';
+import { type Counts, StatisticsSums, talliesFrom } from './statistics-sums.ts';
+
+const targetStatesScript = new Script(new URL('./scripts/target-states.lua', import.meta.url));
+const talliesScript = new Script(new URL('./scripts/tallies.lua', import.meta.url));
+const targetsPerStep = 200;
+/** So often a shard is read again in which tallies were folded meanwhile: they might count twice, or not at all. */
+const mostReads = 4;
+
+export interface RedisStatisticsReaderOptions {
+  redis: RedisClient;
+  prefix: string;
+  clock: Clock;
+  /** How many there are. */
+  shards?: () => number;
+}
+
+export class RedisStatisticsReader implements StatisticsReader {
+  readonly #options: RedisStatisticsReaderOptions;
+
+  constructor(options: RedisStatisticsReaderOptions) {
+    this.#options = options;
+  }
+
+  async ofOrganization(
+    org: string,
+    range: StatisticsRange,
+    { failures = false }: { failures?: boolean } = {},
+  ): Promise<OrganizationStatistics> {
+    const { clock, prefix, shards = () => 1 } = this.#options;
+    const nowMs = clock.now();
+    const sums = new StatisticsSums();
+    const all = Array.from({ length: shards() }, (_, shard) => shardKeys(prefix, shard));
+    const targets = await Promise.all(
+      all.map(async (keys) => {
+        const found = await this.#targets(keys, org, failures ? rangeBeginMs(range, nowMs) : null);
+        sums.add(await this.#counts(keys, org, range, nowMs), found);
+        return [...found.values()];
+      }),
+    );
+    return { targets: targets.flat(), ...sums };
+  }
+
+  async #counts(keys: ShardKeys, org: string, range: StatisticsRange, nowMs: number): Promise<Counts> {
+    const { redis } = this.#options;
+    for (let reads = 1; ; reads++) {
+      const [folds, tallies] = list(await this.#try(talliesScript.run(redis, keys.declared, [org])));
+      const names = periodsOf(range, nowMs);
+      const periods = await this.#try(Promise.all(names.map((period) => redis.hgetallBuffer(keys.statistics(org, period)))));
+      const isSteady = reads === mostReads || ((await this.#try(redis.hget(keys.declared[0], 'folds'))) ?? '0') === text(folds);
+      if (isSteady) return { periods, tallies: talliesFrom(list(tallies), rangeBeginMs(range, nowMs)) };
+    }
+  }
+
+  /** By number. Failed attempts from `failuresFromMs` on (null: none). */
+  async #targets(keys: ShardKeys, org: string, failuresFromMs: number | null): Promise<Map<string, TargetStatistics>> {
+    const found = new Map<string, TargetStatistics>();
+    for (let cursor = '0'; ; ) {
+      const args = [org, cursor, targetsPerStep, failuresFromMs === null ? 0 : 1];
+      const [next, targets] = list(await this.#try(targetStatesScript.run(this.#options.redis, keys.declared, args)));
+      for (const target of list(targets)) {
+        const [number, routeId, destinationId, fresh, retries, circuit, failures] = list(target);
+        found.set(text(number), {
+          routeId: text(routeId),
+          destinationId: text(destinationId),
+          statistics: new DeliveryStatistics(),
+          fresh: integer(fresh),
+          retries: integer(retries),
+          circuit: circuitStateOf(text(circuit)),
+          failures: list(failures)
+            .flatMap((failure) => failedAttempt(keys.shard, failure))
+            .filter(({ atMs }) => atMs >= (failuresFromMs ?? 0)),
+        });
+      }
+      cursor = text(next);
+      if (cursor === '0') return found;
+    }
+  }
+
+  async #try<T>(answer: Promise<T>): Promise<T> {
+    try {
+      return await answer;
+    } catch (error) {
+      throw redisUnavailable(error);
+    }
+  }
+}
+
+/** Empty when the attempt's record cannot be read any more. */
+function failedAttempt(shard: number, reply: unknown): FailedAttempt[] {
+  const [key = '', number = '', stored = ''] = list(reply).map(text);
+  const attempt = decodeAttempt(Number(number), stored);
+  if (attempt === null) return [];
+  const { startedAtMs, responseStatus, errorMessage } = attempt;
+  return [{ messageId: recordId('msg_', shard, key), atMs: startedAtMs, responseStatus, errorMessage }];
+}

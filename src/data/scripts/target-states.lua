@@ -1,0 +1,39 @@
+#!lua flags=no-writes
+-- Targets of an organization with what waits for them, step by step.
+--
+-- KEYS: see includes/shard.lua.
+-- ARGV[1] organization, [2] cursor (begin with 0), [3] how many to look at, [4] 1: with their newest failed attempts.
+-- Reply: {next cursor ('0' at the end), targets {number, route, destination, messages in its fresh lane, retries (each batch one)
+-- that wait or are under way, state of its circuit or '', failed attempts {message, number of the attempt, its record}}}.
+-- @include "includes/shard.lua"
+-- @include "includes/target.lua"
+-- @include "includes/batch.lua"
+
+local function failures_of(noted)
+  local failures = {}
+  for id, attempt in string.gmatch(noted, '(%w+)/(%d+)') do
+    local stored = call('HGET', P .. 'a:' .. id, attempt) or call('HGET', P .. 'm:' .. id, attempt)
+    if stored and call('HGET', P .. 'm:' .. id, 'e') == batch_marker then
+      -- A batch is shown as its first member.
+      id = string.match(call('GET', P .. 'b:' .. id) or '', '\n(%w+)')
+    end
+    if stored and id then
+      failures[#failures + 1] = { id, attempt, stored }
+    end
+  end
+  return failures
+end
+
+local scan = call('HSCAN', P .. 'tn:' .. ARGV[1], ARGV[2], 'COUNT', ARGV[3])
+local found = {}
+for k = 1, #scan[2], 2 do
+  local route, destination = string.match(scan[2][k], '^(%S+) (%S*)$')
+  local n = scan[2][k + 1]
+  if destination and destination ~= '' then
+    local t = call('HMGET', P .. 't:' .. n, 'cs', 'dn', 'rl', 'rf')
+    local retries = tonumber(t[2] or '0') + (t[3] and lane_length(retry_lane(n)) or 0)
+    local failures = ARGV[4] == '1' and t[4] and failures_of(t[4]) or {}
+    found[#found + 1] = { n, route, destination, lane_length(n), retries, t[1] or '', failures }
+  end
+end
+return { scan[1], found }

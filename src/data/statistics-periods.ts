@@ -1,0 +1,48 @@
+/** The periods in which statistics are kept (`includes/statistics.lua`), and which of them make up a range that ends now. */
+
+const fiveMinutesMs = 300_000;
+const hourMs = 3_600_000;
+const dayMs = 86_400_000;
+
+export type StatisticsRange = '1h' | '24h' | '7d' | '30d';
+
+/**
+ * Names of the periods from the one in which the range begins to the one of now: `m` five minutes, `h` an hour, `d` a day (UTC). So
+ * 1h is exact to five minutes, 24h and 7d to an hour, 30d to a day.
+ */
+export function periodsOf(range: StatisticsRange, nowMs: number): string[] {
+  switch (range) {
+    case '1h':
+      return periods('m', fiveMinutesMs, nowMs - hourMs, nowMs);
+    case '24h':
+      return periods('h', hourMs, nowMs - dayMs, nowMs);
+    case '7d': {
+      // Hours up to the first midnight, whole days from there.
+      const beginMs = nowMs - 7 * dayMs;
+      const midnightMs = Math.ceil(beginMs / dayMs) * dayMs;
+      return [...periods('h', hourMs, beginMs, midnightMs - 1), ...periods('d', dayMs, midnightMs, nowMs)];
+    }
+    case '30d':
+      return periods('d', dayMs, nowMs - 30 * dayMs, nowMs);
+  }
+}
+
+/** Where the range begins. */
+export function rangeBeginMs(range: StatisticsRange, nowMs: number): number {
+  switch (range) {
+    case '1h':
+      return Math.floor((nowMs - hourMs) / fiveMinutesMs) * fiveMinutesMs;
+    case '24h':
+      return Math.floor((nowMs - dayMs) / hourMs) * hourMs;
+    case '7d':
+      return Math.floor((nowMs - 7 * dayMs) / hourMs) * hourMs;
+    case '30d':
+      return Math.floor((nowMs - 30 * dayMs) / dayMs) * dayMs;
+  }
+}
+
+function periods(level: string, lengthMs: number, fromMs: number, toMs: number): string[] {
+  const first = Math.floor(fromMs / lengthMs);
+  const count = Math.floor(toMs / lengthMs) - first + 1;
+  return Array.from({ length: Math.max(0, count) }, (_, i) => `${level}${first + i}`);
+}

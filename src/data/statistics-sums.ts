@@ -1,0 +1,82 @@
+import { unpackNumbers } from './packed-numbers.ts';
+import { fields, list, text } from './script-reply.ts';
+import { DeliveryStatistics, type TargetStatistics } from './statistics.ts';
+
+/** What a shard has counted in a range. */
+export interface Counts {
+  /** Hashes of periods as `includes/statistics.lua` describes them. */
+  periods: readonly Record<string, Buffer>[];
+  /** Hashes of tallies as `includes/count.lua` describes them. */
+  tallies: readonly ReadonlyMap<string, string>[];
+}
+
+const tallyPeriodMs = 300_000;
+/** Field of a period that is the number of a target; the others are ids. */
+const targetNumber = /^\d+$/;
+const tallyField = /^(\S+) ([a-z])(\d*)$/;
+
+/** From the reply of `tallies.lua` those of the range. */
+export function talliesFrom(reply: readonly unknown[], beginMs: number): ReadonlyMap<string, string>[] {
+  return reply.flatMap((tally) => {
+    const [period, hash] = list(tally);
+    return Number(text(period)) * tallyPeriodMs >= beginMs ? [fields(hash)] : [];
+  });
+}
+
+export class StatisticsSums {
+  readonly total = new DeliveryStatistics();
+  readonly events = new Map<string, number>();
+  readonly filtered = new Map<string, number>();
+  readonly duplicates = new Map<string, number>();
+
+  /** Adds what a shard has counted to the sums and to its targets, which are given by number. */
+  add({ periods, tallies }: Counts, targets: ReadonlyMap<string, TargetStatistics>): void {
+    const of = (number: string) => [this.total, targets.get(number)?.statistics].filter((each) => each !== undefined);
+    for (const period of periods) {
+      for (const [field, packed] of Object.entries(period)) this.#addRecord(field, unpackNumbers(packed), of);
+    }
+    for (const tally of tallies) {
+      for (const [field, count] of tally) this.#addTally(field, Number(count), of);
+    }
+  }
+
+  #addRecord(field: string, numbers: readonly number[], of: (number: string) => DeliveryStatistics[]): void {
+    const [first = 0, second = 0, third = 0, fourth = 0] = numbers;
+    if (!targetNumber.test(field)) {
+      this.#addEvents(field, first);
+      this.#addHeldBack(field, second);
+      return;
+    }
+    for (const statistics of of(field)) {
+      statistics.delivered += first;
+      statistics.failed += second;
+      statistics.movedAway += third;
+      statistics.latencySumMs += fourth;
+      for (let i = 4; i + 1 < numbers.length; i += 2) statistics.latencies.add(numbers[i] ?? 0, numbers[i + 1] ?? 0);
+    }
+  }
+
+  #addTally(field: string, count: number, of: (number: string) => DeliveryStatistics[]): void {
+    const [, id = '', what = '', bucket = ''] = tallyField.exec(field) ?? [];
+    if (what === 'e') this.#addEvents(id, count);
+    else if (what === 'x') this.#addHeldBack(id, count);
+    else {
+      for (const statistics of of(id)) {
+        if (what === 'd' || what === 'o') statistics.delivered += count;
+        if (what === 'f') statistics.failed += count;
+        if (what === 'm') statistics.movedAway += count;
+        if (what === 's') statistics.latencySumMs += count;
+        if (bucket !== '') statistics.latencies.add(Number(bucket), count);
+      }
+    }
+  }
+
+  #addEvents(id: string, count: number): void {
+    if (count > 0) this.events.set(id, (this.events.get(id) ?? 0) + count);
+  }
+
+  #addHeldBack(id: string, count: number): void {
+    const sums = id.startsWith('src_') ? this.duplicates : this.filtered;
+    if (count > 0) sums.set(id, (sums.get(id) ?? 0) + count);
+  }
+}
