@@ -6,7 +6,7 @@ export type Command =
   | { name: 'help'; of: string | undefined }
   | { name: 'version' }
   | { name: 'crds' }
-  | { name: 'check' | 'controller' | 'api' | 'delivery' }
+  | { name: 'check' | 'rekey' | 'controller' | 'api' | 'delivery' }
   | { name: 'standalone'; manifestsDirectory: string | undefined; workers: number };
 
 /** The command line cannot be understood; the program says why and exits with 2. */
@@ -14,7 +14,7 @@ export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-const commands = [...roles, 'crds', 'check'] as const;
+const commands = [...roles, 'crds', 'check', 'rekey'] as const;
 const workersMax = 64;
 
 const flagsOf = {
@@ -23,6 +23,7 @@ const flagsOf = {
   delivery: {},
   crds: {},
   check: {},
+  rekey: {},
   standalone: { manifests: { type: 'string' }, workers: { type: 'string' } },
 } as const;
 
@@ -67,6 +68,7 @@ Roles
   delivery     a worker that delivers
   crds         prints the CustomResourceDefinitions as YAML
   check        proves that each accepted message is in exactly one place; exit code 1 when not
+  rekey        seals all stored secrets under the newest key; exit code 1 when something does not open
 
 Flags
   --help       this text; after a role, its flags

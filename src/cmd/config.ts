@@ -244,8 +244,8 @@ export class ConfigError extends Error {
   }
 }
 
-/** Reads the configuration of a role or of `posthorn check`; an empty variable counts as absent. Throws ConfigError. */
-export function readConfig(role: Role | 'check', environment: Record<string, string | undefined>): Config {
+/** Reads the configuration of a role, of `posthorn check` or of `posthorn rekey`; an empty variable counts as absent. Throws ConfigError. */
+export function readConfig(role: Role | 'check' | 'rekey', environment: Record<string, string | undefined>): Config {
   const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
   const parsed = environmentSchema.safeParse(given);
   const mistakes = parsed.success ? [] : parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);

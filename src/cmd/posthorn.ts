@@ -25,6 +25,11 @@ async function main(): Promise<void> {
       process.exitCode = await check(readConfig('check', process.env), (line) => process.stdout.write(`${line}\n`));
       return;
     }
+    case 'rekey': {
+      const { rekey } = await import('./rekey.ts');
+      process.exitCode = await rekey(readConfig('rekey', process.env), (line) => process.stdout.write(`${line}\n`));
+      return;
+    }
     case 'controller':
     case 'api':
     case 'delivery': {

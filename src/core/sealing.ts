@@ -52,6 +52,12 @@ export class Keyring {
     }
   }
 
+  /** The envelope itself when the newest key has sealed it, else its value under that key. Throws as `open` does. */
+  reseal(envelope: string, context: SealingContext): string {
+    if (envelope.startsWith(`${envelopePrefix}${this.#sealingKeyId}.`)) return envelope;
+    return this.seal(this.open(envelope, context), context);
+  }
+
   #key(id: string): KeyObject {
     const key = this.#keys.get(id);
     if (key === undefined) throw new PosthornError('INTERNAL', `encryption key ${id} is not in the keyring`);

@@ -17,6 +17,16 @@ export class ObjectCodec {
     );
   }
 
+  /** The stored text with the values of a Secret under the newest key; null when they are. */
+  reseal(stored: string): string | null {
+    const end = stored.indexOf('\n');
+    const secret = this.decodeListed('Secret', stored.slice(end + 1), stored.slice(0, end));
+    const map = (value: string, context: SealingContext): string =>
+      isSealed(value) ? this.#keyring.reseal(value, context) : this.#keyring.seal(value, context);
+    const resealed = stored.slice(0, end + 1) + withoutVersion(this.#mapData(secret, map));
+    return resealed === stored ? null : resealed;
+  }
+
   /** For the log of changes. */
   encodeListed(object: ObjectOf<Kind>): string {
     return withoutVersion(listed(object));

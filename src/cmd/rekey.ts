@@ -1,0 +1,75 @@
+import { Keyring } from '../core/sealing.ts';
+import { resealRecords } from '../data/reseal-records.ts';
+import { resealSecrets } from '../facade/resources/reseal-secrets.ts';
+import { commandConnection, type RedisClient } from '../redis/connection.ts';
+import { redisUnavailable } from '../redis/unavailable.ts';
+import { systemClock } from '../runtime/clock.ts';
+import { RedisStore } from '../store/redis/redis-store.ts';
+import { resealObjects } from '../store/redis/reseal-objects.ts';
+import type { ResourceStore } from '../store/store.ts';
+import type { Config } from './config.ts';
+import { redisOf } from './redis-address.ts';
+
+/** What is written while it runs may be sealed under the old key once more, by a process that has not got the new one yet. */
+const mostPasses = 5;
+
+/**
+ * Seals everything that is stored sealed under the newest key: Secrets made by the API, in Kubernetes or Redis, and published records.
+ * Writes a line for each value that does not open and one of figures. Answers the exit code: 0 when nothing is left under another key, 1
+ * otherwise. It can be stopped and repeated at any time.
+ */
+export async function rekey(config: Config, write: (line: string) => void): Promise<number> {
+  const { redisKeyPrefix: prefix } = config;
+  const keyring = new Keyring(config.encryptionKeys);
+  const redis = commandConnection(redisOf(config), { name: 'posthorn-rekey' });
+  redis.on('error', () => {});
+  const complaints = new Set<string>();
+  const report = (complaint: string): void => void complaints.add(complaint);
+  try {
+    await redis.connect().catch((error: unknown) => {
+      throw redisUnavailable(error);
+    });
+    const { store, close } = await openStore(config, redis, keyring);
+    const figures = { secrets: 0, stored: 0, records: 0 };
+    let changed = 0;
+    try {
+      for (let pass = 1; pass <= mostPasses; pass++) {
+        const secrets = await resealSecrets(store, keyring, report);
+        const stored = config.resourceStore === 'redis' ? await resealObjects({ redis, prefix, keyring, report }) : 0;
+        const records = await resealRecords({ redis, prefix, keyring, report });
+        figures.secrets += secrets;
+        figures.stored += stored;
+        figures.records += records;
+        changed = secrets + stored + records;
+        if (changed === 0) break;
+      }
+    } finally {
+      await close();
+    }
+    for (const complaint of complaints) write(complaint);
+    write(
+      `sealed anew: ${figures.secrets} secrets, ${figures.stored} stored objects, ${figures.records} records; ${complaints.size} did not open`,
+    );
+    if (changed > 0) write('values are still being sealed under an older key: give all processes the new one, then run this again');
+    return complaints.size === 0 && changed === 0 ? 0 : 1;
+  } finally {
+    redis.disconnect();
+  }
+}
+
+async function openStore(config: Config, redis: RedisClient, keyring: Keyring): Promise<{ store: ResourceStore; close(): Promise<void> }> {
+  const clock = systemClock;
+  if (config.resourceStore === 'redis') {
+    const openBlocking = (): never => {
+      throw new Error('rekey follows no changes');
+    };
+    const store = new RedisStore({ redis, openBlocking, keyring, clock, prefix: config.redisKeyPrefix });
+    return { store, close: async () => store.close() };
+  }
+  const [{ connectKubernetes }, { KubernetesStore }] = await Promise.all([
+    import('./kubernetes.ts'),
+    import('../store/kubernetes/kubernetes-store.ts'),
+  ]);
+  const api = connectKubernetes(config, clock);
+  return { store: new KubernetesStore({ api, clock }), close: () => api.close() };
+}
