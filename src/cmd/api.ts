@@ -11,6 +11,7 @@ import { RedisMessageReader } from '../data/message-reader.ts';
 import { RedisMessageReplayer } from '../data/message-replayer.ts';
 import { OrganizationLock } from '../data/organization-lock.ts';
 import { RateLimiter } from '../data/rate-limit.ts';
+import { RedisStatisticsReader } from '../data/redis-statistics-reader.ts';
 import { RedisRegistryReader } from '../data/registry-reader.ts';
 import { RedisTaskCaller } from '../data/task-caller.ts';
 import { taskBlockSeconds } from '../data/task-kind.ts';
@@ -61,6 +62,7 @@ async function runApi(context: RoleContext): Promise<void> {
     registry: records,
     messages: new RedisMessageReader({ redis: link.main, prefix, shards: () => shards }),
     replayer: new RedisMessageReplayer({ redis: link.main, prefix, clock, shards: () => shards }),
+    statistics: new RedisStatisticsReader({ redis: link.main, prefix, clock, shards: () => shards }),
     circuits: new Circuits({ redis: link.main, prefix, shards: () => shards }),
     tasks: new RedisTaskCaller({ ...shared, blocking: link.blocking('tasks', taskBlockSeconds * 1000) }),
     keyring,

@@ -30,7 +30,10 @@ export class LatencyHistogram {
   }
 
   merge(other: LatencyHistogram): void {
-    for (const [bucket, count] of other.#counts.entries()) if (count > 0) this.add(bucket, count);
+    for (let bucket = 0; bucket <= lastBucket; bucket++) {
+      const count = other.#counts[bucket] ?? 0;
+      if (count > 0) this.add(bucket, count);
+    }
   }
 
   /** The duration in ms that a share (0 to 1) of all does not exceed (nearest rank); null without durations. */
@@ -38,8 +41,8 @@ export class LatencyHistogram {
     if (this.#total === 0) return null;
     const rank = Math.max(1, Math.ceil(share * this.#total));
     let seen = 0;
-    for (const [bucket, count] of this.#counts.entries()) {
-      seen += count;
+    for (let bucket = 0; bucket <= lastBucket; bucket++) {
+      seen += this.#counts[bucket] ?? 0;
       if (seen >= rank) return middleOf(bucket);
     }
     return middleOf(lastBucket);

@@ -8,6 +8,7 @@ import type { LastNotified } from '../data/last-notified.ts';
 import type { MessageReader, MessageReplayer } from '../data/messages.ts';
 import type { OrganizationLock } from '../data/organization-lock.ts';
 import type { RegistryReader } from '../data/registry.ts';
+import type { StatisticsReader } from '../data/statistics.ts';
 import type { TaskCaller } from '../data/task-caller.ts';
 import type { PosthornKind } from '../resources/kinds.ts';
 import type { ResourceCache } from '../store/cache.ts';
@@ -24,6 +25,7 @@ export interface FacadeServices {
   registry: RegistryReader;
   messages: MessageReader;
   replayer: MessageReplayer;
+  statistics: StatisticsReader;
   circuits: Circuits;
   /** What a delivery worker does for the API: everything that goes out to receivers. */
   tasks: TaskCaller;

@@ -17,6 +17,7 @@ import { RedisMessageReader } from '../../src/data/message-reader.ts';
 import { RedisMessageReplayer } from '../../src/data/message-replayer.ts';
 import { OrganizationLock } from '../../src/data/organization-lock.ts';
 import { RateLimiter } from '../../src/data/rate-limit.ts';
+import { RedisStatisticsReader } from '../../src/data/redis-statistics-reader.ts';
 import { RedisRegistryReader } from '../../src/data/registry-reader.ts';
 import { RedisTaskCaller } from '../../src/data/task-caller.ts';
 import { taskBlockSeconds } from '../../src/data/task-kind.ts';
@@ -94,6 +95,7 @@ export async function startFacadeWorld(
     registry,
     messages: new RedisMessageReader({ redis: redis.client, prefix }),
     replayer: new RedisMessageReplayer({ redis: redis.client, prefix, clock: systemClock }),
+    statistics: new RedisStatisticsReader({ redis: redis.client, prefix, clock }),
     circuits: new Circuits({ redis: redis.client, prefix }),
     tasks: new RedisTaskCaller({ ...shared, blocking: answers }),
     keyring: testKeyring,

@@ -1,4 +1,5 @@
 import type { Family } from '../operation.ts';
+import { analytics } from './analytics.ts';
 import { apiKeys } from './api-keys.ts';
 import { deliveries } from './deliveries.ts';
 import { destinations } from './destinations.ts';
@@ -9,4 +10,14 @@ import { routes } from './routes.ts';
 import { sources } from './sources.ts';
 
 /** Everything that the API serves. A new family is a file of its own and one line here. */
-export const families: readonly Family[] = [destinations, routes, sources, filters, notificationChannels, events, deliveries, apiKeys];
+export const families: readonly Family[] = [
+  destinations,
+  routes,
+  sources,
+  filters,
+  notificationChannels,
+  events,
+  deliveries,
+  analytics,
+  apiKeys,
+];
