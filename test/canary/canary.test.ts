@@ -1,0 +1,255 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { commandConnection } from '../../src/redis/connection.ts';
+import { isRecord } from '../../src/resources/field-tree.ts';
+import { kindPath } from '../../src/resources/kinds.ts';
+import { type DescribedOperation, describedOperations, list, members, type Schema } from '../contract/described-operations.ts';
+import { DocumentSchemas } from '../contract/document-schemas.ts';
+import { freePort } from '../support/ports.ts';
+import { type Program, startProgram } from '../support/program.ts';
+import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { bodiesWithSecrets } from './api-bodies.ts';
+import { type Canary, found, newCanary } from './canary.ts';
+import { bearersOfAllFields, secretFieldsOfKinds, secretNames, secretsInSchema, withReferences } from './secret-fields.ts';
+
+const directory = mkdtempSync(join(tmpdir(), 'posthorn-canary-'));
+const data = join(directory, 'data');
+const canaries: Canary[] = [];
+/** Everything that the API answered, but for what shows a secret because an admin asked for it. */
+const answers: string[] = [];
+let url: string;
+let key: string;
+let program: Program;
+let receivers: { ok: Receiver; failing: Receiver };
+let operations: DescribedOperation[];
+let schemas: DocumentSchemas;
+const put = (field: string, name: string, options: { malformed?: boolean } = {}): string => {
+  const canary = newCanary(field, name, options);
+  canaries.push(canary);
+  return canary.value;
+};
+
+interface Sent {
+  status: number;
+  text: string;
+  body: Schema;
+}
+
+async function send(
+  method: string,
+  path: string,
+  body?: unknown,
+  options: { raw?: string; type?: string; shows?: boolean } = {},
+): Promise<Sent> {
+  const sent = options.raw ?? (body === undefined ? undefined : JSON.stringify(body));
+  const headers = {
+    authorization: `Bearer ${key}`,
+    ...(sent === undefined ? {} : { 'content-type': options.type ?? 'application/json' }),
+    ...(method === 'POST' ? { 'idempotency-key': randomBytes(8).toString('hex') } : {}),
+  };
+  const response = await fetch(url + path, {
+    method,
+    headers,
+    ...(sent === undefined ? {} : { body: sent }),
+    signal: AbortSignal.timeout(30_000),
+  });
+  const text = await response.text();
+  if (options.shows !== true) answers.push(`${method} ${path} ${response.status}\n${[...response.headers].join('\n')}\n${text}`);
+  const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
+  return { status: response.status, text, body: members(isJson ? JSON.parse(text) : {}) };
+}
+
+beforeAll(async () => {
+  const manifests = join(directory, 'manifests');
+  mkdirSync(manifests);
+  receivers = { ok: await startReceiver(), failing: await startReceiver((response) => void response.writeHead(500).end('no')) };
+  const port = await freePort();
+  url = `http://127.0.0.1:${port}`;
+  program = startProgram(['standalone', '--manifests', manifests, '--workers', '2'], {
+    POSTHORN_PORT: String(port),
+    POSTHORN_DATA_DIR: data,
+    POSTHORN_LOG_LEVEL: 'debug',
+  });
+  key = (await program.waitForOutput(/^posthorn ready (\S+) key (\S+)$/m, 60_000))[2] ?? '';
+  const document = members((await send('GET', '/openapi.json')).body);
+  operations = describedOperations(document);
+  schemas = new DocumentSchemas(document);
+  await putIntoManifests(manifests);
+  await putThroughApi();
+  await makeItWork();
+}, 240_000);
+afterAll(async () => {
+  await program?.stop();
+  await receivers?.ok.close();
+  await receivers?.failing.close();
+  rmSync(directory, { recursive: true, force: true });
+}, 60_000);
+
+/** Custom resources with every field that refers to a Secret, once with a value of the right form and once with another. */
+async function putIntoManifests(manifests: string): Promise<void> {
+  const bearers = await bearersOfAllFields();
+  for (const [index, { kind, spec }] of [...bearers, ...bearers].entries()) {
+    const malformed = index >= bearers.length;
+    const name = `canary-${index}`;
+    const values: Record<string, string> = {};
+    const referring = withReferences(toReceiver(spec, index), `${kind} spec`, (field, what) => {
+      const secretKey = `${what}-${Object.keys(values).length}`;
+      values[secretKey] = put(`${field}${malformed ? ' (malformed)' : ''}`, what, { malformed });
+      return { name, key: secretKey };
+    });
+    const { apiVersion, namespaced } = kindPath(kind);
+    const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace: 'default' }, stringData: values };
+    const object = { apiVersion, kind, metadata: { name, ...(namespaced && { namespace: 'default' }) }, spec: referring };
+    writeFileSync(join(manifests, `${name}.yaml`), `${JSON.stringify(secret)}\n---\n${JSON.stringify(object)}\n`);
+  }
+  await waitUntil('the manifests to be loaded', 30_000, async () => {
+    const { status } = await send('GET', '/api/destinations/canary-0');
+    return status === 200 ? true : undefined;
+  });
+}
+
+function toReceiver(spec: Record<string, unknown>, index: number): Record<string, unknown> {
+  if (!isRecord(spec['http']) || spec['http']['tls'] !== undefined) return spec;
+  return { ...spec, http: { ...spec['http'], url: (index % 2 === 0 ? receivers.ok : receivers.failing).url } };
+}
+
+/** Every body with secrets as it should be, and sent in ways that are refused; then changed, and sent back as it was shown. */
+async function putThroughApi(): Promise<void> {
+  for (const { path, make } of bodiesWithSecrets(receivers.failing.url)) {
+    const isServed = operations.some(({ method, path: each, body: schema }) => {
+      const probe = make((name) => newCanary('', name).value);
+      return method === 'POST' && each === path && schema !== null && schemas.accepts(schema, probe);
+    });
+    if (!isServed) continue;
+    const body = make((name) => put(`POST ${path} ${name}`, name));
+    const created = await send('POST', `/api${path}`, body);
+    expect([path, body['name'], created.status, created.status === 201 ? '' : created.text]).toEqual([path, body['name'], 201, '']);
+    await send('POST', `/api${path}`, { ...body, nmae: 1 });
+    await send('POST', `/api${path}`, { ...body, name: 7 });
+    await send('POST', `/api${path}`, { ...body, config: undefined, authConfig: { nonsense: body['authConfig'] ?? body['config'] } });
+    await send('POST', `/api${path}`, undefined, { raw: JSON.stringify(body).slice(0, -1) });
+    await send('POST', `/api${path}`, body, { type: 'text/plain' });
+    await send('PUT', `/api${path}`, body);
+    await send('GET', `${path}?search=${encodeURIComponent(String(body['name']))}`);
+    const { id } = created.body;
+    await send('PATCH', `/api${path}/${id}`, created.body);
+    await send('PATCH', `/api${path}/${id}`, { enabled: false, ...body, slug: 'other' });
+  }
+  const made = await send('POST', '/api/api-keys', { name: 'Canary' }, { shows: true });
+  canaries.push({ field: 'API key', value: '', needles: [String(made.body['key']).slice(8)] });
+}
+
+/** Deliveries that succeed and fail, tests and triggers of everything, exports and imports. */
+async function makeItWork(): Promise<void> {
+  const idsOf = async (path: string): Promise<string[]> => {
+    const { body } = await send('GET', `/api${path}${path.includes('cron') ? '' : '?pageSize=100'}`);
+    return Object.values(body)
+      .flatMap(list)
+      .flatMap((item) => (isRecord(item) && typeof item['id'] === 'string' ? [item['id']] : []));
+  };
+  const source = await send('POST', '/api/sources', { name: 'Canary events' });
+  for (const destination of await idsOf('/destinations'))
+    await send('POST', '/api/routes', {
+      name: `To ${destination}`,
+      sourceId: source.body['id'],
+      destinationIds: [destination],
+      circuitFailureThreshold: 1,
+      notifyOnFailure: true,
+    });
+  for (let n = 0; n < 3; n++) await send('POST', '/ingest/default/canary-events', { n });
+  await send('POST', '/ingest/default/signed', { n: 'with no signature' });
+  await Promise.all([receivers.ok.arrived(3, 30_000), receivers.failing.arrived(3, 30_000)]);
+  for (const { path } of operations.filter(({ method, path: each }) => method === 'POST' && /\{id\}\/(test|trigger)$/.test(each))) {
+    const ids = await idsOf(path.slice(0, path.indexOf('/{')));
+    await Promise.all(ids.map((id) => send('POST', `/api${path.replace('{id}', id)}`)));
+  }
+  for (const { path } of operations.filter(({ method }) => method === 'GET')) {
+    const collection = path.slice(0, path.includes('/{') ? path.indexOf('/{') : undefined);
+    const ids = path.includes('{') ? await idsOf(collection) : [''];
+    for (const id of ids.slice(0, 60)) await send('GET', `/api${path.replace('{id}', id)}`);
+  }
+  for (const path of ['/destinations', '/routes'].filter((each) => operations.some((operation) => operation.path === `${each}/export`))) {
+    const { body } = await send('GET', `/api${path}/export?includeSensitive=true`, undefined, { shows: true });
+    const [, records] = Object.entries(body).find(([, value]) => Array.isArray(value)) ?? [];
+    await send('POST', `/api${path}/import`, { [path.slice(1)]: records, conflictStrategy: 'overwrite' });
+    await send('POST', `/api${path}/import`, { [path.slice(1)]: records, conflictStrategy: 'rename' });
+    await send('POST', `/api${path}/import`, { [path.slice(1)]: records, conflictStrategy: 'nonsense' });
+    await fetch(`${url}/api${path}/export`, { headers: { authorization: `Bearer ${key}`, accept: 'application/yaml' } }).then(
+      async (answer) => answers.push(await answer.text()),
+    );
+  }
+}
+
+describe('a secret that is put into every field for one', () => {
+  test('is in every field of every kind that refers to a Secret', () => {
+    for (const field of secretFieldsOfKinds()) expect(canaries.map((canary) => canary.field)).toContain(field);
+  });
+
+  test('is in every field of the bodies of the API that takes one', () => {
+    const names = secretNames();
+    for (const { method, path, body } of operations.filter(
+      (operation) => operation.method === 'POST' && !operation.path.endsWith('/import'),
+    ))
+      for (const name of body === null ? [] : secretsInSchema(body, names, schemas))
+        expect(canaries.map(({ field }) => field)).toContain(`${method} ${path} ${name}`);
+  });
+
+  test('reaches those it is for', () => {
+    const received = receivers.failing.requests.map(({ headers }) => JSON.stringify(headers)).join('\n');
+    const token = canaries.find(({ field }) => field === 'POST /destinations token')?.value ?? '-';
+    expect(received).toContain(token);
+  });
+
+  test('is in no answer of the API', () => {
+    expect(answers.length).toBeGreaterThan(200);
+    expect(answers.flatMap((answer) => found(canaries, Buffer.from(answer)))).toEqual([]);
+  });
+
+  test('is in no line of the logs, at any level', () => {
+    expect(program.output()).toMatch(/"level":"?(20|debug)/);
+    expect(found(canaries, Buffer.from(program.output()))).toEqual([]);
+  });
+
+  test.each(['/metrics', '/readyz', '/livez', '/openapi.json'])('is not in %s', async (path) => {
+    expect(found(canaries, Buffer.from((await send('GET', path)).text))).toEqual([]);
+  });
+
+  test('is in no value of Redis, and in none of its files', async () => {
+    const redis = commandConnection(socketIn(data), { name: 'posthorn-test' });
+    await redis.connect();
+    try {
+      // A compressed value would hide what is in it.
+      await redis.call('CONFIG', 'SET', 'rdbcompression', 'no');
+      let keys = 0;
+      for (let cursor = '0', done = false; !done; done = cursor === '0') {
+        const [next, page] = await redis.scan(cursor, 'COUNT', 500);
+        cursor = next;
+        for (const each of page) {
+          keys++;
+          const dump = await redis.callBuffer('DUMP', each);
+          expect([each, found(canaries, Buffer.concat([Buffer.from(each), Buffer.isBuffer(dump) ? dump : Buffer.alloc(0)]))]).toEqual([
+            each,
+            [],
+          ]);
+        }
+      }
+      expect(keys).toBeGreaterThan(50);
+    } finally {
+      redis.disconnect();
+    }
+    for (const file of readdirSync(join(data, 'redis'), { recursive: true, encoding: 'utf8' })) {
+      const path = join(data, 'redis', file);
+      if (/\.(aof|rdb|log)$/.test(file)) expect([file, found(canaries, readFileSync(path))]).toEqual([file, []]);
+    }
+  }, 60_000);
+});
+
+function socketIn(dataDirectory: string): string {
+  const path = join(dataDirectory, 'redis', 'redis.sock');
+  if (!existsSync(path)) throw new Error(`there is no ${path}`);
+  return path;
+}

@@ -1,0 +1,65 @@
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { base32 } from '../../src/core/ids.ts';
+
+/** A secret that is nowhere else, and how to find it whatever has been done to its text. */
+export interface Canary {
+  /** Where it was put. */
+  field: string;
+  value: string;
+  /** Texts of which none may be found. */
+  needles: readonly string[];
+}
+
+/** A canary of the form that a field of this name asks for, or plain text where that breaks the form. */
+export function newCanary(field: string, name: string, options: { malformed?: boolean } = {}): Canary {
+  const marker = `canary${base32(randomBytes(25)).slice(0, 26)}`;
+  const value = options.malformed === true ? marker : formed(name, marker);
+  const inner = name === 'clientKey' && value !== marker ? value.split('\n').slice(1, -2).join('').slice(20, 60) : marker.slice(8, 28);
+  return { field, value, needles: formsOf(inner) };
+}
+
+function formed(name: string, marker: string): string {
+  switch (name) {
+    case 'signingSecret':
+    case 'secret':
+      return `whsec_${Buffer.from(marker).toString('base64')}`;
+    case 'clientKey':
+      return generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+    case 'webhookUrl':
+      return `https://hooks.slack.com/services/T0/B0/${marker}`;
+    case 'accountKey':
+      return Buffer.from(marker.padEnd(64, '=')).toString('base64');
+    case 'serviceAccountKey':
+      return JSON.stringify({ type: 'service_account', project_id: 'p', client_email: 'a@p.example', private_key: marker });
+    default:
+      return marker;
+  }
+}
+
+/** The text itself, in hex, in base64 at each of the three places where it can begin, and in base64 of that base64. */
+function formsOf(text: string): string[] {
+  const once = base64At(text);
+  const hex = Buffer.from(text).toString('hex');
+  return [text, hex, hex.toUpperCase(), ...once, ...once.flatMap(base64At)];
+}
+
+function base64At(text: string): string[] {
+  return [0, 1, 2].map((offset) => {
+    const encoded = Buffer.from(' '.repeat(offset) + text).toString('base64');
+    // The first and the last group also hold bits of what stands beside the text.
+    return encoded.slice(offset === 0 ? 0 : 4, Math.floor((offset + text.length) / 3) * 4);
+  });
+}
+
+/** Which canaries are in the bytes, by field; empty when none is. */
+export function found(canaries: readonly Canary[], bytes: Buffer): string[] {
+  return canaries.flatMap(({ field, needles }) => {
+    const needle = needles.find((each) => bytes.includes(each));
+    return needle === undefined ? [] : [`${field} as ${JSON.stringify(contextOf(bytes, needle))}`];
+  });
+}
+
+function contextOf(bytes: Buffer, needle: string): string {
+  const at = bytes.indexOf(needle);
+  return bytes.subarray(Math.max(0, at - 120), at + 60).toString('latin1');
+}
