@@ -15,3 +15,19 @@ export function planPayloadLimitBytes(plan: Plan): number {
       return 1024 * kibibyte;
   }
 }
+
+/** Messages that a plan may queue in a UTC month (API decisions, "Plans"); null: any number. */
+export function planMonthlyMessages(plan: Plan): number | null {
+  switch (plan) {
+    case 'free':
+      return 10_000;
+    case 'starter':
+      return 100_000;
+    case 'pro':
+      return 1_000_000;
+    case 'business':
+      return 10_000_000;
+    case 'enterprise':
+      return null;
+  }
+}

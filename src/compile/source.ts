@@ -54,6 +54,7 @@ export function compileSource(object: PosthornObject<'Source'>, inputs: SourceIn
       ...(dedup !== undefined && { dedup }),
       allowedMethods: [...spec.allowedMethods],
       payloadLimitBytes: organization.payloadLimitBytes,
+      ...(organization.monthlyMessages !== undefined && { monthlyMessages: organization.monthlyMessages }),
       enabled: spec.enabled,
       generation: metadata.generation,
     },

@@ -32,6 +32,7 @@ export const errorCodes = {
   EXPIRED: { status: 410, error: 'Gone' },
   PAYLOAD_TOO_LARGE: { status: 413, error: 'Payload Too Large' },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, error: 'Unsupported Media Type' },
+  QUOTA_EXCEEDED: { status: 429, error: 'Too Many Requests' },
   RATE_LIMITED: { status: 429, error: 'Too Many Requests' },
   INTERNAL: { status: 500, error: 'Internal Server Error' },
   UNAVAILABLE: { status: 503, error: 'Service Unavailable' },

@@ -16,6 +16,8 @@ export interface OrganizationRecord {
   namespace: string;
   plan: Plan;
   payloadLimitBytes: number;
+  /** Messages that may be queued in a month; absent: any number. */
+  monthlyMessages?: number;
   egress: { allowedCidrs: string[]; allowedHosts: string[] };
   generation: number;
 }
@@ -46,6 +48,8 @@ export interface SourceRecord {
   dedup?: { strategy: DedupStrategy; header: string | null; windowHours: number };
   allowedMethods: string[];
   payloadLimitBytes: number;
+  /** Messages that the organization may queue in a month; absent: any number. */
+  monthlyMessages?: number;
   enabled: boolean;
   generation: number;
 }

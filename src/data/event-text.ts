@@ -14,6 +14,7 @@ export interface StoredEvent {
   contentType: string;
   headers: [string, string][];
   signatureValid: boolean | null;
+  duplicateOf: string | null;
   payload: Buffer;
 }
 
@@ -24,6 +25,8 @@ interface Description {
   c: string;
   h: [string, string][];
   v: boolean | null;
+  /** Absent: the event repeats none. */
+  d?: string;
 }
 
 const lineFeed = Buffer.from('\n');
@@ -37,6 +40,7 @@ export function encodeEvent(event: NewEvent): Buffer {
     c: event.contentType,
     h: event.headers,
     v: event.signatureValid,
+    ...(event.duplicateOf !== null && { d: event.duplicateOf }),
   };
   return Buffer.concat([Buffer.from(JSON.stringify(description)), lineFeed, event.payload]);
 }
@@ -60,6 +64,7 @@ export function decodeEvent(stored: Buffer): StoredEvent {
     contentType: description.c,
     headers: description.h,
     signatureValid: description.v,
+    duplicateOf: description.d ?? null,
     payload: stored.subarray(second + 1),
   };
 }

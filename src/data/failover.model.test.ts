@@ -69,7 +69,8 @@ class Run {
     switch (action.do) {
       case 'accept':
         this.#accepted++;
-        return await this.#acceptor.accept(newEvent());
+        await this.#acceptor.accept(newEvent());
+        return;
       case 'dequeue':
         for (const job of await this.#dequeue(action.worker, action.count)) this.#held.push({ worker: action.worker, job });
         return;

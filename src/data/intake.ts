@@ -1,14 +1,58 @@
+import { z } from 'zod';
 import type { Clock } from '../core/clock.ts';
 import type { RedisClient } from '../redis/connection.ts';
+import { Script } from '../redis/script.ts';
 import { redisUnavailable } from '../redis/unavailable.ts';
+import { intakeKeys } from './intake-keys.ts';
 import { type RateLimitState, takeRequest } from './rate-limit.ts';
 
-/** What may come in: limits that hold over all replicas. Rejects with UNAVAILABLE when Redis does not answer. */
+/** What an event is claimed with. */
+export interface EventClaim {
+  org: string;
+  sourceId: string;
+  eventId: string;
+  receivedAtMs: number;
+  /** Hexadecimal digest that equal events of the source share; null: it cannot be a duplicate. */
+  mark: string | null;
+  windowMs: number;
+  /** Messages that it queues. */
+  messages: number;
+  /** Messages that the organization may queue in a month; null: any number. */
+  monthlyMessages: number | null;
+}
+
+export type ClaimOutcome =
+  /** Accept it under `eventId`, which is another than the own one when somebody claimed the same event before. `duplicateOf`: the same event, from before the window. */
+  | { outcome: 'store'; eventId: string; duplicateOf: string | null }
+  | { outcome: 'duplicate'; eventId: string }
+  | { outcome: 'quotaExceeded' };
+
+/** What may come in: limits and marks that hold over all replicas. Rejects with UNAVAILABLE when Redis does not answer. */
 export interface Intake {
   /** Counts a request to the source against its limit per minute. */
   takeRequest(sourceId: string, limit: number): Promise<RateLimitState>;
+  /** Before the event is accepted: it may be a duplicate, or one too many. */
+  claim(claim: EventClaim): Promise<ClaimOutcome>;
+  /**
+   * After it was accepted under `eventId`, or not. `failed`: it may or may not be stored; the next one that claims it finds out. What
+   * this does not say, because the process dies, the next one finds out, too.
+   */
+  settle(claim: EventClaim, outcome: 'stored' | 'duplicate' | 'failed'): Promise<void>;
 }
 
+const claimScript = new Script(new URL('./scripts/intake-claim.lua', import.meta.url));
+const settleScript = new Script(new URL('./scripts/intake-settle.lua', import.meta.url));
+
+const claimReply = z.union([
+  z.tuple([z.literal('store'), z.string(), z.string()]),
+  z.tuple([z.literal('duplicate'), z.string()]),
+  z.tuple([z.literal('quota')]),
+]);
+
+/**
+ * The marks and counts of an organization have a slot of their own (DESIGN section 6): claim first, which names the event; accept second, in the
+ * event's shard. Accepting the same id twice stores once, so that everybody who meets a claim may complete it.
+ */
 export class RedisIntake implements Intake {
   readonly #options: { redis: RedisClient; prefix: string; clock: Clock };
 
@@ -19,6 +63,36 @@ export class RedisIntake implements Intake {
   async takeRequest(sourceId: string, limit: number): Promise<RateLimitState> {
     try {
       return await takeRequest(this.#options, sourceId, limit);
+    } catch (error) {
+      throw redisUnavailable(error);
+    }
+  }
+
+  async claim(claim: EventClaim): Promise<ClaimOutcome> {
+    const limit = claim.monthlyMessages === null ? '' : String(claim.monthlyMessages);
+    const reply = claimReply.parse(await this.#run(claimScript, claim, [limit]));
+    switch (reply[0]) {
+      case 'store':
+        return { outcome: 'store', eventId: reply[1], duplicateOf: reply[2] === '' ? null : reply[2] };
+      case 'duplicate':
+        return { outcome: 'duplicate', eventId: reply[1] };
+      case 'quota':
+        return { outcome: 'quotaExceeded' };
+      default:
+        return reply satisfies never;
+    }
+  }
+
+  async settle(claim: EventClaim, outcome: 'stored' | 'duplicate' | 'failed'): Promise<void> {
+    await this.#run(settleScript, claim, [claim.monthlyMessages === null ? '0' : '1', outcome]);
+  }
+
+  async #run(script: Script, claim: EventClaim, more: readonly string[]): Promise<unknown> {
+    const { redis, prefix } = this.#options;
+    const { org, eventId, sourceId, mark, windowMs, receivedAtMs, messages } = claim;
+    const month = new Date(receivedAtMs).toISOString().slice(0, 7);
+    try {
+      return await script.run(redis, intakeKeys(prefix, org).declared, [eventId, sourceId, mark ?? '', windowMs, month, messages, ...more]);
     } catch (error) {
       throw redisUnavailable(error);
     }

@@ -10,10 +10,16 @@ import { homeShard } from './record-key.ts';
 import { list, text } from './script-reply.ts';
 import { type ShardKeys, shardKeys } from './shard-keys.ts';
 
+/** `entries` of the outbox that the event has made. */
+interface Stored {
+  isNew: boolean;
+  entries: readonly string[];
+}
+
 interface Waiting {
   args: ScriptArgument[];
   bytes: number;
-  resolve: (entries: readonly string[]) => void;
+  resolve: (stored: Stored) => void;
   reject: (error: PosthornError) => void;
   cancelDeadline: () => void;
 }
@@ -54,14 +60,15 @@ export class RedisMessageAcceptor implements MessageAcceptor {
   }
 
   /** Rejects with UNAVAILABLE when Redis is away or full, or when too much waits already; within 2 s in any case. */
-  async accept(event: NewEvent): Promise<void> {
+  async accept(event: NewEvent): Promise<boolean> {
     const shard = homeShard(event.id);
     if (shard === null) throw new PosthornError('INTERNAL', `${event.id} is no id of an event`);
     const known = this.#shards.get(shard) ?? new ShardAcceptor(this.#redis, shardKeys(this.#prefix, shard), this.#clock);
     this.#shards.set(shard, known);
-    const entries = await known.accept(event);
+    const { isNew, entries } = await known.accept(event);
     // The event is stored: what is not carried now is carried by a worker.
     if (entries.length > 0) void this.#carrier.carryEntries(shard, entries).catch(() => undefined);
+    return isNew;
   }
 }
 
@@ -80,8 +87,7 @@ class ShardAcceptor {
     this.#keys = keys;
   }
 
-  /** Answers the entries of the outbox that the event has made. */
-  accept(event: NewEvent): Promise<readonly string[]> {
+  accept(event: NewEvent): Promise<Stored> {
     return new Promise((resolve, reject) => {
       const { args, bytes } = acceptArguments(event, this.#keys.shard);
       if (this.#waiting.length >= limits.waitingEvents || this.#waitingBytes + bytes > limits.waitingBytes) {
@@ -138,7 +144,7 @@ class ShardAcceptor {
       for (const [i, waiting] of batch.entries()) {
         const stored = reply[i];
         if (typeof stored === 'string') waiting.reject(new PosthornError('INTERNAL', stored));
-        else waiting.resolve(Array.isArray(stored) ? stored.map(text) : []);
+        else waiting.resolve({ isNew: stored !== 0, entries: Array.isArray(stored) ? stored.map(text) : [] });
       }
     } catch (error) {
       for (const waiting of batch) waiting.reject(redisUnavailable(error));

@@ -4,6 +4,7 @@ import { Script } from '../redis/script.ts';
 import { redisUnavailable } from '../redis/unavailable.ts';
 import { apiKeyUsageKey } from './api-key-usage.ts';
 import { idempotencyKeys } from './idempotent-answers.ts';
+import { intakeKeys } from './intake-keys.ts';
 import { lastNotifiedKey } from './last-notified.ts';
 import type { MessagePurger } from './messages.ts';
 import { organizationLockKeys } from './organization-lock.ts';
@@ -43,8 +44,17 @@ export class RedisMessagePurger implements MessagePurger {
       await this.#redis.del(organizationLockKeys(this.#prefix, org).notes);
       const { answers, order } = idempotencyKeys(this.#prefix, org);
       await this.#redis.del(answers, order);
+      await this.#purgeIntake(org);
     } catch (error) {
       throw redisUnavailable(error);
     }
+  }
+
+  /** Counts of duplicates name sources only, and end by themselves. */
+  async #purgeIntake(org: string): Promise<void> {
+    const keys = intakeKeys(this.#prefix, org);
+    const [seconds] = await this.#redis.time();
+    for (const hashes of keys.marks(Number(seconds) * 1000)) await this.#redis.del(...hashes);
+    await this.#redis.del(keys.quota, keys.reserved);
   }
 }

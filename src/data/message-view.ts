@@ -99,6 +99,7 @@ export function eventView(
     size: integer(size),
     payload: event.payload.length === integer(size) ? event.payload : null,
     signatureValid: event.signatureValid,
+    duplicateOf: event.duplicateOf,
   };
   return { view, letters: text(letters), elsewhere: placesOf(shard, elsewhere) };
 }

@@ -16,6 +16,8 @@ export interface NewEvent {
   payload: Buffer;
   /** null: the source checks no signatures. */
   signatureValid: boolean | null;
+  /** The event that this one repeats, from before the source's window for duplicates. */
+  duplicateOf: string | null;
   /** One per (route, destination) that shall receive it. */
   targets: { messageId: string; routeId: string; destinationId: string; shard: number; maxAttempts: number }[];
   /** One per route whose filter the event did not meet: recorded as a delivery that is over. */
@@ -37,6 +39,7 @@ export interface EventView {
   /** null in lists, which do not load it. */
   payload: Buffer | null;
   signatureValid: boolean | null;
+  duplicateOf: string | null;
   status: EventStatus;
 }
 
@@ -120,9 +123,9 @@ export interface ViewPage<T> {
   nextCursor: string | null;
 }
 
-/** What ingest needs. `accept` resolves once the event is stored as durably as Redis is set up; UNAVAILABLE otherwise. */
+/** What ingest needs. `accept` resolves once the event is stored as durably as Redis is set up; false: it was stored before. UNAVAILABLE otherwise. */
 export interface MessageAcceptor {
-  accept(event: NewEvent): Promise<void>;
+  accept(event: NewEvent): Promise<boolean>;
 }
 
 /** What the facade needs. All lists are newest first. */

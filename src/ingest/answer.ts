@@ -3,9 +3,9 @@ import { errorCodes, type PosthornError } from '../core/errors.ts';
 
 const json = 'application/json; charset=utf-8';
 
-/** 200 `{success: true, eventId}`. Ids need no escaping. */
-export function answerAccepted(response: ServerResponse, requestId: string, eventId: string): void {
-  const body = `{"success":true,"eventId":"${eventId}"}`;
+/** 200 `{success: true, eventId}`, of a duplicate with `duplicate: true`. Ids need no escaping. */
+export function answerAccepted(response: ServerResponse, requestId: string, eventId: string, isDuplicate: boolean): void {
+  const body = `{"success":true,"eventId":"${eventId}"${isDuplicate ? ',"duplicate":true' : ''}}`;
   response.writeHead(200, ['Content-Type', json, 'Content-Length', String(body.length), 'X-Request-Id', requestId]);
   response.end(body, 'latin1');
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
-import { newTimedId } from '../core/ids.ts';
+import { newTimedId, parseTimedId } from '../core/ids.ts';
 import type { NewEvent } from '../data/messages.ts';
-import { EventContext } from './event-context.ts';
+import type { EventContext } from './event-context.ts';
 import { forwardedHeaders } from './forwarded-headers.ts';
 import type { IngestPlan } from './plan.ts';
 
@@ -12,9 +12,13 @@ export interface ReceivedRequest {
   signatureValid: boolean | null;
 }
 
-/** Runs the routes of the plan: which targets the event goes to, and which routes do not want it. */
-export function makeEvent({ source, routes }: IngestPlan, { request, body, receivedAtMs, signatureValid }: ReceivedRequest): NewEvent {
-  const context = new EventContext(request.headers, body);
+/** Runs the routes of the plan: which targets the event goes to, and which routes do not want it. `id`: that of the event, when it has one. */
+export function makeEvent(
+  { source, routes }: IngestPlan,
+  { request, body, receivedAtMs, signatureValid }: ReceivedRequest,
+  context: EventContext,
+  id?: string,
+): NewEvent {
   const targets: NewEvent['targets'] = [];
   const filteredRouteIds: string[] = [];
   for (const route of routes) {
@@ -24,9 +28,10 @@ export function makeEvent({ source, routes }: IngestPlan, { request, body, recei
     }
     for (const target of route.targets) targets.push({ messageId: newTimedId('msg_', target.shard, receivedAtMs), ...target });
   }
-  const shard = targets[0]?.shard ?? 0;
+  const known = id === undefined ? null : parseTimedId(id);
+  const shard = known?.shard ?? targets[0]?.shard ?? 0;
   return {
-    id: newTimedId('evt_', shard, receivedAtMs),
+    id: id ?? newTimedId('evt_', shard, receivedAtMs),
     org: source.org,
     sourceId: source.id,
     sourceSlug: source.slug,
@@ -36,6 +41,7 @@ export function makeEvent({ source, routes }: IngestPlan, { request, body, recei
     headers: forwardedHeaders(request.rawHeaders, request.headers.connection),
     payload: body,
     signatureValid,
+    duplicateOf: null,
     targets,
     filtered: filteredRouteIds.map((routeId) => ({ messageId: newTimedId('msg_', shard, receivedAtMs), routeId })),
   };

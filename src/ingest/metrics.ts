@@ -1,8 +1,8 @@
 import { Counter, Histogram, type Registry } from 'prom-client';
 import type { ErrorCode } from '../core/errors.ts';
 
-/** `accepted`: stored, answered 200; `handshake`: a provider's question, answered; `aborted`: the sender hung up; else the code of the answer. */
-export type IngestOutcome = 'accepted' | 'handshake' | 'aborted' | ErrorCode;
+/** `accepted`: stored, answered 200; `duplicate`: stored before, answered 200; `handshake`: a provider's question, answered; `aborted`: the sender hung up; else the code of the answer. */
+export type IngestOutcome = 'accepted' | 'duplicate' | 'handshake' | 'aborted' | ErrorCode;
 
 export interface IngestMetrics {
   requests: Counter<'outcome'>;
@@ -15,7 +15,7 @@ export function ingestMetrics(registry: Registry): IngestMetrics {
   return {
     requests: new Counter({
       name: 'posthorn_ingest_requests_total',
-      help: 'Requests to /ingest by outcome: accepted, handshake, aborted, or the error code of the answer.',
+      help: 'Requests to /ingest by outcome: accepted, duplicate, handshake, aborted, or the error code of the answer.',
       labelNames: ['outcome'],
       registers,
     }),

@@ -6,6 +6,7 @@ import type { Keyring } from '../core/sealing.ts';
 import type { NewEvent } from '../data/messages.ts';
 import type { RegistryReader } from '../data/registry.ts';
 import { addressFilter } from './address-filter.ts';
+import { type Deduplication, deduplication } from './deduplication.ts';
 import type { Verifier } from './providers/signed-request.ts';
 import { sourceVerifier } from './signing-secrets.ts';
 
@@ -16,6 +17,8 @@ export interface IngestPlan {
   verify: Verifier | null;
   /** Null: any address may send. */
   mayReceiveFrom: ((address: string) => boolean) | null;
+  /** Null: the source knows no duplicates. */
+  dedup: Deduplication | null;
   /** Higher priority first; disabled ones too, because their events are accepted and held. */
   routes: PlannedRoute[];
 }
@@ -65,6 +68,7 @@ async function makePlan(
       source,
       verify: sourceVerifier(source, keyring, logger),
       mayReceiveFrom: addressFilter(source),
+      dedup: deduplication(source),
       routes: routes.map((route) => ({
         id: route.id,
         filter: routeFilter(route, logger),

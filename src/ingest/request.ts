@@ -4,20 +4,16 @@ import type { Clock } from '../core/clock.ts';
 import { isPosthornError, PosthornError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import { requestIdFor } from '../core/request-id.ts';
-import type { Intake } from '../data/intake.ts';
-import type { MessageAcceptor } from '../data/messages.ts';
 import { answerAccepted, answerError, answerHandshake } from './answer.ts';
 import { clientAddress } from './client-address.ts';
 import type { Deadlined, Deadlines } from './deadlines.ts';
-import { makeEvent } from './event.ts';
 import { handshakeAnswer, isProbe } from './handshake.ts';
 import type { IngestLimits } from './limits.ts';
 import type { IngestMetrics, IngestOutcome } from './metrics.ts';
 import { type IngestPlan, ingestPlan, type PlanServices } from './plan.ts';
+import { type TakingServices, takeEvent } from './take-event.ts';
 
-export interface IngestServices extends PlanServices {
-  acceptor: MessageAcceptor;
-  intake: Intake;
+export interface IngestServices extends PlanServices, TakingServices {
   clock: Clock;
   logger: Logger;
   limits: IngestLimits;
@@ -86,7 +82,7 @@ export class IngestRequest implements Deadlined {
   }
 
   async #take(): Promise<void> {
-    const { acceptor, clock, deadlines, inFlight, limits } = this.#services;
+    const { clock, deadlines, inFlight, limits } = this.#services;
     const [, orgSlug, sourceSlug] = pathPattern.exec(this.#request.url ?? '') ?? [];
     if (orgSlug === undefined || sourceSlug === undefined) throw new PosthornError('NOT_FOUND', 'There is no such source');
     if (inFlight.requests > limits.requestsInFlight) throw overloaded();
@@ -106,13 +102,13 @@ export class IngestRequest implements Deadlined {
     const signatureValid = this.#checkSignature(plan, body, receivedAtMs);
     const handshake = signatureValid === false ? null : handshakeAnswer(plan.source.provider, body);
     if (handshake !== null) return this.#endHandshake(handshake);
-    const event = makeEvent(plan, { request: this.#request, body, receivedAtMs, signatureValid });
     this.#stage = 'store';
     deadlines.set(this, limits.storeDeadlineMs);
-    await acceptor.accept(event);
+    const received = { request: this.#request, body, receivedAtMs, signatureValid };
+    const { eventId, isDuplicate } = await takeEvent(this.#services, plan, received);
     if (this.#isOver()) return;
-    this.#end('accepted');
-    answerAccepted(this.#response, this.#requestId, event.id);
+    this.#end(isDuplicate ? 'duplicate' : 'accepted');
+    answerAccepted(this.#response, this.#requestId, eventId, isDuplicate);
   }
 
   #isOver(): boolean {

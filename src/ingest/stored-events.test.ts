@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { IngestUnderTest, keyPrefix } from '../../test/support/ingest.ts';
+import { newEvent } from '../../test/support/new-event.ts';
 import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
 import { RedisMessageReader } from '../data/message-reader.ts';
 import { systemClock } from '../runtime/clock.ts';
@@ -34,6 +35,32 @@ test('an answered event can be read, byte for byte, with a delivery for each rou
     ['rte_a', 'pending'],
     ['rte_b', 'filtered'],
   ]);
+});
+
+test('an event that no route is for has no_routes, one that no route wants is filtered, one for somebody is pending', async () => {
+  await ingest.publishSource();
+  const statusOf = async (): Promise<string | undefined> => {
+    const { body } = await ingest.send('/ingest/acme/github');
+    return (await reader.event('org_a', body.eventId ?? ''))?.status;
+  };
+  expect(await statusOf()).toBe('no_routes');
+  const never = { logic: 'AND' as const, conditions: [{ field: 'never', operator: 'exists' as const }] };
+  await ingest.publishRoute({ destinations: [] });
+  expect(await statusOf()).toBe('no_routes');
+  await ingest.publishRoute({ filter: never, generation: 2 });
+  expect(await statusOf()).toBe('filtered');
+  await ingest.publishRoute({ id: 'rte_b', slug: 'b', enabled: false });
+  expect(await statusOf()).toBe('pending');
+});
+
+test('an event names the one that it repeats from before the window', async () => {
+  await ingest.publishSource();
+  const acceptor = new RedisMessageAcceptor({ redis: ingest.redis.client, prefix: keyPrefix, clock: systemClock });
+  const event = newEvent({ duplicateOf: 'evt_00aaaaaaaaaaaaaaaaaaaaaaaaa' });
+  expect([await acceptor.accept(event), await acceptor.accept(event)]).toEqual([true, false]);
+  expect((await reader.event('org_a', event.id))?.duplicateOf).toBe('evt_00aaaaaaaaaaaaaaaaaaaaaaaaa');
+  const { items } = await reader.events('org_a', {}, { limit: 10 });
+  expect(items.map(({ duplicateOf }) => duplicateOf)).toEqual(['evt_00aaaaaaaaaaaaaaaaaaaaaaaaa']);
 });
 
 test('a Redis that is full is 503 with Retry-After', async () => {

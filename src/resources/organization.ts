@@ -7,6 +7,12 @@ import { text } from './text.ts';
 
 const limits = z.strictObject({
   payloadBytes: z.int().min(1024).max(1_048_576).optional().describe('Largest accepted payload in bytes; the plan decides when absent.'),
+  monthlyMessages: z
+    .int()
+    .min(1)
+    .max(1_000_000_000_000)
+    .optional()
+    .describe('Messages that may be queued in a UTC month; the plan decides when absent.'),
 });
 
 const egress = z.strictObject({

@@ -179,7 +179,15 @@ describe('events and deliveries', () => {
     expect(next.body).toMatchObject({ data: [{ id: sent[0] }], pagination: { hasMore: false, nextCursor: null } });
 
     const { body: event } = await world.request('GET', `/api/events/${sent[0]}`);
-    expect(event).toMatchObject({ id: sent[0], sourceId: source.id, status: 'pending', method: 'POST', size: 7, signatureValid: null });
+    expect(event).toMatchObject({
+      id: sent[0],
+      sourceId: source.id,
+      status: 'pending',
+      method: 'POST',
+      size: 7,
+      signatureValid: null,
+      duplicateOf: null,
+    });
     expect(event.deliveries).toMatchObject([{ eventId: sent[0], status: 'pending', attempts: 0, maxAttempts: 3 }]);
     const { body: delivery } = await world.request('GET', `/api/deliveries/${event.deliveries[0].id}`);
     expect(delivery).toMatchObject({ id: event.deliveries[0].id, eventId: sent[0] });

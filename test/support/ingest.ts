@@ -8,7 +8,7 @@ import type { RouteRecord, SourceRecord } from '../../src/core/records.ts';
 import { Keyring } from '../../src/core/sealing.ts';
 import { recordSealingContext } from '../../src/core/sealing-contexts.ts';
 import { changeStreamBlockMs } from '../../src/data/change-stream.ts';
-import { RedisIntake } from '../../src/data/intake.ts';
+import { type Intake, RedisIntake } from '../../src/data/intake.ts';
 import type { MessageAcceptor, NewEvent } from '../../src/data/messages.ts';
 import { RedisRegistryPublisher } from '../../src/data/registry-publisher.ts';
 import { RedisRegistryReader } from '../../src/data/registry-reader.ts';
@@ -28,18 +28,19 @@ export class KeptEvents implements MessageAcceptor {
   readonly events: NewEvent[] = [];
   hold: () => Promise<void> = async () => {};
 
-  async accept(event: NewEvent): Promise<void> {
+  async accept(event: NewEvent): Promise<boolean> {
     await this.hold();
     this.events.push(event);
+    return true;
   }
 }
 
-type ServingOptions = Pick<Partial<IngestHandlerOptions>, 'trustedProxies' | 'publicUrl'>;
+type ServingOptions = Pick<Partial<IngestHandlerOptions>, 'trustedProxies' | 'publicUrl' | 'intake'>;
 
 export interface Answer {
   status: number;
   headers: IncomingHttpHeaders;
-  body: { success?: boolean; eventId?: string; error?: string; message?: string; code?: string };
+  body: { success?: boolean; eventId?: string; duplicate?: boolean; error?: string; message?: string; code?: string };
 }
 
 /** The ingest handler on a real server, with a registry in a real Redis that is empty at first. */
@@ -56,6 +57,8 @@ export class IngestUnderTest {
 
   readonly #client: RedisClient;
   readonly #ownsRedis: boolean;
+  readonly #replicas = new Set<IngestUnderTest>();
+  #leave: () => void = () => {};
 
   private constructor(redis: RedisServer, first: IngestUnderTest | null) {
     this.redis = redis;
@@ -77,24 +80,21 @@ export class IngestUnderTest {
   }
 
   /** Another api on the same Redis, with connections of its own. */
-  async replica(acceptor?: (redis: RedisClient) => MessageAcceptor): Promise<IngestUnderTest> {
+  async replica(parts?: (redis: RedisClient) => { acceptor: MessageAcceptor; intake?: Intake }): Promise<IngestUnderTest> {
     const replica = new IngestUnderTest(this.redis, this);
     await replica.#client.connect();
     replica.registry.start();
-    await replica.#serve({}, acceptor?.(replica.#client) ?? replica.kept, {});
+    this.#replicas.add(replica);
+    replica.#leave = () => this.#replicas.delete(replica);
+    const { acceptor = replica.kept, ...options } = parts?.(replica.#client) ?? {};
+    await replica.#serve({}, acceptor, options);
     return replica;
   }
 
   /** Empties Redis, forgets what was kept, and serves with these limits. */
   async reset(limits: Partial<IngestLimits> = {}, acceptor?: MessageAcceptor, options: ServingOptions = {}): Promise<void> {
     await this.redis.client.flushall();
-    const flushed = new Promise<void>((resolve) => {
-      const stop = this.registry.onChange((changeKey) => {
-        if (changeKey !== '*') return;
-        stop();
-        resolve();
-      });
-    });
+    const flushed = this.#allHear((changeKey) => changeKey === '*');
     this.epoch = await this.publisher.mintEpoch();
     await this.publisher.markComplete();
     await this.publishSource({ id: 'src_reset', slug: 'reset' });
@@ -104,6 +104,7 @@ export class IngestUnderTest {
   }
 
   async stop(): Promise<void> {
+    this.#leave();
     await this.#stopServing();
     await this.registry.stop();
     if (this.#ownsRedis) await this.redis.stop();
@@ -126,14 +127,22 @@ export class IngestUnderTest {
 
   /** Waits until ingest has heard of the change: what it works out before is thrown away when it does. */
   async #heard(publish: () => Promise<unknown>): Promise<void> {
-    const heard = new Promise<void>((resolve) => {
-      const stop = this.registry.onChange(() => {
-        stop();
-        resolve();
-      });
-    });
+    const heard = this.#allHear(() => true);
     await publish();
     await heard;
+  }
+
+  /** Resolves once this one and every replica have heard of such a change. */
+  async #allHear(isMeant: (changeKey: string) => boolean): Promise<void> {
+    const hears = (registry: RedisRegistryReader): Promise<void> =>
+      new Promise((resolve) => {
+        const stop = registry.onChange((changeKey) => {
+          if (!isMeant(changeKey)) return;
+          stop();
+          resolve();
+        });
+      });
+    await Promise.all([this, ...this.#replicas].map(({ registry }) => hears(registry)));
   }
 
   send(

@@ -18,6 +18,7 @@ export function newEvent(
     headers: [['content-type', 'application/json']],
     payload: Buffer.from('{"a":1}'),
     signatureValid: null,
+    duplicateOf: null,
     targets: destinations.map((destinationId) => ({
       messageId: newTimedId('msg_', 0, receivedAtMs),
       routeId: 'rte_a',

@@ -20,6 +20,10 @@ const item = z
     contentType: z.string(),
     size: z.int().min(0).describe('Bytes of the payload.'),
     signatureValid: z.boolean().nullable().describe('null: the source checks no signatures.'),
+    duplicateOf: z
+      .string()
+      .nullable()
+      .describe('The event that this one repeats; taken because it came after the window of the source for duplicates.'),
     status: eventStatus,
   })
   .meta({ id: 'EventItem' });
@@ -90,9 +94,10 @@ function toItem({
   contentType,
   size,
   signatureValid,
+  duplicateOf,
   status,
 }: EventView): z.input<typeof item> {
-  return { id, sourceId, source, receivedAt: isoTime(receivedAtMs), method, contentType, size, signatureValid, status };
+  return { id, sourceId, source, receivedAt: isoTime(receivedAtMs), method, contentType, size, signatureValid, duplicateOf, status };
 }
 
 /** A header that came several times is joined, as RFC 9110 section 5.3 allows. */

@@ -1,0 +1,179 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { type RedisServer, startRedis } from '../../test/support/redis.ts';
+import { waitUntil } from '../../test/support/wait-until.ts';
+import { newTimedId } from '../core/ids.ts';
+import { systemClock } from '../runtime/clock.ts';
+import { DuplicateCounts } from './duplicate-counts.ts';
+import { type EventClaim, RedisIntake } from './intake.ts';
+import { RedisMessagePurger } from './message-purger.ts';
+
+const prefix = 'test:';
+let redis: RedisServer;
+let intake: RedisIntake;
+beforeAll(async () => {
+  redis = await startRedis();
+  intake = new RedisIntake({ redis: redis.client, prefix, clock: systemClock });
+});
+afterAll(() => redis.stop());
+beforeEach(() => redis.client.flushall());
+
+const newMark = (): string => randomBytes(16).toString('hex');
+function claimOf(fields: Partial<EventClaim> = {}): EventClaim {
+  return {
+    org: 'org_a',
+    sourceId: 'src_a',
+    eventId: newTimedId('evt_', 3, Date.now()),
+    receivedAtMs: Date.now(),
+    mark: null,
+    windowMs: 3_600_000,
+    messages: 1,
+    monthlyMessages: null,
+    ...fields,
+  };
+}
+const outcomes = async (claims: EventClaim[]): Promise<string[]> =>
+  (await Promise.all(claims.map((claim) => intake.claim(claim)))).map(({ outcome }) => outcome);
+
+describe('a mark', () => {
+  test('is claimed by one event, and every other one learns which', async () => {
+    const mark = newMark();
+    const claims = Array.from({ length: 64 }, () => claimOf({ mark }));
+    const answers = await Promise.all(claims.map((claim) => intake.claim(claim)));
+    const first = answers[0]?.outcome === 'store' ? answers[0].eventId : '';
+    expect(claims.map(({ eventId }) => eventId)).toContain(first);
+    for (const answer of answers) expect(answer).toEqual({ outcome: 'store', eventId: first, duplicateOf: null });
+    await intake.settle(claimOf({ mark, eventId: first }), 'stored');
+    expect(await intake.claim(claimOf({ mark }))).toEqual({ outcome: 'duplicate', eventId: first });
+  });
+
+  test('says nothing about another event or another organization', async () => {
+    const claim = claimOf({ mark: newMark() });
+    await intake.claim(claim);
+    await intake.settle(claim, 'stored');
+    for (const other of [claimOf({ mark: newMark() }), claimOf({ mark: claim.mark, org: 'org_b' })]) {
+      expect(await intake.claim(other)).toEqual({ outcome: 'store', eventId: other.eventId, duplicateOf: null });
+    }
+  });
+
+  test('is over after its window, and still names the event from before', async () => {
+    const first = claimOf({ mark: newMark(), windowMs: 40 });
+    await intake.claim(first);
+    await intake.settle(first, 'stored');
+    const answer = await waitUntil('the end of the window', 5000, async () => {
+      const answered = await intake.claim(claimOf({ mark: first.mark, windowMs: 40 }));
+      return answered.outcome === 'store' ? answered : undefined;
+    });
+    expect(answer).toMatchObject({ outcome: 'store', duplicateOf: first.eventId });
+    expect(answer.outcome === 'store' && answer.eventId).not.toBe(first.eventId);
+  });
+
+  test('that was given back names the event to whoever comes next', async () => {
+    const first = claimOf({ mark: newMark() });
+    await intake.claim(first);
+    await intake.settle(first, 'failed');
+    expect(await intake.claim(claimOf({ mark: first.mark }))).toEqual({ outcome: 'store', eventId: first.eventId, duplicateOf: null });
+  });
+
+  test('is forgotten with its whole hash, and hashes stay small', async () => {
+    await Promise.all(Array.from({ length: 2000 }, () => intake.claim(claimOf({ mark: newMark() }))));
+    const hashes = await redis.client.keys('test:{intake:org_a}:m:*');
+    expect(hashes.length).toBeLessThanOrEqual(512);
+    for (const hash of hashes.slice(0, 20)) {
+      const leftMs = await redis.client.pttl(hash);
+      expect(leftMs).toBeGreaterThan(3_600_000 - 10_000);
+      expect(leftMs).toBeLessThanOrEqual(3_600_000 + 21_600_000);
+      expect(await redis.client.call('OBJECT', 'ENCODING', hash)).toBe('listpack');
+    }
+  });
+
+  test('goes with its organization', async () => {
+    await intake.claim(claimOf({ mark: newMark(), monthlyMessages: 10 }));
+    await intake.claim(claimOf({ org: 'org_b', mark: newMark(), monthlyMessages: 10 }));
+    await new RedisMessagePurger({ redis: redis.client, prefix }).purgeOrganization('org_a', new AbortController().signal);
+    const left = await redis.client.keys('test:{intake:*');
+    expect(left.filter((key) => key.includes('org_a'))).toEqual([]);
+    expect(left.filter((key) => key.includes('org_b')).length).toBe(3);
+  });
+});
+
+describe('the messages of a month', () => {
+  test('are counted exactly, whoever comes first', async () => {
+    const answers = await outcomes(Array.from({ length: 64 }, () => claimOf({ monthlyMessages: 10 })));
+    expect(answers.filter((outcome) => outcome === 'store').length).toBe(10);
+    expect(answers.filter((outcome) => outcome === 'quotaExceeded').length).toBe(54);
+  });
+
+  test('are refused whole, and what is smaller still fits; nothing always does', async () => {
+    const wanted = [8, 3, 2, 1, 0].map((messages) => claimOf({ messages, monthlyMessages: 10 }));
+    const answers: string[] = [];
+    for (const claim of wanted) answers.push((await intake.claim(claim)).outcome);
+    expect(answers).toEqual(['store', 'quotaExceeded', 'store', 'quotaExceeded', 'store']);
+  });
+
+  test('begin anew in the next', async () => {
+    const at = (text: string): EventClaim => claimOf({ monthlyMessages: 1, receivedAtMs: Date.parse(text) });
+    expect((await intake.claim(at('2026-11-30T23:59:59.999Z'))).outcome).toBe('store');
+    expect((await intake.claim(at('2026-11-01T00:00:00Z'))).outcome).toBe('quotaExceeded');
+    expect((await intake.claim(at('2026-12-01T00:00:00Z'))).outcome).toBe('store');
+  });
+
+  test('count once when a call is sent again, and are given back once', async () => {
+    const claim = claimOf({ messages: 6, monthlyMessages: 10 });
+    expect(await outcomes([claim, claim])).toEqual(['store', 'store']);
+    await intake.settle(claim, 'failed');
+    await intake.settle(claim, 'failed');
+    expect((await intake.claim(claimOf({ messages: 10, monthlyMessages: 10 }))).outcome).toBe('store');
+    expect((await intake.claim(claimOf({ messages: 1, monthlyMessages: 10 }))).outcome).toBe('quotaExceeded');
+  });
+
+  test('of a refused event leave no mark', async () => {
+    const claim = claimOf({ mark: newMark(), messages: 11, monthlyMessages: 10 });
+    expect((await intake.claim(claim)).outcome).toBe('quotaExceeded');
+    expect(await redis.client.keys('*')).toEqual([]);
+  });
+
+  test('of an event that was given back count again when somebody else stores it', async () => {
+    const first = claimOf({ mark: newMark(), messages: 6, monthlyMessages: 10 });
+    await intake.claim(first);
+    await intake.settle(first, 'failed');
+    const second = claimOf({ mark: first.mark, messages: 6, monthlyMessages: 10 });
+    expect(await intake.claim(second)).toMatchObject({ outcome: 'store', eventId: first.eventId });
+    await intake.settle({ ...second, eventId: first.eventId }, 'stored');
+    expect((await intake.claim(claimOf({ messages: 5, monthlyMessages: 10 }))).outcome).toBe('quotaExceeded');
+    expect((await intake.claim(claimOf({ messages: 4, monthlyMessages: 10 }))).outcome).toBe('store');
+  });
+
+  test('of an event that turned out to be stored after all are not given back', async () => {
+    const first = claimOf({ mark: newMark(), messages: 6, monthlyMessages: 10 });
+    await intake.claim(first);
+    await intake.claim(claimOf({ mark: first.mark, messages: 6, monthlyMessages: 10 }));
+    await intake.settle(first, 'stored');
+    await intake.settle(first, 'failed');
+    expect((await intake.claim(claimOf({ messages: 5, monthlyMessages: 10 }))).outcome).toBe('quotaExceeded');
+    expect((await intake.claim(claimOf({ mark: first.mark }))).outcome).toBe('duplicate');
+  });
+});
+
+test('duplicates are counted by source, with those that were found out late', async () => {
+  const counts = new DuplicateCounts({ redis: redis.client, prefix });
+  const first = claimOf({ mark: newMark() });
+  const other = claimOf({ mark: newMark(), sourceId: 'src_b' });
+  for (const claim of [first, other]) {
+    await intake.claim(claim);
+    await intake.settle(claim, 'stored');
+  }
+  for (const claim of [first, first, other]) await intake.claim({ ...claim, eventId: newTimedId('evt_', 0, Date.now()) });
+  await intake.settle(first, 'duplicate');
+  const nowMs = Date.now();
+  for (const hours of [1, 24, 24 * 7, 24 * 30]) {
+    expect(await counts.since('org_a', nowMs - hours * 3_600_000, nowMs)).toEqual(
+      new Map([
+        ['src_a', 3],
+        ['src_b', 1],
+      ]),
+    );
+  }
+  expect(await counts.since('org_a', nowMs + 7_200_000, nowMs + 7_200_000)).toEqual(new Map());
+  expect(await counts.since('org_b', nowMs - 3_600_000, nowMs)).toEqual(new Map());
+});

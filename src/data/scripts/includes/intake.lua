@@ -1,0 +1,72 @@
+-- What an organization's events are counted and recognised by. KEYS[1] is `<prefix>{intake:<org>}:quota`, KEYS[2] `<prefix>{intake:<org>}:~`,
+-- which never exists: while a Cluster moves the slot, Redis answers TRYAGAIN before the script begins. The other keys:
+--   reserved       sorted set of the events that were counted a moment ago, so that a call that is sent again counts once
+--   m:<bucket>:<xx>  hash of marks, `xx` the first byte of the mark: small hashes, dropped whole when their time is over
+--   dup:<day>      hash `<source> <hour>` → duplicates, `dup5:<hour>` hash `<source> <5 minutes>` → duplicates
+local call = redis.call
+local quota = KEYS[1]
+local P = string.sub(quota, 1, -6)
+local time = call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+
+local bucket_ms = 21600000
+local month_kept_ms = 5356800000
+local reserved_kept_ms = 60000
+
+local function whole(number)
+  return string.format('%.0f', number)
+end
+
+local function expire_not_before(key, ms)
+  if call('PTTL', key) < ms then
+    call('PEXPIRE', key, whole(ms))
+  end
+end
+
+local function marks_key(bucket, mark)
+  return P .. 'm:' .. whole(bucket) .. ':' .. string.sub(mark, 1, 2)
+end
+
+-- The newest mark of the last `window` ms, or of a little earlier: its key, state (c claimed, r released, a accepted), time and event.
+local function find_mark(mark, window)
+  local newest = math.floor(now / bucket_ms)
+  for bucket = newest, math.floor((now - window) / bucket_ms), -1 do
+    local key = marks_key(bucket, mark)
+    local stored = call('HGET', key, mark)
+    if stored then
+      local state, ms, event = string.match(stored, '^(%a)(%d+) (.+)$')
+      return key, state, tonumber(ms), event
+    end
+  end
+  return nil
+end
+
+local function set_mark(key, mark, state, ms, event)
+  call('HSET', key, mark, state .. whole(ms) .. ' ' .. event)
+end
+
+-- Counts the messages of an event against the month, once.
+local function reserve(event, month, messages)
+  call('ZREMRANGEBYSCORE', P .. 'reserved', '-inf', whole(now - reserved_kept_ms))
+  if messages > 0 and call('ZADD', P .. 'reserved', 'NX', whole(now), event) == 1 then
+    call('PEXPIRE', P .. 'reserved', reserved_kept_ms)
+    call('HINCRBY', quota, month, messages)
+    expire_not_before(quota, month_kept_ms)
+  end
+end
+
+local function give_back(event, month, messages)
+  if call('ZREM', P .. 'reserved', event) == 1 then
+    call('HINCRBY', quota, month, -messages)
+  end
+end
+
+local function count_duplicate(source)
+  local hour = math.floor(now / 3600000)
+  local by_day = P .. 'dup:' .. whole(math.floor(hour / 24))
+  local by_hour = P .. 'dup5:' .. whole(hour)
+  call('HINCRBY', by_day, source .. ' ' .. whole(hour), 1)
+  call('HINCRBY', by_hour, source .. ' ' .. whole(math.floor(now / 300000)), 1)
+  expire_not_before(by_day, 32 * 86400000)
+  expire_not_before(by_hour, 3 * 3600000)
+end

@@ -1,0 +1,55 @@
+#!lua
+-- Claims the mark of an event before the event is accepted in its shard, and counts its messages against the month. A refusal writes nothing.
+-- Without allow-oom: a full Redis refuses it, as it refuses the event.
+--
+-- KEYS: see includes/intake.lua.
+-- ARGV[1] event, ARGV[2] source, ARGV[3] mark (hexadecimal) or '', ARGV[4] window in milliseconds, ARGV[5] month (YYYY-MM),
+-- ARGV[6] number of messages, ARGV[7] how many there may be in the month, or ''
+-- Reply: {'store', event, earlier}: accept it under this id, whoever claimed it; `earlier` is the event with the same mark from before
+-- the window, or ''; {'duplicate', event}: it was accepted as this one; {'quota'}: it would exceed the month.
+-- @include "includes/intake.lua"
+
+local event, source, mark, month = ARGV[1], ARGV[2], ARGV[3], ARGV[5]
+local window, messages, limit = tonumber(ARGV[4]), tonumber(ARGV[6]), tonumber(ARGV[7])
+
+local function exceeds()
+  return limit and messages > 0 and tonumber(call('HGET', quota, month) or '0') + messages > limit
+    and not call('ZSCORE', P .. 'reserved', event)
+end
+
+local earlier = ''
+if mark ~= '' then
+  local key, state, ms, first = find_mark(mark, window)
+  if key and ms > now - window then
+    if state == 'a' then
+      count_duplicate(source)
+      return {'duplicate', first}
+    end
+    if state == 'r' then
+      event = first
+      if exceeds() then
+        return {'quota'}
+      end
+      set_mark(key, mark, 'c', ms, first)
+      if limit then
+        reserve(first, month, messages)
+      end
+    end
+    return {'store', first, ''}
+  end
+  earlier = first or ''
+end
+
+if exceeds() then
+  return {'quota'}
+end
+if limit then
+  reserve(event, month, messages)
+end
+if mark ~= '' then
+  local bucket = math.floor(now / bucket_ms)
+  local key = marks_key(bucket, mark)
+  set_mark(key, mark, 'c', now, event)
+  expire_not_before(key, (bucket + 1) * bucket_ms - now + window)
+end
+return {'store', event, earlier}

@@ -1,0 +1,86 @@
+import { PosthornError } from '../core/errors.ts';
+import type { Logger } from '../core/logger.ts';
+import type { EventClaim, Intake } from '../data/intake.ts';
+import type { MessageAcceptor } from '../data/messages.ts';
+import { eventMark } from './deduplication.ts';
+import { makeEvent, type ReceivedRequest } from './event.ts';
+import { EventContext } from './event-context.ts';
+import type { IngestPlan } from './plan.ts';
+
+export interface TakingServices {
+  acceptor: MessageAcceptor;
+  intake: Intake;
+  logger: Logger;
+}
+
+export interface TakenEvent {
+  /** Of a duplicate: the first of its kind. */
+  eventId: string;
+  isDuplicate: boolean;
+}
+
+/**
+ * Stores the event, unless it is a duplicate or one too many. Throws QUOTA_EXCEEDED, which leaves nothing behind, or UNAVAILABLE: then the
+ * event may be stored, and is not stored again when it is sent again.
+ */
+export async function takeEvent(services: TakingServices, plan: IngestPlan, received: ReceivedRequest): Promise<TakenEvent> {
+  const { acceptor, intake } = services;
+  const context = new EventContext(received.request.headers, received.body);
+  const event = makeEvent(plan, received, context);
+  const claim = claimOf(plan, received, context, event);
+  if (claim === null) {
+    await acceptor.accept(event);
+    return { eventId: event.id, isDuplicate: false };
+  }
+  const claimed = await intake.claim(claim);
+  if (claimed.outcome === 'quotaExceeded') throw quotaExceeded(claim);
+  if (claimed.outcome === 'duplicate') return { eventId: claimed.eventId, isDuplicate: true };
+  const { eventId, duplicateOf } = claimed;
+  // Whoever claimed it may have died before it was stored: whoever meets the claim stores it under that id, which happens once.
+  const claimedEvent = eventId === event.id ? { ...event, duplicateOf } : makeEvent(plan, received, context, eventId);
+  const isNew = await acceptor.accept(claimedEvent).catch((error: unknown) => {
+    settle(services, { ...claim, eventId }, 'failed');
+    throw error;
+  });
+  settle(services, { ...claim, eventId }, isNew ? 'stored' : 'duplicate');
+  return { eventId, isDuplicate: !isNew };
+}
+
+/** Null: there is nothing to know about the event before it is stored. */
+function claimOf(
+  { source, dedup }: IngestPlan,
+  { body, receivedAtMs, signatureValid }: ReceivedRequest,
+  context: EventContext,
+  { id, targets }: { id: string; targets: readonly unknown[] },
+): EventClaim | null {
+  // Who cannot sign may neither name an event a duplicate nor make others duplicates of it.
+  const identity = dedup === null || signatureValid === false ? null : dedup.identify(context, body);
+  const monthlyMessages = source.monthlyMessages ?? null;
+  if (identity === null && (monthlyMessages === null || targets.length === 0)) return null;
+  return {
+    org: source.org,
+    sourceId: source.id,
+    eventId: id,
+    receivedAtMs,
+    mark: identity === null ? null : eventMark(source.id, identity),
+    windowMs: dedup?.windowMs ?? 0,
+    messages: targets.length,
+    monthlyMessages,
+  };
+}
+
+/** Not awaited: the sender need not wait, and who meets a claim that is not settled finds out by itself. */
+function settle({ intake, logger }: TakingServices, claim: EventClaim, outcome: 'stored' | 'duplicate' | 'failed'): void {
+  if (outcome === 'stored' && claim.mark === null) return;
+  intake.settle(claim, outcome).catch((error: unknown) => {
+    logger.debug({ err: error, eventId: claim.eventId, outcome }, 'what has become of a claimed event was not noted');
+  });
+}
+
+function quotaExceeded({ receivedAtMs, monthlyMessages }: EventClaim): PosthornError {
+  const now = new Date(receivedAtMs);
+  const nextMonthMs = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1);
+  return new PosthornError('QUOTA_EXCEEDED', `The organization has used its ${monthlyMessages} messages of this month`, {
+    retryAfterSeconds: (nextMonthMs - receivedAtMs) / 1000,
+  });
+}
