@@ -18,6 +18,7 @@ import { taskBlockSeconds } from '../data/task-kind.ts';
 import { createFacade } from '../facade/app.ts';
 import { createIngestHandler } from '../ingest/handler.ts';
 import { ingestServerOptions } from '../ingest/limits.ts';
+import { Sandbox } from '../sandbox/sandbox.ts';
 import { createStoreMetrics } from '../store/metrics.ts';
 import { agreedShards } from './agreed-shards.ts';
 import { FacadeCaches } from './facade-caches.ts';
@@ -55,6 +56,7 @@ async function runApi(context: RoleContext): Promise<void> {
   const { store, close: closeStore } = await openResourceStore(link, config, { clock, metrics: storeMetrics });
   const resources = new FacadeCaches({ store, clock, logger, metrics: storeMetrics });
   const shared = { redis: link.main, prefix, clock, logger };
+  const sandbox = new Sandbox({ clock, processes: 2 });
   let shards = config.shards;
   const facade = createFacade({
     store,
@@ -65,6 +67,7 @@ async function runApi(context: RoleContext): Promise<void> {
     statistics: new RedisStatisticsReader({ redis: link.main, prefix, clock, shards: () => shards }),
     circuits: new Circuits({ redis: link.main, prefix, shards: () => shards }),
     tasks: new RedisTaskCaller({ ...shared, blocking: link.blocking('tasks', taskBlockSeconds * 1000) }),
+    sandbox,
     keyring,
     apiKeyUsage: new ApiKeyUsage(shared),
     lastNotified: new LastNotified(shared),
@@ -116,6 +119,7 @@ async function runApi(context: RoleContext): Promise<void> {
   await closeServer(server, Math.max(1000, config.drainMs - drainMarginMs));
   ending.abort();
   await Promise.all([following, records.stop(), closeServer(opsServer, 1000)]);
+  sandbox.close();
   await closeStore();
   link.close();
 }

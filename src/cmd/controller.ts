@@ -15,6 +15,7 @@ import { candidateIdentity, LeaderElector, type LeaderLock, type Term } from '..
 import { kubernetesLeaseApi } from '../runtime/lease-api.ts';
 import { LeaseLock } from '../runtime/lease-elector.ts';
 import { RedisLock } from '../runtime/redis-elector.ts';
+import { Sandbox } from '../sandbox/sandbox.ts';
 import { createStoreMetrics } from '../store/metrics.ts';
 import { agreedShards } from './agreed-shards.ts';
 import { leaderMetric } from './leader-metric.ts';
@@ -86,6 +87,7 @@ async function lead(term: Term, { context, opened, link, caches }: Leading): Pro
   const prefix = config.redisKeyPrefix;
   const signal = AbortSignal.any([stopping, term.lost]);
   const shards = await agreedShards(link, context);
+  const sandbox = new Sandbox({ clock, processes: 1 });
   const options = {
     caches,
     store: opened.store,
@@ -101,6 +103,7 @@ async function lead(term: Term, { context, opened, link, caches }: Leading): Pro
       prefix,
     }),
     keyring: new Keyring(config.encryptionKeys),
+    sandbox,
     clock,
     logger,
     recorder:
@@ -111,14 +114,18 @@ async function lead(term: Term, { context, opened, link, caches }: Leading): Pro
     shards,
     renewLeadership: () => term.renew(),
   };
-  while (!signal.aborted) {
-    try {
-      await runControllers(options, signal);
-    } catch (error) {
-      if (!isPosthornError(error, 'UNAVAILABLE') || signal.aborted) throw error;
-      logger.warn({ err: error }, 'the controllers cannot start: trying again');
-      await clock.sleep(retryMs * (0.8 + Math.random() * 0.4), signal);
+  try {
+    while (!signal.aborted) {
+      try {
+        await runControllers(options, signal);
+      } catch (error) {
+        if (!isPosthornError(error, 'UNAVAILABLE') || signal.aborted) throw error;
+        logger.warn({ err: error }, 'the controllers cannot start: trying again');
+        await clock.sleep(retryMs * (0.8 + Math.random() * 0.4), signal);
+      }
     }
+  } finally {
+    sandbox.close();
   }
   if (term.lost.aborted) throw new PosthornError('CONFLICT', 'leadership is lost: this process ends, to begin anew');
 }

@@ -20,6 +20,8 @@ export class FacadeCaches {
       Destination: new ResourceCache('Destination', cached),
       Route: new ResourceCache('Route', cached),
       Filter: new ResourceCache('Filter', cached),
+      Transform: new ResourceCache('Transform', cached),
+      PayloadSchema: new ResourceCache('PayloadSchema', cached),
       NotificationChannel: new ResourceCache('NotificationChannel', cached),
       ApiKey: new ResourceCache('ApiKey', cached),
     };
@@ -29,6 +31,8 @@ export class FacadeCaches {
       new Reflector({ ...options, cache: caches.Destination }),
       new Reflector({ ...options, cache: caches.Route }),
       new Reflector({ ...options, cache: caches.Filter }),
+      new Reflector({ ...options, cache: caches.Transform }),
+      new Reflector({ ...options, cache: caches.PayloadSchema }),
       new Reflector({ ...options, cache: caches.NotificationChannel }),
       new Reflector({ ...options, cache: caches.ApiKey }),
     ];

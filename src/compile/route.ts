@@ -12,6 +12,9 @@ export interface RouteInputs {
   sourceId: string;
   /** Compiled, from the route itself or the Filter that it refers to. */
   filter: FilterDefinition | null;
+  /** Null: none. */
+  transformId: string | null;
+  schemaId: string | null;
   destinations: RouteTarget[];
   failoverDestinations: RouteTarget[];
   /** Null: all of the organization. */
@@ -34,6 +37,8 @@ export function compileRoute({ metadata, spec }: PosthornObject<'Route'>, inputs
     priority: spec.priority,
     enabled: spec.enabled,
     filter: inputs.filter,
+    ...(inputs.transformId !== null && { transformId: inputs.transformId }),
+    ...(inputs.schemaId !== null && { schemaId: inputs.schemaId }),
     destinations: inputs.destinations,
     expectedResponse: spec.expectedResponse === undefined ? null : { statusCodes: [...statusCodes], bodyContains },
     failover: { destinations: inputs.failoverDestinations, afterAttempts: spec.failover?.afterAttempts ?? failoverAfterAttemptsDefault },

@@ -28,6 +28,8 @@ export const indexes = {
   source: 'source',
   destination: 'destination',
   filter: 'filter',
+  transform: 'transform',
+  schema: 'schema',
   channel: 'channel',
   /** Made by the cache itself. */
   id: 'id',
@@ -47,6 +49,8 @@ export class ControllerCaches {
   readonly Destination: ResourceCache<'Destination'>;
   readonly Route: ResourceCache<'Route'>;
   readonly Filter: ResourceCache<'Filter'>;
+  readonly Transform: ResourceCache<'Transform'>;
+  readonly PayloadSchema: ResourceCache<'PayloadSchema'>;
   readonly NotificationChannel: ResourceCache<'NotificationChannel'>;
   readonly ApiKey: ResourceCache<'ApiKey'>;
   readonly #reflectors: { run(signal: AbortSignal): Promise<void>; synced: Promise<void> }[];
@@ -66,10 +70,14 @@ export class ControllerCaches {
         [indexes.source]: ({ metadata, spec }) => [nameIn(metadata.namespace, spec.sourceRef.name)],
         [indexes.destination]: routeDestinations,
         [indexes.channel]: routeChannels,
-        [indexes.filter]: ({ metadata, spec }) => (spec.filterRef === undefined ? [] : [nameIn(metadata.namespace, spec.filterRef.name)]),
+        [indexes.filter]: ({ metadata, spec }) => referredTo(metadata, spec.filterRef),
+        [indexes.transform]: ({ metadata, spec }) => referredTo(metadata, spec.transformRef),
+        [indexes.schema]: ({ metadata, spec }) => referredTo(metadata, spec.schemaRef),
       },
     });
     this.Filter = new ResourceCache('Filter', { logger, indexes: byNamespace });
+    this.Transform = new ResourceCache('Transform', { logger, indexes: byNamespace });
+    this.PayloadSchema = new ResourceCache('PayloadSchema', { logger, indexes: byNamespace });
     this.NotificationChannel = new ResourceCache('NotificationChannel', {
       logger,
       indexes: { ...byNamespace, [indexes.secret]: channelSecrets },
@@ -83,6 +91,8 @@ export class ControllerCaches {
       reflector(this.Destination),
       reflector(this.Route),
       reflector(this.Filter),
+      reflector(this.Transform),
+      reflector(this.PayloadSchema),
       reflector(this.NotificationChannel),
       reflector(this.ApiKey),
     ];
@@ -98,6 +108,10 @@ export class ControllerCaches {
   async run(signal: AbortSignal): Promise<void> {
     await Promise.all([this.#secretWatches.run(signal), ...this.#reflectors.map((reflector) => reflector.run(signal))]);
   }
+}
+
+function referredTo({ namespace }: { namespace?: string }, reference: { name: string } | undefined): string[] {
+  return reference === undefined ? [] : [nameIn(namespace, reference.name)];
 }
 
 function sourceSecrets({ metadata, spec }: PosthornObject<'Source'>): string[] {

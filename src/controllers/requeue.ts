@@ -15,13 +15,24 @@ export const controlledKinds = [
   'Destination',
   'Route',
   'Filter',
+  'Transform',
+  'PayloadSchema',
   'NotificationChannel',
   'ApiKey',
 ] as const satisfies readonly PosthornKind[];
 export type ControlledKind = (typeof controlledKinds)[number];
 export type Queues = Record<ControlledKind, WorkQueue>;
 
-const kindsInNamespaces = ['Source', 'Destination', 'Route', 'Filter', 'NotificationChannel', 'ApiKey'] as const;
+const kindsInNamespaces = [
+  'Source',
+  'Destination',
+  'Route',
+  'Filter',
+  'Transform',
+  'PayloadSchema',
+  'NotificationChannel',
+  'ApiKey',
+] as const;
 
 export interface RequeueOptions {
   caches: ControllerCaches;
@@ -96,6 +107,20 @@ export function requeueOnChange({ caches, queues, gone, status }: RequeueOptions
     gone.Filter,
     ({ metadata }) => metadata.generation,
     ({ metadata }) => addAll('Route', indexes.filter, nameIn(metadata.namespace, metadata.name)),
+  );
+  onChange(
+    'Transform',
+    caches.Transform,
+    gone.Transform,
+    ({ metadata }) => metadata.generation,
+    ({ metadata }) => addAll('Route', indexes.transform, nameIn(metadata.namespace, metadata.name)),
+  );
+  onChange(
+    'PayloadSchema',
+    caches.PayloadSchema,
+    gone.PayloadSchema,
+    ({ metadata }) => metadata.generation,
+    ({ metadata }) => addAll('Route', indexes.schema, nameIn(metadata.namespace, metadata.name)),
   );
   onChange(
     'Route',

@@ -9,8 +9,10 @@ import { runController } from '../runtime/controller.ts';
 import type { ControllerMetrics } from '../runtime/controller-metrics.ts';
 import { formatKey } from '../runtime/object-key.ts';
 import { WorkQueue } from '../runtime/work-queue.ts';
+import type { Sandbox } from '../sandbox/sandbox.ts';
 import type { ResourceStore } from '../store/store.ts';
 import { apiKeyRules } from './api-key/api-key-rules.ts';
+import { CodeChecks } from './code-checks.ts';
 import type { ControllerCaches } from './controller-caches.ts';
 import { destinationRules } from './destination/destination-rules.ts';
 import type { EventRecorder } from './event-recorder.ts';
@@ -20,8 +22,10 @@ import { FirstPass } from './first-pass.ts';
 import { runHealth } from './health/run-health.ts';
 import { notificationChannelRules } from './notification-channel/notification-channel-rules.ts';
 import { OrganizationReconciler } from './organization/organization-reconciler.ts';
+import { payloadSchemaRules } from './payload-schema/payload-schema-rules.ts';
 import { type ControlledKind, controlledKinds, type Queues, requeueOnChange } from './requeue.ts';
 import { ResourceReconciler } from './resource-reconciler.ts';
+import { RouteCode } from './route/route-code.ts';
 import { routeRules } from './route/route-rules.ts';
 import { SecretReader } from './secret-reader.ts';
 import { ShardDirectory } from './shard-directory.ts';
@@ -29,6 +33,7 @@ import { sourceRules } from './source/source-rules.ts';
 import { StatusWriter } from './status-writer.ts';
 import { watchMarker } from './store-marker.ts';
 import { runSweep } from './sweep.ts';
+import { transformRules } from './transform/transform-rules.ts';
 
 export interface RunControllersOptions {
   /** Running; they may have been started long before. */
@@ -40,6 +45,8 @@ export interface RunControllersOptions {
   feed: CircuitFeed;
   purger: MessagePurger;
   keyring: Keyring;
+  /** Where the code and the schemas of users are checked. */
+  sandbox: Sandbox;
   clock: Clock;
   logger: Logger;
   recorder: EventRecorder;
@@ -57,6 +64,8 @@ const workers: Record<ControlledKind, number> = {
   Destination: 12,
   Route: 12,
   Filter: 4,
+  Transform: 4,
+  PayloadSchema: 4,
   NotificationChannel: 4,
   ApiKey: 4,
 };
@@ -69,7 +78,7 @@ const deadlineMs = 30_000;
  * A new leader mints its epoch, then renews its lease: after that, whoever led before can publish nothing (DESIGN section 5).
  */
 export async function runControllers(options: RunControllersOptions, signal: AbortSignal): Promise<void> {
-  const { caches, store, registry, keyring, clock, logger, recorder, metrics, shards } = options;
+  const { caches, store, registry, keyring, sandbox, clock, logger, recorder, metrics, shards } = options;
   const epoch = await registry.mintEpoch();
   const known = await registry.marker();
   await options.renewLeadership();
@@ -82,13 +91,16 @@ export async function runControllers(options: RunControllersOptions, signal: Abo
   const status = new StatusWriter({ store, clock, recorder });
   const secrets = new SecretReader(store, keyring);
   const directory = new ShardDirectory(publisher, shards);
+  const checks = new CodeChecks(sandbox);
   const common = { caches, publisher, status };
   const reconcilers = {
     Organization: new OrganizationReconciler({ ...options, ...common }),
     Source: new ResourceReconciler(sourceRules(secrets, keyring), caches.Source, common),
     Destination: new ResourceReconciler(destinationRules(secrets, keyring, directory), caches.Destination, common),
-    Route: new ResourceReconciler(routeRules(caches, directory), caches.Route, common),
+    Route: new ResourceReconciler(routeRules(caches, directory, new RouteCode({ ...common, checks })), caches.Route, common),
     Filter: new ResourceReconciler(filterRules(), caches.Filter, common),
+    Transform: new ResourceReconciler(transformRules(checks), caches.Transform, common),
+    PayloadSchema: new ResourceReconciler(payloadSchemaRules(checks), caches.PayloadSchema, common),
     NotificationChannel: new ResourceReconciler(notificationChannelRules(secrets, keyring), caches.NotificationChannel, common),
     ApiKey: new ResourceReconciler(apiKeyRules(), caches.ApiKey, common),
   };
@@ -98,6 +110,8 @@ export async function runControllers(options: RunControllersOptions, signal: Abo
     Destination: new WorkQueue({ clock }),
     Route: new WorkQueue({ clock }),
     Filter: new WorkQueue({ clock }),
+    Transform: new WorkQueue({ clock }),
+    PayloadSchema: new WorkQueue({ clock }),
     NotificationChannel: new WorkQueue({ clock }),
     ApiKey: new WorkQueue({ clock }),
   };
@@ -107,6 +121,8 @@ export async function runControllers(options: RunControllersOptions, signal: Abo
     Destination: reconcilers.Destination.gone,
     Route: reconcilers.Route.gone,
     Filter: reconcilers.Filter.gone,
+    Transform: reconcilers.Transform.gone,
+    PayloadSchema: reconcilers.PayloadSchema.gone,
     NotificationChannel: reconcilers.NotificationChannel.gone,
     ApiKey: reconcilers.ApiKey.gone,
   };

@@ -52,6 +52,8 @@ async function sweep({ caches, publisher, purger, logger }: SweepOptions, signal
   };
   await retractGone('source', caches.Source);
   await retractGone('route', caches.Route);
+  await retractGone('transform', caches.Transform);
+  await retractGone('payloadSchema', caches.PayloadSchema);
   await retractGone('destination', caches.Destination);
   await retractGone('notificationChannel', caches.NotificationChannel);
   await retractGone('apiKey', caches.ApiKey);

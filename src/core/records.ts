@@ -7,7 +7,15 @@ import type { Provider, SignatureScheme } from './providers.ts';
  */
 export const recordLayoutVersion = 1;
 
-export type RecordKind = 'organization' | 'source' | 'destination' | 'route' | 'notificationChannel' | 'apiKey';
+export type RecordKind =
+  | 'organization'
+  | 'source'
+  | 'destination'
+  | 'route'
+  | 'transform'
+  | 'payloadSchema'
+  | 'notificationChannel'
+  | 'apiKey';
 
 export interface OrganizationRecord {
   v: number;
@@ -91,6 +99,26 @@ export interface NotificationsRecord {
   emails: string[];
 }
 
+/** A transform whose code parses. */
+export interface TransformRecord {
+  v: number;
+  id: string;
+  org: string;
+  type: 'jsonata' | 'javascript' | 'liquid';
+  code: string;
+  generation: number;
+}
+
+/** `jsonSchema`: JSON text of a schema that compiles. */
+export interface PayloadSchemaRecord {
+  v: number;
+  id: string;
+  org: string;
+  jsonSchema: string;
+  version: number;
+  generation: number;
+}
+
 export interface RouteRecord {
   v: number;
   id: string;
@@ -101,6 +129,9 @@ export interface RouteRecord {
   priority: number;
   enabled: boolean;
   filter: FilterDefinition | null;
+  /** Absent: none. Their records may be gone, when they were deleted while the route still names them. */
+  transformId?: string;
+  schemaId?: string;
   /** In the order of the resource; `shard` is where the destination's targets live. */
   destinations: { id: string; shard: number }[];
   expectedResponse: { statusCodes: number[]; bodyContains: string | null } | null;
@@ -252,6 +283,8 @@ export interface RecordByKind {
   source: SourceRecord;
   destination: DestinationRecord;
   route: RouteRecord;
+  transform: TransformRecord;
+  payloadSchema: PayloadSchemaRecord;
   notificationChannel: NotificationChannelRecord;
   apiKey: ApiKeyRecord;
 }

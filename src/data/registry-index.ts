@@ -15,7 +15,7 @@ export interface IndexEntry {
 export type KindAndRecord =
   | { kind: 'organization'; record: OrganizationRecord }
   | { kind: 'source'; record: SourceRecord }
-  | { kind: 'destination'; record: { id: string } }
+  | { kind: 'destination' | 'transform' | 'payloadSchema'; record: { id: string } }
   | { kind: 'route'; record: RouteRecord }
   | { kind: 'notificationChannel'; record: NotificationChannelRecord }
   | { kind: 'apiKey'; record: ApiKeyRecord };
@@ -38,6 +38,8 @@ export function indexEntries({ kind, record }: KindAndRecord): IndexEntry[] {
     case 'apiKey':
       return [hashEntry('api-key', record.sha256)];
     case 'destination':
+    case 'transform':
+    case 'payloadSchema':
       return [];
   }
 }

@@ -11,6 +11,7 @@ import type { RegistryReader } from '../data/registry.ts';
 import type { StatisticsReader } from '../data/statistics.ts';
 import type { TaskCaller } from '../data/task-caller.ts';
 import type { PosthornKind } from '../resources/kinds.ts';
+import type { Sandbox } from '../sandbox/sandbox.ts';
 import type { ResourceCache } from '../store/cache.ts';
 import type { ResourceStore } from '../store/store.ts';
 
@@ -27,6 +28,8 @@ export interface FacadeServices {
   replayer: MessageReplayer;
   statistics: StatisticsReader;
   circuits: Circuits;
+  /** Where what users write is checked and tried. */
+  sandbox: Sandbox;
   /** What a delivery worker does for the API: everything that goes out to receivers. */
   tasks: TaskCaller;
   keyring: Keyring;

@@ -6,8 +6,10 @@ import { filter } from './filter.ts';
 import type { ObjectMeta } from './metadata.ts';
 import { notificationChannel } from './notification-channel.ts';
 import { organization } from './organization.ts';
+import { payloadSchema } from './payload-schema.ts';
 import { route } from './route.ts';
 import { source } from './source.ts';
+import { transform } from './transform.ts';
 
 /** Every kind of the group, by its name. A new kind is a file of its own and one line here. */
 export const kinds = {
@@ -16,6 +18,8 @@ export const kinds = {
   Destination: destination,
   Route: route,
   Filter: filter,
+  Transform: transform,
+  PayloadSchema: payloadSchema,
   NotificationChannel: notificationChannel,
   ApiKey: apiKey,
 } as const;

@@ -37,6 +37,8 @@ const spec = z.strictObject({
   destinationRefs: referenceList(100).describe('Each event goes to every one of these.'),
   filterRef: reference.optional().describe('A Filter; an alternative to filter.'),
   filter: inlineFilter.optional().describe('Inline filter; an alternative to filterRef.'),
+  transformRef: reference.optional().describe('A Transform that makes what is delivered from the event.'),
+  schemaRef: reference.optional().describe('A PayloadSchema; an event whose payload breaks it is not delivered.'),
   priority: z.int().min(-1000).max(1000).default(0).describe('Higher values run first.'),
   enabled: z.boolean().default(true).describe('While false, deliveries are accepted and wait.'),
   expectedResponse: expectedResponse.optional().describe('A delivery counts as successful only with such a response. Default: any 2xx.'),
@@ -86,7 +88,8 @@ export const route = defineKind({
   singular: 'route',
   shortName: 'prt',
   scope: 'Namespaced',
-  description: 'Connects one source to destinations, with a filter, failover, a circuit breaker and response validation.',
+  description:
+    'Connects one source to destinations, with a schema, a filter, a transform, failover, a circuit breaker and response validation.',
   idPrefix: 'rte_',
   spec,
   status: z.strictObject({

@@ -73,7 +73,7 @@ describe('hostile code is stopped, and the next transform runs', () => {
     ['a promise that never settles', 'javascript', 'new Promise(() => {})', /never settled/],
     ['an allocation bomb', 'javascript', 'const all = []; for (;;) all.push({});', /16 MiB|stopped after/],
     ['a huge array buffer', 'javascript', 'new ArrayBuffer(2 ** 28)', /16 MiB/],
-    ['an allocation bomb', 'jsonata', '($s := $pad("x", 100000000); $s & $s & $s & "a")', /memory/],
+    ['an allocation bomb', 'jsonata', '($s := $pad("x", 100000000); $s & $s & $s & "a")', /memory|stopped after/],
     ['a long sequence', 'jsonata', '[1..10000000]', /sequence length/],
     [
       'an allocation bomb',
@@ -136,7 +136,7 @@ describe('schemas', () => {
     ['draft 2020-12', { type: 'array', prefixItems: [{ type: 'string' }] }, null],
     ['draft 07', { $schema: 'http://json-schema.org/draft-07/schema#', type: 'object', definitions: { a: {} } }, null],
     ['another draft', { $schema: 'http://json-schema.org/draft-04/schema#' }, /draft 2020-12 or draft 07/],
-    ['a wrong keyword value', { type: 'objekt' }, /jsonSchema\/type/],
+    ['a wrong keyword value', { type: 'objekt' }, /^\/type must/],
     ['a reference to elsewhere', { $ref: 'https://example.com/schema.json' }, /resolve reference/],
     ['a local reference', { $defs: { a: { type: 'string' } }, $ref: '#/$defs/a' }, null],
     ['a pattern that is not RE2', { type: 'string', pattern: '(?=x)' }, /RE2/],

@@ -14,6 +14,8 @@ const specs: Record<PosthornKind, Record<string, unknown>> = {
   Destination: { http: { url: 'https://shop.example/hooks' } },
   Route: { sourceRef: { name: 'github' }, destinationRefs: [{ name: 'shop' }] },
   Filter: { conditions: [{ field: 'a', operator: 'exists' }] },
+  Transform: { code: 'payload' },
+  PayloadSchema: { jsonSchema: { type: 'object' } },
   NotificationChannel: { type: 'email', email: { addresses: ['team@example.com'] } },
   ApiKey: { sha256: '0'.repeat(64), role: 'viewer' },
 };
@@ -23,6 +25,7 @@ const statuses: Partial<Record<PosthornKind, Record<string, unknown>>> = {
   Destination: { circuit },
   Route: { circuit },
   Source: { ingestPath: '/ingest/acme/github' },
+  PayloadSchema: { version: 3 },
 };
 /** What the columns between Name, Ready, Reason and Age show; the wide ones last. */
 const shown: Record<PosthornKind, [names: string[], cells: unknown[]]> = {
@@ -43,6 +46,8 @@ const shown: Record<PosthornKind, [names: string[], cells: unknown[]]> = {
     ['github', 'open'],
   ],
   Filter: [['Logic'], ['AND']],
+  Transform: [['Type'], ['jsonata']],
+  PayloadSchema: [['Version'], [3]],
   NotificationChannel: [['Type'], ['email']],
   ApiKey: [
     ['Role', 'Expires'],

@@ -11,10 +11,12 @@ import { filterCases } from './cases/filter.ts';
 import { metadataCases } from './cases/metadata.ts';
 import { notificationChannelCases } from './cases/notification-channel.ts';
 import { organizationCases } from './cases/organization.ts';
+import { payloadSchemaCases } from './cases/payload-schema.ts';
 import { routeCases } from './cases/route.ts';
 import { sampleCases } from './cases/samples.ts';
 import { sourceCases } from './cases/source.ts';
 import { type StatusCase, statusCases } from './cases/status.ts';
+import { transformCases } from './cases/transform.ts';
 import { fieldsOfComplaint } from './server-complaint.ts';
 
 const posthornCases = [
@@ -23,6 +25,8 @@ const posthornCases = [
   ...destinationCases,
   ...routeCases,
   ...filterCases,
+  ...transformCases,
+  ...payloadSchemaCases,
   ...notificationChannelCases,
   ...apiKeyCases,
   ...metadataCases,

@@ -19,7 +19,7 @@ import { type RedisServer, startRedis } from '../support/redis.ts';
 const root = new URL('../../', import.meta.url).pathname;
 /** A route without its source. */
 const neverReady = ['unresolved'];
-const recordKinds: readonly RecordKind[] = ['organization', 'source', 'destination', 'route', 'apiKey'];
+const recordKinds: readonly RecordKind[] = ['organization', 'source', 'destination', 'route', 'transform', 'payloadSchema', 'apiKey'];
 
 /** Every sample, each with an id of its own, as a restore gives it: uids are never equal. */
 function samples(): ApplyObject[] {
@@ -45,6 +45,8 @@ const idPrefixes: Record<string, string> = {
   Destination: 'dst_',
   Route: 'rte_',
   Filter: 'flt_',
+  Transform: 'trf_',
+  PayloadSchema: 'sch_',
   NotificationChannel: 'nch_',
   ApiKey: 'key_',
 };

@@ -25,6 +25,7 @@ import type { Delivery } from '../../src/delivery/start-delivery.ts';
 import { createFacade } from '../../src/facade/app.ts';
 import { blockingConnection } from '../../src/redis/connection.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
+import { Sandbox } from '../../src/sandbox/sandbox.ts';
 import { MemoryStore } from '../../src/store/memory/memory-store.ts';
 import { createStoreMetrics } from '../../src/store/metrics.ts';
 import type { ResourceStore } from '../../src/store/store.ts';
@@ -89,6 +90,7 @@ export async function startFacadeWorld(
   await caches.synced;
   const answers = blockingConnection(redis.url, { blockMs: taskBlockSeconds * 1000 });
   const shared = { redis: redis.client, prefix, clock, logger };
+  const sandbox = new Sandbox({ clock: systemClock, processes: 1 });
   const facade = createFacade({
     store,
     caches: caches.caches,
@@ -98,6 +100,7 @@ export async function startFacadeWorld(
     statistics: new RedisStatisticsReader({ redis: redis.client, prefix, clock }),
     circuits: new Circuits({ redis: redis.client, prefix }),
     tasks: new RedisTaskCaller({ ...shared, blocking: answers }),
+    sandbox,
     keyring: testKeyring,
     apiKeyUsage: new ApiKeyUsage(shared),
     lastNotified: new LastNotified(shared),
@@ -168,6 +171,7 @@ export async function startFacadeWorld(
       server.closeAllConnections();
       server.close();
       following.abort();
+      sandbox.close();
       await Promise.all([followed, registry.stop(), controllers.stop()]);
       blocking.disconnect();
       // One that was never used would keep the process for 2 s.

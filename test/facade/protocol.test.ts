@@ -10,7 +10,18 @@ beforeAll(async () => {
 });
 afterAll(() => world.stop());
 
-const collections = ['sources', 'destinations', 'routes', 'filters', 'notification-channels', 'api-keys', 'events', 'deliveries'];
+const collections = [
+  'sources',
+  'destinations',
+  'routes',
+  'filters',
+  'transforms',
+  'schemas',
+  'notification-channels',
+  'api-keys',
+  'events',
+  'deliveries',
+];
 
 describe('credentials', () => {
   test.each(['authorization', 'x-api-key'])('are taken from %s', async (header) => {

@@ -12,6 +12,7 @@ import { RedisMessagePurger } from '../../src/data/message-purger.ts';
 import { RedisRegistryPublisher } from '../../src/data/registry-publisher.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { ControllerMetrics } from '../../src/runtime/controller-metrics.ts';
+import { Sandbox } from '../../src/sandbox/sandbox.ts';
 import { createStoreMetrics } from '../../src/store/metrics.ts';
 import type { ResourceStore } from '../../src/store/store.ts';
 import type { RedisServer } from './redis.ts';
@@ -36,6 +37,7 @@ export function startControllers(
   const { store, redis, prefix, clock = systemClock } = options;
   const logger = pino({ level: process.env['POSTHORN_TEST_LOG'] ?? 'silent' });
   const abort = new AbortController();
+  const sandbox = new Sandbox({ clock: systemClock, processes: 1 });
   const caches = new ControllerCaches({ store, clock, logger, metrics: createStoreMetrics(new Registry()) });
   const registry = new RedisRegistryPublisher(redis, prefix);
   const events: ObjectEvent[] = [];
@@ -50,6 +52,7 @@ export function startControllers(
       circuits: new Circuits({ redis, prefix }),
       feed: new CircuitFeed({ redis, readers: [{ blocking, shards: [0] }], prefix }),
       keyring: testKeyring,
+      sandbox,
       clock,
       logger,
       recorder: { record: (event) => void events.push(event) },
@@ -68,6 +71,7 @@ export function startControllers(
     ended,
     stop: async () => {
       abort.abort();
+      sandbox.close();
       await Promise.allSettled([following, ended]);
     },
   };

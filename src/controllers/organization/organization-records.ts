@@ -32,11 +32,11 @@ export class OrganizationRecords {
   }
 
   #recordsIn(namespace: string): [RecordKind, string][] {
-    const { Source, Route, Destination, NotificationChannel, ApiKey } = this.#caches;
+    const { Source, Route, Transform, PayloadSchema, Destination, NotificationChannel, ApiKey } = this.#caches;
     const ids = (
       kind: RecordKind,
       cache: {
-        kind: 'Source' | 'Route' | 'Destination' | 'NotificationChannel' | 'ApiKey';
+        kind: 'Source' | 'Route' | 'Transform' | 'PayloadSchema' | 'Destination' | 'NotificationChannel' | 'ApiKey';
         byIndex(index: string, value: string): { metadata: Parameters<typeof idOf>[1]['metadata'] }[];
       },
     ): [RecordKind, string][] => cache.byIndex(indexes.namespace, namespace).map((object) => [kind, idOf(cache.kind, object)]);
@@ -44,6 +44,8 @@ export class OrganizationRecords {
     return [
       ...ids('source', Source),
       ...ids('route', Route),
+      ...ids('transform', Transform),
+      ...ids('payloadSchema', PayloadSchema),
       ...ids('destination', Destination),
       ...ids('notificationChannel', NotificationChannel),
       ...ids('apiKey', ApiKey),

@@ -8,16 +8,17 @@ import type { ControllerCaches } from '../controller-caches.ts';
 import { idOf, referenced } from '../references.ts';
 import type { ResourceRules } from '../resource-reconciler.ts';
 import type { ShardDirectory } from '../shard-directory.ts';
+import type { RouteCode } from './route-code.ts';
 
 type Filtering =
   | { filter: FilterDefinition | null; refusal?: undefined; unresolved?: undefined }
   | { filter?: undefined; refusal?: Refusal; unresolved?: Refusal };
 
 /**
- * A route needs its source and its filter: without one of them what was published stays in force. Destinations that are
+ * A route needs its source, its filter, its transform and its schema: without one of them what was published stays in force. Destinations that are
  * missing are left out, so that the others go on being served.
  */
-export function routeRules(caches: ControllerCaches, shards: ShardDirectory): ResourceRules<'Route', 'route'> {
+export function routeRules(caches: ControllerCaches, shards: ShardDirectory, code: RouteCode): ResourceRules<'Route', 'route'> {
   return {
     kind: 'Route',
     recordKind: 'route',
@@ -30,6 +31,11 @@ export function routeRules(caches: ControllerCaches, shards: ShardDirectory): Re
       if (source === undefined)
         return { unresolved: { reason: 'SourceNotFound', message: `Source ${spec.sourceRef.name} does not exist` } };
 
+      const transform = await code.transform(object, organization);
+      if (transform.unresolved !== undefined) return { unresolved: transform.unresolved };
+      const schema = await code.schema(object, organization);
+      if (schema.unresolved !== undefined) return { unresolved: schema.unresolved };
+
       const destinations = await resolveTargets(namespace, spec.destinationRefs, caches, shards);
       const failover = await resolveTargets(namespace, spec.failover?.destinationRefs ?? [], caches, shards);
       const channels = resolveChannels(namespace, spec.notifications?.channelRefs, caches);
@@ -37,6 +43,8 @@ export function routeRules(caches: ControllerCaches, shards: ShardDirectory): Re
         organization,
         sourceId: idOf('Source', source),
         filter,
+        transformId: transform.id,
+        schemaId: schema.id,
         destinations: destinations.targets,
         failoverDestinations: failover.targets,
         channelIds: channels.ids,

@@ -6,8 +6,10 @@ import { destinations } from './destinations.ts';
 import { events } from './events.ts';
 import { filters } from './filters.ts';
 import { notificationChannels } from './notification-channels.ts';
+import { payloadSchemas } from './payload-schemas.ts';
 import { routes } from './routes.ts';
 import { sources } from './sources.ts';
+import { transforms } from './transforms.ts';
 
 /** Everything that the API serves. A new family is a file of its own and one line here. */
 export const families: readonly Family[] = [
@@ -15,6 +17,8 @@ export const families: readonly Family[] = [
   routes,
   sources,
   filters,
+  transforms,
+  payloadSchemas,
   notificationChannels,
   events,
   deliveries,

@@ -7,8 +7,7 @@ import type { Call } from '../operation.ts';
 import { pageQuery } from '../pagination.ts';
 import { querySearch } from '../query.ts';
 import { resourceFamily } from '../resource-family.ts';
-import { refuseUsed } from '../resources/in-use.ts';
-import { cachedObjects } from '../resources/lookup.ts';
+import { refuseUsed, routesWith } from '../resources/in-use.ts';
 import { identityOf, nameToSpec, recordIdentity, recordTimes, sentName, sentSlug, timesOf } from '../resources/record-fields.ts';
 import { matchesText } from '../resources/search.ts';
 
@@ -43,10 +42,6 @@ function toItem(object: PosthornObject<'Filter'>, call: Call): z.input<typeof it
     routeCount: routesWith(object, call).length,
     createdAt: timesOf(object).createdAt,
   };
-}
-
-function routesWith(object: PosthornObject<'Filter'>, call: Call): PosthornObject<'Route'>[] {
-  return cachedObjects(call, 'Route').filter((route) => route.spec.filterRef?.name === object.metadata.name);
 }
 
 export const filters = resourceFamily({

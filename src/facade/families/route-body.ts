@@ -27,6 +27,8 @@ export const routeBody = z.strictObject({
     .optional()
     .describe('Inline conditions; take the place of filterId. null removes them.'),
   filterLogic: z.enum(['AND', 'OR']).optional().describe('For inline conditions; AND when absent.'),
+  transformId: idOrSlug.nullable().optional().describe('Id or slug of a transform. null removes it.'),
+  schemaId: idOrSlug.nullable().optional().describe('Id or slug of a schema that payloads must meet. null removes it.'),
   priority: spec.priority.unwrap().optional(),
   failoverDestinationIds: z.array(idOrSlug).max(3).optional().describe('Tried in this order.'),
   failoverAfterAttempts: failover.afterAttempts.unwrap().optional(),

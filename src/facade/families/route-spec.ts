@@ -40,6 +40,8 @@ export async function specOfRoute(call: Call, sent: RouteBody, current: Posthorn
     sourceRef,
     destinationRefs,
     ...(await filterOf(call, sent, spec)),
+    transformRef: await optionalReference(call, 'Transform', sent.transformId, spec?.transformRef),
+    schemaRef: await optionalReference(call, 'PayloadSchema', sent.schemaId, spec?.schemaRef),
     priority: sent.priority ?? spec?.priority,
     enabled: sent.enabled ?? spec?.enabled,
     expectedResponse: sent.expectedResponse === undefined ? spec?.expectedResponse : (sent.expectedResponse ?? undefined),
@@ -99,12 +101,26 @@ async function destinationList(call: Call, ids: readonly string[], current: read
   return refs;
 }
 
+const nouns = { Source: 'source', Destination: 'destination', Filter: 'filter', Transform: 'transform', PayloadSchema: 'schema' } as const;
+
+/** Not sent: as it was; null: none. */
+async function optionalReference(
+  call: Call,
+  kind: keyof typeof nouns,
+  sent: string | null | undefined,
+  current: Ref | undefined,
+): Promise<Ref | undefined> {
+  if (sent === undefined) return current;
+  return sent === null ? undefined : reference(call, kind, sent, current === undefined ? [] : [current]);
+}
+
 /** What an id or slug refers to; one of `present` may be sent back although it points at nothing. */
-async function reference(call: Call, kind: 'Source' | 'Destination' | 'Filter', idOrSlug: string, present: readonly Ref[]): Promise<Ref> {
+async function reference(call: Call, kind: keyof typeof nouns, idOrSlug: string, present: readonly Ref[]): Promise<Ref> {
   const object = await resolve(call, kind, idOrSlug);
   if (object !== null) return { name: object.metadata.name };
   if (present.some(({ name }) => name === idOrSlug)) return { name: idOrSlug };
-  throw new PosthornError(kind === 'Filter' ? 'VALIDATION_FAILED' : 'INVALID_SOURCE', `There is no ${kind.toLowerCase()} "${idOrSlug}".`);
+  const isEnd = kind === 'Source' || kind === 'Destination';
+  throw new PosthornError(isEnd ? 'INVALID_SOURCE' : 'VALIDATION_FAILED', `There is no ${nouns[kind]} "${idOrSlug}".`);
 }
 
 function refuseDuplicate(call: Call, current: PosthornObject<'Route'> | undefined, wanted: SpecInput): void {

@@ -8,6 +8,7 @@ import { resourceFamily } from '../resource-family.ts';
 import { byName, idOf, resolve } from '../resources/lookup.ts';
 import { identityOf, isoTimeOrNull, nameOf, recordIdentity, recordTimes, related, timesOf, timestamp } from '../resources/record-fields.ts';
 import { matchesText } from '../resources/search.ts';
+import type { ServedKind } from '../services.ts';
 import { idOrSlug, routeBody } from './route-body.ts';
 import { routeBulkOperations } from './route-bulk.ts';
 import { circuitStatusOf, routeCircuitOperations } from './route-circuit.ts';
@@ -40,6 +41,8 @@ const record = item
     filterId: z.string().nullable(),
     filterConditions: z.array(filterCondition).nullable(),
     filterLogic: z.enum(['AND', 'OR']),
+    transformId: z.string().nullable(),
+    schemaId: z.string().nullable(),
     priority: z.int(),
     failoverDestinationIds: z.array(z.string()),
     failoverAfterAttempts: z.int(),
@@ -49,6 +52,8 @@ const record = item
     circuitProbeSuccessThreshold: z.int(),
     expectedResponse: z.object({ statusCodes: z.array(z.int()).optional(), bodyContains: z.string().optional() }).nullable(),
     filter: related.nullable(),
+    transform: related.nullable(),
+    schema: related.nullable(),
     ...notificationRecord,
     ...recordTimes,
   })
@@ -91,6 +96,8 @@ export const routes = resourceFamily(
         destinationIds: ['dst_mzxw6ytboi4dsnrrgq3tkojqge'],
         description: null,
         filterId: null,
+        transformId: null,
+        schemaId: null,
         failoverDestinationIds: [],
         failoverAfterAttempts: failover.afterAttempts.parse(undefined),
         circuitCooldownSeconds: circuitDefaults.cooldownSeconds,
@@ -112,7 +119,7 @@ export const routes = resourceFamily(
     toItem,
     toRecord,
     toSpec: ({ call, body: sent, current }) => routeToSpec(call, sent, current),
-    writesLookAt: ['Route', 'Source', 'Destination', 'Filter', 'NotificationChannel'],
+    writesLookAt: ['Route', 'Source', 'Destination', 'Filter', 'Transform', 'PayloadSchema', 'NotificationChannel'],
   },
   [...routeBulkOperations, routeExportOperation, routeImportOperation, ...routeCircuitOperations],
 );
@@ -138,7 +145,9 @@ async function toItem(object: PosthornObject<'Route'>, call: Call): Promise<z.in
 
 async function toRecord(object: PosthornObject<'Route'>, call: Call): Promise<z.input<typeof record>> {
   const { filter: inline, filterRef, failover: failoverSpec, circuit: circuitSpec = circuitDefaults } = object.spec;
-  const filter = filterRef === undefined ? null : await expanded(call, 'Filter', filterRef.name);
+  const filter = await expandedOrNull(call, 'Filter', filterRef);
+  const transform = await expandedOrNull(call, 'Transform', object.spec.transformRef);
+  const schema = await expandedOrNull(call, 'PayloadSchema', object.spec.schemaRef);
   const failoverDestinations = await expandedAll(call, failoverSpec?.destinationRefs ?? []);
   return {
     ...(await toItem(object, call)),
@@ -146,6 +155,8 @@ async function toRecord(object: PosthornObject<'Route'>, call: Call): Promise<z.
     filterId: filter?.id ?? null,
     filterConditions: inline?.conditions ?? null,
     filterLogic: inline?.logic ?? 'AND',
+    transformId: transform?.id ?? null,
+    schemaId: schema?.id ?? null,
     priority: object.spec.priority,
     failoverDestinationIds: failoverDestinations.map(({ id }) => id),
     failoverAfterAttempts: failoverSpec?.afterAttempts ?? failover.afterAttempts.parse(undefined),
@@ -155,6 +166,8 @@ async function toRecord(object: PosthornObject<'Route'>, call: Call): Promise<z.
     circuitProbeSuccessThreshold: circuitSpec.probeSuccessThreshold,
     expectedResponse: object.spec.expectedResponse ?? null,
     filter,
+    transform,
+    schema,
     ...(await notificationsToRecord(object.spec.notifications, call)),
     ...timesOf(object),
   };
@@ -164,8 +177,16 @@ function expandedAll(call: Call, refs: readonly { name: string }[]): Promise<z.i
   return Promise.all(refs.map(({ name }) => expanded(call, 'Destination', name)));
 }
 
+async function expandedOrNull(
+  call: Call,
+  kind: 'Filter' | 'Transform' | 'PayloadSchema',
+  reference: { name: string } | undefined,
+): Promise<z.input<typeof related> | null> {
+  return reference === undefined ? null : expanded(call, kind, reference.name);
+}
+
 /** Id and name behind a reference; its slug stands for both when it points at nothing. */
-async function expanded(call: Call, kind: 'Source' | 'Destination' | 'Filter', name: string): Promise<z.input<typeof related>> {
+async function expanded(call: Call, kind: Exclude<ServedKind, 'Route' | 'ApiKey'>, name: string): Promise<z.input<typeof related>> {
   const object = await byName(call, kind, name);
   return object === null ? { id: name, name } : { id: idOf(object), name: nameOf(object) };
 }

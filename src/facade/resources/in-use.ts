@@ -1,7 +1,26 @@
 import { PosthornError } from '../../core/errors.ts';
 import type { PosthornObject } from '../../resources/kinds.ts';
+import type { Call } from '../operation.ts';
+import { cachedObjects } from './lookup.ts';
 
 const shown = 5;
+
+/** The routes that refer to a filter, transform or schema. */
+export function routesWith(object: PosthornObject<'Filter' | 'Transform' | 'PayloadSchema'>, call: Call): PosthornObject<'Route'>[] {
+  const { kind, metadata } = object;
+  return cachedObjects(call, 'Route').filter(({ spec }) => referenceTo(kind, spec)?.name === metadata.name);
+}
+
+function referenceTo(kind: 'Filter' | 'Transform' | 'PayloadSchema', spec: PosthornObject<'Route'>['spec']): { name: string } | undefined {
+  switch (kind) {
+    case 'Filter':
+      return spec.filterRef;
+    case 'Transform':
+      return spec.transformRef;
+    case 'PayloadSchema':
+      return spec.schemaRef;
+  }
+}
 
 /** IN_USE when there are routes, naming the first of them. */
 export function refuseUsed(noun: string, routes: readonly PosthornObject<'Route'>[]): void {

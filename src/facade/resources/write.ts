@@ -112,6 +112,8 @@ const specTrees: Record<ServedKind, FieldNode> = {
   Destination: fieldTree(kinds.Destination.spec),
   Route: fieldTree(kinds.Route.spec),
   Filter: fieldTree(kinds.Filter.spec),
+  Transform: fieldTree(kinds.Transform.spec),
+  PayloadSchema: fieldTree(kinds.PayloadSchema.spec),
   NotificationChannel: fieldTree(kinds.NotificationChannel.spec),
   ApiKey: fieldTree(kinds.ApiKey.spec),
 };

@@ -15,6 +15,8 @@ const order: readonly Kind[] = [
   'Source',
   'Destination',
   'Filter',
+  'Transform',
+  'PayloadSchema',
   'NotificationChannel',
   'ApiKey',
   'Route',

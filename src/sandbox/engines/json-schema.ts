@@ -48,7 +48,7 @@ export function checkSchema(schema: string): void {
   metaValidators.set(draft, meta);
   if (meta.validateSchema(parsed) !== true) {
     const [first] = meta.errors ?? [];
-    throw new CodeError(`jsonSchema${first?.instancePath ?? ''} ${first?.message ?? 'is no JSON Schema'}`);
+    throw new CodeError(`${first?.instancePath || 'the schema'} ${first?.message ?? 'is no JSON Schema'}`);
   }
   compile(schema, false);
 }

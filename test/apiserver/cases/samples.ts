@@ -5,7 +5,19 @@ import type { ValidationCase } from './case.ts';
 
 const directory = new URL('../../../config/samples/', import.meta.url);
 const manifest = z.looseObject({
-  kind: z.enum(['Organization', 'Source', 'Destination', 'Route', 'Filter', 'NotificationChannel', 'ApiKey', 'Namespace', 'Secret']),
+  kind: z.enum([
+    'Organization',
+    'Source',
+    'Destination',
+    'Route',
+    'Filter',
+    'Transform',
+    'PayloadSchema',
+    'NotificationChannel',
+    'ApiKey',
+    'Namespace',
+    'Secret',
+  ]),
   metadata: z.looseObject({ name: z.string() }),
 });
 

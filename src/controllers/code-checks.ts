@@ -1,0 +1,49 @@
+import { createHash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import type { Refusal } from '../compile/compiled.ts';
+import type { OrganizationFacts } from '../compile/organization.ts';
+import { jsonSchemaText } from '../core/json-schema-text.ts';
+import type { PosthornObject } from '../resources/kinds.ts';
+import type { Problem } from '../sandbox/jobs.ts';
+import type { Sandbox } from '../sandbox/sandbox.ts';
+
+/** What was found out about a code; it stays so. */
+const mostKnown = 10_000;
+
+export type SchemaCheck = { jsonSchema: string; refusal?: undefined } | { jsonSchema?: undefined; refusal: Refusal };
+
+/** Whether what users write parses, asked in the sandbox once per text. Rejects with UNAVAILABLE when that has no room. */
+export class CodeChecks {
+  readonly #sandbox: Sandbox;
+  readonly #known = new LRUCache<string, { problem: Problem | null }>({ max: mostKnown });
+
+  constructor(sandbox: Sandbox) {
+    this.#sandbox = sandbox;
+  }
+
+  /** Why a transform cannot be put in force. */
+  async transform({ spec: { type, code } }: PosthornObject<'Transform'>, { id }: OrganizationFacts): Promise<Refusal | null> {
+    const problem = await this.#once(`${type} ${code}`, () => this.#sandbox.checkTransform(id, { type, code }));
+    return problem === null ? null : { reason: 'InvalidTransform', message: messageOf(problem) };
+  }
+
+  /** The JSON text of a schema, or why it cannot be put in force. */
+  async schema({ spec }: PosthornObject<'PayloadSchema'>, { id }: OrganizationFacts): Promise<SchemaCheck> {
+    const jsonSchema = jsonSchemaText(spec.jsonSchema);
+    if (jsonSchema === null) return { refusal: { reason: 'SchemaTooLarge', message: 'jsonSchema has more than 65,536 bytes as JSON' } };
+    const problem = await this.#once(`schema ${jsonSchema}`, () => this.#sandbox.checkSchema(id, jsonSchema));
+    return problem === null ? { jsonSchema } : { refusal: { reason: 'InvalidSchema', message: messageOf(problem) } };
+  }
+
+  async #once(text: string, check: () => Promise<Problem | null>): Promise<Problem | null> {
+    const key = createHash('sha256').update(text).digest('base64');
+    const known = this.#known.get(key) ?? { problem: await check() };
+    this.#known.set(key, known);
+    return known.problem;
+  }
+}
+
+function messageOf({ message, line, column }: Problem): string {
+  if (line === null) return message;
+  return `line ${line}${column === null ? '' : `, column ${column}`}: ${message}`;
+}

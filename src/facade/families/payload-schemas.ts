@@ -1,0 +1,109 @@
+import { z } from 'zod';
+import { PosthornError } from '../../core/errors.ts';
+import { jsonSchemaText } from '../../core/json-schema-text.ts';
+import { isRecord } from '../../resources/field-tree.ts';
+import { description } from '../../resources/fields.ts';
+import type { PosthornObject, SpecInputOf } from '../../resources/kinds.ts';
+import type { Call } from '../operation.ts';
+import { pageQuery } from '../pagination.ts';
+import { querySearch } from '../query.ts';
+import { resourceFamily } from '../resource-family.ts';
+import { refuseUsed, routesWith } from '../resources/in-use.ts';
+import { byName } from '../resources/lookup.ts';
+import { identityOf, nameToSpec, recordIdentity, recordTimes, sentName, sentSlug, timesOf } from '../resources/record-fields.ts';
+import { matchesText } from '../resources/search.ts';
+import { refuseProblem } from './code-problem.ts';
+
+const schemaObject = z.record(z.string(), z.unknown());
+
+const item = z
+  .object({
+    ...recordIdentity,
+    description: z.string().nullable(),
+    jsonSchema: schemaObject,
+    version: z.int().min(1).describe('Grows with each change of jsonSchema.'),
+    routeCount: z.int().min(0).describe('Routes that refer to it.'),
+    ...recordTimes,
+  })
+  .meta({ id: 'PayloadSchemaItem' });
+const record = item.meta({ id: 'PayloadSchema' });
+
+const body = z.strictObject({
+  name: sentName.optional(),
+  slug: sentSlug.optional(),
+  description: description.nullable().optional(),
+  jsonSchema: z
+    .union([schemaObject, z.string().max(65_536)])
+    .optional()
+    .describe('JSON Schema as an object or its JSON text: draft 2020-12 or, by its $schema, draft 07; at most 65,536 bytes.'),
+});
+
+async function toRecord(object: PosthornObject<'PayloadSchema'>, call: Call): Promise<z.input<typeof record>> {
+  const { description: text = null, jsonSchema } = object.spec;
+  // The version is found by the controller, after what was written.
+  const latest = await byName(call, 'PayloadSchema', object.metadata.name);
+  return {
+    ...identityOf(object),
+    description: text,
+    jsonSchema: schemaObject.parse(jsonSchema),
+    version: Math.max(object.status?.version ?? 1, latest?.status?.version ?? 1),
+    routeCount: routesWith(object, call).length,
+    ...timesOf(object),
+  };
+}
+
+export const payloadSchemas = resourceFamily({
+  kind: 'PayloadSchema',
+  name: 'Schemas',
+  noun: 'schema',
+  path: '/schemas',
+  description: 'JSON Schemas that the payload of an event must meet to be delivered by a route.',
+  record,
+  item,
+  body,
+  required: ['name', 'jsonSchema'],
+  immutable: { slug: (object) => [object.metadata.name] },
+  query: z.object({ ...pageQuery, search: querySearch.optional().describe('Part of the name or slug.') }),
+  examples: {
+    create: { name: 'Order', jsonSchema: { type: 'object', required: ['id'], properties: { id: { type: 'string' } } } },
+    change: { jsonSchema: { type: 'object', required: ['id', 'amount'], properties: { amount: { type: 'number', minimum: 0 } } } },
+  },
+  errors: { delete: ['IN_USE'] },
+  filter:
+    ({ search }) =>
+    (object) =>
+      matchesText(search, object.spec.name, object.metadata.name),
+  toItem: toRecord,
+  toRecord,
+  toSpec: async ({ call, body: { name, description: text, jsonSchema }, current }) => {
+    const spec = current?.spec;
+    return {
+      name: nameToSpec(name, current),
+      description: text === undefined ? spec?.description : (text ?? undefined),
+      jsonSchema: jsonSchema === undefined ? spec?.jsonSchema : await checkedSchema(call, jsonSchema),
+    } satisfies SpecInputOf<'PayloadSchema'>;
+  },
+  beforeDelete: {
+    looksAt: ['Route'],
+    run: async (object, call) => refuseUsed('schema', routesWith(object, call)),
+  },
+});
+
+/** The schema as an object. VALIDATION_FAILED when it is no JSON, too large, or no schema. */
+async function checkedSchema(call: Call, sent: Record<string, unknown> | string): Promise<Record<string, unknown>> {
+  const schema = typeof sent === 'string' ? parsed(sent) : sent;
+  const text = jsonSchemaText(schema);
+  if (text === null) throw new PosthornError('VALIDATION_FAILED', 'jsonSchema: at most 65,536 bytes as JSON');
+  refuseProblem('jsonSchema', await call.services.sandbox.checkSchema(call.caller.organization.id, text));
+  return schema;
+}
+
+function parsed(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (isRecord(value)) return value;
+  } catch (error) {
+    throw new PosthornError('VALIDATION_FAILED', `jsonSchema: not JSON: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  throw new PosthornError('VALIDATION_FAILED', 'jsonSchema: must be a JSON object');
+}
