@@ -10,6 +10,8 @@ const kinds = Object.keys({
   source: true,
   destination: true,
   route: true,
+  transform: true,
+  payloadSchema: true,
   notificationChannel: true,
   apiKey: true,
 } satisfies Record<RecordKind, true>) as RecordKind[];

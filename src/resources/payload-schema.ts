@@ -5,7 +5,7 @@ import { commonStatus, description, displayName } from './fields.ts';
 import { ageColumn, readyColumns } from './printer-columns.ts';
 
 /** Any JSON object: what it may hold, and its size, the controller and the API check. Applied as a whole. */
-export const jsonSchema = z
+const jsonSchema = z
   .unknown()
   .refine(isRecord, { error: 'must be an object' })
   .meta({ type: 'object', 'x-kubernetes-preserve-unknown-fields': true, 'x-kubernetes-map-type': 'atomic' })

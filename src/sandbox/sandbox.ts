@@ -98,6 +98,7 @@ export class Sandbox {
 
   #run(organization: string, job: Job): Promise<Reply> {
     return new Promise((resolve, reject) => {
+      if (this.#isClosed) throw new PosthornError('UNAVAILABLE', 'this process ends');
       if (this.#turns.waiting >= limits.waitingJobs || this.#turns.waitingOf(organization) >= limits.waitingOfOrganization)
         throw new PosthornError('UNAVAILABLE', 'too many transforms wait', { retryAfterSeconds: 1 });
       const waiting: Waiting = { job, resolve, reject, cancelDeadline: () => {} };
@@ -111,6 +112,7 @@ export class Sandbox {
   }
 
   #begin(): void {
+    if (this.#isClosed) return;
     this.#cancelIdle?.();
     this.#cancelIdle = null;
     for (let process = this.#idle.pop(); process !== undefined; process = this.#idle.pop()) {
@@ -121,7 +123,6 @@ export class Sandbox {
       }
       void this.#perform(process, turn);
     }
-    if (this.#isClosed) return;
     if (this.#idle.length === this.#processes.length) this.#cancelIdle = this.#clock.after(limits.idleMs, () => this.#endIdle());
   }
 

@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.stop());
 
-/** Admin key of a new organization with sources, destinations, a filter and a channel. */
+/** Admin key of a new organization with sources, destinations, a filter, a transform, a schema and a channel. */
 async function organization(): Promise<string> {
   const slug = `org-${++organizations}`;
   await world.addOrganization(slug);
@@ -17,6 +17,8 @@ async function organization(): Promise<string> {
   for (const name of ['shop', 'bank']) await create(key, 'sources', { name });
   for (const name of ['one', 'two', 'three', 'spare']) await create(key, 'destinations', { name, url: 'https://hooks.example.com/in' });
   await create(key, 'filters', { name: 'large', conditions: [{ field: 'amount', operator: 'gt', value: 10 }] });
+  await create(key, 'transforms', { name: 'reshape', code: '{"id": payload.id}' });
+  await create(key, 'schemas', { name: 'order', jsonSchema: { type: 'object' } });
   const config = { webhookUrl: 'https://hooks.slack.com/services/T000/B000/XXXX' };
   await create(key, 'notification-channels', { name: 'ops', type: 'slack', config });
   return key;
@@ -44,6 +46,8 @@ const varied: object[] = [
     description: 'everything',
     sourceId: 'bank',
     destinationIds: ['three', 'one'],
+    transformId: 'reshape',
+    schemaId: 'order',
     filterConditions: [{ field: 'payload.kind', operator: 'in', value: ['a', 'b'] }],
     filterLogic: 'OR',
     failoverDestinationIds: ['spare', 'two'],
@@ -78,8 +82,8 @@ describe('an export', () => {
           destinationSlug: 'three',
           destinationSlugs: ['three', 'one'],
           filterSlug: null,
-          transformSlug: null,
-          schemaSlug: null,
+          transformSlug: 'reshape',
+          schemaSlug: 'order',
           filterConditions: [{ field: 'payload.kind', operator: 'in', value: ['a', 'b'] }],
           filterLogic: 'OR',
           priority: 0,

@@ -70,7 +70,8 @@ export const importedRoute = z.strictObject({
 export type ImportedRoute = z.output<typeof importedRoute>;
 
 export function routeToPortable(object: PosthornObject<'Route'>): z.input<typeof portableRoute> {
-  const { description, sourceRef, destinationRefs, filterRef, filter, priority, enabled, expectedResponse, failover } = object.spec;
+  const { description, sourceRef, destinationRefs, filterRef, filter, transformRef, schemaRef, priority, enabled } = object.spec;
+  const { expectedResponse, failover } = object.spec;
   const { circuit = defaults.circuit, notifications = defaults.notifications } = object.spec;
   const destinationSlugs = destinationRefs.map(({ name }) => name);
   return {
@@ -80,8 +81,8 @@ export function routeToPortable(object: PosthornObject<'Route'>): z.input<typeof
     destinationSlug: destinationSlugs[0] ?? null,
     destinationSlugs,
     filterSlug: filterRef?.name ?? null,
-    transformSlug: null,
-    schemaSlug: null,
+    transformSlug: transformRef?.name ?? null,
+    schemaSlug: schemaRef?.name ?? null,
     filterConditions: filter?.conditions ?? null,
     filterLogic: filter?.logic ?? 'AND',
     priority,
@@ -101,9 +102,9 @@ export function routeToPortable(object: PosthornObject<'Route'>): z.input<typeof
   };
 }
 
-/** What the record refers to. `kind` null: nothing of this kind can exist. */
-export function referencesOf(record: ImportedRoute): { kind: ServedKind | null; noun: string; slug: string }[] {
-  const optional = (kind: ServedKind | null, noun: string, value: string | null | undefined) =>
+/** What the record refers to. */
+export function referencesOf(record: ImportedRoute): { kind: ServedKind; noun: string; slug: string }[] {
+  const optional = (kind: ServedKind, noun: string, value: string | null | undefined) =>
     value === undefined || value === null ? [] : [{ kind, noun, slug: value }];
   return [
     { kind: 'Source', noun: 'source', slug: record.sourceSlug },
@@ -113,8 +114,8 @@ export function referencesOf(record: ImportedRoute): { kind: ServedKind | null; 
       slug: each,
     })),
     ...optional('Filter', 'filter', record.filterSlug),
-    ...optional(null, 'transform', record.transformSlug),
-    ...optional(null, 'schema', record.schemaSlug),
+    ...optional('Transform', 'transform', record.transformSlug),
+    ...optional('PayloadSchema', 'schema', record.schemaSlug),
     ...(record.notificationChannelSlugs ?? []).map((each) => ({
       kind: 'NotificationChannel' as const,
       noun: 'notification channel',
@@ -135,6 +136,8 @@ export function bodyOf(record: ImportedRoute): RouteBody {
     ...(filterConditions === null ? { filterId: record.filterSlug ?? null } : { filterLogic: record.filterLogic ?? 'AND' }),
     // Both are refused.
     ...(typeof record.filterSlug === 'string' && { filterId: record.filterSlug }),
+    transformId: record.transformSlug ?? null,
+    schemaId: record.schemaSlug ?? null,
     priority: record.priority ?? 0,
     enabled: record.isActive ?? true,
     notifyOnFailure: record.notifyOnFailure ?? false,

@@ -125,7 +125,7 @@ export class RouteImportPlanner {
   async #missingOf(record: ImportedRoute): Promise<string[]> {
     const checked = referencesOf(record).map(async ({ kind, noun, slug }) => {
       const key = `${noun} ${slug}`;
-      const isMissing = this.#missing.get(key) ?? (kind === null ? Promise.resolve(true) : byName(this.#call, kind, slug).then(isNull));
+      const isMissing = this.#missing.get(key) ?? byName(this.#call, kind, slug).then(isNull);
       this.#missing.set(key, isMissing);
       return (await isMissing) ? [`Route "${record.name}" needs the ${noun} "${slug}", which does not exist here.`] : [];
     });
