@@ -8,8 +8,7 @@ export interface Position {
   number: number;
 }
 
-/** Where a list begins. */
-export const newest: Position = { ms: 9_999_999_999_999, shard: 0, number: 0 };
+const newest: Position = { ms: 9_999_999_999_999, shard: 0, number: 0 };
 const checkLength = 9;
 
 /**

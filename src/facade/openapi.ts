@@ -129,7 +129,9 @@ function answerOf({ path, answer, offersYaml }: Operation, shown: Json, schemas:
   return {
     content: {
       'application/json': { schema, example: answer.example ?? exampleOf(schema, { schemas, known: shown, collection }) },
-      ...(offersYaml !== undefined && { 'application/yaml': { schema: { type: 'string', ...offersYaml } } }),
+      ...(offersYaml !== undefined && {
+        'application/yaml': { schema: { type: 'string', description: offersYaml.description }, example: offersYaml.example },
+      }),
     },
   };
 }
