@@ -8,7 +8,8 @@ export interface Position {
   number: number;
 }
 
-const newest: Position = { ms: 9_999_999_999_999, shard: 0, number: 0 };
+/** Where a list begins. */
+export const newest: Position = { ms: 9_999_999_999_999, shard: 0, number: 0 };
 const checkLength = 9;
 
 /**

@@ -2,6 +2,7 @@ import { PosthornError } from '../core/errors.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { CounterReader } from './counters.ts';
 import { decodeCursor, encodeCursor, type Position } from './cursor.ts';
+import { failedSamples } from './failed-samples.ts';
 import { attemptViews, deliveryView, eventStatus, eventView, type MessagePlace } from './message-view.ts';
 import type {
   AttemptView,
@@ -11,6 +12,7 @@ import type {
   EventCounters,
   EventStatus,
   EventView,
+  FailedSample,
   MessageReader,
   PageQuery,
   ViewPage,
@@ -134,6 +136,10 @@ export class RedisMessageReader implements MessageReader {
     const key = found === null ? null : recordKey(deliveryId, found.shard);
     if (found === null || key === null) return [];
     return attemptViews(...(await this.#in(found.shard).attempts(key)));
+  }
+
+  failedSamples(org: string, routeId: string, options: { limit: number; payloadBytes: number }): Promise<FailedSample[]> {
+    return failedSamples(this.#all(), { org, routeId, ...options });
   }
 
   destinationCounters(org: string, id: string): Promise<DestinationCounters> {

@@ -33,7 +33,11 @@ export const deadLetterReasons: ReadonlySet<DeadLetterReason> = new Set([
 ]);
 
 /** From the reply of `message_view` in `includes/view.lua`; `elsewhere` is the shard that the message has moved to. */
-export function deliveryView(shard: number, key: string, reply: unknown): { view: DeliveryView; elsewhere: number | null } {
+export function deliveryView(
+  shard: number,
+  key: string,
+  reply: unknown,
+): { view: DeliveryView; lastAttempt: AttemptView | null; elsewhere: number | null } {
   const [hash, org, route, destination, longAttempt, original, cooldownEnd, elsewhere] = list(reply);
   const record = fields(hash);
   const number = (field: string): number => Number(record.get(field) ?? '0');
@@ -62,7 +66,7 @@ export function deliveryView(shard: number, key: string, reply: unknown): { view
     createdAtMs: stampMs(record.get('i')) ?? 0,
     completedAtMs: stampMs(record.get('c')),
   };
-  return { view, elsewhere: text(elsewhere) === '' ? null : integer(elsewhere) };
+  return { view, lastAttempt: last, elsewhere: text(elsewhere) === '' ? null : integer(elsewhere) };
 }
 
 function nextAttemptAtMs(status: DeliveryStatus, due: string | undefined, cooldownEndMs: number): number | null {

@@ -97,6 +97,14 @@ export interface AttemptView {
   errorMessage: string | null;
 }
 
+/** A failed message with its event, as it was received. */
+export interface FailedSample {
+  delivery: DeliveryView;
+  lastAttempt: AttemptView | null;
+  /** Null when it is gone. */
+  event: { receivedAtMs: number; payload: Buffer; size: number } | null;
+}
+
 /** Of a destination, since it was made. */
 export interface DestinationCounters {
   /** Ended ones: delivered, dead letters, and those that failed here and went to a failover destination. */
@@ -144,6 +152,8 @@ export interface MessageReader {
     page: PageQuery,
   ): Promise<ViewPage<DeliveryView>>;
   attempts(org: string, deliveryId: string): Promise<AttemptView[]>;
+  /** The newest failed messages of a route, with at most `payloadBytes` of each payload. */
+  failedSamples(org: string, routeId: string, options: { limit: number; payloadBytes: number }): Promise<FailedSample[]>;
   destinationCounters(org: string, id: string): Promise<DestinationCounters>;
   /** Of a source, or of a route those that it has taken. */
   eventCounters(org: string, id: string): Promise<EventCounters>;

@@ -43,6 +43,11 @@ export class ShardReader {
     return keys.length === 0 ? [] : list(await this.#run(readScript, ['m', ...keys]));
   }
 
+  /** Per key a `message_view` with the beginning of its event (`read.lua`), or null. */
+  async messagesWithEvents(keys: readonly string[], payloadBytes: number): Promise<readonly unknown[]> {
+    return keys.length === 0 ? [] : list(await this.#run(readScript, ['s', payloadBytes, ...keys]));
+  }
+
   /** Per key the status letter and the shard where the message is now (null: here), or null. */
   async letters(keys: readonly string[]): Promise<({ letter: string; elsewhere: number | null } | null)[]> {
     if (keys.length === 0) return [];
@@ -58,7 +63,7 @@ export class ShardReader {
   /** Entries of an index before `position`, newest first. */
   async entries(
     index: string,
-    kind: 'e' | 'm',
+    kind: 'e' | 'm' | 'i',
     { position, fromMs, count }: { position: Position; fromMs: number; count: number },
   ): Promise<IndexEntry[]> {
     const { ms, number } = this.#before(position);

@@ -3,7 +3,7 @@
 --
 -- KEYS: see includes/shard.lua.
 -- ARGV[1] index (without prefix), [2] ms and [3] number of the entry before which to begin, [4] oldest ms, [5] how many,
--- [6] `m`: with message records, `e`: with events.
+-- [6] `m`: with message records, `e`: with events, `i`: ids alone.
 -- Reply: per entry {ms, number, id, record}; a message record is its hash with the route's names and the last attempt
 -- (see message-view.ts), an event is what event_head_view says.
 -- @include "includes/shard.lua"
@@ -11,7 +11,8 @@
 -- @include "includes/view.lua"
 
 local key, ms, number, oldest, count = P .. ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
-local read = ARGV[6] == 'e' and event_head_view or message_view
+local readers = { e = event_head_view, m = message_view }
+local read = readers[ARGV[6]] or function() end
 local found, bytes, messages = {}, 0, 0
 local function add(entry_ms, entry_number, id)
   local record = read(id)

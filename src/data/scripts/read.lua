@@ -2,9 +2,11 @@
 -- Reads events and messages.
 --
 -- KEYS: see includes/shard.lua.
--- ARGV[1] `e` an event, `d` the messages of an event, `m` messages, `l` status letters of messages; [2]… keys.
+-- ARGV[1] `e` an event, `d` the messages of an event, `m` messages, `l` status letters of messages, `s` messages with
+-- the beginning of their event; [2]… keys, for `s` after how many bytes of payload are enough.
 -- Reply: for `e` event_view; for `d` {event_view, {key, message_view} …}; both nil when there is no such event; for `m` per key
--- message_view; for `l` per key {letter, shard where the message is now or ''}; both nil in the place of one that is not there.
+-- message_view; for `l` per key {letter, shard where the message is now or ''}; for `s` per key {message_view, text of the event, bytes
+-- of its payload} or, without its event, {message_view}; nil in the place of one that is not there.
 -- @include "includes/shard.lua"
 -- @include "includes/event-messages.lua"
 -- @include "includes/view.lua"
@@ -23,6 +25,14 @@ if ARGV[1] == 'l' then
   for k = 2, #ARGV do
     local m = call('HMGET', P .. 'm:' .. ARGV[k], 's', 'u')
     reply[k - 1] = m[1] and { m[1], m[1] == 'm' and m[2] or '' } or false
+  end
+  return reply
+end
+if ARGV[1] == 's' then
+  for k = 3, #ARGV do
+    local view = message_view(ARGV[k])
+    local event = view and call('HGET', P .. 'm:' .. ARGV[k], 'e')
+    reply[k - 2] = view and { view, event_beginning(event, tonumber(ARGV[2])) } or false
   end
   return reply
 end

@@ -7,6 +7,7 @@ import { timeRange, timeRangeQuery } from '../query.ts';
 import { idFor } from '../resources/lookup.ts';
 import { isoTime, timestamp } from '../resources/record-fields.ts';
 import { deliveryRecord, deliveryToRecord } from './delivery-fields.ts';
+import { shownPayload } from './payload-fields.ts';
 
 const eventStatus = z.enum(['pending', 'delivered', 'partial', 'failed', 'filtered', 'no_routes']) satisfies z.ZodType<EventView['status']>;
 
@@ -105,15 +106,4 @@ function joined(headers: readonly [string, string][]): Record<string, string> {
   const result = new Map<string, string>();
   for (const [name, value] of headers) result.set(name, result.has(name) ? `${result.get(name)}, ${value}` : value);
   return Object.fromEntries(result);
-}
-
-function shownPayload(payload: Buffer | null): { payload: unknown; payloadEncoding: 'json' | 'text' | 'base64' | null } {
-  if (payload === null) return { payload: null, payloadEncoding: null };
-  const text = payload.toString('utf8');
-  if (!Buffer.from(text, 'utf8').equals(payload)) return { payload: payload.toString('base64'), payloadEncoding: 'base64' };
-  try {
-    return { payload: JSON.parse(text), payloadEncoding: 'json' };
-  } catch {
-    return { payload: text, payloadEncoding: 'text' };
-  }
 }

@@ -13,6 +13,7 @@ import { idOrSlug, routeBody } from './route-body.ts';
 import { routeBulkOperations } from './route-bulk.ts';
 import { circuitStatusOf, routeCircuitOperations } from './route-circuit.ts';
 import { routeExportOperation } from './route-export.ts';
+import { routeFailedSamples } from './route-failures.ts';
 import { routeImportOperation } from './route-import.ts';
 import { notificationRecord, notificationsToRecord } from './route-notifications.ts';
 import { routeToSpec } from './route-spec.ts';
@@ -121,7 +122,7 @@ export const routes = resourceFamily(
     toSpec: ({ call, body: sent, current }) => routeToSpec(call, sent, current),
     writesLookAt: ['Route', 'Source', 'Destination', 'Filter', 'Transform', 'PayloadSchema', 'NotificationChannel'],
   },
-  [...routeBulkOperations, routeExportOperation, routeImportOperation, ...routeCircuitOperations],
+  [...routeBulkOperations, routeExportOperation, routeImportOperation, ...routeCircuitOperations, routeFailedSamples],
 );
 
 async function toItem(object: PosthornObject<'Route'>, call: Call): Promise<z.input<typeof item>> {

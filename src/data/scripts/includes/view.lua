@@ -88,6 +88,21 @@ local function event_view(event)
   return nil
 end
 
+-- The text of an event with so many bytes of its payload, and how many it has; nothing when there is no such event.
+local function event_beginning(event, payload_bytes)
+  local key = P .. 'e:' .. event
+  local size = call('STRLEN', key)
+  if size == 0 then
+    return
+  end
+  local text = call('GETRANGE', key, 0, 16383 + payload_bytes)
+  if size > #text and payload_start(text) == 0 then
+    text = call('GET', key)
+  end
+  local start = payload_start(text)
+  return string.sub(text, 1, start + payload_bytes), size - start
+end
+
 -- The same with a text that ends before the payload: lists do not show it.
 local function event_head_view(event)
   local key = P .. 'e:' .. event

@@ -1,0 +1,20 @@
+/** How a payload is shown: JSON as it is, other text as text, everything else in base64. */
+export function shownPayload(payload: Buffer | null): { payload: unknown; payloadEncoding: 'json' | 'text' | 'base64' | null } {
+  if (payload === null) return { payload: null, payloadEncoding: null };
+  const text = payload.toString('utf8');
+  if (!Buffer.from(text, 'utf8').equals(payload)) return { payload: payload.toString('base64'), payloadEncoding: 'base64' };
+  try {
+    return { payload: JSON.parse(text), payloadEncoding: 'json' };
+  } catch {
+    return { payload: text, payloadEncoding: 'text' };
+  }
+}
+
+/** The same of the beginning of a payload of `size` bytes: never JSON, because that would not be whole, and no broken character at its end. */
+export function shownBeginning(beginning: Buffer, size: number): unknown {
+  if (beginning.length >= size) return shownPayload(beginning).payload;
+  const text = beginning.toString('utf8');
+  const whole = text.endsWith('\ufffd') ? text.replace(/\ufffd{1,3}$/u, '') : text;
+  const isText = Buffer.from(whole, 'utf8').equals(beginning.subarray(0, Buffer.byteLength(whole)));
+  return isText ? whole : beginning.toString('base64');
+}

@@ -1,0 +1,64 @@
+import { z } from 'zod';
+import type { FailedSample } from '../../data/messages.ts';
+import { operation } from '../operation.ts';
+import { queryInteger } from '../query.ts';
+import { find, idOf } from '../resources/lookup.ts';
+import { isoTime, isoTimeOrNull, timestamp } from '../resources/record-fields.ts';
+import { shownBeginning } from './payload-fields.ts';
+
+const payloadBytes = 65_536;
+
+const sample = z
+  .object({
+    eventId: z.string(),
+    messageId: z.string().describe('The delivery.'),
+    destinationId: z.string().nullable().describe('Where it failed at last.'),
+    attempts: z.int().min(0),
+    responseStatus: z.int().nullable().describe('Of the last attempt, as the next three.'),
+    errorType: z.string().nullable().describe('Without an attempt the reason why there was none.'),
+    errorMessage: z.string().nullable(),
+    responseBody: z.string().nullable(),
+    payload: z
+      .unknown()
+      .describe(
+        `As it was received: JSON as it is, other text as text, everything else in base64. Of a payload of more than ${payloadBytes / 1024} KiB the beginning, as text or base64; GET /events/{id} has all of it. null when it is gone.`,
+      ),
+    receivedAt: timestamp.nullable(),
+    failedAt: timestamp,
+  })
+  .meta({ id: 'FailedEventSample' });
+
+/** API document, "Routes": failed-event-samples. */
+export const routeFailedSamples = operation({
+  method: 'GET',
+  path: '/routes/{id}/failed-event-samples',
+  operationId: 'getFailedEventSamples',
+  summary: 'Samples of recent failed events of a route',
+  description: 'Dead letters of the route, unless they were archived.',
+  scope: 'read',
+  query: z.object({ limit: queryInteger({ min: 1, max: 100 }).default(10).describe('Most samples in the answer.') }),
+  answer: { status: 200, description: 'The newest first.', schema: z.object({ data: z.array(sample) }) },
+  errors: ['RESOURCE_NOT_FOUND'],
+  handle: async (call) => {
+    const routeId = idOf(await find(call, 'Route', call.params['id'] ?? ''));
+    const { limit } = call.query;
+    const samples = await call.services.messages.failedSamples(call.caller.organization.id, routeId, { limit, payloadBytes });
+    return { data: samples.map(sampleToRecord) };
+  },
+});
+
+function sampleToRecord({ delivery, lastAttempt, event }: FailedSample): z.input<typeof sample> {
+  return {
+    eventId: delivery.eventId,
+    messageId: delivery.id,
+    destinationId: delivery.destinationId,
+    attempts: delivery.attempts,
+    responseStatus: delivery.lastResponseStatus,
+    errorType: lastAttempt === null ? delivery.deadLetterReason : delivery.lastErrorType,
+    errorMessage: delivery.lastErrorMessage,
+    responseBody: lastAttempt?.responseBody ?? null,
+    payload: event === null ? null : shownBeginning(event.payload, event.size),
+    receivedAt: isoTimeOrNull(event?.receivedAtMs ?? null),
+    failedAt: isoTime(delivery.completedAtMs ?? delivery.createdAtMs),
+  };
+}
