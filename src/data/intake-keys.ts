@@ -13,8 +13,6 @@ export interface IntakeKeys {
   readonly reserved: string;
   /** The hashes of all marks that can be there at a time. */
   marks(nowMs: number): string[][];
-  duplicatesOfDay(day: number): string;
-  duplicatesOfHour(hour: number): string;
 }
 
 export function intakeKeys(prefix: string, org: string): IntakeKeys {
@@ -29,7 +27,5 @@ export function intakeKeys(prefix: string, org: string): IntakeKeys {
         Array.from({ length: 256 }, (__, byte) => `${base}m:${newest - i}:${byte.toString(16).padStart(2, '0')}`),
       );
     },
-    duplicatesOfDay: (day) => `${base}dup:${day}`,
-    duplicatesOfHour: (hour) => `${base}dup5:${hour}`,
   };
 }

@@ -4,9 +4,9 @@ import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
 import { newTimedId } from '../core/ids.ts';
 import { systemClock } from '../runtime/clock.ts';
-import { DuplicateCounts } from './duplicate-counts.ts';
 import { type EventClaim, RedisIntake } from './intake.ts';
 import { RedisMessagePurger } from './message-purger.ts';
+import { RedisStatisticsReader } from './redis-statistics-reader.ts';
 
 const prefix = 'test:';
 let redis: RedisServer;
@@ -22,7 +22,6 @@ const newMark = (): string => randomBytes(16).toString('hex');
 function claimOf(fields: Partial<EventClaim> = {}): EventClaim {
   return {
     org: 'org_a',
-    sourceId: 'src_a',
     eventId: newTimedId('evt_', 3, Date.now()),
     receivedAtMs: Date.now(),
     mark: null,
@@ -155,25 +154,16 @@ describe('the messages of a month', () => {
   });
 });
 
-test('duplicates are counted by source, with those that were found out late', async () => {
-  const counts = new DuplicateCounts({ redis: redis.client, prefix });
-  const first = claimOf({ mark: newMark() });
-  const other = claimOf({ mark: newMark(), sourceId: 'src_b' });
-  for (const claim of [first, other]) {
-    await intake.claim(claim);
-    await intake.settle(claim, 'stored');
-  }
-  for (const claim of [first, first, other]) await intake.claim({ ...claim, eventId: newTimedId('evt_', 0, Date.now()) });
-  await intake.settle(first, 'duplicate');
-  const nowMs = Date.now();
-  for (const hours of [1, 24, 24 * 7, 24 * 30]) {
-    expect(await counts.since('org_a', nowMs - hours * 3_600_000, nowMs)).toEqual(
-      new Map([
-        ['src_a', 3],
-        ['src_b', 1],
-      ]),
-    );
-  }
-  expect(await counts.since('org_a', nowMs + 7_200_000, nowMs + 7_200_000)).toEqual(new Map());
-  expect(await counts.since('org_b', nowMs - 3_600_000, nowMs)).toEqual(new Map());
+test('repeated events are counted by source, in the shard of the first one', async () => {
+  const statistics = new RedisStatisticsReader({ redis: redis.client, prefix, clock: systemClock, shards: () => 4 });
+  const ids = [0, 3].map((shard) => newTimedId('evt_', shard, Date.now()));
+  for (const id of ids) await intake.countDuplicate('org_a', 'src_a', id);
+  await intake.countDuplicate('org_a', 'src_b', ids[0] ?? '');
+  const { duplicates } = await statistics.ofOrganization('org_a', '1h');
+  expect(duplicates).toEqual(
+    new Map([
+      ['src_a', 2],
+      ['src_b', 1],
+    ]),
+  );
 });

@@ -5,11 +5,12 @@ import { Script } from '../redis/script.ts';
 import { redisUnavailable } from '../redis/unavailable.ts';
 import { intakeKeys } from './intake-keys.ts';
 import { type RateLimitState, takeRequest } from './rate-limit.ts';
+import { homeShard } from './record-key.ts';
+import { shardKeys } from './shard-keys.ts';
 
 /** What an event is claimed with. */
 export interface EventClaim {
   org: string;
-  sourceId: string;
   eventId: string;
   receivedAtMs: number;
   /** Hexadecimal digest that equal events of the source share; null: it cannot be a duplicate. */
@@ -34,13 +35,16 @@ export interface Intake {
   /** Before the event is accepted: it may be a duplicate, or one too many. */
   claim(claim: EventClaim): Promise<ClaimOutcome>;
   /**
-   * After it was accepted under `eventId`, or not. `failed`: it may or may not be stored; the next one that claims it finds out. What
-   * this does not say, because the process dies, the next one finds out, too.
+   * After it was accepted under `eventId`, by whomever, or not. `failed`: it may or may not be stored; the next one that claims it finds
+   * out. What this does not say, because the process dies, the next one finds out, too.
    */
-  settle(claim: EventClaim, outcome: 'stored' | 'duplicate' | 'failed'): Promise<void>;
+  settle(claim: EventClaim, outcome: 'stored' | 'failed'): Promise<void>;
+  /** Counts a repeated event for the analytics; `eventId`: the first one. */
+  countDuplicate(org: string, sourceId: string, eventId: string): Promise<void>;
 }
 
 const claimScript = new Script(new URL('./scripts/intake-claim.lua', import.meta.url));
+const duplicateScript = new Script(new URL('./scripts/count-duplicate.lua', import.meta.url));
 const settleScript = new Script(new URL('./scripts/intake-settle.lua', import.meta.url));
 
 const claimReply = z.union([
@@ -83,16 +87,25 @@ export class RedisIntake implements Intake {
     }
   }
 
-  async settle(claim: EventClaim, outcome: 'stored' | 'duplicate' | 'failed'): Promise<void> {
+  async settle(claim: EventClaim, outcome: 'stored' | 'failed'): Promise<void> {
     await this.#run(settleScript, claim, [claim.monthlyMessages === null ? '0' : '1', outcome]);
+  }
+
+  async countDuplicate(org: string, sourceId: string, eventId: string): Promise<void> {
+    const { redis, prefix } = this.#options;
+    try {
+      await duplicateScript.run(redis, shardKeys(prefix, homeShard(eventId) ?? 0).declared, [org, sourceId]);
+    } catch (error) {
+      throw redisUnavailable(error);
+    }
   }
 
   async #run(script: Script, claim: EventClaim, more: readonly string[]): Promise<unknown> {
     const { redis, prefix } = this.#options;
-    const { org, eventId, sourceId, mark, windowMs, receivedAtMs, messages } = claim;
+    const { org, eventId, mark, windowMs, receivedAtMs, messages } = claim;
     const month = new Date(receivedAtMs).toISOString().slice(0, 7);
     try {
-      return await script.run(redis, intakeKeys(prefix, org).declared, [eventId, sourceId, mark ?? '', windowMs, month, messages, ...more]);
+      return await script.run(redis, intakeKeys(prefix, org).declared, [eventId, mark ?? '', windowMs, month, messages, ...more]);
     } catch (error) {
       throw redisUnavailable(error);
     }

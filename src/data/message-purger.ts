@@ -50,7 +50,6 @@ export class RedisMessagePurger implements MessagePurger {
     }
   }
 
-  /** Counts of duplicates name sources only, and end by themselves. */
   async #purgeIntake(org: string): Promise<void> {
     const keys = intakeKeys(this.#prefix, org);
     const [seconds] = await this.#redis.time();

@@ -9,6 +9,7 @@ import { type Intake, RedisIntake } from '../data/intake.ts';
 import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
 import { RedisMessageReader } from '../data/message-reader.ts';
 import type { EventView, MessageAcceptor, NewEvent } from '../data/messages.ts';
+import { RedisStatisticsReader } from '../data/redis-statistics-reader.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { systemClock } from '../runtime/clock.ts';
 
@@ -75,6 +76,11 @@ describe('equal events', () => {
     expect((await ingest.send(path, { headers: delivery('b') })).body.duplicate).toBeUndefined();
     await duplicateOf(() => ingest.send(path, { headers: delivery('b') }));
     expect((await ingest.outcomes())['duplicate']).toBe(1);
+    const statistics = new RedisStatisticsReader({ redis: ingest.redis.client, prefix: keyPrefix, clock: systemClock });
+    await waitUntil('the counts', 5000, async () => {
+      const { duplicates, events } = await statistics.ofOrganization('org_a', '1h');
+      return duplicates.get('src_a') === 2 && events.get('src_a') === 2 ? true : undefined;
+    });
   });
 
   test('of different sources are different', async () => {
@@ -214,7 +220,12 @@ describe('a process that dies between claim and answer', () => {
 
 function withoutSettling(redis: RedisClient): Intake {
   const intake = new RedisIntake({ redis, prefix: keyPrefix, clock: systemClock });
-  return { takeRequest: (...args) => intake.takeRequest(...args), claim: (claim) => intake.claim(claim), settle: async () => {} };
+  return {
+    takeRequest: (...args) => intake.takeRequest(...args),
+    claim: (claim) => intake.claim(claim),
+    settle: async () => {},
+    countDuplicate: async () => {},
+  };
 }
 
 describe('the messages of a month', () => {

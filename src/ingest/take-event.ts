@@ -34,16 +34,27 @@ export async function takeEvent(services: TakingServices, plan: IngestPlan, rece
   }
   const claimed = await intake.claim(claim);
   if (claimed.outcome === 'quotaExceeded') throw quotaExceeded(claim);
-  if (claimed.outcome === 'duplicate') return { eventId: claimed.eventId, isDuplicate: true };
+  if (claimed.outcome === 'duplicate') return duplicate(services, plan, claimed.eventId);
   const { eventId, duplicateOf } = claimed;
   // Whoever claimed it may have died before it was stored: whoever meets the claim stores it under that id, which happens once.
   const claimedEvent = eventId === event.id ? { ...event, duplicateOf } : makeEvent(plan, received, context, eventId);
+  const settle = (outcome: 'stored' | 'failed'): void => inBackground(services, intake.settle({ ...claim, eventId }, outcome), eventId);
   const isNew = await acceptor.accept(claimedEvent).catch((error: unknown) => {
-    settle(services, { ...claim, eventId }, 'failed');
+    settle('failed');
     throw error;
   });
-  settle(services, { ...claim, eventId }, isNew ? 'stored' : 'duplicate');
-  return { eventId, isDuplicate: !isNew };
+  if (claim.mark !== null) settle('stored');
+  return isNew ? { eventId, isDuplicate: false } : duplicate(services, plan, eventId);
+}
+
+function duplicate(services: TakingServices, { source }: IngestPlan, eventId: string): TakenEvent {
+  inBackground(services, services.intake.countDuplicate(source.org, source.id, eventId), eventId);
+  return { eventId, isDuplicate: true };
+}
+
+/** The sender need not wait for it; and who meets a claim that is not settled finds out by itself. */
+function inBackground({ logger }: TakingServices, noting: Promise<void>, eventId: string): void {
+  noting.catch((error: unknown) => logger.debug({ err: error, eventId }, 'what has become of an event was not noted'));
 }
 
 /** Null: there is nothing to know about the event before it is stored. */
@@ -59,7 +70,6 @@ function claimOf(
   if (identity === null && (monthlyMessages === null || targets.length === 0)) return null;
   return {
     org: source.org,
-    sourceId: source.id,
     eventId: id,
     receivedAtMs,
     mark: identity === null ? null : eventMark(source.id, identity),
@@ -67,14 +77,6 @@ function claimOf(
     messages: targets.length,
     monthlyMessages,
   };
-}
-
-/** Not awaited: the sender need not wait, and who meets a claim that is not settled finds out by itself. */
-function settle({ intake, logger }: TakingServices, claim: EventClaim, outcome: 'stored' | 'duplicate' | 'failed'): void {
-  if (outcome === 'stored' && claim.mark === null) return;
-  intake.settle(claim, outcome).catch((error: unknown) => {
-    logger.debug({ err: error, eventId: claim.eventId, outcome }, 'what has become of a claimed event was not noted');
-  });
 }
 
 function quotaExceeded({ receivedAtMs, monthlyMessages }: EventClaim): PosthornError {

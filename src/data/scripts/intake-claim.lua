@@ -3,14 +3,14 @@
 -- Without allow-oom: a full Redis refuses it, as it refuses the event.
 --
 -- KEYS: see includes/intake.lua.
--- ARGV[1] event, ARGV[2] source, ARGV[3] mark (hexadecimal) or '', ARGV[4] window in milliseconds, ARGV[5] month (YYYY-MM),
--- ARGV[6] number of messages, ARGV[7] how many there may be in the month, or ''
+-- ARGV[1] event, ARGV[2] mark (hexadecimal) or '', ARGV[3] window in milliseconds, ARGV[4] month (YYYY-MM), ARGV[5] number of messages,
+-- ARGV[6] how many there may be in the month, or ''
 -- Reply: {'store', event, earlier}: accept it under this id, whoever claimed it; `earlier` is the event with the same mark from before
 -- the window, or ''; {'duplicate', event}: it was accepted as this one; {'quota'}: it would exceed the month.
 -- @include "includes/intake.lua"
 
-local event, source, mark, month = ARGV[1], ARGV[2], ARGV[3], ARGV[5]
-local window, messages, limit = tonumber(ARGV[4]), tonumber(ARGV[6]), tonumber(ARGV[7])
+local event, mark, month = ARGV[1], ARGV[2], ARGV[4]
+local window, messages, limit = tonumber(ARGV[3]), tonumber(ARGV[5]), tonumber(ARGV[6])
 
 local function exceeds()
   return limit and messages > 0 and tonumber(call('HGET', quota, month) or '0') + messages > limit
@@ -22,7 +22,6 @@ if mark ~= '' then
   local key, state, ms, first = find_mark(mark, window)
   if key and ms > now - window then
     if state == 'a' then
-      count_duplicate(source)
       return {'duplicate', first}
     end
     if state == 'r' then

@@ -2,17 +2,17 @@
 -- Says what has become of an event that was claimed.
 --
 -- KEYS: see includes/intake.lua.
--- ARGV[1] event, ARGV[2] source, ARGV[3] mark or '', ARGV[4] window in milliseconds, ARGV[5] month, ARGV[6] number of messages, ARGV[7] '1' when
--- messages are counted, ARGV[8] 'stored', 'duplicate' (it was stored already), 'failed' (whether it is stored is not known)
+-- ARGV[1] event, ARGV[2] mark or '', ARGV[3] window in milliseconds, ARGV[4] month, ARGV[5] number of messages, ARGV[6] '1' when messages are
+-- counted, ARGV[7] 'stored' (by whomever), 'failed' (whether it is stored is not known)
 -- Reply: 1.
 -- @include "includes/intake.lua"
 
-local event, source, mark, month, outcome = ARGV[1], ARGV[2], ARGV[3], ARGV[5], ARGV[8]
-local messages, is_counted = tonumber(ARGV[6]), ARGV[7] == '1'
+local event, mark, month, outcome = ARGV[1], ARGV[2], ARGV[4], ARGV[7]
+local messages, is_counted = tonumber(ARGV[5]), ARGV[6] == '1'
 
 local key, state, ms, claimed
 if mark ~= '' then
-  key, state, ms, claimed = find_mark(mark, tonumber(ARGV[4]))
+  key, state, ms, claimed = find_mark(mark, tonumber(ARGV[3]))
 end
 local is_ours = key and claimed == event
 
@@ -25,9 +25,6 @@ if outcome == 'failed' then
     set_mark(key, mark, 'r', ms, event)
   end
   return 1
-end
-if outcome == 'duplicate' then
-  count_duplicate(source)
 end
 if is_ours and state ~= 'a' then
   if state == 'r' and is_counted then

@@ -2,7 +2,6 @@
 -- which never exists: while a Cluster moves the slot, Redis answers TRYAGAIN before the script begins. The other keys:
 --   reserved       sorted set of the events that were counted a moment ago, so that a call that is sent again counts once
 --   m:<bucket>:<xx>  hash of marks, `xx` the first byte of the mark: small hashes, dropped whole when their time is over
---   dup:<day>      hash `<source> <hour>` → duplicates, `dup5:<hour>` hash `<source> <5 minutes>` → duplicates
 local call = redis.call
 local quota = KEYS[1]
 local P = string.sub(quota, 1, -6)
@@ -59,14 +58,4 @@ local function give_back(event, month, messages)
   if call('ZREM', P .. 'reserved', event) == 1 then
     call('HINCRBY', quota, month, -messages)
   end
-end
-
-local function count_duplicate(source)
-  local hour = math.floor(now / 3600000)
-  local by_day = P .. 'dup:' .. whole(math.floor(hour / 24))
-  local by_hour = P .. 'dup5:' .. whole(hour)
-  call('HINCRBY', by_day, source .. ' ' .. whole(hour), 1)
-  call('HINCRBY', by_hour, source .. ' ' .. whole(math.floor(now / 300000)), 1)
-  expire_not_before(by_day, 32 * 86400000)
-  expire_not_before(by_hour, 3 * 3600000)
 end
