@@ -1,0 +1,149 @@
+// Lists and imports of the API: 10,000 destinations in standalone, and an import of 1,000 on a real API server of its own.
+//   node hack/bench/lists.ts [destinations] [pages]
+// Prints one table. Everything shares the cores.
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { newApiKey } from '../../src/core/api-keys.ts';
+import { startControlPlane } from '../../test/support/control-plane.ts';
+import { freePort } from '../../test/support/ports.ts';
+import { type Program, startProgram } from '../../test/support/program.ts';
+import { startRedis } from '../../test/support/redis.ts';
+import { waitUntil } from '../../test/support/wait-until.ts';
+import { ms, percentile, report } from './lib/report.ts';
+
+const [destinations = 10_000, pages = 500] = process.argv.slice(2).map(Number);
+const ofOneImport = 1000;
+const pageSize = 100;
+const built = new URL('../../dist/cmd/posthorn.js', import.meta.url).pathname;
+const apiVersion = 'posthorn.dev/v1alpha1';
+
+interface Api {
+  send(method: string, path: string, body?: unknown): Promise<Answer>;
+}
+interface Answer {
+  status: number;
+  // biome-ignore lint/suspicious/noExplicitAny: any JSON
+  body: any;
+  elapsedMs: number;
+}
+
+async function main(): Promise<void> {
+  // What is measured is what the image holds.
+  execFileSync('npm', ['run', '--silent', 'build'], { stdio: 'inherit' });
+  const alone = await inStandalone();
+  const kubernetesMs = await inKubernetes();
+  report('lists', 'lists and imports of destinations', [
+    [`standalone: import of ${ofOneImport}, with credentials`, seconds(alone.imports[0] ?? 0)],
+    [`standalone: the same, with ${destinations - ofOneImport} there`, seconds(alone.imports.at(-1) ?? 0)],
+    [`standalone: page of ${pageSize} of ${destinations}, p50`, ms(percentile(alone.pages, 0.5))],
+    [`standalone: page of ${pageSize} of ${destinations}, p99`, ms(percentile(alone.pages, 0.99))],
+    ['standalone: the same with search, p99', ms(percentile(alone.searches, 0.99))],
+    [`standalone: export of ${destinations}`, seconds(alone.exportMs)],
+    [`API server: import of ${ofOneImport}, with credentials`, seconds(kubernetesMs)],
+  ]);
+}
+
+async function inStandalone(): Promise<{ imports: number[]; pages: number[]; searches: number[]; exportMs: number }> {
+  const directory = mkdtempSync(join(tmpdir(), 'posthorn-bench-'));
+  const port = await freePort();
+  const key = newApiKey().key;
+  const environment = { POSTHORN_PORT: String(port), POSTHORN_DATA_DIR: directory, POSTHORN_API_KEY: key, POSTHORN_LOG_LEVEL: 'warn' };
+  const program = startProgram(['standalone'], environment, built);
+  try {
+    await program.waitForOutput(/^posthorn ready/m, 60_000);
+    const api = clientOf(port, key);
+    const imports: number[] = [];
+    for (let from = 0; from < destinations; from += ofOneImport) imports.push(await importOne(api, from));
+    const total = async (): Promise<number> => (await api.send('GET', '/api/destinations?pageSize=1')).body.pagination.total;
+    await waitUntil('all destinations to be listed', 60_000, async () => ((await total()) === destinations ? true : undefined));
+    const page = (): number => 1 + Math.floor(Math.random() * (destinations / pageSize));
+    const times = async (path: () => string): Promise<number[]> => {
+      for (let i = 0; i < 20; i++) await api.send('GET', path());
+      const taken: number[] = [];
+      for (let i = 0; i < pages; i++) taken.push((await api.send('GET', path())).elapsedMs);
+      return taken;
+    };
+    return {
+      imports,
+      pages: await times(() => `/api/destinations?pageSize=${pageSize}&page=${page()}`),
+      searches: await times(() => `/api/destinations?pageSize=${pageSize}&search=number%20${page()}`),
+      exportMs: (await api.send('GET', '/api/destinations/export')).elapsedMs,
+    };
+  } finally {
+    await program.stop();
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+async function inKubernetes(): Promise<number> {
+  const [plane, redis] = await Promise.all([startControlPlane(), startRedis()]);
+  const programs: Program[] = [];
+  try {
+    await plane.applyCrds();
+    const port = await freePort();
+    for (const [role, more] of [
+      ['controller', {}],
+      ['api', { POSTHORN_PORT: String(port) }],
+    ] as const) {
+      const environment = {
+        KUBECONFIG: plane.kubeconfigPath,
+        POSTHORN_REDIS_URL: redis.url,
+        POSTHORN_ENCRYPTION_KEYS: `k1:${Buffer.alloc(32, 1).toString('base64')}`,
+        POSTHORN_OPS_PORT: String(await freePort()),
+        POSTHORN_LOG_LEVEL: 'warn',
+        ...more,
+      };
+      programs.push(startProgram([role], environment, built));
+    }
+    const { key, sha256 } = newApiKey();
+    const root = `/apis/${apiVersion}`;
+    await plane.request('POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'bench' } });
+    const organization = { apiVersion, kind: 'Organization', metadata: { name: 'bench' }, spec: { namespace: 'bench' } };
+    await plane.request('POST', `${root}/organizations`, organization);
+    const apiKey = { apiVersion, kind: 'ApiKey', metadata: { name: 'bench' }, spec: { sha256, role: 'admin' } };
+    await plane.request('POST', `${root}/namespaces/bench/apikeys`, apiKey);
+    const api = clientOf(port, key);
+    await waitUntil('the API to know the key', 60_000, async () => {
+      const answer = await api.send('GET', '/api/destinations').catch(() => null);
+      return answer?.status === 200 ? true : undefined;
+    });
+    return await importOne(api, 0);
+  } finally {
+    await Promise.all(programs.map((program) => program.stop()));
+    await Promise.all([plane.stop(), redis.stop()]);
+  }
+}
+
+function clientOf(port: number, key: string): Api {
+  return {
+    send: async (method, path, body) => {
+      const startedAt = performance.now();
+      const response = await fetch(`http://127.0.0.1:${port}${path}`, {
+        method,
+        headers: { authorization: `Bearer ${key}`, ...(body !== undefined && { 'content-type': 'application/json' }) },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      });
+      const answer = await response.json();
+      return { status: response.status, body: answer, elapsedMs: performance.now() - startedAt };
+    },
+  };
+}
+
+async function importOne(api: Api, from: number): Promise<number> {
+  const records = Array.from({ length: ofOneImport }, (_, i) => ({
+    name: `Destination number ${from + i}`,
+    slug: `destination-${from + i}`,
+    url: `https://receiver-${from + i}.example.com/hooks/orders`,
+    authType: 'bearer',
+    authConfig: { token: `a-token-of-ordinary-length-${from + i}` },
+  }));
+  const { body, elapsedMs } = await api.send('POST', '/api/destinations/import', { destinations: records, conflictStrategy: 'skip' });
+  if (body.summary?.imported !== ofOneImport) throw new Error(`not all were imported: ${JSON.stringify(body.summary ?? body)}`);
+  return elapsedMs;
+}
+
+const seconds = (value: number): string => `${(value / 1000).toFixed(2)} s`;
+
+await main();
