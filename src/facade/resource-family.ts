@@ -1,10 +1,9 @@
 import { z } from 'zod';
-import type { PosthornObject } from '../resources/kinds.ts';
 import { type Family, type Operation, operation } from './operation.ts';
 import { cutPage, pageOf, type pageQuery } from './pagination.ts';
 import type { ResourceFamilyDefinition } from './resource-family-definition.ts';
 import { changeRecord, createRecord, deleteRecord } from './resource-writes.ts';
-import { cachedObjects, find } from './resources/lookup.ts';
+import { find, newestFirst } from './resources/lookup.ts';
 import type { ServedKind } from './services.ts';
 
 /** The family with its five operations, and `more` of its own. */
@@ -27,8 +26,7 @@ export function resourceFamily<K extends ServedKind, Body extends z.ZodObject, Q
         ? { status: 200, description: 'All of them, newest first.', schema: z.object({ data: z.array(definition.item) }) }
         : { status: 200, description: 'One page, newest first.', schema: pageOf(definition.item) },
       handle: async (call) => {
-        const objects = cachedObjects(call, kind).filter(await definition.filter(call.query, call));
-        objects.sort(newestFirst);
+        const objects = newestFirst(call, kind).filter(await definition.filter(call.query, call));
         if (definition.isListedWhole) return { data: await Promise.all(objects.map((object) => definition.toItem(object, call))) };
         const { items, pagination } = cutPage(objects, pageNumbers.parse(call.query));
         return { data: await Promise.all(items.map((object) => definition.toItem(object, call))), pagination };
@@ -93,9 +91,3 @@ function withRequired(body: z.ZodObject, required: readonly string[]): z.ZodObje
 
 /** What `pageQuery` has made of the query. */
 const pageNumbers = z.object({ page: z.int(), pageSize: z.int() } satisfies Record<keyof typeof pageQuery, z.ZodType>);
-
-function newestFirst(one: PosthornObject<ServedKind>, other: PosthornObject<ServedKind>): number {
-  const [a, b] = [one.metadata, other.metadata];
-  if (a.creationTimestamp !== b.creationTimestamp) return a.creationTimestamp < b.creationTimestamp ? 1 : -1;
-  return a.name < b.name ? -1 : 1;
-}

@@ -138,3 +138,24 @@ test('a listener that throws hinders no other', () => {
   end();
   expect([changes.length, second]).toEqual([1, [{ namespace: 'shop', name: 'a' }]]);
 });
+
+test('a list by age holds those of its namespace, follows every change, and those of one moment stand by name', () => {
+  const { cache } = newCache();
+  const at = (name: string, uid: number, second: number, namespace = 'shop') => {
+    const object = route(name, uid, { uid, namespace });
+    return { ...object, metadata: { ...object.metadata, creationTimestamp: `2026-01-01T00:00:0${second}Z` } };
+  };
+  const names = () => cache.newestFirst('shop').map(({ metadata }) => metadata.name);
+  const [old, young] = [at('old', 1, 1), at('young', 2, 3)];
+  cache.replace([young, old, at('elsewhere', 3, 2, 'bank')]);
+  expect(names()).toEqual(['young', 'old']);
+  expect(cache.newestFirst('shop')).toBe(cache.newestFirst('shop'));
+  cache.upsert(at('b', 4, 2));
+  cache.upsert(at('a', 5, 2));
+  expect(names()).toEqual(['young', 'a', 'b', 'old']);
+  cache.remove(young);
+  expect(names()).toEqual(['a', 'b', 'old']);
+  const changed = route('old', 9, { uid: 1 });
+  cache.upsert({ ...changed, metadata: { ...changed.metadata, creationTimestamp: old.metadata.creationTimestamp } });
+  expect(cache.newestFirst('shop')[2]?.metadata.resourceVersion).toBe('9');
+});

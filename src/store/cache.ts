@@ -30,6 +30,7 @@ export class ResourceCache<K extends Kind> {
   readonly #objects = new Map<string, ObjectOf<K>>();
   readonly #byUid = new Map<string, ObjectOf<K>>();
   readonly #indexes = new Map<string, Index<K>>();
+  readonly #newestFirst = new Map<string, readonly ObjectOf<K>[]>();
   readonly #listeners = new Set<CacheListener<K>>();
   readonly #keepManagedFields: boolean;
   #isFilled = false;
@@ -72,6 +73,15 @@ export class ResourceCache<K extends Kind> {
     return namespace === undefined ? all : all.filter((object) => object.metadata.namespace === namespace);
   }
 
+  /** Those of a namespace by their time of creation. Sorted once, and again after a change. */
+  newestFirst(namespace: string): readonly ObjectOf<K>[] {
+    const known = this.#newestFirst.get(namespace);
+    if (known !== undefined) return known;
+    const sorted = this.list(namespace).sort(byAge);
+    this.#newestFirst.set(namespace, sorted);
+    return sorted;
+  }
+
   /** Throws when there is no such index: its name is a mistake in the program. */
   byIndex(index: string, value: string): ObjectOf<K>[] {
     const found = this.#indexes.get(index);
@@ -93,6 +103,7 @@ export class ResourceCache<K extends Kind> {
     const after = this.#keepManagedFields ? object : withoutManagedFields(object);
     this.#forget(key);
     this.#objects.set(key, after);
+    this.#newestFirst.delete(after.metadata.namespace ?? '');
     this.#byUid.set(after.metadata.uid, after);
     for (const index of this.#indexes.values()) index.add(key, after);
     this.#notify(after, before === undefined ? { after } : { before, after });
@@ -124,6 +135,7 @@ export class ResourceCache<K extends Kind> {
     const before = this.#objects.get(key);
     if (before === undefined) return;
     this.#objects.delete(key);
+    this.#newestFirst.delete(before.metadata.namespace ?? '');
     this.#byUid.delete(before.metadata.uid);
     for (const index of this.#indexes.values()) index.delete(key, before);
   }
@@ -139,6 +151,11 @@ export class ResourceCache<K extends Kind> {
       }
     }
   }
+}
+
+function byAge({ metadata: one }: ObjectOf<Kind>, { metadata: other }: ObjectOf<Kind>): number {
+  if (one.creationTimestamp !== other.creationTimestamp) return one.creationTimestamp < other.creationTimestamp ? 1 : -1;
+  return one.name < other.name ? -1 : 1;
 }
 
 const idIndex = 'id';

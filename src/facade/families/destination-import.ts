@@ -8,7 +8,7 @@ import type { ResourceFamilyDefinition } from '../resource-family-definition.ts'
 import { writeChange, writeNew } from '../resource-writes.ts';
 import { mapConcurrently } from '../resources/concurrently.ts';
 import { judgeChange, judgeNew } from '../resources/dry-run.ts';
-import { awaitInForce } from '../resources/in-force.ts';
+import { awaitInForce, waitAfter } from '../resources/in-force.ts';
 import { byName } from '../resources/lookup.ts';
 import { type ConflictStrategy, importBodyBytes, importFields, mostImported } from '../resources/portable.ts';
 import { refuseReservedSlug, slugOf } from '../resources/slug.ts';
@@ -62,9 +62,13 @@ export function destinationImportOperation(definition: Definition): Operation {
     answer: { status: 200, description: 'What became of each record.', schema: result },
     handle: async (call) => {
       const { destinations, conflictStrategy, validateOnly = false } = call.body;
+      const startedAtMs = call.services.clock.now();
       const importer = new DestinationImport(definition, call, conflictStrategy, validateOnly);
       const judged = await importer.run(destinations);
-      await Promise.all(judged.flatMap(({ written }) => (written === undefined ? [] : [awaitInForce(call, 'Destination', written)])));
+      const timeoutMs = waitAfter(call, startedAtMs);
+      await Promise.all(
+        judged.flatMap(({ written }) => (written === undefined ? [] : [awaitInForce(call, 'Destination', written, timeoutMs)])),
+      );
       return answerOf(judged);
     },
   });

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { type Operation, operation } from '../operation.ts';
-import { mapConcurrently } from '../resources/concurrently.ts';
 import { exclusively } from '../resources/exclusive.ts';
-import { awaitInForce } from '../resources/in-force.ts';
+import { awaitInForce, waitAfter } from '../resources/in-force.ts';
 import { idOf } from '../resources/lookup.ts';
 import { importBodyBytes, importFields, mostImported } from '../resources/portable.ts';
 import { importedRoute } from './portable-route.ts';
@@ -45,15 +44,14 @@ export const routeImportOperation: Operation = operation({
   errors: ['FIELD_MANAGED', 'CONFLICT'],
   handle: async (call) => {
     const { routes: records, conflictStrategy, validateOnly = false } = call.body;
+    const startedAtMs = call.services.clock.now();
     const { plan, written } = await exclusively(call, ['Route', 'Source', 'Destination', 'Filter', 'NotificationChannel'], async (note) => {
       const made = await new RouteImportPlanner(call, conflictStrategy).plan(records);
       const isToBeWritten = made.errors.length === 0 && !validateOnly;
       return { plan: made, written: isToBeWritten ? await writeRoutes(call, made.steps, note) : [] };
     });
-    await mapConcurrently(
-      written.filter((route) => route !== null),
-      (route) => awaitInForce(call, 'Route', route),
-    );
+    const timeoutMs = waitAfter(call, startedAtMs);
+    await Promise.all(written.flatMap((route) => (route === null ? [] : [awaitInForce(call, 'Route', route, timeoutMs)])));
     const steps = plan.errors.length > 0 ? [] : plan.steps;
     const count = (status: string): number => steps.filter((step) => step.status === status).length;
     return {

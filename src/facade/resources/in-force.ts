@@ -12,9 +12,14 @@ function isProgrammed(object: PosthornObject<ServedKind>, generation: number): b
 }
 
 /** Waits until a written object is in force; otherwise the answer gets a warning (API decisions, "Both families"). */
-export async function awaitInForce<K extends ServedKind>(call: Call, kind: K, written: ObjectOf<K>): Promise<void> {
+export async function awaitInForce<K extends ServedKind>(
+  call: Call,
+  kind: K,
+  written: ObjectOf<K>,
+  timeoutMs = call.services.inForceTimeoutMs,
+): Promise<void> {
   const { uid, generation } = written.metadata;
-  const { caches, clock, inForceTimeoutMs: timeoutMs } = call.services;
+  const { caches, clock } = call.services;
   const reached = await waitForCache(
     caches[kind],
     written.metadata,
@@ -32,4 +37,10 @@ export async function awaitGone<K extends ServedKind>(call: Call, kind: K, delet
     clock,
   });
   if (!reached) call.warn(notYetInForce);
+}
+
+/** How long an import waits when its writes have taken since `startedAtMs`: as a single write, but not as long again. */
+export function waitAfter(call: Call, startedAtMs: number): number {
+  const { clock, inForceTimeoutMs } = call.services;
+  return Math.max(inForceTimeoutMs / 4, inForceTimeoutMs - (clock.now() - startedAtMs));
 }

@@ -2,7 +2,7 @@ import { isPosthornError, PosthornError } from '../../core/errors.ts';
 import { resourceId } from '../../core/ids.ts';
 import { kinds, type ObjectOf, type PosthornObject } from '../../resources/kinds.ts';
 import type { Call } from '../operation.ts';
-import type { ServedKind } from '../services.ts';
+import type { ResourceCaches, ServedKind } from '../services.ts';
 import { mapConcurrently } from './concurrently.ts';
 
 const slugPattern = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
@@ -57,9 +57,18 @@ export async function idFor(call: Call, kind: ServedKind, idOrSlug: string | und
 
 /** All objects of the kind in the caller's organization, as cached. UNAVAILABLE before the first complete list is in. */
 export function cachedObjects<K extends ServedKind>(call: Call, kind: K): ObjectOf<K>[] {
+  return filledCache(call, kind).list(call.caller.organization.namespace);
+}
+
+/** The same, those first that were made last. */
+export function newestFirst<K extends ServedKind>(call: Call, kind: K): readonly ObjectOf<K>[] {
+  return filledCache(call, kind).newestFirst(call.caller.organization.namespace);
+}
+
+function filledCache<K extends ServedKind>(call: Call, kind: K): ResourceCaches[K] {
   const cache = call.services.caches[kind];
   if (!cache.isFilled) throw new PosthornError('UNAVAILABLE', 'The resources are still being read.', { retryAfterSeconds: 1 });
-  return cache.list(call.caller.organization.namespace);
+  return cache;
 }
 
 function notFound(kind: ServedKind, idOrSlug: string): PosthornError {
