@@ -15,7 +15,8 @@ export interface IdempotentAnswersOptions {
 
 /** What is known of a key. `answer` is what `keep` was given. */
 export type ClaimOutcome =
-  | { state: 'claimed'; claim: IdempotencyClaim }
+  /** `isTakenOver`: somebody else claimed it before and did not end, so that the request may have been carried out in part. */
+  | { state: 'claimed'; claim: IdempotencyClaim; isTakenOver: boolean }
   | { state: 'answered'; answer: string }
   | { state: 'underWay'; endsInMs: number }
   /** The key was used for another request. */
@@ -34,7 +35,7 @@ export function idempotencyKeys(prefix: string, org: string): { answers: string;
 }
 
 const claimReply = z.union([
-  z.tuple([z.literal('claimed')]),
+  z.tuple([z.literal('claimed'), z.number()]),
   z.tuple([z.literal('answered'), z.string()]),
   z.tuple([z.literal('under-way'), z.number()]),
   z.tuple([z.literal('other')]),
@@ -68,7 +69,7 @@ export class IdempotentAnswers {
     );
     switch (reply[0]) {
       case 'claimed':
-        return { state: 'claimed', claim: new IdempotencyClaim(redis, [answers, order], member, token) };
+        return { state: 'claimed', claim: new IdempotencyClaim(redis, [answers, order], member, token), isTakenOver: reply[1] === 1 };
       case 'answered':
         return { state: 'answered', answer: reply[1] };
       case 'under-way':

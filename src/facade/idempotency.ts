@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { PosthornError } from '../core/errors.ts';
 import { idempotentAnswerSealingContext } from '../core/sealing-contexts.ts';
@@ -11,6 +12,14 @@ export interface Answer {
   headers: Record<string, string | string[]>;
   /** null: none. */
   body: string | null;
+}
+
+/** What an operation is told that is carried out under an idempotency key. */
+export interface Idempotency {
+  /** Left on what is made, the same for equal requests with the same key. */
+  mark: string;
+  /** An equal request was begun before and broken off: what it made bears the mark. */
+  isTakenOver: boolean;
 }
 
 const keptAnswer = z.object({
@@ -30,7 +39,7 @@ const tooLarge = '';
  */
 export async function answerOnce(
   { services, caller, key, request }: { services: FacadeServices; caller: Caller; key: string; request: string },
-  perform: () => Promise<Answer>,
+  perform: (idempotency: Idempotency) => Promise<Answer>,
 ): Promise<Answer> {
   if (!keyPattern.test(key)) throw new PosthornError('VALIDATION_FAILED', 'Idempotency-Key must be 1 to 255 visible ASCII characters.');
   const { idempotentAnswers, keyring, logger } = services;
@@ -49,10 +58,13 @@ export async function answerOnce(
       throw conflict('This Idempotency-Key was used for another request.');
     case 'claimed':
   }
-  const { claim } = outcome;
+  const { claim, isTakenOver } = outcome;
+  const mark = createHash('sha256')
+    .update(JSON.stringify([key, request]))
+    .digest('base64url');
   const stopRenewing = keepRenewing(claim, services);
   try {
-    const answer = await perform();
+    const answer = await perform({ mark, isTakenOver });
     const text = JSON.stringify(answer satisfies z.input<typeof keptAnswer>);
     // Without it the claim runs out: the answer itself is no worse for that.
     await claim.keep(text.length > largestAnswer ? tooLarge : keyring.seal(text, context)).catch((error: unknown) => {

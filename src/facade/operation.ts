@@ -3,6 +3,7 @@ import type { ErrorCode } from '../core/errors.ts';
 import type { Scope } from '../core/records.ts';
 import { parseBody } from './body.ts';
 import type { Caller } from './caller.ts';
+import type { Idempotency } from './idempotency.ts';
 import { parseQuery } from './query.ts';
 import type { FacadeServices } from './services.ts';
 
@@ -15,6 +16,8 @@ export interface Call<Query = unknown, Body = unknown> {
   body: Body;
   /** Whether the answer shall be YAML text: where the operation `offersYaml` and the client asked for it. */
   wantsYaml: boolean;
+  /** null without an Idempotency-Key. */
+  idempotency: Idempotency | null;
   /** Where the client reached this server, such as `https://hooks.example.com`. */
   baseUrl: string;
   /** Adds a `Warning: 199 - "<text>"` header to the answer; `text` is fixed words, nothing that was sent. */

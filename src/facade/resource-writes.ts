@@ -8,9 +8,9 @@ import { exclusively, type NoteWrite } from './resources/exclusive.ts';
 import { awaitGone, awaitInForce } from './resources/in-force.ts';
 import { find } from './resources/lookup.ts';
 import { secretRefsIn } from './resources/secret-refs.ts';
-import { dropUnused, SecretDraft } from './resources/secrets.ts';
+import { dropUnused, readSecret, SecretDraft } from './resources/secrets.ts';
 import { refuseReservedSlug, slugOf } from './resources/slug.ts';
-import { changeSpec, createObject, deleteObject, refuseForeign, type Spec, type WantedSlug } from './resources/write.ts';
+import { changeSpec, createObject, deleteObject, madeBefore, refuseForeign, type Spec, type WantedSlug } from './resources/write.ts';
 import type { ServedKind } from './services.ts';
 
 type Definition<K extends ServedKind, Body extends z.ZodObject, Query extends z.ZodObject> = Pick<
@@ -24,9 +24,19 @@ export async function createRecord<K extends ServedKind, Body extends z.ZodObjec
   call: Call,
   body: z.output<Body>,
 ): Promise<ObjectOf<K>> {
-  const created = await writeNew(definition, call, wantedSlug(definition.noun, body), body);
+  const created = (await completed(call, definition.kind)) ?? (await writeNew(definition, call, wantedSlug(definition.noun, body), body));
   await awaitInForce(call, definition.kind, created);
   return created;
+}
+
+/** What the same request has made before it was broken off; null when there is nothing, or only a part, which goes. */
+async function completed<K extends ServedKind>(call: Call, kind: K): Promise<ObjectOf<K> | null> {
+  const made = await madeBefore(call, kind);
+  if (made === null) return null;
+  const secrets = await Promise.all(secretRefsIn(made.spec).map((ref) => readSecret(call, ref)));
+  if (!secrets.includes(null)) return made;
+  await deleteObject(call, made);
+  return null;
 }
 
 /** The same without waiting, under a given slug. */

@@ -4,7 +4,7 @@ import { PosthornError } from '../core/errors.ts';
 import { authorize } from './authorization.ts';
 import { readJsonObject } from './body.ts';
 import type { Caller } from './caller.ts';
-import { type Answer, answerOnce } from './idempotency.ts';
+import { type Answer, answerOnce, type Idempotency } from './idempotency.ts';
 import type { Operation } from './operation.ts';
 import type { FacadeServices } from './services.ts';
 
@@ -83,7 +83,7 @@ function run(operation: Operation, { services, publicUrl }: OperationRouterOptio
   return async (request: Request, response: Response) => {
     const caller = callerOf(response);
     const body = readJsonObject(Buffer.isBuffer(request.body) ? request.body : undefined);
-    const perform = async (): Promise<Answer> => {
+    const perform = async (idempotency: Idempotency | null): Promise<Answer> => {
       const warnings = new Set<string>();
       const wantsYaml = operation.offersYaml !== undefined && request.accepts(['application/json', ...yamlTypes]) !== 'application/json';
       const answer = await operation.run({
@@ -93,6 +93,7 @@ function run(operation: Operation, { services, publicUrl }: OperationRouterOptio
         query: { ...request.query },
         body,
         wantsYaml,
+        idempotency,
         baseUrl: publicUrl ?? `${request.protocol}://${request.headers.host ?? 'localhost'}`,
         warn: (text) => void warnings.add(`199 - "${text}"`),
       });
@@ -108,7 +109,7 @@ function run(operation: Operation, { services, publicUrl }: OperationRouterOptio
     };
     const key = operation.method === 'POST' ? request.get('idempotency-key') : undefined;
     const equalRequest = (): string => canonicalJson([request.path, request.query, body]);
-    send(response, key === undefined ? await perform() : await answerOnce({ services, caller, key, request: equalRequest() }, perform));
+    send(response, key === undefined ? await perform(null) : await answerOnce({ services, caller, key, request: equalRequest() }, perform));
   };
 }
 

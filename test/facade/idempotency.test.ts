@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { createHash } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { resourceId } from '../../src/core/ids.ts';
 import { IdempotentAnswers, idempotencyKeys } from '../../src/data/idempotent-answers.ts';
 import { passes } from '../support/passes.ts';
@@ -88,6 +89,53 @@ test('a key that was left half by a crash is refused until its claim runs out, t
   await passes(async () => expect((await post('/api/destinations', key, body)).status).toBe(201));
   expect((await post('/api/destinations', key, body)).headers.get('idempotent-replayed')).toBe('true');
   expect(await countNamed('Left half')).toBe(1);
+});
+
+describe('a request that was broken off before its answer was kept', () => {
+  /** As a process leaves it that was killed: the claim has run out. */
+  async function breakOff(key: string): Promise<void> {
+    const { answers } = idempotencyKeys('test:', resourceId('org_', (await world.store.get('Organization', { name: 'acme' })).metadata));
+    const field = createHash('sha256').update(key).digest('base64url');
+    const request = (await world.redis.client.hget(answers, field))?.split('|')[1];
+    await world.redis.client.hset(answers, field, `c|killed|${request}|1`);
+  }
+
+  test('is completed by the next: the record is there once', async () => {
+    const key = newKey();
+    const body = { name: 'Completed', url, authType: 'bearer', authConfig: { token: 'a-long-token-000042' } };
+    const first = await post('/api/destinations', key, body);
+    await breakOff(key);
+    const second = await post('/api/destinations', key, body);
+    expect([second.status, second.body]).toEqual([201, first.body]);
+    expect((await post('/api/destinations', key, body)).text).toBe(second.text);
+    expect(await countNamed('Completed')).toBe(1);
+  });
+
+  test('and left a record without its Secret, is carried out anew in its place', async () => {
+    const key = newKey();
+    const body = { name: 'Partial', url, authType: 'bearer', authConfig: { token: 'a-long-token-000042' } };
+    const first = await post('/api/destinations', key, body);
+    const { spec } = await world.store.get('Destination', { namespace: 'acme', name: first.body.slug });
+    await world.store.delete('Secret', { namespace: 'acme', name: spec.http?.auth?.tokenSecretRef?.name ?? '' });
+    await breakOff(key);
+    const second = await post('/api/destinations', key, body);
+    expect([second.status, second.body.authConfig]).toEqual([201, { token: '••••0042' }]);
+    expect(second.body.id).not.toBe(first.body.id);
+    await passes(async () => expect(await countNamed('Partial')).toBe(1));
+  });
+
+  test('leaves no API key that nobody has seen', async () => {
+    const key = newKey();
+    const first = await post('/api/api-keys', key, { name: 'Unseen' });
+    await breakOff(key);
+    const second = await post('/api/api-keys', key, { name: 'Unseen' });
+    expect([second.status, second.body.key === first.body.key]).toEqual([201, false]);
+    await passes(async () => {
+      const { data } = (await world.request('GET', '/api/api-keys?pageSize=100')).body;
+      expect(data.filter(({ name }: { name: string }) => name === 'Unseen')).toHaveLength(1);
+    });
+    expect((await world.request('GET', '/api/sources', { key: second.body.key })).status).toBe(200);
+  });
 });
 
 test('an answer that holds a secret is kept sealed', async () => {

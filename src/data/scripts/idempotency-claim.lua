@@ -8,7 +8,7 @@
 -- ARGV[5]  how long a key is kept, in milliseconds
 -- ARGV[6]  most keys
 -- ARGV[7]  most bytes of answers
--- Answers {'claimed'} | {'answered', answer} | {'under-way', ms until the claim ends} | {'other'}: used for another request
+-- Answers {'claimed', 1 when another claim has run out, else 0} | {'answered', answer} | {'under-way', ms until the claim ends} | {'other'}: used for another request
 local answers, order = KEYS[1], KEYS[2]
 local key, own, request = ARGV[1], ARGV[2], ARGV[3]
 local most_keys, most_bytes = tonumber(ARGV[6]), tonumber(ARGV[7])
@@ -16,6 +16,7 @@ local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 
 local stored = redis.call('HGET', answers, key)
+local has_run_out = 0
 if stored then
   local answered, answer = string.match(stored, '^a|([^|]*)|(.*)$')
   if answered and tonumber(redis.call('ZSCORE', order, key) or 0) > now then
@@ -30,6 +31,9 @@ if stored then
       return {'other'}
     end
     return {'under-way', tonumber(claim_ends) - now}
+  end
+  if token and token ~= own then
+    has_run_out = 1
   end
 end
 
@@ -57,4 +61,4 @@ redis.call('HSET', answers, key, table.concat({'c', own, request, now + tonumber
 redis.call('ZADD', order, now + tonumber(ARGV[5]), key)
 redis.call('PEXPIRE', answers, ARGV[5])
 redis.call('PEXPIRE', order, ARGV[5])
-return {'claimed'}
+return {'claimed', has_run_out}

@@ -9,7 +9,7 @@ import { awaitGone, awaitInForce } from '../resources/in-force.ts';
 import { cachedObjects, find, idOf } from '../resources/lookup.ts';
 import { isoTime, isoTimeOrNull, nameOf, sentName, timesOf, timestamp } from '../resources/record-fields.ts';
 import { slugOf } from '../resources/slug.ts';
-import { createObject, deleteObject, refuseForeign } from '../resources/write.ts';
+import { createObject, deleteObject, madeBefore, refuseForeign } from '../resources/write.ts';
 
 const role = z.enum(['admin', 'developer', 'viewer']);
 const scopes = z.array(z.enum(['read', 'write', 'delete']));
@@ -83,6 +83,9 @@ export const apiKeys: Family = {
           scopes: wanted,
           expiresAt: expiresInDays === undefined ? undefined : isoTime(call.services.clock.now() + expiresInDays * dayMs),
         } satisfies SpecInputOf<'ApiKey'>;
+        // Nobody has seen the key of a request that was broken off.
+        const lost = await madeBefore(call, 'ApiKey');
+        if (lost !== null) await deleteObject(call, lost);
         const object = await createObject(call, 'ApiKey', { base: slugOf(name, 'key') }, async () => spec);
         await awaitInForce(call, 'ApiKey', object);
         return { apiKey: await toRecord(object, call), key };

@@ -4,6 +4,7 @@ import { apiVersion } from '../../resources/definition.ts';
 import type { PosthornObject } from '../../resources/kinds.ts';
 import type { ServedKind } from '../services.ts';
 import { idOf } from './lookup.ts';
+import { markAnnotation } from './write.ts';
 
 export interface Manifest {
   apiVersion: string;
@@ -16,7 +17,7 @@ const ofKubectl = 'kubectl.kubernetes.io/last-applied-configuration';
 
 /** The resource as it may be kept in Git: without its namespace and what the server sets, with its id. `spec` may take the place of its own. */
 export function manifestOf(object: PosthornObject<ServedKind>, spec: unknown = object.spec): Manifest {
-  const { name, labels, annotations: { [ofKubectl]: _, ...annotations } = {} } = object.metadata;
+  const { name, labels, annotations: { [ofKubectl]: _, [markAnnotation]: __, ...annotations } = {} } = object.metadata;
   return {
     apiVersion,
     kind: object.kind,

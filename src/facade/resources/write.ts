@@ -14,6 +14,9 @@ export type Spec = Record<string, unknown>;
 /** One slug and no other, or the first free one of those that begin with it. */
 export type WantedSlug = { exact: string } | { base: string };
 
+/** Says by which request with an Idempotency-Key an object was made. */
+export const markAnnotation = 'posthorn.dev/idempotency';
+
 const changeAttempts = 10;
 const mostSlugs = 1000;
 
@@ -40,7 +43,7 @@ export async function createObject<K extends ServedKind>(
     beingTried.add(trying);
     try {
       return await call.services.store.create(
-        { kind, metadata: { name, namespace }, spec: await specFor(name) },
+        { kind, metadata: { name, namespace, ...markOf(call) }, spec: await specFor(name) },
         { manager: facadeManager },
       );
     } catch (error) {
@@ -51,6 +54,24 @@ export async function createObject<K extends ServedKind>(
     }
   }
   throw new PosthornError('CONFLICT', 'No free slug was found for this name; give a slug.');
+}
+
+/** What an equal request that was broken off has made: the object, which may lack its Secret. */
+export async function madeBefore<K extends ServedKind>(call: Call, kind: K): Promise<ObjectOf<K> | null> {
+  const { caller, idempotency, services } = call;
+  if (idempotency?.isTakenOver !== true) return null;
+  let continueToken: string | undefined;
+  do {
+    const page = await services.store.list(kind, { namespace: caller.organization.namespace, continueToken });
+    const made = page.items.find(({ metadata }) => metadata.annotations?.[markAnnotation] === idempotency.mark);
+    if (made !== undefined) return made;
+    continueToken = page.continueToken;
+  } while (continueToken !== undefined);
+  return null;
+}
+
+function markOf({ idempotency }: Call): { annotations?: Record<string, string> } {
+  return idempotency === null ? {} : { annotations: { [markAnnotation]: idempotency.mark } };
 }
 
 /**
