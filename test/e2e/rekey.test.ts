@@ -78,9 +78,10 @@ test('after rekey the old key can be dropped, and everything still opens', async
   await start();
   expect(await keysInUse()).toContain('k1');
   const first = await rekey();
+  // The controller may have published the record once more in between, with what was in force before.
   expect([first.code, first.output]).toEqual([
     0,
-    expect.stringMatching(/^sealed anew: 1 secrets, \d+ stored objects, 1 records; 0 did not open$/m),
+    expect.stringMatching(/^sealed anew: 1 secrets, \d+ stored objects, [12] records; 0 did not open$/m),
   ]);
   expect(await keysInUse()).toEqual(['k2']);
   const again = await rekey();
