@@ -29,15 +29,18 @@ export class StatisticsSums {
   readonly filtered = new Map<string, number>();
   readonly duplicates = new Map<string, number>();
 
-  /** Adds what a shard has counted to the sums and to its targets, which are given by number. */
-  add({ periods, tallies }: Counts, targets: ReadonlyMap<string, TargetStatistics>): void {
-    const of = (number: string) => [this.total, targets.get(number)?.statistics].filter((each) => each !== undefined);
-    for (const period of periods) {
-      for (const [field, packed] of Object.entries(period)) this.#addRecord(field, unpackNumbers(packed), of);
-    }
-    for (const tally of tallies) {
-      for (const [field, count] of tally) this.#addTally(field, Number(count), of);
-    }
+  /** Adds a period of a shard to the sums and to its targets, which are given by number. */
+  addPeriod(period: Record<string, Buffer>, targets: ReadonlyMap<string, TargetStatistics>): void {
+    for (const [field, packed] of Object.entries(period)) this.#addRecord(field, unpackNumbers(packed), this.#statisticsOf(targets));
+  }
+
+  /** The same of a tally. */
+  addTally(tally: ReadonlyMap<string, string>, targets: ReadonlyMap<string, TargetStatistics>): void {
+    for (const [field, count] of tally) this.#addCount(field, Number(count), this.#statisticsOf(targets));
+  }
+
+  #statisticsOf(targets: ReadonlyMap<string, TargetStatistics>): (number: string) => DeliveryStatistics[] {
+    return (number) => [this.total, targets.get(number)?.statistics].filter((each) => each !== undefined);
   }
 
   #addRecord(field: string, numbers: readonly number[], of: (number: string) => DeliveryStatistics[]): void {
@@ -56,7 +59,7 @@ export class StatisticsSums {
     }
   }
 
-  #addTally(field: string, count: number, of: (number: string) => DeliveryStatistics[]): void {
+  #addCount(field: string, count: number, of: (number: string) => DeliveryStatistics[]): void {
     const [, id = '', what = '', bucket = ''] = tallyField.exec(field) ?? [];
     if (what === 'e') this.#addEvents(id, count);
     else if (what === 'x') this.#addHeldBack(id, count);
