@@ -24,6 +24,8 @@ import { type IndexEntry, ShardReader } from './shard-reader.ts';
 const mostPerPage = 100;
 /** A filter that matches rarely ends its page after this many entries; the cursor leads on. */
 const mostEntriesPerPage = 1000;
+/** Shown with an event (`read.lua`). */
+const mostDeliveriesOfEvent = 1000;
 /** A message may move on while it is looked for. */
 const mostMoves = 4;
 
@@ -90,10 +92,11 @@ export class RedisMessageReader implements MessageReader {
       const [messageKey, view] = list(pair);
       return deliveryView(shard, text(messageKey), view);
     });
-    const elsewhere = await this.#deliveries(eventView(shard, key, event).elsewhere);
+    const places = eventView(shard, key, event).elsewhere;
+    const elsewhere = await this.#deliveries(places.slice(0, mostDeliveriesOfEvent));
     const found = new Map(here.map(({ view }) => [view.id, view]));
     for (const { id, view } of elsewhere.values()) found.set(id, view);
-    return [...found.values()].filter((view) => view.org === org);
+    return [...found.values()].filter((view) => view.org === org).slice(0, mostDeliveriesOfEvent);
   }
 
   async delivery(org: string, id: string): Promise<DeliveryView | null> {
@@ -112,7 +115,9 @@ export class RedisMessageReader implements MessageReader {
   ): Promise<ViewPage<DeliveryView>> {
     const { routeId, destinationId, status } = filter;
     const narrow = destinationId ?? routeId;
-    const index = narrow !== undefined ? `i:${narrow}` : status === 'dlq' ? `i:dead:${org}` : `i:${org}`;
+    // Dead letters stand in their own index by the time of their end, a range of time means that of their beginning.
+    const isDead = status === 'dlq' && filter.fromMs === undefined && filter.toMs === undefined;
+    const index = narrow !== undefined ? `i:${narrow}` : isDead ? `i:dead:${org}` : `i:${org}`;
     const matches = (view: DeliveryView): boolean =>
       view.org === org &&
       (routeId === undefined || view.routeId === routeId) &&

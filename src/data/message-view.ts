@@ -89,7 +89,7 @@ export function eventView(
   key: string,
   reply: unknown,
 ): { view: Omit<EventView, 'status'>; letters: string; elsewhere: (MessagePlace & { letterOfMissing: string })[] } {
-  const [stored, letters, , size, elsewhere] = list(reply);
+  const [stored, letters, count, size, elsewhere] = list(reply);
   const event = decodeEvent(bytes(stored));
   const view = {
     id: recordId('evt_', shard, key),
@@ -103,6 +103,7 @@ export function eventView(
     size: integer(size),
     payload: event.payload.length === integer(size) ? event.payload : null,
     signatureValid: event.signatureValid,
+    deliveryCount: integer(count),
     duplicateOf: event.duplicateOf,
   };
   return { view, letters: text(letters), elsewhere: placesOf(shard, elsewhere) };

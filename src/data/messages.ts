@@ -41,6 +41,8 @@ export interface EventView {
   signatureValid: boolean | null;
   duplicateOf: string | null;
   status: EventStatus;
+  /** How many deliveries it has, filtered ones and replays among them. */
+  deliveryCount: number;
 }
 
 export type DeliveryStatus =
@@ -144,6 +146,7 @@ export interface MessageReader {
     filter: { sourceId?: string; status?: EventStatus; fromMs?: number; toMs?: number },
     page: PageQuery,
   ): Promise<ViewPage<EventView>>;
+  /** At most the first 1,000 deliveries of an event. */
   deliveriesOfEvent(org: string, eventId: string): Promise<DeliveryView[]>;
   delivery(org: string, id: string): Promise<DeliveryView | null>;
   deliveries(

@@ -43,11 +43,15 @@ export class StatisticsSums {
     return (number) => [this.total, targets.get(number)?.statistics].filter((each) => each !== undefined);
   }
 
+  #heldBack(id: string): Map<string, number> {
+    return id.startsWith('src_') ? this.duplicates : this.filtered;
+  }
+
   #addRecord(field: string, numbers: readonly number[], of: (number: string) => DeliveryStatistics[]): void {
     const [first = 0, second = 0, third = 0, fourth = 0] = numbers;
     if (!targetNumber.test(field)) {
-      this.#addEvents(field, first);
-      this.#addHeldBack(field, second);
+      addTo(this.events, field, first);
+      addTo(this.#heldBack(field), field, second);
       return;
     }
     for (const statistics of of(field)) {
@@ -61,8 +65,8 @@ export class StatisticsSums {
 
   #addCount(field: string, count: number, of: (number: string) => DeliveryStatistics[]): void {
     const [, id = '', what = '', bucket = ''] = tallyField.exec(field) ?? [];
-    if (what === 'e') this.#addEvents(id, count);
-    else if (what === 'x') this.#addHeldBack(id, count);
+    if (what === 'e') addTo(this.events, id, count);
+    else if (what === 'x') addTo(this.#heldBack(id), id, count);
     else {
       for (const statistics of of(id)) {
         if (what === 'd' || what === 'o') statistics.delivered += count;
@@ -73,13 +77,8 @@ export class StatisticsSums {
       }
     }
   }
+}
 
-  #addEvents(id: string, count: number): void {
-    if (count > 0) this.events.set(id, (this.events.get(id) ?? 0) + count);
-  }
-
-  #addHeldBack(id: string, count: number): void {
-    const sums = id.startsWith('src_') ? this.duplicates : this.filtered;
-    if (count > 0) sums.set(id, (sums.get(id) ?? 0) + count);
-  }
+function addTo(sums: Map<string, number>, id: string, count: number): void {
+  if (count > 0) sums.set(id, (sums.get(id) ?? 0) + count);
 }

@@ -34,8 +34,8 @@ export function parseQuery<Query extends z.ZodObject>(schema: Query | undefined,
 }
 
 export const timeRangeQuery = {
-  from: queryTime.optional().describe('Not before.'),
-  to: queryTime.optional().describe('Before.'),
+  from: queryTime.optional().describe('Not earlier: ISO 8601.'),
+  to: queryTime.optional().describe('Not later: ISO 8601.'),
 };
 
 /** The range in milliseconds since the epoch; INVALID_QUERY when it ends before it begins. */

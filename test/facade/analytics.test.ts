@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Outcome } from '../../src/data/delivery-queue.ts';
+import { RedisIntake } from '../../src/data/intake.ts';
 import { RedisDeliveryQueue } from '../../src/data/redis-delivery-queue.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { newEvent } from '../support/new-event.ts';
@@ -32,6 +33,20 @@ beforeAll(async () => {
   await end(1, { type: 'retry', attempt: { ...failure, startedAtMs: clock.now() + 1 }, delayMs: 60_000 });
   await accept(good);
   await world.acceptor.accept({ ...newEvent({ org, sourceId: source, destinations: [] }), filtered: filteredBy(route) });
+  const intake = new RedisIntake({ redis: world.redis.client, prefix: 'test:', clock });
+  const event = {
+    org,
+    sourceId: source,
+    receivedAtMs: clock.now(),
+    mark: 'a'.repeat(32),
+    windowMs: 60_000,
+    messages: 1,
+    monthlyMessages: null,
+  };
+  const first = { ...event, eventId: newEvent().id };
+  await intake.claim(first);
+  await intake.settle(first, 'stored');
+  for (let i = 0; i < 2; i++) await intake.claim({ ...event, eventId: newEvent().id });
 });
 afterAll(() => world.stop());
 
@@ -58,10 +73,10 @@ describe('the overview', () => {
         totalDeliveries: 11,
         successRate: 90.91,
         avgLatency: expect.closeTo(84.17, 1),
-        duplicatesDropped: 0,
+        duplicatesDropped: 2,
         eventsFiltered: 1,
       },
-      sources: [{ sourceId: ids.source, name: 'Orders', eventsCount: 14, duplicatesDropped: 0, lastEventAt: expect.any(String) }],
+      sources: [{ sourceId: ids.source, name: 'Orders', eventsCount: 14, duplicatesDropped: 2, lastEventAt: expect.any(String) }],
       destinations: [
         { destinationId: ids.bad, name: 'Bad', deliveryCount: 1, successRate: 0, avgLatency: 5 },
         { destinationId: ids.good, name: 'Good', deliveryCount: 10, successRate: 100, avgLatency: 100 },

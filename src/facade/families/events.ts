@@ -11,6 +11,10 @@ import { shownPayload } from './payload-fields.ts';
 
 const eventStatus = z.enum(['pending', 'delivered', 'partial', 'failed', 'filtered', 'no_routes']) satisfies z.ZodType<EventView['status']>;
 
+const eventStatusRule =
+  'pending: a delivery has not ended. delivered: all have arrived but those held back by filters. partial: some have failed. failed: none has arrived. ' +
+  'filtered: every route has held it back. no_routes: no route took it.';
+
 const item = z
   .object({
     id: z.string(),
@@ -25,7 +29,8 @@ const item = z
       .string()
       .nullable()
       .describe('The event that this one repeats; taken because it came after the window of the source for duplicates.'),
-    status: eventStatus,
+    status: eventStatus.describe(eventStatusRule),
+    deliveryCount: z.int().min(0).describe('Deliveries of the event, filtered ones and replays among them.'),
   })
   .meta({ id: 'EventItem' });
 
@@ -34,7 +39,9 @@ const record = item
     headers: z.record(z.string(), z.string()),
     payload: z.unknown().describe('As payloadEncoding says.'),
     payloadEncoding: z.enum(['json', 'text', 'base64']).nullable(),
-    deliveries: z.array(deliveryRecord),
+    deliveries: z
+      .array(deliveryRecord)
+      .describe('At most the first 1,000: deliveryCount says how many there are; GET /deliveries has them all, by route or destination.'),
   })
   .meta({ id: 'Event' });
 
@@ -97,8 +104,21 @@ function toItem({
   signatureValid,
   duplicateOf,
   status,
+  deliveryCount,
 }: EventView): z.input<typeof item> {
-  return { id, sourceId, source, receivedAt: isoTime(receivedAtMs), method, contentType, size, signatureValid, duplicateOf, status };
+  return {
+    id,
+    sourceId,
+    source,
+    receivedAt: isoTime(receivedAtMs),
+    method,
+    contentType,
+    size,
+    signatureValid,
+    duplicateOf,
+    status,
+    deliveryCount,
+  };
 }
 
 /** A header that came several times is joined, as RFC 9110 section 5.3 allows. */

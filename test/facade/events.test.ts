@@ -1,0 +1,185 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { newTimedId } from '../../src/core/ids.ts';
+import { RedisDeliveryQueue } from '../../src/data/redis-delivery-queue.ts';
+import { newEvent } from '../support/new-event.ts';
+import { passes } from '../support/passes.ts';
+import { dead, delivered, failure, settleAll, takeFrom } from '../support/queue-worker.ts';
+import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
+
+let world: FacadeWorld;
+let org: string;
+let queue: RedisDeliveryQueue;
+/** By the status that they have in the end. */
+const events = new Map<string, ReturnType<typeof newEvent>>();
+beforeAll(async () => {
+  world = await startFacadeWorld();
+  org = (await world.store.get('Organization', { name: 'acme' })).status?.id ?? '';
+  queue = new RedisDeliveryQueue({ redis: world.redis.client, prefix: 'test:' });
+  await queue.tend('w1', 1000);
+  await accept('delivered', {});
+  await settleAll(queue, 'w1', await takeFrom(queue, 'w1', 64), delivered);
+  await accept('failed', { sourceId: 'src_other' });
+  await settleAll(queue, 'w1', await takeFrom(queue, 'w1', 64), dead);
+  await accept('partial', { destinations: ['dst_a', 'dst_b'] });
+  await settleAll(queue, 'w1', await takeFrom(queue, 'w1', 1), delivered);
+  await settleAll(queue, 'w1', await takeFrom(queue, 'w1', 1), { type: 'dead', attempt: failure, reason: 'max_retries_exceeded' });
+  await accept('filtered', { destinations: [], filteredRoutes: ['rte_f'] });
+  await accept('no_routes', { destinations: [] });
+  await accept('pending', { destinations: ['dst_c'], filteredRoutes: ['rte_f'], payload: Buffer.from('<a/>'), contentType: 'text/xml' });
+});
+afterAll(() => world.stop());
+
+async function accept(status: string, changes: Parameters<typeof newEvent>[0]): Promise<void> {
+  const event = newEvent({ org, ...changes });
+  await world.acceptor.accept(event);
+  events.set(status, event);
+}
+const get = async (path: string) => world.request('GET', `/api/${path}`);
+const idsOf = async (path: string): Promise<string[]> => (await get(path)).body.data.map(({ id }: { id: string }) => id);
+const eventId = (status: string): string => events.get(status)?.id ?? '';
+const messageIds = (status: string): string[] => {
+  const { targets = [], filtered = [] } = events.get(status) ?? {};
+  return [...targets, ...filtered].map(({ messageId }) => messageId);
+};
+
+test('an event has exactly its fields, the record with its deliveries', async () => {
+  const expected = {
+    id: eventId('pending'),
+    sourceId: 'src_a',
+    source: 'shop',
+    receivedAt: new Date(events.get('pending')?.receivedAtMs ?? 0).toISOString(),
+    method: 'POST',
+    contentType: 'text/xml',
+    size: 4,
+    signatureValid: null,
+    duplicateOf: null,
+    status: 'pending',
+    deliveryCount: 2,
+  };
+  const { body } = await get('events?limit=1');
+  expect(body).toEqual({ data: [expected], pagination: { hasMore: true, nextCursor: expect.any(String) } });
+  const record = (await get(`events/${eventId('pending')}`)).body;
+  const deliveries = [expect.objectContaining({ status: 'pending' }), expect.objectContaining({ status: 'filtered' })];
+  expect(record).toEqual({
+    ...expected,
+    headers: { 'content-type': 'application/json' },
+    payload: '<a/>',
+    payloadEncoding: 'text',
+    deliveries: expect.arrayContaining(deliveries),
+  });
+});
+
+test('a delivery has exactly its fields, the record with its attempts', async () => {
+  const [id = ''] = messageIds('failed');
+  const expected = {
+    id,
+    eventId: eventId('failed'),
+    routeId: 'rte_a',
+    destinationId: 'dst_a',
+    status: 'dlq',
+    attempts: 1,
+    maxAttempts: 3,
+    nextAttemptAt: null,
+    lastResponseStatus: 500,
+    lastErrorType: 'http_error',
+    lastErrorMessage: 'status 500',
+    deadLetterReason: 'max_retries_exceeded',
+    failedOverFrom: null,
+    replayedFrom: null,
+    createdAt: expect.any(String),
+    completedAt: expect.any(String),
+  };
+  expect((await get('deliveries?status=dlq')).body.data).toContainEqual(expected);
+  const { attemptDetails, ...record } = (await get(`deliveries/${id}`)).body;
+  expect(record).toEqual(expected);
+  expect(attemptDetails).toEqual([
+    {
+      attemptNumber: 1,
+      startedAt: expect.any(String),
+      durationMs: 5,
+      responseStatus: 500,
+      responseBody: 'ok',
+      errorType: 'http_error',
+      errorMessage: 'status 500',
+    },
+  ]);
+});
+
+describe('lists', () => {
+  test.each(['pending', 'delivered', 'partial', 'failed', 'filtered', 'no_routes'])('of events filter by the status %s', async (status) => {
+    expect(await idsOf(`events?status=${status}`)).toEqual([eventId(status)]);
+    expect((await get(`events/${eventId(status)}`)).body.status).toBe(status);
+  });
+
+  test('of events filter by source and time', async () => {
+    expect(await idsOf('events?sourceId=src_other')).toEqual([eventId('failed')]);
+    expect(await idsOf('events?sourceId=nobody')).toEqual([]);
+    const before = new Date(Date.now() - 3_600_000).toISOString();
+    expect(await idsOf(`events?from=${before}`)).toHaveLength(6);
+    expect(await idsOf(`events?to=${before}`)).toEqual([]);
+  });
+
+  test('of deliveries filter by route, destination, status and time', async () => {
+    expect((await idsOf('deliveries?destinationId=dst_c')).sort()).toEqual(messageIds('pending').slice(0, 1));
+    expect((await idsOf('deliveries?routeId=rte_f')).sort()).toEqual([...messageIds('pending').slice(1), ...messageIds('filtered')].sort());
+    expect(await idsOf('deliveries?routeId=rte_a&destinationId=dst_b')).toEqual(messageIds('partial').slice(1));
+    expect(await idsOf('deliveries?status=delivered')).toHaveLength(2);
+    expect((await idsOf('deliveries?status=filtered')).sort()).toEqual(
+      [...messageIds('pending').slice(1), ...messageIds('filtered')].sort(),
+    );
+    const before = new Date(Date.now() - 3_600_000).toISOString();
+    expect(await idsOf(`deliveries?status=dlq&from=${before}`)).toHaveLength(2);
+    expect(await idsOf(`deliveries?status=dlq&to=${before}`)).toEqual([]);
+  });
+
+  test.each([
+    'events?status=unknown',
+    'events?from=yesterday',
+    'events?limit=0',
+    'events?limit=101',
+    'events?cursor=forged',
+    'deliveries?status=unknown',
+    'deliveries?from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z',
+    'deliveries?cursor=forged',
+  ])('refuse %s', async (path) => {
+    expect(await get(path)).toMatchObject({ status: 400, body: { code: 'INVALID_QUERY' } });
+  });
+
+  test('are walked with cursors, which belong to their list', async () => {
+    const seen: string[] = [];
+    let cursor = '';
+    do {
+      const { body } = await get(`events?limit=2${cursor}`);
+      seen.push(...body.data.map(({ id }: { id: string }) => id));
+      cursor = body.pagination.hasMore ? `&cursor=${body.pagination.nextCursor}` : '';
+      if (cursor !== '') expect(await get(`deliveries?limit=2${cursor}`)).toMatchObject({ status: 400 });
+    } while (cursor !== '');
+    expect(seen).toEqual([...events.values()].map(({ id }) => id).reverse());
+  });
+});
+
+test('of an event with very many deliveries the first thousand are shown, and how many there are', async () => {
+  const { targets, ...event } = newEvent({ org, destinations: ['dst_many'] });
+  const many = Array.from({ length: 1200 }, (_, i) => ({
+    messageId: newTimedId('msg_', 0, event.receivedAtMs),
+    routeId: `rte_many${i}`,
+    destinationId: 'dst_many',
+    shard: 0,
+    maxAttempts: targets[0]?.maxAttempts ?? 1,
+  }));
+  await world.acceptor.accept({ ...event, targets: many });
+  await passes(async () => {
+    const { body } = await get(`events/${event.id}`);
+    expect(body.deliveryCount).toBe(1200);
+    expect(body.deliveries).toHaveLength(1000);
+  });
+});
+
+test('of another organization nothing is there', async () => {
+  await world.addOrganization('other');
+  const key = await world.addKey('other');
+  for (const path of [`events/${eventId('failed')}`, `deliveries/${messageIds('failed')[0]}`]) {
+    expect(await world.request('GET', `/api/${path}`, { key })).toMatchObject({ status: 404, body: { code: 'RESOURCE_NOT_FOUND' } });
+  }
+  expect((await world.request('GET', '/api/events', { key })).body.data).toEqual([]);
+});
