@@ -34,19 +34,7 @@ beforeAll(async () => {
   await accept(good);
   await world.acceptor.accept({ ...newEvent({ org, sourceId: source, destinations: [] }), filtered: filteredBy(route) });
   const intake = new RedisIntake({ redis: world.redis.client, prefix: 'test:', clock });
-  const event = {
-    org,
-    sourceId: source,
-    receivedAtMs: clock.now(),
-    mark: 'a'.repeat(32),
-    windowMs: 60_000,
-    messages: 1,
-    monthlyMessages: null,
-  };
-  const first = { ...event, eventId: newEvent().id };
-  await intake.claim(first);
-  await intake.settle(first, 'stored');
-  for (let i = 0; i < 2; i++) await intake.claim({ ...event, eventId: newEvent().id });
+  for (let i = 0; i < 2; i++) await intake.countDuplicate(org, source, newEvent().id);
 });
 afterAll(() => world.stop());
 
