@@ -21,6 +21,7 @@ import { ingestServerOptions } from '../ingest/limits.ts';
 import { Sandbox } from '../sandbox/sandbox.ts';
 import { createStoreMetrics } from '../store/metrics.ts';
 import { agreedShards } from './agreed-shards.ts';
+import { answerClientError } from './client-error.ts';
 import { FacadeCaches } from './facade-caches.ts';
 import { closeServer, listen } from './listen.ts';
 import { metricsOf, opsHandler } from './ops-server.ts';
@@ -133,5 +134,5 @@ function aborted(signal: AbortSignal): Promise<void> {
 
 /** Ingest has deadlines of its own for each request; these bound what never becomes one. */
 function createApiServer(handler: RequestListener): Server {
-  return createServer({ ...ingestServerOptions, keepAliveTimeout: 75_000 }, handler);
+  return createServer({ ...ingestServerOptions, keepAliveTimeout: 75_000 }, handler).on('clientError', answerClientError);
 }

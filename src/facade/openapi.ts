@@ -14,6 +14,7 @@ const everywhere: readonly ErrorCode[] = [
   'RESOURCE_NOT_FOUND',
   'METHOD_NOT_ALLOWED',
   'RATE_LIMITED',
+  'HEADERS_TOO_LARGE',
   'INTERNAL',
   'UNAVAILABLE',
 ];
@@ -189,6 +190,8 @@ function headersOfStatus(status: number): readonly AnswerHeader[] {
   switch (status) {
     case 401:
       return ['WWW-Authenticate'];
+    case 431:
+      return [];
     case 405:
       return [...withLimit, 'Allow'];
     case 429:

@@ -39,7 +39,7 @@ export const importFields = {
 };
 export type ConflictStrategy = z.output<typeof importFields.conflictStrategy>;
 
-export const exportIds = z.string().max(16_000).describe('Ids or slugs, separated by commas; all when absent. Unknown ones are left out.');
+export const exportIds = z.string().max(8000).describe('Ids or slugs, separated by commas; all when absent. Unknown ones are left out.');
 
 /** What an export is about, by slug. */
 export function exported<K extends ServedKind>(call: Call, kind: K, ids: string | undefined): ObjectOf<K>[] {
