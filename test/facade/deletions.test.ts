@@ -1,0 +1,50 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { newEvent } from '../support/new-event.ts';
+import { passes } from '../support/passes.ts';
+import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
+
+let world: FacadeWorld;
+beforeAll(async () => {
+  world = await startFacadeWorld();
+});
+afterAll(() => world.stop());
+
+const create = async (path: string, body: object) => {
+  const { status, body: record } = await world.request('POST', `/api/${path}`, { body });
+  expect(status).toBe(201);
+  return record;
+};
+const destination = (name: string) => create('destinations', { name, url: 'https://hooks.example.com/in' });
+
+test('the deliveries of a deleted destination can still be read', async () => {
+  const { id } = await destination('Short-lived');
+  const org = (await world.store.get('Organization', { name: 'acme' })).status?.id ?? '';
+  const event = newEvent({ org, destinations: [id] });
+  await world.acceptor.accept(event);
+  expect((await world.request('DELETE', `/api/destinations/${id}`)).status).toBe(204);
+  const { body } = await world.request('GET', `/api/deliveries?destinationId=${id}`);
+  expect(body.data).toMatchObject([{ eventId: event.id, destinationId: id }]);
+});
+
+test('a route whose last destination is deleted stays, and is not ready for want of destinations', async () => {
+  const { id: destinationId } = await destination('The only one');
+  const { id: sourceId } = await create('sources', { name: 'Shop' });
+  const route = await create('routes', { name: 'Lonely', sourceId, destinationIds: [destinationId] });
+  await world.request('DELETE', `/api/destinations/${destinationId}`);
+  expect((await world.request('GET', `/api/routes/${route.id}`)).body.destinationIds).toEqual([]);
+  await passes(async () => {
+    const { status } = await world.store.get('Route', { namespace: 'acme', name: route.slug });
+    expect(status?.conditions?.find(({ type }) => type === 'Ready')).toMatchObject({ status: 'False', reason: 'NoDestinations' });
+  });
+});
+
+test('a change that is not in force in time is answered with a warning that says so', async () => {
+  const own = await startFacadeWorld({ inForceTimeoutMs: 0 });
+  try {
+    const { status, headers } = await own.request('POST', '/api/sources', { body: { name: 'Hurried' } });
+    expect(status).toBe(201);
+    expect(headers.get('warning')).toBe('199 - "not yet in force"');
+  } finally {
+    await own.stop();
+  }
+});
