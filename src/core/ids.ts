@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { fewRandomBytes } from './random.ts';
 
 const alphabet = 'abcdefghijklmnopqrstuvwxyz234567';
@@ -51,6 +52,12 @@ const timeWidth = 9;
  */
 export function newTimedId(prefix: 'evt_' | 'msg_', shard: number, nowMs: number): string {
   return prefix + shard.toString(36).padStart(shardWidth, '0') + nowMs.toString(36).padStart(timeWidth, '0') + base32(fewRandomBytes(10));
+}
+
+/** The id that `name` always has: of a record that is made again after its maker died. `nowMs` is part of the name. */
+export function derivedTimedId(prefix: 'evt_' | 'msg_', shard: number, nowMs: number, name: string): string {
+  const random = createHash('sha256').update(name).digest().subarray(0, 10);
+  return prefix + shard.toString(36).padStart(shardWidth, '0') + nowMs.toString(36).padStart(timeWidth, '0') + base32(random);
 }
 
 const timedIdPattern = /^(?:evt|msg)_([0-9a-z]{2})([0-9a-z]{9})[a-z2-7]{16}$/;

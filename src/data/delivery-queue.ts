@@ -31,6 +31,8 @@ export interface TargetSetting {
   failover: { destinations: readonly { id: string; shard: number }[]; afterAttempts: number | null };
   /** Null: messages go out one by one. Else a batch is complete at so many records or bytes, or when its oldest is so old. */
   batch: { layout: string; records: number; bytes: number; ageMs: number } | null;
+  /** What ends here is of interest to the alerts of its route. */
+  hasAlerts: boolean;
 }
 
 /** Why a message was moved to a failover destination. */
@@ -80,6 +82,17 @@ export interface Settlement {
   maxAttempts: number | null;
 }
 
+export interface SettleAnswer {
+  /** One entry per settlement: false when somebody else has settled it. */
+  settled: boolean[];
+  hasMore: boolean;
+  nextDueMs: number | null;
+  hasOutbox: boolean;
+  hasEndedBatches: boolean;
+  /** Something was put into the log of ends. */
+  hasEnds: boolean;
+}
+
 /** What a worker may have missed of a shard. */
 export interface ShardState {
   /** Random value of this Redis; another one means that it was emptied. */
@@ -99,6 +112,8 @@ export interface ShardState {
   hasEndedBatches: boolean;
   /** Tallies of the analytics have grown long enough. */
   hasTallies: boolean;
+  /** The alerts have something to look at (`AlertStates`). */
+  hasAlerts: boolean;
 }
 
 /** How many more attempts to slow targets a worker may begin; `probes` counts those that are their target's only one, too. */
@@ -139,15 +154,10 @@ export interface DeliveryQueue {
   /** The batch that a job stands for; null when it has ended. */
   batch(job: Job): Promise<Batch | null>;
   /** Lets members of ended batches follow them, a bounded number. */
-  endBatches(): Promise<{ hasMore: boolean; hasReadyWork: boolean; hasOutbox: boolean }>;
+  endBatches(): Promise<{ hasMore: boolean; hasReadyWork: boolean; hasOutbox: boolean; hasEnds: boolean }>;
   /** What the worker holds without knowing of it. */
   adopt(worker: string, knownHandles: readonly string[]): Promise<Job[]>;
-  /** One entry per settlement: false when somebody else has settled it. */
-  settle(
-    worker: string,
-    settlements: readonly Settlement[],
-    options?: { ring?: boolean },
-  ): Promise<{ settled: boolean[]; hasMore: boolean; nextDueMs: number | null; hasOutbox: boolean; hasEndedBatches: boolean }>;
+  settle(worker: string, settlements: readonly Settlement[], options?: { ring?: boolean }): Promise<SettleAnswer>;
   /** Moves due retries and waiting targets; `nextDueMs` 0 means: call again. */
   promote(): Promise<{ moved: number; hasMore: boolean; nextDueMs: number | null }>;
   /** Puts back what the dead workers held, and what is held past its deadline. */

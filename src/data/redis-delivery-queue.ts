@@ -5,7 +5,18 @@ import { Script, type ScriptArgument } from '../redis/script.ts';
 import { redisUnavailable } from '../redis/unavailable.ts';
 import { encodeAttempt, encodeBatchAttempt, type NewAttempt } from './attempt-record.ts';
 import { readBatch } from './batch-reply.ts';
-import type { Batch, DeliveryQueue, Job, QueueFigures, Settlement, ShardState, SlowRoom, Target, TargetSetting } from './delivery-queue.ts';
+import type {
+  Batch,
+  DeliveryQueue,
+  Job,
+  QueueFigures,
+  SettleAnswer,
+  Settlement,
+  ShardState,
+  SlowRoom,
+  Target,
+  TargetSetting,
+} from './delivery-queue.ts';
 import { jobsOf, targetOf } from './job-reply.ts';
 import type { DeadLetterReason } from './messages.ts';
 import { recordId } from './record-key.ts';
@@ -83,24 +94,30 @@ export class RedisDeliveryQueue implements DeliveryQueue {
   }
 
   async endBatches() {
-    const [more, ready, outbox] = list(await this.#run(scripts.endBatches, [membersPerStep]));
-    return { hasMore: integer(more) === 1, hasReadyWork: integer(ready) === 1, hasOutbox: integer(outbox) === 1 };
+    const [more, ready, outbox, ends] = list(await this.#run(scripts.endBatches, [membersPerStep]));
+    return {
+      hasMore: integer(more) === 1,
+      hasReadyWork: integer(ready) === 1,
+      hasOutbox: integer(outbox) === 1,
+      hasEnds: integer(ends) === 1,
+    };
   }
 
   async adopt(worker: string, knownHandles: readonly string[]): Promise<Job[]> {
     return await this.#jobs(list(await this.#runBuffer(scripts.adopt, [worker, holdMs, ...knownHandles])));
   }
 
-  async settle(worker: string, settlements: readonly Settlement[], { ring = false }: { ring?: boolean } = {}) {
+  async settle(worker: string, settlements: readonly Settlement[], { ring = false }: { ring?: boolean } = {}): Promise<SettleAnswer> {
     const args = settlements.flatMap(settleArguments);
     const reply = await this.#run(scripts.settle, [worker, settlements.length, ring ? 1 : 0, ...args]);
-    const [settled, more, nextDue, outbox, ended] = list(reply);
+    const [settled, more, nextDue, outbox, ended, ends] = list(reply);
     return {
       settled: list(settled).map((each) => integer(each) === 1),
       hasMore: integer(more) === 1,
       nextDueMs: dueMs(nextDue),
       hasOutbox: integer(outbox) === 1,
       hasEndedBatches: integer(ended) === 1,
+      hasEnds: integer(ends) === 1,
     };
   }
 
@@ -117,7 +134,7 @@ export class RedisDeliveryQueue implements DeliveryQueue {
   async tend(worker: string, totalSlots: number): Promise<ShardState> {
     const args = [worker, totalSlots, randomBytes(9).toString('base64url'), this.#memoryLimit, this.#tallyMs];
     const reply = list(await this.#run(scripts.tend, args));
-    const [marker, held, ready, overdue, paused, nextDue, permille, outbox, ended, tallies] = reply;
+    const [marker, held, ready, overdue, paused, nextDue, permille, outbox, ended, tallies, alerts] = reply;
     return {
       marker: text(marker),
       held: integer(held),
@@ -129,10 +146,12 @@ export class RedisDeliveryQueue implements DeliveryQueue {
       hasOutbox: integer(outbox) === 1,
       hasEndedBatches: integer(ended) === 1,
       hasTallies: integer(tallies) === 1,
+      hasAlerts: integer(alerts) === 1,
     };
   }
 
-  async configure(target: Target, { revision, paused, throttle, priority, circuit, failover, batch }: TargetSetting): Promise<void> {
+  async configure(target: Target, setting: TargetSetting): Promise<void> {
+    const { revision, paused, throttle, priority, circuit, failover, batch, hasAlerts } = setting;
     const { emissionUs, burst, concurrency, queueLimit } = limiterSetting(throttle);
     await this.#run(scripts.configure, [
       target.number,
@@ -151,6 +170,7 @@ export class RedisDeliveryQueue implements DeliveryQueue {
       batch?.records ?? '',
       batch?.bytes ?? '',
       batch?.ageMs ?? '',
+      hasAlerts ? 1 : 0,
       ...failover.destinations.map(({ id, shard }) => (shard === this.#keys.shard ? id : `${shard}/${id}`)),
     ]);
   }

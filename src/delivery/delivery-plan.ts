@@ -95,5 +95,6 @@ function targetSetting(
       afterAttempts: position < 0 ? afterAttempts : null,
     },
     batch: null,
+    hasAlerts: route.notifications !== undefined,
   };
 }

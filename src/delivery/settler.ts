@@ -1,5 +1,5 @@
 import type { Clock } from '../core/clock.ts';
-import type { DeliveryQueue, Settlement } from '../data/delivery-queue.ts';
+import type { DeliveryQueue, SettleAnswer, Settlement } from '../data/delivery-queue.ts';
 import type { RedisTrouble } from './redis-trouble.ts';
 
 const mostPerCall = 64;
@@ -10,7 +10,7 @@ export interface SettlerOptions {
   worker: string;
   clock: Clock;
   trouble: RedisTrouble;
-  onSettled: (settlements: readonly Settlement[], answer: Awaited<ReturnType<DeliveryQueue['settle']>>) => void;
+  onSettled: (settlements: readonly Settlement[], answer: SettleAnswer) => void;
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
-import type { DeliveryQueue, Job, Settlement, ShardState, SlowRoom, Target } from '../data/delivery-queue.ts';
+import type { DeliveryQueue, Job, SettleAnswer, Settlement, ShardState, SlowRoom, Target } from '../data/delivery-queue.ts';
 import type { DeliveryMetrics } from './metrics.ts';
 import type { RedisTrouble } from './redis-trouble.ts';
 import { Settler } from './settler.ts';
@@ -19,6 +19,8 @@ export interface ShardParts {
   keeper: TargetKeeper;
   /** Carries what waits in the shard's outbox to other shards. */
   carryOutbox: () => void;
+  /** Lets the alerts of routes be looked at. */
+  lookAtAlerts: () => void;
 }
 
 export interface ShardLineOptions extends ShardParts {
@@ -172,7 +174,7 @@ export class ShardLine {
     return unknown;
   }
 
-  #onSettled(batch: readonly Settlement[], answer: Awaited<ReturnType<DeliveryQueue['settle']>>): void {
+  #onSettled(batch: readonly Settlement[], answer: SettleAnswer): void {
     for (const [i, { job }] of batch.entries()) {
       this.#known.delete(job.handle);
       if (answer.settled[i] === false) this.#options.metrics.lostSettlements.inc();
@@ -181,6 +183,7 @@ export class ShardLine {
     this.#promoteIn(answer.nextDueMs);
     if (answer.hasOutbox) this.#options.carryOutbox();
     if (answer.hasEndedBatches) void this.#endBatches();
+    if (answer.hasEnds) this.#options.lookAtAlerts();
     if (answer.hasMore) this.wake();
   }
 
@@ -196,6 +199,7 @@ export class ShardLine {
       this.lookSoon();
     }
     if (state.hasEndedBatches) void this.#endBatches();
+    if (state.hasAlerts) this.#options.lookAtAlerts();
     if (state.pausedTargets > 0 && this.#looks++ % reviewEveryLooks === 0) this.keeper.review();
     this.#promoteIn(state.nextDueMs);
   }
@@ -209,6 +213,7 @@ export class ShardLine {
         const step = await this.#options.queue.endBatches();
         hasMore = step.hasMore;
         if (step.hasOutbox) this.#options.carryOutbox();
+        if (step.hasEnds) this.#options.lookAtAlerts();
         if (step.hasReadyWork) this.wake();
       }
     } catch (error) {

@@ -48,6 +48,8 @@ export interface DeliveryOptions {
   retention?: { finishedMs: number; deadLettersMs: number };
   /** Memory of Redis that counts as all of it where Redis has no maxmemory. */
   memoryLimitBytes?: number;
+  /** Called when the alerts of routes have something to look at in a shard. */
+  onAlerts?: (shard: number) => void;
   /** Wraps the queue, for fault injection; default: as it is. */
   wrapQueue?: (queue: DeliveryQueue) => DeliveryQueue;
 }
@@ -93,6 +95,7 @@ export function startDelivery(options: DeliveryOptions): Delivery {
       keeper: new TargetKeeper({ queue, registry, clock, logger, planOf, onChange: () => worker.wake(shard) }),
       // What cannot be carried now is carried after the next look at the shard.
       carryOutbox: () => void carrier.carry(shard).catch((error) => logger.debug({ err: error, shard }, 'the outbox could not be carried')),
+      lookAtAlerts: () => options.onAlerts?.(shard),
     })),
     doorbells: blockingGroups(redis, shards).map((group) => new Doorbell({ redis: openBlocking(), prefix, shards: group })),
     planOf,

@@ -6,6 +6,7 @@
 -- Reply: how many targets there are.
 -- @include "includes/shard.lua"
 -- @include "includes/target.lua"
+-- @include "includes/ends.lua"
 -- @include "includes/circuit.lua"
 
 local known, woke = 0, false

@@ -13,6 +13,7 @@
 -- @include "includes/target.lua"
 -- @include "includes/work.lua"
 -- @include "includes/limiter.lua"
+-- @include "includes/ends.lua"
 -- @include "includes/circuit.lua"
 -- @include "includes/outbox.lua"
 -- @include "includes/failover.lua"

@@ -9,6 +9,7 @@
 -- @include "includes/index.lua"
 -- @include "includes/target.lua"
 -- @include "includes/work.lua"
+-- @include "includes/ends.lua"
 -- @include "includes/dead-letters.lua"
 -- @include "includes/count.lua"
 -- @include "includes/finish.lua"
@@ -37,7 +38,7 @@ if budget > 0 and call('HEXISTS', P .. 't:' .. n, 'rl') == 1 then
 end
 if budget > 0 then
   deactivate(n, org)
-  call('HDEL', P .. 't:' .. n, 'p', 'b', 'g', 'cs', 'cn', 'cp', 'cu', 'co', 'cr', 'fo', 'fa')
+  call('HDEL', P .. 't:' .. n, 'p', 'b', 'g', 'cs', 'cn', 'cp', 'cu', 'co', 'cr', 'fo', 'fa', 'al')
   call('SREM', P .. 'paused', n)
   call('SREM', P .. 'broken', n)
   call('ZREM', P .. 'waiting', '!' .. n)

@@ -3,13 +3,14 @@
 --
 -- KEYS: see includes/shard.lua.
 -- ARGV[1] how many members at most.
--- Reply: {1 when there is more, servable work 0/1, 1 when something was put into the outbox}.
+-- Reply: {1 when there is more, servable work 0/1, 1 when something was put into the outbox, 1 when something was put into the log of ends}.
 -- @include "includes/shard.lua"
 -- @include "includes/index.lua"
 -- @include "includes/target.lua"
 -- @include "includes/work.lua"
 -- @include "includes/outbox.lua"
 -- @include "includes/failover.lua"
+-- @include "includes/ends.lua"
 -- @include "includes/dead-letters.lua"
 -- @include "includes/count.lua"
 -- @include "includes/finish.lua"
@@ -72,6 +73,9 @@ local function end_member(message, batch)
   end
   local why = batch.how == 'q' and batch.why or nil
   local ending = { finish(message, batch.org, batch.target, batch.destination, batch.how, why, batch.how == 'd' and 'o' or nil) }
+  if batch.how == 'd' and batch.has_alerts then
+    note_success(message, batch.route, batch.destination)
+  end
   for _, value in ipairs(ending) do
     fields[#fields + 1] = value
   end
@@ -87,11 +91,11 @@ while budget > 0 do
   local key = P .. 'm:' .. id
   local b = call('HMGET', key, 't', 'how', 'why', 'to', 'n', 'x', 'at')
   local text = b[1] and call('GET', P .. 'b:' .. id)
-  local t = b[1] and call('HMGET', P .. 't:' .. b[1], 'o', 'd') or {}
+  local t = b[1] and call('HMGET', P .. 't:' .. b[1], 'o', 'd', 'r', 'al') or {}
   local is_over = true
   if text and t[1] then
     local batch = {
-      id = id, target = b[1], org = t[1], destination = t[2], how = b[2], why = b[3], candidate = b[4],
+      id = id, target = b[1], org = t[1], destination = t[2], route = t[3], has_alerts = t[4], how = b[2], why = b[3], candidate = b[4],
       attempts = tonumber(b[5] or '0'), max = tonumber(b[6]),
     }
     batch.short, batch.long = attempts_of(id, batch.attempts)
@@ -122,8 +126,9 @@ if closed > 0 then
   call('HINCRBY', ctl, 'open', -closed)
 end
 write_counts()
+write_successes()
 local more = call('EXISTS', P .. 'ready')
 if more == 1 then
   ring()
 end
-return { call('EXISTS', P .. 'ended'), more, has_sent and 1 or 0 }
+return { call('EXISTS', P .. 'ended'), more, has_sent and 1 or 0, has_ends and 1 or 0 }

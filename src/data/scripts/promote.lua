@@ -10,6 +10,7 @@
 -- @include "includes/target.lua"
 -- @include "includes/work.lua"
 -- @include "includes/limiter.lua"
+-- @include "includes/ends.lua"
 -- @include "includes/circuit.lua"
 -- @include "includes/dead-letters.lua"
 -- @include "includes/count.lua"

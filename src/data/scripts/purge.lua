@@ -89,6 +89,11 @@ end
 if call('EXISTS', names) == 1 then
   return 1
 end
+for _, route in ipairs(call('SMEMBERS', P .. 'alr:' .. org)) do
+  call('DEL', P .. 'al:' .. route)
+  call('ZREM', P .. 'alerts', route)
+end
+call('DEL', P .. 'alr:' .. org)
 call('ZREM', P .. 'ready', org)
 call('ZREM', P .. 'waiting', '~slow:' .. org)
 call('DEL', P .. 'ready:' .. org, P .. 'slow:' .. org, P .. 'wait:~slow:' .. org, P .. 'o:' .. org, P .. 'k:' .. org, P .. 'i:' .. org, P .. 'i:dead:' .. org, P .. 'q:' .. org, P .. 'i:ev:' .. org,

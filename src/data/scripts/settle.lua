@@ -9,11 +9,12 @@
 -- attempt counted. An attempt is recorded in its short form (in the message's hash) or its long one (`a:<message>`), of a batch in both. To the
 -- circuit: `+` or `-` (success, failure) and the generation under which the attempt began, or '' for nothing.
 -- Reply: {per item 1 done or 0 settled by somebody else, servable work left 0/1, ms until something is due or -1, 1 when
--- something was put into the outbox, 1 when a batch has ended}.
+-- something was put into the outbox, 1 when a batch has ended, 1 when something was put into the log of ends}.
 -- @include "includes/shard.lua"
 -- @include "includes/index.lua"
 -- @include "includes/target.lua"
 -- @include "includes/work.lua"
+-- @include "includes/ends.lua"
 -- @include "includes/circuit.lua"
 -- @include "includes/outcome.lua"
 -- @include "includes/outbox.lua"
@@ -38,7 +39,7 @@ local function target_of(lane)
   local n = number_of_lane(lane)
   local target = targets[n]
   if not target then
-    local t = call('HMGET', P .. 't:' .. n, 'o', 'd', 'a', 'cs', 'cg', 'cn', 'cp', 'st', 'sp', 'fo', 'fa', 'b', 'rf')
+    local t = call('HMGET', P .. 't:' .. n, 'o', 'd', 'a', 'cs', 'cg', 'cn', 'cp', 'st', 'sp', 'fo', 'fa', 'b', 'rf', 'r', 'al')
     target = { n = n, org = t[1], destination = t[2] or '', mean = tonumber(t[3] or ''), measured = {}, released = 0, done = {}, back = {} }
     target.circuit = {
       state = t[4] or nil,
@@ -51,6 +52,7 @@ local function target_of(lane)
     target.failover, target.failover_after = t[10], tonumber(t[11] or '')
     target.blocked = t[12] or ''
     target.failures = t[13] or ''
+    target.route, target.has_alerts = t[14], t[15]
     target.has_probes = t[4] == 'h'
     target.leased = target.org and call('EXISTS', P .. 'lease:' .. target.destination) == 1
     target.usable = {}
@@ -187,6 +189,9 @@ for k = 1, count do
         batch_end(id, outcome, detail)
       elseif outcome == 'd' then
         changes = { finish(id, target.org, target.n, target.destination, 'd') }
+        if target.has_alerts then
+          note_success(id, target.route, target.destination)
+        end
       elseif outcome == 'q' then
         changes = { finish(id, target.org, target.n, target.destination, 'q', detail) }
       elseif outcome == 'r' then
@@ -258,8 +263,9 @@ if closed > 0 then
   call('HINCRBY', ctl, 'open', -closed)
 end
 write_counts()
+write_successes()
 local more = call('EXISTS', P .. 'ready')
 if more == 1 and ARGV[3] == '1' then
   ring()
 end
-return { reply, more, next_due_ms(), has_sent and 1 or 0, batch_has_ended and 1 or 0 }
+return { reply, more, next_due_ms(), has_sent and 1 or 0, batch_has_ended and 1 or 0, has_ends and 1 or 0 }

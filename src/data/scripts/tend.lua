@@ -6,7 +6,8 @@
 -- has none, or '', [5] for how long (ms) a tally is left to grow (fold-tallies.lua).
 -- Reply: {marker, entries held by this worker, servable work 0/1, entries held past their deadline 0/1, paused targets, ms until
 -- something is due or -1, thousandths of the memory limit in use or -1, what waits in the outbox for longer than its maker
--- needs to carry it 0/1, batches that have ended and whose members have not 0/1, tallies to fold 0/1}.
+-- needs to carry it 0/1, batches that have ended and whose members have not 0/1, tallies to fold 0/1, something for the alerts to look
+-- at 0/1}.
 -- Above 80 % `full` in `ctl` makes accept refuse events; it goes below 75 %.
 -- @include "includes/shard.lua"
 -- @include "includes/memory.lua"
@@ -38,4 +39,5 @@ return {
   is_left and 1 or 0,
   call('EXISTS', P .. 'ended'),
   call('ZCOUNT', P .. 'tallies', '-inf', now - tonumber(ARGV[5])) > 0 and 1 or 0,
+  (call('EXISTS', P .. 'ends') == 1 or call('ZCOUNT', P .. 'alerts', '-inf', now) > 0) and 1 or 0,
 }

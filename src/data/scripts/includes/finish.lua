@@ -8,11 +8,14 @@ local function finish(id, org, n, destination, status, reason, how)
   if status == 'q' then
     call('XADD', P .. 'dead', stamp, 'i', id)
     index_add(P .. 'i:dead:' .. org, ms, number, id)
-    local route = call('HGET', P .. 't:' .. n, 'r')
-    if route then
-      index_add(P .. 'i:fail:' .. route, ms, number, id)
+    local t = call('HMGET', P .. 't:' .. n, 'r', 'al')
+    if t[1] then
+      index_add(P .. 'i:fail:' .. t[1], ms, number, id)
     end
     count_dead_letter(org, destination, reason, 1)
+    if t[2] then
+      note_end(t[1], first_destination(id, destination), 'f', 1, id)
+    end
     return 's', status, 'c', stamp, 'q', reason
   end
   call('XADD', P .. 'fin', stamp, 'i', id)

@@ -1,0 +1,68 @@
+import { z } from 'zod';
+
+/** What an alert tells; also the body that a channel of type webhook gets (API decisions, "Notification channels"). Times are ISO 8601. */
+const alert = z.object({
+  type: z.enum(['delivery.failed', 'delivery.succeeded', 'route.recovered', 'circuit.opened', 'circuit.closed']),
+  organizationId: z.string(),
+  route: z.object({ id: z.string(), name: z.string() }),
+  destination: z.object({ id: z.string(), name: z.string() }),
+  circuitState: z.enum(['closed', 'open', 'half_open']),
+  /** The event of the last message; null for circuits, and where the message is gone. */
+  event: z.object({ id: z.string(), receivedAt: z.string() }).nullable(),
+  attempts: z.int().nullable(),
+  responseStatus: z.int().nullable(),
+  errorMessage: z.string().nullable(),
+  /** How many messages, or transitions, it stands for. */
+  count: z.int(),
+  firstAt: z.string(),
+  lastAt: z.string(),
+});
+export type Alert = z.infer<typeof alert>;
+export type AlertType = Alert['type'];
+
+/** Null when the text is no alert. */
+export function parseAlert(json: string): Alert | null {
+  try {
+    return alert.parse(JSON.parse(json));
+  } catch {
+    return null;
+  }
+}
+
+const mark = '~';
+const mailPrefix = 'mail_';
+
+/**
+ * Alerts are messages of an organization of their own beside the real one, so that they appear in none of its lists, counters and
+ * quotas, and take turns with it. Their targets have no alerts.
+ */
+export function alertOrganization(org: string): string {
+  return mark + org;
+}
+
+/** The real organization behind one for alerts; null for a real one. */
+export function organizationBehind(org: string): string | null {
+  return org.startsWith(mark) ? org.slice(mark.length) : null;
+}
+
+/** The target that stands for a channel, or for the addresses of a route. */
+export interface AlertTarget {
+  routeId: string;
+  destinationId: string;
+}
+
+export function channelTarget(channelId: string): AlertTarget {
+  return { routeId: mark + channelId, destinationId: channelId };
+}
+
+export function mailTarget(routeId: string): AlertTarget {
+  return { routeId: mark + routeId, destinationId: mailPrefix + routeId };
+}
+
+/** The route whose addresses a target stands for; null when it is a channel. */
+export function routeOfMailTarget(destinationId: string): string | null {
+  return destinationId.startsWith(mailPrefix) ? destinationId.slice(mailPrefix.length) : null;
+}
+
+/** Attempts of an alert at a channel: at once, then after 5 s, 20 s, 80 s, 5 min, 10 min and 10 min. */
+export const alertRetryPolicy = { maxRetries: 6, initialDelayMs: 5000, maxDelayMs: 600_000, backoffMultiplier: 4 };

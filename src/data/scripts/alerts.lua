@@ -1,0 +1,176 @@
+#!lua flags=allow-oom
+-- Decides about the alerts of a route: counts failures in a row, opens windows, and keeps what is to be sent until it is confirmed.
+-- Entries of the log that were counted before are passed over, so that a call may be sent again.
+--
+-- KEYS: see includes/shard.lua; the shard is the home of the route's alerts, wherever its targets are.
+-- ARGV[1] organization, '' where it is not known any more, [2] route, [3] letters of the alerts that are wanted, in the order in which they go, '' forgets everything,
+-- [4] failures in a row before the first alert, [5] length of a window in ms, [6] ms after which what is not confirmed is due again,
+-- [7] destinations of the route, separated by spaces, [8] shard of the log, [9] its marker, [10] number of confirmations; per
+-- confirmation letter, number; then per entry of the log id, destination, time, kind, how many, message.
+-- Reply: {ms until it is to be looked at again or -1; alerts to send: letter, number, 1 while something of the route is broken,
+-- time, how many, first time, last time, destination, message}.
+--
+-- `al:<route>` hash: org its organization, n:<destination> `<failures in a row> <first time>`, a:<destination> it was worth an alert, o:<destination> its
+-- circuit is open, p<shard> `<marker> <last entry counted>`; per letter (f failed, s succeeded, r recovered, o circuit opened, c closed)
+-- itself what waits, `<letter>w` end of its window, `<letter>x` what is to be sent. `alr:<organization>` set of the routes that have one,
+-- `alerts` sorted set of the routes by when they are to be looked at.
+-- @include "includes/shard.lua"
+
+local route, wanted = ARGV[2], ARGV[3]
+local threshold, window_ms, again_ms = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local key = P .. 'al:' .. route
+local org = ARGV[1] ~= '' and ARGV[1] or call('HGET', key, 'org') or ''
+local letters = { 'f', 's', 'r', 'o', 'c' }
+
+if wanted == '' then
+  call('DEL', key)
+  call('SREM', P .. 'alr:' .. org, route)
+  call('ZREM', P .. 'alerts', route)
+  return { -1, {} }
+end
+
+local state = {}
+local stored = call('HGETALL', key)
+for k = 1, #stored, 2 do
+  state[stored[k]] = stored[k + 1]
+end
+
+local function set(field, value)
+  if state[field] ~= value then
+    state[field] = value
+    call('HSET', key, field, value)
+  end
+end
+
+local function unset(field)
+  if state[field] then
+    state[field] = nil
+    call('HDEL', key, field)
+  end
+end
+
+local function has_any(prefix)
+  for field in pairs(state) do
+    if string.sub(field, 1, 2) == prefix then
+      return true
+    end
+  end
+  return false
+end
+
+-- Adds to what waits under a letter.
+local function occur(letter, count, first, last, destination, message)
+  if string.find(wanted, letter, 1, true) then
+    local before, since = string.match(state[letter] or '', '^(%d+) (%d+) ')
+    local total = whole(tonumber(before or '0') + count)
+    set(letter, total .. ' ' .. (since or first) .. ' ' .. last .. ' ' .. destination .. ' ' .. message)
+  end
+end
+
+local function count_failures(destination, at, count, message)
+  local before, since = string.match(state['n:' .. destination] or '', '^(%d+) (%d+)$')
+  local total, first = tonumber(before or '0') + count, since or at
+  set('n:' .. destination, whole(total) .. ' ' .. first)
+  if state['a:' .. destination] then
+    occur('f', count, at, at, destination, message)
+  elseif total >= threshold then
+    set('a:' .. destination, '1')
+    occur('f', total, first, at, destination, message)
+  end
+end
+
+local function count_successes(destination, at, count, message)
+  unset('n:' .. destination)
+  occur('s', count, at, at, destination, message)
+  if state['a:' .. destination] then
+    unset('a:' .. destination)
+    if not has_any('a:') then
+      occur('r', 1, at, at, destination, message)
+    end
+  end
+end
+
+local confirmations = tonumber(ARGV[10])
+for k = 1, confirmations do
+  local letter, number = ARGV[9 + 2 * k], ARGV[10 + 2 * k]
+  if string.match(state[letter .. 'x'] or '', '^(%d+) ') == number then
+    unset(letter .. 'x')
+  end
+end
+
+local position = 'p' .. ARGV[8]
+local marker, counted = string.match(state[position] or '', '^(%S+) (%d+)$')
+counted = marker == ARGV[9] and tonumber(counted) or -1
+local newest = counted
+for k = 11 + 2 * confirmations, #ARGV, 6 do
+  local number = tonumber(string.match(ARGV[k], '^%d+'))
+  local destination, at, kind, count, message = ARGV[k + 1], ARGV[k + 2], ARGV[k + 3], tonumber(ARGV[k + 4]), ARGV[k + 5]
+  if number > counted then
+    newest = math.max(newest, number)
+    if kind == 'f' then
+      count_failures(destination, at, count, message)
+    elseif kind == 's' then
+      count_successes(destination, at, count, message)
+    elseif kind == 'o' then
+      set('o:' .. destination, '1')
+      occur('o', 1, at, at, destination, message)
+    elseif state['o:' .. destination] then
+      unset('o:' .. destination)
+      occur('c', 1, at, at, destination, message)
+    end
+  end
+end
+if newest > counted then
+  set(position, ARGV[9] .. ' ' .. whole(newest))
+end
+
+-- What belongs to destinations that have left the route.
+for field in pairs(state) do
+  local destination = string.match(field, '^[nao]:(.+)$')
+  if destination and not string.find(' ' .. ARGV[7] .. ' ', ' ' .. destination .. ' ', 1, true) then
+    unset(field)
+  end
+end
+
+local broken = (has_any('a:') or has_any('o:')) and '1' or '0'
+local sent, due = {}, nil
+local function look_at(ms)
+  due = due and math.min(due, ms) or ms
+end
+local function ends_at(letter)
+  local ms = tonumber(state[letter .. 'w'] or '0')
+  -- A clock that was set back must not hold alerts up.
+  return ms > now + window_ms and 0 or ms
+end
+for _, letter in ipairs(letters) do
+  if not string.find(wanted, letter, 1, true) then
+    unset(letter)
+    unset(letter .. 'x')
+  end
+  if state[letter] and not state[letter .. 'x'] and ends_at(letter) <= now then
+    set(letter .. 'x', counter() .. ' ' .. broken .. ' ' .. whole(now) .. ' ' .. state[letter])
+    set(letter .. 'w', whole(now + window_ms))
+    unset(letter)
+  end
+  if state[letter .. 'x'] then
+    local alert = { letter }
+    for part in string.gmatch(state[letter .. 'x'], '%S+') do
+      alert[#alert + 1] = part
+    end
+    sent[#sent + 1] = alert
+    look_at(now + again_ms)
+  elseif state[letter] then
+    look_at(ends_at(letter))
+  end
+end
+
+if next(state) then
+  set('org', org)
+  call('SADD', P .. 'alr:' .. org, route)
+end
+if due then
+  call('ZADD', P .. 'alerts', whole(due), route)
+else
+  call('ZREM', P .. 'alerts', route)
+end
+return { due and math.max(0, due - now) or -1, sent }

@@ -1,0 +1,130 @@
+import { withJitter } from '../core/backoff.ts';
+import type { Clock } from '../core/clock.ts';
+import { isPosthornError } from '../core/errors.ts';
+import type { Logger } from '../core/logger.ts';
+import type { RouteRecord } from '../core/records.ts';
+import type { AlertRules, AlertStates, AlertSubject, EndEntry } from '../data/alert-states.ts';
+import type { MessageAcceptor } from '../data/messages.ts';
+import { type AlertSources, alertEvent, alertHome } from './alert-event.ts';
+
+/** What ends meanwhile is looked at together. */
+const gatherMs = 100;
+const retryMs = 2000;
+/** While another worker reads the log. */
+const otherReaderMs = 1000;
+
+export interface NotifierOptions extends AlertSources {
+  states: AlertStates;
+  acceptor: MessageAcceptor;
+  shards: number;
+  /** Unique in the installation. */
+  reader: string;
+  clock: Clock;
+  logger: Logger;
+}
+
+/**
+ * Turns what ended at targets with alerts into alerts, and queues them as messages. Any number of workers may do so at the same time: every
+ * step may be repeated, and what one leaves behind when it dies another finds at its next look at the shard.
+ */
+export class Notifier {
+  readonly #options: NotifierOptions;
+  readonly #looks = new Map<number, { atMs: number; cancel: () => void }>();
+  readonly #underWay = new Map<number, Promise<void>>();
+  #isStopped = false;
+
+  constructor(options: NotifierOptions) {
+    this.#options = options;
+  }
+
+  /** Says that there may be something to look at in a shard. */
+  wake(shard: number): void {
+    this.#lookIn(shard, gatherMs);
+  }
+
+  /** Ends after what is under way; others do what is left. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    for (const { cancel } of this.#looks.values()) cancel();
+    await Promise.all(this.#underWay.values());
+  }
+
+  #lookIn(shard: number, ms: number): void {
+    const { clock } = this.#options;
+    const atMs = clock.now() + ms;
+    const planned = this.#looks.get(shard);
+    if (this.#isStopped || (planned !== undefined && planned.atMs <= atMs)) return;
+    planned?.cancel();
+    const cancel = clock.after(ms, () => {
+      this.#looks.delete(shard);
+      // One look at a time: what has come meanwhile is found by the next.
+      if (this.#underWay.has(shard)) this.#lookIn(shard, gatherMs);
+      else this.#underWay.set(shard, this.#look(shard));
+    });
+    this.#looks.set(shard, { atMs, cancel });
+  }
+
+  async #look(shard: number): Promise<void> {
+    const { states, logger } = this.#options;
+    try {
+      await this.#readLog(shard);
+      const { routeIds, nextMs } = await states.due(shard);
+      for (const routeId of routeIds) await this.#decide(routeId);
+      if (routeIds.length > 0) this.#lookIn(shard, gatherMs);
+      else if (nextMs !== null) this.#lookIn(shard, Math.max(gatherMs, nextMs));
+    } catch (error) {
+      logger.debug({ err: error, shard }, 'alerts could not be looked at; trying again');
+      this.#lookIn(shard, withJitter(retryMs));
+    } finally {
+      this.#underWay.delete(shard);
+    }
+  }
+
+  async #readLog(shard: number): Promise<void> {
+    const { states, reader } = this.#options;
+    while (!this.#isStopped) {
+      const log = await states.read(shard, reader);
+      if (log === null) this.#lookIn(shard, withJitter(otherReaderMs));
+      if (log === null || log.entries.length === 0) return;
+      const byRoute = Map.groupBy(log.entries, ({ routeId }) => routeId);
+      for (const [routeId, entries] of byRoute) await this.#decide(routeId, { shard, marker: log.marker, entries });
+      await states.forget(shard, log.entries);
+    }
+  }
+
+  /** Rejects without Redis only: a defect must not hold up the alerts of other routes. */
+  async #decide(routeId: string, log?: { shard: number; marker: string; entries: readonly EndEntry[] }): Promise<void> {
+    const { registry, states, acceptor, shards, logger } = this.#options;
+    try {
+      const route = await registry.get('route', routeId);
+      const rules = rulesOf(routeId, route);
+      const home = alertHome(routeId, shards);
+      let { alerts, nextMs } = await states.decide(home, rules, log);
+      if (route !== null && alerts.length > 0) {
+        for (const due of alerts) {
+          const event = await alertEvent(this.#options, route, due, home);
+          if (event !== null) await acceptor.accept(event);
+        }
+        ({ nextMs } = await states.decide(home, rules, undefined, alerts));
+      }
+      if (nextMs !== null) this.#lookIn(home, Math.max(gatherMs, nextMs));
+    } catch (error) {
+      if (isPosthornError(error, 'UNAVAILABLE')) throw error;
+      logger.error({ err: error, routeId }, 'the alerts of a route met a defect');
+    }
+  }
+}
+
+function rulesOf(routeId: string, route: RouteRecord | null): AlertRules {
+  const { notifications } = route ?? {};
+  if (route === null || notifications === undefined)
+    return { org: route?.org ?? '', routeId, wanted: [], failureThreshold: 1, destinationIds: [] };
+  const { onFailure, onSuccess, onRecovery, failureThreshold } = notifications;
+  const wanted: AlertSubject[] = [
+    ...(onFailure ? (['failed', 'opened'] as const) : []),
+    ...(onSuccess ? (['succeeded'] as const) : []),
+    ...(onRecovery ? (['recovered', 'closed'] as const) : []),
+  ];
+  const destinationIds = [...route.destinations, ...route.failover.destinations].map(({ id }) => id);
+  return { org: route.org, routeId, wanted, failureThreshold, destinationIds };
+}
