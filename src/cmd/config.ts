@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type RedisMode, redisNodes } from '../redis/address.ts';
 import { byteCount, cidrList, count, encryptionKeys, port, portNumber, proxyUrl, redisUrl, wholeNumber } from './config-values.ts';
+import { type SmtpConfig, smtpConfig, smtpEnvironment, smtpMistakes } from './smtp-config.ts';
 
 export const roles = ['controller', 'api', 'delivery', 'standalone'] as const;
 export type Role = (typeof roles)[number];
@@ -166,6 +167,7 @@ export const environmentSchema = z.object({
       'Proxy (CONNECT) with a fixed address, `http://[user:password@]host:port`, through which destinations with `useStaticIp` are reached. It is told addresses that were checked, not names.',
     )
     .meta({ roles: ['delivery', 'standalone'], secret: true }),
+  ...smtpEnvironment,
   POSTHORN_DELIVERY_CONCURRENCY: count(1, 10_000, 128)
     .describe('Delivery attempts under way at the same time in one worker.')
     .meta({ roles: ['delivery', 'standalone'] }),
@@ -224,6 +226,8 @@ export interface Config {
   egressAllowedCidrs: string[];
   egressCaFile: string | undefined;
   egressProxyUrl: string | undefined;
+  /** Undefined: no e-mail is sent. */
+  smtp: SmtpConfig | undefined;
   deliveryConcurrency: number;
   publicUrl: string | undefined;
   trustedProxies: string[];
@@ -254,7 +258,7 @@ export function readConfig(role: Role | 'check' | 'rekey', environment: Record<s
       if (given[name] === undefined) mistakes.push(`${name}: is required by ${role}`);
     }
   }
-  if (parsed.success) mistakes.push(...redisMistakes(parsed.data));
+  if (parsed.success) mistakes.push(...redisMistakes(parsed.data), ...smtpMistakes(parsed.data));
   if (!parsed.success || mistakes.length > 0) throw new ConfigError(mistakes);
   const values = parsed.data;
   return {
@@ -280,6 +284,7 @@ export function readConfig(role: Role | 'check' | 'rekey', environment: Record<s
     egressAllowedCidrs: values.POSTHORN_EGRESS_ALLOWED_CIDRS,
     egressCaFile: values.POSTHORN_EGRESS_CA_FILE,
     egressProxyUrl: values.POSTHORN_EGRESS_PROXY_URL,
+    smtp: smtpConfig(values),
     deliveryConcurrency: values.POSTHORN_DELIVERY_CONCURRENCY,
     publicUrl: values.POSTHORN_PUBLIC_URL?.replace(/\/+$/, ''),
     trustedProxies: values.POSTHORN_TRUSTED_PROXIES,

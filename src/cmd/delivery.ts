@@ -1,10 +1,18 @@
+import { randomUUID } from 'node:crypto';
 import { lookup } from 'node:dns/promises';
+import { rootCertificates } from 'node:tls';
 import { Keyring } from '../core/sealing.ts';
+import { AlertStates } from '../data/alert-states.ts';
 import { changeStreamBlockMs } from '../data/change-stream.ts';
+import { Circuits } from '../data/circuits.ts';
 import { doorbellBlockSeconds } from '../data/doorbell.ts';
+import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
+import { RedisMessageReader } from '../data/message-reader.ts';
 import { RedisRegistryReader } from '../data/registry-reader.ts';
 import { startDelivery } from '../delivery/start-delivery.ts';
+import { Mailer } from '../delivery/targets/channel/mailer.ts';
 import { RefusedAddresses } from '../delivery/targets/http/egress-policy.ts';
+import { Notifier } from '../notify/notifier.ts';
 import { redisNodes } from '../redis/address.ts';
 import { knownServers, type RedisClient } from '../redis/connection.ts';
 import { agreedShards } from './agreed-shards.ts';
@@ -16,6 +24,7 @@ import { redisOf } from './redis-address.ts';
 import { RedisLink } from './redis-link.ts';
 import { checkRedisSettings } from './redis-settings.ts';
 import { type RoleContext, type RoleDefinition, startOpsServer } from './role-process.ts';
+import { smtpCredentials } from './smtp-config.ts';
 import { version } from './version.ts';
 
 const healthIntervalMs = 1000;
@@ -27,8 +36,9 @@ export const deliveryRole: RoleDefinition = { role: 'delivery', checks: ['redis'
 
 async function runDelivery(context: RoleContext): Promise<void> {
   const { config, logger, clock, registry, readiness, stopping } = context;
-  const extraCa =
+  const extraCa: { extraCa?: string } =
     config.egressCaFile === undefined ? {} : { extraCa: readPem(config.egressCaFile, 'CERTIFICATE', 'POSTHORN_EGRESS_CA_FILE') };
+  const mailer = openMailer(config, extraCa.extraCa);
   const prefix = config.redisKeyPrefix;
   const link = new RedisLink(redisOf(config), { name: 'delivery', logger, readiness });
   const opsServer = await startOpsServer(context, opsHandler({ readiness, logger, metrics: metricsOf(registry) }));
@@ -48,10 +58,25 @@ async function runDelivery(context: RoleContext): Promise<void> {
     const isFound = await refuseOwn(refused, link.main, config);
     if (!isFound)
       logger.warn({}, 'an address of Redis or of the API server cannot be found: until it is, deliveries to it are not refused');
+    const shards = await agreedShards(link, context);
+    const shared = { redis: link.main, prefix, shards: () => shards };
+    const notifier = new Notifier({
+      states: new AlertStates({ redis: link.main, prefix }),
+      acceptor: new RedisMessageAcceptor({ redis: link.main, prefix, clock }),
+      registry: records,
+      messages: new RedisMessageReader(shared),
+      circuits: new Circuits(shared),
+      shards,
+      reader: randomUUID(),
+      clock,
+      logger,
+    });
     const delivery = startDelivery({
       redis: worker,
       openBlocking: () => link.blocking('doorbell', doorbellBlockSeconds * 1000),
-      shards: await agreedShards(link, context),
+      shards,
+      onAlerts: (shard) => notifier.wake(shard),
+      ...(mailer !== null && { mailer }),
       prefix,
       registry: records,
       keyring: new Keyring(config.encryptionKeys),
@@ -71,11 +96,21 @@ async function runDelivery(context: RoleContext): Promise<void> {
       await clock.sleep(healthIntervalMs, stopping);
     }
     await delivery.stop(config.drainMs);
+    await notifier.stop();
   } finally {
+    mailer?.close();
     await records.stop();
     await closeServer(opsServer, 1000);
     link.close();
   }
+}
+
+/** Null: no SMTP server is configured. */
+function openMailer({ smtp }: Config, extraCa: string | undefined): Mailer | null {
+  if (smtp === undefined) return null;
+  const { login, ...rest } = smtp;
+  const credentials = login === null ? null : smtpCredentials(login);
+  return new Mailer({ ...rest, credentials, ...(extraCa !== undefined && { ca: [...rootCertificates, extraCa] }) });
 }
 
 /** No destination may reach Redis and the API server, whatever networks are allowed. Answers whether all were found; never rejects. */

@@ -16,6 +16,8 @@ const alert = z.object({
   count: z.int(),
   firstAt: z.string(),
   lastAt: z.string(),
+  /** A test of the channel: nothing has happened. */
+  test: z.literal(true).optional(),
 });
 export type Alert = z.infer<typeof alert>;
 export type AlertType = Alert['type'];

@@ -9,11 +9,11 @@ const script = (name: string): Script => new Script(new URL(`./scripts/${name}.l
 const scripts = { read: script('ends-read'), forget: script('ends-forget'), due: script('alerts-due'), decide: script('alerts') };
 
 /** Entries of the log that are read at a time. */
-export const endsPerRead = 200;
+const endsPerRead = 200;
 const readerLeaseMs = 1000;
 const routesPerLook = 100;
 /** A window: one alert of a type and route at most. */
-export const alertWindowMs = 300_000;
+const alertWindowMs = 300_000;
 /** After so long what was not confirmed is sent by somebody else. */
 const confirmWithinMs = 5000;
 

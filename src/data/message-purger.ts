@@ -1,3 +1,4 @@
+import { alertOrganization } from '../core/alert.ts';
 import { PosthornError } from '../core/errors.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { Script } from '../redis/script.ts';
@@ -30,14 +31,8 @@ export class RedisMessagePurger implements MessagePurger {
     try {
       // While one shard is purged another may still send messages to it.
       for (let hasFound = true; hasFound; ) {
-        hasFound = false;
-        for (let shard = 0; shard < this.#shards; shard++) {
-          const { declared } = shardKeys(this.#prefix, shard);
-          while (integer(await purgeScript.run(this.#redis, declared, [org, eventsPerStep])) === 1) {
-            if (signal.aborted) throw new PosthornError('UNAVAILABLE', `the purge of ${org} was broken off`);
-            hasFound = true;
-          }
-        }
+        hasFound = await this.#purgeShards(org, signal);
+        if (await this.#purgeShards(alertOrganization(org), signal)) hasFound = true;
       }
       await this.#redis.del(apiKeyUsageKey(this.#prefix, org));
       await this.#redis.del(lastNotifiedKey(this.#prefix, org));
@@ -48,6 +43,18 @@ export class RedisMessagePurger implements MessagePurger {
     } catch (error) {
       throw redisUnavailable(error);
     }
+  }
+
+  async #purgeShards(org: string, signal: AbortSignal): Promise<boolean> {
+    let hasFound = false;
+    for (let shard = 0; shard < this.#shards; shard++) {
+      const { declared } = shardKeys(this.#prefix, shard);
+      while (integer(await purgeScript.run(this.#redis, declared, [org, eventsPerStep])) === 1) {
+        if (signal.aborted) throw new PosthornError('UNAVAILABLE', `the purge of ${org} was broken off`);
+        hasFound = true;
+      }
+    }
+    return hasFound;
   }
 
   async #purgeIntake(org: string): Promise<void> {

@@ -1,5 +1,6 @@
 import type { Clock } from '../core/clock.ts';
 import type { Job, Settlement } from '../data/delivery-queue.ts';
+import { type AlertReport, attemptAlert } from './alert-attempt.ts';
 import { attemptOutcome, attemptRecord } from './attempt-outcome.ts';
 import type { ReadyHttpPlan, ReadyPlan } from './delivery-plan.ts';
 import type { DeliveryMetrics } from './metrics.ts';
@@ -12,6 +13,8 @@ export interface AttemptContext {
   metrics: DeliveryMetrics;
   /** Breaks the attempt off; its message then goes back to the queue. */
   signal: AbortSignal;
+  /** Told of every attempt to send an alert. */
+  onAlert: (report: AlertReport) => void;
 }
 
 /** Delivers a message once and says what becomes of it. Never rejects. */
@@ -19,8 +22,10 @@ export async function attemptDelivery(job: Job, plan: ReadyPlan, context: Attemp
   switch (plan.type) {
     case 'http':
       return await attemptHttp(job, plan, context);
+    case 'alert':
+      return await attemptAlert(job, plan, context);
     default:
-      return plan.type satisfies never;
+      return plan satisfies never;
   }
 }
 

@@ -1,8 +1,12 @@
+import { organizationBehind, routeOfMailTarget } from '../core/alert.ts';
+import type { Clock } from '../core/clock.ts';
 import type { DestinationRecord, OrganizationRecord, RetryPolicyRecord, RouteRecord } from '../core/records.ts';
 import type { Keyring } from '../core/sealing.ts';
 import type { Target, TargetSetting } from '../data/delivery-queue.ts';
 import type { DeadLetterReason } from '../data/messages.ts';
 import type { RegistryReader } from '../data/registry.ts';
+import { type AlertPlan, alertPlan } from './alert-plan.ts';
+import type { Mailer } from './targets/channel/mailer.ts';
 import type { Dispatchers } from './targets/http/dispatchers.ts';
 import type { EgressRules } from './targets/http/egress-policy.ts';
 import { type HttpPlan, httpPlan } from './targets/http/http-plan.ts';
@@ -19,7 +23,11 @@ export interface ReadyHttpPlan extends AnyReadyPlan {
   expectedResponse: RouteRecord['expectedResponse'];
 }
 
-export type ReadyPlan = ReadyHttpPlan;
+export interface ReadyAlertPlan extends AnyReadyPlan, AlertPlan {
+  type: 'alert';
+}
+
+export type ReadyPlan = ReadyHttpPlan | ReadyAlertPlan;
 
 /** How a target's messages are to be treated by today's records. */
 export type DeliveryPlan =
@@ -35,14 +43,37 @@ export interface PlanSources {
   dispatchers: Dispatchers;
   /** Of the installation; an organization's own are added. */
   allowedCidrs: readonly string[];
+  /** Null: no SMTP server is configured. */
+  mailer: Mailer | null;
+  clock: Clock;
+  userAgent: string;
 }
 
 /** The plan of a target, kept until its route, destination or organization changes. Throws UNAVAILABLE without Redis. */
 export async function deliveryPlan(sources: PlanSources, { org, routeId, destinationId }: Target): Promise<DeliveryPlan> {
+  const behind = organizationBehind(org);
+  if (behind !== null) return await alertDeliveryPlan(sources, behind, destinationId);
   return await sources.registry.derive(`delivery:${routeId}/${destinationId}`, async () => ({
     value: await makePlan(sources, org, routeId, destinationId),
     dependsOn: [`route:${routeId}`, `destination:${destinationId}`, `organization:${org}`],
   }));
+}
+
+/** The plan of a target that stands for a notification channel, or for the addresses of a route. */
+async function alertDeliveryPlan(sources: PlanSources, org: string, destinationId: string): Promise<DeliveryPlan> {
+  const { registry, allowedCidrs } = sources;
+  return await registry.derive(`alerts:${destinationId}`, async () => {
+    const egress = egressRules(allowedCidrs, await registry.get('organization', org));
+    const plan = await alertPlan(sources, org, destinationId, { ...sources, egress });
+    const record = routeOfMailTarget(destinationId);
+    return {
+      value:
+        plan === null
+          ? { state: 'impossible', reason: 'destination_not_found', setting: null }
+          : { state: 'ready', type: 'alert', ...plan },
+      dependsOn: [`organization:${org}`, record === null ? `notificationChannel:${destinationId}` : `route:${record}`],
+    };
+  });
 }
 
 async function makePlan(sources: PlanSources, org: string, routeId: string, destinationId: string): Promise<DeliveryPlan> {

@@ -10,6 +10,8 @@ export interface DeliveryMetrics {
   storeResets: Counter;
   memoryShare: Gauge;
   prunedEarly: Counter;
+  /** Attempts to send alerts. */
+  alerts: Counter<'channel' | 'outcome'>;
   /** Tests and triggers; outcome ok, error or late: nobody waited for the answer any more. */
   tasks: Counter<'kind' | 'outcome'>;
 }
@@ -118,6 +120,12 @@ export function deliveryMetrics(
       name: 'posthorn_tasks_total',
       help: 'Tests and triggers that this worker ran for the API; late: nobody waited for the answer any more.',
       labelNames: ['kind', 'outcome'],
+      registers,
+    }),
+    alerts: new Counter({
+      name: 'posthorn_alert_outcomes_total',
+      help: 'Attempts to send alerts, by type of the channel and what became of the alert: delivered, retry, dead.',
+      labelNames: ['channel', 'outcome'],
       registers,
     }),
     storeResets: new Counter({ name: 'posthorn_store_resets_total', help: 'Times that Redis was found emptied.', registers }),

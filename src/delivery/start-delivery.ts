@@ -1,22 +1,27 @@
 import { randomBytes } from 'node:crypto';
 import type { Registry } from 'prom-client';
+import { organizationBehind, routeOfMailTarget } from '../core/alert.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
 import type { Keyring } from '../core/sealing.ts';
 import type { DeliveryQueue, Target } from '../data/delivery-queue.ts';
 import { Doorbell } from '../data/doorbell.ts';
+import { LastNotified } from '../data/last-notified.ts';
 import { OutboxCarrier } from '../data/outbox-carrier.ts';
 import { RedisDeliveryQueue } from '../data/redis-delivery-queue.ts';
 import type { RegistryReader } from '../data/registry.ts';
 import { TaskQueue } from '../data/task-queue.ts';
 import { RedisWorkerDirectory } from '../data/worker-directory.ts';
 import { blockingGroups, type RedisClient } from '../redis/connection.ts';
+import type { AlertReport } from './alert-attempt.ts';
 import { type DeliveryPlan, deliveryPlan } from './delivery-plan.ts';
 import { deliveryMetrics } from './metrics.ts';
 import { RedisTroubles } from './redis-trouble.ts';
 import { TargetKeeper } from './target-keeper.ts';
+import type { Mailer } from './targets/channel/mailer.ts';
 import { Dispatchers } from './targets/http/dispatchers.ts';
 import type { RefusedAddresses } from './targets/http/egress-policy.ts';
+import { channelTestHandler } from './tasks/channel-test.ts';
 import { destinationTestHandler } from './tasks/destination-test.ts';
 import { TaskRunner } from './tasks/task-runner.ts';
 import { Worker } from './worker.ts';
@@ -44,6 +49,8 @@ export interface DeliveryOptions {
   extraCa?: string;
   /** Proxy for destinations that ask for a static address. */
   proxyUrl?: string;
+  /** Absent: there is no e-mail. Closed by the caller. */
+  mailer?: Mailer;
   /** Default: 7 days, dead letters 30 days. */
   retention?: { finishedMs: number; deadLettersMs: number };
   /** Memory of Redis that counts as all of it where Redis has no maxmemory. */
@@ -77,16 +84,29 @@ export function startDelivery(options: DeliveryOptions): Delivery {
     proxyUrl: options.proxyUrl,
     ...(refused && { refused }),
   });
-  const outgoing = { registry, keyring, dispatchers, allowedCidrs };
+  const userAgent = `Posthorn/${version}`;
+  const outgoing = { registry, keyring, dispatchers, allowedCidrs, mailer: options.mailer ?? null, clock, userAgent };
   const planOf = (target: Target): Promise<DeliveryPlan> => deliveryPlan(outgoing, target);
   const id = options.workerId ?? `w_${randomBytes(9).toString('base64url')}`;
-  const userAgent = `Posthorn/${version}`;
   const troubles = new RedisTroubles(logger);
   const carrier = new OutboxCarrier({ redis, prefix });
   const queues = Array.from({ length: shards }, (_, shard) =>
     wrapQueue(new RedisDeliveryQueue({ redis, prefix, shard, memoryLimitBytes: options.memoryLimitBytes })),
   );
   const metrics = deliveryMetrics(options.metrics, { queues, now: () => clock.now(), inFlight: () => worker.inFlight });
+  const lastNotified = new LastNotified({ redis, prefix });
+  const onAlert = ({ job, channelType, outcome }: AlertReport): void => {
+    const { destinationId: channelId, org } = job.target;
+    metrics.alerts.inc({ channel: channelType, outcome: outcome.type });
+    if (outcome.type === 'delivered' && routeOfMailTarget(channelId) === null) {
+      const note = lastNotified.note(organizationBehind(org) ?? org, channelId, clock.now());
+      note.catch((error: unknown) => logger.debug({ err: error, channelId }, 'the time of an alert was not noted'));
+    }
+    if (outcome.type === 'dead') {
+      const why = outcome.attempt?.errorMessage ?? outcome.reason;
+      logger.warn({ channelId, channelType, messageId: job.messageId, why }, 'an alert could not be sent and is given up');
+    }
+  };
   const worker = new Worker({
     directory: new RedisWorkerDirectory({ redis, prefix, shards }),
     shards: queues.map((queue, shard) => ({
@@ -107,10 +127,11 @@ export function startDelivery(options: DeliveryOptions): Delivery {
     troubles,
     userAgent,
     retention,
+    onAlert,
   });
   const tasks = new TaskRunner({
     queue: new TaskQueue({ redis, blocking: openBlocking(), prefix }),
-    handlers: [destinationTestHandler({ ...outgoing, clock, userAgent })],
+    handlers: [destinationTestHandler(outgoing), channelTestHandler(outgoing)],
     worker: id,
     clock,
     logger,

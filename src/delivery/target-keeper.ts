@@ -115,6 +115,7 @@ export class TargetKeeper {
       const [kind, id] = changeKey.split(':');
       if (id === undefined) continue;
       if (kind === 'route' && (await registry.get('route', id)) === null) gone.add(id);
+      if (kind === 'notificationChannel' && (await registry.get('notificationChannel', id)) === null) gone.add(id);
       if (kind === 'destination' && (await registry.get('destination', id)) === null) gone.add(id);
     }
     if (gone.size === 0) return [];

@@ -4,6 +4,7 @@ import type { Logger } from '../core/logger.ts';
 import type { Job, Settlement, SlowRoom, Target } from '../data/delivery-queue.ts';
 import type { Beat, WorkerDirectory } from '../data/worker-directory.ts';
 import { workerLifetimeMs } from '../data/worker-directory.ts';
+import type { AlertReport } from './alert-attempt.ts';
 import { attemptDelivery } from './attempt.ts';
 import type { DeliveryPlan } from './delivery-plan.ts';
 import { Heart } from './heart.ts';
@@ -43,6 +44,7 @@ export interface WorkerOptions {
   troubles: RedisTroubles;
   userAgent: string;
   retention: { finishedMs: number; deadLettersMs: number };
+  onAlert: (report: AlertReport) => void;
 }
 
 /**
@@ -229,12 +231,12 @@ export class Worker {
   }
 
   async #deliver(line: ShardLine, job: Job): Promise<Settlement> {
-    const { planOf, clock, metrics, userAgent } = this.#options;
+    const { planOf, clock, metrics, userAgent, onAlert } = this.#options;
     const plan = await planOf(job.target);
     switch (plan.state) {
       case 'ready':
         if (plan.setting.revision !== job.target.revision) void line.configure(job.target);
-        return await attemptDelivery(job, plan, { clock, metrics, userAgent, signal: this.#breakingOff.signal });
+        return await attemptDelivery(job, plan, { clock, metrics, userAgent, onAlert, signal: this.#breakingOff.signal });
       case 'paused':
         // First the pause, or the message would come straight back.
         await line.keeper.configure(job.target);

@@ -55,6 +55,7 @@ export async function alertEvent(sources: AlertSources, route: RouteRecord, due:
     headers: due.isBroken ? [['broken', 'true']] : [],
     payload: Buffer.from(JSON.stringify(alert)),
     signatureValid: null,
+    duplicateOf: null,
     targets: targets.map((target) => ({
       ...target,
       messageId: derivedTimedId('msg_', home, due.decidedAtMs, `${name} ${target.destinationId}`),

@@ -1,30 +1,20 @@
 import { randomBytes } from 'node:crypto';
-import type { Clock } from '../../core/clock.ts';
 import { PosthornError } from '../../core/errors.ts';
 import { base32 } from '../../core/ids.ts';
 import type { DestinationRecord, HttpDestinationRecord } from '../../core/records.ts';
 import { type DestinationTestResult, destinationTestTask } from '../../data/destination-test-task.ts';
-import type { RegistryReader } from '../../data/registry.ts';
 import { attemptRecord } from '../attempt-outcome.ts';
 import { egressRules, type PlanSources } from '../delivery-plan.ts';
 import { exchange } from '../targets/http/http-exchange.ts';
 import { httpPlan } from '../targets/http/http-plan.ts';
 import { requestHeaders } from '../targets/http/request-headers.ts';
+import { awaitedRecord } from './awaited-record.ts';
 import { type TaskContext, type TaskHandler, taskHandler } from './task-handler.ts';
 
-/** How long a test waits for the record of the resource as it was changed last. */
-const recordWaitMs = 2000;
-const recordLookMs = 50;
-
-export interface DestinationTestOptions extends PlanSources {
-  clock: Clock;
-  userAgent: string;
-}
-
 /** Sends a payload to a destination once, as a delivery would: no record, no circuit, no counters, throttle or retry. */
-export function destinationTestHandler(options: DestinationTestOptions): TaskHandler {
+export function destinationTestHandler(options: PlanSources): TaskHandler {
   return taskHandler(destinationTestTask, async ({ destinationId, generation, payload }, context) => {
-    const destination = await recordOf(options, destinationId, generation, context);
+    const destination = await awaitedRecord(options, 'destination', destinationId, generation, context);
     if (destination === null)
       return failure('not_ready', 'The destination is not in force: its conditions say why, such as a Secret that is missing.');
     if (destination.type !== 'http') return failure('not_supported', 'Tests of warehouse destinations are not served by this version.');
@@ -32,22 +22,8 @@ export function destinationTestHandler(options: DestinationTestOptions): TaskHan
   });
 }
 
-/** Null: there is no record of this generation. */
-async function recordOf(
-  { registry, clock }: { registry: RegistryReader; clock: Clock },
-  id: string,
-  generation: number,
-  { org, signal }: TaskContext,
-): Promise<DestinationRecord | null> {
-  for (const untilMs = clock.now() + recordWaitMs; ; await clock.sleep(recordLookMs, signal)) {
-    const record = await registry.get('destination', id);
-    if (record !== null && record.org === org && record.generation >= generation) return record;
-    if (clock.now() >= untilMs || signal.aborted) return null;
-  }
-}
-
 async function testHttp(
-  options: DestinationTestOptions,
+  options: PlanSources,
   destination: HttpDestinationRecord,
   payload: Record<string, unknown> | null,
   { org, signal }: TaskContext,

@@ -18,6 +18,7 @@ import {
   timestamp,
 } from '../resources/record-fields.ts';
 import { configBody, configRecord, configToRecord, configToSpec } from './channel-config.ts';
+import { channelTestOperation } from './channel-test.ts';
 
 const { type } = kinds.NotificationChannel.spec.shape;
 
@@ -49,47 +50,51 @@ async function toItem(object: PosthornObject<'NotificationChannel'>, { services,
   };
 }
 
-export const notificationChannels = resourceFamily({
-  kind: 'NotificationChannel',
-  name: 'Notification channels',
-  noun: 'notification channel',
-  path: '/notification-channels',
-  description: 'Where alerts about routes go.',
-  record,
-  item,
-  body,
-  required: ['name', 'type', 'config'],
-  immutable: { slug: (object) => [object.metadata.name], type: (object) => [object.spec.type] },
-  isListedWhole: true,
-  query: z.object({ type: type.optional(), enabled: queryBoolean.optional() }),
-  examples: {
-    create: { name: 'On call', type: 'slack', config: { webhookUrl: 'https://hooks.slack.com/services/T000/B000/XXXX' } },
-    change: { enabled: false },
-  },
-  errors: { create: ['INVALID_CONFIG'], change: ['INVALID_CONFIG', 'CREDENTIALS_REQUIRED'] },
-  filter: (query) => (object) =>
-    (query.type === undefined || object.spec.type === query.type) && (query.enabled === undefined || object.spec.enabled === query.enabled),
-  toItem,
-  toRecord: async (object, call): Promise<z.input<typeof record>> => ({
-    ...(await toItem(object, call)),
-    config: await configToRecord(object.spec, call),
-    ...timesOf(object),
-  }),
-  toSpec: async ({ call, body: sent, current, secrets }) => {
-    const wanted = current?.spec.type ?? sent.type;
-    if (wanted === undefined) throw new PosthornError('VALIDATION_FAILED', 'type is required.');
-    return {
-      name: nameToSpec(sent.name, current),
-      type: wanted,
-      enabled: sent.enabled ?? current?.spec.enabled,
-      ...(await configToSpec(call, wanted, sent.config, current?.spec, secrets)),
-    } satisfies SpecInputOf<'NotificationChannel'>;
-  },
-  beforeDelete: {
-    looksAt: ['Route'],
-    run: async (object, call, note) => {
-      await leaveChannelLists(object, call, note);
-      await call.services.lastNotified.forget(call.caller.organization.id, idOf(object));
+export const notificationChannels = resourceFamily(
+  {
+    kind: 'NotificationChannel',
+    name: 'Notification channels',
+    noun: 'notification channel',
+    path: '/notification-channels',
+    description: 'Where alerts about routes go.',
+    record,
+    item,
+    body,
+    required: ['name', 'type', 'config'],
+    immutable: { slug: (object) => [object.metadata.name], type: (object) => [object.spec.type] },
+    isListedWhole: true,
+    query: z.object({ type: type.optional(), enabled: queryBoolean.optional() }),
+    examples: {
+      create: { name: 'On call', type: 'slack', config: { webhookUrl: 'https://hooks.slack.com/services/T000/B000/XXXX' } },
+      change: { enabled: false },
+    },
+    errors: { create: ['INVALID_CONFIG'], change: ['INVALID_CONFIG', 'CREDENTIALS_REQUIRED'] },
+    filter: (query) => (object) =>
+      (query.type === undefined || object.spec.type === query.type) &&
+      (query.enabled === undefined || object.spec.enabled === query.enabled),
+    toItem,
+    toRecord: async (object, call): Promise<z.input<typeof record>> => ({
+      ...(await toItem(object, call)),
+      config: await configToRecord(object.spec, call),
+      ...timesOf(object),
+    }),
+    toSpec: async ({ call, body: sent, current, secrets }) => {
+      const wanted = current?.spec.type ?? sent.type;
+      if (wanted === undefined) throw new PosthornError('VALIDATION_FAILED', 'type is required.');
+      return {
+        name: nameToSpec(sent.name, current),
+        type: wanted,
+        enabled: sent.enabled ?? current?.spec.enabled,
+        ...(await configToSpec(call, wanted, sent.config, current?.spec, secrets)),
+      } satisfies SpecInputOf<'NotificationChannel'>;
+    },
+    beforeDelete: {
+      looksAt: ['Route'],
+      run: async (object, call, note) => {
+        await leaveChannelLists(object, call, note);
+        await call.services.lastNotified.forget(call.caller.organization.id, idOf(object));
+      },
     },
   },
-});
+  [channelTestOperation],
+);

@@ -1,0 +1,115 @@
+import type { KeyObject } from 'node:crypto';
+import type { Alert } from '../../../core/alert.ts';
+import type { Clock } from '../../../core/clock.ts';
+import type { ChannelRecord } from '../../../core/records.ts';
+import type { SealedRecordField } from '../../../core/sealing-contexts.ts';
+import { signingKey } from '../../../core/signing.ts';
+import type { Dispatchers } from '../http/dispatchers.ts';
+import type { EgressRules } from '../http/egress-policy.ts';
+import { exchange, type HttpResult } from '../http/http-exchange.ts';
+import { destinationHeaders, requestHeaders } from '../http/request-headers.ts';
+import { discordMessage } from './discord.ts';
+import { alertEmail } from './email.ts';
+import type { Mailer } from './mailer.ts';
+import { pagerdutyEvent, pagerdutyUrl } from './pagerduty.ts';
+import { slackMessage } from './slack.ts';
+import { teamsMessage } from './teams.ts';
+
+const timeoutMs = 10_000;
+
+export interface AlertAttempt {
+  alert: Alert;
+  /** Something of the route is broken. */
+  isBroken: boolean;
+  messageId: string;
+  eventId: string;
+  /** From 1. */
+  number: number;
+  signal: AbortSignal;
+}
+
+/** Says an alert in the form of a channel. Never rejects. */
+export type ChannelSender = (attempt: AlertAttempt) => Promise<HttpResult>;
+
+export interface ChannelSenderOptions {
+  dispatchers: Dispatchers;
+  egress: EgressRules;
+  /** Null: no SMTP server is configured. */
+  mailer: Mailer | null;
+  clock: Clock;
+  userAgent: string;
+}
+
+export const noMailServer = 'no SMTP server is configured: e-mail needs POSTHORN_SMTP_HOST and POSTHORN_SMTP_FROM';
+
+/** `open` opens a sealed value of the record. Null when one does not open. */
+export function channelSender(
+  channel: ChannelRecord,
+  open: (sealed: string, field: SealedRecordField) => string,
+  options: ChannelSenderOptions,
+): ChannelSender | null {
+  try {
+    return senderOf(channel, open, options);
+  } catch {
+    return null;
+  }
+}
+
+function senderOf(
+  channel: ChannelRecord,
+  open: (sealed: string, field: SealedRecordField) => string,
+  options: ChannelSenderOptions,
+): ChannelSender {
+  switch (channel.type) {
+    case 'slack':
+    case 'teams':
+    case 'discord': {
+      const message = messages[channel.type];
+      const post = poster(open(channel.webhookUrl, 'webhookUrl'), [], [], options);
+      return (attempt) => post(attempt, message(attempt.alert));
+    }
+    case 'pagerduty': {
+      const routingKey = open(channel.routingKey, 'routingKey');
+      const post = poster(pagerdutyUrl, [], [], options);
+      return (attempt) =>
+        post(attempt, pagerdutyEvent(attempt.alert, { routingKey, severity: channel.severity, isBroken: attempt.isBroken }));
+    }
+    case 'webhook': {
+      const headers = channel.headers.map(({ name, value }) => ({ name, value: open(value, 'headerValue') }));
+      const keys = channel.signingSecrets.map((secret) => signingKey(open(secret, 'signingSecrets')));
+      const post = poster(channel.url, headers, keys, options);
+      return (attempt) => post(attempt, attempt.alert);
+    }
+    case 'email': {
+      const { mailer, clock } = options;
+      if (mailer === null) return async () => ({ type: 'error', error: new Error(noMailServer) });
+      return ({ alert, messageId }) => mailer.send({ to: channel.addresses, id: messageId, ...alertEmail(alert) }, { timeoutMs, clock });
+    }
+    default:
+      return channel satisfies never;
+  }
+}
+
+const messages = { slack: slackMessage, teams: teamsMessage, discord: discordMessage } as const;
+
+/** Posts JSON, under the same rules as deliveries: only to addresses that the organization may reach. */
+function poster(
+  target: string,
+  headers: readonly { name: string; value: string }[],
+  keys: readonly KeyObject[],
+  { dispatchers, egress, clock, userAgent }: ChannelSenderOptions,
+): (attempt: AlertAttempt, message: object) => Promise<HttpResult> {
+  const url = new URL(target);
+  const dispatcher = dispatchers.forRules({ egress, tls: null, usesProxy: false });
+  const own = destinationHeaders(headers, { type: 'none' }, keys);
+  return async ({ messageId, eventId, number, signal }, message) => {
+    const body = Buffer.from(JSON.stringify(message));
+    const sent = requestHeaders(
+      own,
+      { headers: [], contentType: 'application/json', payload: body },
+      { messageId, eventId, number, timestampSeconds: Math.floor(clock.now() / 1000), userAgent, failover: null },
+    );
+    const request = { origin: url.origin, path: url.pathname + url.search, method: 'POST' as const, headers: sent, body };
+    return await exchange(dispatcher(), request, { timeoutMs, clock, signal });
+  };
+}

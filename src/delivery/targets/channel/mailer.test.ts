@@ -1,0 +1,109 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { type CertificateAuthority, createCertificateAuthority } from '../../../../test/support/certificate-authority.ts';
+import { freePort } from '../../../../test/support/ports.ts';
+import { sampleAlert } from '../../../../test/support/sample-alert.ts';
+import { type SmtpReceiver, startSmtpReceiver } from '../../../../test/support/smtp-receiver.ts';
+import { systemClock } from '../../../runtime/clock.ts';
+import { alertEmail } from './email.ts';
+
+import { Mailer, type SmtpSettings } from './mailer.ts';
+
+const credentials = { user: 'posthorn', password: 'canary-password' };
+let authority: CertificateAuthority;
+let server: SmtpReceiver | null = null;
+let mailer: Mailer | null = null;
+
+beforeAll(() => {
+  authority = createCertificateAuthority();
+});
+afterAll(() => authority.remove());
+afterEach(async () => {
+  mailer?.close();
+  await server?.stop();
+  server = null;
+});
+
+async function start(options: Partial<Parameters<typeof startSmtpReceiver>[0]> = {}, settings: Partial<SmtpSettings> = {}) {
+  server = await startSmtpReceiver({ ...credentials, ...authority.issue(['127.0.0.1']), ...options });
+  mailer = new Mailer({
+    host: '127.0.0.1',
+    port: server.port,
+    tls: 'starttls',
+    credentials,
+    from: 'Posthorn <alerts@example.com>',
+    ca: [authority.text],
+    ...settings,
+  });
+  return { smtp: server, mailer };
+}
+const send = (by: Mailer, overrides: Parameters<typeof sampleAlert>[0] = {}, to = ['team@example.com', 'ops@example.com']) =>
+  by.send({ to, id: 'msg_1', ...alertEmail(sampleAlert(overrides)) }, { timeoutMs: 5000, clock: systemClock });
+
+describe('an e-mail', () => {
+  test('goes over STARTTLS with a login, and reads back as text and HTML', async () => {
+    const { smtp, mailer: by } = await start();
+    expect(await send(by)).toMatchObject({ type: 'response', status: 250 });
+    const [received] = await smtp.arrived(1);
+    expect(received).toMatchObject({
+      from: 'alerts@example.com',
+      to: ['team@example.com', 'ops@example.com'],
+      user: 'posthorn',
+      isEncrypted: true,
+    });
+    expect(received?.mail).toMatchObject({
+      subject: '[Posthorn] Deliveries fail: Orders',
+      from: { name: 'Posthorn', address: 'alerts@example.com' },
+      messageId: '<msg_1@posthorn>',
+    });
+    expect(received?.mail.text).toContain('3 messages of route "Orders" could not be delivered to "Shop".');
+    expect(received?.mail.text).toContain('Response status: 503');
+    expect(received?.mail.html).toContain('<th align="left" valign="top">Response status</th><td>503</td>');
+    expect(received?.mail.headers.find(({ key }) => key === 'auto-submitted')?.value).toBe('auto-generated');
+  });
+
+  test('shows what users wrote as it is, and no name can add a header or a recipient', async () => {
+    const { smtp, mailer: by } = await start();
+    const name = 'A <b>&"\'\r\nBcc: victim@example.com\r\n\r\n<script>alert(1)</script>';
+    expect(await send(by, { route: { id: 'rte_a', name } })).toMatchObject({ status: 250 });
+    const [received] = await smtp.arrived(1);
+    expect(received?.to).toEqual(['team@example.com', 'ops@example.com']);
+    expect(received?.mail.bcc).toBeUndefined();
+    expect(received?.mail.subject).toContain('Bcc: victim@example.com');
+    expect(received?.raw.split('\r\n\r\n')[0]).not.toMatch(/^Bcc:/im);
+    expect(received?.mail.html).not.toContain('<script>');
+    expect(received?.mail.html).toContain('&lt;script&gt;');
+  });
+
+  test.each([
+    ['a wrong password', {}, { credentials: { ...credentials, password: 'wrong' } }, { type: 'response', status: 535 }],
+    ['a server without TLS', { hideSTARTTLS: true, disabledCommands: ['STARTTLS'] }, {}, {}],
+    ['a server of an unknown authority', {}, { ca: [] }, { type: 'error' }],
+    [
+      'a refused recipient',
+      {
+        onRcptTo: (_address: unknown, _session: unknown, done: (error: Error) => void) =>
+          done(Object.assign(new Error('no'), { responseCode: 550 })),
+      },
+      {},
+      { type: 'response', status: 550 },
+    ],
+  ])('fails with %s, and nothing is sent', async (_, options, settings, expected) => {
+    const { smtp, mailer: by } = await start(options, settings);
+    const result = await send(by);
+    expect(result).toMatchObject(expected);
+    expect(result).not.toMatchObject({ status: 250 });
+    expect(smtp.mails).toEqual([]);
+    expect(JSON.stringify(result.type === 'error' ? String(result.error) : result)).not.toContain('canary');
+  });
+
+  test('fails when no server is there, or when it says nothing within the deadline', async () => {
+    mailer = new Mailer({ host: '127.0.0.1', port: await freePort(), tls: 'off', credentials: null, from: 'a@example.com' });
+    expect(await send(mailer)).toMatchObject({ type: 'error' });
+    mailer.close();
+    const { mailer: by } = await start({ onData: () => {} });
+    const before = Date.now();
+    const result = await by.send({ to: ['a@example.com'], id: 'm', ...alertEmail(sampleAlert()) }, { timeoutMs: 500, clock: systemClock });
+    expect(result).toMatchObject({ type: 'error', error: { message: 'no complete answer within 500 ms' } });
+    expect(Date.now() - before).toBeLessThan(3000);
+  });
+});

@@ -1,0 +1,96 @@
+import { createTransport, type Transporter } from 'nodemailer';
+import type { Clock } from '../../../core/clock.ts';
+import type { HttpResult } from '../http/http-exchange.ts';
+import { DeadlineError } from '../http/http-exchange.ts';
+import type { EmailText } from './email.ts';
+
+export interface SmtpSettings {
+  host: string;
+  port: number;
+  /** `starttls`: required before anything is said; `implicit`: from the first byte; `off`: in clear, for a relay on the same machine. */
+  tls: 'starttls' | 'implicit' | 'off';
+  /** Null: the server asks for none. */
+  credentials: { user: string; password: string } | null;
+  /** Address, with or without a name. */
+  from: string;
+  /** PEM of certificate authorities trusted instead of the well-known ones; absent: those. */
+  ca?: string[];
+}
+
+export interface Mail extends EmailText {
+  to: readonly string[];
+  /** The same on every attempt, so that a mail that comes twice is seen to be one. */
+  id: string;
+}
+
+const connections = 4;
+const waitMs = 10_000;
+
+/** Sends e-mails over SMTP, on a few connections that are kept for a while. */
+export class Mailer {
+  readonly #transport: Transporter;
+  readonly #from: string;
+
+  constructor({ host, port, tls, credentials, from, ca }: SmtpSettings) {
+    this.#from = from;
+    this.#transport = createTransport({
+      pool: true,
+      maxConnections: connections,
+      host,
+      port,
+      secure: tls === 'implicit',
+      requireTLS: tls === 'starttls',
+      ignoreTLS: tls === 'off',
+      tls: { minVersion: 'TLSv1.2', ...(ca !== undefined && { ca }) },
+      ...(credentials !== null && { auth: { user: credentials.user, pass: credentials.password } }),
+      connectionTimeout: waitMs,
+      greetingTimeout: waitMs,
+      socketTimeout: waitMs,
+      disableFileAccess: true,
+      disableUrlAccess: true,
+    });
+  }
+
+  /** The reply code of the server as a status. Never rejects; does not wait beyond `timeoutMs`. */
+  async send({ to, id, subject, text, html }: Mail, { timeoutMs, clock }: { timeoutMs: number; clock: Clock }): Promise<HttpResult> {
+    const deadline = new DeadlineError(`no complete answer within ${timeoutMs} ms`);
+    const { promise: late, resolve } = Promise.withResolvers<HttpResult>();
+    const cancel = clock.after(timeoutMs, () => resolve({ type: 'error', error: deadline }));
+    const sent = this.#transport
+      .sendMail({
+        from: this.#from,
+        to: [...to],
+        subject,
+        text,
+        html,
+        messageId: `<${id}@posthorn>`,
+        headers: { 'Auto-Submitted': 'auto-generated' },
+      })
+      .then(
+        (): HttpResult => answered(250),
+        (error: unknown): HttpResult => {
+          const code = replyCode(error);
+          return code === null ? { type: 'error', error: error instanceof Error ? error : new Error(String(error)) } : answered(code);
+        },
+      );
+    try {
+      return await Promise.race([sent, late]);
+    } finally {
+      cancel();
+    }
+  }
+
+  close(): void {
+    this.#transport.close();
+  }
+}
+
+function answered(status: number): HttpResult {
+  return { type: 'response', status, retryAfter: null, body: Buffer.alloc(0) };
+}
+
+/** What the server answered when it refused; null when it did not come to that. */
+function replyCode(error: unknown): number | null {
+  if (typeof error !== 'object' || error === null || !('responseCode' in error)) return null;
+  return typeof error.responseCode === 'number' && error.responseCode >= 300 ? error.responseCode : null;
+}

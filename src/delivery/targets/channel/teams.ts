@@ -1,0 +1,34 @@
+import type { Alert, AlertType } from '../../../core/alert.ts';
+import { alertWording, cut } from './alert-wording.ts';
+
+/** Of one text, so that the whole stays below the 28 KB that Teams takes. */
+const longestText = 1000;
+
+const colors: Record<AlertType, 'attention' | 'good'> = {
+  'delivery.failed': 'attention',
+  'circuit.opened': 'attention',
+  'delivery.succeeded': 'good',
+  'route.recovered': 'good',
+  'circuit.closed': 'good',
+};
+
+/** An Adaptive Card in the envelope that workflows and incoming webhooks of Teams take. What users wrote stands in text runs, which know no Markdown. */
+export function teamsMessage(alert: Alert): object {
+  const { title, summary, facts } = alertWording(alert);
+  const content = {
+    $schema: 'http://adaptivecards.io/schemas/adaptive-card.json',
+    type: 'AdaptiveCard',
+    version: '1.4',
+    fallbackText: title,
+    body: [
+      { type: 'TextBlock', text: title, weight: 'bolder', size: 'large', color: colors[alert.type], wrap: true },
+      { type: 'RichTextBlock', inlines: [run(summary)] },
+      ...facts.map(([label, value]) => ({ type: 'RichTextBlock', spacing: 'small', inlines: [run(`${label}: `, 'bolder'), run(value)] })),
+    ],
+  };
+  return { type: 'message', attachments: [{ contentType: 'application/vnd.microsoft.card.adaptive', contentUrl: null, content }] };
+}
+
+function run(text: string, weight: 'default' | 'bolder' = 'default'): object {
+  return { type: 'TextRun', text: cut(text, longestText), weight };
+}

@@ -1,0 +1,71 @@
+import { randomBytes } from 'node:crypto';
+import type { Alert } from '../../core/alert.ts';
+import { PosthornError } from '../../core/errors.ts';
+import { base32 } from '../../core/ids.ts';
+import type { NotificationChannelRecord } from '../../core/records.ts';
+import { recordSealingContext } from '../../core/sealing-contexts.ts';
+import { type ChannelTestResult, channelTestTask } from '../../data/channel-test-task.ts';
+import { attemptRecord } from '../attempt-outcome.ts';
+import { egressRules, type PlanSources } from '../delivery-plan.ts';
+import { channelSender, noMailServer } from '../targets/channel/channel-sender.ts';
+import { awaitedRecord } from './awaited-record.ts';
+import { type TaskHandler, taskHandler } from './task-handler.ts';
+
+/** Sends a test alert once. What it opens at PagerDuty is closed at once. */
+export function channelTestHandler(options: PlanSources): TaskHandler {
+  const { registry, keyring, allowedCidrs, clock, mailer } = options;
+  return taskHandler(channelTestTask, async ({ channelId, generation }, context) => {
+    const record = await awaitedRecord(options, 'notificationChannel', channelId, generation, context);
+    if (record === null)
+      return failure('not_ready', 'The channel is not in force: its conditions say why, such as a Secret that is missing.');
+    const { channel, org, id } = record;
+    if (channel.type === 'email' && mailer === null) return failure('not_configured', noMailServer);
+    const egress = egressRules(allowedCidrs, await registry.get('organization', org));
+    const send = channelSender(
+      channel,
+      (sealed, field) => keyring.open(sealed, recordSealingContext(org, 'notificationChannel', id, field)),
+      { ...options, egress },
+    );
+    if (send === null) return failure('secret_decryption_failed', 'A secret of the channel cannot be opened.');
+    const testId = `test_${base32(randomBytes(10))}`;
+    for (const isBroken of channel.type === 'pagerduty' ? [true, false] : [true]) {
+      const startedAtMs = clock.now();
+      const result = await send({
+        alert: testAlert(record, startedAtMs),
+        isBroken,
+        messageId: testId,
+        eventId: testId,
+        number: 1,
+        signal: context.signal,
+      });
+      if (context.signal.aborted && result.type === 'error')
+        throw new PosthornError('UNAVAILABLE', 'The delivery worker stops.', { retryAfterSeconds: 1 });
+      const { errorType, errorMessage } = attemptRecord(result, { expectedResponse: null }, { startedAtMs, endedAtMs: clock.now() });
+      if (errorType !== null) return failure(errorType, errorMessage ?? 'The channel did not take the test.');
+    }
+    return { success: true, message: 'The channel took the test alert.' };
+  });
+}
+
+function failure(error: string, message: string): ChannelTestResult {
+  return { success: false, error, message };
+}
+
+function testAlert({ id, org, name }: NotificationChannelRecord, nowMs: number): Alert {
+  const at = new Date(nowMs).toISOString();
+  return {
+    type: 'delivery.failed',
+    organizationId: org,
+    route: { id: `test-${id}`, name },
+    destination: { id: `test-${id}`, name },
+    circuitState: 'closed',
+    event: null,
+    attempts: null,
+    responseStatus: null,
+    errorMessage: null,
+    count: 1,
+    firstAt: at,
+    lastAt: at,
+    test: true,
+  };
+}

@@ -1,0 +1,60 @@
+import { buffer } from 'node:stream/consumers';
+import PostalMime, { type Email } from 'postal-mime';
+import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
+import { waitUntil } from './wait-until.ts';
+
+export interface ReceivedMail {
+  from: string;
+  to: string[];
+  user: string | undefined;
+  isEncrypted: boolean;
+  raw: string;
+  mail: Email;
+}
+
+export interface SmtpReceiver {
+  readonly port: number;
+  readonly mails: readonly ReceivedMail[];
+  arrived(count: number): Promise<readonly ReceivedMail[]>;
+  stop(): Promise<void>;
+}
+
+/** A real SMTP server on loopback that takes mails of one user over STARTTLS, parses and keeps them. */
+export async function startSmtpReceiver(options: SMTPServerOptions & { user: string; password: string }): Promise<SmtpReceiver> {
+  const { user, password, ...rest } = options;
+  const mails: ReceivedMail[] = [];
+  const server = new SMTPServer({
+    authMethods: ['PLAIN'],
+    onAuth: (auth, _session, done) => {
+      if (auth.username === user && auth.password === password) done(null, { user });
+      else done(new Error('no such user'));
+    },
+    onData: (stream, session, done) => {
+      void buffer(stream).then(async (raw) => {
+        const { mailFrom, rcptTo } = session.envelope;
+        mails.push({
+          from: mailFrom === false ? '' : mailFrom.address,
+          to: rcptTo.map(({ address }) => address),
+          user: typeof session.user === 'string' ? session.user : undefined,
+          isEncrypted: session.secure,
+          raw: raw.toString(),
+          mail: await PostalMime.parse(raw),
+        });
+        done();
+      }, done);
+    },
+    ...rest,
+  });
+  server.on('error', () => {});
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.server.address();
+  return {
+    port: typeof address === 'object' && address !== null ? address.port : 0,
+    mails,
+    arrived: async (count) => {
+      await waitUntil(`${count} mails, with ${mails.length} here`, 20_000, () => (mails.length >= count ? true : undefined));
+      return mails;
+    },
+    stop: () => new Promise((resolve) => server.close(() => resolve())),
+  };
+}
