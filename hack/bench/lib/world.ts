@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import type { HttpDestinationRecord, RouteRecord } from '../../../src/core/records.ts';
+import type { HttpDestinationRecord, RouteRecord, SourceRecord } from '../../../src/core/records.ts';
 import { Keyring } from '../../../src/core/sealing.ts';
 import { recordSealingContext } from '../../../src/core/sealing-contexts.ts';
 import { RedisRegistryPublisher } from '../../../src/data/registry-publisher.ts';
@@ -21,6 +21,7 @@ export interface Lane {
   destination?: Partial<Omit<HttpDestinationRecord, 'http'>>;
   timeoutMs?: number;
   circuit?: Partial<RouteRecord['circuit']>;
+  source?: Partial<SourceRecord>;
 }
 
 export interface World {
@@ -91,9 +92,9 @@ async function publish(publisher: RedisRegistryPublisher, lanes: readonly Lane[]
   const keyring = new Keyring([{ id: 'k1', key }]);
   const epoch = await publisher.mintEpoch();
   await publisher.publish(epoch, 'organization', organizationRecord({ slug: 'acme' }));
-  for (const { slug, urls, destination = {}, timeoutMs = 30_000, circuit = {} } of lanes) {
+  for (const { slug, urls, destination = {}, timeoutMs = 30_000, circuit = {}, source = {} } of lanes) {
     const ids = urls.map((_, i) => `dst_${slug}${i}`);
-    await publisher.publish(epoch, 'source', sourceRecord({ id: `src_${slug}`, slug, provider: 'generic' }));
+    await publisher.publish(epoch, 'source', sourceRecord({ id: `src_${slug}`, slug, provider: 'generic', ...source }));
     for (const [i, url] of urls.entries()) {
       const id = ids[i] ?? '';
       const secret = keyring.seal(
