@@ -162,6 +162,30 @@ test('what is exported as manifests and applied with kubectl in an emptied names
   }, 20_000);
 }, 120_000);
 
+test('what is exported as JSON and imported into another organization is exported there as the same document', async () => {
+  await world.addOrganization('beta');
+  const key = await world.addKey('beta');
+  const beta = async (method: string, path: string, body?: unknown) => {
+    const answer = await world.request(method, `/api/${path}`, { key, body });
+    expect([answer.status, answer.text]).toEqual([expect.any(Number), expect.any(String)]);
+    return answer.body;
+  };
+  await beta('POST', 'sources', { name: 'Shop' });
+  await beta('POST', 'filters', { name: 'Large', conditions: [{ field: 'a', operator: 'exists' }] });
+  // biome-ignore lint/suspicious/noExplicitAny: parts of a JSON document
+  const apart = ({ exportedAt, organizationSlug, ...rest }: any) => rest;
+  for (const path of ['destinations/export?includeSensitive=true', 'routes/export']) {
+    const document = (await world.request('GET', `/api/${path}`)).body;
+    const [family = ''] = path.split('/');
+    const answer = await beta('POST', `${family}/import`, { ...document, conflictStrategy: 'overwrite' });
+    expect(answer.errors).toEqual([]);
+    await passes(async () => expect(apart(await beta('GET', path))).toEqual(apart(document)));
+    const again = await beta('POST', `${family}/import`, { ...document, conflictStrategy: 'overwrite' });
+    expect([again.errors, again.overwritten ?? again.summary.overwritten]).toEqual([[], document[family].length]);
+    expect(apart(await beta('GET', path))).toEqual(apart(document));
+  }
+}, 60_000);
+
 test('without credentials the manifests say which Secrets they need, and hold no secret', async () => {
   const text = await yamlOf('destinations/export');
   expect(text).not.toContain('by hand');
