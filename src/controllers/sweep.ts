@@ -17,23 +17,40 @@ export interface SweepOptions {
 
 const intervalMs = 600_000;
 const retryMs = 5000;
+const countersIntervalMs = 86_400_000;
 
 /**
- * Retracts the records whose objects are gone: those that went while nobody watched. Runs after the first complete list and every ten
- * minutes, until the signal aborts.
+ * Retracts the records whose objects are gone: those that went while nobody watched; and once a day removes the counters of what was
+ * deleted. Runs after the first complete list and every ten minutes, until the signal aborts.
  */
 export async function runSweep(options: SweepOptions, signal: AbortSignal): Promise<void> {
   const { clock, logger } = options;
+  let countersAtMs = Number.NEGATIVE_INFINITY;
   while (!signal.aborted) {
     let waitMs = intervalMs;
     try {
       await sweep(options, signal);
+      if (clock.now() - countersAtMs >= countersIntervalMs) {
+        await sweepCounters(options, signal);
+        countersAtMs = clock.now();
+      }
     } catch (error) {
       if (!signal.aborted) logger.warn({ err: error }, 'the sweep of records whose objects are gone failed, tried again');
       waitMs = retryMs;
     }
     await clock.sleep(waitMs * (0.8 + 0.4 * Math.random()), signal);
   }
+}
+
+async function sweepCounters({ caches, publisher, purger, logger }: SweepOptions, signal: AbortSignal): Promise<void> {
+  const counted = [caches.Source, caches.Route, caches.Destination];
+  const isGone = (id: string): boolean => counted.every((cache) => cache.byIndex(indexes.id, id).length === 0);
+  let forgotten = 0;
+  for (const organization of await publisher.ids('organization')) {
+    signal.throwIfAborted();
+    forgotten += await purger.forgetCounters(organization, isGone);
+  }
+  if (forgotten > 0) logger.info({ counters: forgotten }, 'counters of what was deleted were removed');
 }
 
 async function sweep({ caches, publisher, purger, logger }: SweepOptions, signal: AbortSignal): Promise<void> {

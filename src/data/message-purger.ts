@@ -14,6 +14,7 @@ import { shardKeys } from './shard-keys.ts';
 
 const purgeScript = new Script(new URL('./scripts/purge.lua', import.meta.url));
 const eventsPerStep = 20;
+const countersPerStep = 500;
 
 export class RedisMessagePurger implements MessagePurger {
   readonly #redis: RedisClient;
@@ -55,6 +56,22 @@ export class RedisMessagePurger implements MessagePurger {
       }
     }
     return hasFound;
+  }
+
+  /** Throws UNAVAILABLE when Redis does not answer. */
+  async forgetCounters(org: string, isGone: (id: string) => boolean): Promise<number> {
+    let forgotten = 0;
+    try {
+      for (let shard = 0; shard < this.#shards; shard++) {
+        const key = shardKeys(this.#prefix, shard).counters(org);
+        const gone = (await this.#redis.hkeys(key)).filter(isGone);
+        for (let first = 0; first < gone.length; first += countersPerStep)
+          forgotten += await this.#redis.hdel(key, ...gone.slice(first, first + countersPerStep));
+      }
+      return forgotten;
+    } catch (error) {
+      throw redisUnavailable(error);
+    }
   }
 
   async #purgeIntake(org: string): Promise<void> {

@@ -185,4 +185,6 @@ export interface MessageReplayer {
 export interface MessagePurger {
   /** Removes every key of the organization: events, messages, attempts, counters, queues. Rejects once the signal aborts. */
   purgeOrganization(org: string, signal: AbortSignal): Promise<void>;
+  /** Removes the counters of sources, routes and destinations that are gone; answers how many. */
+  forgetCounters(org: string, isGone: (id: string) => boolean): Promise<number>;
 }

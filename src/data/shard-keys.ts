@@ -17,7 +17,7 @@
  * - `ends` stream of what ended at targets with alerts (`includes/ends.lua`), `ends-reader` who reads it; `al:<route>`, `alr:<org>`, `alerts`
  *   what is known of alerts (`alerts.lua`)
  * - `slow` and `slow:<org>` handles of attempts to slow targets by deadline (`includes/slow.lua`)
- * - `due` sorted set `<target> <message>` by due time; `paused` set of targets
+ * - `due` sorted set `<target> <message>` by due time, `retries` hash of how many each target has there; `paused` set of targets
  * - `held` sorted set `<lane>/<entry>/<worker>` by deadline, `held:<worker>` hash `<lane>/<entry>` → message
  * - `i:<org>`, `i:<route>`, `i:<destination>` indexes of messages, `i:dead:<org>` and `i:fail:<route>` of dead letters, `i:ev:<org>` and
  *   `i:<source>` of events, `i:cp:<org>` of copies of events (`includes/index.lua`); `fin` and `dead` streams of what ended, which pruning walks

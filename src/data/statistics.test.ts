@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { FakeClock } from '../../test/support/fake-clock.ts';
 import { newEvent } from '../../test/support/new-event.ts';
+import { passes } from '../../test/support/passes.ts';
 import { dead, delivered, failure, settleAll, takeFrom } from '../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { LatencyHistogram, latencyBucket } from '../core/latency-histogram.ts';
@@ -174,6 +175,17 @@ describe('a range', () => {
   });
 });
 
+test('counters of what is gone are removed, others stay', async () => {
+  await deliver(2, delivered);
+  await deliver(2, delivered, { shard: 1 });
+  const purger = new RedisMessagePurger({ redis: redis.client, prefix, shards: 2 });
+  expect(await purger.forgetCounters('org_a', (id) => id === 'dst_1' || id === 'src_a')).toBe(3);
+  expect(await reader.destinationCounters('org_a', 'dst_0')).toMatchObject({ deliveries: 2 });
+  expect(await reader.destinationCounters('org_a', 'dst_1')).toMatchObject({ deliveries: 0, lastDeliveryAtMs: null });
+  expect(await reader.eventCounters('org_a', 'src_a')).toEqual({ events: 0, lastEventAtMs: null });
+  expect(await reader.eventCounters('org_a', 'rte_a')).toMatchObject({ events: 4 });
+});
+
 describe('what waits', () => {
   test('is told per target: fresh messages, retries, the circuit and the newest failed attempts', async () => {
     await deliver(6, { type: 'retry', attempt: { ...failure, startedAtMs: Date.now() }, delayMs: 60_000 });
@@ -183,6 +195,14 @@ describe('what waits', () => {
     expect(target?.failures).toHaveLength(5);
     expect(target?.failures[0]).toMatchObject({ responseStatus: 500, errorMessage: 'status 500' });
     expect((await statistics.ofOrganization('org_a', '1h')).targets[0]?.failures).toEqual([]);
+  });
+
+  test('is counted right again after workers of an earlier release, which do not count retries', async () => {
+    await deliver(2, { type: 'retry', attempt: failure, delayMs: 0 });
+    await redis.client.hset(`${prefix}{s0}:retries`, '1', 7);
+    await passes(async () => expect(await queues[0]?.promote()).toMatchObject({ nextDueMs: null }));
+    await queues[0]?.tend('w1', 64);
+    expect((await statistics.ofOrganization('org_a', '1h')).targets).toMatchObject([{ fresh: 0, retries: 2 }]);
   });
 
   test('is an open circuit after its failures', async () => {

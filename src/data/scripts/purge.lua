@@ -74,8 +74,9 @@ for k = 1, #scan[2], 2 do
   end
   call('ZREM', P .. 'waiting', '!' .. n)
   call('SREM', P .. 'broken', n)
+  call('HDEL', P .. 'retries', n)
   for _, batch in ipairs(call('SMEMBERS', P .. 'bs:' .. n)) do
-    call('ZREM', P .. 'due', n .. ' ' .. batch)
+    retry_over(n, batch)
     call('LREM', P .. 'ended', 0, batch)
     call('DEL', P .. 'm:' .. batch, P .. 'a:' .. batch, P .. 'b:' .. batch)
   end

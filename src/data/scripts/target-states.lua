@@ -30,9 +30,10 @@ for k = 1, #scan[2], 2 do
   local route, destination = string.match(scan[2][k], '^(%S+) (%S*)$')
   local n = scan[2][k + 1]
   if destination and destination ~= '' then
-    local t = call('HMGET', P .. 't:' .. n, 'cs', 'dn', 'rl', 'rf')
-    local retries = tonumber(t[2] or '0') + (t[3] and lane_length(retry_lane(n)) or 0)
-    local failures = ARGV[4] == '1' and t[4] and failures_of(t[4]) or {}
+    local t = call('HMGET', P .. 't:' .. n, 'cs', 'rl', 'rf')
+    local waiting = tonumber(call('HGET', P .. 'retries', n) or '0')
+    local retries = waiting + (t[2] and lane_length(retry_lane(n)) or 0)
+    local failures = ARGV[4] == '1' and t[3] and failures_of(t[3]) or {}
     found[#found + 1] = { n, route, destination, lane_length(n), retries, t[1] or '', failures }
   end
 end

@@ -26,6 +26,10 @@ elseif not permille or permille < relieved_permille then
   call('HDEL', ctl, 'full')
 end
 
+if call('EXISTS', P .. 'due') == 0 then
+  call('DEL', P .. 'retries')
+end
+
 local is_left = (oldest_wait_ms() or 0) > left_after_ms
 
 return {

@@ -1,0 +1,38 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { startControllers } from '../../test/support/controllers.ts';
+import { passes } from '../../test/support/passes.ts';
+import { type RedisServer, startRedis } from '../../test/support/redis.ts';
+import { shardKeys } from '../data/shard-keys.ts';
+import { systemClock } from '../runtime/clock.ts';
+import { MemoryStore } from '../store/memory/memory-store.ts';
+
+const prefix = 'test:';
+let redis: RedisServer;
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis.stop());
+
+test('a leader removes the counters of what was deleted, and of nothing else', async () => {
+  const store = new MemoryStore(systemClock);
+  const manager = { manager: 'kubectl' };
+  let controllers = startControllers({ store, redis: redis.client, prefix });
+  await store.apply({ kind: 'Organization', metadata: { name: 'acme' }, spec: { namespace: 'acme' } }, manager);
+  await passes(() => store.get('Namespace', { name: 'acme' }));
+  const spec = { http: { url: 'https://receiver.example/' } };
+  await store.apply({ kind: 'Destination', metadata: { name: 'receiver', namespace: 'acme' }, spec }, manager);
+  const ids: string[] = [];
+  await passes(async () => {
+    const organization = await store.get('Organization', { name: 'acme' });
+    const destination = await store.get('Destination', { name: 'receiver', namespace: 'acme' });
+    expect(destination.status?.id).toBeDefined();
+    ids.splice(0, 2, organization.status?.id ?? '', destination.status?.id ?? '');
+  });
+  await controllers.stop();
+  const [organization = '', destination = ''] = ids;
+  const key = shardKeys(prefix, 0).counters(organization);
+  await redis.client.hset(key, destination, '1 1 5 1 1', 'dst_gone', '1 1 5 1 1', 'rte_gone', '1 1', 'src_gone', '1 1');
+  controllers = startControllers({ store, redis: redis.client, prefix });
+  await passes(async () => expect(await redis.client.hkeys(key)).toEqual([destination]));
+  await controllers.stop();
+});
