@@ -61,6 +61,12 @@ test('a claim that its holder left half can be taken over once it has run out, a
   expect(await answers.claim(org, 'k', 'r')).toEqual({ state: 'answered', answer: 'second' });
 });
 
+test('an abandoned key is taken over at once', async () => {
+  const org = organization();
+  expect(await (await claimed(answersWith(), org, 'k')).abandon()).toBe(true);
+  expect(await answersWith().claim(org, 'k', 'r')).toMatchObject({ state: 'claimed', isTakenOver: true });
+});
+
 test('a renewed claim holds for longer', async () => {
   const org = organization();
   const answers = answersWith({ claimMs: 100 });

@@ -102,6 +102,11 @@ export class IdempotencyClaim {
     return this.#settle('release');
   }
 
+  /** As if this process had died: whoever claims the key next takes over. */
+  abandon(): Promise<boolean> {
+    return this.#settle('renew', 0);
+  }
+
   renew(ms: number): Promise<boolean> {
     return this.#settle('renew', ms);
   }

@@ -4,6 +4,7 @@ import { PosthornError } from '../core/errors.ts';
 import { idempotentAnswerSealingContext } from '../core/sealing-contexts.ts';
 import type { IdempotencyClaim } from '../data/idempotent-answers.ts';
 import type { Caller } from './caller.ts';
+import { toPosthornError } from './error-response.ts';
 import type { FacadeServices } from './services.ts';
 
 /** An answer as it is sent, apart from headers that every answer has of its own. */
@@ -34,7 +35,7 @@ const tooLarge = '';
 
 /**
  * The answer of `perform`, which runs once per key and organization in 24 h: later equal requests get its answer, sealed
- * meanwhile. Only answers of success are kept: what failed has changed nothing and may be tried again with the same key.
+ * meanwhile. Only answers of success are kept: what failed may be tried again with the same key, and what is not known to have changed nothing is then completed.
  * IDEMPOTENCY_CONFLICT for another request with the key, and while the first is under way; UNAVAILABLE without Redis.
  */
 export async function answerOnce(
@@ -72,7 +73,8 @@ export async function answerOnce(
     });
     return answer;
   } catch (error) {
-    await claim.release().catch(() => {});
+    const hasChangedNothing = toPosthornError(error).status < 500;
+    await (hasChangedNothing ? claim.release() : claim.abandon()).catch(() => {});
     throw error;
   } finally {
     stopRenewing();

@@ -1,15 +1,36 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { PosthornError } from '../../src/core/errors.ts';
 import { resourceId } from '../../src/core/ids.ts';
 import { IdempotentAnswers, idempotencyKeys } from '../../src/data/idempotent-answers.ts';
+import { systemClock } from '../../src/runtime/clock.ts';
+import { MemoryStore } from '../../src/store/memory/memory-store.ts';
+import type { ResourceStore } from '../../src/store/store.ts';
 import { passes } from '../support/passes.ts';
 import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
 
 let world: FacadeWorld;
+let loseNextAnswer = false;
 beforeAll(async () => {
-  world = await startFacadeWorld();
+  world = await startFacadeWorld({ store: losingAnswers(new MemoryStore(systemClock)) });
 });
 afterAll(() => world.stop());
+
+/** A store that carries a create out and then fails, as an API server whose answer is lost. */
+function losingAnswers(store: MemoryStore): ResourceStore {
+  const create: ResourceStore['create'] = async (object, options) => {
+    const made = await store.create(object, options);
+    if (!loseNextAnswer || object.kind !== 'Destination') return made;
+    loseNextAnswer = false;
+    throw new PosthornError('UNAVAILABLE', 'the answer was lost');
+  };
+  return new Proxy(store, {
+    get: (target, name) => {
+      const value: unknown = name === 'create' ? create : Reflect.get(target, name);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}
 
 const url = 'https://hooks.example.com/in';
 let made = 0;
@@ -122,6 +143,15 @@ describe('a request that was broken off before its answer was kept', () => {
     expect([second.status, second.body.authConfig]).toEqual([201, { token: '••••0042' }]);
     expect(second.body.id).not.toBe(first.body.id);
     await passes(async () => expect(await countNamed('Partial')).toBe(1));
+  });
+
+  test('by an answer of the API server that was lost is completed at once', async () => {
+    const key = newKey();
+    const body = { name: 'Unanswered', url };
+    loseNextAnswer = true;
+    expect((await post('/api/destinations', key, body)).status).toBe(503);
+    expect((await post('/api/destinations', key, body)).status).toBe(201);
+    expect(await countNamed('Unanswered')).toBe(1);
   });
 
   test('leaves no API key that nobody has seen', async () => {
