@@ -84,6 +84,7 @@ async function runApi(context: RoleContext): Promise<void> {
   const ingestRedis = { redis: link.command('ingest'), prefix, clock };
   const acceptor = new RedisMessageAcceptor(ingestRedis);
   const ingest = createIngestHandler({
+    sandbox,
     registry: records,
     acceptor,
     intake: new RedisIntake(ingestRedis),

@@ -23,7 +23,7 @@ export function acceptArguments(event: NewEvent, shard: number): { args: ScriptA
   const here = event.targets.filter((target) => target.shard === shard);
   const args: ScriptArgument[] = [keyOf(event.id, shard), event.org, event.sourceId, encoded];
   args.push(...targetArguments(here.slice(0, messagesPerCall), shard), event.filtered.length);
-  for (const filtered of event.filtered) args.push(keyOf(filtered.messageId, shard), filtered.routeId);
+  for (const filtered of event.filtered) args.push(keyOf(filtered.messageId, shard), filtered.routeId, filtered.brokenSchema ?? '');
   const entries = [...chunks(here.slice(messagesPerCall)), ...otherShards(event.targets, shard).flatMap(chunks)];
   args.push(entries.length);
   for (const entry of entries) {

@@ -20,6 +20,7 @@ const outcomes = {
   delivered: { type: 'delivered', attempt },
   retry: { type: 'retry', attempt, delayMs: 0 },
   dead: { type: 'dead', attempt, reason: 'max_retries_exceeded' },
+  unsent: { type: 'unsent', status: 'transform_failed', reason: 'x is not a function', tookMs: 5 },
   back: { type: 'back' },
 } satisfies Record<Outcome['type'], Outcome>;
 
@@ -36,7 +37,7 @@ type Step =
   | { do: 'promote' | 'prune' | 'dropRoute' };
 
 const worker = fc.constantFrom(...workers);
-const outcome = fc.constantFrom<Outcome['type'][]>('delivered', 'retry', 'dead', 'back');
+const outcome = fc.constantFrom<Outcome['type'][]>('delivered', 'retry', 'dead', 'unsent', 'back');
 const pick = fc.nat({ max: 1000 });
 const step: fc.Arbitrary<Step> = fc.oneof(
   {
@@ -204,7 +205,7 @@ class Run {
     this.#known.get(name)?.delete(job.handle);
     this.#held.delete(job.handle);
     this.#zombies.push({ worker: name, job });
-    const places = { delivered: 'finished', retry: 'due', dead: 'dead', back: 'queued' } as const;
+    const places = { delivered: 'finished', retry: 'due', dead: 'dead', unsent: 'finished', back: 'queued' } as const;
     this.#places.set(job.messageKey, places[how.type]);
   }
 

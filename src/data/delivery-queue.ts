@@ -1,6 +1,7 @@
 import type { CircuitSetting } from '../core/circuit.ts';
 import type { ThrottleRecord } from '../core/records.ts';
 import type { NewAttempt } from './attempt-record.ts';
+import type { EventOutput } from './event-output.ts';
 import type { StoredEvent } from './event-text.ts';
 import type { DeadLetterReason } from './messages.ts';
 
@@ -53,6 +54,8 @@ export interface Job {
   failover: { originalDestinationId: string; reason: FailoverReason; attemptsBefore: number } | null;
   /** Null when the payload is gone, and for a batch. */
   event: StoredEvent | null;
+  /** The output of a transform is kept for it. */
+  hasOutput: boolean;
   /** The job is a batch of messages (`DeliveryQueue.batch`); its key stands for them. */
   isBatch: boolean;
 }
@@ -72,6 +75,8 @@ export type Outcome =
   | { type: 'retry'; attempt: NewAttempt; delayMs: number }
   /** `attempt` is null when nothing was sent. */
   | { type: 'dead'; attempt: NewAttempt | null; reason: DeadLetterReason }
+  /** Nothing was sent, and nothing will be; `tookMs`: how long it took to find out. */
+  | { type: 'unsent'; status: 'filtered' | 'transform_failed'; reason: string | null; tookMs: number }
   /** Back to the queue, no attempt counted. */
   | { type: 'back' };
 
@@ -158,6 +163,14 @@ export interface DeliveryQueue {
   /** What the worker holds without knowing of it. */
   adopt(worker: string, knownHandles: readonly string[]): Promise<Job[]>;
   settle(worker: string, settlements: readonly Settlement[], options?: { ring?: boolean }): Promise<SettleAnswer>;
+  /**
+   * The output of a transform that is kept for a message, which is that of its event and route; null when there is none. `made` is
+   * kept when there is none, and then answered.
+   */
+  output(
+    message: { messageKey: string; eventId: string; target: { routeId: string } },
+    made: EventOutput | null,
+  ): Promise<EventOutput | null>;
   /** Moves due retries and waiting targets; `nextDueMs` 0 means: call again. */
   promote(): Promise<{ moved: number; hasMore: boolean; nextDueMs: number | null }>;
   /** Puts back what the dead workers held, and what is held past its deadline. */

@@ -21,6 +21,7 @@ const outcomes = {
   delivered: { type: 'delivered', attempt: good },
   retry: { type: 'retry', attempt: bad, delayMs: 0 },
   dead: { type: 'dead', attempt: bad, reason: 'max_retries_exceeded' },
+  unsent: { type: 'unsent', status: 'transform_failed', reason: 'x is not a function', tookMs: 5 },
   back: { type: 'back' },
 } satisfies Record<Outcome['type'], Outcome>;
 
@@ -44,7 +45,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     arbitrary: fc.record({
       do: fc.constant('settle' as const),
       pick,
-      outcome: fc.constantFrom<Outcome['type'][]>('delivered', 'retry', 'retry', 'dead', 'back'),
+      outcome: fc.constantFrom<Outcome['type'][]>('delivered', 'retry', 'retry', 'dead', 'unsent', 'back'),
     }),
   },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('crash' as const), worker }) },

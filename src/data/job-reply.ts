@@ -37,7 +37,7 @@ export async function jobsOf(
     events.set(text(key), loaded === null ? null : readable(loaded));
   }
   return list(jobList).flatMap((each) => {
-    const [lane, entry, message, attempts, max, event, before, original, why] = list(each);
+    const [lane, entry, message, attempts, max, event, before, original, why, output] = list(each);
     const target = targets.get(text(lane).replace('r', ''));
     if (target === undefined) return [];
     return {
@@ -50,6 +50,7 @@ export async function jobsOf(
       maxAttempts: integer(max),
       failover: text(original) === '' ? null : failoverOf(text(original), text(why), integer(before)),
       event: events.get(text(event)) ?? null,
+      hasOutput: text(output) === '1',
       isBatch: text(event) === '*',
     };
   });

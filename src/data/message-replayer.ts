@@ -12,7 +12,7 @@ import { shardKeys } from './shard-keys.ts';
 
 const replayScript = new Script(new URL('./scripts/replay.lua', import.meta.url));
 const archiveScript = new Script(new URL('./scripts/archive.lua', import.meta.url));
-const ended: ReadonlySet<DeliveryStatus> = new Set(['delivered', 'failed', 'dlq']);
+const ended: ReadonlySet<DeliveryStatus> = new Set(['delivered', 'failed', 'transform_failed', 'dlq']);
 const topCount = 10;
 const fullRetrySeconds = 10;
 
@@ -36,7 +36,9 @@ export class RedisMessageReplayer implements MessageReplayer {
     const delivery = await this.#reader.delivery(org, id);
     const shard = homeShard(id);
     if (delivery === null || shard === null) throw notFound();
-    if (!ended.has(delivery.status))
+    // What a route has filtered before it came to a destination cannot go anywhere.
+    const isFilteredLate = delivery.status === 'filtered' && delivery.destinationId !== null;
+    if (!ended.has(delivery.status) && !isFilteredLate)
       throw new PosthornError('CONFLICT', `The delivery is ${delivery.status}: only an ended one can be replayed.`);
     const replayed = newTimedId('msg_', shard, this.#clock.now());
     const answer = await this.#run(replayScript, shard, [recordKey(id, shard) ?? '', recordKey(replayed, shard) ?? '', id]);

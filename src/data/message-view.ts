@@ -6,7 +6,7 @@ import { bytes, fields, integer, list, text } from './script-reply.ts';
 
 /**
  * A message's hash: e event, t target, s status letter, n attempts made, x largest number of attempts, i index stamp, d due
- * time, c history stamp (`<ms>-<number>`), q dead-letter reason, rp message of which it is the replay, 1, 2, … attempts in their short form; of a message that failed
+ * time, c history stamp (`<ms>-<number>`), q dead-letter reason, rp message of which it is the replay, fm why it was not sent, y whether the output of its transform is kept, 1, 2, … attempts in their short form; of a message that failed
  * over also the fields named in `includes/failover.lua`, of a member of a batch bt the batch (`includes/batch.lua`).
  */
 const statuses: ReadonlyMap<string, DeliveryStatus> = new Map([
@@ -15,6 +15,8 @@ const statuses: ReadonlyMap<string, DeliveryStatus> = new Map([
   ['r', 'retrying'],
   ['d', 'delivered'],
   ['f', 'filtered'],
+  ['v', 'schema_failed'],
+  ['t', 'transform_failed'],
   ['q', 'dlq'],
   // archived
   ['x', 'failed'],
@@ -59,7 +61,7 @@ export function deliveryView(
     nextAttemptAtMs: nextAttemptAtMs(status, due, waitsForCircuit ? Number(text(cooldownEnd)) : 0),
     lastResponseStatus: last?.responseStatus ?? null,
     lastErrorType: last?.errorType ?? null,
-    lastErrorMessage: last?.errorMessage ?? null,
+    lastErrorMessage: record.get('fm') ?? last?.errorMessage ?? null,
     deadLetterReason: deadLetterReason(record.get('q')),
     failedOverFrom: text(original) || null,
     replayedFrom: record.get('rp') ?? null,
@@ -129,7 +131,7 @@ export function eventStatus(letters: string): EventStatus {
   if (letters === '') return 'no_routes';
   if (/[parm]/.test(letters)) return 'pending';
   const delivered = letters.includes('d');
-  if (/[qx]/.test(letters)) return delivered ? 'partial' : 'failed';
+  if (/[qxvt]/.test(letters)) return delivered ? 'partial' : 'failed';
   return delivered ? 'delivered' : 'filtered';
 }
 

@@ -20,8 +20,8 @@ export interface NewEvent {
   duplicateOf: string | null;
   /** One per (route, destination) that shall receive it. */
   targets: { messageId: string; routeId: string; destinationId: string; shard: number; maxAttempts: number }[];
-  /** One per route whose filter the event did not meet: recorded as a delivery that is over. */
-  filtered: { messageId: string; routeId: string }[];
+  /** One per route whose schema (then with what it breaks) or filter the event did not meet: recorded as a delivery that is over. */
+  filtered: { messageId: string; routeId: string; brokenSchema?: string }[];
 }
 
 export type EventStatus = 'pending' | 'delivered' | 'partial' | 'failed' | 'filtered' | 'no_routes';

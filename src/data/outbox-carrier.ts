@@ -133,6 +133,7 @@ export class OutboxCarrier {
     const [message = '', event = ''] = entry.slice(3, 5).map(text);
     const [destination = '', org = '', route = '', first = ''] = entry.slice(6, 10).map(text);
     const [hash, attempts] = entry.slice(10, 12).map((flat) => list(flat).map(bytes));
+    const output = bytes(entry[12]);
     await this.#run(to, scripts.importMoved, [
       keyIn(to, 'msg_', from, message),
       keyIn(to, 'evt_', from, event),
@@ -142,6 +143,7 @@ export class OutboxCarrier {
       route,
       destination,
       first,
+      output,
       hash?.length ?? 0,
       ...(hash ?? []),
       ...(attempts ?? []),

@@ -17,10 +17,11 @@ import type {
   Target,
   TargetSetting,
 } from './delivery-queue.ts';
+import { decodeOutput, type EventOutput, encodeOutput } from './event-output.ts';
 import { jobsOf, targetOf } from './job-reply.ts';
 import type { DeadLetterReason } from './messages.ts';
-import { recordId } from './record-key.ts';
-import { integer, list, text } from './script-reply.ts';
+import { recordId, recordKey } from './record-key.ts';
+import { bytes, integer, list, text } from './script-reply.ts';
 import { type ShardKeys, shardKeys } from './shard-keys.ts';
 import { limiterSetting } from './throttle.ts';
 
@@ -29,6 +30,7 @@ const scripts = {
   dequeue: script('dequeue'),
   adopt: script('adopt'),
   settle: script('settle'),
+  output: script('output'),
   promote: script('promote'),
   reclaim: script('reclaim'),
   tend: script('tend'),
@@ -119,6 +121,15 @@ export class RedisDeliveryQueue implements DeliveryQueue {
       hasEndedBatches: integer(ended) === 1,
       hasEnds: integer(ends) === 1,
     };
+  }
+
+  async output(
+    { messageKey, eventId, target }: { messageKey: string; eventId: string; target: { routeId: string } },
+    made: EventOutput | null,
+  ): Promise<EventOutput | null> {
+    const args = [messageKey, recordKey(eventId, this.#keys.shard) ?? '', target.routeId, made === null ? '' : encodeOutput(made)];
+    const kept = bytes(await this.#runBuffer(scripts.output, args));
+    return kept.length === 0 ? made : decodeOutput(kept);
   }
 
   async promote() {
@@ -256,7 +267,7 @@ function share(permille: unknown): number | null {
 }
 
 function settleArguments({ job, outcome, maxAttempts }: Settlement): ScriptArgument[] {
-  const attempt = outcome.type === 'back' ? null : outcome.attempt;
+  const attempt = outcome.type === 'back' || outcome.type === 'unsent' ? null : outcome.attempt;
   const encode = job.isBatch ? encodeBatchAttempt : encodeAttempt;
   const { short, long } = attempt === null ? { short: '', long: '' } : encode(attempt);
   const [lane = '', entry = ''] = job.handle.split('/');
@@ -268,7 +279,7 @@ function settleArguments({ job, outcome, maxAttempts }: Settlement): ScriptArgum
     ...outcomeArguments(outcome),
     short,
     long,
-    attempt?.durationMs ?? -1,
+    outcome.type === 'unsent' ? outcome.tookMs : (attempt?.durationMs ?? -1),
     last,
     toCircuit(attempt, job.target),
   ];
@@ -288,6 +299,8 @@ function outcomeArguments(outcome: Settlement['outcome']): [string, string | num
       return ['r', Math.round(outcome.delayMs)];
     case 'dead':
       return ['q', outcome.reason];
+    case 'unsent':
+      return ['u', (outcome.status === 'filtered' ? 'f' : 't') + (outcome.reason ?? '')];
     case 'back':
       return ['b', ''];
   }

@@ -7,6 +7,7 @@
  * - `e:<event>` string (`event-text.ts`), `x:<event>` ids of its messages when there are several, `refs` hash of the number of those
  *   here, `far` hash of other shards that have a copy
  * - `out` stream, the outbox (`includes/outbox.lua`); `seen:<message>` the last move that brought it here
+ * - `y:<event>` hash of outputs of transforms by route (`event-output.ts`)
  * - `m:<message>` hash (`message-view.ts`), `a:<message>` hash of attempts that do not fit into it
  * - `tn:<org>` hash `<route> <destination>` → target number; `t:<target>` hash (`includes/target.lua`)
  * - `w:<lane>` work stream of message ids, group `g`, consumer `c`; a lane is `<target>` or, for retries, `<target>r`

@@ -36,6 +36,7 @@ const outcomes = {
   delivered: { type: 'delivered', attempt: { ...attempt, responseStatus: 200, errorType: null } },
   retry: { type: 'retry', attempt, delayMs: 0 },
   dead: { type: 'dead', attempt, reason: 'max_retries_exceeded' },
+  unsent: { type: 'unsent', status: 'transform_failed', reason: 'x is not a function', tookMs: 5 },
   back: { type: 'back' },
 } satisfies Record<Outcome['type'], Outcome>;
 
@@ -50,7 +51,7 @@ type Step =
 
 const shard = fc.nat({ max: shards - 1 });
 const pick = fc.nat({ max: 1000 });
-const outcome = fc.constantFrom<Outcome['type'][]>('delivered', 'retry', 'retry', 'dead', 'back');
+const outcome = fc.constantFrom<Outcome['type'][]>('delivered', 'retry', 'retry', 'dead', 'unsent', 'back');
 const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 3,
@@ -106,6 +107,8 @@ class Run {
   readonly #held: { shard: number; job: Job }[] = [];
   readonly #zombies: { shard: number; job: Job }[] = [];
   readonly #ended = new Map<string, string>();
+  readonly #outputs = new Map<string, string>();
+  #made = 0;
   readonly #accepted: NewEvent[] = [];
   readonly #replays: string[] = [];
   readonly #replayer = new RedisMessageReplayer({ redis: redis.client, prefix, clock: systemClock, shards: () => shards });
@@ -252,7 +255,19 @@ class Run {
   async #dequeue(at: number, count: number): Promise<Job[]> {
     const reply = await this.#queue(at).dequeue('w1', count);
     for (const target of reply.unconfigured) await this.#configure(at, target);
-    return reply.jobs.length > 0 || reply.unconfigured.length === 0 ? reply.jobs : (await this.#queue(at).dequeue('w1', count)).jobs;
+    const isDone = reply.jobs.length > 0 || reply.unconfigured.length === 0;
+    const jobs = isDone ? reply.jobs : (await this.#queue(at).dequeue('w1', count)).jobs;
+    for (const job of jobs) await this.#transform(at, job);
+    return jobs;
+  }
+
+  /** A transform that never makes the same twice: what is kept at first is what every later attempt sends. */
+  async #transform(at: number, job: Job): Promise<void> {
+    const made = { contentType: 'text/plain', body: Buffer.from(`made ${++this.#made}`) };
+    const output = await this.#queue(at).output(job, made);
+    const before = this.#outputs.get(job.messageId);
+    if (before !== undefined) expect([job.hasOutput, output?.body.toString()]).toEqual([true, before]);
+    this.#outputs.set(job.messageId, output?.body.toString() ?? '');
   }
 
   async #configure(at: number, target: Target): Promise<void> {
@@ -265,7 +280,7 @@ class Run {
     const { settled } = await this.#queue(at).settle('w1', [{ job, outcome: how, maxAttempts: null }]);
     expect(settled).toEqual([isOwn]);
     const isLast = job.target.destinationId === spares.at(-1)?.id;
-    if (!isOwn || (how.type !== 'delivered' && !(how.type === 'dead' && isLast))) return;
+    if (!isOwn || (how.type !== 'delivered' && how.type !== 'unsent' && !(how.type === 'dead' && isLast))) return;
     expect(this.#ended.has(job.messageId)).toBe(false);
     this.#ended.set(job.messageId, how.type);
   }
@@ -281,7 +296,7 @@ class Run {
   }
 }
 
-const statuses: Record<string, string> = { delivered: 'delivered', dead: 'dlq', archived: 'failed' };
+const statuses: Record<string, string> = { delivered: 'delivered', dead: 'dlq', unsent: 'transform_failed', archived: 'failed' };
 
 /** Pruned already. */
 function missing(error: unknown): null {
@@ -292,7 +307,7 @@ function missing(error: unknown): null {
 /** Keys that stand for events and messages. */
 async function recordKeys(): Promise<string[]> {
   const keys = await redis.client.keys(`${prefix}*`);
-  return keys.filter((key) => /\}:([meaxiwq]:|out|fin|dead|refs|far|held|due|lease|probe)/.test(key)).sort();
+  return keys.filter((key) => /\}:([meaxiwqy]:|out|fin|dead|refs|far|held|due|lease|probe)/.test(key)).sort();
 }
 
 test('messages that go to several shards and move between them are in exactly one place, end once, and leave nothing', async () => {

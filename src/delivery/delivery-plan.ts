@@ -1,6 +1,6 @@
 import { organizationBehind, routeOfMailTarget } from '../core/alert.ts';
 import type { Clock } from '../core/clock.ts';
-import type { DestinationRecord, OrganizationRecord, RetryPolicyRecord, RouteRecord } from '../core/records.ts';
+import type { DestinationRecord, OrganizationRecord, RetryPolicyRecord, RouteRecord, TransformRecord } from '../core/records.ts';
 import type { Keyring } from '../core/sealing.ts';
 import type { Target, TargetSetting } from '../data/delivery-queue.ts';
 import type { DeadLetterReason } from '../data/messages.ts';
@@ -19,6 +19,8 @@ interface AnyReadyPlan {
 
 export interface ReadyHttpPlan extends AnyReadyPlan {
   type: 'http';
+  /** Null: the payload goes out as it came. */
+  transform: TransformRecord | null;
   http: HttpPlan;
   expectedResponse: RouteRecord['expectedResponse'];
 }
@@ -49,14 +51,18 @@ export interface PlanSources {
   userAgent: string;
 }
 
-/** The plan of a target, kept until its route, destination or organization changes. Throws UNAVAILABLE without Redis. */
+/** The plan of a target, kept until its route, destination, transform or organization changes. Throws UNAVAILABLE without Redis. */
 export async function deliveryPlan(sources: PlanSources, { org, routeId, destinationId }: Target): Promise<DeliveryPlan> {
   const behind = organizationBehind(org);
   if (behind !== null) return await alertDeliveryPlan(sources, behind, destinationId);
-  return await sources.registry.derive(`delivery:${routeId}/${destinationId}`, async () => ({
-    value: await makePlan(sources, org, routeId, destinationId),
-    dependsOn: [`route:${routeId}`, `destination:${destinationId}`, `organization:${org}`],
-  }));
+  return await sources.registry.derive(`delivery:${routeId}/${destinationId}`, async () => {
+    const route = await sources.registry.get('route', routeId);
+    const transforms = route?.transformId === undefined ? [] : [`transform:${route.transformId}`];
+    return {
+      value: route === null ? routeDeleted : await makePlan(sources, org, route, destinationId),
+      dependsOn: [`route:${routeId}`, `destination:${destinationId}`, `organization:${org}`, ...transforms],
+    };
+  });
 }
 
 /** The plan of a target that stands for a notification channel, or for the addresses of a route. */
@@ -76,21 +82,23 @@ async function alertDeliveryPlan(sources: PlanSources, org: string, destinationI
   });
 }
 
-async function makePlan(sources: PlanSources, org: string, routeId: string, destinationId: string): Promise<DeliveryPlan> {
+const routeDeleted: DeliveryPlan = { state: 'impossible', reason: 'route_deleted', setting: null };
+
+async function makePlan(sources: PlanSources, org: string, route: RouteRecord, destinationId: string): Promise<DeliveryPlan> {
   const { registry, keyring, dispatchers, allowedCidrs } = sources;
-  const [route, destination, organization] = await Promise.all([
-    registry.get('route', routeId),
+  const [destination, organization, transform] = await Promise.all([
     registry.get('destination', destinationId),
     registry.get('organization', org),
+    route.transformId === undefined ? null : registry.get('transform', route.transformId),
   ]);
-  if (route === null) return { state: 'impossible', reason: 'route_deleted', setting: null };
   if (destination === null) return withoutDestination(route, destinationId);
   const setting = targetSetting(route, destination);
+  if (route.transformId !== undefined && transform === null) return awaitingTransform(setting);
   if (setting.paused || destination.type !== 'http') return { state: 'paused', setting };
   const { retryPolicy } = destination;
   const http = httpPlan(destination, { keyring, dispatchers, egress: egressRules(allowedCidrs, organization) });
   if (http === null) return { state: 'impossible', reason: 'secret_decryption_failed', setting };
-  return { state: 'ready', type: 'http', setting, retryPolicy, expectedResponse: route.expectedResponse, http };
+  return { state: 'ready', type: 'http', setting, retryPolicy, transform, expectedResponse: route.expectedResponse, http };
 }
 
 /** Where requests of an organization may go besides public addresses. */
@@ -104,6 +112,11 @@ function withoutDestination(route: RouteRecord, id: string): DeliveryPlan {
   const isNamed = [...route.destinations, ...route.failover.destinations].some((each) => each.id === id);
   if (!isNamed) return { state: 'impossible', reason: 'destination_not_found', setting: null };
   return { state: 'paused', setting: targetSetting(route, { id, enabled: false, generation: 0, throttle: unlimited }) };
+}
+
+/** A transform that the route still names will come back, or the route will name another one: nothing goes out without it. */
+function awaitingTransform(setting: TargetSetting): DeliveryPlan {
+  return { state: 'paused', setting: { ...setting, revision: `${setting.revision}.awaited`, paused: true } };
 }
 
 const unlimited = { mode: 'off', rateLimit: null, rateUnit: null, maxConcurrency: null, queueLimit: null } as const;

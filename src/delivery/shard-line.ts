@@ -1,11 +1,14 @@
 import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
+import type { TransformRecord } from '../core/records.ts';
 import type { DeliveryQueue, Job, SettleAnswer, Settlement, ShardState, SlowRoom, Target } from '../data/delivery-queue.ts';
+import type { StoredEvent } from '../data/event-text.ts';
 import type { DeliveryMetrics } from './metrics.ts';
 import type { RedisTrouble } from './redis-trouble.ts';
 import { Settler } from './settler.ts';
 import { ShardTender } from './shard-tender.ts';
 import type { TargetKeeper } from './target-keeper.ts';
+import type { EventTransformer, Transformed } from './transformed-event.ts';
 
 const reviewEveryLooks = 10;
 /** What becomes due so close together is moved by one call. */
@@ -30,6 +33,7 @@ export interface ShardLineOptions extends ShardParts {
   metrics: DeliveryMetrics;
   trouble: RedisTrouble;
   retention: { finishedMs: number; deadLettersMs: number };
+  transformer: EventTransformer;
   totalSlots: () => number;
   /** Called with what a look at the shard has found. */
   onMemoryShare: (share: number | null) => void;
@@ -72,6 +76,11 @@ export class ShardLine {
   start(): void {
     this.keeper.start();
     this.#tender.start();
+  }
+
+  /** The event as its route's transform makes it (`EventTransformer`). */
+  transformed(job: Job, event: StoredEvent, transform: TransformRecord | null): Promise<Transformed> {
+    return this.#options.transformer.transformed(job, event, transform, this.#options.queue);
   }
 
   get isActive(): boolean {

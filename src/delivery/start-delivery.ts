@@ -13,6 +13,7 @@ import type { RegistryReader } from '../data/registry.ts';
 import { TaskQueue } from '../data/task-queue.ts';
 import { RedisWorkerDirectory } from '../data/worker-directory.ts';
 import { blockingGroups, type RedisClient } from '../redis/connection.ts';
+import { Sandbox } from '../sandbox/sandbox.ts';
 import type { AlertReport } from './alert-attempt.ts';
 import { type DeliveryPlan, deliveryPlan } from './delivery-plan.ts';
 import { deliveryMetrics } from './metrics.ts';
@@ -24,6 +25,7 @@ import type { RefusedAddresses } from './targets/http/egress-policy.ts';
 import { channelTestHandler } from './tasks/channel-test.ts';
 import { destinationTestHandler } from './tasks/destination-test.ts';
 import { TaskRunner } from './tasks/task-runner.ts';
+import { EventTransformer } from './transformed-event.ts';
 import { Worker } from './worker.ts';
 
 export interface DeliveryOptions {
@@ -70,6 +72,8 @@ export interface Delivery {
 
 const dayMs = 86_400_000;
 const healthyForMs = 15_000;
+/** One for the organizations whose transforms are slow. */
+const sandboxProcesses = 2;
 const defaultGraceMs = 25_000;
 
 /** Runs a delivery worker until `stop`. Redis need not be up yet. */
@@ -90,6 +94,7 @@ export function startDelivery(options: DeliveryOptions): Delivery {
   const id = options.workerId ?? `w_${randomBytes(9).toString('base64url')}`;
   const troubles = new RedisTroubles(logger);
   const carrier = new OutboxCarrier({ redis, prefix });
+  const sandbox = new Sandbox({ clock, processes: sandboxProcesses });
   const queues = Array.from({ length: shards }, (_, shard) =>
     wrapQueue(new RedisDeliveryQueue({ redis, prefix, shard, memoryLimitBytes: options.memoryLimitBytes })),
   );
@@ -119,6 +124,7 @@ export function startDelivery(options: DeliveryOptions): Delivery {
     })),
     doorbells: blockingGroups(redis, shards).map((group) => new Doorbell({ redis: openBlocking(), prefix, shards: group })),
     planOf,
+    transformer: new EventTransformer({ sandbox, clock }),
     id,
     slots,
     clock,
@@ -144,6 +150,7 @@ export function startDelivery(options: DeliveryOptions): Delivery {
     isHealthy: () => worker.lastBeatAtMs !== null && clock.now() - worker.lastBeatAtMs < healthyForMs,
     stop: async (graceMs = defaultGraceMs) => {
       await Promise.all([worker.stop(graceMs), tasks.stop(graceMs)]);
+      sandbox.close();
       await dispatchers.close();
     },
   };

@@ -11,6 +11,7 @@ import { Heart } from './heart.ts';
 import type { DeliveryMetrics } from './metrics.ts';
 import type { RedisTroubles } from './redis-trouble.ts';
 import { ShardLine, type ShardParts } from './shard-line.ts';
+import type { EventTransformer } from './transformed-event.ts';
 import { Wakeup } from './wakeup.ts';
 
 const mostPerDequeue = 64;
@@ -35,6 +36,7 @@ export interface WorkerOptions {
   shards: readonly ShardParts[];
   doorbells: readonly WorkerDoorbell[];
   planOf: (target: Target) => Promise<DeliveryPlan>;
+  transformer: EventTransformer;
   id: string;
   /** Attempts at the same time. */
   slots: number;
@@ -232,11 +234,17 @@ export class Worker {
 
   async #deliver(line: ShardLine, job: Job): Promise<Settlement> {
     const { planOf, clock, metrics, userAgent, onAlert } = this.#options;
+    const context = { clock, metrics, userAgent, onAlert, signal: this.#breakingOff.signal };
     const plan = await planOf(job.target);
     switch (plan.state) {
       case 'ready':
         if (plan.setting.revision !== job.target.revision) void line.configure(job.target);
-        return await attemptDelivery(job, plan, { clock, metrics, userAgent, onAlert, signal: this.#breakingOff.signal });
+        if (plan.type === 'http' && job.event !== null && (job.hasOutput || plan.transform !== null)) {
+          const { event, unsent } = await line.transformed(job, job.event, plan.transform);
+          if (unsent !== undefined) return { job, outcome: unsent, maxAttempts: null };
+          return await attemptDelivery({ ...job, event }, plan, context);
+        }
+        return await attemptDelivery(job, plan, context);
       case 'paused':
         // First the pause, or the message would come straight back.
         await line.keeper.configure(job.target);

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { newTimedId, parseTimedId } from '../core/ids.ts';
 import type { NewEvent } from '../data/messages.ts';
+import type { BrokenSchemas } from './broken-schemas.ts';
 import type { EventContext } from './event-context.ts';
 import { forwardedHeaders } from './forwarded-headers.ts';
 import type { IngestPlan } from './plan.ts';
@@ -12,18 +13,23 @@ export interface ReceivedRequest {
   signatureValid: boolean | null;
 }
 
-/** Runs the routes of the plan: which targets the event goes to, and which routes do not want it. `id`: that of the event, when it has one. */
+/** Runs the routes of the plan, of each first its schema, then its filter: which targets the event goes to, and which routes do not want it. `id`: that of the event, when it has one. */
 export function makeEvent(
   { source, routes }: IngestPlan,
   { request, body, receivedAtMs, signatureValid }: ReceivedRequest,
-  context: EventContext,
+  { context, broken }: { context: EventContext; broken: BrokenSchemas },
   id?: string,
 ): NewEvent {
   const targets: NewEvent['targets'] = [];
-  const filteredRouteIds: string[] = [];
+  const filtered: { routeId: string; brokenSchema?: string }[] = [];
   for (const route of routes) {
+    const brokenSchema = route.schemaId === null ? undefined : broken.get(route.schemaId);
+    if (brokenSchema !== undefined) {
+      filtered.push({ routeId: route.id, brokenSchema });
+      continue;
+    }
     if (route.filter !== null && !route.filter(context)) {
-      filteredRouteIds.push(route.id);
+      filtered.push({ routeId: route.id });
       continue;
     }
     for (const target of route.targets) targets.push({ messageId: newTimedId('msg_', target.shard, receivedAtMs), ...target });
@@ -43,6 +49,6 @@ export function makeEvent(
     signatureValid,
     duplicateOf: null,
     targets,
-    filtered: filteredRouteIds.map((routeId) => ({ messageId: newTimedId('msg_', shard, receivedAtMs), routeId })),
+    filtered: filtered.map((each) => ({ messageId: newTimedId('msg_', shard, receivedAtMs), ...each })),
   };
 }

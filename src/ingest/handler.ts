@@ -7,6 +7,7 @@ import type { Keyring } from '../core/sealing.ts';
 import type { Intake } from '../data/intake.ts';
 import type { MessageAcceptor } from '../data/messages.ts';
 import type { RegistryReader } from '../data/registry.ts';
+import type { Sandbox } from '../sandbox/sandbox.ts';
 import { Deadlines } from './deadlines.ts';
 import { defaultIngestLimits, type IngestLimits } from './limits.ts';
 import { ingestMetrics } from './metrics.ts';
@@ -16,6 +17,8 @@ export interface IngestHandlerOptions {
   registry: RegistryReader;
   acceptor: MessageAcceptor;
   intake: Intake;
+  /** Where payloads are checked against the schemas of users. */
+  sandbox: Sandbox;
   keyring: Keyring;
   clock: Clock;
   logger: Logger;

@@ -21,12 +21,16 @@ export interface IngestPlan {
   dedup: Deduplication | null;
   /** Higher priority first; disabled ones too, because their events are accepted and held. */
   routes: PlannedRoute[];
+  /** Those of the routes, each once. `jsonSchema` null: it is deleted while a route still names it. */
+  schemas: { id: string; jsonSchema: string | null }[];
 }
 
 export interface PlannedRoute {
   id: string;
   /** Null: every event. */
   filter: CompiledFilter | null;
+  /** Null: any payload. */
+  schemaId: string | null;
   targets: Omit<NewEvent['targets'][number], 'messageId'>[];
 }
 
@@ -63,6 +67,8 @@ async function makePlan(
   for (const destination of destinations) {
     if (destination !== null) maxAttempts.set(destination.id, destination.retryPolicy.maxRetries + 1);
   }
+  const schemaIds = [...new Set(routes.flatMap(({ schemaId }) => (schemaId === undefined ? [] : [schemaId])))];
+  const schemas = await Promise.all(schemaIds.map((id) => registry.get('payloadSchema', id)));
   return {
     value: {
       source,
@@ -72,6 +78,7 @@ async function makePlan(
       routes: routes.map((route) => ({
         id: route.id,
         filter: routeFilter(route, logger),
+        schemaId: route.schemaId ?? null,
         targets: route.destinations.map(({ id, shard }) => ({
           routeId: route.id,
           destinationId: id,
@@ -80,6 +87,7 @@ async function makePlan(
           maxAttempts: maxAttempts.get(id) ?? attemptsOfUnknownDestination,
         })),
       })),
+      schemas: schemaIds.map((id, i) => ({ id, jsonSchema: schemas[i]?.jsonSchema ?? null })),
     },
     dependsOn: [
       `source-slug:${orgSlug}/${sourceSlug}`,
@@ -87,6 +95,7 @@ async function makePlan(
       `routes-of:${source.id}`,
       ...routeIds.map((id) => `route:${id}`),
       ...destinationIds.map((id) => `destination:${id}`),
+      ...schemaIds.map((id) => `payloadSchema:${id}`),
     ],
   };
 }

@@ -2,6 +2,8 @@ import { PosthornError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import type { EventClaim, Intake } from '../data/intake.ts';
 import type { MessageAcceptor } from '../data/messages.ts';
+import type { Sandbox } from '../sandbox/sandbox.ts';
+import { brokenSchemas } from './broken-schemas.ts';
 import { eventMark } from './deduplication.ts';
 import { makeEvent, type ReceivedRequest } from './event.ts';
 import { EventContext } from './event-context.ts';
@@ -10,6 +12,7 @@ import type { IngestPlan } from './plan.ts';
 export interface TakingServices {
   acceptor: MessageAcceptor;
   intake: Intake;
+  sandbox: Sandbox;
   logger: Logger;
 }
 
@@ -26,7 +29,8 @@ export interface TakenEvent {
 export async function takeEvent(services: TakingServices, plan: IngestPlan, received: ReceivedRequest): Promise<TakenEvent> {
   const { acceptor, intake } = services;
   const context = new EventContext(received.request.headers, received.body);
-  const event = makeEvent(plan, received, context);
+  const broken = await brokenSchemas(services.sandbox, plan, received.body);
+  const event = makeEvent(plan, received, { context, broken });
   const claim = claimOf(plan, received, context, event);
   if (claim === null) {
     await acceptor.accept(event);
@@ -37,7 +41,7 @@ export async function takeEvent(services: TakingServices, plan: IngestPlan, rece
   if (claimed.outcome === 'duplicate') return duplicate(services, plan, claimed.eventId);
   const { eventId, duplicateOf } = claimed;
   // Whoever claimed it may have died before it was stored: whoever meets the claim stores it under that id, which happens once.
-  const claimedEvent = eventId === event.id ? { ...event, duplicateOf } : makeEvent(plan, received, context, eventId);
+  const claimedEvent = eventId === event.id ? { ...event, duplicateOf } : makeEvent(plan, received, { context, broken }, eventId);
   const settle = (outcome: 'stored' | 'failed'): void => inBackground(services, intake.settle({ ...claim, eventId }, outcome), eventId);
   const isNew = await acceptor.accept(claimedEvent).catch((error: unknown) => {
     settle('failed');

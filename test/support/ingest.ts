@@ -4,7 +4,7 @@ import { createServer, request as httpRequest, type IncomingHttpHeaders, type Ou
 import { type AddressInfo, connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Registry } from 'prom-client';
-import type { RouteRecord, SourceRecord } from '../../src/core/records.ts';
+import type { PayloadSchemaRecord, RouteRecord, SourceRecord } from '../../src/core/records.ts';
 import { Keyring } from '../../src/core/sealing.ts';
 import { recordSealingContext } from '../../src/core/sealing-contexts.ts';
 import { changeStreamBlockMs } from '../../src/data/change-stream.ts';
@@ -16,6 +16,7 @@ import { createIngestHandler, type IngestHandlerOptions } from '../../src/ingest
 import { type IngestLimits, ingestServerOptions } from '../../src/ingest/limits.ts';
 import { blockingConnection, commandConnection, type RedisClient } from '../../src/redis/connection.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
+import { Sandbox } from '../../src/sandbox/sandbox.ts';
 import { silentLogger } from './logger.ts';
 import { routeRecord, sourceRecord } from './records.ts';
 import { type RedisServer, startRedis } from './redis.ts';
@@ -52,6 +53,7 @@ export class IngestUnderTest {
   epoch = 0;
   kept = new KeptEvents();
   metrics = new Registry();
+  readonly #sandbox = new Sandbox({ clock: systemClock, processes: 1 });
   #server: Server | null = null;
   #port = 0;
 
@@ -107,6 +109,7 @@ export class IngestUnderTest {
     this.#leave();
     await this.#stopServing();
     await this.registry.stop();
+    this.#sandbox.close();
     if (this.#ownsRedis) await this.redis.stop();
     else this.#client.disconnect();
   }
@@ -123,6 +126,10 @@ export class IngestUnderTest {
 
   async publishRoute(fields: Partial<RouteRecord> = {}): Promise<void> {
     await this.#heard(() => this.publisher.publish(this.epoch, 'route', routeRecord(fields)));
+  }
+
+  async publishSchema(record: PayloadSchemaRecord): Promise<void> {
+    await this.#heard(() => this.publisher.publish(this.epoch, 'payloadSchema', record));
   }
 
   /** Waits until ingest has heard of the change: what it works out before is thrown away when it does. */
@@ -199,7 +206,17 @@ export class IngestUnderTest {
     this.metrics = new Registry();
     const { registry, keyring, metrics } = this;
     const intake = new RedisIntake({ redis: this.#client, prefix: keyPrefix, clock: systemClock });
-    const common = { registry, acceptor, intake, keyring, clock: systemClock, logger: silentLogger, metrics, limits };
+    const common = {
+      registry,
+      acceptor,
+      intake,
+      keyring,
+      sandbox: this.#sandbox,
+      clock: systemClock,
+      logger: silentLogger,
+      metrics,
+      limits,
+    };
     const handle = createIngestHandler({ ...common, ...options });
     const server = createServer(ingestServerOptions, (request, response) => {
       if (!handle(request, response)) response.writeHead(421).end();

@@ -4,7 +4,8 @@
 --
 -- KEYS: see includes/shard.lua. Ids are without prefix and shard (the last 25 characters).
 -- ARGV[1] number of events; then per event: event, organization, source, text (see event-text.ts), number of targets, per
--- target message, route, destination, largest number of attempts; number of filtered, per filtered message, route; number of
+-- target message, route, destination, largest number of attempts; number of filtered, per filtered message, route, what it breaks of the
+-- route's schema or '' (then it is the filter that it does not meet); number of
 -- entries for the outbox, per entry shard, whether it is this one (1, 0), number of targets, the targets as above. In the entries
 -- messages of another shard have their whole key.
 -- Reply: the text `full` when too much memory is in use (tend.lua); else per event: 1 stored, or its entries in the
@@ -128,10 +129,14 @@ local function store(e)
     number = counter()
     stamp = ms .. '-' .. number
     call('HSET', P .. 'm:' .. filtered.id, 'e', e.id, 't', n, 's', 'f', 'x', '0', 'i', stamp, 'c', stamp)
+    if filtered.broken ~= '' then
+      call('HSET', P .. 'm:' .. filtered.id, 's', 'v', 'fm', filtered.broken)
+    else
+      count_held_back(e.org, filtered.route, 1)
+    end
     index_add(P .. 'i:' .. e.org, ms, number, filtered.id)
     index_add(P .. 'i:' .. filtered.route, ms, number, filtered.id)
     call('XADD', P .. 'fin', stamp, 'i', filtered.id)
-    count_held_back(e.org, filtered.route, 1)
     ids[#ids + 1] = filtered.id
   end
   local here = #ids
@@ -163,7 +168,7 @@ for _ = 1, tonumber(ARGV[1]) do
   local e = { id = argument(), org = argument(), source = argument(), text = argument(), filtered = {}, entries = {} }
   e.targets = arguments_of_targets()
   for k = 1, tonumber(argument()) do
-    e.filtered[k] = { id = argument(), route = argument() }
+    e.filtered[k] = { id = argument(), route = argument(), broken = argument() }
   end
   for k = 1, tonumber(argument()) do
     e.entries[k] = { shard = argument(), is_here = argument() == '1', targets = arguments_of_targets() }

@@ -4,7 +4,7 @@
 --
 -- KEYS: see includes/shard.lua.
 -- ARGV[1] message, [2] event, [3] its text, [4] where it comes from: `<shard>/<entry>`, [5] organization, [6] route, [7] destination,
--- [8] its first destination, [9] number of values of its hash; then these, then those of the hash of its long attempts.
+-- [8] its first destination, [9] output of the transform or '', [10] number of values of its hash; then these, then those of the hash of its long attempts.
 -- Reply: 1 taken in, 0 it was before.
 -- @include "includes/shard.lua"
 -- @include "includes/index.lua"
@@ -12,6 +12,7 @@
 -- @include "includes/work.lua"
 -- @include "includes/intern.lua"
 -- @include "includes/event-copy.lua"
+-- @include "includes/output.lua"
 
 local id, event, text, from, org = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local key = P .. 'm:' .. id
@@ -31,9 +32,18 @@ if not state then
   event_ref(event, id)
 end
 
-local last = 9 + tonumber(ARGV[9])
+if ARGV[9] ~= '' then
+  local y, outputs = '1', P .. 'y:' .. event
+  local other = call('HGET', outputs, ARGV[6])
+  if other and other ~= ARGV[9] then
+    y = ARGV[6] .. ' ' .. id
+  end
+  call('HSET', outputs, output_field(y, ARGV[6]), ARGV[9])
+  call('HSET', key, 'y', y)
+end
+local last = 10 + tonumber(ARGV[10])
 local fields = { 'e', event, 's', 'p' }
-for k = 10, last, 2 do
+for k = 11, last, 2 do
   local field, value = ARGV[k], ARGV[k + 1]
   if field == 'n' then
     fields[4] = 'r'

@@ -5,9 +5,10 @@
 -- ARGV[1] how many at most, [2] the entry after which to begin, or '-'; or ARGV[1] 0, then the entries.
 -- Reply: entries {entry, shard, kind, …}: x {event, text (of this shard's own entries the first line) or '' when it is gone,
 -- targets}; v {message, event, text, destination,
--- organization, route, first destination, hash as a flat list, hash of long attempts as a flat list}; r, g, n {key, of n the message}.
+-- organization, route, first destination, hash as a flat list, hash of long attempts as a flat list, output of the transform or ''}; r, g, n {key, of n the message}.
 -- @include "includes/shard.lua"
 -- @include "includes/outbox.lua"
+-- @include "includes/output.lua"
 
 local bytes_limit = 4194304
 local bytes, reply = 0, {}
@@ -28,15 +29,17 @@ local function read(entry, f)
     return { entry, f.s, f.k, f.e or f.m, f.m or '' }
   end
   local key = P .. 'm:' .. f.m
-  local m = call('HMGET', key, 's', 'v', 'e', 't', 'o', 'od')
+  local m = call('HMGET', key, 's', 'v', 'e', 't', 'o', 'od', 'y')
   local t = m[4] and call('HMGET', P .. 't:' .. m[4], 'o', 'r') or {}
   if m[1] ~= 'm' or m[2] ~= entry or not t[1] then
     end_sending(entry)
     return nil
   end
   local text = text_of(m[3], false)
+  local output = m[7] and call('HGET', P .. 'y:' .. m[3], output_field(m[7], t[2])) or ''
+  bytes = bytes + #output
   local first = m[6] or call('HGET', P .. 't:' .. m[5], 'd') or ''
-  return { entry, f.s, f.k, f.m, m[3], text, f.d, t[1], t[2], first, call('HGETALL', key), call('HGETALL', P .. 'a:' .. f.m) }
+  return { entry, f.s, f.k, f.m, m[3], text, f.d, t[1], t[2], first, call('HGETALL', key), call('HGETALL', P .. 'a:' .. f.m), output }
 end
 
 local entries = {}

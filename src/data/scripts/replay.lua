@@ -24,7 +24,7 @@ end
 if call('HGET', ctl, 'full') then
   return 'full'
 end
-local m = call('HMGET', P .. 'm:' .. old, 'e', 't', 'o', 'x')
+local m = call('HMGET', P .. 'm:' .. old, 'e', 't', 'o', 'x', 'y')
 local n = m[3] or m[2]
 local t = n and call('HMGET', P .. 't:' .. n, 'o', 'r', 'd') or {}
 if not t[1] then
@@ -42,6 +42,9 @@ end
 call('HINCRBY', ctl, 'open', 1)
 local was_queued = new_message(m[1], t[1], n, { id = new, route = t[2], destination = t[3], max = m[4] or '1' })
 call('HSET', P .. 'm:' .. new, 'rp', ARGV[3])
+if m[5] then
+  call('HSET', P .. 'm:' .. new, 'y', m[5])
+end
 write_counts()
 if was_queued and activate(n) then
   ring()

@@ -5,8 +5,8 @@
 -- KEYS: see includes/shard.lua.
 -- ARGV[1] worker, [2] number of items, [3] 1: ring for others when work is left; then per item: lane, entry, message,
 -- outcome, detail, short attempt, long attempt, duration in ms, largest number of attempts or '', what it says to the circuit.
--- Outcomes: `d` delivered; `r` retry, detail = delay in ms; `q` dead letter, detail = reason; `b` back to the queue, no
--- attempt counted. An attempt is recorded in its short form (in the message's hash) or its long one (`a:<message>`), of a batch in both. To the
+-- Outcomes: `d` delivered; `r` retry, detail = delay in ms; `q` dead letter, detail = reason; `u` ended before an attempt, detail =
+-- `f` or `t` (finish_unsent) and why; `b` back to the queue, no attempt counted. An attempt is recorded in its short form (in the message's hash) or its long one (`a:<message>`), of a batch in both. To the
 -- circuit: `+` or `-` (success, failure) and the generation under which the attempt began, or '' for nothing.
 -- Reply: {per item 1 done or 0 settled by somebody else, servable work left 0/1, ms until something is due or -1, 1 when
 -- something was put into the outbox, 1 when a batch has ended, 1 when something was put into the log of ends}.
@@ -163,8 +163,10 @@ for k = 1, count do
       if duration >= 0 then
         target.mean = target.mean and (target.mean * 0.8 + duration * 0.2) or duration
         target.measured.a = string.format('%.1f', target.mean)
-        count_attempt(target.org, target.n, target.destination, duration, outcome == 'd' and not is_batch)
-        if outcome ~= 'd' then
+        if outcome ~= 'u' then
+          count_attempt(target.org, target.n, target.destination, duration, outcome == 'd' and not is_batch)
+        end
+        if outcome ~= 'd' and outcome ~= 'u' then
           target.failures = with_failure(target.failures, id, attempts)
           target.measured.rf = target.failures
         end
@@ -194,6 +196,8 @@ for k = 1, count do
         end
       elseif outcome == 'q' then
         changes = { finish(id, target.org, target.n, target.destination, 'q', detail) }
+      elseif outcome == 'u' then
+        changes = { finish_unsent(id, target.org, target.n, string.sub(detail, 1, 1), string.sub(detail, 2)) }
       elseif outcome == 'r' then
         local due = now + tonumber(detail)
         changes = { 's', 'r', 'd', due }
@@ -202,7 +206,7 @@ for k = 1, count do
         changes = { 's', attempts > 0 and 'r' or 'p' }
         table.insert(target.back, { lane, id })
       end
-      if not candidate and (outcome == 'd' or outcome == 'q') then
+      if not candidate and (outcome == 'd' or outcome == 'q' or outcome == 'u') then
         closed = closed + (is_batch and 0 or 1)
         if m[2] then
           call('HDEL', key, 'd')

@@ -22,6 +22,23 @@ local function finish(id, org, n, destination, status, reason, how)
   return 's', status, 'c', stamp
 end
 
+-- Ends a message that is held and never leaves: `f` filtered, `t` its transform has failed, and why. Answers the same.
+local function finish_unsent(id, org, n, status, why)
+  local ms = monotonic_ms()
+  local number = counter()
+  local stamp = ms .. '-' .. number
+  if status == 't' then
+    tally_target(org, n, 'f', 1)
+  else
+    count_held_back(org, call('HGET', P .. 't:' .. n, 'r') or '', 1)
+  end
+  call('XADD', P .. 'fin', stamp, 'i', id)
+  if why == '' then
+    return 's', status, 'c', stamp
+  end
+  return 's', status, 'c', stamp, 'fm', why
+end
+
 -- Sends an unfinished message that nobody holds to the dead letters; of a batch each member.
 local function bury(id, org, reason)
   if call('HGET', P .. 'm:' .. id, 'e') == batch_marker then

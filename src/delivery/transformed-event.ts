@@ -1,0 +1,82 @@
+import type { Clock } from '../core/clock.ts';
+import type { TransformRecord } from '../core/records.ts';
+import type { DeliveryQueue, Outcome } from '../data/delivery-queue.ts';
+import type { EventOutput } from '../data/event-output.ts';
+import type { StoredEvent } from '../data/event-text.ts';
+import { describeEvent } from '../sandbox/event-description.ts';
+import type { Sandbox } from '../sandbox/sandbox.ts';
+
+/** A message whose event may have to be transformed. */
+export interface TransformableMessage {
+  messageKey: string;
+  eventId: string;
+  target: { org: string; routeId: string };
+  hasOutput: boolean;
+}
+
+type Unsent = Extract<Outcome, { type: 'unsent' | 'dead' }>;
+type Made = { output: EventOutput; unsent?: undefined } | { output?: undefined; unsent: Unsent };
+export type Transformed = { event: StoredEvent; unsent?: undefined } | { event?: undefined; unsent: Unsent };
+
+/** They speak of the payload that came in, and of no other. */
+const payloadHeader = /^(?:content-.*|digest|repr-digest|etag)$/;
+
+/**
+ * Puts the output of its route's transform in the place of an event's payload. The transform runs once for an event and a route,
+ * before the first attempt; its output is kept before anything is sent, so that every retry and replay sends the same bytes.
+ */
+export class EventTransformer {
+  readonly #sandbox: Sandbox;
+  readonly #clock: Clock;
+  /** Of messages of one event and route that are taken together. */
+  readonly #underWay = new Map<string, Promise<Made>>();
+
+  constructor({ sandbox, clock }: { sandbox: Sandbox; clock: Clock }) {
+    this.#sandbox = sandbox;
+    this.#clock = clock;
+  }
+
+  /** Rejects with UNAVAILABLE without Redis, without room in it, or when the sandbox has too much to do. */
+  async transformed(
+    message: TransformableMessage,
+    event: StoredEvent,
+    transform: TransformRecord | null,
+    queue: DeliveryQueue,
+  ): Promise<Transformed> {
+    const kept = await queue.output(message, null);
+    if (kept !== null) return { event: withOutput(event, kept) };
+    if (transform === null) return { unsent: { type: 'dead', attempt: null, reason: 'payload_not_found' } };
+    const made = await this.#make(message, event, transform);
+    if (made.unsent !== undefined) return { unsent: made.unsent };
+    const { contentType, body } = (await queue.output(message, made.output)) ?? made.output;
+    return { event: withOutput(event, { contentType, body }) };
+  }
+
+  #make(message: TransformableMessage, event: StoredEvent, transform: TransformRecord): Promise<Made> {
+    const key = `${message.eventId} ${message.target.routeId} ${transform.id} ${transform.generation}`;
+    const underWay = this.#underWay.get(key);
+    if (underWay !== undefined) return underWay;
+    const work = this.#run(message, event, transform).finally(() => this.#underWay.delete(key));
+    this.#underWay.set(key, work);
+    return work;
+  }
+
+  async #run({ eventId, target }: TransformableMessage, event: StoredEvent, transform: TransformRecord): Promise<Made> {
+    const startedAtMs = this.#clock.now();
+    const { output, problem } = await this.#sandbox.transform(target.org, transform, {
+      description: describeEvent({ ...event, id: eventId, source: event.sourceSlug }),
+      payload: event.payload,
+    });
+    const tookMs = Math.max(0, this.#clock.now() - startedAtMs);
+    if (problem !== undefined) {
+      const at = problem.line === null ? '' : ` (line ${problem.line}${problem.column === null ? '' : `, column ${problem.column}`})`;
+      return { unsent: { type: 'unsent', status: 'transform_failed', reason: problem.message + at, tookMs } };
+    }
+    if (output === null) return { unsent: { type: 'unsent', status: 'filtered', reason: null, tookMs } };
+    return { output: { contentType: output.contentType, body: Buffer.from(output.body) } };
+  }
+}
+
+function withOutput(event: StoredEvent, { contentType, body }: EventOutput): StoredEvent {
+  return { ...event, contentType, headers: event.headers.filter(([name]) => !payloadHeader.test(name)), payload: body };
+}

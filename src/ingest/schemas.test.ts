@@ -1,0 +1,101 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { IngestUnderTest, keyPrefix } from '../../test/support/ingest.ts';
+import { recordLayoutVersion } from '../core/records.ts';
+import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
+import { RedisMessageReader } from '../data/message-reader.ts';
+import { systemClock } from '../runtime/clock.ts';
+
+let ingest: IngestUnderTest;
+let reader: RedisMessageReader;
+beforeAll(async () => {
+  ingest = await IngestUnderTest.start();
+  reader = new RedisMessageReader({ redis: ingest.redis.client, prefix: keyPrefix });
+});
+afterAll(() => ingest.stop());
+beforeEach(async () => {
+  await ingest.reset({}, new RedisMessageAcceptor({ redis: ingest.redis.client, prefix: keyPrefix, clock: systemClock }));
+  await ingest.publishSource();
+});
+
+const schema = { type: 'object', required: ['id'], properties: { id: { type: 'string' } } };
+const publishSchema = (id: string, jsonSchema: object, generation = 1) =>
+  ingest.publishSchema({
+    v: recordLayoutVersion,
+    id,
+    org: 'org_a',
+    jsonSchema: JSON.stringify(jsonSchema),
+    version: generation,
+    generation,
+  });
+
+async function send(body: string) {
+  const answer = await ingest.send('/ingest/acme/github', { body });
+  expect(answer.status).toBe(200);
+  const id = answer.body.eventId ?? '';
+  const deliveries = await reader.deliveriesOfEvent('org_a', id);
+  return { event: await reader.event('org_a', id), deliveries: Object.fromEntries(deliveries.map((each) => [each.routeId, each])) };
+}
+
+test('an event that breaks the schema of a route is a final delivery that says what is broken; other routes get it', async () => {
+  await publishSchema('sch_a', schema);
+  await ingest.publishRoute({ schemaId: 'sch_a' });
+  await ingest.publishRoute({ id: 'rte_b', slug: 'b' });
+  const broken = await send('{"id":5}');
+  expect(broken.deliveries['rte_a']).toMatchObject({
+    status: 'schema_failed',
+    lastErrorMessage: 'payload/id must be string',
+    attempts: 0,
+    destinationId: null,
+    completedAtMs: expect.any(Number),
+  });
+  expect(broken.deliveries['rte_b']).toMatchObject({ status: 'pending' });
+  expect(broken.event?.status).toBe('pending');
+  expect((await send('{"id":"5"}')).deliveries['rte_a']).toMatchObject({ status: 'pending', lastErrorMessage: null });
+  expect((await send('not json')).deliveries['rte_a']).toMatchObject({ status: 'schema_failed', lastErrorMessage: 'payload is not JSON' });
+});
+
+test('an event that no route gets because of its payload has failed', async () => {
+  await publishSchema('sch_a', schema);
+  await ingest.publishRoute({ schemaId: 'sch_a' });
+  expect((await send('{}')).event?.status).toBe('failed');
+  expect((await reader.deliveries('org_a', { status: 'schema_failed' }, { limit: 10 })).items).toHaveLength(1);
+});
+
+test('the schema comes before the filter', async () => {
+  await publishSchema('sch_a', schema);
+  const never = { logic: 'AND' as const, conditions: [{ field: 'never', operator: 'exists' as const }] };
+  await ingest.publishRoute({ schemaId: 'sch_a', filter: never });
+  expect((await send('{}')).deliveries['rte_a']?.status).toBe('schema_failed');
+  expect((await send('{"id":"a"}')).deliveries['rte_a']?.status).toBe('filtered');
+});
+
+test('a changed schema holds for the next event', async () => {
+  await publishSchema('sch_a', schema);
+  await ingest.publishRoute({ schemaId: 'sch_a' });
+  expect((await send('{}')).deliveries['rte_a']?.status).toBe('schema_failed');
+  await publishSchema('sch_a', { type: 'object' }, 2);
+  expect((await send('{}')).deliveries['rte_a']?.status).toBe('pending');
+});
+
+test('while the schema of a route is deleted nothing passes', async () => {
+  await ingest.publishRoute({ schemaId: 'sch_gone' });
+  expect((await send('{"id":"a"}')).deliveries['rte_a']).toMatchObject({
+    status: 'schema_failed',
+    lastErrorMessage: 'the schema of the route does not exist',
+  });
+});
+
+test('a schema that takes for ever holds up neither its event nor those of other sources for long', async () => {
+  const twice = (next: string) => ({ anyOf: [{ $ref: next }, { $ref: next }] });
+  const $defs = Object.fromEntries(
+    Array.from({ length: 40 }, (_, i) => [`a${i}`, i === 39 ? { type: 'string' } : twice(`#/$defs/a${i + 1}`)]),
+  );
+  await publishSchema('sch_a', { $defs, $ref: '#/$defs/a0' });
+  await ingest.publishRoute({ schemaId: 'sch_a' });
+  await ingest.publishSource({ id: 'src_b', slug: 'other' });
+  const slow = ingest.send('/ingest/acme/github', { body: '1' });
+  const startedAt = performance.now();
+  for (let i = 0; i < 20; i++) expect((await ingest.send('/ingest/acme/other', { body: '{}' })).status).toBe(200);
+  expect(performance.now() - startedAt).toBeLessThan(1000);
+  expect([200, 503]).toContain((await slow).status);
+});
