@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import type { lookup as resolve } from 'node:dns';
 import type { Registry } from 'prom-client';
 import { organizationBehind, routeOfMailTarget } from '../core/alert.ts';
 import type { Clock } from '../core/clock.ts';
@@ -59,6 +60,8 @@ export interface DeliveryOptions {
   memoryLimitBytes?: number;
   /** Called when the alerts of routes have something to look at in a shard. */
   onAlerts?: (shard: number) => void;
+  /** For tests of what DNS answers. */
+  lookup?: typeof resolve;
   /** Wraps the queue, for fault injection; default: as it is. */
   wrapQueue?: (queue: DeliveryQueue) => DeliveryQueue;
 }
@@ -87,6 +90,7 @@ export function startDelivery(options: DeliveryOptions): Delivery {
     extraCa: options.extraCa,
     proxyUrl: options.proxyUrl,
     ...(refused && { refused }),
+    lookup: options.lookup,
   });
   const userAgent = `Posthorn/${version}`;
   const outgoing = { registry, keyring, dispatchers, allowedCidrs, mailer: options.mailer ?? null, clock, userAgent };

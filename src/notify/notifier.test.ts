@@ -1,8 +1,8 @@
-import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { Webhook } from 'standardwebhooks';
+import { startAlertingWorker } from '../../test/support/alerting-worker.ts';
 import { testKeyring } from '../../test/support/controllers.ts';
 import { newEvent } from '../../test/support/new-event.ts';
 import { passes } from '../../test/support/passes.ts';
@@ -14,7 +14,6 @@ import { alertOrganization } from '../core/alert.ts';
 import { newTimedId } from '../core/ids.ts';
 import type { ChannelRecord, NotificationsRecord } from '../core/records.ts';
 import { recordSealingContext, type SealedRecordField } from '../core/sealing-contexts.ts';
-import { AlertStates } from '../data/alert-states.ts';
 import { Circuits } from '../data/circuits.ts';
 import { LastNotified } from '../data/last-notified.ts';
 import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
@@ -24,7 +23,6 @@ import { RedisMessageReplayer } from '../data/message-replayer.ts';
 import { RedisStatisticsReader } from '../data/redis-statistics-reader.ts';
 import { checkShards } from '../data/shard-check.ts';
 import { systemClock } from '../runtime/clock.ts';
-import { Notifier } from './notifier.ts';
 
 const prefix = 'test:';
 const shards = 3;
@@ -56,33 +54,8 @@ afterEach(async () => {
 
 const logger = pino({ level: 'debug' }, { write: (line: string) => void logLines.push(line) });
 
-/** A delivery worker with its notifier, as a process of the role delivery has them. */
-function worker({ windowMs = 60_000 }: { windowMs?: number } = {}): void {
-  const shared = { redis: redis.client, prefix, shards: () => shards };
-  const notifier = new Notifier({
-    states: new AlertStates({ redis: redis.client, prefix, windowMs }),
-    acceptor,
-    registry,
-    messages: reader,
-    circuits: new Circuits(shared),
-    shards,
-    reader: randomUUID(),
-    clock: systemClock,
-    logger,
-  });
-  const delivery = startTestDelivery(redis, {
-    prefix,
-    registry,
-    shards,
-    logger,
-    metrics,
-    egress: { allowedCidrs: ['127.0.0.0/8'] },
-    onAlerts: (shard) => notifier.wake(shard),
-  });
-  ends.push(async () => {
-    await delivery.stop(1000);
-    await notifier.stop();
-  });
+function worker({ windowMs }: { windowMs?: number } = {}): void {
+  ends.push(startAlertingWorker(redis, { prefix, registry, shards, logger, metrics, windowMs }));
 }
 async function receiver(answer?: Parameters<typeof startReceiver>[0]): Promise<Receiver> {
   const started = await startReceiver(answer);

@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { isIP } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -8,7 +9,7 @@ export interface CertificateAuthority {
   readonly file: string;
   /** Its certificate (PEM). */
   readonly text: string;
-  /** Key and certificate (PEM) of a server with these IP addresses, valid for so many days; -1: it ended yesterday. */
+  /** Key and certificate (PEM) of a server with these IP addresses and names, valid for so many days; -1: it ended yesterday. */
   issue(addresses: readonly string[], days?: number): { key: Buffer; cert: Buffer };
   remove(): void;
 }
@@ -26,7 +27,10 @@ export function createCertificateAuthority(): CertificateAuthority {
     text: readFileSync(at('ca.crt'), 'utf8'),
     issue: (addresses, days = 2) => {
       const name = `server-${issued++}`;
-      writeFileSync(at(`${name}.cnf`), `subjectAltName=${addresses.map((address) => `IP:${address}`).join(',')}\n`);
+      writeFileSync(
+        at(`${name}.cnf`),
+        `subjectAltName=${addresses.map((address) => `${isIP(address) === 0 ? 'DNS' : 'IP'}:${address}`).join(',')}\n`,
+      );
       openssl('req', ...newKey, '-keyout', at(`${name}.key`), '-out', at(`${name}.csr`), '-subj', `/CN=${name}`);
       const signing = ['-CA', at('ca.crt'), '-CAkey', at('ca.key'), '-CAcreateserial', '-days', `${days}`, '-extfile', at(`${name}.cnf`)];
       openssl('x509', '-req', '-in', at(`${name}.csr`), ...signing, '-out', at(`${name}.crt`));

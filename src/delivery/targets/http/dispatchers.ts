@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { lookup as resolve } from 'node:dns';
 import { rootCertificates } from 'node:tls';
 import { LRUCache } from 'lru-cache';
 import { Agent, type Dispatcher } from 'undici';
@@ -25,6 +26,7 @@ export class Dispatchers {
   readonly #ca: string[] | undefined;
   readonly #proxy: URL | null;
   readonly #refused: RefusedAddresses;
+  readonly #lookup: typeof resolve | undefined;
   readonly #agents = new LRUCache<string, Agent>({ max: mostAgents, dispose: (agent) => void agent.close().catch(() => undefined) });
 
   /**
@@ -36,12 +38,16 @@ export class Dispatchers {
     extraCa,
     proxyUrl,
     refused = new RefusedAddresses(),
+    lookup,
   }: {
     connections: number;
     extraCa?: string;
     proxyUrl?: string;
     refused?: RefusedAddresses;
+    /** For tests of what DNS answers. */
+    lookup?: typeof resolve;
   }) {
+    this.#lookup = lookup;
     this.#refused = refused;
     this.#connections = connections;
     this.#ca = extraCa === undefined ? undefined : [...rootCertificates, extraCa];
@@ -64,6 +70,7 @@ export class Dispatchers {
         policy: new EgressPolicy(egress, this.#refused),
         tls: identity,
         proxy: usesProxy ? (this.#proxy ?? 'missing') : null,
+        lookup: this.#lookup,
       }),
       connections: this.#connections,
       pipelining: 1,

@@ -1,0 +1,229 @@
+import { lookup as systemLookup } from 'node:dns';
+import { createServer, type Server } from 'node:https';
+import { isIP } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { pino } from 'pino';
+import { Registry } from 'prom-client';
+import { startAlertingWorker } from '../../test/support/alerting-worker.ts';
+import { type CertificateAuthority, createCertificateAuthority } from '../../test/support/certificate-authority.ts';
+import { testKeyring } from '../../test/support/controllers.ts';
+import { newEvent } from '../../test/support/new-event.ts';
+import { passes } from '../../test/support/passes.ts';
+import { startReceiver } from '../../test/support/receiver.ts';
+import { destinationRecord, organizationRecord, RecordRegistry, routeRecord } from '../../test/support/record-registry.ts';
+import { type RedisServer, startRedis } from '../../test/support/redis.ts';
+import { type SmtpReceiver, startSmtpReceiver } from '../../test/support/smtp-receiver.ts';
+import type { ChannelRecord } from '../core/records.ts';
+import { recordSealingContext, type SealedRecordField } from '../core/sealing-contexts.ts';
+import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
+import { Mailer } from '../delivery/targets/channel/mailer.ts';
+import { systemClock } from '../runtime/clock.ts';
+
+const prefix = 'test:';
+/** The services listen where their URLs say, on an address of this machine alone. */
+const address = `127.${43 + Math.floor(Math.random() * 200)}.${Math.floor(Math.random() * 250)}.${1 + Math.floor(Math.random() * 250)}`;
+const names = ['hooks.slack.com', 'discord.com', 'events.pagerduty.com', 'acme.webhook.office.com', 'prod-1.westeurope.logic.azure.com'];
+const mayListen = process.getuid?.() === 0;
+
+interface Request {
+  host: string;
+  path: string;
+  body: Record<string, unknown>;
+}
+
+let redis: RedisServer;
+let authority: CertificateAuthority;
+let services: Server;
+let smtp: SmtpReceiver;
+let mailer: Mailer;
+let requests: Request[];
+let logLines: string[];
+let metrics: Registry;
+let registry: RecordRegistry;
+const ends: (() => Promise<unknown>)[] = [];
+const isUp = { shop: false };
+
+beforeAll(async () => {
+  redis = await startRedis();
+  authority = createCertificateAuthority();
+  services = createServer(authority.issue(names), async (request, response) => {
+    const body = JSON.parse((await buffer(request)).toString());
+    requests.push({ host: request.headers.host ?? '', path: request.url ?? '', body });
+    response.writeHead(request.headers.host === 'events.pagerduty.com' ? 202 : 200).end('canary-echo');
+  });
+  if (mayListen) await new Promise<void>((resolve) => services.listen(443, address, resolve));
+  const login = { user: 'posthorn', password: 'canary-password' };
+  smtp = await startSmtpReceiver({ ...login, ...authority.issue(['127.0.0.1']) });
+  mailer = new Mailer({
+    host: '127.0.0.1',
+    port: smtp.port,
+    tls: 'starttls',
+    credentials: login,
+    from: 'Posthorn <alerts@example.com>',
+    ca: [authority.text],
+  });
+});
+afterAll(async () => {
+  mailer.close();
+  services.closeAllConnections();
+  services.close();
+  authority.remove();
+  await Promise.all([smtp.stop(), redis.stop()]);
+});
+beforeEach(async () => {
+  await redis.client.flushall();
+  requests = [];
+  logLines = [];
+  metrics = new Registry();
+  registry = new RecordRegistry();
+  registry.put('organization', organizationRecord());
+  isUp.shop = false;
+  const shop = await startReceiver((response) => response.writeHead(isUp.shop ? 200 : 503).end());
+  ends.push(() => shop.close());
+  const retryPolicy = { maxRetries: 0, initialDelayMs: 100, maxDelayMs: 100, backoffMultiplier: 1 };
+  registry.put('destination', destinationRecord({ url: shop.url }, { name: 'Shop', retryPolicy }));
+});
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end();
+});
+
+/** What the machine's resolver would say if the services were here. */
+const lookup: typeof systemLookup = Object.assign(
+  (name: string, options: object, callback: (error: null, found: { address: string; family: number }[]) => void) => {
+    expect(options).toMatchObject({ all: true });
+    const found = names.includes(name) ? address : isIP(name) > 0 ? name : '127.0.0.1';
+    callback(null, [{ address: found, family: 4 }]);
+  },
+  { __promisify__: systemLookup.__promisify__ },
+) as typeof systemLookup;
+
+function worker(): void {
+  const logger = pino({ level: 'debug' }, { write: (line: string) => void logLines.push(line) });
+  ends.push(startAlertingWorker(redis, { prefix, registry, logger, metrics, mailer, lookup, extraCa: authority.text }));
+}
+const seal = (id: string, field: SealedRecordField, plain: string): string =>
+  testKeyring.seal(plain, recordSealingContext('org_a', 'notificationChannel', id, field));
+function channel(id: string, of: ChannelRecord): void {
+  registry.put('notificationChannel', { v: 1, id, org: 'org_a', slug: id, name: id, enabled: true, channel: of, generation: 1 });
+}
+function route(emails: string[] = []): void {
+  const notifications = { onFailure: true, onSuccess: true, onRecovery: true, failureThreshold: 1, channelIds: null, emails };
+  registry.put('route', routeRecord({ name: 'Orders & <b>more</b>', notifications }));
+}
+async function send(): Promise<void> {
+  await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock }).accept(newEvent());
+}
+const at = (host: string): Request[] => requests.filter((request) => request.host === host);
+
+const onlyWithPort443 = mayListen ? describe : describe.skip;
+
+onlyWithPort443('behind its real name and a certificate for it', () => {
+  test('Slack gets a message in Block Kit', async () => {
+    channel('nch_slack', {
+      type: 'slack',
+      webhookUrl: seal('nch_slack', 'webhookUrl', 'https://hooks.slack.com/services/T0/B0/canary-slack'),
+    });
+    route();
+    worker();
+    await send();
+    await passes(() => expect(at('hooks.slack.com')).toHaveLength(1));
+    expect(at('hooks.slack.com')[0]).toMatchObject({
+      path: '/services/T0/B0/canary-slack',
+      body: {
+        text: 'A message of route "Orders &amp; &lt;b&gt;more&lt;/b&gt;" could not be delivered to "Shop".',
+        blocks: [{ type: 'header', text: { text: 'Deliveries fail' } }, { type: 'section' }, { type: 'section' }, { type: 'context' }],
+      },
+    });
+  });
+
+  test('Teams gets a card, from workflows and incoming webhooks', async () => {
+    for (const [i, host] of ['acme.webhook.office.com', 'prod-1.westeurope.logic.azure.com'].entries())
+      channel(`nch_${i}`, { type: 'teams', webhookUrl: seal(`nch_${i}`, 'webhookUrl', `https://${host}/hook?sig=canary`) });
+    route();
+    worker();
+    await send();
+    await passes(() => expect(requests).toHaveLength(2));
+    for (const { path, body } of requests) {
+      expect(path).toBe('/hook?sig=canary');
+      expect(body).toMatchObject({ type: 'message', attachments: [{ contentType: 'application/vnd.microsoft.card.adaptive' }] });
+    }
+  });
+
+  test('Discord gets an embed that mentions nobody', async () => {
+    const url = 'https://discord.com/api/webhooks/1/canary-discord';
+    channel('nch_discord', { type: 'discord', webhookUrl: seal('nch_discord', 'webhookUrl', url) });
+    route();
+    worker();
+    await send();
+    await passes(() => expect(at('discord.com')).toHaveLength(1));
+    expect(at('discord.com')[0]).toMatchObject({
+      path: '/api/webhooks/1/canary-discord',
+      body: { allowed_mentions: { parse: [] }, embeds: [{ title: 'Deliveries fail' }] },
+    });
+  });
+
+  test('PagerDuty gets an incident, and its resolution with the recovery; no successes', async () => {
+    const routingKey = seal('nch_pd', 'routingKey', 'canary-routing-key');
+    channel('nch_pd', { type: 'pagerduty', routingKey, severity: 'critical' });
+    route();
+    worker();
+    await send();
+    await passes(() => expect(requests).toHaveLength(1));
+    isUp.shop = true;
+    await send();
+    await passes(() => expect(requests).toHaveLength(2));
+    expect(requests).toMatchObject([
+      {
+        host: 'events.pagerduty.com',
+        path: '/v2/enqueue',
+        body: {
+          routing_key: 'canary-routing-key',
+          event_action: 'trigger',
+          dedup_key: 'rte_a',
+          payload: { severity: 'critical', source: 'rte_a', class: 'delivery.failed' },
+        },
+      },
+      { body: { routing_key: 'canary-routing-key', event_action: 'resolve', dedup_key: 'rte_a' } },
+    ]);
+  });
+});
+
+test('channels of type email and the addresses of the route get e-mails', async () => {
+  channel('nch_mail', { type: 'email', addresses: ['team@example.com', 'ops@example.com'] });
+  route(['owner@example.com']);
+  worker();
+  await send();
+  const mails = await smtp.arrived(2);
+  expect(mails.map(({ to }) => to.join()).sort()).toEqual(['owner@example.com', 'team@example.com,ops@example.com']);
+  for (const { mail, isEncrypted, user } of mails) {
+    expect([isEncrypted, user]).toEqual([true, 'posthorn']);
+    expect(mail.subject).toBe('[Posthorn] Deliveries fail: Orders & <b>more</b>');
+    expect(mail.html).toContain('Orders &amp; &lt;b&gt;more&lt;/b&gt;');
+    expect(mail.text).toContain('A message of route "Orders & <b>more</b>" could not be delivered to "Shop".');
+  }
+});
+
+test('no secret of a channel is in a log line, a metric or in Redis in clear, also when its service answers with it or is away', async () => {
+  const url = 'https://hooks.slack.com/services/T0/B0/canary-slack';
+  channel('nch_slack', { type: 'slack', webhookUrl: seal('nch_slack', 'webhookUrl', url) });
+  channel('nch_pd', { type: 'pagerduty', routingKey: seal('nch_pd', 'routingKey', 'canary-key'), severity: 'error' });
+  const echo = await startReceiver((response, _, { headers }) => response.writeHead(410).end(JSON.stringify(headers)));
+  ends.push(() => echo.close());
+  const headersOf = (id: string) => [{ name: 'Authorization', value: seal(id, 'headerValue', 'canary-header') }];
+  channel('nch_echo', { type: 'webhook', url: echo.url, headers: headersOf('nch_echo'), signingSecrets: [] });
+  channel('nch_away', { type: 'webhook', url: 'https://127.0.0.1:9/', headers: headersOf('nch_away'), signingSecrets: [] });
+  route();
+  worker();
+  await send();
+  await echo.arrived(1);
+  await passes(async () => {
+    const outcomes = await metrics.getSingleMetricAsString('posthorn_alert_outcomes_total');
+    expect(outcomes).toContain('outcome="retry"');
+    expect(outcomes).toContain('{channel="webhook",outcome="dead"}');
+  });
+  expect(logLines.join('')).toContain('given up');
+  const dumps = await Promise.all((await redis.client.keys('*')).map((key) => redis.client.dumpBuffer(key)));
+  const seen = [logLines.join('\n'), await metrics.metrics(), Buffer.concat(dumps.filter((each) => each !== null)).toString('latin1')];
+  for (const text of seen) expect(text).not.toContain('canary');
+});

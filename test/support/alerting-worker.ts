@@ -1,0 +1,39 @@
+import { randomUUID } from 'node:crypto';
+import { AlertStates } from '../../src/data/alert-states.ts';
+import { Circuits } from '../../src/data/circuits.ts';
+import { RedisMessageAcceptor } from '../../src/data/message-acceptor.ts';
+import { RedisMessageReader } from '../../src/data/message-reader.ts';
+import type { DeliveryOptions } from '../../src/delivery/start-delivery.ts';
+import { Notifier } from '../../src/notify/notifier.ts';
+import { systemClock } from '../../src/runtime/clock.ts';
+import { silentLogger } from './logger.ts';
+import type { RedisServer } from './redis.ts';
+import { startTestDelivery } from './test-delivery.ts';
+
+type Own = Pick<DeliveryOptions, 'prefix' | 'registry'> & Partial<DeliveryOptions> & { windowMs?: number };
+
+/** A delivery worker with its notifier, as a process of the role delivery has them. Loopback may be reached. Answers the function that ends both. */
+export function startAlertingWorker(redis: RedisServer, { windowMs = 60_000, ...own }: Own): () => Promise<void> {
+  const { prefix, registry, shards = 1, logger = silentLogger } = own;
+  const shared = { redis: redis.client, prefix, shards: () => shards };
+  const notifier = new Notifier({
+    states: new AlertStates({ redis: redis.client, prefix, windowMs }),
+    acceptor: new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock }),
+    registry,
+    messages: new RedisMessageReader(shared),
+    circuits: new Circuits(shared),
+    shards,
+    reader: randomUUID(),
+    clock: systemClock,
+    logger,
+  });
+  const delivery = startTestDelivery(redis, {
+    egress: { allowedCidrs: ['127.0.0.0/8'] },
+    ...own,
+    onAlerts: (shard) => notifier.wake(shard),
+  });
+  return async () => {
+    await delivery.stop(1000);
+    await notifier.stop();
+  };
+}
