@@ -2,13 +2,13 @@ import { resourceId } from '../core/ids.ts';
 import { type DestinationRecord, type HttpAuthRecord, type HttpDestinationRecord, recordLayoutVersion } from '../core/records.ts';
 import type { Keyring } from '../core/sealing.ts';
 import { recordSealingContext, type SealedRecordField } from '../core/sealing-contexts.ts';
+import { standardWebhooksSecretRule, standardWebhooksSecrets } from '../core/standard-webhooks-secrets.ts';
 import { destination as definition } from '../resources/destination.ts';
 import type { PosthornObject, SpecOf } from '../resources/kinds.ts';
 import { type Compiled, type Refusal, refuse } from './compiled.ts';
 import { compileTls } from './destination-tls.ts';
 import type { OrganizationFacts } from './organization.ts';
 import { type Seal, sealValue } from './sealed-value.ts';
-import { standardWebhooksSecretRule, standardWebhooksSecrets } from './signing-secrets.ts';
 import { compileWarehouse, warehouseRefusal } from './warehouse.ts';
 
 export interface DestinationInputs {

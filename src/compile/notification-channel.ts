@@ -2,6 +2,7 @@ import { resourceId } from '../core/ids.ts';
 import { type ChannelRecord, type NotificationChannelRecord, recordLayoutVersion } from '../core/records.ts';
 import type { Keyring } from '../core/sealing.ts';
 import { recordSealingContext } from '../core/sealing-contexts.ts';
+import { standardWebhooksSecretRule, standardWebhooksSecrets } from '../core/standard-webhooks-secrets.ts';
 import { headerValue } from '../resources/http-header.ts';
 import type { PosthornObject } from '../resources/kinds.ts';
 import { notificationChannel as definition } from '../resources/notification-channel.ts';
@@ -10,7 +11,6 @@ import { type Compiled, refuse } from './compiled.ts';
 import type { ChannelSecretReference } from './notification-channel-secrets.ts';
 import type { OrganizationFacts } from './organization.ts';
 import { sealValue } from './sealed-value.ts';
-import { standardWebhooksSecretRule, standardWebhooksSecrets } from './signing-secrets.ts';
 
 export type ChannelSecret = Omit<ChannelSecretReference, 'reference'> & { value: string };
 

@@ -1,13 +1,14 @@
 import { resourceId } from '../core/ids.ts';
+import { hasStandardSecrets } from '../core/providers.ts';
 import { recordLayoutVersion, type SourceRecord } from '../core/records.ts';
 import type { Keyring } from '../core/sealing.ts';
 import { recordSealingContext } from '../core/sealing-contexts.ts';
+import { standardWebhooksSecretRule, standardWebhooksSecrets } from '../core/standard-webhooks-secrets.ts';
 import type { PosthornObject } from '../resources/kinds.ts';
 import { source as definition } from '../resources/source.ts';
 import { type Compiled, refuse } from './compiled.ts';
 import type { OrganizationFacts } from './organization.ts';
 import { sealValue } from './sealed-value.ts';
-import { standardWebhooksSecretRule, standardWebhooksSecrets } from './signing-secrets.ts';
 
 export interface SourceInputs {
   organization: OrganizationFacts;
@@ -82,8 +83,4 @@ function signingSecretsOf(provider: SourceRecord['provider'], value: string): st
   if (hasStandardSecrets(provider)) return standardWebhooksSecrets(value);
   const secret = value.replace(/\r?\n$/, '');
   return secret === '' ? null : [secret];
-}
-
-function hasStandardSecrets(provider: SourceRecord['provider']): boolean {
-  return provider === 'standard-webhooks' || provider === 'svix';
 }

@@ -27,3 +27,8 @@ export interface SignatureScheme {
   /** Stands before the signature in the header; may be empty. */
   prefix: string;
 }
+
+/** Whether the provider's secrets are those of Standard Webhooks, `whsec_` and base64. */
+export function hasStandardSecrets(provider: Provider): boolean {
+  return provider === 'standard-webhooks' || provider === 'svix';
+}

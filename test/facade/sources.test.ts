@@ -34,9 +34,18 @@ describe('provider custom', () => {
   });
 });
 
-test('a signing secret that the provider cannot have made is said in the conditions, and the answer warns', async () => {
-  const { status, headers } = await create({ provider: 'svix', signingSecret: 'not base64 of anything' });
-  expect([status, headers.get('warning')]).toEqual([201, '199 - "not yet in force"']);
+test('a signing secret that the provider cannot have made is refused; a provider that cannot have made the stored one is warned of', async () => {
+  const unusable = { signingSecret: 'not base64 of anything' };
+  for (const provider of ['svix', 'standard-webhooks']) {
+    const answer = await create({ provider, ...unusable });
+    expect([answer.status, answer.body.code]).toEqual([400, 'VALIDATION_FAILED']);
+    expect(answer.body.message).toContain('signingSecret must be whsec_');
+  }
+  const { body: source } = await create({ provider: 'github', ...unusable });
+  expect((await patch(source.id, { provider: 'svix', ...unusable })).status).toBe(400);
+  const { status, headers } = await patch(source.id, { provider: 'svix' });
+  expect([status, headers.get('warning')]).toEqual([200, '199 - "not yet in force"']);
+  expect((await world.request('POST', `/api/sources/${source.id}/rotate-secret`, { body: unusable })).status).toBe(400);
 });
 
 describe('what a source takes in', () => {

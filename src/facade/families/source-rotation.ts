@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import { PosthornError } from '../../core/errors.ts';
-import type { Provider } from '../../core/providers.ts';
+import { looksMasked } from '../../core/masking.ts';
+import { hasStandardSecrets, type Provider } from '../../core/providers.ts';
+import { standardWebhooksSecretRule, standardWebhooksSecrets } from '../../core/standard-webhooks-secrets.ts';
 import { type Operation, operation } from '../operation.ts';
 import { changeRecord } from '../resource-writes.ts';
 import { isoTime, timestamp } from '../resources/record-fields.ts';
@@ -54,6 +56,7 @@ export const rotateSourceSecret: Operation = operation({
         immutable: {},
         toSpec: async ({ current, secrets }) => {
           const spec = current?.spec;
+          if (sent !== undefined) refuseUnusableSecret(spec?.provider ?? 'generic', sent);
           signingSecret = sent ?? newSecretOf(spec?.provider ?? 'generic');
           const signingSecretRef = await secrets.put('signingSecret', signingSecret, spec?.signingSecretRef);
           const previousSecretRef = spec?.signingSecretRef;
@@ -71,6 +74,12 @@ export const rotateSourceSecret: Operation = operation({
     return { signingSecret, previousSecretExpiresAt };
   },
 });
+
+/** VALIDATION_FAILED for a secret that the provider cannot have made. A mask is for `SecretDraft` to judge. */
+export function refuseUnusableSecret(provider: Provider, secret: string): void {
+  if (looksMasked(secret) || !hasStandardSecrets(provider) || standardWebhooksSecrets(secret) !== null) return;
+  throw new PosthornError('VALIDATION_FAILED', `signingSecret must be ${standardWebhooksSecretRule}.`);
+}
 
 /** VALIDATION_FAILED for providers whose secrets come from themselves. */
 function newSecretOf(provider: Provider): string {

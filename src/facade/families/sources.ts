@@ -23,7 +23,7 @@ import {
 import { matchesText } from '../resources/search.ts';
 import { readSecret } from '../resources/secrets.ts';
 import { intakeBody, intakeRecord, intakeToRecord, intakeToSpec } from './source-intake.ts';
-import { rotateSourceSecret } from './source-rotation.ts';
+import { refuseUnusableSecret, rotateSourceSecret } from './source-rotation.ts';
 
 const { provider, verification, allowedMethods } = kinds.Source.spec.shape;
 
@@ -130,6 +130,8 @@ const definition: ResourceFamilyDefinition<'Source', typeof body, typeof query> 
   },
   toSpec: async ({ body: sent, current, secrets }) => {
     const spec = current?.spec;
+    const ofProvider = sent.provider ?? spec?.provider ?? 'generic';
+    if (typeof sent.signingSecret === 'string') refuseUnusableSecret(ofProvider, sent.signingSecret);
     const signingSecretRef =
       typeof sent.signingSecret === 'string'
         ? await secrets.put('signingSecret', sent.signingSecret, spec?.signingSecretRef)
@@ -139,7 +141,6 @@ const definition: ResourceFamilyDefinition<'Source', typeof body, typeof query> 
     // Shown is what holds; sent back as it was shown, it is no wish.
     const isWish = sent.rejectInvalidSignatures !== undefined && (spec === undefined || sent.rejectInvalidSignatures !== rejects(spec));
     const kept = signingSecretRef === undefined ? undefined : spec?.rejectInvalidSignatures;
-    const ofProvider = sent.provider ?? spec?.provider ?? 'generic';
     const isRotated = signingSecretRef === undefined || signingSecretRef !== spec?.signingSecretRef;
     return {
       name: nameToSpec(sent.name, current),
