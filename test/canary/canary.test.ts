@@ -13,7 +13,7 @@ import { type Program, startProgram } from '../support/program.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { bodiesWithSecrets } from './api-bodies.ts';
-import { type Canary, found, newCanary } from './canary.ts';
+import { type Canary, environmentOf, found, newCanary } from './canary.ts';
 import { bearersOfAllFields, secretFieldsOfKinds, secretNames, secretsInSchema, withReferences } from './secret-fields.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'posthorn-canary-'));
@@ -68,13 +68,16 @@ beforeAll(async () => {
   mkdirSync(manifests);
   receivers = { ok: await startReceiver(), failing: await startReceiver((response) => void response.writeHead(500).end('no')) };
   const port = await freePort();
+  const environment = environmentOf(put);
   url = `http://127.0.0.1:${port}`;
   program = startProgram(['standalone', '--manifests', manifests, '--workers', '2'], {
     POSTHORN_PORT: String(port),
     POSTHORN_DATA_DIR: data,
     POSTHORN_LOG_LEVEL: 'debug',
+    ...environment,
   });
-  key = (await program.waitForOutput(/^posthorn ready (\S+) key (\S+)$/m, 60_000))[2] ?? '';
+  key = environment['POSTHORN_API_KEY'] ?? '';
+  await program.waitForOutput(/^posthorn ready /m, 60_000);
   const document = members((await send('GET', '/openapi.json')).body);
   operations = describedOperations(document);
   schemas = new DocumentSchemas(document);
@@ -196,6 +199,14 @@ describe('a secret that is put into every field for one', () => {
     ))
       for (const name of body === null ? [] : secretsInSchema(body, names, schemas))
         expect(canaries.map(({ field }) => field)).toContain(`${method} ${path} ${name}`);
+  });
+
+  test('is in every environment variable that holds one, but those of a Redis that standalone starts itself', () => {
+    const page = readFileSync(new URL('../../docs/configuration.md', import.meta.url), 'utf8');
+    const variables = page.split('\n').flatMap((line) => /^\| `(\w+)` .*standalone.* A secret\./.exec(line)?.[1] ?? []);
+    expect(variables.length).toBeGreaterThan(3);
+    for (const variable of variables.filter((each) => !each.startsWith('POSTHORN_REDIS_')))
+      expect(canaries.map(({ field }) => field)).toContain(variable);
   });
 
   test('reaches those it is for', () => {

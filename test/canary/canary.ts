@@ -18,6 +18,21 @@ export function newCanary(field: string, name: string, options: { malformed?: bo
   return { field, value, needles: formsOf(inner) };
 }
 
+/** Values of the environment variables that hold secrets, by the name of the variable. */
+export function environmentOf(put: (field: string, name: string) => string): Record<string, string> {
+  const key = put('POSTHORN_ENCRYPTION_KEYS', 'encryptionKey');
+  return {
+    POSTHORN_ENCRYPTION_KEYS: `k1:${Buffer.from(key).toString('base64')}`,
+    POSTHORN_API_KEY: `ph_${put('POSTHORN_API_KEY', 'apiKey')}`,
+    POSTHORN_SMTP_HOST: '127.0.0.1',
+    POSTHORN_SMTP_PORT: '9',
+    POSTHORN_SMTP_FROM: 'Posthorn <alerts@example.com>',
+    POSTHORN_SMTP_USER: 'posthorn',
+    POSTHORN_SMTP_PASSWORD: put('POSTHORN_SMTP_PASSWORD', 'password'),
+    POSTHORN_EGRESS_PROXY_URL: `http://posthorn:${put('POSTHORN_EGRESS_PROXY_URL', 'password')}@127.0.0.1:9`,
+  };
+}
+
 function formed(name: string, marker: string): string {
   switch (name) {
     case 'signingSecret':
