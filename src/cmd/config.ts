@@ -1,6 +1,17 @@
 import { z } from 'zod';
 import { type RedisMode, redisNodes } from '../redis/address.ts';
-import { byteCount, cidrList, count, encryptionKeys, port, portNumber, proxyUrl, redisUrl, wholeNumber } from './config-values.ts';
+import {
+  byteCount,
+  cidrList,
+  count,
+  encryptionKeys,
+  port,
+  portNumber,
+  proxyUrl,
+  redisUrl,
+  storeEndpoint,
+  wholeNumber,
+} from './config-values.ts';
 import { type SmtpConfig, smtpConfig, smtpEnvironment, smtpMistakes } from './smtp-config.ts';
 
 export const roles = ['controller', 'api', 'delivery', 'standalone'] as const;
@@ -167,6 +178,20 @@ export const environmentSchema = z.object({
       'Proxy (CONNECT) with a fixed address, `http://[user:password@]host:port`, through which destinations with `useStaticIp` are reached. It is told addresses that were checked, not names.',
     )
     .meta({ roles: ['delivery', 'standalone'], secret: true }),
+  POSTHORN_WAREHOUSE_BATCH_SECONDS: count(1, 3600, 60)
+    .describe('How long the oldest record of a batch for a warehouse waits for others; a batch of 1000 records or 5 MiB goes at once.')
+    .meta({ roles: ['delivery', 'standalone'] }),
+  POSTHORN_WAREHOUSE_S3_ENDPOINT: storeEndpoint
+    .describe(
+      'Server that speaks S3 and takes the files of all destinations of type s3, instead of AWS: `http(s)://host:port`, buckets in the path.',
+    )
+    .meta({ roles: ['delivery', 'standalone'] }),
+  POSTHORN_WAREHOUSE_GCS_ENDPOINT: storeEndpoint
+    .describe('The same for destinations of type gcs: an emulator of Google Cloud Storage, which is asked without credentials.')
+    .meta({ roles: ['delivery', 'standalone'] }),
+  POSTHORN_WAREHOUSE_AZURE_ENDPOINT: storeEndpoint
+    .describe('The same for destinations of type azure_blob, such as Azurite: accounts in the path.')
+    .meta({ roles: ['delivery', 'standalone'] }),
   ...smtpEnvironment,
   POSTHORN_DELIVERY_CONCURRENCY: count(1, 10_000, 128)
     .describe('Delivery attempts under way at the same time in one worker.')
@@ -229,6 +254,7 @@ export interface Config {
   /** Undefined: no e-mail is sent. */
   smtp: SmtpConfig | undefined;
   deliveryConcurrency: number;
+  warehouse: { batchAgeMs: number; endpoints: { s3?: string | undefined; gcs?: string | undefined; azure?: string | undefined } };
   publicUrl: string | undefined;
   trustedProxies: string[];
   drainMs: number;
@@ -286,6 +312,14 @@ export function readConfig(role: Role | 'check' | 'rekey', environment: Record<s
     egressProxyUrl: values.POSTHORN_EGRESS_PROXY_URL,
     smtp: smtpConfig(values),
     deliveryConcurrency: values.POSTHORN_DELIVERY_CONCURRENCY,
+    warehouse: {
+      batchAgeMs: values.POSTHORN_WAREHOUSE_BATCH_SECONDS * 1000,
+      endpoints: {
+        s3: values.POSTHORN_WAREHOUSE_S3_ENDPOINT,
+        gcs: values.POSTHORN_WAREHOUSE_GCS_ENDPOINT,
+        azure: values.POSTHORN_WAREHOUSE_AZURE_ENDPOINT,
+      },
+    },
     publicUrl: values.POSTHORN_PUBLIC_URL?.replace(/\/+$/, ''),
     trustedProxies: values.POSTHORN_TRUSTED_PROXIES,
     drainMs: values.POSTHORN_DRAIN_SECONDS * 1000,

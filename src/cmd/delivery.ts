@@ -87,6 +87,7 @@ async function runDelivery(context: RoleContext): Promise<void> {
       concurrency: config.deliveryConcurrency,
       memoryLimitBytes: config.redisMemoryLimitBytes,
       egress: { allowedCidrs: config.egressAllowedCidrs, refused },
+      warehouse: config.warehouse,
       ...extraCa,
       ...(config.egressProxyUrl !== undefined && { proxyUrl: config.egressProxyUrl }),
     });

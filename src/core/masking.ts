@@ -6,6 +6,11 @@ export function masked(secret: string): string {
   return bullets + (lastFour(secret) ?? '');
 }
 
+/** The same of the credentials of warehouses, whose last four characters are always shown (API document, "Credential redaction"). */
+export function maskedWithTail(secret: string): string {
+  return bullets + secret.slice(-4);
+}
+
 /** The last four characters of a secret, if it is long enough to show them; null otherwise. */
 export function lastFour(secret: string): string | null {
   return secret.length >= shortestWithTail ? secret.slice(-4) : null;

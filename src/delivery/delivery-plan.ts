@@ -1,15 +1,19 @@
 import { organizationBehind, routeOfMailTarget } from '../core/alert.ts';
 import type { Clock } from '../core/clock.ts';
 import type { DestinationRecord, OrganizationRecord, RetryPolicyRecord, RouteRecord, TransformRecord } from '../core/records.ts';
-import type { Keyring } from '../core/sealing.ts';
 import type { Target, TargetSetting } from '../data/delivery-queue.ts';
 import type { DeadLetterReason } from '../data/messages.ts';
 import type { RegistryReader } from '../data/registry.ts';
 import { type AlertPlan, alertPlan } from './alert-plan.ts';
 import type { Mailer } from './targets/channel/mailer.ts';
-import type { Dispatchers } from './targets/http/dispatchers.ts';
 import type { EgressRules } from './targets/http/egress-policy.ts';
 import { type HttpPlan, httpPlan } from './targets/http/http-plan.ts';
+import { layoutText } from './targets/warehouse/batch-layout.ts';
+import { type WarehousePlan, type WarehouseSources, warehousePlan } from './targets/warehouse/warehouse-plan.ts';
+
+/** A batch is complete at so many records or bytes (DESIGN section 6, "Warehouse"), or at the age that the installation sets. */
+const batchRecords = 1000;
+const batchBytes = 5 * 1024 * 1024;
 
 interface AnyReadyPlan {
   state: 'ready';
@@ -29,7 +33,12 @@ export interface ReadyAlertPlan extends AnyReadyPlan, AlertPlan {
   type: 'alert';
 }
 
-export type ReadyPlan = ReadyHttpPlan | ReadyAlertPlan;
+export interface ReadyWarehousePlan extends AnyReadyPlan {
+  type: 'warehouse';
+  warehouse: WarehousePlan;
+}
+
+export type ReadyPlan = ReadyHttpPlan | ReadyAlertPlan | ReadyWarehousePlan;
 
 /** How a target's messages are to be treated by today's records. */
 export type DeliveryPlan =
@@ -39,10 +48,10 @@ export type DeliveryPlan =
   /** `setting` is null when route or destination are gone. */
   | { state: 'impossible'; reason: DeadLetterReason; setting: TargetSetting | null };
 
-export interface PlanSources {
+export interface PlanSources extends WarehouseSources {
   registry: RegistryReader;
-  keyring: Keyring;
-  dispatchers: Dispatchers;
+  /** How long the oldest record of a batch waits for others. */
+  batchAgeMs: number;
   /** Of the installation; an organization's own are added. */
   allowedCidrs: readonly string[];
   /** Null: no SMTP server is configured. */
@@ -85,18 +94,24 @@ async function alertDeliveryPlan(sources: PlanSources, org: string, destinationI
 const routeDeleted: DeliveryPlan = { state: 'impossible', reason: 'route_deleted', setting: null };
 
 async function makePlan(sources: PlanSources, org: string, route: RouteRecord, destinationId: string): Promise<DeliveryPlan> {
-  const { registry, keyring, dispatchers, allowedCidrs } = sources;
+  const { registry, allowedCidrs, batchAgeMs } = sources;
   const [destination, organization, transform] = await Promise.all([
     registry.get('destination', destinationId),
     registry.get('organization', org),
     route.transformId === undefined ? null : registry.get('transform', route.transformId),
   ]);
   if (destination === null) return withoutDestination(route, destinationId);
-  const setting = targetSetting(route, destination);
+  const setting = { ...targetSetting(route, destination), batch: batchSetting(destination, batchAgeMs) };
   if (route.transformId !== undefined && transform === null) return awaitingTransform(setting);
-  if (setting.paused || destination.type !== 'http') return { state: 'paused', setting };
+  if (setting.paused) return { state: 'paused', setting };
   const { retryPolicy } = destination;
-  const http = httpPlan(destination, { keyring, dispatchers, egress: egressRules(allowedCidrs, organization) });
+  const egress = egressRules(allowedCidrs, organization);
+  if (destination.type !== 'http') {
+    const warehouse = await warehousePlan(destination, { ...sources, egress });
+    if (warehouse === null) return { state: 'impossible', reason: 'secret_decryption_failed', setting };
+    return { state: 'ready', type: 'warehouse', setting, retryPolicy, warehouse };
+  }
+  const http = httpPlan(destination, { ...sources, egress });
   if (http === null) return { state: 'impossible', reason: 'secret_decryption_failed', setting };
   return { state: 'ready', type: 'http', setting, retryPolicy, transform, expectedResponse: route.expectedResponse, http };
 }
@@ -105,6 +120,11 @@ async function makePlan(sources: PlanSources, org: string, route: RouteRecord, d
 export function egressRules(allowedCidrs: readonly string[], organization: OrganizationRecord | null): EgressRules {
   const { allowedCidrs: own = [], allowedHosts = [] } = organization?.egress ?? {};
   return { allowedCidrs: [...allowedCidrs, ...own], allowedHosts };
+}
+
+function batchSetting(destination: DestinationRecord, ageMs: number): TargetSetting['batch'] {
+  if (destination.type === 'http') return null;
+  return { layout: layoutText(destination.warehouse), records: batchRecords, bytes: batchBytes, ageMs };
 }
 
 /** A destination that the route still names will have a record again, or soon its first one: messages wait for it. */

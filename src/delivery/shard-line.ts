@@ -1,7 +1,7 @@
 import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
 import type { TransformRecord } from '../core/records.ts';
-import type { DeliveryQueue, Job, SettleAnswer, Settlement, ShardState, SlowRoom, Target } from '../data/delivery-queue.ts';
+import type { Batch, DeliveryQueue, Job, SettleAnswer, Settlement, ShardState, SlowRoom, Target } from '../data/delivery-queue.ts';
 import type { StoredEvent } from '../data/event-text.ts';
 import type { DeliveryMetrics } from './metrics.ts';
 import type { RedisTrouble } from './redis-trouble.ts';
@@ -134,6 +134,9 @@ export class ShardLine {
       this.#isTaking = false;
     }
   }
+
+  /** Reads what a batch is made of. Throws UNAVAILABLE. */
+  readonly batchOf = (job: Job): Promise<Batch | null> => this.#options.queue.batch(job);
 
   settle(settlement: Settlement): void {
     this.#settler.add(settlement);

@@ -23,6 +23,7 @@ import { TargetKeeper } from './target-keeper.ts';
 import type { Mailer } from './targets/channel/mailer.ts';
 import { Dispatchers } from './targets/http/dispatchers.ts';
 import type { RefusedAddresses } from './targets/http/egress-policy.ts';
+import type { StoreEndpoints } from './targets/warehouse/open-object-store.ts';
 import { channelTestHandler } from './tasks/channel-test.ts';
 import { destinationTestHandler } from './tasks/destination-test.ts';
 import { TaskRunner } from './tasks/task-runner.ts';
@@ -54,6 +55,8 @@ export interface DeliveryOptions {
   proxyUrl?: string;
   /** Absent: there is no e-mail. Closed by the caller. */
   mailer?: Mailer;
+  /** Servers that stand for the object stores of the clouds, and how long the oldest record of a batch waits (default 60 s). */
+  warehouse?: { endpoints?: StoreEndpoints; batchAgeMs?: number };
   /** Default: 7 days, dead letters 30 days. */
   retention?: { finishedMs: number; deadLettersMs: number };
   /** Memory of Redis that counts as all of it where Redis has no maxmemory. */
@@ -78,6 +81,7 @@ const healthyForMs = 15_000;
 /** One for the organizations whose transforms are slow. */
 const sandboxProcesses = 2;
 const defaultGraceMs = 25_000;
+const defaultBatchAgeMs = 60_000;
 
 /** Runs a delivery worker until `stop`. Redis need not be up yet. */
 export function startDelivery(options: DeliveryOptions): Delivery {
@@ -93,7 +97,9 @@ export function startDelivery(options: DeliveryOptions): Delivery {
     lookup: options.lookup,
   });
   const userAgent = `Posthorn/${version}`;
-  const outgoing = { registry, keyring, dispatchers, allowedCidrs, mailer: options.mailer ?? null, clock, userAgent };
+  const { endpoints = {}, batchAgeMs = defaultBatchAgeMs } = options.warehouse ?? {};
+  const mailer = options.mailer ?? null;
+  const outgoing = { registry, keyring, dispatchers, allowedCidrs, endpoints, batchAgeMs, mailer, clock, userAgent };
   const planOf = (target: Target): Promise<DeliveryPlan> => deliveryPlan(outgoing, target);
   const id = options.workerId ?? `w_${randomBytes(9).toString('base64url')}`;
   const troubles = new RedisTroubles(logger);

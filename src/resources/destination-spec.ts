@@ -96,7 +96,9 @@ const secretAccessKeySecretRef = secretKeyRef.optional().describe('Secret access
 
 const s3 = z.strictObject({
   bucket: bucketName,
-  region: text(1, 64).describe('Region of the bucket, such as eu-central-1.'),
+  region: text(1, 64)
+    .regex(/^[a-z0-9-]+$/, 'must be lower-case letters, digits and hyphens')
+    .describe('Region of the bucket, such as eu-central-1.'),
   accessKeyId,
   secretAccessKeySecretRef,
 });
@@ -112,8 +114,12 @@ const gcs = z.strictObject({
   serviceAccountKeySecretRef: secretKeyRef.optional().describe('Key of a service account, as JSON.'),
 });
 const azureBlob = z.strictObject({
-  accountName: text(3, 24).describe('Name of the storage account.'),
-  containerName: text(3, 63).describe('Name of the container.'),
+  accountName: text(3, 24)
+    .regex(/^[a-z0-9]+$/, 'must be lower-case letters and digits')
+    .describe('Name of the storage account.'),
+  containerName: text(3, 63)
+    .regex(/^[a-z0-9][a-z0-9-]*$/, 'must be lower-case letters, digits and hyphens')
+    .describe('Name of the container.'),
   accountKeySecretRef: secretKeyRef.optional().describe('Key of the storage account.'),
 });
 

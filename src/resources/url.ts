@@ -17,4 +17,6 @@ function urlOf(scheme: string, complaint: string) {
     .meta({ [patternComplaint]: complaint });
 }
 
-export const bucketName = text(3, 63).describe('Name of the bucket.');
+export const bucketName = text(3, 63)
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, 'must be letters, digits, dots, hyphens and underscores')
+  .describe('Name of the bucket.');

@@ -1,10 +1,13 @@
 import {
   type HttpDestinationRecord,
+  type ObjectStoreRecord,
   type OrganizationRecord,
   type RecordByKind,
   type RecordKind,
   type RouteRecord,
   recordLayoutVersion,
+  type WarehouseDestinationRecord,
+  type WarehouseRecord,
 } from '../../src/core/records.ts';
 import type { RegistryReader } from '../../src/data/registry.ts';
 
@@ -82,6 +85,21 @@ export function routeRecord(changes: Partial<RouteRecord> = {}): RouteRecord {
     failover: { destinations: [], afterAttempts: 3 },
     circuit: { failureThreshold: 5, cooldownSeconds: 300, probeSuccessThreshold: 2 },
     generation: 1,
+    ...changes,
+  };
+}
+
+/** A bucket or container as destination `dst_a`. */
+export function warehouseRecord(
+  store: ObjectStoreRecord,
+  warehouse: Partial<WarehouseRecord> = {},
+  changes: Partial<Pick<WarehouseDestinationRecord, 'id' | 'generation' | 'throttle' | 'retryPolicy'>> = {},
+): WarehouseDestinationRecord {
+  const { http: _, type: __, ...common } = destinationRecord({ url: 'https://unused.example' });
+  return {
+    ...common,
+    ...store,
+    warehouse: { prefix: '', fileFormat: 'jsonl', partitionBy: 'date', fieldMapping: null, ...warehouse },
     ...changes,
   };
 }

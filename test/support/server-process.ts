@@ -14,8 +14,8 @@ export interface ServerProcess {
 const keptOutputBytes = 4096;
 
 /** Starts a program; it is killed when the test process ends without having stopped it. */
-export function spawnServer(command: string, args: string[], cwd: string): ServerProcess {
-  const child: ChildProcess = spawn(command, args, { cwd, stdio: ['ignore', 'pipe', 'pipe'] });
+export function spawnServer(command: string, args: string[], cwd: string, environment: Record<string, string> = {}): ServerProcess {
+  const child: ChildProcess = spawn(command, args, { cwd, env: { ...process.env, ...environment }, stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
   const keep = (chunk: Buffer): void => {
     output = (output + chunk.toString('utf8')).slice(-keptOutputBytes);

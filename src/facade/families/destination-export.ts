@@ -13,6 +13,7 @@ import { readSecret, type SecretKeyRef } from '../resources/secrets.ts';
 import { authConfig, authToRecord, authType, redacted } from './destination-auth.ts';
 import { destinationManifests, secretComment } from './destination-manifests.ts';
 import { retryPolicyRecord, retryPolicyToRecord, throttleRecord, throttleToRecord } from './destination-pace.ts';
+import { fieldMapping, shownCredential, warehouseConfig, warehouseToRecord } from './destination-warehouse.ts';
 
 const spec = kinds.Destination.spec.shape;
 const http = spec.http.unwrap().shape;
@@ -35,6 +36,8 @@ const portableDestination = z
     timeoutMs: z.int().optional(),
     throttle: throttleRecord,
     retryPolicy: retryPolicyRecord,
+    config: warehouseConfig.optional().describe('Of warehouse destinations; credentials masked without includeSensitive.'),
+    fieldMapping: fieldMapping.optional(),
     hasSigningSecret: z.boolean().optional(),
     signingSecret: z.string().optional().describe('Only with includeSensitive.'),
     isActive: z.boolean(),
@@ -104,10 +107,18 @@ async function portable(
     type,
     url: settings?.url ?? '',
     ...(settings === undefined ? {} : await portableHttp(settings, call, includeSensitive)),
+    ...(type !== 'http' && (await portableWarehouse(object.spec, call, includeSensitive))),
     throttle: throttleToRecord(throttle),
     retryPolicy: retryPolicyToRecord(retryPolicy),
     isActive: enabled,
   };
+}
+
+function portableWarehouse(settings: PosthornObject<'Destination'>['spec'], call: Call, includeSensitive: boolean) {
+  return warehouseToRecord(settings, async (ref) => {
+    const value = await readSecret(call, ref);
+    return includeSensitive && value !== null ? value : shownCredential(value);
+  });
 }
 
 async function portableHttp(settings: NonNullable<PosthornObject<'Destination'>['spec']['http']>, call: Call, includeSensitive: boolean) {

@@ -13,6 +13,7 @@ import { byName } from '../resources/lookup.ts';
 import { type ConflictStrategy, importBodyBytes, importFields, mostImported } from '../resources/portable.ts';
 import { refuseReservedSlug, slugOf } from '../resources/slug.ts';
 import { authConfig, isRedacted, plainFields, redacted, redactedConfig } from './destination-auth.ts';
+import { importedConfig, warehouseConfig } from './destination-warehouse.ts';
 
 type Destination = PosthornObject<'Destination'>;
 type Definition = ResourceFamilyDefinition<'Destination', z.ZodObject, z.ZodObject>;
@@ -178,6 +179,11 @@ function withoutRedacted(
   const { authConfig: config, hasSigningSecret, ...body } = record;
   const stored = current?.spec.http;
   const missing: string[] = [];
+  if (body['config'] !== undefined) {
+    const { config: kept, isMissing } = importedConfig(warehouseConfig.parse(body['config']), current?.spec);
+    body['config'] = kept;
+    if (isMissing) missing.push('credential in config');
+  }
   const sent = z
     .union([z.literal(redacted), authConfig])
     .nullish()

@@ -23,7 +23,7 @@ import {
   timestamp,
 } from '../resources/record-fields.ts';
 import { matchesText } from '../resources/search.ts';
-import { readMasked } from '../resources/secrets.ts';
+import { readMasked, readSecret, type SecretKeyRef } from '../resources/secrets.ts';
 import { authConfig, authToRecord, authToSpec, authType, carriesCredentialElsewhere, lacksCredential } from './destination-auth.ts';
 import { destinationBulkOperations } from './destination-bulk.ts';
 import { destinationExportOperation } from './destination-export.ts';
@@ -39,6 +39,14 @@ import {
   throttleToSpec,
 } from './destination-pace.ts';
 import { destinationTestOperation } from './destination-test.ts';
+import {
+  fieldMapping,
+  lacksStoreCredential,
+  shownCredential,
+  warehouseConfig,
+  warehouseToRecord,
+  warehouseToSpec,
+} from './destination-warehouse.ts';
 
 const spec = kinds.Destination.spec.shape;
 const http = spec.http.unwrap().shape;
@@ -49,6 +57,7 @@ const item = z
     type: spec.type.unwrap(),
     url: z.string().describe('Empty for warehouse destinations.'),
     enabled: z.boolean(),
+    config: warehouseConfig.optional().describe('Of warehouse destinations; credentials masked.'),
     successRate: z.number().nullable().describe('Percent of deliveriesCount that were delivered; null before the first.'),
     avgLatency: z.number().nullable().describe('Milliseconds, of all attempts since it was made; null before the first.'),
     deliveriesCount: z.int().min(0).describe('Deliveries that have ended since it was made, delivered or not.'),
@@ -66,6 +75,7 @@ const record = item
     timeoutMs: z.int().optional(),
     throttle: throttleRecord,
     retryPolicy: retryPolicyRecord,
+    fieldMapping: fieldMapping.optional().describe('Of warehouse destinations.'),
     signingSecret: z.string().nullable().optional().describe('Masked.'),
     ...recordTimes,
   })
@@ -79,7 +89,7 @@ const headers = z
 const body = z.strictObject({
   name: sentName.optional(),
   slug: sentSlug.optional(),
-  type: z.literal('http', { error: 'must be http: warehouse destinations are not served by this version' }).optional(),
+  type: spec.type.unwrap().optional(),
   enabled: z.boolean().optional(),
   url: z
     .string()
@@ -92,6 +102,8 @@ const body = z.strictObject({
   authType: authType.optional(),
   authConfig: authConfig.nullable().optional(),
   timeoutMs: http.timeoutMs.unwrap().optional(),
+  config: warehouseConfig.optional(),
+  fieldMapping: fieldMapping.nullable().optional(),
   throttle: throttleBody.optional(),
   retryPolicy: retryPolicyBody.optional(),
   signingSecret: z
@@ -111,7 +123,7 @@ const definition = resourceDefinition({
   record,
   item,
   body,
-  required: ['name', 'url'],
+  required: ['name'],
   immutable: { slug: (object) => [object.metadata.name], type: (object) => [object.spec.type] },
   query: z.object({ ...pageQuery, enabled: queryBoolean.optional(), search: querySearch.optional().describe('Part of the name or URL.') }),
   examples: {
@@ -138,7 +150,7 @@ const definition = resourceDefinition({
   toItem,
   toRecord: async (object, call): Promise<z.input<typeof record>> => ({
     ...(await toItem(object, call)),
-    ...(await httpToRecord(object.spec.http, call)),
+    ...(object.spec.type === 'http' ? await httpToRecord(object.spec.http, call) : await warehouseToRecord(object.spec, shownBy(call))),
     throttle: throttleToRecord(object.spec.throttle),
     retryPolicy: retryPolicyToRecord(object.spec.retryPolicy),
     ...timesOf(object),
@@ -148,7 +160,7 @@ const definition = resourceDefinition({
       ...current?.spec,
       name: nameToSpec(sent.name, current),
       enabled: sent.enabled ?? current?.spec.enabled,
-      http: await httpToSpec({ call, body: sent, current, secrets }),
+      ...(await targetToSpec({ call, body: sent, current, secrets })),
       throttle: throttleToSpec(sent.throttle, current?.spec.throttle, call),
       retryPolicy: retryPolicyToSpec(sent.retryPolicy, current?.spec.retryPolicy),
     }) satisfies SpecInputOf<'Destination'>,
@@ -162,7 +174,8 @@ export const destinations = resourceFamily(definition, [
   destinationImportOperation(definition),
 ]);
 
-async function toItem(object: PosthornObject<'Destination'>, { services, caller }: Call): Promise<z.input<typeof item>> {
+async function toItem(object: PosthornObject<'Destination'>, call: Call): Promise<z.input<typeof item>> {
+  const { services, caller } = call;
   const { deliveries, successes, averageLatencyMs, lastDeliveryAtMs } = await services.messages.destinationCounters(
     caller.organization.id,
     idOf(object),
@@ -177,7 +190,32 @@ async function toItem(object: PosthornObject<'Destination'>, { services, caller 
     deliveriesCount: deliveries,
     lastDeliveryAt: isoTimeOrNull(lastDeliveryAtMs),
     createdAt: timesOf(object).createdAt,
+    ...(object.spec.type !== 'http' && { config: (await warehouseToRecord(object.spec, shownBy(call))).config }),
   };
+}
+
+function shownBy(call: Call): (ref: SecretKeyRef) => Promise<string> {
+  return async (ref) => shownCredential(await readSecret(call, ref));
+}
+
+/** The fields of HTTP destinations, which warehouses do not have. */
+const httpFields = ['url', 'method', 'headers', 'authType', 'authConfig', 'timeoutMs', 'signingSecret'] as const;
+
+/** What the type of the destination decides. VALIDATION_FAILED for fields of the other kind. */
+async function targetToSpec(input: SpecInput<'Destination', typeof body>) {
+  const { call, body: sent, current, secrets } = input;
+  const type = current?.spec.type ?? sent.type ?? 'http';
+  if (type === 'http') {
+    for (const field of ['config', 'fieldMapping'] as const)
+      if (sent[field] !== undefined) throw new PosthornError('VALIDATION_FAILED', `${field} does not belong to type http.`);
+    return { http: await httpToSpec(input) };
+  }
+  const misfit = httpFields.find((field) => sent[field] !== undefined && sent[field] !== null && sent[field] !== '');
+  if (misfit !== undefined) throw new PosthornError('VALIDATION_FAILED', `${misfit} does not belong to type ${type}.`);
+  const isBeingEnabled = sent.enabled === true && current?.spec.enabled === false;
+  if (isBeingEnabled && (await lacksStoreCredential(current.spec, sent.config, call)))
+    throw new PosthornError('CREDENTIALS_REQUIRED', 'The destination was imported without its credential: send it in config first.');
+  return { type, ...(await warehouseToSpec(type, sent, { current: current?.spec, call, secrets })) };
 }
 
 type Http = PosthornObject<'Destination'>['spec']['http'];
@@ -195,9 +233,7 @@ async function httpToRecord(settings: Http, call: Call) {
 
 async function httpToSpec({ call, body: sent, current, secrets }: SpecInput<'Destination', typeof body>) {
   const settings = current?.spec.http;
-  if (current !== undefined && settings === undefined) {
-    throw new PosthornError('VALIDATION_FAILED', 'Warehouse destinations cannot be changed through the API by this version.');
-  }
+  if (sent.url === undefined && settings === undefined) throw new PosthornError('VALIDATION_FAILED', 'url is required.');
   const url = checkedUrl(sent.url ?? settings?.url ?? '', call);
   const auth = await authToSpec(sent, settings?.auth, secrets);
   if (call.caller.role !== 'admin' && carriesCredentialElsewhere(settings, url, sent.authConfig, auth)) {

@@ -68,10 +68,10 @@ export class SecretDraft {
    * The reference that a sent value gets: `current` when the value is what is stored, or its mask sent back; a new one
    * otherwise. VALIDATION_FAILED for a mask of something else.
    */
-  async put(field: string, value: string, current: SecretKeyRef | undefined): Promise<SecretKeyRef> {
+  async put(field: string, value: string, current: SecretKeyRef | undefined, mask = masked): Promise<SecretKeyRef> {
     if (current !== undefined) {
       const stored = await readSecret(this.#call, current);
-      if (stored === null ? value === maskedUnread : value === stored || value === masked(stored)) return current;
+      if (stored === null ? value === maskedUnread : value === stored || value === mask(stored)) return current;
     }
     if (looksMasked(value))
       throw new PosthornError(

@@ -1,0 +1,17 @@
+import { z } from 'zod';
+import type { WarehouseLayout } from '../../../core/records.ts';
+
+const layout = z.object({ prefix: z.string(), fileFormat: z.enum(['jsonl', 'json']), partitionBy: z.enum(['date', 'hour', 'source']) });
+
+/**
+ * A batch keeps the layout that was in force when it was formed: a repeat after a change of the destination must not write the same
+ * records under another key.
+ */
+export function layoutText({ prefix, fileFormat, partitionBy }: WarehouseLayout): string {
+  return JSON.stringify({ prefix, fileFormat, partitionBy });
+}
+
+/** From `layoutText`. Throws for what is none. */
+export function readLayout(text: string): WarehouseLayout {
+  return layout.parse(JSON.parse(text));
+}

@@ -1,0 +1,97 @@
+import { types } from 'node:util';
+import { type Dispatcher, fetch, type RequestInit, request } from 'undici';
+
+/** A request as the SDKs of the stores make it. */
+export interface StoreRequest {
+  url: string;
+  method: string;
+  headers: Record<string, string>;
+  body: Buffer | string | null;
+}
+
+export interface StoreResponse {
+  status: number;
+  /** Names in lower case. */
+  headers: Record<string, string>;
+  body: Buffer;
+}
+
+const mostBodyBytes = 1_048_576;
+
+/**
+ * How the SDK of a store reaches it during one upload: over the guarded connections of deliveries (DESIGN section 8), until the signal
+ * aborts. It keeps what the store said last, because the errors of the SDKs differ, and some quote the request.
+ */
+export class Transport {
+  readonly signal: AbortSignal;
+  readonly #dispatcher: Dispatcher;
+  #last: { status: number; retryAfter: string | null } | null = null;
+  #error: Error | null = null;
+
+  constructor(dispatcher: Dispatcher, signal: AbortSignal) {
+    this.#dispatcher = dispatcher;
+    this.signal = signal;
+  }
+
+  /** Status of the last response; null when the last request had none. */
+  get last(): { status: number; retryAfter: string | null } | null {
+    return this.#last;
+  }
+
+  /** Why the last request had no response. */
+  get error(): Error | null {
+    return this.#error;
+  }
+
+  /** Does not follow redirects; bodies above 1 MiB are refused: no answer to an upload has one. */
+  async send({ url, method, headers, body }: StoreRequest): Promise<StoreResponse> {
+    return await this.#watch(async () => {
+      const options = { method, headers: { ...headers }, body, dispatcher: this.#dispatcher, signal: this.signal };
+      // undici sets both of them by itself.
+      delete options.headers['host'];
+      delete options.headers['content-length'];
+      const response = await request(url, options);
+      const chunks: Buffer[] = [];
+      let size = 0;
+      for await (const chunk of response.body) {
+        size += chunk.length;
+        if (size > mostBodyBytes) throw new Error('the answer of the store is too large');
+        chunks.push(chunk);
+      }
+      const found = Object.entries(response.headers).map(([name, value]): [string, string] => [name.toLowerCase(), String(value)]);
+      const answer = { status: response.statusCode, headers: Object.fromEntries(found), body: Buffer.concat(chunks) };
+      return { outcome: answer, status: answer.status, retryAfter: answer.headers['retry-after'] ?? null };
+    });
+  }
+
+  /** The same as a `fetch`. */
+  readonly fetch: typeof globalThis.fetch = async (input, init = {}) => {
+    const url = input instanceof Request ? input.url : input;
+    const signal = init.signal == null ? this.signal : AbortSignal.any([init.signal, this.signal]);
+    // Node's own `fetch` is an undici of another version: the same interface under other types.
+    const options = { ...(init as RequestInit), dispatcher: this.#dispatcher, redirect: 'manual' as const, signal };
+    return await this.#watch(async () => {
+      const response = await fetch(url, options);
+      return { outcome: response as unknown as Response, status: response.status, retryAfter: response.headers.get('retry-after') };
+    });
+  };
+
+  async #watch<T>(send: () => Promise<{ outcome: T; status: number; retryAfter: string | null }>): Promise<T> {
+    this.#last = null;
+    this.#error = null;
+    try {
+      const { outcome, status, retryAfter } = await send();
+      this.#last = { status, retryAfter };
+      return outcome;
+    } catch (error) {
+      this.#error = rootCause(error);
+      throw error;
+    }
+  }
+}
+
+/** `fetch` wraps what went wrong in an error that says only that something did. */
+function rootCause(error: unknown): Error {
+  const own = types.isNativeError(error) ? error : new Error(String(error));
+  return own.name === 'TypeError' && types.isNativeError(own.cause) ? own.cause : own;
+}

@@ -1,0 +1,87 @@
+import type { Dispatcher } from 'undici';
+import type { Clock } from '../../../core/clock.ts';
+import { BlockedAddressError } from '../http/blocked-address-error.ts';
+import { DeadlineError, type HttpResult } from '../http/http-exchange.ts';
+import type { ObjectStore, StoredObject } from './object-store.ts';
+import { Transport } from './transport.ts';
+
+/** One deadline for all objects of a batch; well below the time for which a worker may hold it. */
+const uploadTimeoutMs = 30_000;
+const atATime = 4;
+
+export interface UploadContext {
+  dispatcher: Dispatcher;
+  clock: Clock;
+  /** Breaks the upload off. */
+  signal: AbortSignal;
+  timeoutMs?: number;
+}
+
+/** `code` is the store's word for what is wrong, such as NoSuchBucket. */
+export type UploadResult = HttpResult & { code: string | null };
+
+/**
+ * Writes all objects under one deadline; the first failure ends it. Never rejects. What the answer holds of the error is the status and
+ * the store's code for it: its text may quote what was sent.
+ */
+export async function upload(
+  store: ObjectStore,
+  objects: readonly StoredObject[],
+  { dispatcher, clock, signal, timeoutMs = uploadTimeoutMs }: UploadContext,
+): Promise<UploadResult> {
+  const ending = new AbortController();
+  const stop = (): void => ending.abort(new Error('the worker stops'));
+  const cancelDeadline = clock.after(timeoutMs, () => ending.abort(new DeadlineError(`the store has not taken it within ${timeoutMs} ms`)));
+  signal.addEventListener('abort', stop);
+  const queue = [...objects];
+  const work = async (): Promise<UploadResult | null> => {
+    for (let object = queue.shift(); object !== undefined; object = queue.shift()) {
+      const failure = await put(store, object, new Transport(dispatcher, ending.signal));
+      if (failure === null) continue;
+      queue.length = 0;
+      return failure;
+    }
+    return null;
+  };
+  try {
+    const ended = new Promise<UploadResult>((resolve) => {
+      ending.signal.addEventListener('abort', () => resolve({ type: 'error', error: ending.signal.reason, code: null }));
+    });
+    const all = Promise.all(Array.from({ length: Math.min(atATime, objects.length) }, work));
+    const failure = await Promise.race([all.then((results) => results.find((result) => result !== null) ?? null), ended]);
+    return failure ?? { type: 'response', status: 200, retryAfter: null, body: Buffer.alloc(0), code: null };
+  } finally {
+    cancelDeadline();
+    signal.removeEventListener('abort', stop);
+    ending.abort();
+  }
+}
+
+/** Null: the store has taken it. */
+async function put(store: ObjectStore, object: StoredObject, transport: Transport): Promise<UploadResult | null> {
+  try {
+    await store.put(object, transport);
+    return null;
+  } catch (error) {
+    const code = codeOf(error);
+    if (transport.error !== null) return { type: 'error', error: told(transport.error), code };
+    const { last } = transport;
+    if (last !== null && last.status >= 300) return { type: 'response', ...last, body: Buffer.alloc(0), code };
+    return { type: 'error', error: new Error(`the upload failed${code === null ? '' : ` (${code})`}`), code };
+  }
+}
+
+/** Messages of errors of the connection are Node's and ours, and tell nothing of what was sent. */
+function told(error: Error): Error {
+  if (error instanceof BlockedAddressError || error instanceof DeadlineError || 'code' in error) return error;
+  return new Error('the connection to the store failed');
+}
+
+function codeOf(error: unknown): string | null {
+  if (typeof error !== 'object' || error === null) return null;
+  for (const field of ['code', 'Code', 'name']) {
+    const value: unknown = Reflect.get(error, field);
+    if (typeof value === 'string' && /^[A-Za-z][A-Za-z0-9_.-]{1,63}$/.test(value) && value !== 'Error') return value;
+  }
+  return null;
+}

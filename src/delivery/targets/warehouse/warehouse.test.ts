@@ -1,0 +1,183 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DuckDBInstance } from '@duckdb/node-api';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { createCertificateAuthority } from '../../../../test/support/certificate-authority.ts';
+import { testKeyring } from '../../../../test/support/controllers.ts';
+import { newEvent } from '../../../../test/support/new-event.ts';
+import {
+  azureAccount,
+  download,
+  type StoreServer,
+  s3Keys,
+  startAzureServer,
+  startGcsServer,
+  startS3Server,
+} from '../../../../test/support/object-stores.ts';
+import { passes } from '../../../../test/support/passes.ts';
+import { organizationRecord, RecordRegistry, routeRecord, warehouseRecord } from '../../../../test/support/record-registry.ts';
+import { type RedisServer, startRedis } from '../../../../test/support/redis.ts';
+import { startTestDelivery } from '../../../../test/support/test-delivery.ts';
+import type { ObjectStoreRecord, WarehouseRecord } from '../../../core/records.ts';
+import { recordSealingContext, type SealedRecordField } from '../../../core/sealing-contexts.ts';
+import { RedisMessageAcceptor } from '../../../data/message-acceptor.ts';
+import { RedisMessageReader } from '../../../data/message-reader.ts';
+import { systemClock } from '../../../runtime/clock.ts';
+import type { DeliveryOptions } from '../../start-delivery.ts';
+
+const prefix = 'test:';
+const receivedAtMs = Date.UTC(2026, 2, 1, 23, 59, 58);
+const retryPolicy = { maxRetries: 20, initialDelayMs: 100, maxDelayMs: 1000, backoffMultiplier: 2 };
+const authority = createCertificateAuthority();
+
+let redis: RedisServer;
+let registry: RecordRegistry;
+let acceptor: RedisMessageAcceptor;
+let reader: RedisMessageReader;
+const ends: (() => Promise<unknown>)[] = [];
+
+beforeAll(async () => {
+  redis = await startRedis();
+  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock });
+  reader = new RedisMessageReader({ redis: redis.client, prefix });
+});
+afterAll(() => redis.stop());
+beforeEach(async () => {
+  await redis.client.flushall();
+  registry = new RecordRegistry();
+  registry.put('organization', organizationRecord());
+  registry.put('route', routeRecord({ circuit: { failureThreshold: 100, cooldownSeconds: 300, probeSuccessThreshold: 1 } }));
+});
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end();
+});
+
+const sealed = (value: string, field: SealedRecordField): string =>
+  testKeyring.seal(value, recordSealingContext('org_a', 'destination', 'dst_a', field));
+const s3Credentials = () => ({ accessKeyId: s3Keys.accessKeyId, secretAccessKey: sealed(s3Keys.secretAccessKey, 'secretAccessKey') });
+
+interface Store {
+  server: StoreServer;
+  record: ObjectStoreRecord;
+  options: Partial<DeliveryOptions>;
+}
+const stores = {
+  s3: async (): Promise<Store> => {
+    const server = await startS3Server();
+    const record = { type: 's3', s3: { bucket: server.bucket, region: 'us-east-1', credentials: s3Credentials() } } as const;
+    return { server, record, options: { warehouse: { endpoints: { s3: server.url } } } };
+  },
+  r2: async (): Promise<Store> => {
+    const server = await startS3Server({ tls: authority.issue(['127.0.0.1']), region: 'auto' });
+    const record = { type: 'r2', r2: { bucket: server.bucket, endpoint: server.url, credentials: s3Credentials() } } as const;
+    return { server, record, options: { extraCa: authority.text } };
+  },
+  gcs: async (): Promise<Store> => {
+    const server = await startGcsServer();
+    const record = { type: 'gcs', gcs: { bucket: server.bucket, projectId: 'test', credentials: null } } as const;
+    return { server, record, options: { warehouse: { endpoints: { gcs: server.url } } } };
+  },
+  azure_blob: async (): Promise<Store> => {
+    const server = await startAzureServer();
+    const credentials = { accountKey: sealed(azureAccount.accountKey, 'accountKey') };
+    const record = {
+      type: 'azure_blob',
+      azureBlob: { accountName: azureAccount.accountName, containerName: server.bucket, credentials },
+    } as const;
+    return { server, record, options: { warehouse: { endpoints: { azure: server.url } } } };
+  },
+};
+const types = Object.keys(stores) as (keyof typeof stores)[];
+
+/** A worker that writes to a real store of the type; batches do not wait long. */
+async function start(type: keyof typeof stores, warehouse: Partial<WarehouseRecord> = {}): Promise<Store> {
+  const store = await stores[type]();
+  ends.push(() => store.server.stop());
+  registry.put('destination', warehouseRecord(store.record, warehouse, { retryPolicy }));
+  const { options } = store;
+  const delivery = startTestDelivery(redis, { prefix, registry, ...options, warehouse: { batchAgeMs: 200, ...options.warehouse } });
+  ends.push(() => delivery.stop(2000));
+  return store;
+}
+
+async function send(count: number, fields: Parameters<typeof newEvent>[0] = {}): Promise<string[]> {
+  const events = Array.from({ length: count }, (_, i) =>
+    newEvent({
+      receivedAtMs: receivedAtMs + i * 1000,
+      payload: Buffer.from(JSON.stringify({ order: i, total: i + 0.5, tags: ['a'] })),
+      ...fields,
+    }),
+  );
+  await Promise.all(events.map((event) => acceptor.accept(event)));
+  return events.map(({ targets }) => targets[0]?.messageId ?? '');
+}
+const delivery = async (id: string | undefined) => await reader.delivery('org_a', id ?? '');
+async function allDelivered(ids: readonly string[], withinMs = 15_000): Promise<void> {
+  await passes(async () => {
+    for (const id of ids) expect(await delivery(id)).toMatchObject({ status: 'delivered' });
+  }, withinMs);
+}
+/** Rows of the objects, as an independent reader of partitioned tables sees them. */
+async function rowsOf(server: StoreServer, query: string): Promise<unknown[]> {
+  const directory = mkdtempSync(join(tmpdir(), 'posthorn-duckdb-'));
+  try {
+    download(await server.objects(), directory);
+    const instance = await DuckDBInstance.create(':memory:');
+    const connection = await instance.connect();
+    const result = await connection.runAndReadAll(query.replace('FILES', `'${directory}/**/*.json*'`));
+    const rows = result.getRowObjectsJson();
+    connection.closeSync();
+    instance.closeSync();
+    return rows;
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+describe.each(types)('a store of type %s', (type) => {
+  test('gets each record once, in files that are read as a partitioned table', async () => {
+    const { server } = await start(type, { prefix: '/raw//events/', partitionBy: 'hour' });
+    const ids = await send(5);
+    await allDelivered(ids);
+    const keys = [...(await server.objects()).keys()].sort();
+    expect(keys).toEqual([
+      expect.stringMatching(/^raw\/events\/date=2026-03-01\/hour=23\/[0-9A-Z]{26}\.jsonl$/),
+      expect.stringMatching(/^raw\/events\/date=2026-03-02\/hour=00\/[0-9A-Z]{26}\.jsonl$/),
+    ]);
+    const query = `SELECT CAST(date AS VARCHAR) AS date, CAST(hour AS INT) AS hour, source, payload.order AS o FROM read_json(FILES, hive_partitioning = true) ORDER BY o`;
+    expect(await rowsOf(server, query)).toEqual(
+      [0, 1, 2, 3, 4].map((i) => ({ date: i < 2 ? '2026-03-01' : '2026-03-02', hour: i < 2 ? 23 : 0, source: 'shop', o: String(i) })),
+    );
+    expect((await reader.attempts('org_a', ids[0] ?? ''))[0]).toMatchObject({ errorType: null, responseStatus: 200 });
+  }, 60_000);
+
+  test('that is down gets everything when it is up again, nothing twice', async () => {
+    const { server } = await start(type);
+    await server.halt();
+    const ids = await send(5);
+    await passes(async () => expect((await delivery(ids[0]))?.attempts).toBeGreaterThan(0), 15_000);
+    expect(await delivery(ids[0])).toMatchObject({ status: 'retrying', lastErrorType: 'network' });
+    await server.resume();
+    await allDelivered(ids, 20_000);
+    const records = [...(await server.objects()).values()].flatMap((content) => content.toString().trim().split('\n'));
+    expect(records.map((line) => JSON.parse(line).payload.order).sort()).toEqual([0, 1, 2, 3, 4]);
+  }, 60_000);
+
+  test('that refuses the bucket is named by its answer, without what was sent', async () => {
+    const { server, record } = await start(type);
+    registry.put(
+      'destination',
+      warehouseRecord(
+        JSON.parse(JSON.stringify(record).replaceAll(`"${server.bucket}"`, '"nobody-has-this"')),
+        {},
+        { retryPolicy, generation: 2 },
+      ),
+    );
+    const [id] = await send(1);
+    await passes(async () => expect((await delivery(id))?.attempts).toBeGreaterThan(0), 15_000);
+    const found = await delivery(id);
+    expect(found).toMatchObject({ lastErrorType: 'http_error', lastResponseStatus: 404 });
+    expect(found?.lastErrorMessage).toMatch(/^the store answered 404( \([A-Za-z]+\))?$/);
+  }, 60_000);
+});
