@@ -8,7 +8,7 @@ export function refuseProblem(field: string, problem: Problem | null): void {
   throw new PosthornError('VALIDATION_FAILED', `${field}: ${complaint}`, { details: { [field]: [complaint] } });
 }
 
-function problemText({ message, line, column }: Problem): string {
+export function problemText({ message, line, column }: Problem): string {
   if (line === null) return message;
   return `line ${line}${column === null ? '' : `, column ${column}`}: ${message}`;
 }

@@ -10,6 +10,8 @@ import { resourceFamily } from '../resource-family.ts';
 import { refuseUsed, routesWith } from '../resources/in-use.ts';
 import { identityOf, nameToSpec, recordIdentity, recordTimes, sentName, sentSlug, timesOf } from '../resources/record-fields.ts';
 import { matchesText } from '../resources/search.ts';
+import { filterBody } from './filter-body.ts';
+import { filterTestOperation } from './filter-test.ts';
 
 const filterLogic = z.enum(['AND', 'OR']);
 
@@ -29,8 +31,7 @@ const body = z.strictObject({
   name: sentName.optional(),
   slug: sentSlug.optional(),
   description: description.nullable().optional(),
-  conditions: z.array(filterCondition).min(1).max(50).optional(),
-  logic: filterLogic.optional(),
+  ...filterBody,
 });
 
 function toItem(object: PosthornObject<'Filter'>, call: Call): z.input<typeof item> {
@@ -44,44 +45,47 @@ function toItem(object: PosthornObject<'Filter'>, call: Call): z.input<typeof it
   };
 }
 
-export const filters = resourceFamily({
-  kind: 'Filter',
-  name: 'Filters',
-  noun: 'filter',
-  path: '/filters',
-  description: 'Conditions on events that routes refer to.',
-  record,
-  item,
-  body,
-  required: ['name', 'conditions'],
-  immutable: { slug: (object) => [object.metadata.name] },
-  query: z.object({ ...pageQuery, search: querySearch.optional().describe('Part of the name or slug.') }),
-  examples: {
-    create: { name: 'Large orders', conditions: [{ field: 'payload.amount', operator: 'gte', value: 1000 }] },
-    change: { logic: 'OR' },
-    shown: { slug: 'large-orders', description: null, routeCount: 1 },
-  },
-  errors: { delete: ['IN_USE'] },
-  filter:
-    ({ search }) =>
-    (object) =>
-      matchesText(search, object.spec.name, object.metadata.name),
-  toItem: async (object, call) => toItem(object, call),
-  toRecord: async (object, call): Promise<z.input<typeof record>> => ({ ...toItem(object, call), ...timesOf(object) }),
-  toSpec: async ({ body: { name, description: text, conditions, logic }, current }) => {
-    const spec = current?.spec;
-    const definition = { conditions: conditions ?? spec?.conditions ?? [], logic: logic ?? spec?.logic ?? 'AND' };
-    if (definition.conditions.length > 0) compileFilter(definition);
-    return {
-      name: nameToSpec(name, current),
-      description: text === undefined ? spec?.description : (text ?? undefined),
-      ...definition,
-    } satisfies SpecInputOf<'Filter'>;
-  },
-  beforeDelete: {
-    looksAt: ['Route'],
-    run: async (object, call) => {
-      refuseUsed('filter', routesWith(object, call));
+export const filters = resourceFamily(
+  {
+    kind: 'Filter',
+    name: 'Filters',
+    noun: 'filter',
+    path: '/filters',
+    description: 'Conditions on events that routes refer to.',
+    record,
+    item,
+    body,
+    required: ['name', 'conditions'],
+    immutable: { slug: (object) => [object.metadata.name] },
+    query: z.object({ ...pageQuery, search: querySearch.optional().describe('Part of the name or slug.') }),
+    examples: {
+      create: { name: 'Large orders', conditions: [{ field: 'payload.amount', operator: 'gte', value: 1000 }] },
+      change: { logic: 'OR' },
+      shown: { slug: 'large-orders', description: null, routeCount: 1 },
+    },
+    errors: { delete: ['IN_USE'] },
+    filter:
+      ({ search }) =>
+      (object) =>
+        matchesText(search, object.spec.name, object.metadata.name),
+    toItem: async (object, call) => toItem(object, call),
+    toRecord: async (object, call): Promise<z.input<typeof record>> => ({ ...toItem(object, call), ...timesOf(object) }),
+    toSpec: async ({ body: { name, description: text, conditions, logic }, current }) => {
+      const spec = current?.spec;
+      const definition = { conditions: conditions ?? spec?.conditions ?? [], logic: logic ?? spec?.logic ?? 'AND' };
+      if (definition.conditions.length > 0) compileFilter(definition);
+      return {
+        name: nameToSpec(name, current),
+        description: text === undefined ? spec?.description : (text ?? undefined),
+        ...definition,
+      } satisfies SpecInputOf<'Filter'>;
+    },
+    beforeDelete: {
+      looksAt: ['Route'],
+      run: async (object, call) => {
+        refuseUsed('filter', routesWith(object, call));
+      },
     },
   },
-});
+  [filterTestOperation],
+);

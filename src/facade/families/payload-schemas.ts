@@ -13,6 +13,7 @@ import { byName } from '../resources/lookup.ts';
 import { identityOf, nameToSpec, recordIdentity, recordTimes, sentName, sentSlug, timesOf } from '../resources/record-fields.ts';
 import { matchesText } from '../resources/search.ts';
 import { refuseProblem } from './code-problem.ts';
+import { schemaValidateOperation } from './schema-validate.ts';
 
 const schemaObject = z.record(z.string(), z.unknown());
 
@@ -52,42 +53,45 @@ async function toRecord(object: PosthornObject<'PayloadSchema'>, call: Call): Pr
   };
 }
 
-export const payloadSchemas = resourceFamily({
-  kind: 'PayloadSchema',
-  name: 'Schemas',
-  noun: 'schema',
-  path: '/schemas',
-  description: 'JSON Schemas that the payload of an event must meet to be delivered by a route.',
-  record,
-  item,
-  body,
-  required: ['name', 'jsonSchema'],
-  immutable: { slug: (object) => [object.metadata.name] },
-  query: z.object({ ...pageQuery, search: querySearch.optional().describe('Part of the name or slug.') }),
-  examples: {
-    create: { name: 'Order', jsonSchema: { type: 'object', required: ['id'], properties: { id: { type: 'string' } } } },
-    change: { jsonSchema: { type: 'object', required: ['id', 'amount'], properties: { amount: { type: 'number', minimum: 0 } } } },
+export const payloadSchemas = resourceFamily(
+  {
+    kind: 'PayloadSchema',
+    name: 'Schemas',
+    noun: 'schema',
+    path: '/schemas',
+    description: 'JSON Schemas that the payload of an event must meet to be delivered by a route.',
+    record,
+    item,
+    body,
+    required: ['name', 'jsonSchema'],
+    immutable: { slug: (object) => [object.metadata.name] },
+    query: z.object({ ...pageQuery, search: querySearch.optional().describe('Part of the name or slug.') }),
+    examples: {
+      create: { name: 'Order', jsonSchema: { type: 'object', required: ['id'], properties: { id: { type: 'string' } } } },
+      change: { jsonSchema: { type: 'object', required: ['id', 'amount'], properties: { amount: { type: 'number', minimum: 0 } } } },
+    },
+    errors: { delete: ['IN_USE'] },
+    filter:
+      ({ search }) =>
+      (object) =>
+        matchesText(search, object.spec.name, object.metadata.name),
+    toItem: toRecord,
+    toRecord,
+    toSpec: async ({ call, body: { name, description: text, jsonSchema }, current }) => {
+      const spec = current?.spec;
+      return {
+        name: nameToSpec(name, current),
+        description: text === undefined ? spec?.description : (text ?? undefined),
+        jsonSchema: jsonSchema === undefined ? spec?.jsonSchema : await checkedSchema(call, jsonSchema),
+      } satisfies SpecInputOf<'PayloadSchema'>;
+    },
+    beforeDelete: {
+      looksAt: ['Route'],
+      run: async (object, call) => refuseUsed('schema', routesWith(object, call)),
+    },
   },
-  errors: { delete: ['IN_USE'] },
-  filter:
-    ({ search }) =>
-    (object) =>
-      matchesText(search, object.spec.name, object.metadata.name),
-  toItem: toRecord,
-  toRecord,
-  toSpec: async ({ call, body: { name, description: text, jsonSchema }, current }) => {
-    const spec = current?.spec;
-    return {
-      name: nameToSpec(name, current),
-      description: text === undefined ? spec?.description : (text ?? undefined),
-      jsonSchema: jsonSchema === undefined ? spec?.jsonSchema : await checkedSchema(call, jsonSchema),
-    } satisfies SpecInputOf<'PayloadSchema'>;
-  },
-  beforeDelete: {
-    looksAt: ['Route'],
-    run: async (object, call) => refuseUsed('schema', routesWith(object, call)),
-  },
-});
+  [schemaValidateOperation],
+);
 
 /** The schema as an object. VALIDATION_FAILED when it is no JSON, too large, or no schema. */
 async function checkedSchema(call: Call, sent: Record<string, unknown> | string): Promise<Record<string, unknown>> {

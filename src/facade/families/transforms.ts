@@ -10,6 +10,7 @@ import { refuseUsed, routesWith } from '../resources/in-use.ts';
 import { identityOf, nameToSpec, recordIdentity, recordTimes, sentName, sentSlug, timesOf } from '../resources/record-fields.ts';
 import { matchesText } from '../resources/search.ts';
 import { refuseProblem } from './code-problem.ts';
+import { transformTestOperation } from './transform-test.ts';
 
 const item = z
   .object({
@@ -36,42 +37,45 @@ async function toRecord(object: PosthornObject<'Transform'>, call: Call): Promis
   return { ...identityOf(object), description: text, type, code, routeCount: routesWith(object, call).length, ...timesOf(object) };
 }
 
-export const transforms = resourceFamily({
-  kind: 'Transform',
-  name: 'Transforms',
-  noun: 'transform',
-  path: '/transforms',
-  description: 'Code that makes the payload that a route delivers from the event.',
-  record,
-  item,
-  body,
-  required: ['name', 'code'],
-  immutable: { slug: (object) => [object.metadata.name] },
-  query: z.object({ ...pageQuery, search: querySearch.optional().describe('Part of the name or slug.') }),
-  examples: {
-    create: { name: 'Order to message', type: 'jsonata', code: '{"text": "Order " & payload.id & " over " & payload.amount}' },
-    change: { code: '{"text": "New order " & payload.id}' },
+export const transforms = resourceFamily(
+  {
+    kind: 'Transform',
+    name: 'Transforms',
+    noun: 'transform',
+    path: '/transforms',
+    description: 'Code that makes the payload that a route delivers from the event.',
+    record,
+    item,
+    body,
+    required: ['name', 'code'],
+    immutable: { slug: (object) => [object.metadata.name] },
+    query: z.object({ ...pageQuery, search: querySearch.optional().describe('Part of the name or slug.') }),
+    examples: {
+      create: { name: 'Order to message', type: 'jsonata', code: '{"text": "Order " & payload.id & " over " & payload.amount}' },
+      change: { code: '{"text": "New order " & payload.id}' },
+    },
+    errors: { delete: ['IN_USE'] },
+    filter:
+      ({ search }) =>
+      (object) =>
+        matchesText(search, object.spec.name, object.metadata.name),
+    toItem: toRecord,
+    toRecord,
+    toSpec: async ({ call, body: { name, description: text, type, code }, current }) => {
+      const spec = current?.spec;
+      const definition = { type: type ?? spec?.type ?? 'jsonata', code: code ?? spec?.code ?? '' };
+      if (type !== undefined || code !== undefined)
+        refuseProblem('code', await call.services.sandbox.checkTransform(call.caller.organization.id, definition));
+      return {
+        name: nameToSpec(name, current),
+        description: text === undefined ? spec?.description : (text ?? undefined),
+        ...definition,
+      } satisfies SpecInputOf<'Transform'>;
+    },
+    beforeDelete: {
+      looksAt: ['Route'],
+      run: async (object, call) => refuseUsed('transform', routesWith(object, call)),
+    },
   },
-  errors: { delete: ['IN_USE'] },
-  filter:
-    ({ search }) =>
-    (object) =>
-      matchesText(search, object.spec.name, object.metadata.name),
-  toItem: toRecord,
-  toRecord,
-  toSpec: async ({ call, body: { name, description: text, type, code }, current }) => {
-    const spec = current?.spec;
-    const definition = { type: type ?? spec?.type ?? 'jsonata', code: code ?? spec?.code ?? '' };
-    if (type !== undefined || code !== undefined)
-      refuseProblem('code', await call.services.sandbox.checkTransform(call.caller.organization.id, definition));
-    return {
-      name: nameToSpec(name, current),
-      description: text === undefined ? spec?.description : (text ?? undefined),
-      ...definition,
-    } satisfies SpecInputOf<'Transform'>;
-  },
-  beforeDelete: {
-    looksAt: ['Route'],
-    run: async (object, call) => refuseUsed('transform', routesWith(object, call)),
-  },
-});
+  [transformTestOperation],
+);

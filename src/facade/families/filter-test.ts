@@ -1,0 +1,59 @@
+import { z } from 'zod';
+import { PosthornError } from '../../core/errors.ts';
+import { compileFilter } from '../../core/filter.ts';
+import type { FilterDefinition } from '../../core/records.ts';
+import { type Call, operation } from '../operation.ts';
+import { find } from '../resources/lookup.ts';
+import { filterBody } from './filter-body.ts';
+import { idOrSlug } from './route-body.ts';
+import { sampleEvent, sampleHeaders } from './sample-event.ts';
+
+const body = z.strictObject({
+  filterId: idOrSlug.optional().describe('Id or slug of a filter; or conditions.'),
+  conditions: filterBody.conditions,
+  logic: filterBody.logic,
+  ...sampleEvent,
+});
+
+/** Whether an event would meet a filter, and each of its conditions. */
+export const filterTestOperation = operation({
+  method: 'POST',
+  path: '/filters/test',
+  operationId: 'testFilter',
+  summary: 'Try a filter on a sample event',
+  scope: 'read',
+  body,
+  requestExample: {
+    conditions: [{ field: 'payload.amount', operator: 'gte', value: 1000 }],
+    payload: { amount: 1500 },
+    headers: { 'X-Kind': 'order' },
+  },
+  answer: {
+    status: 200,
+    description: 'Whether a route with the filter would take the event.',
+    schema: z.object({
+      success: z.literal(true),
+      matches: z.boolean(),
+      conditions: z.array(z.object({ field: z.string(), operator: z.string(), matches: z.boolean() })),
+    }),
+  },
+  errors: ['RESOURCE_NOT_FOUND'],
+  handle: async (call) => {
+    const { conditions, logic } = await filterOf(call);
+    const context = { payload: call.body.payload ?? {}, headers: Object.fromEntries(sampleHeaders(call.body)) };
+    const meets = (some: FilterDefinition['conditions']): boolean => compileFilter({ logic, conditions: some })(context);
+    return {
+      success: true,
+      matches: meets(conditions),
+      conditions: conditions.map((condition) => ({ field: condition.field, operator: condition.operator, matches: meets([condition]) })),
+    };
+  },
+});
+
+async function filterOf(call: Call<unknown, z.output<typeof body>>): Promise<FilterDefinition> {
+  const { filterId, conditions, logic } = call.body;
+  if ((filterId === undefined) === (conditions === undefined))
+    throw new PosthornError('VALIDATION_FAILED', 'Send filterId or conditions, one of them.');
+  if (conditions !== undefined) return { conditions, logic: logic ?? 'AND' };
+  return (await find(call, 'Filter', filterId ?? '')).spec;
+}

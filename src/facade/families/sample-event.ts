@@ -1,0 +1,14 @@
+import { z } from 'zod';
+
+/** What an event of a test is made of. */
+export const sampleEvent = {
+  payload: z.unknown().optional().describe('Payload of the event; any JSON. Default: an empty object.'),
+  headers: z.record(z.string().max(256), z.string().max(8192)).optional().describe('Headers of the event.'),
+};
+
+export type SampleEvent = z.output<z.ZodObject<typeof sampleEvent>>;
+
+/** Names in lower case, as they are of an event. */
+export function sampleHeaders({ headers = {} }: SampleEvent): [string, string][] {
+  return Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
+}

@@ -1,0 +1,73 @@
+import { z } from 'zod';
+import { PosthornError } from '../../core/errors.ts';
+import { newTimedId } from '../../core/ids.ts';
+import { transformCode, transformType } from '../../resources/transform.ts';
+import { describeEvent } from '../../sandbox/event-description.ts';
+import type { TransformType } from '../../sandbox/jobs.ts';
+import { type Call, operation } from '../operation.ts';
+import { find } from '../resources/lookup.ts';
+import { problemText } from './code-problem.ts';
+import { idOrSlug } from './route-body.ts';
+import { sampleEvent, sampleHeaders } from './sample-event.ts';
+
+const body = z.strictObject({
+  transformId: idOrSlug.optional().describe('Id or slug of a transform; or code.'),
+  type: transformType.optional().describe('Of code; jsonata when absent.'),
+  code: transformCode.optional(),
+  source: z.string().max(63).optional().describe('Slug of the source of the event. Default: sample.'),
+  ...sampleEvent,
+});
+
+/** What a transform makes of an event. It runs in the sandbox, as it does for deliveries. */
+export const transformTestOperation = operation({
+  method: 'POST',
+  path: '/transforms/test',
+  operationId: 'testTransform',
+  summary: 'Try a transform on a sample event',
+  description: 'Runs a stored transform or the given code in the sandbox of deliveries. The answer is 200 also when the code fails.',
+  scope: 'write',
+  body,
+  requestExample: { type: 'jsonata', code: '{"text": "Order " & payload.id}', payload: { id: 'o-1' } },
+  answer: {
+    status: 200,
+    description: 'What would be delivered, or why the transform fails.',
+    schema: z.union([
+      z.object({
+        success: z.literal(true),
+        output: z.unknown().describe('JSON; the text where the content type is another; null: the event would not be delivered.'),
+        contentType: z.string().nullable(),
+      }),
+      z.object({ success: z.literal(false), error: z.string().describe('What went wrong, and where.') }),
+    ]),
+    example: { success: true, output: { text: 'Order o-1' }, contentType: 'application/json' },
+  },
+  errors: ['RESOURCE_NOT_FOUND'],
+  handle: async (call) => {
+    const { services, caller } = call;
+    const nowMs = services.clock.now();
+    const { output, problem } = await services.sandbox.transform(caller.organization.id, await transformOf(call), {
+      description: describeEvent({
+        id: newTimedId('evt_', 0, nowMs),
+        source: call.body.source ?? 'sample',
+        receivedAtMs: nowMs,
+        method: 'POST',
+        contentType: 'application/json',
+        headers: sampleHeaders(call.body),
+      }),
+      payload: Buffer.from(JSON.stringify(call.body.payload ?? {})),
+    });
+    if (problem !== undefined) return { success: false, error: problemText(problem) };
+    if (output === null) return { success: true, output: null, contentType: null };
+    const isJson = output.contentType === 'application/json';
+    return { success: true, output: isJson ? JSON.parse(output.body) : output.body, contentType: output.contentType };
+  },
+});
+
+async function transformOf(call: Call<unknown, z.output<typeof body>>): Promise<{ type: TransformType; code: string }> {
+  const { transformId, type, code } = call.body;
+  if ((transformId === undefined) === (code === undefined))
+    throw new PosthornError('VALIDATION_FAILED', 'Send transformId or code, one of them.');
+  if (code !== undefined) return { type: type ?? 'jsonata', code };
+  if (type !== undefined) throw new PosthornError('VALIDATION_FAILED', 'type goes with code; a stored transform has its own.');
+  return (await find(call, 'Transform', transformId ?? '')).spec;
+}

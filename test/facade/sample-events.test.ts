@@ -1,0 +1,130 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
+
+let world: FacadeWorld;
+let schemaId: string;
+beforeAll(async () => {
+  world = await startFacadeWorld();
+  const made = async (path: string, body: object) => (await world.request('POST', `/api/${path}`, { body })).body;
+  await made('filters', { name: 'large', conditions: [{ field: 'amount', operator: 'gt', value: 10 }] });
+  await made('transforms', { name: 'total', type: 'javascript', code: '({ payload }) => ({ total: payload.amount * 2 })' });
+  const jsonSchema = { type: 'object', required: ['id'], properties: { id: { type: 'string' }, n: { type: 'integer' } } };
+  schemaId = (await made('schemas', { name: 'order', jsonSchema })).id;
+});
+afterAll(() => world.stop());
+
+const post = (path: string, body: object, key?: string) =>
+  world.request('POST', `/api/${path}`, key === undefined ? { body } : { body, key });
+
+describe('trying a filter', () => {
+  const conditions = [
+    { field: 'payload.amount', operator: 'gte', value: 1000 },
+    { field: 'headers.X-Kind', operator: 'equals', value: 'order' },
+  ];
+
+  test.each([
+    ['AND', { amount: 1500 }, { 'X-Kind': 'order' }, true, [true, true]],
+    ['AND', { amount: 15 }, { 'x-kind': 'order' }, false, [false, true]],
+    ['OR', { amount: 15 }, { 'x-kind': 'order' }, true, [false, true]],
+    ['OR', { amount: 15 }, {}, false, [false, false]],
+  ])('%s of conditions on %j with %j', async (logic, payload, headers, matches, each) => {
+    const { status, body } = await post('filters/test', { conditions, logic, payload, headers });
+    expect(status).toBe(200);
+    expect(body).toEqual({
+      success: true,
+      matches,
+      conditions: conditions.map(({ field, operator }, i) => ({ field, operator, matches: each[i] })),
+    });
+  });
+
+  test('a stored one, by its slug', async () => {
+    expect((await post('filters/test', { filterId: 'large', payload: { amount: 11 } })).body.matches).toBe(true);
+    expect((await post('filters/test', { filterId: 'large' })).body.matches).toBe(false);
+  });
+
+  test.each([
+    [{}, 400, 'VALIDATION_FAILED'],
+    [{ filterId: 'large', conditions }, 400, 'VALIDATION_FAILED'],
+    [{ conditions: [{ field: 'a', operator: 'matches', value: '(' }] }, 400, 'VALIDATION_FAILED'],
+    [{ conditions, more: 1 }, 400, 'UNKNOWN_FIELD'],
+    [{ filterId: 'nothing-such' }, 404, 'RESOURCE_NOT_FOUND'],
+  ])('%j is refused', async (sent, status, code) => {
+    const answer = await post('filters/test', sent);
+    expect([answer.status, answer.body.code]).toEqual([status, code]);
+  });
+});
+
+describe('trying a transform', () => {
+  test.each([
+    [
+      'a stored one',
+      { transformId: 'total', payload: { amount: 4 } },
+      { success: true, output: { total: 8 }, contentType: 'application/json' },
+    ],
+    [
+      'jsonata',
+      { code: 'payload.a & headers."x-b"', payload: { a: 'a' }, headers: { 'X-B': 'b' } },
+      { success: true, output: 'ab', contentType: 'application/json' },
+    ],
+    [
+      'liquid',
+      { type: 'liquid', code: 'From {{ source }}', source: 'shop' },
+      { success: true, output: 'From shop', contentType: 'text/plain; charset=utf-8' },
+    ],
+    ['no output', { code: 'payload.nothing' }, { success: true, output: null, contentType: null }],
+    [
+      'a failure',
+      { type: 'javascript', code: 'null.x' },
+      { success: false, error: expect.stringMatching(/^line 1, column \d+: TypeError/) },
+    ],
+    ['code that does not parse', { code: '{"a"' }, { success: false, error: expect.stringMatching(/^line 1/) }],
+    ['endless code', { type: 'javascript', code: 'while (true) {}' }, { success: false, error: expect.stringMatching(/^stopped after/) }],
+  ])('%s', async (_what, sent, expected) => {
+    const { status, body } = await post('transforms/test', sent);
+    expect([status, body]).toEqual([200, expected]);
+  });
+
+  test('endless code does not hold up the API', async () => {
+    const slow = post('transforms/test', { type: 'javascript', code: 'while (true) {}' });
+    let answered = 0;
+    const over = slow.then(() => answered);
+    for (; answered < 10; answered++) expect((await world.request('GET', '/api/transforms')).status).toBe(200);
+    expect(await over).toBe(10);
+  });
+
+  test.each([
+    [{}, 400, 'VALIDATION_FAILED'],
+    [{ transformId: 'total', code: '1' }, 400, 'VALIDATION_FAILED'],
+    [{ transformId: 'total', type: 'liquid' }, 400, 'VALIDATION_FAILED'],
+    [{ code: '' }, 400, 'VALIDATION_FAILED'],
+    [{ transformId: 'nothing-such' }, 404, 'RESOURCE_NOT_FOUND'],
+  ])('%j is refused', async (sent, status, code) => {
+    const answer = await post('transforms/test', sent);
+    expect([answer.status, answer.body.code]).toEqual([status, code]);
+  });
+
+  test('needs the scope to write', async () => {
+    const key = await world.addKey('acme', { role: 'viewer' });
+    expect((await post('transforms/test', { code: '1' }, key)).status).toBe(403);
+    expect((await post('filters/test', { filterId: 'large' }, key)).status).toBe(200);
+  });
+});
+
+describe('checking a payload against a schema', () => {
+  test('tells every error with its place', async () => {
+    expect((await post(`schemas/${schemaId}/validate`, { payload: { id: 'a', n: 1 } })).body).toEqual({ valid: true, errors: [] });
+    expect((await post('schemas/order/validate', { payload: { n: 1.5 } })).body).toEqual({
+      valid: false,
+      errors: [
+        { path: '', message: "must have required property 'id'" },
+        { path: '/n', message: 'must be integer' },
+      ],
+    });
+    expect((await post('schemas/order/validate', { payload: null })).body).toMatchObject({ valid: false });
+  });
+
+  test('needs a payload, and a schema that exists', async () => {
+    expect((await post('schemas/order/validate', {})).body).toMatchObject({ code: 'VALIDATION_FAILED' });
+    expect((await post('schemas/nothing-such/validate', { payload: 1 })).status).toBe(404);
+  });
+});
