@@ -179,7 +179,11 @@ function errorAnswer(status: number, codes: readonly ErrorCode[]): Json {
   const examples = codes.map((code) => [code, { value: { error, message: errorExamples[code], code } }]);
   return {
     description: `${error}: ${codes.join(', ')}.`,
-    headers: headersOf(['X-Error-Code', ...headersOfStatus(status)]),
+    headers: headersOf([
+      'X-Error-Code',
+      ...headersOfStatus(status),
+      ...(codes.includes('IDEMPOTENCY_CONFLICT') ? (['Retry-After'] as const) : []),
+    ]),
     content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' }, examples: Object.fromEntries(examples) } },
   };
 }

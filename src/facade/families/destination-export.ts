@@ -89,6 +89,13 @@ export const destinationExportOperation: Operation = operation({
     const { ids, includeSensitive } = call.query;
     if (includeSensitive) authorize(call.caller, { scope: 'read', adminOnly: true });
     const objects = exported(call, 'Destination', ids);
+    if (includeSensitive) {
+      const { organization, apiKeyId } = call.caller;
+      call.services.logger.info(
+        { organization: organization.slug, apiKeyId, count: objects.length },
+        'destinations are exported with credentials',
+      );
+    }
     if (call.wantsYaml) return destinationManifests(objects, call, includeSensitive);
     const destinations = await mapConcurrently(objects, (object) => portable(object, call, includeSensitive));
     return { ...headOf(call), destinations };
