@@ -3,6 +3,8 @@ import { Keyring } from '../core/sealing.ts';
 import { ApiKeyUsage } from '../data/api-key-usage.ts';
 import { changeStreamBlockMs } from '../data/change-stream.ts';
 import { Circuits } from '../data/circuits.ts';
+import { CronExecutions } from '../data/cron-executions.ts';
+import { CronRuns } from '../data/cron-runs.ts';
 import { IdempotentAnswers } from '../data/idempotent-answers.ts';
 import { RedisIntake } from '../data/intake.ts';
 import { LastNotified } from '../data/last-notified.ts';
@@ -67,6 +69,8 @@ async function runApi(context: RoleContext): Promise<void> {
     replayer: new RedisMessageReplayer({ redis: link.main, prefix, clock, shards: () => shards }),
     statistics: new RedisStatisticsReader({ redis: link.main, prefix, clock, shards: () => shards }),
     circuits: new Circuits({ redis: link.main, prefix, shards: () => shards }),
+    cronRuns: new CronRuns({ redis: link.main, prefix }),
+    cronExecutions: new CronExecutions({ redis: link.main, prefix }),
     tasks: new RedisTaskCaller({ ...shared, blocking: link.blocking('tasks', taskBlockSeconds * 1000) }),
     sandbox,
     keyring,

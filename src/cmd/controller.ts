@@ -5,10 +5,14 @@ import { LoggingEventRecorder } from '../controllers/logging-event-recorder.ts';
 import { runControllers } from '../controllers/run-controllers.ts';
 import { isPosthornError, PosthornError } from '../core/errors.ts';
 import { Keyring } from '../core/sealing.ts';
+import { changeStreamBlockMs } from '../data/change-stream.ts';
 import { CircuitFeed, circuitFeedBlockMs } from '../data/circuit-feed.ts';
 import { Circuits } from '../data/circuits.ts';
+import { CronExecutions } from '../data/cron-executions.ts';
+import { CronRuns } from '../data/cron-runs.ts';
 import { RedisMessagePurger } from '../data/message-purger.ts';
 import { RedisRegistryPublisher } from '../data/registry-publisher.ts';
+import { RedisRegistryReader } from '../data/registry-reader.ts';
 import { blockingGroups } from '../redis/connection.ts';
 import { ControllerMetrics } from '../runtime/controller-metrics.ts';
 import { candidateIdentity, LeaderElector, type LeaderLock, type Term } from '../runtime/elector.ts';
@@ -16,6 +20,7 @@ import { kubernetesLeaseApi } from '../runtime/lease-api.ts';
 import { LeaseLock } from '../runtime/lease-elector.ts';
 import { RedisLock } from '../runtime/redis-elector.ts';
 import { Sandbox } from '../sandbox/sandbox.ts';
+import { CronScheduler } from '../schedule/cron-scheduler.ts';
 import { createStoreMetrics } from '../store/metrics.ts';
 import { agreedShards } from './agreed-shards.ts';
 import { leaderMetric } from './leader-metric.ts';
@@ -52,11 +57,11 @@ async function runControllerRole(context: RoleContext): Promise<void> {
   const opsServer = await startOpsServer(context, opsHandler({ readiness, logger, metrics: metricsOf(registry) }));
   void caches.synced.then(() => readiness.set('resources', { ok: true }));
   const elector = new LeaderElector(lockOf(opened, link, context), { clock, logger });
-  let following = Promise.resolve();
+  let following: Promise<unknown> = Promise.resolve();
   try {
     if (!(await link.waitUntilReachable(clock, stopping))) return;
     await checkRedisSettings(link.main, logger);
-    following = caches.run(ending.signal);
+    following = Promise.all([caches.run(ending.signal), scheduleCron(context, link, ending.signal)]);
     const term = await elector.acquire(stopping);
     if (term === null) return;
     leading.set(true);
@@ -72,6 +77,25 @@ async function runControllerRole(context: RoleContext): Promise<void> {
     await opened.close();
     link.close();
   }
+}
+
+/** Cron needs Redis alone: it goes on while the API server is away and nobody leads. */
+async function scheduleCron({ config, logger, clock }: RoleContext, link: RedisLink, signal: AbortSignal): Promise<void> {
+  const prefix = config.redisKeyPrefix;
+  const redis = link.main;
+  const records = new RedisRegistryReader({ redis, blocking: link.blocking('changes', changeStreamBlockMs), prefix, clock, logger });
+  records.start();
+  const scheduler = new CronScheduler({
+    id: candidateIdentity(),
+    registry: records,
+    published: new RedisRegistryPublisher(redis, prefix),
+    runs: new CronRuns({ redis, prefix }),
+    executions: new CronExecutions({ redis, prefix }),
+    clock,
+    logger,
+  });
+  await scheduler.run(signal);
+  await records.stop();
 }
 
 interface Leading {
@@ -102,6 +126,7 @@ async function lead(term: Term, { context, opened, link, caches }: Leading): Pro
       })),
       prefix,
     }),
+    cronRuns: new CronRuns({ redis: link.main, prefix }),
     keyring: new Keyring(config.encryptionKeys),
     sandbox,
     clock,

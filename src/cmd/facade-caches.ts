@@ -23,6 +23,7 @@ export class FacadeCaches {
       Transform: new ResourceCache('Transform', cached),
       PayloadSchema: new ResourceCache('PayloadSchema', cached),
       NotificationChannel: new ResourceCache('NotificationChannel', cached),
+      HttpCronJob: new ResourceCache('HttpCronJob', cached),
       ApiKey: new ResourceCache('ApiKey', cached),
     };
     this.caches = caches;
@@ -34,6 +35,7 @@ export class FacadeCaches {
       new Reflector({ ...options, cache: caches.Transform }),
       new Reflector({ ...options, cache: caches.PayloadSchema }),
       new Reflector({ ...options, cache: caches.NotificationChannel }),
+      new Reflector({ ...options, cache: caches.HttpCronJob }),
       new Reflector({ ...options, cache: caches.ApiKey }),
     ];
   }

@@ -52,6 +52,7 @@ export class ControllerCaches {
   readonly Transform: ResourceCache<'Transform'>;
   readonly PayloadSchema: ResourceCache<'PayloadSchema'>;
   readonly NotificationChannel: ResourceCache<'NotificationChannel'>;
+  readonly HttpCronJob: ResourceCache<'HttpCronJob'>;
   readonly ApiKey: ResourceCache<'ApiKey'>;
   readonly #reflectors: { run(signal: AbortSignal): Promise<void>; synced: Promise<void> }[];
   readonly #secretWatches: SecretWatches;
@@ -82,6 +83,7 @@ export class ControllerCaches {
       logger,
       indexes: { ...byNamespace, [indexes.secret]: channelSecrets },
     });
+    this.HttpCronJob = new ResourceCache('HttpCronJob', { logger, indexes: byNamespace });
     this.ApiKey = new ResourceCache('ApiKey', { logger, indexes: byNamespace });
     const reflector = <K extends Kind>(cache: ResourceCache<K>) => new Reflector({ ...options, cache });
     this.#reflectors = [
@@ -94,6 +96,7 @@ export class ControllerCaches {
       reflector(this.Transform),
       reflector(this.PayloadSchema),
       reflector(this.NotificationChannel),
+      reflector(this.HttpCronJob),
       reflector(this.ApiKey),
     ];
     this.#secretWatches = new SecretWatches({ ...options, secrets: this.Secret, organizations: this.Organization });

@@ -18,6 +18,7 @@ export const controlledKinds = [
   'Transform',
   'PayloadSchema',
   'NotificationChannel',
+  'HttpCronJob',
   'ApiKey',
 ] as const satisfies readonly PosthornKind[];
 export type ControlledKind = (typeof controlledKinds)[number];
@@ -31,6 +32,7 @@ const kindsInNamespaces = [
   'Transform',
   'PayloadSchema',
   'NotificationChannel',
+  'HttpCronJob',
   'ApiKey',
 ] as const;
 
@@ -135,6 +137,13 @@ export function requeueOnChange({ caches, queues, gone, status }: RequeueOptions
     gone.NotificationChannel,
     () => null,
     ({ metadata }) => addAll('Route', indexes.channel, nameIn(metadata.namespace, metadata.name)),
+  );
+  onChange(
+    'HttpCronJob',
+    caches.HttpCronJob,
+    gone.HttpCronJob,
+    () => null,
+    () => {},
   );
   onChange(
     'ApiKey',

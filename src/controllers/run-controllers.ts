@@ -3,6 +3,7 @@ import type { Logger } from '../core/logger.ts';
 import type { Keyring } from '../core/sealing.ts';
 import type { CircuitFeed } from '../data/circuit-feed.ts';
 import type { Circuits } from '../data/circuits.ts';
+import type { CronRuns } from '../data/cron-runs.ts';
 import type { MessagePurger } from '../data/messages.ts';
 import type { RegistryPublisher } from '../data/registry.ts';
 import { runController } from '../runtime/controller.ts';
@@ -20,6 +21,8 @@ import { FencedPublisher } from './fenced-publisher.ts';
 import { filterRules } from './filter/filter-rules.ts';
 import { FirstPass } from './first-pass.ts';
 import { runHealth } from './health/run-health.ts';
+import { cronJobRules } from './http-cron-job/cron-job-rules.ts';
+import { runScheduleStatus } from './http-cron-job/schedule-status.ts';
 import { notificationChannelRules } from './notification-channel/notification-channel-rules.ts';
 import { OrganizationReconciler } from './organization/organization-reconciler.ts';
 import { payloadSchemaRules } from './payload-schema/payload-schema-rules.ts';
@@ -44,6 +47,7 @@ export interface RunControllersOptions {
   /** Of this process alone; closed when the controllers end. */
   feed: CircuitFeed;
   purger: MessagePurger;
+  cronRuns: Pick<CronRuns, 'lastSlots'>;
   keyring: Keyring;
   /** Where the code and the schemas of users are checked. */
   sandbox: Sandbox;
@@ -67,6 +71,7 @@ const workers: Record<ControlledKind, number> = {
   Transform: 4,
   PayloadSchema: 4,
   NotificationChannel: 4,
+  HttpCronJob: 4,
   ApiKey: 4,
 };
 const deadlineMs = 30_000;
@@ -102,6 +107,7 @@ export async function runControllers(options: RunControllersOptions, signal: Abo
     Transform: new ResourceReconciler(transformRules(checks), caches.Transform, common),
     PayloadSchema: new ResourceReconciler(payloadSchemaRules(checks), caches.PayloadSchema, common),
     NotificationChannel: new ResourceReconciler(notificationChannelRules(secrets, keyring), caches.NotificationChannel, common),
+    HttpCronJob: new ResourceReconciler(cronJobRules(), caches.HttpCronJob, common),
     ApiKey: new ResourceReconciler(apiKeyRules(), caches.ApiKey, common),
   };
   const queues: Queues = {
@@ -113,6 +119,7 @@ export async function runControllers(options: RunControllersOptions, signal: Abo
     Transform: new WorkQueue({ clock }),
     PayloadSchema: new WorkQueue({ clock }),
     NotificationChannel: new WorkQueue({ clock }),
+    HttpCronJob: new WorkQueue({ clock }),
     ApiKey: new WorkQueue({ clock }),
   };
   const gone = {
@@ -124,6 +131,7 @@ export async function runControllers(options: RunControllersOptions, signal: Abo
     Transform: reconcilers.Transform.gone,
     PayloadSchema: reconcilers.PayloadSchema.gone,
     NotificationChannel: reconcilers.NotificationChannel.gone,
+    HttpCronJob: reconcilers.HttpCronJob.gone,
     ApiKey: reconcilers.ApiKey.gone,
   };
   const addEverything = (): void => {
@@ -157,6 +165,7 @@ export async function runControllers(options: RunControllersOptions, signal: Abo
     watchMarker({ publisher, known, clock, logger, onDataLoss: publishEverything }, running),
     firstPass.run(running),
     runHealth(options, running),
+    runScheduleStatus(options, running),
   ];
   try {
     await Promise.all(parts);

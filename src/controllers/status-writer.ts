@@ -7,8 +7,8 @@ import { type ResourceStore, versionOf } from '../store/store.ts';
 import { conditionsOf, ownedConditions, readiness, type Verdict } from './conditions.ts';
 import type { EventRecorder } from './event-recorder.ts';
 
-/** Fields of a status that `posthorn-health` owns. */
-const foreignFields = new Set(['circuit']);
+/** Fields of a status that `posthorn-health` and `posthorn-cron` own. */
+const foreignFields = new Set(['circuit', 'lastScheduleTime', 'nextScheduleTime']);
 
 type OwnStatus = Record<string, unknown> & { conditions: Condition[] };
 

@@ -73,6 +73,7 @@ async function sweep({ caches, publisher, purger, logger }: SweepOptions, signal
   await retractGone('payloadSchema', caches.PayloadSchema);
   await retractGone('destination', caches.Destination);
   await retractGone('notificationChannel', caches.NotificationChannel);
+  await retractGone('cronJob', caches.HttpCronJob);
   await retractGone('apiKey', caches.ApiKey);
   await retractGone('organization', caches.Organization);
 }

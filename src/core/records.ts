@@ -15,6 +15,7 @@ export type RecordKind =
   | 'transform'
   | 'payloadSchema'
   | 'notificationChannel'
+  | 'cronJob'
   | 'apiKey';
 
 export interface OrganizationRecord {
@@ -259,6 +260,29 @@ export interface NotificationChannelRecord {
   generation: number;
 }
 
+export interface CronJobRecord {
+  v: number;
+  id: string;
+  org: string;
+  slug: string;
+  name: string;
+  enabled: boolean;
+  /** Five fields; see `cron-expression.ts`. */
+  schedule: string;
+  /** Of the IANA database. */
+  timeZone: string;
+  http: {
+    url: string;
+    method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+    headers: { name: string; value: string }[];
+    /** Empty: the request has no body. */
+    payload: string;
+    timeoutMs: number;
+    useStaticIp: boolean;
+  };
+  generation: number;
+}
+
 export type Role = 'admin' | 'developer' | 'viewer';
 export type Scope = 'read' | 'write' | 'delete';
 
@@ -286,5 +310,6 @@ export interface RecordByKind {
   transform: TransformRecord;
   payloadSchema: PayloadSchemaRecord;
   notificationChannel: NotificationChannelRecord;
+  cronJob: CronJobRecord;
   apiKey: ApiKeyRecord;
 }

@@ -18,6 +18,7 @@ export type KindAndRecord =
   | { kind: 'destination' | 'transform' | 'payloadSchema'; record: { id: string } }
   | { kind: 'route'; record: RouteRecord }
   | { kind: 'notificationChannel'; record: NotificationChannelRecord }
+  | { kind: 'cronJob'; record: { id: string } }
   | { kind: 'apiKey'; record: ApiKeyRecord };
 
 /** The index entries that a record has while it is published. */
@@ -40,6 +41,7 @@ export function indexEntries({ kind, record }: KindAndRecord): IndexEntry[] {
     case 'destination':
     case 'transform':
     case 'payloadSchema':
+    case 'cronJob':
       return [];
   }
 }

@@ -13,6 +13,7 @@ const kinds = Object.keys({
   transform: true,
   payloadSchema: true,
   notificationChannel: true,
+  cronJob: true,
   apiKey: true,
 } satisfies Record<RecordKind, true>) as RecordKind[];
 

@@ -92,7 +92,7 @@ describe('a task', () => {
   });
 
   test('that nobody answers is UNAVAILABLE after its deadline; it is not begun after it, nor its answer kept', async () => {
-    const [left, begun] = [call(1, { timeoutMs: 300 }), call(2, { timeoutMs: 300 })];
+    const [left, begun] = [call(1, { timeoutMs: 2000 }), call(2, { timeoutMs: 2000 })];
     const task = await taken();
     for (const each of [left, begun]) await expect(each).rejects.toMatchObject({ code: 'UNAVAILABLE', retryAfterSeconds: 5 });
     await passes(async () => expect(await redis.client.exists(taskKeys(prefix).task(task.id))).toBe(0));

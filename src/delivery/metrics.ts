@@ -14,6 +14,8 @@ export interface DeliveryMetrics {
   alerts: Counter<'channel' | 'outcome'>;
   /** Tests and triggers; outcome ok, error or late: nobody waited for the answer any more. */
   tasks: Counter<'kind' | 'outcome'>;
+  /** Runs of cron jobs; outcome success, failed, late or dropped: the job is gone or disabled. */
+  cronRuns: Counter<'outcome'>;
 }
 
 /** Defines the metrics of a worker on `registry`; the backlog is asked of Redis when the metrics are read. */
@@ -114,6 +116,12 @@ export function deliveryMetrics(
     prunedEarly: new Counter({
       name: 'posthorn_pruned_early_total',
       help: 'Finished messages removed before their retention, because Redis was getting full.',
+      registers,
+    }),
+    cronRuns: new Counter({
+      name: 'posthorn_cron_runs_total',
+      help: 'Scheduled runs of cron jobs by outcome; late ones are skipped, dropped ones are of jobs that are gone or disabled.',
+      labelNames: ['outcome'],
       registers,
     }),
     tasks: new Counter({

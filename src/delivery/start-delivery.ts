@@ -5,6 +5,8 @@ import { organizationBehind, routeOfMailTarget } from '../core/alert.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
 import type { Keyring } from '../core/sealing.ts';
+import { CronExecutions } from '../data/cron-executions.ts';
+import { CronBell, CronRuns } from '../data/cron-runs.ts';
 import type { DeliveryQueue, Target } from '../data/delivery-queue.ts';
 import { Doorbell } from '../data/doorbell.ts';
 import { LastNotified } from '../data/last-notified.ts';
@@ -16,6 +18,7 @@ import { RedisWorkerDirectory } from '../data/worker-directory.ts';
 import { blockingGroups, type RedisClient } from '../redis/connection.ts';
 import { Sandbox } from '../sandbox/sandbox.ts';
 import type { AlertReport } from './alert-attempt.ts';
+import { CronRunner } from './cron/cron-runner.ts';
 import { type DeliveryPlan, deliveryPlan } from './delivery-plan.ts';
 import { deliveryMetrics } from './metrics.ts';
 import { RedisTroubles } from './redis-trouble.ts';
@@ -25,6 +28,7 @@ import { Dispatchers } from './targets/http/dispatchers.ts';
 import type { RefusedAddresses } from './targets/http/egress-policy.ts';
 import type { StoreEndpoints } from './targets/warehouse/open-object-store.ts';
 import { channelTestHandler } from './tasks/channel-test.ts';
+import { cronRunHandler } from './tasks/cron-run.ts';
 import { destinationTestHandler } from './tasks/destination-test.ts';
 import { TaskRunner } from './tasks/task-runner.ts';
 import { EventTransformer } from './transformed-event.ts';
@@ -33,7 +37,7 @@ import { Worker } from './worker.ts';
 export interface DeliveryOptions {
   /** Command connection, connected by the caller and closed by it after `stop`. */
   redis: RedisClient;
-  /** Makes a blocking connection (`doorbellBlockSeconds`) for this worker alone; closed by `stop`. Called for each doorbell, and for the tasks. */
+  /** Makes a blocking connection (`doorbellBlockSeconds`) for this worker alone; closed by `stop`. Called for each doorbell, for the tasks and for cron. */
   openBlocking: () => RedisClient;
   /** How many there are; default 1. */
   shards?: number;
@@ -145,9 +149,22 @@ export function startDelivery(options: DeliveryOptions): Delivery {
     retention,
     onAlert,
   });
+  const cron = {
+    ...outgoing,
+    runs: new CronRuns({ redis, prefix }),
+    executions: new CronExecutions({ redis, prefix }),
+  };
+  const cronRunner = new CronRunner({
+    ...cron,
+    bell: new CronBell({ blocking: openBlocking(), prefix }),
+    worker: id,
+    logger,
+    trouble: troubles.watch(),
+    metrics,
+  });
   const tasks = new TaskRunner({
     queue: new TaskQueue({ redis, blocking: openBlocking(), prefix }),
-    handlers: [destinationTestHandler(outgoing), channelTestHandler(outgoing)],
+    handlers: [destinationTestHandler(outgoing), channelTestHandler(outgoing), cronRunHandler(cron)],
     worker: id,
     clock,
     logger,
@@ -156,10 +173,11 @@ export function startDelivery(options: DeliveryOptions): Delivery {
   });
   worker.start();
   tasks.start();
+  cronRunner.start();
   return {
     isHealthy: () => worker.lastBeatAtMs !== null && clock.now() - worker.lastBeatAtMs < healthyForMs,
     stop: async (graceMs = defaultGraceMs) => {
-      await Promise.all([worker.stop(graceMs), tasks.stop(graceMs)]);
+      await Promise.all([worker.stop(graceMs), tasks.stop(graceMs), cronRunner.stop(graceMs)]);
       sandbox.close();
       await dispatchers.close();
     },

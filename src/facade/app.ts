@@ -81,6 +81,6 @@ function answerErrors({ logger }: FacadeServices): ErrorRequestHandler {
     if (error.code === 'INTERNAL')
       logger.error({ err: thrown, requestId: response.locals['requestId'], path: request.path }, 'an API request met a defect');
     if (response.headersSent) return next(thrown);
-    sendError(response, error);
+    sendError(response, error, request.originalUrl);
   };
 }

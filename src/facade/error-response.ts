@@ -11,17 +11,24 @@ export const errorBody = z
   })
   .meta({ id: 'Error' });
 
+/** Body of every error below `/cron` (API document, "Errors"). */
+export const textErrorBody = z.object({ error: z.string().describe('What went wrong, in words.') }).meta({ id: 'TextError' });
+
+const textErrorPath = /^\/api\/(?:organizations\/[^/]+\/)?cron(?:[/?]|$)/;
+
 const defaultRetryAfterSeconds = 1;
 
-/** Answers with an error in the family's form. */
-export function sendError(response: Response, error: PosthornError): void {
+/** Answers with an error in the form of the family that `path` (with the query) belongs to. */
+export function sendError(response: Response, error: PosthornError, path: string): void {
   const { status, error: reason } = errorCodes[error.code];
   response.set('X-Error-Code', error.code);
   if (status === 401) response.set('WWW-Authenticate', 'Bearer');
   if (status === 429 || status === 503 || error.retryAfterSeconds !== undefined) {
     response.set('Retry-After', String(Math.ceil(error.retryAfterSeconds ?? defaultRetryAfterSeconds)));
   }
-  response.status(status).json({ error: reason, message: error.message, code: error.code } satisfies z.input<typeof errorBody>);
+  response.status(status);
+  if (textErrorPath.test(path)) response.json({ error: error.message } satisfies z.input<typeof textErrorBody>);
+  else response.json({ error: reason, message: error.message, code: error.code } satisfies z.input<typeof errorBody>);
 }
 
 /** What is thrown on the way to an operation, also by express and its body reader. Anything unexpected is INTERNAL, without its text. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type ErrorCode, errorCodes } from '../core/errors.ts';
 import { errorExamples } from './error-examples.ts';
-import { errorBody } from './error-response.ts';
+import { errorBody, textErrorBody } from './error-response.ts';
 import { exampleOf } from './openapi-example.ts';
 import type { Family, Operation } from './operation.ts';
 
@@ -69,6 +69,7 @@ export function openApiDocument(families: readonly Family[], version: string): J
     }
   }
   const error = schemaOf(errorBody, 'output', schemas);
+  const textError = schemaOf(textErrorBody, 'output', schemas);
   return {
     openapi: '3.1.0',
     info: { title: 'Posthorn', version, description, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
@@ -88,7 +89,7 @@ export function openApiDocument(families: readonly Family[], version: string): J
         apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' },
       },
       headers: answerHeaders,
-      schemas: { ...schemas, Error: schemas['Error'] ?? error },
+      schemas: { ...schemas, Error: schemas['Error'] ?? error, TextError: schemas['TextError'] ?? textError },
     },
   };
 }
@@ -160,7 +161,7 @@ function requestOf({ body, requestExample }: Operation, schemas: Json): Json {
   return { requestBody: { required, content: { 'application/json': { schema: schemaOf(body, 'input', schemas), ...example } } } };
 }
 
-function errorsOf({ method, path, query, body, errors = [] }: Operation): Json {
+function errorsOf({ method, path, query, body, errors = [], hasTextErrors = false }: Operation): Json {
   const codes = new Set([
     ...everywhere,
     ...(method === 'POST' ? withIdempotencyKey : []),
@@ -170,13 +171,16 @@ function errorsOf({ method, path, query, body, errors = [] }: Operation): Json {
     ...errors,
   ]);
   const byStatus = Map.groupBy(codes, (code) => errorCodes[code].status);
-  return Object.fromEntries([...byStatus].map(([status, ofStatus]) => [status, errorAnswer(status, ofStatus)]));
+  return Object.fromEntries([...byStatus].map(([status, ofStatus]) => [status, errorAnswer(status, ofStatus, hasTextErrors)]));
 }
 
-function errorAnswer(status: number, codes: readonly ErrorCode[]): Json {
+function errorAnswer(status: number, codes: readonly ErrorCode[], isText: boolean): Json {
   const [first = 'INTERNAL'] = codes;
   const { error } = errorCodes[first];
-  const examples = codes.map((code) => [code, { value: { error, message: errorExamples[code], code } }]);
+  const examples = codes.map((code) => [
+    code,
+    { value: isText ? { error: errorExamples[code] } : { error, message: errorExamples[code], code } },
+  ]);
   return {
     description: `${error}: ${codes.join(', ')}.`,
     headers: headersOf([
@@ -184,7 +188,12 @@ function errorAnswer(status: number, codes: readonly ErrorCode[]): Json {
       ...headersOfStatus(status),
       ...(codes.includes('IDEMPOTENCY_CONFLICT') ? (['Retry-After'] as const) : []),
     ]),
-    content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' }, examples: Object.fromEntries(examples) } },
+    content: {
+      'application/json': {
+        schema: { $ref: `#/components/schemas/${isText ? 'TextError' : 'Error'}` },
+        examples: Object.fromEntries(examples),
+      },
+    },
   };
 }
 

@@ -42,6 +42,8 @@ export interface OperationDefinition<Query extends z.ZodObject, Body extends z.Z
   /** Of the body, where it may be larger than others. */
   maxBodyBytes?: number;
   requestExample?: unknown;
+  /** Errors are `{error}` with the text alone: cron jobs (API document, "Errors"). */
+  hasTextErrors?: boolean;
   /** 204 has no `schema`. */
   answer: { status: 200 | 201 | 204; description: string; schema?: z.ZodType; example?: unknown };
   /** With `Accept: application/yaml` the answer is text, as this says. */

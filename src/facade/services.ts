@@ -3,6 +3,8 @@ import type { Logger } from '../core/logger.ts';
 import type { Keyring } from '../core/sealing.ts';
 import type { ApiKeyUsage } from '../data/api-key-usage.ts';
 import type { Circuits } from '../data/circuits.ts';
+import type { CronExecutions } from '../data/cron-executions.ts';
+import type { CronRuns } from '../data/cron-runs.ts';
 import type { IdempotentAnswers } from '../data/idempotent-answers.ts';
 import type { LastNotified } from '../data/last-notified.ts';
 import type { MessageReader, MessageReplayer } from '../data/messages.ts';
@@ -30,6 +32,8 @@ export interface FacadeServices {
   circuits: Circuits;
   /** Where what users write is checked and tried. */
   sandbox: Sandbox;
+  cronRuns: CronRuns;
+  cronExecutions: CronExecutions;
   /** What a delivery worker does for the API: everything that goes out to receivers. */
   tasks: TaskCaller;
   keyring: Keyring;

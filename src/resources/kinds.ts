@@ -3,6 +3,7 @@ import { apiKey } from './api-key.ts';
 import { apiVersion, type KindDefinition } from './definition.ts';
 import { destination } from './destination.ts';
 import { filter } from './filter.ts';
+import { httpCronJob } from './http-cron-job.ts';
 import type { ObjectMeta } from './metadata.ts';
 import { notificationChannel } from './notification-channel.ts';
 import { organization } from './organization.ts';
@@ -20,6 +21,7 @@ export const kinds = {
   Filter: filter,
   Transform: transform,
   PayloadSchema: payloadSchema,
+  HttpCronJob: httpCronJob,
   NotificationChannel: notificationChannel,
   ApiKey: apiKey,
 } as const;

@@ -16,12 +16,14 @@ const specs: Record<PosthornKind, Record<string, unknown>> = {
   Filter: { conditions: [{ field: 'a', operator: 'exists' }] },
   Transform: { code: 'payload' },
   PayloadSchema: { jsonSchema: { type: 'object' } },
+  HttpCronJob: { schedule: '0 6 * * *', url: 'https://shop.example/run' },
   NotificationChannel: { type: 'email', email: { addresses: ['team@example.com'] } },
   ApiKey: { sha256: '0'.repeat(64), role: 'viewer' },
 };
 const ready = { type: 'Ready', status: 'False', reason: 'SecretNotFound', message: '', lastTransitionTime: '2026-01-31T12:00:00Z' };
 const circuit = { state: 'open', since: '2026-01-31T12:00:00Z' };
 const statuses: Partial<Record<PosthornKind, Record<string, unknown>>> = {
+  HttpCronJob: { lastScheduleTime: '2026-01-31T12:00:00Z' },
   Destination: { circuit },
   Route: { circuit },
   Source: { ingestPath: '/ingest/acme/github' },
@@ -49,6 +51,10 @@ const shown: Record<PosthornKind, [names: string[], cells: unknown[]]> = {
   Transform: [['Type'], ['jsonata']],
   PayloadSchema: [['Version'], [3]],
   NotificationChannel: [['Type'], ['email']],
+  HttpCronJob: [
+    ['Schedule', 'Enabled', 'Last', 'Time Zone', 'URL'],
+    ['0 6 * * *', true, expect.anything(), 'UTC', 'https://shop.example/run'],
+  ],
   ApiKey: [
     ['Role', 'Expires'],
     ['viewer', expect.anything()],

@@ -8,6 +8,7 @@ import type { Body, ValidationCase } from './cases/case.ts';
 import { coreCases } from './cases/core.ts';
 import { destinationCases } from './cases/destination.ts';
 import { filterCases } from './cases/filter.ts';
+import { httpCronJobCases } from './cases/http-cron-job.ts';
 import { metadataCases } from './cases/metadata.ts';
 import { notificationChannelCases } from './cases/notification-channel.ts';
 import { organizationCases } from './cases/organization.ts';
@@ -27,6 +28,7 @@ const posthornCases = [
   ...filterCases,
   ...transformCases,
   ...payloadSchemaCases,
+  ...httpCronJobCases,
   ...notificationChannelCases,
   ...apiKeyCases,
   ...metadataCases,

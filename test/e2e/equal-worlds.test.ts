@@ -48,6 +48,7 @@ const idPrefixes: Record<string, string> = {
   Transform: 'trf_',
   PayloadSchema: 'sch_',
   NotificationChannel: 'nch_',
+  HttpCronJob: 'cron_',
   ApiKey: 'key_',
 };
 

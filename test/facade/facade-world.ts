@@ -10,6 +10,8 @@ import type { Plan, Role, Scope } from '../../src/core/records.ts';
 import { ApiKeyUsage } from '../../src/data/api-key-usage.ts';
 import { changeStreamBlockMs } from '../../src/data/change-stream.ts';
 import { Circuits } from '../../src/data/circuits.ts';
+import { CronExecutions } from '../../src/data/cron-executions.ts';
+import { CronRuns } from '../../src/data/cron-runs.ts';
 import { IdempotentAnswers } from '../../src/data/idempotent-answers.ts';
 import { LastNotified } from '../../src/data/last-notified.ts';
 import { RedisMessageAcceptor } from '../../src/data/message-acceptor.ts';
@@ -99,6 +101,8 @@ export async function startFacadeWorld(
     replayer: new RedisMessageReplayer({ redis: redis.client, prefix, clock: systemClock }),
     statistics: new RedisStatisticsReader({ redis: redis.client, prefix, clock }),
     circuits: new Circuits({ redis: redis.client, prefix }),
+    cronRuns: new CronRuns({ redis: redis.client, prefix }),
+    cronExecutions: new CronExecutions({ redis: redis.client, prefix }),
     tasks: new RedisTaskCaller({ ...shared, blocking: answers }),
     sandbox,
     keyring: testKeyring,

@@ -8,6 +8,7 @@ import type { Clock } from '../../src/core/clock.ts';
 import { Keyring } from '../../src/core/sealing.ts';
 import { CircuitFeed, circuitFeedBlockMs } from '../../src/data/circuit-feed.ts';
 import { Circuits } from '../../src/data/circuits.ts';
+import { CronRuns } from '../../src/data/cron-runs.ts';
 import { RedisMessagePurger } from '../../src/data/message-purger.ts';
 import { RedisRegistryPublisher } from '../../src/data/registry-publisher.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
@@ -51,6 +52,7 @@ export function startControllers(
       purger: new RedisMessagePurger({ redis, prefix }),
       circuits: new Circuits({ redis, prefix }),
       feed: new CircuitFeed({ redis, readers: [{ blocking, shards: [0] }], prefix }),
+      cronRuns: new CronRuns({ redis, prefix }),
       keyring: testKeyring,
       sandbox,
       clock,

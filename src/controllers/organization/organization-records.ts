@@ -32,11 +32,11 @@ export class OrganizationRecords {
   }
 
   #recordsIn(namespace: string): [RecordKind, string][] {
-    const { Source, Route, Transform, PayloadSchema, Destination, NotificationChannel, ApiKey } = this.#caches;
+    const { Source, Route, Transform, PayloadSchema, Destination, NotificationChannel, HttpCronJob, ApiKey } = this.#caches;
     const ids = (
       kind: RecordKind,
       cache: {
-        kind: 'Source' | 'Route' | 'Transform' | 'PayloadSchema' | 'Destination' | 'NotificationChannel' | 'ApiKey';
+        kind: 'Source' | 'Route' | 'Transform' | 'PayloadSchema' | 'Destination' | 'NotificationChannel' | 'HttpCronJob' | 'ApiKey';
         byIndex(index: string, value: string): { metadata: Parameters<typeof idOf>[1]['metadata'] }[];
       },
     ): [RecordKind, string][] => cache.byIndex(indexes.namespace, namespace).map((object) => [kind, idOf(cache.kind, object)]);
@@ -48,6 +48,7 @@ export class OrganizationRecords {
       ...ids('payloadSchema', PayloadSchema),
       ...ids('destination', Destination),
       ...ids('notificationChannel', NotificationChannel),
+      ...ids('cronJob', HttpCronJob),
       ...ids('apiKey', ApiKey),
     ];
   }

@@ -8,7 +8,7 @@ const recordWaitMs = 2000;
 const recordLookMs = 50;
 
 /** The organization's record of this generation, or a later one; null: there is none yet. */
-export async function awaitedRecord<K extends 'destination' | 'notificationChannel'>(
+export async function awaitedRecord<K extends 'destination' | 'notificationChannel' | 'cronJob'>(
   { registry, clock }: { registry: RegistryReader; clock: Clock },
   kind: K,
   id: string,

@@ -1,6 +1,7 @@
 import type { Family } from '../operation.ts';
 import { analytics } from './analytics.ts';
 import { apiKeys } from './api-keys.ts';
+import { cronJobs } from './cron-jobs.ts';
 import { deliveries } from './deliveries.ts';
 import { destinations } from './destinations.ts';
 import { events } from './events.ts';
@@ -19,6 +20,7 @@ export const families: readonly Family[] = [
   filters,
   transforms,
   payloadSchemas,
+  cronJobs,
   notificationChannels,
   events,
   deliveries,

@@ -136,5 +136,6 @@ const specTrees: Record<ServedKind, FieldNode> = {
   Transform: fieldTree(kinds.Transform.spec),
   PayloadSchema: fieldTree(kinds.PayloadSchema.spec),
   NotificationChannel: fieldTree(kinds.NotificationChannel.spec),
+  HttpCronJob: fieldTree(kinds.HttpCronJob.spec),
   ApiKey: fieldTree(kinds.ApiKey.spec),
 };

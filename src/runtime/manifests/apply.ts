@@ -18,6 +18,7 @@ const order: readonly Kind[] = [
   'Transform',
   'PayloadSchema',
   'NotificationChannel',
+  'HttpCronJob',
   'ApiKey',
   'Route',
 ];

@@ -14,6 +14,7 @@ const manifest = z.looseObject({
     'Transform',
     'PayloadSchema',
     'NotificationChannel',
+    'HttpCronJob',
     'ApiKey',
     'Namespace',
     'Secret',

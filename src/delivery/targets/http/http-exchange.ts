@@ -4,10 +4,11 @@ import type { Clock } from '../../../core/clock.ts';
 export interface HttpRequest {
   origin: string;
   path: string;
-  method: 'POST' | 'PUT' | 'PATCH';
+  method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Names and values in turn. */
   headers: string[];
-  body: Buffer;
+  /** null: the request has none. */
+  body: Buffer | null;
 }
 
 export type HttpResult = { type: 'response'; status: number; retryAfter: string | null; body: Buffer } | { type: 'error'; error: Error };

@@ -1,0 +1,95 @@
+import type { Clock } from '../../core/clock.ts';
+import { parseCronExpression } from '../../core/cron-expression.ts';
+import { nextCronSlot } from '../../core/cron-slots.ts';
+import { isPosthornError } from '../../core/errors.ts';
+import type { Logger } from '../../core/logger.ts';
+import { isTimeZone } from '../../core/time-zone.ts';
+import type { CronRuns } from '../../data/cron-runs.ts';
+import type { PosthornObject } from '../../resources/kinds.ts';
+import type { ResourceStore } from '../../store/store.ts';
+import { timestamp } from '../conditions.ts';
+import type { ControllerCaches } from '../controller-caches.ts';
+import { idOf, isLive } from '../references.ts';
+
+export interface ScheduleStatusOptions {
+  caches: Pick<ControllerCaches, 'HttpCronJob'>;
+  cronRuns: Pick<CronRuns, 'lastSlots'>;
+  store: Pick<ResourceStore, 'applyStatus'>;
+  clock: Clock;
+  logger: Logger;
+}
+
+const passEveryMs = 30_000;
+/** One write per job in this time, unless the job itself has changed. */
+const writeEveryMs = 300_000;
+/** Ten writes a second at most. */
+const spreadMs = 100;
+
+interface ScheduleTimes {
+  lastScheduleTime?: string;
+  nextScheduleTime?: string;
+}
+
+/**
+ * Writes `lastScheduleTime` and `nextScheduleTime` of cron jobs, of the manager `posthorn-cron`, until the signal aborts. Runs are many and
+ * writes few: what changes in between is written together.
+ */
+export async function runScheduleStatus(options: ScheduleStatusOptions, signal: AbortSignal): Promise<void> {
+  const { caches, clock, logger } = options;
+  const written = new Map<string, { atMs: number; generation: number }>();
+  while (!signal.aborted) {
+    try {
+      if (caches.HttpCronJob.size > 0) await writeAll(options, written, signal);
+    } catch (error) {
+      if (!signal.aborted) logger.debug({ err: error }, 'the times of cron jobs cannot be written; trying again');
+    }
+    await clock.sleep(passEveryMs * (0.8 + 0.4 * Math.random()), signal);
+  }
+}
+
+async function writeAll(
+  { caches, cronRuns, store, clock, logger }: ScheduleStatusOptions,
+  written: Map<string, { atMs: number; generation: number }>,
+  signal: AbortSignal,
+): Promise<void> {
+  const lastSlots = await cronRuns.lastSlots();
+  const jobs = caches.HttpCronJob.list().filter(isLive);
+  const uids = new Set(jobs.map(({ metadata }) => metadata.uid));
+  for (const uid of written.keys()) if (!uids.has(uid)) written.delete(uid);
+  for (const job of jobs) {
+    if (signal.aborted) return;
+    const { uid, name, namespace = '', generation } = job.metadata;
+    const times = timesOf(job, lastSlots.get(idOf('HttpCronJob', job)), clock.now());
+    const { lastScheduleTime, nextScheduleTime } = job.status ?? {};
+    if (times.lastScheduleTime === lastScheduleTime && times.nextScheduleTime === nextScheduleTime) continue;
+    const before = written.get(uid);
+    if (before !== undefined && before.generation === generation && clock.now() - before.atMs < writeEveryMs) continue;
+    written.set(uid, { atMs: clock.now(), generation });
+    try {
+      await store.applyStatus('HttpCronJob', { namespace, name }, { ...times }, { manager: 'posthorn-cron', force: true, ifUid: uid });
+    } catch (error) {
+      if (!isPosthornError(error, 'RESOURCE_NOT_FOUND', 'CONFLICT')) throw error;
+      logger.debug({ err: error, job: name }, 'the times of a cron job were not written: it has changed');
+    }
+    await clock.sleep(spreadMs, signal);
+  }
+}
+
+function timesOf({ spec }: PosthornObject<'HttpCronJob'>, lastMs: number | undefined, nowMs: number): ScheduleTimes {
+  const nextMs = spec.enabled ? nextMsOf(spec, nowMs) : null;
+  return {
+    ...(lastMs !== undefined && { lastScheduleTime: timestamp(lastMs) }),
+    ...(nextMs !== null && { nextScheduleTime: timestamp(nextMs) }),
+  };
+}
+
+/** Null when the schedule is refused. */
+function nextMsOf({ schedule, timeZone }: PosthornObject<'HttpCronJob'>['spec'], nowMs: number): number | null {
+  if (!isTimeZone(timeZone)) return null;
+  try {
+    return nextCronSlot(parseCronExpression(schedule), timeZone, nowMs);
+  } catch (error) {
+    if (isPosthornError(error, 'VALIDATION_FAILED')) return null;
+    throw error;
+  }
+}

@@ -1,0 +1,43 @@
+#!lua flags=allow-oom
+-- Gives a worker runs of cron jobs, organizations in turn.
+--
+-- KEYS[1] `ready`, [2] `waiting`, [3] `runs`, [4] `held`, [5] `ran`, [6] `bell`, [7] `take:<token>`, [8] `q:`; see `cron-keys.ts`.
+-- ARGV[1] how many at most, [2] how long after its own time a run counts as lost in ms, [3…] organizations that get no more here.
+-- Reply: {1 when there is more to take, run, run, …}. Sent again with the same token it answers the same runs.
+local call = redis.call
+local clock = call('TIME')
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local blocked = {}
+for i = 3, #ARGV do
+  blocked[ARGV[i]] = true
+end
+local taken = call('LRANGE', KEYS[7], 0, -1)
+local passed = 0
+while #taken < tonumber(ARGV[1]) and passed < call('LLEN', KEYS[1]) do
+  local org = call('LPOP', KEYS[1])
+  if blocked[org] then
+    call('RPUSH', KEYS[1], org)
+    passed = passed + 1
+  else
+    local run = call('LPOP', KEYS[8] .. org)
+    if call('EXISTS', KEYS[8] .. org) == 1 then
+      call('RPUSH', KEYS[1], org)
+    end
+    if run then
+      local id, job, timeout = string.match(run, '^(%S+) (%S+) %S+ %S+ (%S+)$')
+      call('HDEL', KEYS[2], job)
+      call('HSET', KEYS[3], id, run)
+      call('ZADD', KEYS[4], now + tonumber(timeout) + tonumber(ARGV[2]), id)
+      call('HSET', KEYS[5], job, string.format('%.0f', now))
+      call('RPUSH', KEYS[7], run)
+      call('PEXPIRE', KEYS[7], 60000)
+      taken[#taken + 1] = run
+    end
+  end
+end
+local more = call('LLEN', KEYS[1]) > passed
+if more and call('LLEN', KEYS[6]) < 16 then
+  call('RPUSH', KEYS[6], 1)
+end
+table.insert(taken, 1, more and 1 or 0)
+return taken

@@ -1,0 +1,101 @@
+import type { Clock } from '../../core/clock.ts';
+import type { CronJobRecord } from '../../core/records.ts';
+import type { CronExecution, CronExecutions } from '../../data/cron-executions.ts';
+import type { CronRun, CronRuns } from '../../data/cron-runs.ts';
+import { attemptRecord } from '../attempt-outcome.ts';
+import { egressRules, type PlanSources } from '../delivery-plan.ts';
+import { exchange } from '../targets/http/http-exchange.ts';
+import { destinationHeaders } from '../targets/http/request-headers.ts';
+
+const mostWrites = 6;
+const writeAgainMs = 1000;
+
+export interface CronAttemptOptions extends PlanSources {
+  runs: CronRuns;
+  executions: CronExecutions;
+}
+
+/** The execution of a run that has ended. */
+export type EndedExecution = CronExecution & { status: 'success' | 'failed'; latencyMs: number };
+
+/** Makes the request of a run once, and records it. Throws UNAVAILABLE when the record cannot be written; an aborted signal fails the run. */
+export async function attemptCronRun(
+  options: CronAttemptOptions,
+  run: CronRun,
+  job: CronJobRecord,
+  signal: AbortSignal,
+): Promise<EndedExecution> {
+  const { executions, runs, clock } = options;
+  const startedAtMs = clock.now();
+  const execution = { id: run.id, jobId: job.id, startedAtMs, responseStatus: null, responseBody: null, errorMessage: null };
+  await executions.write({ ...execution, status: 'running', latencyMs: null, completedAtMs: null });
+  const result = await request(options, run, job, signal);
+  const attempt = attemptRecord(result, { expectedResponse: null }, { startedAtMs, endedAtMs: clock.now() });
+  const ended: EndedExecution = {
+    ...execution,
+    status: attempt.errorType === null ? 'success' : 'failed',
+    responseStatus: attempt.responseStatus,
+    responseBody: attempt.responseBody,
+    errorMessage: attempt.errorType === null ? null : (attempt.errorMessage ?? attempt.errorType),
+    latencyMs: attempt.durationMs,
+    completedAtMs: startedAtMs + attempt.durationMs,
+  };
+  await recorded(clock, async () => {
+    await executions.write(ended);
+    await runs.release(run.id);
+  });
+  return ended;
+}
+
+/** Redis may be away for a moment; what is not recorded by then ends as lost. */
+async function recorded(clock: Clock, write: () => Promise<void>): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await write();
+    } catch (error) {
+      if (tries === mostWrites) throw error;
+      await clock.sleep(writeAgainMs);
+    }
+  }
+}
+
+async function request(
+  { registry, dispatchers, allowedCidrs, clock, userAgent }: CronAttemptOptions,
+  run: CronRun,
+  job: CronJobRecord,
+  signal: AbortSignal,
+) {
+  const { url, method, headers, payload, timeoutMs, useStaticIp } = job.http;
+  const { origin, pathname, search } = new URL(url);
+  const egress = egressRules(allowedCidrs, await registry.get('organization', job.org));
+  const dispatcher = dispatchers.forRules({ egress, tls: null, usesProxy: useStaticIp })();
+  const body = payload === '' ? null : Buffer.from(payload);
+  return await exchange(
+    dispatcher,
+    { origin, path: pathname + search, method, headers: requestHeaders(headers, payload, { run, job, userAgent }), body },
+    // What counts as lost was said when the run was queued; a longer timeout holds from the next one on.
+    { timeoutMs: Math.min(timeoutMs, run.timeoutMs), clock, signal },
+  );
+}
+
+/** Names and values in turn. */
+function requestHeaders(
+  headers: readonly { name: string; value: string }[],
+  payload: string,
+  { run, job, userAgent }: { run: CronRun; job: CronJobRecord; userAgent: string },
+): string[] {
+  const { own, names } = destinationHeaders(headers, { type: 'none' }, []);
+  const contentType =
+    payload === '' || names.has('content-type') ? [] : ['content-type', isJson(payload) ? 'application/json' : 'text/plain'];
+  const ours = ['user-agent', userAgent, 'accept-encoding', 'identity', 'x-posthorn-cron-job', job.id, 'x-posthorn-execution', run.id];
+  return [...own.flat(), ...contentType, ...ours];
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

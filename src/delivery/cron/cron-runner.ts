@@ -1,0 +1,128 @@
+import type { Counter } from 'prom-client';
+import type { Logger } from '../../core/logger.ts';
+import type { CronBell, CronRun } from '../../data/cron-runs.ts';
+import type { RedisTrouble } from '../redis-trouble.ts';
+import { Wakeup } from '../wakeup.ts';
+import { attemptCronRun, type CronAttemptOptions } from './cron-attempt.ts';
+
+/** Runs at the same time in one worker, besides its deliveries; one organization has at most half of them. */
+const slots = 64;
+/** A run that is later than this is skipped (API decisions, "Cron"). */
+const latestMs = 600_000;
+
+export interface CronRunnerOptions extends CronAttemptOptions {
+  bell: CronBell;
+  /** Of the worker; makes the tokens of this runner its own. */
+  worker: string;
+  logger: Logger;
+  trouble: RedisTrouble;
+  metrics: { cronRuns: Counter<'outcome'> };
+}
+
+/** Takes runs of cron jobs and makes their requests, with slots of its own. Sleeps on a doorbell. */
+export class CronRunner {
+  readonly #options: CronRunnerOptions;
+  readonly #wakeup = new Wakeup();
+  readonly #stopping = new AbortController();
+  readonly #breakingOff = new AbortController();
+  readonly #inFlightOf = new Map<string, number>();
+  #inFlight = 0;
+  /** Something has ended since the last take. */
+  #hasEnded = false;
+  #loop: Promise<unknown> = Promise.resolve();
+
+  constructor(options: CronRunnerOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#loop = Promise.all([this.#takeLoop(), this.#bellLoop()]);
+  }
+
+  /** Takes no more runs; those under way are broken off, and recorded as failed, after `graceMs`. */
+  async stop(graceMs: number): Promise<void> {
+    this.#stopping.abort();
+    this.#options.bell.close();
+    this.#wakeup.signal();
+    await this.#loop;
+    const cancelGrace = this.#options.clock.after(graceMs, () => this.#breakingOff.abort());
+    while (this.#inFlight > 0) await this.#wakeup.wait();
+    cancelGrace();
+  }
+
+  async #bellLoop(): Promise<void> {
+    const { bell, clock, trouble } = this.#options;
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      try {
+        await bell.wait();
+        this.#wakeup.signal();
+        // A full worker leaves the bell to others until it has room again.
+        while (this.#inFlight >= slots && !signal.aborted) await clock.sleep(100, signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        await clock.sleep(trouble.met(error), signal);
+        this.#wakeup.signal();
+      }
+    }
+  }
+
+  async #takeLoop(): Promise<void> {
+    const { runs, worker, clock, trouble } = this.#options;
+    const { signal } = this.#stopping;
+    for (let takes = 1; !signal.aborted; ) {
+      if (this.#inFlight >= slots) {
+        await this.#wakeup.wait();
+        continue;
+      }
+      try {
+        this.#hasEnded = false;
+        const full = [...this.#inFlightOf].filter(([, count]) => count >= slots / 2).map(([org]) => org);
+        const taken = await runs.take(`${worker}.${takes}`, Math.min(16, slots - this.#inFlight), full);
+        trouble.over();
+        takes++;
+        for (const run of taken.runs) this.#begin(run);
+        if (!taken.hasMore && !this.#hasEnded) await this.#wakeup.wait();
+      } catch (error) {
+        await clock.sleep(trouble.met(error), signal);
+      }
+    }
+  }
+
+  #begin(run: CronRun): void {
+    this.#count(run.org, 1);
+    void this.#run(run).finally(() => {
+      this.#count(run.org, -1);
+      this.#hasEnded = true;
+      this.#wakeup.signal();
+    });
+  }
+
+  #count(org: string, by: number): void {
+    this.#inFlight += by;
+    const count = (this.#inFlightOf.get(org) ?? 0) + by;
+    if (count === 0) this.#inFlightOf.delete(org);
+    else this.#inFlightOf.set(org, count);
+  }
+
+  /** Never rejects: what cannot be recorded ends as lost. */
+  async #run(run: CronRun): Promise<void> {
+    const { registry, runs, clock, logger, metrics } = this.#options;
+    try {
+      const job = await registry.get('cronJob', run.jobId);
+      const isLate = clock.now() - run.slotMs > latestMs;
+      if (job === null || !job.enabled || isLate) {
+        await runs.release(run.id);
+        metrics.cronRuns.inc({ outcome: isLate ? 'late' : 'dropped' });
+        return;
+      }
+      const { status } = await attemptCronRun(this.#options, run, job, this.#breakingOff.signal);
+      metrics.cronRuns.inc({ outcome: status });
+    } catch (error) {
+      logger.warn(
+        { reason: error instanceof Error ? error.message : String(error), jobId: run.jobId },
+        'a run of a cron job was not recorded',
+      );
+    }
+  }
+}

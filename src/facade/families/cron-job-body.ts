@@ -1,0 +1,108 @@
+import { z } from 'zod';
+import { parseCronExpression } from '../../core/cron-expression.ts';
+import { isPosthornError, PosthornError } from '../../core/errors.ts';
+import { isTimeZone } from '../../core/time-zone.ts';
+import { description } from '../../resources/fields.ts';
+import { headerName, headerValue } from '../../resources/http-header.ts';
+import { kinds, type SpecInputOf } from '../../resources/kinds.ts';
+import { httpUrl } from '../../resources/url.ts';
+import type { SpecInput } from '../resource-family-definition.ts';
+import { nameToSpec, sentName, sentSlug } from '../resources/record-fields.ts';
+
+const spec = kinds.HttpCronJob.spec.shape;
+
+const headerMap = z
+  .record(headerName, headerValue)
+  .refine((value) => Object.keys(value).length <= 50, { error: 'must have at most 50 headers' });
+/** As a single read shows them. */
+const headerText = z
+  .string()
+  .max(500_000)
+  .transform((text, context) => {
+    try {
+      return JSON.parse(text);
+    } catch {
+      context.addIssue({ code: 'custom', message: 'must be an object, or such an object as JSON text' });
+      return z.NEVER;
+    }
+  })
+  .pipe(headerMap);
+
+/** Body of create and change (API document, "Cron job"). */
+export const cronJobBody = z.strictObject({
+  name: sentName.optional(),
+  slug: sentSlug.optional(),
+  description: description.nullable().optional(),
+  cronExpression: z
+    .string()
+    .max(256)
+    .optional()
+    .describe(
+      'Minute (0-59), hour (0-23), day of month (1-31), month (1-12), day of week (0-6): each `*`, `*/n`, or numbers and ranges with commas.',
+    ),
+  timezone: z.string().max(64).optional().describe('IANA time zone, such as Europe/Berlin. Default: UTC.'),
+  url: z.string().max(2048).meta({ format: 'uri' }).optional().describe('Absolute http or https URL without user and password.'),
+  method: spec.method.unwrap().optional(),
+  headers: z
+    .union([headerMap, headerText])
+    .nullable()
+    .optional()
+    .describe('Names and values; on change they replace the whole map. Everybody who reads the job sees them.'),
+  payload: z.string().max(262_144).nullable().optional().describe('Body of the request, as text.'),
+  timeoutMs: spec.timeoutMs.unwrap().optional(),
+  isActive: z.boolean().optional().describe('While false it runs only when it is triggered.'),
+  useStaticIp: z.boolean().optional().describe('The request goes through the egress proxy of the installation. Needs a paid plan.'),
+});
+
+/** The spec that a body makes of `current`. VALIDATION_FAILED and INVALID_URL name the field, FORBIDDEN the plan. */
+export async function cronJobToSpec({
+  call,
+  body: sent,
+  current,
+}: SpecInput<'HttpCronJob', typeof cronJobBody>): Promise<SpecInputOf<'HttpCronJob'>> {
+  const before = current?.spec;
+  if (sent.useStaticIp === true && before?.useStaticIp !== true && call.caller.organization.plan === 'free') {
+    throw new PosthornError('FORBIDDEN', 'useStaticIp needs a paid plan.');
+  }
+  return {
+    ...before,
+    name: nameToSpec(sent.name, current),
+    description: sent.description === undefined ? before?.description : (sent.description ?? undefined),
+    enabled: sent.isActive ?? before?.enabled,
+    schedule: checkedSchedule(sent.cronExpression ?? before?.schedule ?? ''),
+    timeZone: checkedTimeZone(sent.timezone) ?? before?.timeZone,
+    url: checkedUrl(sent.url ?? before?.url ?? ''),
+    method: sent.method ?? before?.method,
+    headers: sent.headers === undefined ? before?.headers : headerList(sent.headers ?? {}),
+    payload: sent.payload === undefined ? before?.payload : (sent.payload ?? undefined),
+    timeoutMs: sent.timeoutMs ?? before?.timeoutMs,
+    useStaticIp: sent.useStaticIp ?? before?.useStaticIp,
+  };
+}
+
+function headerList(headers: Record<string, string>): { name: string; value: string }[] | undefined {
+  const list = Object.entries(headers).map(([name, value]) => ({ name, value }));
+  return list.length === 0 ? undefined : list;
+}
+
+function checkedSchedule(text: string): string {
+  try {
+    parseCronExpression(text);
+    return text;
+  } catch (error) {
+    if (isPosthornError(error, 'VALIDATION_FAILED')) throw new PosthornError('VALIDATION_FAILED', `cronExpression ${error.message}.`);
+    throw error;
+  }
+}
+
+function checkedTimeZone(zone: string | undefined): string | undefined {
+  if (zone !== undefined && !isTimeZone(zone))
+    throw new PosthornError('VALIDATION_FAILED', 'timezone must be a time zone of the IANA database, such as Europe/Berlin.');
+  return zone;
+}
+
+function checkedUrl(url: string): string {
+  const checked = httpUrl.safeParse(url);
+  if (checked.success && URL.canParse(url)) return url;
+  throw new PosthornError('INVALID_URL', `url ${checked.error?.issues[0]?.message ?? 'must be an absolute http or https URL'}.`);
+}

@@ -1,0 +1,111 @@
+import { z } from 'zod';
+import { parseCronExpression } from '../../core/cron-expression.ts';
+import { nextCronSlot } from '../../core/cron-slots.ts';
+import { isPosthornError } from '../../core/errors.ts';
+import { isTimeZone } from '../../core/time-zone.ts';
+import type { CronExecution } from '../../data/cron-executions.ts';
+import { kinds, type PosthornObject } from '../../resources/kinds.ts';
+import type { Call } from '../operation.ts';
+import { idOf } from '../resources/lookup.ts';
+import { identityOf, isoTime, isoTimeOrNull, recordIdentity, recordTimes, timesOf, timestamp } from '../resources/record-fields.ts';
+
+const method = kinds.HttpCronJob.spec.shape.method.unwrap();
+
+export const cronJobItem = z
+  .object({
+    ...recordIdentity,
+    cronExpression: z.string(),
+    url: z.string(),
+    method,
+    isActive: z.boolean(),
+    lastRunAt: timestamp.nullable(),
+    nextRunAt: timestamp.nullable().describe('null while it is not active.'),
+  })
+  .meta({ id: 'CronJobItem' });
+
+export const cronJobRecord = cronJobItem
+  .extend({
+    description: z.string().nullable(),
+    timezone: z.string(),
+    headers: z.string().describe('The headers as the JSON text of an object.'),
+    payload: z.string().nullable(),
+    timeoutMs: z.int(),
+    useStaticIp: z.boolean(),
+    ...recordTimes,
+  })
+  .meta({ id: 'CronJob' });
+
+export const cronExecutionRecord = z
+  .object({
+    id: z.string(),
+    cron_job_id: z.string(),
+    status: z.enum(['running', 'success', 'failed']),
+    response_status: z.int().nullable(),
+    response_body: z.string().nullable().describe('At most 10 KiB; kept of the newest 20 executions.'),
+    error_message: z.string().nullable(),
+    latency_ms: z.int().nullable(),
+    started_at: timestamp,
+    completed_at: timestamp.nullable(),
+  })
+  .meta({ id: 'CronExecution' });
+
+type CronJob = PosthornObject<'HttpCronJob'>;
+
+/** Items of a list, with one question to Redis. */
+export async function toItems(jobs: readonly CronJob[], { services }: Call): Promise<z.input<typeof cronJobItem>[]> {
+  const ids = jobs.map(idOf);
+  const lastRunsMs = await services.cronRuns.lastRunsMs(ids);
+  const nowMs = services.clock.now();
+  return jobs.map((job, i) => ({
+    ...identityOf(job),
+    cronExpression: job.spec.schedule,
+    url: job.spec.url,
+    method: job.spec.method,
+    isActive: job.spec.enabled,
+    lastRunAt: isoTimeOrNull(lastRunsMs[i] ?? null),
+    nextRunAt: isoTimeOrNull(nextRunMs(job, nowMs)),
+  }));
+}
+
+export async function toRecord(job: CronJob, call: Call): Promise<z.input<typeof cronJobRecord>> {
+  const [item] = await toItems([job], call);
+  if (item === undefined) throw new Error('a cron job has no item');
+  const { description = null, timeZone, headers = [], payload = null, timeoutMs, useStaticIp } = job.spec;
+  return {
+    ...item,
+    description,
+    timezone: timeZone,
+    headers: JSON.stringify(Object.fromEntries(headers.map(({ name, value }) => [name, value]))),
+    payload,
+    timeoutMs,
+    useStaticIp,
+    ...timesOf(job),
+  };
+}
+
+/** An execution in the form of the history. */
+export function executionToRecord(execution: CronExecution): z.input<typeof cronExecutionRecord> {
+  const { id, jobId, status, responseStatus, responseBody, errorMessage, latencyMs, startedAtMs, completedAtMs } = execution;
+  return {
+    id,
+    cron_job_id: jobId,
+    status,
+    response_status: responseStatus,
+    response_body: responseBody,
+    error_message: errorMessage,
+    latency_ms: latencyMs,
+    started_at: isoTime(startedAtMs),
+    completed_at: isoTimeOrNull(completedAtMs),
+  };
+}
+
+/** Null when the job is not active, or kubectl has given it a schedule that never runs. */
+function nextRunMs({ spec }: CronJob, nowMs: number): number | null {
+  if (!spec.enabled || !isTimeZone(spec.timeZone)) return null;
+  try {
+    return nextCronSlot(parseCronExpression(spec.schedule), spec.timeZone, nowMs);
+  } catch (error) {
+    if (isPosthornError(error, 'VALIDATION_FAILED')) return null;
+    throw error;
+  }
+}

@@ -1,0 +1,168 @@
+import { z } from 'zod';
+import { cronRunTask, triggeredExecution } from '../../data/cron-run-task.ts';
+import { type Family, type OperationDefinition, operation } from '../operation.ts';
+import { queryBoolean, queryInteger, querySearch } from '../query.ts';
+import { changeRecord, createRecord, deleteRecord } from '../resource-writes.ts';
+import { cachedObjects, find, idOf } from '../resources/lookup.ts';
+import { matchesText } from '../resources/search.ts';
+import { cronJobBody, cronJobToSpec } from './cron-job-body.ts';
+import { cronExecutionRecord, cronJobItem, cronJobRecord, executionToRecord, toItems, toRecord } from './cron-job-records.ts';
+
+const mostListed = 1000;
+const mostExecutions = 100;
+/** Until a worker has taken a triggered run, and for the way back. */
+const marginMs = 10_000;
+
+const success = z.object({ success: z.literal(true) });
+const cronJobDefinition = {
+  kind: 'HttpCronJob',
+  noun: 'cron job',
+  immutable: { slug: (object: { metadata: { name: string } }) => [object.metadata.name] },
+  toSpec: cronJobToSpec,
+} as const;
+const required = { name: true, cronExpression: true, url: true } as const;
+const readOnly = Object.keys(cronJobRecord.shape).filter((field) => !(field in cronJobBody.shape));
+
+/** Errors of this family are `{error}` alone. */
+function cronOperation<Query extends z.ZodObject, Body extends z.ZodObject>(definition: OperationDefinition<Query, Body>) {
+  return operation({ ...definition, hasTextErrors: true });
+}
+
+/** API document, "Cron jobs". */
+export const cronJobs: Family = {
+  name: 'Cron jobs',
+  description: 'HTTP requests that are made again and again, and what became of them.',
+  operations: [
+    cronOperation({
+      method: 'GET',
+      path: '/cron',
+      operationId: 'listCronJobs',
+      summary: 'List cron jobs',
+      scope: 'read',
+      query: z.object({
+        search: querySearch.optional().describe('Part of the name, slug or URL.'),
+        isActive: queryBoolean.optional(),
+      }),
+      answer: { status: 200, description: 'The cron jobs by name, at most 1000.', schema: z.object({ cronJobs: z.array(cronJobItem) }) },
+      handle: async (call) => {
+        const { search, isActive } = call.query;
+        const jobs = cachedObjects(call, 'HttpCronJob')
+          .filter(({ metadata, spec }) => matchesText(search, spec.name, metadata.name, spec.url))
+          .filter(({ spec }) => isActive === undefined || spec.enabled === isActive)
+          .sort((one, other) => ((one.spec.name ?? one.metadata.name) < (other.spec.name ?? other.metadata.name) ? -1 : 1));
+        return { cronJobs: await toItems(jobs.slice(0, mostListed), call) };
+      },
+    }),
+    cronOperation({
+      method: 'POST',
+      path: '/cron',
+      operationId: 'createCronJob',
+      summary: 'Create a cron job',
+      scope: 'write',
+      body: cronJobBody.required(required),
+      readOnly,
+      requestExample: {
+        name: 'Morning report',
+        cronExpression: '30 6 * * 1-5',
+        timezone: 'Europe/Berlin',
+        url: 'https://reports.example.com/run',
+      },
+      answer: {
+        status: 201,
+        description: 'The new cron job.',
+        schema: z.object({
+          cronJob: z.object({
+            id: z.string(),
+            name: z.string(),
+            cronExpression: z.string(),
+            url: z.string(),
+            nextRunAt: z.string().nullable().describe('UTC, as `YYYY-MM-DD HH:MM:SS`; null when it is not active.'),
+          }),
+        }),
+      },
+      errors: ['INVALID_URL', 'ALREADY_EXISTS', 'CONFLICT'],
+      handle: async (call) => {
+        const created = await createRecord(cronJobDefinition, call, call.body);
+        const { id, name, cronExpression, url, nextRunAt } = await toRecord(created, call);
+        return { cronJob: { id, name, cronExpression, url, nextRunAt: nextRunAt?.replace('T', ' ').slice(0, 19) ?? null } };
+      },
+    }),
+    cronOperation({
+      method: 'GET',
+      path: '/cron/{id}',
+      operationId: 'getCronJob',
+      summary: 'Read a cron job',
+      scope: 'read',
+      answer: { status: 200, description: 'The cron job.', schema: z.object({ cronJob: cronJobRecord }) },
+      errors: ['RESOURCE_NOT_FOUND'],
+      handle: async (call) => ({ cronJob: await toRecord(await find(call, 'HttpCronJob', call.params['id'] ?? ''), call) }),
+    }),
+    cronOperation({
+      method: 'PATCH',
+      path: '/cron/{id}',
+      operationId: 'updateCronJob',
+      summary: 'Change a cron job',
+      description: 'Fields that are not sent stay as they are. A run that is under way goes on as it began.',
+      scope: 'write',
+      body: cronJobBody,
+      readOnly,
+      requestExample: { isActive: false },
+      answer: { status: 200, description: 'It is changed.', schema: success },
+      errors: ['RESOURCE_NOT_FOUND', 'INVALID_URL', 'FIELD_MANAGED', 'CONFLICT'],
+      handle: async (call) => {
+        await changeRecord(cronJobDefinition, call, call.body);
+        return { success: true };
+      },
+    }),
+    cronOperation({
+      method: 'DELETE',
+      path: '/cron/{id}',
+      operationId: 'deleteCronJob',
+      summary: 'Delete a cron job with its executions',
+      scope: 'delete',
+      answer: { status: 200, description: 'It is deleted.', schema: success },
+      errors: ['RESOURCE_NOT_FOUND', 'FIELD_MANAGED'],
+      handle: async (call) => {
+        const deleted = await deleteRecord(cronJobDefinition, call);
+        await call.services.cronExecutions.remove(idOf(deleted));
+        return { success: true };
+      },
+    }),
+    cronOperation({
+      method: 'POST',
+      path: '/cron/{id}/trigger',
+      operationId: 'triggerCronJob',
+      summary: 'Run a cron job now',
+      description:
+        'Whatever its schedule, and also while it is not active; the run is recorded as an execution. The answer is 200 also when the run fails, and 503 when no worker could make it.',
+      scope: 'write',
+      body: z.strictObject({}),
+      answer: { status: 200, description: 'The execution.', schema: z.object({ execution: triggeredExecution }) },
+      errors: ['RESOURCE_NOT_FOUND', 'CONFLICT'],
+      handle: async (call) => {
+        const job = await find(call, 'HttpCronJob', call.params['id'] ?? '');
+        const execution = await call.services.tasks.call(cronRunTask, {
+          org: call.caller.organization.id,
+          input: { jobId: idOf(job), generation: job.metadata.generation },
+          timeoutMs: job.spec.timeoutMs + marginMs,
+        });
+        return { execution };
+      },
+    }),
+    cronOperation({
+      method: 'GET',
+      path: '/cron/{id}/executions',
+      operationId: 'listCronExecutions',
+      summary: 'List the executions of a cron job',
+      scope: 'read',
+      query: z.object({ limit: queryInteger({ min: 1, max: mostExecutions }).default(20).describe('Most executions in the answer.') }),
+      answer: { status: 200, description: 'The newest first.', schema: z.object({ executions: z.array(cronExecutionRecord) }) },
+      errors: ['RESOURCE_NOT_FOUND'],
+      handle: async (call) => {
+        const job = await find(call, 'HttpCronJob', call.params['id'] ?? '');
+        const executions = await call.services.cronExecutions.newest(idOf(job), call.query.limit);
+        return { executions: executions.map(executionToRecord) };
+      },
+    }),
+  ],
+};

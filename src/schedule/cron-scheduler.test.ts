@@ -1,0 +1,364 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { FakeClock } from '../../test/support/fake-clock.ts';
+import { silentLogger } from '../../test/support/logger.ts';
+import { passes } from '../../test/support/passes.ts';
+import { type Receiver, startReceiver } from '../../test/support/receiver.ts';
+import { organizationRecord, RecordRegistry } from '../../test/support/record-registry.ts';
+import { type RedisServer, startRedis } from '../../test/support/redis.ts';
+import { startTestDelivery } from '../../test/support/test-delivery.ts';
+import { type CronJobRecord, recordLayoutVersion } from '../core/records.ts';
+import { CronExecutions } from '../data/cron-executions.ts';
+import { CronRuns } from '../data/cron-runs.ts';
+import { systemClock } from '../runtime/clock.ts';
+import { CronScheduler } from './cron-scheduler.ts';
+
+const prefix = 'test:';
+const noon = Date.UTC(2027, 0, 1, 12, 0, 30);
+const minuteMs = 60_000;
+let redis: RedisServer;
+let clock: FakeClock;
+let registry: RecordRegistry;
+let runs: CronRuns;
+let executions: CronExecutions;
+const ids = new Set<string>();
+const ends: (() => Promise<unknown>)[] = [];
+
+beforeAll(async () => {
+  redis = await startRedis();
+  runs = new CronRuns({ redis: redis.client, prefix });
+  executions = new CronExecutions({ redis: redis.client, prefix });
+});
+afterAll(() => redis.stop());
+beforeEach(async () => {
+  await redis.client.flushall();
+  clock = new FakeClock(noon);
+  ids.clear();
+  registry = new RecordRegistry();
+  registry.put('organization', organizationRecord());
+});
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end();
+});
+
+function job(changes: Partial<CronJobRecord> = {}, http: Partial<CronJobRecord['http']> = {}): void {
+  const record: CronJobRecord = {
+    v: recordLayoutVersion,
+    id: 'cron_a',
+    org: 'org_a',
+    slug: 'a',
+    name: 'a',
+    enabled: true,
+    schedule: '* * * * *',
+    timeZone: 'UTC',
+    http: { url: 'http://127.0.0.1:9/', method: 'POST', headers: [], payload: '', timeoutMs: 1000, useStaticIp: false, ...http },
+    generation: 1,
+    ...changes,
+  };
+  ids.add(record.id);
+  registry.put('cronJob', record);
+}
+function remove(id: string): void {
+  ids.delete(id);
+  registry.remove('cronJob', id);
+}
+let schedulers = 0;
+function scheduler(): { stop(): Promise<void>; kill(): void } {
+  const stopping = new AbortController();
+  const running = new CronScheduler({
+    id: `s${++schedulers}`,
+    registry,
+    published: { ids: async () => [...ids] },
+    runs,
+    executions,
+    clock,
+    logger: silentLogger,
+  }).run(stopping.signal);
+  const stop = async (): Promise<void> => {
+    stopping.abort();
+    await running;
+  };
+  ends.push(stop);
+  return { stop, kill: () => void stopping.abort() };
+}
+/** Lets Redis answer what the scheduler has asked. */
+const settled = () => new Promise((resolve) => setTimeout(resolve, 60));
+async function passTime(ms: number): Promise<void> {
+  for (let left = ms; left > 0; left -= 5000) {
+    await clock.advance(Math.min(5000, left));
+    await settled();
+  }
+}
+let takes = 0;
+/** The slots of all runs that wait, as minutes after noon. */
+async function queued(): Promise<[string, number][]> {
+  const all: [string, number][] = [];
+  for (;;) {
+    const { runs: taken } = await runs.take(`t${++takes}`, 100, []);
+    if (taken.length === 0) return all.sort();
+    for (const run of taken) {
+      all.push([run.jobId, (run.slotMs - (noon - 30_000)) / minuteMs]);
+      await runs.release(run.id);
+    }
+  }
+}
+
+describe('a scheduler', () => {
+  test('queues each slot of each job as it comes, and none of before the job was made', async () => {
+    job();
+    job({ id: 'cron_b', schedule: '*/2 * * * *' });
+    scheduler();
+    await settled();
+    expect(await queued()).toEqual([]);
+    await passTime(30_000);
+    expect(await queued()).toEqual([['cron_a', 1]]);
+    await passTime(minuteMs);
+    expect(await queued()).toEqual([
+      ['cron_a', 2],
+      ['cron_b', 2],
+    ]);
+    expect(Object.fromEntries(await runs.lastSlots())).toEqual({ cron_a: noon + 90_000, cron_b: noon + 90_000 });
+  });
+
+  test('follows jobs that are made, changed, disabled, enabled and deleted', async () => {
+    scheduler();
+    await settled();
+    job({ schedule: '5 * * * *' });
+    await passTime(minuteMs);
+    expect(await queued()).toEqual([]);
+    job({ schedule: '* * * * *' });
+    await passTime(minuteMs);
+    expect(await queued()).toEqual([['cron_a', 2]]);
+    job({ enabled: false });
+    await passTime(minuteMs);
+    job({ enabled: true });
+    await settled();
+    expect(await queued()).toEqual([]);
+    await passTime(minuteMs);
+    expect(await queued()).toEqual([['cron_a', 4]]);
+    remove('cron_a');
+    await passTime(2 * minuteMs);
+    expect(await queued()).toEqual([]);
+    expect(await runs.jobIds()).toEqual([]);
+  });
+
+  test('two of them claim each slot once, also when the one with the turn is killed', async () => {
+    for (let i = 0; i < 20; i++) job({ id: `cron_${i}`, schedule: i % 2 === 0 ? '* * * * *' : '*/2 * * * *' });
+    const first = scheduler();
+    await settled();
+    scheduler();
+    await settled();
+    await passTime(minuteMs);
+    expect(await queued()).toHaveLength(10);
+    first.kill();
+    // A killed one does not end its turn.
+    await redis.client.set(`${prefix}{cron}:turn`, 'killed', 'PX', 15_000);
+    await passTime(minuteMs);
+    expect(await queued()).toEqual([]);
+    await redis.client.del(`${prefix}{cron}:turn`);
+    await passTime(10_000);
+    expect(await queued()).toEqual(Array.from({ length: 20 }, (_, i) => [`cron_${i}`, 2]).sort());
+    await passTime(minuteMs);
+    expect(await queued()).toHaveLength(10);
+  });
+
+  test('that has both turns at once, by a pause, claims nothing twice', async () => {
+    job();
+    scheduler();
+    await settled();
+    await redis.client.del(`${prefix}{cron}:turn`);
+    scheduler();
+    await passTime(minuteMs);
+    expect(await queued()).toEqual([['cron_a', 1]]);
+  });
+
+  test('makes up what was missed once when it is not ten minutes late, and skips it otherwise', async () => {
+    job();
+    job({ id: 'cron_b', schedule: '5 * * * *' });
+    job({ id: 'cron_c', schedule: '15 * * * *' });
+    const first = scheduler();
+    await passTime(minuteMs);
+    await queued();
+    await first.stop();
+    clock.jump(15 * minuteMs);
+    scheduler();
+    await settled();
+    // It is 12:16:30: a has missed 15, b one of eleven minutes ago, c one of a minute ago.
+    expect(await queued()).toEqual([
+      ['cron_a', 16],
+      ['cron_c', 15],
+    ]);
+    await passTime(minuteMs);
+    expect(await queued()).toEqual([['cron_a', 17]]);
+  });
+
+  test('has at most one run of a job waiting', async () => {
+    job();
+    scheduler();
+    await passTime(5 * minuteMs);
+    expect(await queued()).toEqual([['cron_a', 1]]);
+    await passTime(minuteMs);
+    expect(await queued()).toEqual([['cron_a', 6]]);
+  });
+
+  test('goes on after Redis was emptied', async () => {
+    job();
+    scheduler();
+    await passTime(minuteMs);
+    await redis.client.flushall();
+    registry.put('cronJob', await registry.get('cronJob', 'cron_a').then((record) => record ?? Promise.reject(new Error('gone'))));
+    await passTime(minuteMs);
+    expect(await queued()).toEqual([['cron_a', 2]]);
+  });
+
+  test('queues thousands of jobs of one minute, organizations in turn', async () => {
+    for (let i = 0; i < 3000; i++) job({ id: `cron_${i}`, org: i < 2990 ? 'org_a' : 'org_b' });
+    scheduler();
+    await passes(async () => expect(await runs.jobIds()).toHaveLength(3000));
+    const startedAtMs = performance.now();
+    await clock.advance(30_000);
+    await passes(async () => expect(await redis.client.hlen(`${prefix}{cron}:waiting`)).toBe(3000));
+    expect(performance.now() - startedAtMs).toBeLessThan(10_000);
+    const { runs: first } = await runs.take('first', 20, []);
+    expect(first.filter(({ org }) => org === 'org_b')).toHaveLength(10);
+    expect((await runs.take('second', 4, ['org_a'])).runs).toEqual([]);
+  });
+});
+
+describe('a run', () => {
+  let now: number;
+  async function receiver(answer?: Parameters<typeof startReceiver>[0]): Promise<Receiver> {
+    const to = await startReceiver(answer);
+    ends.push(() => to.close());
+    return to;
+  }
+  function worker(): { stop(graceMs?: number): Promise<void> } {
+    const delivery = startTestDelivery(redis, { prefix, registry, egress: { allowedCidrs: ['127.0.0.0/8'] } });
+    ends.push(() => delivery.stop(0));
+    return delivery;
+  }
+  const claim = async (id: string, slotMs = now, org = 'org_a') => {
+    await runs.seen([{ id: 'cron_a', revision: 'r' }], slotMs - 1);
+    return await runs.claim([{ id, jobId: 'cron_a', org, slotMs, timeoutMs: 1000, revision: 'r' }]);
+  };
+  beforeEach(() => {
+    now = systemClock.now();
+  });
+
+  test('is made by one of two workers, and recorded', async () => {
+    const to = await receiver();
+    job({}, { url: to.url, method: 'GET' });
+    worker();
+    worker();
+    for (let i = 0; i < 20; i++) {
+      expect(await claim(`exec_${i}`, now + i)).toBe(1);
+      expect(await claim(`exec_again_${i}`, now + i)).toBe(0);
+      await to.arrived(i + 1);
+    }
+    await passes(async () => expect(await executions.newest('cron_a', 100)).toHaveLength(20));
+    await passes(async () =>
+      expect(await executions.newest('cron_a', 1)).toMatchObject([{ status: 'success', responseStatus: 200, responseBody: 'ok' }]),
+    );
+    expect(to.requests).toHaveLength(20);
+    await passes(async () => expect(await redis.client.zcard(`${prefix}{cron}:held`)).toBe(0));
+  });
+
+  test('of a job that is disabled or gone by then is dropped, and one that is ten minutes late skipped', async () => {
+    const to = await receiver();
+    job({ enabled: false }, { url: to.url });
+    worker();
+    await claim('exec_1');
+    await passes(async () => expect(await redis.client.hlen(`${prefix}{cron}:waiting`)).toBe(0));
+    job({}, { url: to.url });
+    await redis.client.flushall();
+    await claim('exec_2', now - 601_000);
+    await passes(async () => expect(await redis.client.hlen(`${prefix}{cron}:waiting`)).toBe(0));
+    remove('cron_a');
+    await claim('exec_3', now + 1);
+    await passes(async () => expect(await redis.client.hlen(`${prefix}{cron}:waiting`)).toBe(0));
+    expect(to.requests).toEqual([]);
+    expect(await executions.newest('cron_a', 10)).toEqual([]);
+  });
+
+  test('whose worker has died ends as lost and is not made again', async () => {
+    job();
+    await claim('exec_1');
+    const { runs: taken } = await runs.take('dead', 1, []);
+    expect(taken).toHaveLength(1);
+    await redis.client.zadd(`${prefix}{cron}:held`, 1, 'exec_1');
+    scheduler();
+    await passes(async () =>
+      expect(await executions.newest('cron_a', 10)).toMatchObject([
+        { id: 'exec_1', status: 'failed', errorMessage: expect.stringContaining('worker_lost') },
+      ]),
+    );
+    expect(await redis.client.zcard(`${prefix}{cron}:held`)).toBe(0);
+    expect(await queued()).toEqual([]);
+    // The worker was only stopped: what it says now does not count.
+    await executions.write({
+      id: 'exec_1',
+      jobId: 'cron_a',
+      status: 'success',
+      responseStatus: 200,
+      responseBody: 'late',
+      errorMessage: null,
+      latencyMs: 1,
+      startedAtMs: now,
+      completedAtMs: now,
+    });
+    expect(await executions.newest('cron_a', 10)).toMatchObject([{ status: 'failed', responseBody: null }]);
+  });
+
+  test('that a stopping worker breaks off is recorded as failed', async () => {
+    const to = await receiver(() => undefined);
+    job({}, { url: to.url, timeoutMs: 60_000 });
+    const stopped = worker();
+    await runs.seen([{ id: 'cron_a', revision: 'r' }], now - 1);
+    await runs.claim([{ id: 'exec_1', jobId: 'cron_a', org: 'org_a', slotMs: now, timeoutMs: 60_000, revision: 'r' }]);
+    await to.arrived(1);
+    await stopped.stop(100);
+    expect(await executions.newest('cron_a', 10)).toMatchObject([{ status: 'failed', errorMessage: 'the worker stops' }]);
+  });
+
+  test('of an organization with many slow jobs leaves half of a worker to others', async () => {
+    const slow = await receiver(() => undefined);
+    const quick = await receiver();
+    for (let i = 0; i < 100; i++) job({ id: `cron_${i}` }, { url: slow.url, timeoutMs: 5000 });
+    job({ id: 'cron_b', org: 'org_b' }, { url: quick.url });
+    const all = [...Array(100).keys()].map((i) => ({
+      id: `exec_${i}`,
+      jobId: `cron_${i}`,
+      org: 'org_a',
+      slotMs: now,
+      timeoutMs: 5000,
+      revision: 'r',
+    }));
+    await runs.seen([...all.map(({ jobId }) => ({ id: jobId, revision: 'r' })), { id: 'cron_b', revision: 'r' }], now - 1);
+    await runs.claim(all);
+    worker();
+    await slow.arrived(32);
+    await runs.claim([{ id: 'exec_b', jobId: 'cron_b', org: 'org_b', slotMs: now, timeoutMs: 5000, revision: 'r' }]);
+    await quick.arrived(1, 3000);
+    expect(slow.requests).toHaveLength(32);
+  });
+});
+
+test('the history of a job keeps its newest hundred, and of a job that runs seldom the newest', async () => {
+  const write = (id: string, startedAtMs: number) =>
+    executions.write({
+      id,
+      jobId: 'cron_a',
+      status: 'success',
+      responseStatus: 200,
+      responseBody: 'b',
+      errorMessage: null,
+      latencyMs: 1,
+      startedAtMs,
+      completedAtMs: startedAtMs,
+    });
+  for (let i = 0; i < 130; i++) await write(`exec_${i}`, noon + i);
+  const kept = await executions.newest('cron_a', 1000);
+  expect(kept.map(({ id }) => id)).toEqual(Array.from({ length: 100 }, (_, i) => `exec_${129 - i}`));
+  expect(await redis.client.hlen(`${prefix}{cron:cron_a}:bodies`)).toBe(20);
+  await write('exec_late', noon + 40 * 86_400_000);
+  expect((await executions.newest('cron_a', 1000)).map(({ id }) => id)).toEqual(['exec_late']);
+});

@@ -1,0 +1,250 @@
+import { createHash } from 'node:crypto';
+import { withJitter } from '../core/backoff.ts';
+import type { Clock } from '../core/clock.ts';
+import { type CronExpression, parseCronExpression } from '../core/cron-expression.ts';
+import { lastCronSlot, nextCronSlot } from '../core/cron-slots.ts';
+import type { Logger } from '../core/logger.ts';
+import type { CronJobRecord } from '../core/records.ts';
+import { type CronExecutions, newExecutionId } from '../data/cron-executions.ts';
+import type { CronRun, CronRuns } from '../data/cron-runs.ts';
+import type { RegistryPublisher, RegistryReader } from '../data/registry.ts';
+
+export interface CronSchedulerOptions {
+  /** Of this process alone. */
+  id: string;
+  registry: Pick<RegistryReader, 'get' | 'onChange'>;
+  published: Pick<RegistryPublisher, 'ids'>;
+  runs: CronRuns;
+  executions: CronExecutions;
+  clock: Clock;
+  logger: Logger;
+}
+
+/** Who has the turn says so more often than it ends: a killed scheduler is replaced within these. */
+const turnMs = 15_000;
+const turnEveryMs = 5000;
+/** A slot that was missed is made up once when it is not older (API decisions, "Cron"). */
+const makeUpMs = 600_000;
+const batch = 100;
+const longestRetryMs = 5000;
+
+interface Job {
+  record: CronJobRecord;
+  expression: CronExpression;
+  revision: string;
+}
+
+/**
+ * Claims the slots of all cron jobs as they come, and gives their runs to the workers. Any number of processes may run it, with Redis
+ * alone: one of them has the turn, and a slot is claimed once whoever does it.
+ */
+export class CronScheduler {
+  readonly #options: CronSchedulerOptions;
+  readonly #jobs = new Map<string, Job>();
+  /** Jobs by their next slot. */
+  readonly #due = new Map<number, Set<string>>();
+  readonly #plannedMs = new Map<string, number>();
+  readonly #changed = new Set<string>();
+  #mustLoad = true;
+  #wake: () => void = () => {};
+
+  constructor(options: CronSchedulerOptions) {
+    this.#options = options;
+  }
+
+  /** Until the signal aborts; whatever Redis does, it waits and goes on. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { registry, runs, clock, logger, id } = this.#options;
+    const unsubscribe = registry.onChange((changeKey) => this.#note(changeKey));
+    let hadTurn = false;
+    for (let failures = 0; !signal.aborted; ) {
+      try {
+        const turn = await runs.turn(id, turnMs);
+        if (turn.isOurs) {
+          // Somebody else may have scheduled meanwhile.
+          if (!hadTurn) this.#mustLoad = true;
+          await this.#serve(turn.lost, signal);
+        }
+        hadTurn = turn.isOurs;
+        failures = 0;
+        await this.#sleep(hadTurn ? this.#untilNextMs() : turnEveryMs, signal, hadTurn);
+      } catch (error) {
+        hadTurn = false;
+        if (failures++ === 0)
+          logger.warn({ reason: error instanceof Error ? error.message : String(error) }, 'cron jobs cannot be scheduled; trying again');
+        await clock.sleep(withJitter(Math.min(longestRetryMs, 100 * 2 ** Math.min(failures, 10))), signal);
+      }
+    }
+    unsubscribe();
+    if (hadTurn) await runs.endTurn(id).catch(() => undefined);
+  }
+
+  #note(changeKey: string): void {
+    if (changeKey === '*') this.#mustLoad = true;
+    else if (changeKey.startsWith('cronJob:')) this.#changed.add(changeKey.slice('cronJob:'.length));
+    else return;
+    this.#wake();
+  }
+
+  async #serve(lost: readonly CronRun[], signal: AbortSignal): Promise<void> {
+    for (const run of lost) await this.#endLost(run);
+    if (this.#mustLoad) await this.#loadAll();
+    else if (this.#changed.size > 0) await this.#load([...this.#changed]);
+    await this.#claimDue(signal);
+  }
+
+  async #endLost(run: CronRun): Promise<void> {
+    const { executions, runs, clock } = this.#options;
+    const [known] = (await executions.newest(run.jobId, batch)).filter(({ id }) => id === run.id);
+    const completedAtMs = clock.now();
+    await executions.write({
+      id: run.id,
+      jobId: run.jobId,
+      status: 'failed',
+      responseStatus: null,
+      responseBody: null,
+      errorMessage: 'worker_lost: the worker that made this run ended before the run did',
+      latencyMs: null,
+      startedAtMs: known?.startedAtMs ?? run.slotMs,
+      completedAtMs,
+    });
+    await runs.release(run.id);
+  }
+
+  async #loadAll(): Promise<void> {
+    const { published, runs } = this.#options;
+    this.#mustLoad = false;
+    try {
+      const ids = new Set([...(await published.ids('cronJob')), ...(await runs.jobIds()), ...this.#jobs.keys()]);
+      await this.#load([...ids]);
+    } catch (error) {
+      this.#mustLoad = true;
+      throw error;
+    }
+  }
+
+  /** Brings these jobs to what is published, makes up what was missed, and forgets those that are gone. */
+  async #load(ids: readonly string[]): Promise<void> {
+    const { registry, runs, executions } = this.#options;
+    for (let i = 0; i < ids.length; i += batch) {
+      const some = ids.slice(i, i + batch);
+      for (const id of some) this.#changed.delete(id);
+      try {
+        const records = await Promise.all(some.map((id) => registry.get('cronJob', id)));
+        for (const id of some.filter((_, j) => records[j] === null)) {
+          this.#drop(id);
+          await executions.remove(id);
+          await runs.forget(id);
+        }
+        await this.#take(records.flatMap((record) => (record === null ? [] : jobOf(record))));
+      } catch (error) {
+        for (const id of some) this.#changed.add(id);
+        throw error;
+      }
+    }
+  }
+
+  async #take(jobs: readonly Job[]): Promise<void> {
+    if (jobs.length === 0) return;
+    const { runs, executions, clock } = this.#options;
+    const nowMs = clock.now();
+    const seen = await runs.seen(
+      jobs.map(({ record, revision }) => ({ id: record.id, revision })),
+      nowMs,
+    );
+    await Promise.all(jobs.filter((_, i) => seen[i]?.isNew === true).map(({ record }) => executions.allow(record.id)));
+    const missed: [Job, number][] = [];
+    for (const [i, job] of jobs.entries()) {
+      const { claimedMs = nowMs } = seen[i] ?? {};
+      const { id, enabled, timeZone } = job.record;
+      this.#drop(id);
+      this.#jobs.set(id, job);
+      if (!enabled) continue;
+      const slot = lastCronSlot(job.expression, timeZone, Math.max(claimedMs, nowMs - makeUpMs), nowMs);
+      if (slot !== null) missed.push([job, slot]);
+      this.#plan(job, nowMs);
+    }
+    await this.#claim(missed);
+  }
+
+  /** All slots that have come, batch by batch, oldest first. */
+  async #claimDue(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#options;
+    const nowMs = clock.now();
+    for (const slot of [...this.#due.keys()].filter((each) => each <= nowMs).sort((a, b) => a - b)) {
+      const ids = [...(this.#due.get(slot) ?? [])];
+      for (let i = 0; i < ids.length && !signal.aborted; i += batch) {
+        const jobs = ids.slice(i, i + batch).flatMap((id) => this.#jobs.get(id) ?? []);
+        // After a stop of this process the slot may be long ago: then it counts as missed.
+        const claims = jobs.flatMap((job): [Job, number][] => {
+          const last = lastCronSlot(job.expression, job.record.timeZone, Math.max(slot - 1, nowMs - makeUpMs), nowMs);
+          return last === null ? [] : [[job, last]];
+        });
+        await this.#claim(claims);
+        for (const job of jobs) {
+          this.#due.get(slot)?.delete(job.record.id);
+          this.#plan(job, nowMs);
+        }
+      }
+      if (this.#due.get(slot)?.size === 0) this.#due.delete(slot);
+    }
+  }
+
+  async #claim(claims: readonly [Job, number][]): Promise<void> {
+    const { runs, clock } = this.#options;
+    if (claims.length === 0) return;
+    await runs.claim(
+      claims.map(([{ record, revision }, slotMs]) => ({
+        id: newExecutionId(clock.now()),
+        jobId: record.id,
+        org: record.org,
+        slotMs,
+        timeoutMs: record.http.timeoutMs,
+        revision,
+      })),
+    );
+  }
+
+  #plan({ expression, record }: Job, afterMs: number): void {
+    const slot = nextCronSlot(expression, record.timeZone, afterMs);
+    if (slot === null) return;
+    const due = this.#due.get(slot);
+    this.#plannedMs.set(record.id, slot);
+    if (due === undefined) this.#due.set(slot, new Set([record.id]));
+    else due.add(record.id);
+  }
+
+  #drop(id: string): void {
+    this.#jobs.delete(id);
+    const slot = this.#plannedMs.get(id);
+    this.#plannedMs.delete(id);
+    if (slot === undefined) return;
+    const ids = this.#due.get(slot);
+    if (ids?.delete(id) === true && ids.size === 0) this.#due.delete(slot);
+  }
+
+  #untilNextMs(): number {
+    if (this.#mustLoad || this.#changed.size > 0) return 0;
+    const nowMs = this.#options.clock.now();
+    return Math.min(turnEveryMs, ...[...this.#due.keys()].map((slot) => Math.max(0, slot - nowMs)));
+  }
+
+  /** A change wakes who has the turn. */
+  async #sleep(ms: number, signal: AbortSignal, isWoken: boolean): Promise<void> {
+    const woken = new AbortController();
+    this.#wake = isWoken ? () => woken.abort() : () => {};
+    await this.#options.clock.sleep(ms, AbortSignal.any([signal, woken.signal]));
+    this.#wake = () => {};
+  }
+}
+
+function jobOf(record: CronJobRecord): Job[] {
+  try {
+    const { enabled, schedule, timeZone } = record;
+    const revision = createHash('sha256').update(`${enabled} ${schedule} ${timeZone}`).digest('hex').slice(0, 16);
+    return [{ record, expression: parseCronExpression(schedule), revision }];
+  } catch {
+    // A release that takes more forms has published it.
+    return [];
+  }
+}

@@ -1,0 +1,295 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { CronExecutions } from '../../src/data/cron-executions.ts';
+import { passes } from '../support/passes.ts';
+import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { type FacadeWorld, type RequestOptions, startFacadeWorld } from './facade-world.ts';
+
+let world: FacadeWorld;
+const ends: (() => Promise<unknown>)[] = [];
+const iso = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+const wanted = { name: 'Report', cronExpression: '0 6 * * *', url: 'https://reports.example/run' };
+
+beforeAll(async () => {
+  world = await startFacadeWorld();
+  await world.startWorker();
+  await world.addOrganization('free', 'free');
+});
+afterAll(() => world.stop());
+afterEach(async () => {
+  for (const end of ends.splice(0)) await end();
+});
+
+const cron = (method: string, path = '', options?: RequestOptions) => world.request(method, `/api/cron${path}`, options);
+async function receiver(answer?: Parameters<typeof startReceiver>[0]): Promise<Receiver> {
+  const started = await startReceiver(answer);
+  ends.push(() => started.close());
+  return started;
+}
+async function made(body: object = {}): Promise<string> {
+  const created = await cron('POST', '', { body: { ...wanted, ...body } });
+  expect(created.status).toBe(201);
+  return created.body.cronJob.id;
+}
+const read = async (id: string) => (await cron('GET', `/${id}`)).body.cronJob;
+
+describe('a cron job', () => {
+  test('is created with its defaults, and the create answers its five fields', async () => {
+    const created = await cron('POST', '', { body: wanted });
+    expect(created.status).toBe(201);
+    expect(created.body).toEqual({
+      cronJob: { id: expect.stringMatching(/^cron_/), ...wanted, nextRunAt: expect.stringMatching(/^\d{4}-\d\d-\d\d 06:00:00$/) },
+    });
+    const job = await read(created.body.cronJob.id);
+    expect(job).toEqual({
+      id: created.body.cronJob.id,
+      slug: 'report',
+      ...wanted,
+      description: null,
+      timezone: 'UTC',
+      method: 'POST',
+      headers: '{}',
+      payload: null,
+      timeoutMs: 30_000,
+      useStaticIp: false,
+      isActive: true,
+      lastRunAt: null,
+      nextRunAt: iso,
+      createdAt: iso,
+      updatedAt: iso,
+    });
+    expect(job.nextRunAt.slice(0, 19).replace('T', ' ')).toBe(created.body.cronJob.nextRunAt);
+  });
+
+  test('takes every field, and shows its headers as JSON text', async () => {
+    const all = {
+      description: 'For the morning',
+      timezone: 'America/New_York',
+      method: 'PUT',
+      payload: '{"a":1}',
+      timeoutMs: 60_000,
+      useStaticIp: true,
+    };
+    const id = await made({ ...all, name: 'All', headers: { 'X-Shop': 'north', Authorization: 'Bearer a' } });
+    const job = await read(id);
+    expect(job).toMatchObject(all);
+    expect(JSON.parse(job.headers)).toEqual({ 'X-Shop': 'north', Authorization: 'Bearer a' });
+    // What was read can be sent back, and changes nothing.
+    expect((await cron('PATCH', `/${id}`, { body: job })).body).toEqual({ success: true });
+    expect(await read(id)).toEqual({ ...job, nextRunAt: iso });
+  });
+
+  test('is changed field by field; what is not sent stays', async () => {
+    const id = await made({ name: 'Changed', headers: { a: '1' }, payload: 'p', description: 'd' });
+    const before = await read(id);
+    const changes = [
+      { name: 'Changed again' },
+      { description: null },
+      { cronExpression: '*/5 1-3 * * 0,6' },
+      { timezone: 'Asia/Tokyo' },
+      { url: 'http://other.example/' },
+      { method: 'DELETE' },
+      { payload: null },
+      { timeoutMs: 1000 },
+      { useStaticIp: true },
+    ];
+    for (const change of changes) {
+      const answer = await cron('PATCH', `/${id}`, { body: change });
+      expect([answer.status, answer.body]).toEqual([200, { success: true }]);
+    }
+    await cron('PATCH', `/${id}`, { body: { headers: { b: '2' } } });
+    expect(await read(id)).toEqual({
+      ...before,
+      ...Object.assign({}, ...changes),
+      headers: '{"b":"2"}',
+      nextRunAt: iso,
+      updatedAt: iso,
+    });
+    await cron('PATCH', `/${id}`, { body: { isActive: false } });
+    expect(await read(id)).toMatchObject({ isActive: false, nextRunAt: null, timezone: 'Asia/Tokyo' });
+  });
+
+  test('is listed by name, filtered by search and isActive, and read by its slug under the path of its organization', async () => {
+    const [first, second] = [await made({ name: 'Zebra list' }), await made({ name: 'Apple list', url: 'https://apple.example/' })];
+    await cron('PATCH', `/${first}`, { body: { isActive: false } });
+    const listed = (await cron('GET', '?search=list')).body.cronJobs;
+    expect(listed).toEqual([
+      {
+        id: second,
+        name: 'Apple list',
+        slug: 'apple-list',
+        cronExpression: '0 6 * * *',
+        url: 'https://apple.example/',
+        method: 'POST',
+        isActive: true,
+        lastRunAt: null,
+        nextRunAt: iso,
+      },
+      expect.objectContaining({ id: first, isActive: false, nextRunAt: null }),
+    ]);
+    expect((await cron('GET', '?search=apple.EXAMPLE')).body.cronJobs).toHaveLength(1);
+    expect((await cron('GET', '?search=list&isActive=false')).body.cronJobs).toEqual([expect.objectContaining({ id: first })]);
+    expect((await world.request('GET', '/api/organizations/acme/cron/apple-list')).body.cronJob.id).toBe(second);
+  });
+
+  test('useStaticIp needs a paid plan', async () => {
+    const key = await world.addKey('free');
+    const refused = await cron('POST', '', { key, body: { ...wanted, useStaticIp: true } });
+    expect([refused.status, refused.body]).toEqual([403, { error: 'useStaticIp needs a paid plan.' }]);
+    const id = (await cron('POST', '', { key, body: wanted })).body.cronJob.id;
+    expect((await cron('PATCH', `/${id}`, { key, body: { useStaticIp: true } })).status).toBe(403);
+  });
+});
+
+describe('errors have the text alone', () => {
+  test.each<[string, object, RegExp]>([
+    ['no name', { name: undefined }, /^name /],
+    ['no expression', { cronExpression: undefined }, /^cronExpression /],
+    ['no url', { url: undefined }, /^url /],
+    ['a field of the expression that is out of bounds', { cronExpression: '0 24 * * *' }, /^cronExpression hour: must be from 0 to 23/],
+    ['another form', { cronExpression: '@daily' }, /^cronExpression must have 5 fields/],
+    ['seconds', { cronExpression: '0 0 6 * * *' }, /^cronExpression must have 5 fields/],
+    ['weekday 7', { cronExpression: '0 0 * * 7' }, /^cronExpression day of week/],
+    ['a wrong URL', { url: 'reports.example' }, /^url /],
+    ['an unknown zone', { timezone: 'Mars/Olympus' }, /^timezone /],
+    ['a timeout that is too long', { timeoutMs: 60_001 }, /^timeoutMs /],
+    ['an unknown method', { method: 'TRACE' }, /^method /],
+    ['headers that are no map', { headers: ['a'] }, /^headers/],
+    ['a header that is ours', { headers: { 'X-Posthorn-Cron': '1' } }, /X-Posthorn-Cron|headers/i],
+    ['a payload that is no text', { payload: { a: 1 } }, /^payload /],
+    ['an unknown field', { cron: '* * * * *' }, /unknown field "cron"/],
+  ])('400 for %s', async (_, change, error) => {
+    const before = (await cron('GET')).body.cronJobs.length;
+    const answer = await cron('POST', '', { body: { ...wanted, name: 'Refused', ...change } });
+    expect([answer.status, Object.keys(answer.body)]).toEqual([400, ['error']]);
+    expect(answer.body.error).toMatch(error);
+    expect(answer.headers.get('x-error-code')).toMatch(/^[A-Z_]+$/);
+    expect((await cron('GET')).body.cronJobs).toHaveLength(before);
+  });
+
+  test('401, 403, 404, 405, 413, 415 and malformed JSON as well, on both paths', async () => {
+    const viewer = await world.addKey('acme', { role: 'viewer' });
+    const cases: [number, string, string, RequestOptions][] = [
+      [401, 'GET', '/api/cron', { key: null }],
+      [401, 'GET', '/api/organizations/acme/cron?search=a', { key: 'ph_wrong' }],
+      [403, 'POST', '/api/cron', { key: viewer, body: wanted }],
+      [404, 'GET', '/api/cron/nothing', {}],
+      [404, 'PATCH', '/api/cron/nothing', { body: {} }],
+      [404, 'DELETE', '/api/cron/nothing', {}],
+      [404, 'POST', '/api/cron/nothing/trigger', {}],
+      [404, 'GET', '/api/cron/nothing/executions', {}],
+      [404, 'GET', '/api/organizations/free/cron', {}],
+      [404, 'GET', '/api/cron/a/b/c', {}],
+      [405, 'PUT', '/api/cron', {}],
+      [413, 'POST', '/api/cron', { rawBody: `"${'a'.repeat(1_100_000)}"` }],
+      [415, 'POST', '/api/cron', { rawBody: 'a=b', headers: { 'content-type': 'text/plain' } }],
+      [400, 'POST', '/api/cron', { rawBody: '{' }],
+      [400, 'GET', '/api/cron?isActive=maybe', {}],
+      [400, 'GET', '/api/cron/report/executions?limit=101', {}],
+      [400, 'GET', '/api/cron/report/executions?limit=0', {}],
+    ];
+    for (const [status, method, path, options] of cases) {
+      const answer = await world.request(method, path, options);
+      expect([path, answer.status, answer.body]).toEqual([path, status, { error: expect.any(String) }]);
+      expect(answer.headers.get('x-error-code')).not.toBeNull();
+    }
+  });
+});
+
+describe('a trigger', () => {
+  test('runs the job at once, also while it is not active, and records it', async () => {
+    const to = await receiver((response) => response.writeHead(201).end('done'));
+    const id = await made({
+      name: 'Triggered',
+      url: `${to.url}/run?a=1`,
+      method: 'PATCH',
+      headers: { 'X-Shop': 'north', authorization: 'Bearer canary' },
+      payload: '{"report": 1}',
+    });
+    await cron('PATCH', `/${id}`, { body: { isActive: false } });
+    const answer = await cron('POST', `/${id}/trigger`);
+    expect(answer.status).toBe(200);
+    expect(answer.body).toEqual({
+      execution: { id: expect.stringMatching(/^exec_/), status: 'success', responseStatus: 201, latencyMs: expect.any(Number) },
+    });
+    expect(to.requests[0]).toMatchObject({
+      method: 'PATCH',
+      path: '/run?a=1',
+      headers: {
+        'content-type': 'application/json',
+        'x-shop': 'north',
+        authorization: 'Bearer canary',
+        'x-posthorn-cron-job': id,
+        'x-posthorn-execution': answer.body.execution.id,
+      },
+    });
+    expect(String(to.requests[0]?.body)).toBe('{"report": 1}');
+    expect((await cron('GET', `/${id}/executions`)).body).toEqual({
+      executions: [
+        {
+          id: answer.body.execution.id,
+          cron_job_id: id,
+          status: 'success',
+          response_status: 201,
+          response_body: 'done',
+          error_message: null,
+          latency_ms: answer.body.execution.latencyMs,
+          started_at: iso,
+          completed_at: iso,
+        },
+      ],
+    });
+    expect((await read(id)).lastRunAt).toEqual(iso);
+    expect(world.logLines.join('')).not.toContain('canary');
+  });
+
+  test('that fails is answered 200 with the error: a status, a timeout, an address that is not allowed', async () => {
+    const failing = await receiver((response) => response.writeHead(503).end('busy'));
+    const silent = await receiver(() => undefined);
+    const run = async (body: object) => (await cron('POST', `/${await made({ name: 'Failing', ...body })}/trigger`)).body.execution;
+    expect(await run({ url: failing.url })).toMatchObject({ status: 'failed', responseStatus: 503, error: expect.stringContaining('503') });
+    expect(await run({ url: silent.url, timeoutMs: 500 })).toMatchObject({
+      status: 'failed',
+      responseStatus: null,
+      error: expect.stringContaining('500 ms'),
+    });
+    expect(await run({ url: 'http://169.254.169.254/' })).toMatchObject({
+      status: 'failed',
+      responseStatus: null,
+      error: expect.stringContaining('not allowed'),
+    });
+  });
+
+  test('of a large answer keeps 10 KiB, and 20 executions are listed unless more are asked for', async () => {
+    const to = await receiver((response) => response.end('x'.repeat(100_000)));
+    const id = await made({ name: 'Large', url: to.url, method: 'GET' });
+    await Promise.all(Array.from({ length: 6 }, () => cron('POST', `/${id}/trigger`)));
+    const [newest] = (await cron('GET', `/${id}/executions?limit=1`)).body.executions;
+    expect(newest.response_body).toBe('x'.repeat(10_240));
+    for (let i = 0; i < 20; i++) await cron('POST', `/${id}/trigger`);
+    const executions = (await cron('GET', `/${id}/executions`)).body.executions;
+    expect(executions).toHaveLength(20);
+    const times = executions.map((each: { started_at: string }) => each.started_at);
+    expect(times).toEqual([...times].sort().reverse());
+    const all = (await cron('GET', `/${id}/executions?limit=100`)).body.executions;
+    expect(all).toHaveLength(26);
+    expect(all.filter((each: { response_body: string | null }) => each.response_body !== null)).toHaveLength(20);
+  });
+});
+
+test('deleting a job deletes its history, and a run that was under way writes nothing more', async () => {
+  let finish: (() => void) | undefined;
+  const to = await receiver((response) => {
+    finish = () => response.end();
+  });
+  const id = await made({ name: 'Deleted', url: to.url });
+  const triggered = cron('POST', `/${id}/trigger`);
+  await to.arrived(1);
+  const history = new CronExecutions({ redis: world.redis.client, prefix: 'test:' });
+  await passes(async () => expect(await history.newest(id, 10)).toMatchObject([{ status: 'running', completedAtMs: null }]));
+  const answer = await cron('DELETE', `/${id}`);
+  expect([answer.status, answer.body]).toEqual([200, { success: true }]);
+  finish?.();
+  expect((await triggered).body.execution.status).toBe('success');
+  expect(await history.newest(id, 10)).toEqual([]);
+  expect((await cron('GET', `/${id}`)).status).toBe(404);
+});
