@@ -67,6 +67,7 @@ async function runApi(context: RoleContext): Promise<void> {
     registry: records,
     messages: new RedisMessageReader({ redis: link.main, prefix, shards: () => shards }),
     replayer: new RedisMessageReplayer({ redis: link.main, prefix, clock, shards: () => shards }),
+    intake: new RedisIntake(shared),
     statistics: new RedisStatisticsReader({ redis: link.main, prefix, clock, shards: () => shards }),
     circuits: new Circuits({ redis: link.main, prefix, shards: () => shards }),
     cronRuns: new CronRuns({ redis: link.main, prefix }),

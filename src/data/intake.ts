@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Clock } from '../core/clock.ts';
+import { PosthornError } from '../core/errors.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { Script } from '../redis/script.ts';
 import { redisUnavailable } from '../redis/unavailable.ts';
@@ -41,6 +42,15 @@ export interface Intake {
   settle(claim: EventClaim, outcome: 'stored' | 'failed'): Promise<void>;
   /** Counts a repeated event for the analytics; `eventId`: the first one. */
   countDuplicate(org: string, sourceId: string, eventId: string): Promise<void>;
+}
+
+/** What is said of one message too many: to be tried again in the next month (UTC). */
+export function quotaExceeded(nowMs: number, monthlyMessages: number): PosthornError {
+  const now = new Date(nowMs);
+  const nextMonthMs = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1);
+  return new PosthornError('QUOTA_EXCEEDED', `The organization has used its ${monthlyMessages} messages of this month`, {
+    retryAfterSeconds: (nextMonthMs - nowMs) / 1000,
+  });
 }
 
 const claimScript = new Script(new URL('./scripts/intake-claim.lua', import.meta.url));

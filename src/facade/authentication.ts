@@ -25,7 +25,13 @@ export async function authenticate(headers: IncomingHttpHeaders, registry: Regis
     apiKeyId: record.id,
     role: record.role,
     scopes: record.scopes,
-    organization: { id: record.org, slug: record.orgSlug, namespace: record.namespace, plan: organization?.plan ?? 'enterprise' },
+    organization: {
+      id: record.org,
+      slug: record.orgSlug,
+      namespace: record.namespace,
+      plan: organization?.plan ?? 'enterprise',
+      monthlyMessages: organization?.monthlyMessages ?? null,
+    },
   };
 }
 

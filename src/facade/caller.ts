@@ -5,5 +5,6 @@ export interface Caller {
   apiKeyId: string;
   role: Role;
   scopes: readonly Scope[];
-  organization: { id: string; slug: string; namespace: string; plan: Plan };
+  /** `monthlyMessages`: that it may queue; null: any number. */
+  organization: { id: string; slug: string; namespace: string; plan: Plan; monthlyMessages: number | null };
 }

@@ -6,6 +6,7 @@ import type { Circuits } from '../data/circuits.ts';
 import type { CronExecutions } from '../data/cron-executions.ts';
 import type { CronRuns } from '../data/cron-runs.ts';
 import type { IdempotentAnswers } from '../data/idempotent-answers.ts';
+import type { Intake } from '../data/intake.ts';
 import type { LastNotified } from '../data/last-notified.ts';
 import type { MessageReader, MessageReplayer } from '../data/messages.ts';
 import type { OrganizationLock } from '../data/organization-lock.ts';
@@ -28,6 +29,7 @@ export interface FacadeServices {
   registry: RegistryReader;
   messages: MessageReader;
   replayer: MessageReplayer;
+  intake: Intake;
   statistics: StatisticsReader;
   circuits: Circuits;
   /** Where what users write is checked and tried. */

@@ -1,6 +1,5 @@
-import { PosthornError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
-import type { EventClaim, Intake } from '../data/intake.ts';
+import { type EventClaim, type Intake, quotaExceeded } from '../data/intake.ts';
 import type { MessageAcceptor } from '../data/messages.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { brokenSchemas } from './broken-schemas.ts';
@@ -37,7 +36,7 @@ export async function takeEvent(services: TakingServices, plan: IngestPlan, rece
     return { eventId: event.id, isDuplicate: false };
   }
   const claimed = await intake.claim(claim);
-  if (claimed.outcome === 'quotaExceeded') throw quotaExceeded(claim);
+  if (claimed.outcome === 'quotaExceeded') throw quotaExceeded(received.receivedAtMs, plan.source.monthlyMessages ?? 0);
   if (claimed.outcome === 'duplicate') return duplicate(services, plan, claimed.eventId);
   const { eventId, duplicateOf } = claimed;
   // Whoever claimed it may have died before it was stored: whoever meets the claim stores it under that id, which happens once.
@@ -81,12 +80,4 @@ function claimOf(
     messages: targets.length,
     monthlyMessages,
   };
-}
-
-function quotaExceeded({ receivedAtMs, monthlyMessages }: EventClaim): PosthornError {
-  const now = new Date(receivedAtMs);
-  const nextMonthMs = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1);
-  return new PosthornError('QUOTA_EXCEEDED', `The organization has used its ${monthlyMessages} messages of this month`, {
-    retryAfterSeconds: (nextMonthMs - receivedAtMs) / 1000,
-  });
 }

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import type { Outcome } from '../../src/data/delivery-queue.ts';
 import { RedisDeliveryQueue } from '../../src/data/redis-delivery-queue.ts';
 import { newEvent } from '../support/new-event.ts';
+import { passes } from '../support/passes.ts';
 import { dead, delivered, failure, settleAll, takeFrom } from '../support/queue-worker.ts';
 import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
 
@@ -108,4 +109,31 @@ test('dead letters are counted by reason and destination until they are archived
   expect((await call('GET', '?status=dlq')).body.data).toHaveLength(2);
   while ((await queue.prune({ finishedMs: -1, deadLettersMs: -1 })).hasMore);
   expect(await stats()).toEqual({ total: 0, byReason: {}, topFailingDestinations: [] });
+});
+
+test('replays count as messages of the month: beyond it none of them is queued, and what is skipped is not counted', async () => {
+  const spec = { namespace: 'metered', plan: 'free' as const, limits: { monthlyMessages: 3 } };
+  await world.store.apply({ kind: 'Organization', metadata: { name: 'metered' }, spec }, { manager: 'kubectl' });
+  const organization = await passes(async () => {
+    const { status } = await world.store.get('Organization', { name: 'metered' });
+    expect(status?.conditions).toContainEqual(expect.objectContaining({ type: 'Ready', status: 'True' }));
+    return status?.id ?? '';
+  });
+  const key = await world.addKey('metered');
+  const ids: string[] = [];
+  for (let i = 0; i < 3; i++) {
+    const event = newEvent({ org: organization });
+    await world.acceptor.accept(event);
+    ids.push(...event.targets.map(({ messageId }) => messageId));
+  }
+  await end(dead);
+  const replay = (...wanted: string[]) => world.request('POST', '/api/deliveries/bulk-replay', { key, body: { ids: wanted } });
+  expect(await replay(...ids, 'msg_unknown')).toMatchObject({ status: 429, body: { code: 'QUOTA_EXCEEDED' } });
+  expect(await end(dead)).toEqual([]);
+  expect((await replay(ids[0] ?? '', 'msg_unknown')).body).toMatchObject({ queued: 1, skipped: 1 });
+  expect((await replay(ids[0] ?? '', ids[1] ?? '', ids[2] ?? '')).body.code).toBe('QUOTA_EXCEEDED');
+  expect((await replay(ids[0] ?? '', ids[1] ?? '')).body).toMatchObject({ queued: 2, skipped: 0 });
+  const refused = await world.request('POST', `/api/deliveries/${ids[2]}/replay`, { key });
+  expect([refused.status, refused.body.code]).toEqual([429, 'QUOTA_EXCEEDED']);
+  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
 });

@@ -13,6 +13,7 @@ import { Circuits } from '../../src/data/circuits.ts';
 import { CronExecutions } from '../../src/data/cron-executions.ts';
 import { CronRuns } from '../../src/data/cron-runs.ts';
 import { IdempotentAnswers } from '../../src/data/idempotent-answers.ts';
+import { RedisIntake } from '../../src/data/intake.ts';
 import { LastNotified } from '../../src/data/last-notified.ts';
 import { RedisMessageAcceptor } from '../../src/data/message-acceptor.ts';
 import { RedisMessageReader } from '../../src/data/message-reader.ts';
@@ -99,6 +100,7 @@ export async function startFacadeWorld(
     registry,
     messages: new RedisMessageReader({ redis: redis.client, prefix }),
     replayer: new RedisMessageReplayer({ redis: redis.client, prefix, clock: systemClock }),
+    intake: new RedisIntake(shared),
     statistics: new RedisStatisticsReader({ redis: redis.client, prefix, clock }),
     circuits: new Circuits({ redis: redis.client, prefix }),
     cronRuns: new CronRuns({ redis: redis.client, prefix }),

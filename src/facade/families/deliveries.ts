@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { isPosthornError, PosthornError } from '../../core/errors.ts';
+import { queueWithinQuota } from '../message-quota.ts';
 import { type Family, operation } from '../operation.ts';
 import { cursorPageOf, cursorPagination, cursorQuery } from '../pagination.ts';
 import { timeRange, timeRangeQuery } from '../query.ts';
@@ -102,11 +103,12 @@ export const deliveries: Family = {
       description: 'Sends the event of an ended delivery once more to its destination, as a new delivery. The old one stays as it is.',
       scope: 'write',
       answer: { status: 201, description: 'The new delivery is queued.', schema: replayed },
-      errors: ['RESOURCE_NOT_FOUND', 'CONFLICT', 'PAYLOAD_NOT_FOUND'],
-      handle: async ({ services, caller, params: { id = '' } }) => {
-        const newDeliveryId = await services.replayer.replay(caller.organization.id, id);
-        return { originalDeliveryId: id, newDeliveryId, status: 'queued' as const };
-      },
+      errors: ['RESOURCE_NOT_FOUND', 'CONFLICT', 'PAYLOAD_NOT_FOUND', 'QUOTA_EXCEEDED'],
+      handle: ({ services, caller, params: { id = '' } }) =>
+        queueWithinQuota({ services, caller }, 1, async () => {
+          const newDeliveryId = await services.replayer.replay(caller.organization.id, id);
+          return { queued: 1, answer: { originalDeliveryId: id, newDeliveryId, status: 'queued' as const } };
+        }),
     }),
     operation({
       method: 'POST',
@@ -122,16 +124,20 @@ export const deliveries: Family = {
         description: 'What was queued.',
         schema: z.object({ queued: z.int(), skipped: z.int(), deliveries: z.array(replayed.omit({ status: true })) }),
       },
-      handle: async ({ services, caller, body }) => {
+      errors: ['QUOTA_EXCEEDED'],
+      handle: ({ services, caller, body }) => {
         const wanted = [...new Set(body.ids)];
-        const answers = await Promise.all(
-          wanted.map(async (id) => {
-            const newDeliveryId = await unlessSkipped(services.replayer.replay(caller.organization.id, id));
-            return newDeliveryId === null ? [] : [{ originalDeliveryId: id, newDeliveryId }];
-          }),
-        );
-        const deliveries = answers.flat();
-        return { queued: deliveries.length, skipped: wanted.length - deliveries.length, deliveries };
+        return queueWithinQuota({ services, caller }, wanted.length, async () => {
+          const answers = await Promise.all(
+            wanted.map(async (id) => {
+              const newDeliveryId = await unlessSkipped(services.replayer.replay(caller.organization.id, id));
+              return newDeliveryId === null ? [] : [{ originalDeliveryId: id, newDeliveryId }];
+            }),
+          );
+          const deliveries = answers.flat();
+          const queued = deliveries.length;
+          return { queued, answer: { queued, skipped: wanted.length - queued, deliveries } };
+        });
       },
     }),
     operation({
