@@ -1,0 +1,102 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { newEvent } from '../../test/support/new-event.ts';
+import { freePort } from '../../test/support/ports.ts';
+import { type Program, startProgram } from '../../test/support/program.ts';
+import { startReceiver } from '../../test/support/receiver.ts';
+import { destinationRecord, organizationRecord, routeRecord } from '../../test/support/record-registry.ts';
+import { type RedisServer, startRedis } from '../../test/support/redis.ts';
+import { waitUntil } from '../../test/support/wait-until.ts';
+import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
+import { RedisRegistryPublisher } from '../data/registry-publisher.ts';
+import { checkShards } from '../data/shard-check.ts';
+import { systemClock } from '../runtime/clock.ts';
+
+const prefix = 'posthorn:';
+const events = 400;
+let redis: RedisServer;
+const ends: (() => Promise<unknown>)[] = [];
+
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis.stop());
+beforeEach(() => redis.client.flushall());
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end();
+});
+
+async function startWorker(): Promise<Program> {
+  const program = startProgram(['delivery'], {
+    POSTHORN_REDIS_URL: redis.url,
+    POSTHORN_ENCRYPTION_KEYS: `k1:${Buffer.alloc(32, 1).toString('base64')}`,
+    POSTHORN_OPS_PORT: String(await freePort()),
+    POSTHORN_HOST: '127.0.0.1',
+    POSTHORN_SHARDS: '1',
+  });
+  ends.push(() => program.stop());
+  return program;
+}
+
+/** What the route's state in Redis says is still to be told: failures beyond the alerts that went out. */
+async function untold(): Promise<number> {
+  const [waiting, log] = await Promise.all([redis.client.hget(`${prefix}{s0}:al:rte_a`, 'f'), redis.client.xlen(`${prefix}{s0}:ends`)]);
+  return log > 0 ? Number.NaN : Number(waiting?.split(' ')[0] ?? 0);
+}
+
+test('a burst of failures is told and counted once, although one worker after the other is killed in it', async () => {
+  const [shop, ops] = [await startReceiver((response) => response.writeHead(500).end()), await startReceiver()];
+  ends.push(
+    () => shop.close(),
+    () => ops.close(),
+  );
+  const publisher = new RedisRegistryPublisher(redis.client, prefix);
+  const epoch = await publisher.mintEpoch();
+  const retryPolicy = { maxRetries: 0, initialDelayMs: 100, maxDelayMs: 100, backoffMultiplier: 1 };
+  const circuit = { failureThreshold: 1000, cooldownSeconds: 60, probeSuccessThreshold: 1 };
+  const notifications = { onFailure: true, onSuccess: false, onRecovery: false, failureThreshold: 1, channelIds: null, emails: [] };
+  await publisher.publish(epoch, 'organization', organizationRecord({ egress: { allowedCidrs: ['127.0.0.0/8'], allowedHosts: [] } }));
+  await publisher.publish(epoch, 'route', routeRecord({ circuit, notifications }));
+  await publisher.publish(epoch, 'destination', destinationRecord({ url: shop.url }, { retryPolicy }));
+  await publisher.publish(epoch, 'notificationChannel', {
+    v: 1,
+    id: 'nch_a',
+    org: 'org_a',
+    slug: 'ops',
+    name: 'Ops',
+    enabled: true,
+    channel: { type: 'webhook', url: ops.url, headers: [], signingSecrets: [] },
+    generation: 1,
+  });
+  await publisher.markComplete();
+
+  const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock });
+  let isOver = false;
+  const sending = (async () => {
+    for (let i = 0; i < events; i++) {
+      await acceptor.accept(newEvent());
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    isOver = true;
+  })();
+  let worker = await startWorker();
+  for (let kills = 0; kills < 4 && !isOver; kills++) {
+    const seen = shop.requests.length;
+    await waitUntil('more deliveries', 20_000, () => (shop.requests.length > seen + 20 ? true : undefined));
+    worker.signal('SIGKILL');
+    await worker.ended;
+    worker = await startWorker();
+  }
+  await sending;
+
+  await ops.arrived(1, 30_000);
+  const told = (): number => {
+    const alerts = new Map(ops.requests.map(({ headers, body }) => [headers['webhook-id'], JSON.parse(body.toString()).count]));
+    return [...alerts.values()].reduce((sum, count) => sum + count, 0);
+  };
+  await waitUntil('everything is counted', 60_000, async () => (told() + (await untold()) === events ? true : undefined));
+  expect(new Set(ops.requests.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
+  await waitUntil('nothing is under way', 30_000, async () =>
+    (await checkShards({ redis: redis.client, prefix })).unfinished === 0 ? true : undefined,
+  );
+  expect((await checkShards({ redis: redis.client, prefix })).findings).toEqual([]);
+}, 180_000);
