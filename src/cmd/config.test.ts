@@ -85,12 +85,29 @@ describe('the configuration', () => {
     expect(redis).toMatchObject({ mode: 'sentinel', sentinel: { master: 'queue' }, caFile: 'ca.pem' });
   });
 
+  test('knows the mail server, with the port that belongs to its TLS', () => {
+    const smtp = (more: object) =>
+      readConfig('delivery', { ...needed, POSTHORN_SMTP_HOST: 'mail.example.com', POSTHORN_SMTP_FROM: 'alerts@example.com', ...more }).smtp;
+    expect(readConfig('delivery', needed).smtp).toBeUndefined();
+    expect(smtp({})).toEqual({ host: 'mail.example.com', port: 587, tls: 'starttls', login: null, from: 'alerts@example.com' });
+    expect(smtp({ POSTHORN_SMTP_TLS: 'implicit' })).toMatchObject({ port: 465 });
+    expect(smtp({ POSTHORN_SMTP_TLS: 'off', POSTHORN_SMTP_PORT: '2525' })).toMatchObject({ port: 2525 });
+    expect(smtp({ POSTHORN_SMTP_USER: 'me', POSTHORN_SMTP_PASSWORD_FILE: '/run/password' })).toMatchObject({
+      login: { user: 'me', password: undefined, file: '/run/password' },
+    });
+  });
+
   test.each([
     ['several hosts without a mode', { POSTHORN_REDIS_URL: 'redis://one,two' }, /one host/],
     ['a socket of a cluster', { POSTHORN_REDIS_URL: '/run/redis.sock', POSTHORN_REDIS_MODE: 'cluster' }, /must name hosts/],
     ['a database of a cluster', { POSTHORN_REDIS_URL: 'redis://one/2', POSTHORN_REDIS_MODE: 'cluster' }, /database 0/],
     ['a certificate without its key', { POSTHORN_REDIS_CERT_FILE: 'cert.pem' }, /give both/],
     ['a proxy whose password is not encoded', { POSTHORN_EGRESS_PROXY_URL: 'http://me:100%@proxy' }, /percent-encoded/],
+    ['a mail server without a sender', { POSTHORN_SMTP_HOST: 'mail' }, /POSTHORN_SMTP_FROM: is required/],
+    ['a sender with a line break', { POSTHORN_SMTP_FROM: 'A\nBcc: x <a@example.com>' }, /POSTHORN_SMTP_FROM: must be an address/],
+    ['a user of a mail server without a password', { POSTHORN_SMTP_USER: 'me' }, /POSTHORN_SMTP_USER: belongs with/],
+    ['a password in clear', { POSTHORN_SMTP_USER: 'me', POSTHORN_SMTP_PASSWORD: 'secret', POSTHORN_SMTP_TLS: 'off' }, /must not be off/],
+    ['two passwords', { POSTHORN_SMTP_USER: 'me', POSTHORN_SMTP_PASSWORD: 'secret', POSTHORN_SMTP_PASSWORD_FILE: 'f' }, /give one/],
     ['a URL that is none', { POSTHORN_REDIS_URL: 'redis://user:secret@one:99999' }, /must be redis:/],
   ])('refuses %s', (_, variables, complaint) => {
     const mistakes = mistakesOf(() => readConfig('api', { ...needed, ...variables })).join('\n');

@@ -19,7 +19,16 @@ import { type RedisServer, startRedis } from '../support/redis.ts';
 const root = new URL('../../', import.meta.url).pathname;
 /** A route without its source. */
 const neverReady = ['unresolved'];
-const recordKinds: readonly RecordKind[] = ['organization', 'source', 'destination', 'route', 'transform', 'payloadSchema', 'apiKey'];
+const recordKinds: readonly RecordKind[] = [
+  'organization',
+  'source',
+  'destination',
+  'route',
+  'transform',
+  'payloadSchema',
+  'notificationChannel',
+  'apiKey',
+];
 
 /** Every sample, each with an id of its own, as a restore gives it: uids are never equal. */
 function samples(): ApplyObject[] {

@@ -1,31 +1,85 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { Webhook } from 'standardwebhooks';
+import { Mailer } from '../../src/delivery/targets/channel/mailer.ts';
+import { type CertificateAuthority, createCertificateAuthority } from '../support/certificate-authority.ts';
+import { type SmtpReceiver, startSmtpReceiver } from '../support/smtp-receiver.ts';
+import { startTlsReceiver, type TlsReceiver } from '../support/tls-receiver.ts';
 import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
 
+const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
+const password = 'canary-password';
 let world: FacadeWorld;
+let withoutMail: FacadeWorld;
+let authority: CertificateAuthority;
+let ops: TlsReceiver;
+let smtp: SmtpReceiver;
+const mailers: Mailer[] = [];
+
 beforeAll(async () => {
-  world = await startFacadeWorld();
-  await world.startWorker();
+  authority = createCertificateAuthority();
+  ops = await startTlsReceiver({
+    tls: authority.issue(['127.0.0.1']),
+    address: '127.0.0.1',
+    respond: ({ path }) => (path === '/refuses' ? 403 : 204),
+  });
+  smtp = await startSmtpReceiver({ user: 'posthorn', password, ...authority.issue(['127.0.0.1']) });
+  const login = { user: 'posthorn', password };
+  const mailer = new Mailer({
+    host: '127.0.0.1',
+    port: smtp.port,
+    tls: 'starttls',
+    credentials: login,
+    from: 'alerts@example.com',
+    ca: [authority.text],
+  });
+  mailers.push(mailer);
+  [world, withoutMail] = await Promise.all([startFacadeWorld(), startFacadeWorld()]);
+  await Promise.all([world.startWorker({ extraCa: authority.text, mailer }), withoutMail.startWorker()]);
 });
-afterAll(() => world.stop());
+afterAll(async () => {
+  await Promise.all([world.stop(), withoutMail.stop(), ops.stop()]);
+  for (const mailer of mailers) mailer.close();
+  await smtp.stop();
+  authority.remove();
+});
 
 let made = 0;
-async function testOf(body: object) {
-  const created = await world.request('POST', '/api/notification-channels', { body: { name: `Channel ${++made}`, ...body } });
+async function testOf(body: object, where = world) {
+  const created = await where.request('POST', '/api/notification-channels', { body: { name: `Channel ${++made}`, ...body } });
   expect([created.status, created.text]).toEqual([201, expect.any(String)]);
-  return world.request('POST', `/api/notification-channels/${created.body.id}/test`);
+  return where.request('POST', `/api/notification-channels/${created.body.id}/test`);
 }
 
 describe('a test of a channel', () => {
-  test('that cannot be reached is answered with 200 and why', async () => {
-    const url = 'https://127.0.0.1:9/canary-path';
-    const answer = await testOf({ type: 'webhook', config: { url, headers: { 'X-Key': 'canary-header' } } });
-    expect(answer.status).toBe(200);
-    expect(answer.body).toEqual({ success: false, error: expect.any(String), message: expect.any(String) });
-    expect(answer.text).not.toContain('canary');
+  test('of type webhook sends a test alert, signed and with its headers, also while the channel is disabled', async () => {
+    const config = { url: ops.url('/alerts'), headers: { 'X-Key': 'canary-header' }, secret };
+    const answer = await testOf({ type: 'webhook', name: 'Ops', enabled: false, config });
+    expect([answer.status, answer.body]).toEqual([200, { success: true, message: 'The channel took the test alert.' }]);
+    const request = ops.requests.find(({ path }) => path === '/alerts');
+    expect(request?.headers['x-key']).toBe('canary-header');
+    const alert = new Webhook(secret).verify(request?.body.toString() ?? '', request?.headers as Record<string, string>);
+    expect(alert).toMatchObject({ type: 'delivery.failed', route: { name: 'Ops' }, test: true });
+  });
+
+  test('of type email sends an e-mail that says that it is a test', async () => {
+    const answer = await testOf({ type: 'email', name: 'Team', config: { addresses: ['team@example.com'] } });
+    expect(answer.body).toMatchObject({ success: true });
+    const [received] = await smtp.arrived(1);
+    expect(received?.to).toEqual(['team@example.com']);
+    expect(received?.mail.text).toContain('This is a test of the notification channel "Team". Nothing has happened.');
+  });
+
+  test('that is refused, or cannot be reached, is answered with 200 and why', async () => {
+    const headers = { 'X-Key': 'canary-header' };
+    const refused = await testOf({ type: 'webhook', config: { url: ops.url('/refuses'), headers } });
+    expect([refused.status, refused.body]).toEqual([200, { success: false, error: 'http_error', message: 'the receiver answered 403' }]);
+    const away = await testOf({ type: 'webhook', config: { url: 'https://127.0.0.1:9/', headers } });
+    expect([away.status, away.body]).toEqual([200, { success: false, error: expect.any(String), message: expect.any(String) }]);
+    expect(away.text).not.toContain('canary');
   });
 
   test('of type email says what is missing where no server is configured', async () => {
-    const answer = await testOf({ type: 'email', config: { addresses: ['team@example.com'] } });
+    const answer = await testOf({ type: 'email', config: { addresses: ['team@example.com'] } }, withoutMail);
     expect(answer.body).toEqual({
       success: false,
       error: 'not_configured',
@@ -35,5 +89,12 @@ describe('a test of a channel', () => {
 
   test('that does not exist is 404', async () => {
     expect((await world.request('POST', '/api/notification-channels/nowhere/test')).status).toBe(404);
+  });
+
+  test('leaves lastNotifiedAt as it is, and no secret in a log line', async () => {
+    const { data } = (await world.request('GET', '/api/notification-channels')).body;
+    expect(data.length).toBeGreaterThan(0);
+    for (const { lastNotifiedAt } of data) expect(lastNotifiedAt).toBeNull();
+    expect(world.logLines.join('\n')).not.toContain('canary');
   });
 });

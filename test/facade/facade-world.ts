@@ -24,7 +24,7 @@ import { RedisStatisticsReader } from '../../src/data/redis-statistics-reader.ts
 import { RedisRegistryReader } from '../../src/data/registry-reader.ts';
 import { RedisTaskCaller } from '../../src/data/task-caller.ts';
 import { taskBlockSeconds } from '../../src/data/task-kind.ts';
-import type { Delivery } from '../../src/delivery/start-delivery.ts';
+import type { Delivery, DeliveryOptions } from '../../src/delivery/start-delivery.ts';
 import { createFacade } from '../../src/facade/app.ts';
 import { blockingConnection } from '../../src/redis/connection.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
@@ -64,7 +64,7 @@ export interface FacadeWorld {
   readonly logLines: string[];
   request(method: string, path: string, options?: RequestOptions): Promise<Answer>;
   /** A delivery worker on the same Redis, which may reach loopback; stopped with the world when not before. */
-  startWorker(): Promise<Delivery>;
+  startWorker(options?: Partial<DeliveryOptions>): Promise<Delivery>;
   /** Makes an organization with its namespace of the same name. */
   addOrganization(slug: string, plan?: Plan): Promise<void>;
   /** A key that is accepted from now on. */
@@ -139,8 +139,8 @@ export async function startFacadeWorld(
     return { status: response.status, headers: response.headers, text, body: isJson ? JSON.parse(text) : null };
   };
   const workers: Delivery[] = [];
-  const startWorker: FacadeWorld['startWorker'] = async () => {
-    const worker = startTestDelivery(redis, { prefix, registry, logger, egress: { allowedCidrs: ['127.0.0.0/8'] } });
+  const startWorker: FacadeWorld['startWorker'] = async (more = {}) => {
+    const worker = startTestDelivery(redis, { prefix, registry, logger, egress: { allowedCidrs: ['127.0.0.0/8'] }, ...more });
     workers.push(worker);
     await passes(() => expectTrue(worker.isHealthy()));
     return worker;
