@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { newEvent } from '../../test/support/new-event.ts';
+import { passes } from '../../test/support/passes.ts';
 import { startReceiver } from '../../test/support/receiver.ts';
 import { destinationRecord, organizationRecord, RecordRegistry, routeRecord } from '../../test/support/record-registry.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
@@ -32,6 +33,12 @@ test('what a worker delivers until it is stopped is counted exactly, and percent
   await Promise.all(events.map((event) => acceptor.accept(event)));
   const delivery = startTestDelivery(redis, { prefix, registry });
   await receiver.arrived(messages, 30_000);
+  // Statistics are made while the worker works, not ten seconds later.
+  await passes(async () => {
+    const names = await redis.client.zrange(`${prefix}{s0}:tallies`, '0', '-1');
+    for (const name of names) await redis.client.zadd(`${prefix}{s0}:tallies`, 'XX', 1, name);
+    expect(await redis.client.keys(`${prefix}{s0}:st:org_a:h*`)).toHaveLength(1);
+  });
   await delivery.stop(5000);
   await receiver.close();
 

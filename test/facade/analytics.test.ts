@@ -166,3 +166,18 @@ test('lists and records show the counters since the object was made', async () =
   expect(await get(`routes/${ids.route}`)).toMatchObject({ eventsRouted: 13, lastEventAt: expect.any(String) });
   expect((await get('sources')).data).toMatchObject([{ id: ids.source, eventsCount: 14, lastEventAt: expect.any(String) }]);
 });
+
+test('without Redis the analytics and the lists with figures are unavailable for now', async () => {
+  await world.redis.kill('SIGKILL');
+  for (const path of [
+    'analytics',
+    'analytics/routes',
+    'analytics/destinations/health',
+    'destinations',
+    `routes/${ids.route}/failed-event-samples`,
+  ]) {
+    const answer = await world.request('GET', `/api/${path}`);
+    expect(answer).toMatchObject({ status: 503, body: { code: 'UNAVAILABLE' } });
+    expect(answer.headers.get('retry-after')).not.toBeNull();
+  }
+});
