@@ -1,0 +1,37 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from '@jest/globals';
+import { mapConcurrently } from './concurrently.ts';
+
+test('answers in the order of the items, with at most 16 under way', async () => {
+  let underWay = 0;
+  let most = 0;
+  const items = Array.from({ length: 100 }, (_, i) => i);
+  const doubled = await mapConcurrently(items, async (item, index) => {
+    most = Math.max(most, ++underWay);
+    await sleep(Math.random() * 3);
+    underWay--;
+    return [item * 2, index];
+  });
+  expect(doubled).toEqual(items.map((item) => [item * 2, item]));
+  expect(most).toBe(16);
+});
+
+test('after an error begins nothing more, and rejects once what is under way has ended', async () => {
+  const begun: number[] = [];
+  let ended = 0;
+  const run = mapConcurrently(
+    Array.from({ length: 100 }, (_, i) => i),
+    async (item) => {
+      begun.push(item);
+      await sleep(item === 3 ? 1 : 20);
+      ended++;
+      if (item === 3) throw new Error('the fourth');
+    },
+  );
+  await expect(run).rejects.toThrow('the fourth');
+  expect([begun.length, ended]).toEqual([16, 16]);
+});
+
+test('nothing gives nothing', async () => {
+  expect(await mapConcurrently([], async () => 1)).toEqual([]);
+});
