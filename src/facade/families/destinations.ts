@@ -139,6 +139,8 @@ const definition = resourceDefinition({
       throttle: throttleToRecord(undefined),
       retryPolicy: retryPolicyToRecord(undefined),
       signingSecret: null,
+      config: undefined,
+      fieldMapping: undefined,
     },
   },
   errors: { create: ['INVALID_URL'], change: ['INVALID_URL', 'CREDENTIALS_REQUIRED'] },

@@ -67,6 +67,7 @@ export const notificationChannels = resourceFamily(
     examples: {
       create: { name: 'On call', type: 'slack', config: { webhookUrl: 'https://hooks.slack.com/services/T000/B000/XXXX' } },
       change: { enabled: false },
+      shown: { config: { webhookUrl: '••••XXXX' } },
     },
     errors: { create: ['INVALID_CONFIG'], change: ['INVALID_CONFIG', 'CREDENTIALS_REQUIRED'] },
     filter: (query) => (object) =>
