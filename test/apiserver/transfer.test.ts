@@ -126,6 +126,12 @@ test('what is exported as manifests and applied with kubectl in an emptied names
     throttle: { mode: 'rate', rateLimit: 3, rateUnit: 'hour' },
     retryPolicy: { maxRetries: 1 },
   });
+  await create('destinations', {
+    name: 'Files',
+    type: 's3',
+    config: { bucket: 'events', region: 'eu-central-1', accessKeyId: 'AKIAEXAMPLE', secretAccessKey: 'a-long-secret-key-00042' },
+    fieldMapping: [{ source: '$.payload.id', target: 'id', type: 'string', default: 'no' }],
+  });
   await world.store.apply(
     { kind: 'Secret', metadata: { name: 'own', namespace }, data: { key: Buffer.from('by hand').toString('base64') } },
     { manager: 'kubectl' },
@@ -145,7 +151,7 @@ test('what is exported as manifests and applied with kubectl in an emptied names
     notifyOnFailure: true,
     notifyEmails: 'a@example.com',
   });
-  await passes(async () => expect(Object.keys(await records('destination'))).toHaveLength(4));
+  await passes(async () => expect(Object.keys(await records('destination'))).toHaveLength(5));
   const before = { destinations: await records('destination'), routes: await records('route') };
   expect(Object.keys(before.routes)).toHaveLength(2);
 
@@ -194,9 +200,9 @@ test('without credentials the manifests say which Secrets they need, and hold no
   expect(text).toContain('# kubectl create secret generic own --from-literal=key=…');
   const documents = parseAllDocuments(text).map((document) => document.toJS());
   expect(documents.map(({ kind, metadata }) => [kind, metadata.name])).toEqual(
-    ['basic', 'bearer', 'git', 'plain'].map((name) => ['Destination', name]),
+    ['basic', 'bearer', 'files', 'git', 'plain'].map((name) => ['Destination', name]),
   );
-  expect(documents[2].metadata).toEqual({
+  expect(documents[3].metadata).toEqual({
     name: 'git',
     labels: { team: 'a' },
     annotations: { 'posthorn.dev/id': expect.stringMatching(/^dst_[a-z2-7]{26}$/) },

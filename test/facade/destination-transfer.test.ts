@@ -41,6 +41,50 @@ const varied: object[] = [
   { name: 'Narrow', throttle: { mode: 'concurrency', maxConcurrency: 3 } },
 ];
 
+const mapping = [
+  { source: '$.payload.order.id', target: 'order', type: 'string' },
+  { source: '$.payload.total', target: 'total', type: 'number', default: '0' },
+];
+const serviceAccountKey = JSON.stringify({ type: 'service_account', client_email: 'a@example.com', private_key: 'pem: "x"\n' });
+/** One of each kind of object storage. */
+const warehouses: object[] = [
+  {
+    name: 'S3',
+    url: undefined,
+    type: 's3',
+    config: {
+      bucket: 'events',
+      region: 'eu-central-1',
+      accessKeyId: 'AKIAEXAMPLE',
+      secretAccessKey: 'a-long-secret-key-00042',
+      prefix: 'in/',
+    },
+    fieldMapping: mapping,
+    retryPolicy: { maxRetries: 3 },
+  },
+  {
+    name: 'R2',
+    url: undefined,
+    type: 'r2',
+    config: {
+      bucket: 'events',
+      endpoint: 'https://account.r2.example.com',
+      accessKeyId: 'AKIAEXAMPLE',
+      secretAccessKey: 'a-long-secret-key-00043',
+      fileFormat: 'json',
+      partitionBy: 'hour',
+    },
+  },
+  { name: 'GCS', url: undefined, type: 'gcs', enabled: false, config: { bucket: 'events', projectId: 'project', serviceAccountKey } },
+  {
+    name: 'Azure',
+    url: undefined,
+    type: 'azure_blob',
+    config: { accountName: 'account', containerName: 'events', accountKey: Buffer.from('a-long-secret-key-00044').toString('base64') },
+  },
+  { name: 'Platform', url: undefined, type: 's3', config: { bucket: 'events', region: 'eu-central-1', identity: 'platform' } },
+];
+
 describe('an export', () => {
   test('holds exactly the portable fields, credentials redacted', async () => {
     const key = await organization();
@@ -100,12 +144,13 @@ describe('an export', () => {
 
 test('export, import into another organization, export again: the same document', async () => {
   const [from, to] = [await organization(), await organization()];
-  for (const body of varied) await create(from, body);
+  const all = [...varied, ...warehouses];
+  for (const body of all) await create(from, body);
   const document = await exportOf(from, '?includeSensitive=true');
   const answer = await importInto(to, { ...document, conflictStrategy: 'skip' });
   expect(answer.body).toEqual({
     success: true,
-    summary: { imported: varied.length, skipped: 0, overwritten: 0, failed: 0 },
+    summary: { imported: all.length, skipped: 0, overwritten: 0, failed: 0 },
     details: { imported: document.destinations.map(({ name }: { name: string }) => name), skipped: [], overwritten: [], failed: [] },
     errors: [],
     warnings: [],
