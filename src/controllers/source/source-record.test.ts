@@ -30,10 +30,10 @@ afterEach(() => controllers.stop());
 const organization = (spec: object) =>
   store.apply({ kind: 'Organization', metadata: { name: 'acme' }, spec: { namespace: 'acme', ...spec } }, manager);
 const source = (spec: object) => passes(() => store.apply({ kind: 'Source', metadata, spec }, manager));
-const secret = (values: Record<string, string>) =>
+const secret = (name: string, values: Record<string, string>) =>
   passes(() => {
     const data = Object.fromEntries(Object.entries(values).map(([key, value]) => [key, Buffer.from(value).toString('base64')]));
-    return store.apply({ kind: 'Secret', metadata: { name: 'keys', namespace: 'acme' }, data }, manager);
+    return store.apply({ kind: 'Secret', metadata: { name, namespace: 'acme' }, data }, manager);
   });
 const recordOf = async (): Promise<SourceRecord> => {
   const record = await controllers.registry.get('source', idOf('Source', await store.get('Source', metadata)));
@@ -87,19 +87,19 @@ test('the messages of a month follow the organization', async () => {
 
 test('the secret before the present one is sealed into the record, and is waited for', async () => {
   const validUntil = '2026-12-01T00:00:00Z';
-  await secret({ present: 'new' });
+  await secret('keys', { value: 'new' });
   await source({
     provider: 'github',
-    signingSecretRef: { name: 'keys', key: 'present' },
-    rotation: { previousSecretRef: { name: 'keys', key: 'before' }, validUntil },
+    signingSecretRef: { name: 'keys', key: 'value' },
+    rotation: { previousSecretRef: { name: 'earlier', key: 'value' }, validUntil },
   });
-  await passes(async () => expect(await reasonOf()).toBe('SecretKeyNotFound'));
-  await secret({ present: 'new', before: 'old' });
+  await passes(async () => expect(await reasonOf()).toBe('SecretNotFound'));
+  await secret('earlier', { value: 'old' });
   const record = await passes(recordOf);
   const context = recordSealingContext(record.org, 'source', record.id, 'signingSecrets');
   const opened = (sealed: readonly string[] = []): string[] => sealed.map((each) => testKeyring.open(each, context));
   expect([opened(record.signingSecrets), opened(record.previousSigningSecrets?.sealed)]).toEqual([['new'], ['old']]);
   expect(record.previousSigningSecrets?.validUntilMs).toBe(Date.parse(validUntil));
-  await secret({ present: 'new', before: '' });
+  await secret('earlier', { value: '' });
   await passes(async () => expect(await reasonOf()).toBe('InvalidSigningSecret'));
 });
