@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { newEvent } from '../../test/support/new-event.ts';
+import { dead, delivered, settleAll, takeFrom } from '../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { targetSetting } from '../../test/support/target-setting.ts';
 import { systemClock } from '../runtime/clock.ts';
@@ -261,6 +262,16 @@ test('an alert about a success counts the deliveries', async () => {
   for (let i = 0; i < 5; i++) await end(true);
   await windowEnds();
   expect(subjectsOf(await alerts({ wanted: ['succeeded'] }))).toEqual(['succeeded 5']);
+});
+
+test('every message of a batch counts', async () => {
+  const setting = { hasAlerts: true, batch: { layout: '{}', records: 3, bytes: 1_000_000, ageMs: 60_000 } };
+  for (const outcome of [delivered, dead]) {
+    for (let i = 0; i < 3; i++) await acceptor.accept(newEvent());
+    await settleAll(queue, 'w', await takeFrom(queue, 'w', 10, setting), outcome);
+    expect((await queue.endBatches()).hasEnds).toBe(true);
+  }
+  expect(subjectsOf(await alerts({ wanted: ['failed', 'succeeded'] }))).toEqual(['failed 3', 'succeeded 3']);
 });
 
 test('a circuit is announced when it opens and when it closes, not when a probe fails', async () => {

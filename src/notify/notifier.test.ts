@@ -273,6 +273,22 @@ describe('a channel', () => {
     expect(ops.requests).toHaveLength(1);
   });
 
+  test('that is deleted takes what waits for it along', async () => {
+    const [shop, ops] = [
+      await receiver((response) => response.writeHead(500).end()),
+      await receiver((response) => response.writeHead(503, { 'retry-after': '3600' }).end()),
+    ];
+    destination(shop.url);
+    channel(ops.url);
+    route();
+    worker();
+    await ended(await send(), 'dlq');
+    await ops.arrived(1);
+    await passes(async () => expect((await checkShards({ redis: redis.client, prefix, shards })).unfinished).toBe(1));
+    registry.remove('notificationChannel', 'nch_a');
+    await passes(async () => expect((await checkShards({ redis: redis.client, prefix, shards })).unfinished).toBe(0));
+  });
+
   test('says when an alert last arrived', async () => {
     const [shop, ops] = [await receiver((response) => response.writeHead(500).end()), await receiver()];
     destination(shop.url);
