@@ -15,9 +15,10 @@ export async function readBatch(redis: RedisClient, keys: ShardKeys, batchKey: s
     .slice(end + 1)
     .split(';')
     .flatMap((pair) => {
-      const [message, event] = pair.split(' ');
-      return message === undefined || event === undefined ? [] : [{ message, event }];
+      const [message, event, output] = pair.split(' ');
+      return message === undefined || event === undefined ? [] : [{ message, event, hasOutput: output === 'y' }];
     });
+  const unsent = new Set(await redis.hkeys(keys.unsentOfBatch(batchKey)));
   const wanted = [...new Set(members.map(({ event }) => event))];
   const events = new Map<string, StoredEvent | null>();
   for (let first = 0; first < wanted.length; first += eventsPerRead) {
@@ -28,7 +29,10 @@ export async function readBatch(redis: RedisClient, keys: ShardKeys, batchKey: s
   return {
     id: batchKey,
     layout: stored.slice(0, end),
-    members: members.map(({ message, event }) => ({
+    members: members.map(({ message, event, hasOutput }) => ({
+      messageKey: message,
+      hasOutput,
+      isUnsent: unsent.has(message),
       messageId: recordId('msg_', keys.shard, message),
       eventId: recordId('evt_', keys.shard, event),
       event: events.get(event) ?? null,

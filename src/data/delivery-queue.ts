@@ -60,14 +60,33 @@ export interface Job {
   isBatch: boolean;
 }
 
+export interface BatchMember {
+  messageId: string;
+  messageKey: string;
+  eventId: string;
+  /** Null when the payload is gone. */
+  event: StoredEvent | null;
+  /** The output of a transform was kept for it when the batch was formed. */
+  hasOutput: boolean;
+  /** It was found that it is not to be written. */
+  isUnsent: boolean;
+}
+
+/** Why a member of a batch is not written. */
+export interface UnsentMember {
+  messageKey: string;
+  status: 'filtered' | 'transform_failed';
+  reason: string | null;
+}
+
 /** Messages that go out together. It is the same however often it is read. */
 export interface Batch {
   /** A ULID. */
   id: string;
   /** What the setting of the target said when the batch was formed. */
   layout: string;
-  /** Oldest first. `event` is null when the payload is gone. */
-  members: { messageId: string; eventId: string; event: StoredEvent | null }[];
+  /** Oldest first. */
+  members: BatchMember[];
 }
 
 export type Outcome =
@@ -158,6 +177,8 @@ export interface DeliveryQueue {
   }>;
   /** The batch that a job stands for; null when it has ended. */
   batch(job: Job): Promise<Batch | null>;
+  /** Notes members that are not to be written: with the end of the batch they end so. False when it has ended. */
+  leaveOut(job: Job, members: readonly UnsentMember[]): Promise<boolean>;
   /** Lets members of ended batches follow them, a bounded number. */
   endBatches(): Promise<{ hasMore: boolean; hasReadyWork: boolean; hasOutbox: boolean; hasEnds: boolean }>;
   /** What the worker holds without knowing of it. */

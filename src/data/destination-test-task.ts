@@ -12,6 +12,17 @@ export const destinationTestResult = z
       message: z.string(),
     }),
     z.object({
+      success: z.literal(true),
+      result: z
+        .object({
+          key: z.string().describe('Name of the file.'),
+          size: z.int().min(0).describe('Bytes.'),
+          count: z.int().min(0).describe('Records.'),
+        })
+        .describe('Of a warehouse: the file that was written.'),
+      message: z.string(),
+    }),
+    z.object({
       success: z.literal(false),
       statusCode: z.int().nullable().describe('null when there was no answer.'),
       latency: z.int().min(0).describe('Milliseconds.'),

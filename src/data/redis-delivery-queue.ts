@@ -16,6 +16,7 @@ import type {
   SlowRoom,
   Target,
   TargetSetting,
+  UnsentMember,
 } from './delivery-queue.ts';
 import { decodeOutput, type EventOutput, encodeOutput } from './event-output.ts';
 import { jobsOf, targetOf } from './job-reply.ts';
@@ -41,6 +42,7 @@ const scripts = {
   prune: script('prune'),
   stats: script('stats'),
   endBatches: script('end-batches'),
+  batchUnsent: script('batch-unsent'),
   foldTally: script('fold-tallies'),
 };
 
@@ -93,6 +95,11 @@ export class RedisDeliveryQueue implements DeliveryQueue {
     } catch (error) {
       throw redisUnavailable(error);
     }
+  }
+
+  async leaveOut(job: Job, members: readonly UnsentMember[]): Promise<boolean> {
+    const args = members.flatMap(({ messageKey, status, reason }) => [messageKey, status === 'filtered' ? 'f' : 't', reason ?? '']);
+    return integer(await this.#run(scripts.batchUnsent, [job.messageKey, ...args])) === 1;
   }
 
   async endBatches() {

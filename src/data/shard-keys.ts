@@ -39,6 +39,7 @@ export interface ShardKeys {
   message(messageKey: string): string;
   event(eventKey: string): string;
   batch(batchKey: string): string;
+  unsentOfBatch(batchKey: string): string;
   readonly circuits: string;
 }
 
@@ -61,5 +62,6 @@ export function shardKeys(prefix: string, shard: number): ShardKeys {
     message: (messageKey) => `${base}m:${messageKey}`,
     event: (eventKey) => `${base}e:${eventKey}`,
     batch: (batchKey) => `${base}b:${batchKey}`,
+    unsentOfBatch: (batchKey) => `${base}bu:${batchKey}`,
   };
 }

@@ -1,4 +1,5 @@
 import type { Clock } from '../core/clock.ts';
+import type { TransformRecord } from '../core/records.ts';
 import type { Batch, Job, Outcome, Settlement } from '../data/delivery-queue.ts';
 import { type AlertReport, attemptAlert } from './alert-attempt.ts';
 import { attemptOutcome, attemptRecord } from './attempt-outcome.ts';
@@ -18,8 +19,8 @@ export interface AttemptContext {
   signal: AbortSignal;
   /** Told of every attempt to send an alert. */
   onAlert: (report: AlertReport) => void;
-  /** Reads what a batch is made of; null when it has ended. */
-  batchOf: (job: Job) => Promise<Batch | null>;
+  /** What a batch is made of, as the transform makes it; null when it has ended. */
+  batchOf: (job: Job, transform: TransformRecord | null) => Promise<Batch | null>;
   uploadRoom: UploadRoom;
 }
 
@@ -70,7 +71,7 @@ async function attemptUpload(job: Job, plan: ReadyWarehousePlan, context: Attemp
   const leave = await uploadRoom.enter(job.target.org);
   if (leave === null) return ended({ type: 'back' });
   try {
-    const batch = await batchOf(job);
+    const batch = await batchOf(job, plan.transform);
     if (batch === null) return ended({ type: 'back' });
     const objects = await objectsOf(batch, warehouse);
     if (objects === null) return ended({ type: 'dead', attempt: null, reason: 'payload_not_found' });

@@ -35,6 +35,8 @@ export interface ReadyAlertPlan extends AnyReadyPlan, AlertPlan {
 
 export interface ReadyWarehousePlan extends AnyReadyPlan {
   type: 'warehouse';
+  /** Null: events are written as they came. */
+  transform: TransformRecord | null;
   warehouse: WarehousePlan;
 }
 
@@ -109,7 +111,7 @@ async function makePlan(sources: PlanSources, org: string, route: RouteRecord, d
   if (destination.type !== 'http') {
     const warehouse = await warehousePlan(destination, { ...sources, egress });
     if (warehouse === null) return { state: 'impossible', reason: 'secret_decryption_failed', setting };
-    return { state: 'ready', type: 'warehouse', setting, retryPolicy, warehouse };
+    return { state: 'ready', type: 'warehouse', setting, retryPolicy, transform, warehouse };
   }
   const http = httpPlan(destination, { ...sources, egress });
   if (http === null) return { state: 'impossible', reason: 'secret_decryption_failed', setting };

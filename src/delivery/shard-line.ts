@@ -8,6 +8,7 @@ import type { RedisTrouble } from './redis-trouble.ts';
 import { Settler } from './settler.ts';
 import { ShardTender } from './shard-tender.ts';
 import type { TargetKeeper } from './target-keeper.ts';
+import { transformedBatch } from './transformed-batch.ts';
 import type { EventTransformer, Transformed } from './transformed-event.ts';
 
 const reviewEveryLooks = 10;
@@ -135,8 +136,11 @@ export class ShardLine {
     }
   }
 
-  /** Reads what a batch is made of. Throws UNAVAILABLE. */
-  readonly batchOf = (job: Job): Promise<Batch | null> => this.#options.queue.batch(job);
+  /** What a batch is made of, as its route's transform makes it; null when it has ended. Throws UNAVAILABLE. */
+  readonly batchOf = async (job: Job, transform: TransformRecord | null): Promise<Batch | null> => {
+    const batch = await this.#options.queue.batch(job);
+    return batch === null ? null : await transformedBatch(batch, job, transform, this.#options);
+  };
 
   settle(settlement: Settlement): void {
     this.#settler.add(settlement);

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { s3Keys, startS3Server } from '../support/object-stores.ts';
 import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
 
 let world: FacadeWorld;
@@ -230,3 +231,37 @@ test('no credential of a warehouse stands in clear in Redis or in a log', async 
   expect(found).toEqual([]);
   expect(world.logLines.join('\n')).not.toContain('canary');
 });
+
+test('a test writes a file with one record, and says what the store answered when it does not', async () => {
+  const server = await startS3Server();
+  const worker = await world.startWorker({ warehouse: { endpoints: { s3: server.url } } });
+  try {
+    const config = { ...s3, ...s3Keys, bucket: server.bucket, region: 'us-east-1', prefix: 'raw' };
+    const id = await made({ name: 'Tested', type: 's3', config });
+    const testOf = (body: object) => world.request('POST', `/api/destinations/${id}/test`, { body });
+    const { status, body } = await testOf({ payload: { order: 7 } });
+    const objects = [...(await server.objects())];
+    expect([status, body]).toEqual([
+      200,
+      { success: true, result: { key: objects[0]?.[0], size: objects[0]?.[1].length, count: 1 }, message: expect.any(String) },
+    ]);
+    expect(objects).toHaveLength(1);
+    expect(objects[0]?.[0]).toMatch(/^raw\/date=\d{4}-\d\d-\d\d\/test_[a-z2-7]{16}\.jsonl$/);
+    expect(JSON.parse(String(objects[0]?.[1]))).toMatchObject({ source: 'test', payload: { order: 7 } });
+    await change(id, { config: { secretAccessKey: 'canary-wrong-key' } });
+    const failed = await testOf({});
+    expect([failed.status, failed.body]).toEqual([
+      200,
+      {
+        success: false,
+        statusCode: 403,
+        latency: expect.any(Number),
+        error: 'http_error',
+        message: expect.stringMatching(/^the store answered 403 \([A-Za-z]+\)$/),
+      },
+    ]);
+  } finally {
+    await worker.stop(0);
+    await server.stop();
+  }
+}, 60_000);

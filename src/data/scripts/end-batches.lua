@@ -50,6 +50,12 @@ local function end_member(message, batch)
     return
   end
   call('HDEL', key, 'bt')
+  local unsent = call('HGET', P .. 'bu:' .. batch.id, message)
+  if unsent then
+    call('HSET', key, finish_unsent(message, batch.org, batch.target, string.sub(unsent, 1, 1), string.sub(unsent, 2)))
+    closed = closed + 1
+    return
+  end
   local before = tonumber(m[2] or '0')
   local fields = { 'x', before + batch.max }
   if batch.attempts > 0 then
@@ -116,7 +122,7 @@ while budget > 0 do
   end
   if is_over then
     call('LPOP', P .. 'ended')
-    call('DEL', key, P .. 'a:' .. id, P .. 'b:' .. id)
+    call('DEL', key, P .. 'a:' .. id, P .. 'b:' .. id, P .. 'bu:' .. id)
     if b[1] then
       call('SREM', P .. 'bs:' .. b[1], id)
     end

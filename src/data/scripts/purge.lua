@@ -78,7 +78,7 @@ for k = 1, #scan[2], 2 do
   for _, batch in ipairs(call('SMEMBERS', P .. 'bs:' .. n)) do
     retry_over(n, batch)
     call('LREM', P .. 'ended', 0, batch)
-    call('DEL', P .. 'm:' .. batch, P .. 'a:' .. batch, P .. 'b:' .. batch)
+    call('DEL', P .. 'm:' .. batch, P .. 'a:' .. batch, P .. 'b:' .. batch, P .. 'bu:' .. batch)
   end
   call('DEL', P .. 'w:' .. n, P .. 'w:' .. retry_lane(n), P .. 't:' .. n, P .. 'probe:' .. n, P .. 'bs:' .. n)
   if t[1] and t[1] ~= '' then

@@ -1,13 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import { PosthornError } from '../../core/errors.ts';
 import { base32 } from '../../core/ids.ts';
-import type { DestinationRecord, HttpDestinationRecord } from '../../core/records.ts';
+import type { DestinationRecord, HttpDestinationRecord, WarehouseDestinationRecord } from '../../core/records.ts';
 import { type DestinationTestResult, destinationTestTask } from '../../data/destination-test-task.ts';
 import { attemptRecord } from '../attempt-outcome.ts';
 import { egressRules, type PlanSources } from '../delivery-plan.ts';
 import { exchange } from '../targets/http/http-exchange.ts';
 import { httpPlan } from '../targets/http/http-plan.ts';
 import { requestHeaders } from '../targets/http/request-headers.ts';
+import { batchObjects } from '../targets/warehouse/batch-objects.ts';
+import { upload } from '../targets/warehouse/upload.ts';
+import { uploadRecord } from '../targets/warehouse/warehouse-attempt.ts';
+import { warehousePlan } from '../targets/warehouse/warehouse-plan.ts';
 import { awaitedRecord } from './awaited-record.ts';
 import { type TaskContext, type TaskHandler, taskHandler } from './task-handler.ts';
 
@@ -17,7 +21,7 @@ export function destinationTestHandler(options: PlanSources): TaskHandler {
     const destination = await awaitedRecord(options, 'destination', destinationId, generation, context);
     if (destination === null)
       return failure('not_ready', 'The destination is not in force: its conditions say why, such as a Secret that is missing.');
-    if (destination.type !== 'http') return failure('not_supported', 'Tests of warehouse destinations are not served by this version.');
+    if (destination.type !== 'http') return await testWarehouse(options, destination, payload, context);
     return await testHttp(options, destination, payload, context);
   });
 }
@@ -64,6 +68,41 @@ async function testHttp(
     latency,
     error: attempt.errorType ?? 'network',
     message: attempt.errorMessage ?? 'The destination did not take the test.',
+  };
+}
+
+/** Writes one record into a file of its own, where those of deliveries stand. */
+async function testWarehouse(
+  options: PlanSources,
+  destination: WarehouseDestinationRecord,
+  payload: Record<string, unknown> | null,
+  { org, signal }: TaskContext,
+): Promise<DestinationTestResult> {
+  const { registry, allowedCidrs, clock } = options;
+  const egress = egressRules(allowedCidrs, await registry.get('organization', org));
+  const target = await warehousePlan(destination, { ...options, egress });
+  if (target === null) return failure('secret_decryption_failed', 'A secret of the destination cannot be opened.');
+  const startedAtMs = clock.now();
+  const id = `test_${base32(randomBytes(10))}`;
+  const body = Buffer.from(JSON.stringify(payload ?? sampleEvent(destination, startedAtMs)));
+  const headers: [string, string][] = [['x-posthorn-test', 'true']];
+  const events = [{ eventId: id, sourceSlug: 'test', receivedAtMs: startedAtMs, headers, payload: body }];
+  const objects = await batchObjects({ id, layout: target.layout, events }, target.mapping);
+  const result = await upload(target.store, objects, { dispatcher: target.dispatcher(), clock, signal });
+  if (signal.aborted && result.type === 'error')
+    throw new PosthornError('UNAVAILABLE', 'The delivery worker stops.', { retryAfterSeconds: 1 });
+  const attempt = uploadRecord(result, { startedAtMs, endedAtMs: clock.now() });
+  const [object] = objects;
+  if (attempt.errorType === null && object !== undefined) {
+    const written = { key: object.key, size: object.body.length, count: events.length };
+    return { success: true, result: written, message: `The store has taken ${object.key}.` };
+  }
+  return {
+    success: false,
+    statusCode: attempt.responseStatus,
+    latency: attempt.durationMs,
+    error: attempt.errorType ?? 'network',
+    message: attempt.errorMessage ?? 'The store did not take the test.',
   };
 }
 

@@ -29,13 +29,13 @@ local function batch_form(n, layout, worker)
   local taken, members, bytes, moves = {}, {}, 0, 0
   for _, entry in ipairs(call('XRANGE', w, '-', '+', 'COUNT', limits[1])) do
     local message = entry[2][2]
-    local m = call('HMGET', P .. 'm:' .. message, 'e', 'h')
+    local m = call('HMGET', P .. 'm:' .. message, 'e', 'h', 'y')
     if m[1] then
       bytes = bytes + call('STRLEN', P .. 'e:' .. m[1])
       if #members > 0 and bytes > bytes_limit then
         break
       end
-      members[#members + 1] = message .. ' ' .. m[1] .. ';'
+      members[#members + 1] = message .. ' ' .. m[1] .. (m[3] and ' y;' or ';')
       moves = math.max(moves, tonumber(m[2] or '0'))
       call('HSET', P .. 'm:' .. message, 'bt', id)
     end

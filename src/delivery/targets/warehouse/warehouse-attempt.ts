@@ -9,9 +9,9 @@ import type { WarehousePlan } from './warehouse-plan.ts';
 
 const keptMessageLength = 500;
 
-/** What a batch is written as; null when no event of it is there any more. */
+/** What a batch is written as; null when it has nothing to write: no event of it is there any more, or the transform lets none through. */
 export async function objectsOf({ id, layout, members }: Batch, { mapping }: WarehousePlan): Promise<StoredObject[] | null> {
-  const events = members.flatMap(({ eventId, event }) => (event === null ? [] : [{ ...event, eventId }]));
+  const events = members.flatMap(({ eventId, event, isUnsent }) => (event === null || isUnsent ? [] : [{ ...event, eventId }]));
   return events.length === 0 ? null : await batchObjects({ id, layout: readLayout(layout), events }, mapping);
 }
 

@@ -1,4 +1,5 @@
 import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
@@ -16,7 +17,14 @@ import {
   startS3Server,
 } from '../../../../test/support/object-stores.ts';
 import { passes } from '../../../../test/support/passes.ts';
-import { organizationRecord, RecordRegistry, routeRecord, warehouseRecord } from '../../../../test/support/record-registry.ts';
+import { startReceiver } from '../../../../test/support/receiver.ts';
+import {
+  destinationRecord,
+  organizationRecord,
+  RecordRegistry,
+  routeRecord,
+  warehouseRecord,
+} from '../../../../test/support/record-registry.ts';
 import { type RedisServer, startRedis } from '../../../../test/support/redis.ts';
 import { startTestDelivery } from '../../../../test/support/test-delivery.ts';
 import type { ObjectStoreRecord, WarehouseRecord } from '../../../core/records.ts';
@@ -181,3 +189,75 @@ describe.each(types)('a store of type %s', (type) => {
     expect(found?.lastErrorMessage).toMatch(/^the store answered 404( \([A-Za-z]+\))?$/);
   }, 60_000);
 });
+
+describe('a route with a transform', () => {
+  test('writes its output; what it filters out or fails on ends so, and stays out of the file', async () => {
+    registry.put('route', routeRecord({ transformId: 'trf_a' }));
+    const code = 'payload.order = 1 ? null : payload.order = 2 ? $error("no such order") : {"doubled": payload.order * 2}';
+    registry.put('transform', { v: 1, id: 'trf_a', org: 'org_a', type: 'jsonata', code, generation: 1 });
+    const { server } = await start('s3', { fileFormat: 'json' });
+    const [first, second, third, fourth] = await send(4);
+    await allDelivered([first ?? '', fourth ?? '']);
+    expect(await delivery(second)).toMatchObject({ status: 'filtered', attempts: 0 });
+    expect(await delivery(third)).toMatchObject({ status: 'transform_failed', lastErrorMessage: expect.stringContaining('no such order') });
+    const records = [...(await server.objects()).values()].flatMap((content) => JSON.parse(String(content)));
+    expect(records.map(({ payload }) => payload.doubled).sort()).toEqual([0, 6]);
+  }, 60_000);
+});
+
+test('a field mapping makes the columns, and readers see their types', async () => {
+  const { server } = await start('s3', {
+    fieldMapping: [
+      { source: '$.payload.order', target: 'order', type: 'number' },
+      { source: '$.payload.total', target: 'total', type: 'string' },
+      { source: '$.receivedAt', target: 'at', type: 'timestamp' },
+      { source: '$.payload.paid', target: 'paid', type: 'boolean', default: 'false' },
+      { source: '$.payload.tags', target: 'tags', type: 'json' },
+    ],
+  });
+  await allDelivered(await send(1));
+  expect(await rowsOf(server, `SELECT "order", total, strftime("at", '%H:%M:%S') AS "at", paid, tags FROM read_json(FILES)`)).toEqual([
+    { order: '0', total: '0.5', at: '23:59:58', paid: false, tags: ['a'] },
+  ]);
+}, 60_000);
+
+test('a store that hangs leaves the other deliveries of the worker alone', async () => {
+  const sockets: Socket[] = [];
+  const hanging = createServer((socket) => void sockets.push(socket.on('error', () => undefined)));
+  await new Promise<void>((resolve) => hanging.listen(0, '127.0.0.1', resolve));
+  ends.push(async () => {
+    for (const socket of sockets) socket.destroy();
+    hanging.close();
+  });
+  const to = await startReceiver();
+  ends.push(() => to.close());
+  const address = hanging.address();
+  const endpoint = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
+  const record = { type: 's3', s3: { bucket: 'events', region: 'us-east-1', credentials: s3Credentials() } } as const;
+  registry.put('destination', warehouseRecord(record, {}, { retryPolicy }));
+  registry.put('destination', { ...destinationRecord({ url: to.url }), id: 'dst_http' });
+  registry.put(
+    'route',
+    routeRecord({
+      destinations: [
+        { id: 'dst_a', shard: 0 },
+        { id: 'dst_http', shard: 0 },
+      ],
+    }),
+  );
+  const worker = startTestDelivery(redis, { prefix, registry, concurrency: 8, warehouse: { batchAgeMs: 50, endpoints: { s3: endpoint } } });
+  ends.push(() => worker.stop(100));
+  await send(5);
+  await passes(() => Promise.resolve(expect(sockets.length).toBeGreaterThan(0)), 10_000);
+  const ids = await send(50, { destinations: ['dst_http'] });
+  await allDelivered(ids, 10_000);
+}, 60_000);
+
+test('an address that is not allowed is not connected, and no credential leaves', async () => {
+  const { server } = await start('s3');
+  registry.put('organization', organizationRecord({ egress: { allowedCidrs: [], allowedHosts: [] } }));
+  const [id] = await send(1);
+  await passes(async () => expect((await delivery(id))?.attempts).toBeGreaterThan(0), 15_000);
+  expect(await delivery(id)).toMatchObject({ lastErrorType: 'blocked' });
+  expect((await server.objects()).size).toBe(0);
+}, 60_000);
