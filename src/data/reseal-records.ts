@@ -17,6 +17,22 @@ const kinds = Object.keys({
   apiKey: true,
 } satisfies Record<RecordKind, true>) as RecordKind[];
 
+/** A record says under which field a value is sealed only by where it stands, so each is tried: an envelope opens under its own alone. */
+const sealedFields = Object.keys({
+  signingSecrets: true,
+  token: true,
+  password: true,
+  key: true,
+  headerValue: true,
+  webhookUrl: true,
+  routingKey: true,
+  clientCertificate: true,
+  clientKey: true,
+  secretAccessKey: true,
+  serviceAccountKey: true,
+  accountKey: true,
+} satisfies Record<SealedRecordField, true>) as SealedRecordField[];
+
 /**
  * Seals the secrets of published records under the newest key. Nobody need be told: readers open the old envelopes, too, for as long as
  * they have the old key. `report` gets what does not open. Answers how many records changed.
@@ -34,14 +50,17 @@ export async function resealRecords(options: {
     changed += await rewriteHash(redis, keys.records(kind), (id, json) => {
       if (!json.includes('"sealed.')) return null;
       const record = JSON.parse(json);
-      const reseal = (envelope: string, field: string): string => {
-        try {
-          // The name of the field is one of those that records are sealed under.
-          return keyring.reseal(envelope, recordSealingContext(record.org, kind, id, field as SealedRecordField));
-        } catch (error) {
-          report(`${kind} ${id}: ${field} does not open: ${error instanceof Error ? error.message : error}`);
-          return envelope;
+      const reseal = (envelope: string, place: string): string => {
+        let complaint: unknown;
+        for (const field of sealedFields) {
+          try {
+            return keyring.reseal(envelope, recordSealingContext(record.org, kind, id, field));
+          } catch (error) {
+            complaint = error;
+          }
         }
+        report(`${kind} ${id}: ${place} does not open: ${complaint instanceof Error ? complaint.message : complaint}`);
+        return envelope;
       };
       const resealed = JSON.stringify(withEnvelopes(record, '', reseal));
       return resealed === json ? null : resealed;
@@ -50,10 +69,10 @@ export async function resealRecords(options: {
   return changed;
 }
 
-/** Members of a list stand under the name of the list. */
-function withEnvelopes(value: unknown, field: string, map: (envelope: string, field: string) => string): unknown {
-  if (typeof value === 'string') return isSealed(value) ? map(value, field) : value;
-  if (Array.isArray(value)) return value.map((item) => withEnvelopes(item, field, map));
+/** Members of a list stand at the place of the list. */
+function withEnvelopes(value: unknown, place: string, map: (envelope: string, place: string) => string): unknown {
+  if (typeof value === 'string') return isSealed(value) ? map(value, place) : value;
+  if (Array.isArray(value)) return value.map((item) => withEnvelopes(item, place, map));
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, withEnvelopes(member, name, map)]));
 }

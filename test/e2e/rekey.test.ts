@@ -68,6 +68,18 @@ test('after rekey the old key can be dropped, and everything still opens', async
   const url = `${receiver.url}/in`;
   const signingSecret = `whsec_${randomBytes(32).toString('base64')}`;
   await made('destinations', { name: 'Orders', url, authType: 'bearer', authConfig: { token: 'a-long-token-000042' }, signingSecret });
+  await made('sources', { name: 'Signed', provider: 'github', signingSecret: 'the-secret-of-github-1' });
+  const rotated = await api.send('POST', '/api/sources/signed/rotate-secret', { signingSecret: 'the-secret-of-github-2' });
+  expect(rotated.status).toBe(200);
+  const headers = { 'X-Key': 'a-long-key-of-the-channel' };
+  await made('notification-channels', {
+    name: 'Hook',
+    type: 'webhook',
+    config: { url: 'https://alerts.example.com/', headers, secret: signingSecret },
+  });
+  await made('notification-channels', { name: 'Pager', type: 'pagerduty', config: { routingKey: 'a'.repeat(32), severity: 'error' } });
+  const s3 = { bucket: 'events', region: 'eu-central-1', accessKeyId: 'AKIAEXAMPLE', secretAccessKey: 'a-long-secret-key-00042' };
+  await made('destinations', { name: 'Files', type: 's3', config: s3 });
   await made('routes', { name: 'All', sourceId: 'shop', destinationIds: ['orders'] });
   expect(await keysInUse()).toEqual(['k1']);
   const old = readFileSync(keysFile(), 'utf8').trim();
@@ -81,7 +93,7 @@ test('after rekey the old key can be dropped, and everything still opens', async
   // The controller may have published the record once more in between, with what was in force before.
   expect([first.code, first.output]).toEqual([
     0,
-    expect.stringMatching(/^sealed anew: 1 secrets, \d+ stored objects, [12] records; 0 did not open$/m),
+    expect.stringMatching(/^sealed anew: \d+ secrets, \d+ stored objects, \d+ records; 0 did not open$/m),
   ]);
   expect(await keysInUse()).toEqual(['k2']);
   const again = await rekey();
