@@ -28,6 +28,7 @@ export class StatisticsSums {
   readonly events = new Map<string, number>();
   readonly filtered = new Map<string, number>();
   readonly duplicates = new Map<string, number>();
+  readonly unsent = new Map<string, number>();
 
   /** Adds a period of a shard to the sums and to its targets, which are given by number. */
   addPeriod(period: Record<string, Buffer>, targets: ReadonlyMap<string, TargetStatistics>): void {
@@ -47,11 +48,17 @@ export class StatisticsSums {
     return id.startsWith('src_') ? this.duplicates : this.filtered;
   }
 
+  #addUnsent(route: string, count: number): void {
+    addTo(this.unsent, route, count);
+    this.total.failed += count;
+  }
+
   #addRecord(field: string, numbers: readonly number[], of: (number: string) => DeliveryStatistics[]): void {
     const [first = 0, second = 0, third = 0, fourth = 0] = numbers;
     if (!targetNumber.test(field)) {
       addTo(this.events, field, first);
       addTo(this.#heldBack(field), field, second);
+      this.#addUnsent(field, third);
       return;
     }
     for (const statistics of of(field)) {
@@ -67,6 +74,7 @@ export class StatisticsSums {
     const [, id = '', what = '', bucket = ''] = tallyField.exec(field) ?? [];
     if (what === 'e') addTo(this.events, id, count);
     else if (what === 'x') addTo(this.#heldBack(id), id, count);
+    else if (what === 'u') this.#addUnsent(id, count);
     else {
       for (const statistics of of(id)) {
         if (what === 'd' || what === 'o') statistics.delivered += count;

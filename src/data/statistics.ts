@@ -55,6 +55,8 @@ export interface OrganizationStatistics {
   events: ReadonlyMap<string, number>;
   /** Per route the events that its filter held back. */
   filtered: ReadonlyMap<string, number>;
+  /** Per route the deliveries that failed before they were sent, because of its schema or its transform. */
+  unsent: ReadonlyMap<string, number>;
   /** Per source the repeated events that were dropped. */
   duplicates: ReadonlyMap<string, number>;
 }

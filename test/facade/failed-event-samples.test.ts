@@ -100,6 +100,29 @@ test('without an attempt the reason is told', async () => {
   ]);
 });
 
+test('what a schema or a transform refuses is a sample, too', async () => {
+  await fail({}, { type: 'unsent', status: 'transform_failed', reason: 'the code threw', tookMs: 3 });
+  const { targets: _, ...event } = newEvent({ org });
+  const broken = newEvent({ filteredRoutes: [route] }).filtered.map((filtered) => ({
+    ...filtered,
+    brokenSchema: 'payload/id must be string',
+  }));
+  await world.acceptor.accept({ ...event, targets: [], filtered: broken });
+  const nothingSent = { attempts: 0, responseStatus: null, responseBody: null };
+  expect((await samples()).body.data).toMatchObject([
+    { ...nothingSent, destinationId: null, errorType: 'schema_failed', errorMessage: 'payload/id must be string', payload: { a: 1 } },
+    { ...nothingSent, destinationId: 'dst_a', errorType: 'transform_failed', errorMessage: 'the code threw' },
+  ]);
+  const { body } = await world.request('GET', '/api/analytics/routes');
+  expect(body.routes).toMatchObject([{ failed: 2, delivered: 0, successRate: 0 }]);
+  expect((await world.request('GET', '/api/analytics')).body).toMatchObject({
+    statusBreakdown: { failed: 2 },
+    destinations: [{ deliveryCount: 0, successRate: null }],
+  });
+  while ((await queue.prune({ finishedMs: -1000, deadLettersMs: -1000 })).hasMore);
+  expect(await world.redis.client.keys('test:*:i:fail:*')).toEqual([]);
+});
+
 test('what was archived or removed is no sample any more', async () => {
   const { targets } = await fail();
   await fail();

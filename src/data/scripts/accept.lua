@@ -131,6 +131,8 @@ local function store(e)
     call('HSET', P .. 'm:' .. filtered.id, 'e', e.id, 't', n, 's', 'f', 'x', '0', 'i', stamp, 'c', stamp)
     if filtered.broken ~= '' then
       call('HSET', P .. 'm:' .. filtered.id, 's', 'v', 'fm', filtered.broken)
+      count_unsent(e.org, filtered.route)
+      index_add(P .. 'i:fail:' .. filtered.route, ms, number, filtered.id)
     else
       count_held_back(e.org, filtered.route, 1)
     end

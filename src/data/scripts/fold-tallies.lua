@@ -21,7 +21,7 @@ local key = P .. 'st:' .. org .. ':t' .. name
 local fields = call('HGETALL', key)
 call('DEL', key)
 call('SREM', P .. 'st:' .. org .. ':t', name)
-local positions = { d = 1, o = 1, e = 1, f = 2, x = 2, m = 3, s = 4 }
+local positions = { d = 1, o = 1, e = 1, f = 2, x = 2, m = 3, u = 3, s = 4 }
 local changes = {}
 for k = 1, #fields, 2 do
   local id, what, bucket = string.match(fields[k], '^(%S+) (%l)(%d*)$')

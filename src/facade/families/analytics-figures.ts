@@ -20,14 +20,18 @@ export interface Figures {
   p99LatencyMs: number | null;
 }
 
-/** `movedAwayCounts`: what went to a failover destination is a failure of a destination, but none of a route. */
-export function figuresOf(targets: readonly TargetStatistics[], { movedAwayCounts }: { movedAwayCounts: boolean }): Figures {
+/** `movedAwayCounts`: what went to a failover destination is a failure of a destination, but none of a route; `unsent` failed before a destination was asked. */
+export function figuresOf(
+  targets: readonly TargetStatistics[],
+  { movedAwayCounts, unsent = 0 }: { movedAwayCounts: boolean; unsent?: number },
+): Figures {
   const sum = new DeliveryStatistics();
   for (const { statistics } of targets) sum.add(statistics);
-  const deliveries = sum.delivered + sum.failed + (movedAwayCounts ? sum.movedAway : 0);
+  const failed = sum.failed + unsent;
+  const deliveries = sum.delivered + failed + (movedAwayCounts ? sum.movedAway : 0);
   return {
     delivered: sum.delivered,
-    failed: sum.failed,
+    failed,
     deliveries,
     fresh: targets.reduce((all, { fresh }) => all + fresh, 0),
     retries: targets.reduce((all, { retries }) => all + retries, 0),

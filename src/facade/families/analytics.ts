@@ -54,7 +54,7 @@ const routeFigures = z
     name: z.string(),
     eventsRouted: count.describe('Events that its filter has let through.'),
     delivered: count.describe('Deliveries; an event has one per destination.'),
-    failed: count,
+    failed: count.describe('Dead letters, and what its schema or its transform has refused.'),
     filtered: count.describe('Events that its filter has held back.'),
     pending: count.describe('Deliveries that have not ended, now.'),
     successRate,
@@ -206,7 +206,7 @@ async function healthOfAll(call: RangeCall): Promise<z.input<typeof destinationH
 }
 
 async function figuresOfRoutes(call: RangeCall): Promise<z.input<typeof routeFigures>[]> {
-  const { targets, events, filtered } = await statisticsOf(call);
+  const { targets, events, filtered, unsent } = await statisticsOf(call);
   const ofRoute = Map.groupBy(targets, ({ routeId }) => routeId);
   const destinationIds = new Map(cachedObjects(call, 'Destination').map((object) => [object.metadata.name, idOf(object)]));
   return Promise.all(
@@ -215,7 +215,7 @@ async function figuresOfRoutes(call: RangeCall): Promise<z.input<typeof routeFig
       const own = ofRoute.get(routeId) ?? [];
       const refs = [...route.spec.destinationRefs, ...(route.spec.failover?.destinationRefs ?? [])];
       const current = new Set(refs.map(({ name }) => destinationIds.get(name)));
-      const figures = figuresOf(own, { movedAwayCounts: false });
+      const figures = figuresOf(own, { movedAwayCounts: false, unsent: unsent.get(routeId) ?? 0 });
       return {
         routeId,
         name: nameOf(route),

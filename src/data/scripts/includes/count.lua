@@ -7,7 +7,7 @@
 -- For the analytics in tallies, from which fold-tallies.lua makes the statistics of periods: hashes `st:<org>:t<period>:<group>`, the
 -- period being the number of five minutes since 1970. A group is 64 targets, or the sources and routes whose ids end alike, so that
 -- a tally stays small. Fields: a target's number and `o` delivered with a batch, `f` failed, `m` moved to a failover destination, `s` sum of the durations
--- of its attempts in ms, `d<bucket>` attempts that delivered, `a<bucket>` others (of a batch each attempt once); an id and `e` events, `x` filtered or repeated ones.
+-- of its attempts in ms, `d<bucket>` attempts that delivered, `a<bucket>` others (of a batch each attempt once); an id and `e` events, `x` filtered or repeated ones, `u` failed before they were sent.
 -- `st:<org>:t` is the set of an organization's tallies, `tallies` all of a shard by the time of their first count.
 local tally_period_ms = 300000
 -- The buckets of core/latency-histogram.ts.
@@ -42,6 +42,11 @@ local function count_event(org, id)
   local events = counts_of(org).events
   events[id] = (events[id] or 0) + 1
   tally_id(org, id, 'e', 1)
+end
+
+-- A delivery of a route that failed before it could be sent: its schema or its transform.
+local function count_unsent(org, route)
+  tally_id(org, route, 'u', 1)
 end
 
 -- An event that the filter of a route has held back, or repeated ones of a source.

@@ -27,10 +27,12 @@ local function finish_unsent(id, org, n, status, why)
   local ms = monotonic_ms()
   local number = counter()
   local stamp = ms .. '-' .. number
+  local route = call('HGET', P .. 't:' .. n, 'r') or ''
   if status == 't' then
-    tally_target(org, n, 'f', 1)
+    count_unsent(org, route)
+    index_add(P .. 'i:fail:' .. route, ms, number, id)
   else
-    count_held_back(org, call('HGET', P .. 't:' .. n, 'r') or '', 1)
+    count_held_back(org, route, 1)
   end
   call('XADD', P .. 'fin', stamp, 'i', id)
   if why == '' then

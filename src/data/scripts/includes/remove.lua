@@ -80,6 +80,9 @@ local function remove_message(id)
     remove_dead_letter(id, m[4], t[1], t[2], t[3], m[8])
   elseif m[4] then
     history_remove(P .. 'fin', m[4])
+    if t[2] and (m[5] == 'v' or m[5] == 't') then
+      index_remove(P .. 'i:fail:' .. t[2], m[4], id)
+    end
   elseif m[5] ~= 'm' then
     retry_over(m[2], id)
     call('HINCRBY', ctl, 'open', -1)

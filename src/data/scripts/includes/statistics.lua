@@ -2,7 +2,7 @@
 -- Redis drops after their time. A field is a packed list of four numbers and pairs of a latency bucket and how many attempts fell
 -- into it:
 --   <number of a target>  delivered, failed, moved to a failover destination, sum of the durations of its attempts in ms, pairs
---   <route>               events taken, events filtered, 0, 0
+--   <route>               events taken, events filtered, deliveries that failed before they were sent, 0
 --   <source>              events, duplicates, 0, 0
 -- The same levels stand in statistics-periods.ts; the buckets are those of core/latency-histogram.ts.
 local period_levels = {
