@@ -54,6 +54,8 @@ const send = process.send?.bind(process);
 if (send === undefined) throw new Error('this module is the body of a process of its own');
 process.on('message', (job: Job) => void replyTo(job).then((reply) => send(reply)));
 process.on('disconnect', () => process.exit());
+// They are meant for the parent, which lets what is under way end.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => {});
 watchParent();
 harden();
 send('ready');

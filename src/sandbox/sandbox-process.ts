@@ -5,6 +5,8 @@ import { fileURLToPath } from 'node:url';
 import type { Clock } from '../core/clock.ts';
 import { failed, type Job, type Reply, sandboxLimits } from './jobs.ts';
 
+/** How a process ends for which the code is to blame: V8 aborts when the heap is full. */
+const crashes: ReadonlySet<string> = new Set(['SIGABRT', 'SIGTRAP', 'SIGILL', 'SIGSEGV', 'SIGBUS']);
 const startDeadlineMs = 20_000;
 const heapMb = 96;
 
@@ -37,7 +39,7 @@ export class SandboxProcess {
     this.#clock = clock;
   }
 
-  /** Rejects when no process could be started; what the code does wrong is a reply. `onStart`: the job begins now. */
+  /** Rejects when no process could be started, or when somebody else has ended it; what the code does wrong is a reply. `onStart`: the job begins now. */
   async run(job: Job, onStart: () => void): Promise<Reply> {
     this.#starting ??= this.#start();
     let child: ChildProcess;
@@ -87,12 +89,21 @@ export class SandboxProcess {
   }
 
   #exchange(child: ChildProcess, job: Job): Promise<Reply> {
-    return new Promise((resolve) => {
-      const end = (reply: Reply): void => {
+    return new Promise((resolve, reject) => {
+      const cleanUp = (): void => {
         cancel();
         child.off('message', received);
         child.off('exit', exited);
+      };
+      const end = (reply: Reply): void => {
+        cleanUp();
         resolve(reply);
+      };
+      const fail = (): void => {
+        cleanUp();
+        this.#forget(child);
+        child.kill('SIGKILL');
+        reject(new Error('the sandbox ended'));
       };
       // The body of the process is our own; what it sends is a reply.
       const received = (reply: unknown): void => end(reply as Reply);
@@ -101,12 +112,13 @@ export class SandboxProcess {
         end(failed(message));
         child.kill('SIGKILL');
       };
-      const exited = (): void => stop('more memory than a transform may use');
+      const exited = (_code: number | null, signal: NodeJS.Signals | null): void =>
+        signal !== null && crashes.has(signal) ? stop('more memory than a transform may use') : fail();
       const cancel = this.#clock.after(sandboxLimits.hardDeadlineMs, () => stop(`stopped after ${sandboxLimits.hardDeadlineMs} ms`));
       child.on('message', received);
       child.once('exit', exited);
       child.send(job, (error) => {
-        if (error !== null) exited();
+        if (error !== null) fail();
       });
     });
   }

@@ -1,3 +1,5 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { systemClock } from '../runtime/clock.ts';
 import type { TransformType } from './jobs.ts';
@@ -197,12 +199,44 @@ test('slow transforms of one organization do not hold up those of another', asyn
     await shared.transform('org_b', { type: 'jsonata', code: '1' }, event());
     const slow = Array.from({ length: 6 }, () => shared.transform('org_slow', { type: 'javascript', code: 'while (true) {}' }, event()));
     let slowDone = 0;
-    for (const each of slow) void each.then(() => slowDone++);
+    for (const each of slow)
+      void each.then(
+        () => slowDone++,
+        () => {},
+      );
     await slow[0];
     for (let i = 0; i < 50; i++) await shared.transform('org_b', { type: 'jsonata', code: 'payload.amount' }, event());
     expect(slowDone).toBeLessThan(6);
   } finally {
     shared.close();
+  }
+});
+
+test('a sandbox that is closed refuses what is under way, what waits and what comes', async () => {
+  const closing = new Sandbox({ clock: systemClock, processes: 1 });
+  const endless = () => closing.transform('org_a', { type: 'javascript', code: 'while (true) {}' }, event());
+  const [first, rest] = [endless(), Promise.allSettled([endless(), endless()])];
+  await first;
+  closing.close();
+  expect((await rest).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+  await expect(closing.transform('org_a', { type: 'jsonata', code: '1' }, event())).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+});
+
+test('a process that somebody else ends is not the fault of the code', async () => {
+  const killed = new Sandbox({ clock: systemClock, processes: 1 });
+  try {
+    const children = async () =>
+      (await promisify(execFile)('pgrep', ['-P', String(process.pid), '-f', 'process-body'])).stdout.trim().split('\n').map(Number);
+    const before = new Set(await children().catch(() => []));
+    await killed.transform('org_a', { type: 'jsonata', code: '1' }, event());
+    const [pid = 0] = (await children()).filter((each) => !before.has(each));
+    const answer = killed.transform('org_a', { type: 'javascript', code: 'while (true) {}' }, event());
+    process.kill(pid, 'SIGTERM');
+    setTimeout(() => process.kill(pid, 'SIGKILL'), 100);
+    await expect(answer).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    expect((await killed.transform('org_a', { type: 'jsonata', code: '1' }, event())).output?.body).toBe('1');
+  } finally {
+    killed.close();
   }
 });
 

@@ -33,8 +33,8 @@ export interface TransformEvent {
 }
 
 /**
- * Runs what users write (transforms, JSON Schemas) in worker processes, with deadlines and memory limits, and the organizations in
- * turn. Rejects with UNAVAILABLE when too much waits or no thread starts.
+ * Runs what users write (transforms, JSON Schemas) in processes of its own, with deadlines and memory limits, and the organizations
+ * in turn. Rejects with UNAVAILABLE when too much waits, and when no process starts or somebody else ends it.
  */
 export class Sandbox {
   readonly #clock: Clock;
@@ -93,12 +93,16 @@ export class Sandbox {
     this.#isClosed = true;
     this.#cancelIdle?.();
     this.#cancelIdle = null;
+    for (const { reject, cancelDeadline } of this.#turns.clear()) {
+      cancelDeadline();
+      reject(ending());
+    }
     for (const process of this.#processes) process.close();
   }
 
   #run(organization: string, job: Job): Promise<Reply> {
     return new Promise((resolve, reject) => {
-      if (this.#isClosed) throw new PosthornError('UNAVAILABLE', 'this process ends');
+      if (this.#isClosed) throw ending();
       if (this.#turns.waiting >= limits.waitingJobs || this.#turns.waitingOf(organization) >= limits.waitingOfOrganization)
         throw new PosthornError('UNAVAILABLE', 'too many transforms wait', { retryAfterSeconds: 1 });
       const waiting: Waiting = { job, resolve, reject, cancelDeadline: () => {} };
@@ -131,7 +135,7 @@ export class Sandbox {
     try {
       item.resolve(await process.run(item.job, start));
     } catch (error) {
-      item.reject(new PosthornError('UNAVAILABLE', 'the sandbox does not start', { retryAfterSeconds: 1, cause: error }));
+      item.reject(new PosthornError('UNAVAILABLE', 'the sandbox does not answer', { retryAfterSeconds: 1, cause: error }));
     }
     end();
     // The process that was used last is used first, so that others stay unused when one is enough.
@@ -142,6 +146,10 @@ export class Sandbox {
   #endIdle(): void {
     for (const process of this.#idle) process.close();
   }
+}
+
+function ending(): PosthornError {
+  return new PosthornError('UNAVAILABLE', 'this process ends', { retryAfterSeconds: 1 });
 }
 
 function problemOf(reply: Reply): Problem {

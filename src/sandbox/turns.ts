@@ -62,6 +62,13 @@ export class Turns<T> {
     return true;
   }
 
+  /** Takes back everything that has had no turn yet. */
+  clear(): T[] {
+    const items = [...this.#organizations.values()].flatMap(({ waiting }) => waiting.splice(0).map(({ item }) => item));
+    this.#waiting = 0;
+    return items;
+  }
+
   /** Null: nobody may begin now. */
   next(): Turn<T> | null {
     if (this.#waiting === 0 || this.#underWay >= this.#places) return null;

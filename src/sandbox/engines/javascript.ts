@@ -17,6 +17,8 @@ import { CodeError, type TransformEngine } from './engine.ts';
 
 const file = 'transform.js';
 const stackBytes = 262_144;
+/** What a module begins with. */
+const keptMemoryBytes = 16_777_216;
 const placePattern = /transform\.js:(\d+)(?::(\d+))?/;
 const wasmFile = createRequire(import.meta.url).resolve('@jitl/quickjs-wasmfile-release-sync/wasm');
 
@@ -71,6 +73,10 @@ async function inContext<T>(organization: string, work: (run: Run) => T): Promis
     // A trap leaves the memory in any state.
     modules.delete(organization);
     throw new CodeError('the code has broken the interpreter');
+  } finally {
+    // A memory that has grown never shrinks.
+    const { byteLength }: { byteLength: number } = module.getWasmMemory().buffer;
+    if (byteLength > keptMemoryBytes) modules.delete(organization);
   }
 }
 
