@@ -2,6 +2,8 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import { isCidr } from '../../src/resources/cidr.ts';
 import { emailAddress } from '../../src/resources/email-address.ts';
+import { isRecord } from '../../src/resources/field-tree.ts';
+import { headerName, headerValue } from '../../src/resources/http-header.ts';
 import { members, type Schema } from './described-operations.ts';
 
 /** The schemas of an OpenAPI document, as a validator that knows nothing of zod reads them. */
@@ -39,6 +41,7 @@ export class DocumentSchemas {
     formats.default(ajv);
     ajv.addFormat('cidr', isCidr);
     ajv.addFormat('email-list', areEmailAddresses);
+    ajv.addFormat('header-map', isHeaderMap);
     const validate = ajv.compile({ ...schema, components: this.#components });
     this.#compiled.set(schema, validate);
     return validate;
@@ -48,4 +51,18 @@ export class DocumentSchemas {
 function areEmailAddresses(text: string): boolean {
   const addresses = text.split(',').map((each) => each.trim());
   return addresses.length <= 20 && addresses.every((address) => address === '' || emailAddress.safeParse(address).success);
+}
+
+function isHeaderMap(text: string): boolean {
+  try {
+    const map: unknown = JSON.parse(text);
+    const entries = isRecord(map) ? Object.entries(map) : null;
+    return (
+      entries !== null &&
+      entries.length <= 50 &&
+      entries.every(([name, value]) => headerName.safeParse(name).success && headerValue.safeParse(value).success)
+    );
+  } catch {
+    return false;
+  }
 }

@@ -12,7 +12,7 @@ import { bodiesOf, valuesOf } from './valid-values.ts';
 
 /** Runs per property and operation; `POSTHORN_CONTRACT_RUNS=500` looks longer, with another seed each time. */
 const wantedRuns = process.env['POSTHORN_CONTRACT_RUNS'];
-const numRuns = wantedRuns === undefined ? 20 : Number(wantedRuns);
+const numRuns = wantedRuns === undefined ? 15 : Number(wantedRuns);
 const runs = { numRuns, ...(wantedRuns === undefined ? { seed: 20_261_121 } : {}) };
 const timeoutMs = 20_000 + numRuns * 2000;
 

@@ -69,6 +69,7 @@ const formats: Readonly<Record<string, fc.Arbitrary<string>>> = {
   uri: fc.webUrl({ withQueryParameters: true }),
   'date-time': fc.date({ noInvalidDate: true, min: new Date(0), max: new Date('2100-01-01') }).map((date) => date.toISOString()),
   cidr: fc.tuple(fc.ipV4(), fc.integer({ min: 0, max: 32 })).map(([address, bits]) => `${address}/${bits}`),
+  'header-map': fc.constantFrom('{}', '{"X-Team":"shop"}'),
   'email-list': fc
     .array(fc.constantFrom('team@example.com', 'o.n.call+1@mail.example'), { minLength: 1, maxLength: 3 })
     .map((all) => all.join(', ')),

@@ -18,6 +18,7 @@ const headerMap = z
 const headerText = z
   .string()
   .max(500_000)
+  .meta({ format: 'header-map' })
   .transform((text, context) => {
     try {
       return JSON.parse(text);

@@ -137,6 +137,7 @@ export const cronJobs: Family = {
         'Whatever its schedule, and also while it is not active; the run is recorded as an execution. The answer is 200 also when the run fails, and 503 when no worker could make it.',
       scope: 'write',
       body: z.strictObject({}),
+      requestExample: {},
       answer: { status: 200, description: 'The execution.', schema: z.object({ execution: triggeredExecution }) },
       errors: ['RESOURCE_NOT_FOUND', 'CONFLICT'],
       handle: async (call) => {
