@@ -8,6 +8,7 @@ import { Registry } from 'prom-client';
 import { startAlertingWorker } from '../../test/support/alerting-worker.ts';
 import { type CertificateAuthority, createCertificateAuthority } from '../../test/support/certificate-authority.ts';
 import { testKeyring } from '../../test/support/controllers.ts';
+import { silentLogger } from '../../test/support/logger.ts';
 import { newEvent } from '../../test/support/new-event.ts';
 import { passes } from '../../test/support/passes.ts';
 import { startReceiver } from '../../test/support/receiver.ts';
@@ -16,8 +17,12 @@ import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { type SmtpReceiver, startSmtpReceiver } from '../../test/support/smtp-receiver.ts';
 import type { ChannelRecord } from '../core/records.ts';
 import { recordSealingContext, type SealedRecordField } from '../core/sealing-contexts.ts';
+import { channelTestTask } from '../data/channel-test-task.ts';
 import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
+import { RedisTaskCaller } from '../data/task-caller.ts';
+import { taskBlockSeconds } from '../data/task-kind.ts';
 import { Mailer } from '../delivery/targets/channel/mailer.ts';
+import { blockingConnection } from '../redis/connection.ts';
 import { systemClock } from '../runtime/clock.ts';
 
 const prefix = 'test:';
@@ -186,6 +191,34 @@ onlyWithPort443('behind its real name and a certificate for it', () => {
       },
       { body: { routing_key: 'canary-routing-key', event_action: 'resolve', dedup_key: 'rte_a' } },
     ]);
+  });
+});
+
+onlyWithPort443('a test', () => {
+  test('of PagerDuty opens an incident of its own and resolves it at once', async () => {
+    channel('nch_pd', { type: 'pagerduty', routingKey: seal('nch_pd', 'routingKey', 'canary-routing-key'), severity: 'info' });
+    worker();
+    const blocking = blockingConnection(redis.url, { blockMs: taskBlockSeconds * 1000 });
+    ends.push(async () => blocking.disconnect());
+    const tasks = new RedisTaskCaller({ redis: redis.client, blocking, prefix, clock: systemClock, logger: silentLogger });
+    const task = { org: 'org_a', input: { channelId: 'nch_pd', generation: 1 }, timeoutMs: 20_000 };
+    const answer = await passes(() => tasks.call(channelTestTask, task));
+    expect(answer).toEqual({ success: true, message: 'The channel took the test alert.' });
+    expect(requests.map(({ body }) => [body['event_action'], body['dedup_key']])).toEqual([
+      ['trigger', 'test-nch_pd'],
+      ['resolve', 'test-nch_pd'],
+    ]);
+  });
+
+  test('of a channel of another organization is not made', async () => {
+    channel('nch_pd', { type: 'pagerduty', routingKey: seal('nch_pd', 'routingKey', 'canary-routing-key'), severity: 'info' });
+    worker();
+    const blocking = blockingConnection(redis.url, { blockMs: taskBlockSeconds * 1000 });
+    ends.push(async () => blocking.disconnect());
+    const tasks = new RedisTaskCaller({ redis: redis.client, blocking, prefix, clock: systemClock, logger: silentLogger });
+    const task = { org: 'org_b', input: { channelId: 'nch_pd', generation: 1 }, timeoutMs: 20_000 };
+    expect(await passes(() => tasks.call(channelTestTask, task))).toMatchObject({ success: false, error: 'not_ready' });
+    expect(requests).toEqual([]);
   });
 });
 
