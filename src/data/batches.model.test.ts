@@ -170,7 +170,7 @@ class Run {
     const { total } = await new RedisStatisticsReader({ redis: redis.client, prefix, clock: systemClock }).ofOrganization('org_a', '1h');
     expect(total.delivered + total.failed).toBe(this.#accepted.length);
     while ((await this.#queue.prune({ finishedMs: -1000, deadLettersMs: -1000 })).hasMore);
-    while (await this.#queue.foldTally());
+    while (await this.#queue.foldTallies());
     const left = await redis.client.keys(`${base}*`);
     expect(left.filter((key) => !/:(ctl|bell|workers|slots|circuits|(tn|o|k|st):.*|t:\d+)$/.test(key))).toEqual([]);
   }

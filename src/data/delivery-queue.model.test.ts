@@ -105,7 +105,7 @@ class Run {
       case 'prune':
         await sleep(2);
         while ((await this.#queue.prune({ finishedMs: 1, deadLettersMs: 1 })).hasMore);
-        while (await this.#queue.foldTally());
+        while (await this.#queue.foldTallies());
         this.#move('finished', 'pruned');
         return this.#move('dead', 'pruned');
       case 'dropRoute':

@@ -213,7 +213,7 @@ export interface DeliveryQueue {
     finishedMs: number;
     deadLettersMs: number;
   }): Promise<{ removed: number; hasMore: boolean; memoryShare: number | null }>;
-  /** Adds the oldest tally of the analytics to the statistics of its periods; answers whether another one is due. */
-  foldTally(): Promise<boolean>;
+  /** Adds the oldest tallies of the analytics to the statistics of their periods; answers whether another one is due. */
+  foldTallies(): Promise<boolean>;
   figures(): Promise<QueueFigures>;
 }

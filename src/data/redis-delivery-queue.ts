@@ -43,7 +43,7 @@ const scripts = {
   stats: script('stats'),
   endBatches: script('end-batches'),
   batchUnsent: script('batch-unsent'),
-  foldTally: script('fold-tallies'),
+  foldTallies: script('fold-tallies'),
 };
 
 /** Longer than the longest attempt (60 s) and its settling: only a worker that lives but forgot reaches it. */
@@ -218,8 +218,8 @@ export class RedisDeliveryQueue implements DeliveryQueue {
     return { removed: integer(removed), hasMore: integer(more) === 1, memoryShare: share(permille) };
   }
 
-  async foldTally(): Promise<boolean> {
-    return integer(await this.#run(scripts.foldTally, [this.#tallyMs])) === 1;
+  async foldTallies(): Promise<boolean> {
+    return integer(await this.#run(scripts.foldTallies, [this.#tallyMs])) === 1;
   }
 
   async figures(): Promise<QueueFigures> {

@@ -57,7 +57,7 @@ async function deliver(count: number, outcome: Outcome, options: { shard?: numbe
 }
 /** Makes statistics of what is tallied. */
 async function fold(): Promise<void> {
-  for (const queue of queues) while (await queue.foldTally());
+  for (const queue of queues) while (await queue.foldTallies());
 }
 const took = (durationMs: number): Outcome => ({
   type: 'delivered',
@@ -133,6 +133,19 @@ describe('the statistics of an organization', () => {
     expect(await redis.client.keys(`${prefix}*:st:*`)).toEqual([]);
     expect(await redis.client.keys(`${prefix}*:tallies`)).toEqual([]);
   });
+});
+
+test('the tallies of many organizations are folded a few at a time', async () => {
+  const organizations = Array.from({ length: 30 }, (_, i) => `org_${i}`);
+  for (const org of organizations) await acceptor.accept(newEvent({ org }));
+  expect(await redis.client.zcard(`${prefix}{s0}:tallies`)).toBe(30);
+  let calls = 1;
+  while (await queues[0]?.foldTallies()) calls++;
+  expect(calls).toBe(1);
+  for (let i = 0; i < 40; i++) await acceptor.accept(newEvent({ org: `org_${i}` }));
+  expect(await queues[0]?.foldTallies()).toBe(true);
+  expect(await queues[0]?.foldTallies()).toBe(false);
+  for (const org of organizations) expect((await statistics.ofOrganization(org, '24h')).events.get('src_a')).toBe(2);
 });
 
 describe('a range', () => {

@@ -99,7 +99,7 @@ export class ShardTender {
   async #foldTallies(): Promise<void> {
     const { queue, clock } = this.#options;
     const endMs = clock.now() + longestWorkMs;
-    while ((await queue.foldTally()) && !this.#stopping.signal.aborted && clock.now() < endMs)
+    while ((await queue.foldTallies()) && !this.#stopping.signal.aborted && clock.now() < endMs)
       await clock.sleep(pauseBetweenStepsMs, this.#stopping.signal);
   }
 

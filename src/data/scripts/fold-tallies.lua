@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Adds the oldest tally (includes/count.lua) to the statistics of its periods.
+-- Adds the oldest tallies (includes/count.lua) to the statistics of their periods: at most 32, or so many that they have 1000 fields.
 --
 -- KEYS: see includes/shard.lua.
 -- ARGV[1] for how long (ms) a tally is left to grow.
@@ -7,37 +7,52 @@
 -- @include "includes/shard.lua"
 -- @include "includes/statistics.lua"
 
-local due = call('ZRANGEBYSCORE', P .. 'tallies', '-inf', now - tonumber(ARGV[1]), 'LIMIT', 0, 2)
-if not due[1] then
-  return 0
-end
-local org, period, group = string.match(due[1], '^(%S+) (%d+):(%S+)$')
-call('ZREM', P .. 'tallies', due[1])
-if not org then
-  return due[2] and 1 or 0
-end
-local name = period .. ':' .. group
-local key = P .. 'st:' .. org .. ':t' .. name
-local fields = call('HGETALL', key)
-call('DEL', key)
-call('SREM', P .. 'st:' .. org .. ':t', name)
+local most_tallies, most_fields = 32, 1000
 local positions = { d = 1, o = 1, e = 1, f = 2, x = 2, m = 3, u = 3, s = 4 }
-local changes = {}
-for k = 1, #fields, 2 do
-  local id, what, bucket = string.match(fields[k], '^(%S+) (%l)(%d*)$')
-  if id then
-    local change = changes[id] or { 0, 0, 0, 0, {} }
-    changes[id] = change
-    local count, position = tonumber(fields[k + 1]), positions[what]
-    if position then
-      change[position] = change[position] + count
-    end
-    if bucket ~= '' then
-      bucket = tonumber(bucket)
-      change[5][bucket] = (change[5][bucket] or 0) + count
+
+local function changes_of(fields)
+  local changes = {}
+  for k = 1, #fields, 2 do
+    local id, what, bucket = string.match(fields[k], '^(%S+) (%l)(%d*)$')
+    if id then
+      local change = changes[id] or { 0, 0, 0, 0, {} }
+      changes[id] = change
+      local count, position = tonumber(fields[k + 1]), positions[what]
+      if position then
+        change[position] = change[position] + count
+      end
+      if bucket ~= '' then
+        bucket = tonumber(bucket)
+        change[5][bucket] = (change[5][bucket] or 0) + count
+      end
     end
   end
+  return changes
 end
-write_periods(org, changes, tonumber(period) * 300000)
-call('HINCRBY', ctl, 'folds', 1)
-return due[2] and 1 or 0
+
+-- Answers how many fields it had.
+local function fold(member)
+  local org, period, group = string.match(member, '^(%S+) (%d+):(%S+)$')
+  call('ZREM', P .. 'tallies', member)
+  if not org then
+    return 0
+  end
+  local name = period .. ':' .. group
+  local key = P .. 'st:' .. org .. ':t' .. name
+  local fields = call('HGETALL', key)
+  call('DEL', key)
+  call('SREM', P .. 'st:' .. org .. ':t', name)
+  write_periods(org, changes_of(fields), tonumber(period) * 300000)
+  return #fields / 2
+end
+
+local due = call('ZRANGEBYSCORE', P .. 'tallies', '-inf', now - tonumber(ARGV[1]), 'LIMIT', 0, most_tallies + 1)
+local folded, fields = 0, 0
+while folded < math.min(#due, most_tallies) and fields < most_fields do
+  folded = folded + 1
+  fields = fields + fold(due[folded])
+end
+if folded > 0 then
+  call('HINCRBY', ctl, 'folds', folded)
+end
+return folded < #due and 1 or 0
