@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { systemClock } from '../../src/runtime/clock.ts';
+import { MemoryStore } from '../../src/store/memory/memory-store.ts';
+import type { ResourceStore } from '../../src/store/store.ts';
 import { newEvent } from '../support/new-event.ts';
 import { passes } from '../support/passes.ts';
 import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
@@ -39,12 +42,29 @@ test('a route whose last destination is deleted stays, and is not ready for want
 });
 
 test('a change that is not in force in time is answered with a warning that says so', async () => {
-  const own = await startFacadeWorld({ inForceTimeoutMs: 0 });
+  const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
+  const own = await startFacadeWorld({ store: withStatusOfSourcesAfter(answered), inForceTimeoutMs: 50 });
   try {
     const { status, headers } = await own.request('POST', '/api/sources', { body: { name: 'Hurried' } });
     expect(status).toBe(201);
     expect(headers.get('warning')).toBe('199 - "not yet in force"');
   } finally {
+    answer();
     await own.stop();
   }
 });
+
+/** A store that is slow to take the status of sources. */
+function withStatusOfSourcesAfter(moment: Promise<void>): ResourceStore {
+  const store = new MemoryStore(systemClock);
+  const applyStatus: ResourceStore['applyStatus'] = async (kind, ...rest) => {
+    if (kind === 'Source') await moment;
+    return store.applyStatus(kind, ...rest);
+  };
+  return new Proxy(store, {
+    get: (target, name) => {
+      const value: unknown = name === 'applyStatus' ? applyStatus : Reflect.get(target, name);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}
