@@ -101,8 +101,8 @@ export class ChangeFollower {
   }
 
   #leave(run: Run, follower: Follower): void {
-    run.subscribers.delete(follower);
-    if (run.subscribers.size === 0) this.#stop(run, undefined);
+    // Everybody leaves twice: when the signal aborts, and at the end.
+    if (run.subscribers.delete(follower) && run.subscribers.size === 0) this.#stop(run, undefined);
   }
 
   #stop(run: Run, error: PosthornError | undefined): void {
