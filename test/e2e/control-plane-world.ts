@@ -11,6 +11,7 @@ const plurals: Record<string, string> = {
   Source: 'sources',
   Destination: 'destinations',
   Route: 'routes',
+  HttpCronJob: 'httpcronjobs',
   ApiKey: 'apikeys',
   Secret: 'secrets',
 };

@@ -195,6 +195,16 @@ describe('errors have the text alone', () => {
   });
 });
 
+test('beyond the rate limit the answer is 429 in the same form', async () => {
+  const key = await world.addKey('free');
+  await cron('GET', '', { key });
+  for (const counter of await world.redis.client.keys('test:{rate:*}')) await world.redis.client.set(counter, 5000, 'PX', 60_000);
+  const answer = await cron('GET', '', { key });
+  expect([answer.status, answer.body]).toEqual([429, { error: expect.any(String) }]);
+  expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
+  expect(answer.headers.get('x-error-code')).toBe('RATE_LIMITED');
+});
+
 describe('a trigger', () => {
   test('runs the job at once, also while it is not active, and records it', async () => {
     const to = await receiver((response) => response.writeHead(201).end('done'));

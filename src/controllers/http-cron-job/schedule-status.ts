@@ -20,7 +20,7 @@ export interface ScheduleStatusOptions {
 }
 
 const passEveryMs = 30_000;
-/** One write per job in this time, unless the job itself has changed. */
+/** One write per job in this time, unless the job itself has changed or has run for the first time. */
 const writeEveryMs = 300_000;
 /** Ten writes a second at most. */
 const spreadMs = 100;
@@ -63,7 +63,8 @@ async function writeAll(
     const { lastScheduleTime, nextScheduleTime } = job.status ?? {};
     if (times.lastScheduleTime === lastScheduleTime && times.nextScheduleTime === nextScheduleTime) continue;
     const before = written.get(uid);
-    if (before !== undefined && before.generation === generation && clock.now() - before.atMs < writeEveryMs) continue;
+    const isFirstRun = lastScheduleTime === undefined && times.lastScheduleTime !== undefined;
+    if (!isFirstRun && before !== undefined && before.generation === generation && clock.now() - before.atMs < writeEveryMs) continue;
     written.set(uid, { atMs: clock.now(), generation });
     try {
       await store.applyStatus('HttpCronJob', { namespace, name }, { ...times }, { manager: 'posthorn-cron', force: true, ifUid: uid });

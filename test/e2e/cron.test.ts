@@ -1,0 +1,153 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { cronKeys } from '../../src/data/cron-keys.ts';
+import { freePort } from '../support/ports.ts';
+import type { Program } from '../support/program.ts';
+import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { type ControlPlaneWorld, startControlPlaneWorld } from './control-plane-world.ts';
+import { Shop } from './manifests.ts';
+import { RestClient } from './rest.ts';
+import { startStandaloneWorld } from './standalone-world.ts';
+import type { Manifest, World } from './world.ts';
+
+const keys = cronKeys('posthorn:');
+const minuteMs = 60_000;
+const jobs = Array.from({ length: 20 }, (_, i) => `job-${i}`);
+
+function job(namespace: string, name: string, url: string, timeoutMs: number): Manifest {
+  const spec = { schedule: '* * * * *', url: `${url}/${name}`, timeoutMs };
+  return { apiVersion: 'posthorn.dev/v1alpha1', kind: 'HttpCronJob', metadata: { name, namespace }, spec };
+}
+const nextMinute = (): number => (Math.floor(Date.now() / minuteMs) + 1) * minuteMs;
+const until = (ms: number) => new Promise((resolve) => setTimeout(resolve, Math.max(0, ms - Date.now())));
+/** Requests per path that came in the minute from `slotMs` on. */
+function requestsOf(receiver: Receiver, slotMs: number): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const { path, atMs } of receiver.requests) if (atMs >= slotMs && atMs < slotMs + minuteMs) counts[path] = (counts[path] ?? 0) + 1;
+  return counts;
+}
+const oneEach = Object.fromEntries(jobs.map((name) => [`/${name}`, 1]));
+
+describe('cron jobs in Kubernetes', () => {
+  const shop = new Shop('cron');
+  let world: ControlPlaneWorld;
+  let receiver: Receiver;
+  let silent: Receiver;
+  let rest: RestClient;
+  let controllers: Program[];
+  let workers: Program[];
+
+  beforeAll(async () => {
+    world = await startControlPlaneWorld();
+    receiver = await startReceiver();
+    silent = await startReceiver(() => undefined);
+    const port = await freePort();
+    rest = new RestClient(`http://127.0.0.1:${port}`, shop.apiKey);
+    controllers = [world.start('controller')];
+    await controllers[0]?.waitForOutput(/controllers are running/, 60_000);
+    controllers.push(world.start('controller'));
+    workers = [world.start('delivery'), world.start('delivery')];
+    world.start('api', { port });
+    const organization = shop.organization(['127.0.0.0/8']);
+    await world.apply([organization]);
+    await world.waitUntilReady(organization);
+    const manifests = [...jobs.map((name) => job('cron', name, receiver.url, 2000)), job('cron', 'stuck', silent.url, 10_000)];
+    await world.apply([shop.apiKeyManifest, ...manifests]);
+    for (const manifest of manifests) await world.waitUntilReady(manifest);
+    await waitUntil('the API to be ready', 30_000, async () => ((await rest.send('GET', '/api/cron')).status === 200 ? true : undefined));
+  }, 180_000);
+  afterAll(async () => {
+    await world?.stop();
+    await Promise.all([receiver, silent].map((each) => each?.close()));
+  }, 60_000);
+
+  const executions = async (name: string) => (await rest.send('GET', `/api/cron/${name}/executions?limit=100`)).body.executions;
+
+  test('run once per slot while the scheduler and all workers are killed, and while the API server is away', async () => {
+    const first = nextMinute();
+    await until(first);
+    await silent.arrived(1, 15_000);
+    await waitUntil('all runs of the first slot', 15_000, () => (receiver.requests.length >= jobs.length ? true : undefined));
+    for (const worker of workers) worker.signal('SIGKILL');
+    world.start('delivery');
+    const turn = await world.redis.client.get(keys.turn);
+    await until(first + minuteMs - 1000);
+    // The first of the two leads and has the turn.
+    controllers[0]?.signal('SIGKILL');
+    await waitUntil('the turn of the other', 30_000, async () => {
+      const now = await world.redis.client.get(keys.turn);
+      return now !== null && now !== turn ? true : undefined;
+    });
+    await until(first + 1.5 * minuteMs);
+    expect(requestsOf(receiver, first)).toEqual(oneEach);
+    expect(requestsOf(silent, first)).toEqual({ '/stuck': 1 });
+    expect(requestsOf(receiver, first + minuteMs)).toEqual(oneEach);
+    expect((await executions('stuck')).at(-1)).toMatchObject({ status: 'failed', error_message: expect.stringContaining('worker_lost') });
+    const history = await executions('job-0');
+    expect(history.map(({ status }: { status: string }) => status)).toEqual(['success', 'success']);
+
+    // The leader ends without its Lease, and is started again as a Deployment does.
+    await world.controlPlane.stopApiServer();
+    world.start('controller');
+    await until(first + 2.5 * minuteMs);
+    expect(requestsOf(receiver, first + 2 * minuteMs)).toEqual(oneEach);
+    await world.controlPlane.startApiServer();
+  }, 300_000);
+
+  test('show the last and the next slot in their status, and leave nothing when they or their organization are deleted', async () => {
+    const path = '/apis/posthorn.dev/v1alpha1/namespaces/cron/httpcronjobs/job-1';
+    await waitUntil('the status to have both times', 90_000, async () => {
+      const { status } = (await world.controlPlane.request('GET', path)) as { status: Record<string, string> };
+      return status['lastScheduleTime'] !== undefined && status['nextScheduleTime'] !== undefined ? true : undefined;
+    });
+    const { id } = (await rest.send('GET', '/api/cron/job-1')).body.cronJob;
+    const left = (of: string) => world.redis.client.keys(`posthorn:{cron:${of}}:[^g]*`);
+    expect(await left(id)).not.toEqual([]);
+    await world.controlPlane.request('DELETE', path);
+    await waitUntil('its history to be gone', 90_000, async () => ((await left(id)).length === 0 ? true : undefined));
+    await world.remove(shop.organization([]));
+    await waitUntil('all histories to be gone', 60_000, async () => ((await left('cron_*')).length === 0 ? true : undefined));
+    expect(await world.redis.client.hkeys(keys.slots)).toEqual([]);
+  }, 300_000);
+});
+
+describe('cron jobs in standalone', () => {
+  const ends: (() => Promise<unknown>)[] = [];
+  afterEach(async () => {
+    for (const end of ends.splice(0).reverse()) await end();
+  }, 60_000);
+
+  test('run once per slot, made by the API or by a manifest', async () => {
+    const shop = new Shop('cron');
+    const world: World = await startStandaloneWorld();
+    ends.push(() => world.stop());
+    const receiver = await startReceiver();
+    ends.push(() => receiver.close());
+    const organization = shop.organization(['127.0.0.0/8']);
+    await world.apply([organization]);
+    await world.waitUntilReady(organization);
+    await world.apply([shop.apiKeyManifest]);
+    await world.waitUntilReady(shop.apiKeyManifest);
+    const rest = new RestClient(world.url, shop.apiKey);
+    const manifest = job('cron', 'by-manifest', receiver.url, 2000);
+    await world.apply([manifest]);
+    await world.waitUntilReady(manifest);
+    const made = await rest.send('POST', '/api/cron', { name: 'By API', cronExpression: '* * * * *', url: `${receiver.url}/by-api` });
+    expect(made.status).toBe(201);
+    const slot = nextMinute();
+    expect(made.body.cronJob.nextRunAt).toBe(new Date(slot).toISOString().slice(0, 19).replace('T', ' '));
+    await until(slot + 8000);
+    expect(requestsOf(receiver, slot)).toEqual({ '/by-api': 1, '/by-manifest': 1 });
+    const [execution, ...others] = (await rest.send('GET', '/api/cron/by-api/executions')).body.executions;
+    expect(others).toEqual([]);
+    expect(execution).toMatchObject({ status: 'success', response_status: 200, response_body: 'ok' });
+    expect((await rest.send('GET', '/api/cron')).body.cronJobs).toMatchObject([
+      { name: 'By API', lastRunAt: expect.any(String), nextRunAt: new Date(slot + minuteMs).toISOString() },
+      { name: 'by-manifest', lastRunAt: expect.any(String) },
+    ]);
+    expect((await rest.send('POST', '/api/cron/by-manifest/trigger')).body.execution).toMatchObject({
+      status: 'success',
+      responseStatus: 200,
+    });
+  }, 180_000);
+});
