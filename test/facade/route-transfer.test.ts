@@ -181,6 +181,21 @@ describe('a conflict of names', () => {
   });
 });
 
+test('imports of the same routes at the same time make each route once', async () => {
+  const key = await organization();
+  const slugs = ['one', 'two', 'three', 'spare'];
+  const routes = slugs.flatMap((first, i) =>
+    ['shop', 'bank'].map((sourceSlug) => ({ name: `Route ${i} of ${sourceSlug}`, sourceSlug, destinationSlugs: [first] })),
+  );
+  const answers = await Promise.all([1, 2, 3].map(() => importInto(key, { routes, conflictStrategy: 'skip' })));
+  expect(answers.map(({ imported, skipped }) => [imported, skipped]).sort()).toEqual([
+    [0, 8],
+    [0, 8],
+    [8, 0],
+  ]);
+  expect(await named(key)).toEqual(routes.map(({ name }) => name).sort());
+});
+
 describe('all or nothing', () => {
   const good = { name: 'Good', sourceSlug: 'shop', destinationSlugs: ['one'] };
 
