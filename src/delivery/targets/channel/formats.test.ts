@@ -176,8 +176,14 @@ describe('what users wrote', () => {
     const blocks = card.filter((element) => element.type === 'TextBlock');
     expect(JSON.stringify(blocks)).not.toContain('channel');
   });
+  test('stays on its line', () => {
+    const { text } = alertEmail(sampleAlert({ route: { id: 'rte_a', name: 'A\r\nRoute: B\u2028C' }, errorMessage: 'a\nAttempts: 0' }));
+    expect(text.split('\n').filter((line) => /^(Route|Attempts):/.test(line))).toEqual(['Route: A Route: B C (rte_a)', 'Attempts: 11']);
+  });
   test('is escaped in HTML', () => {
-    expect(alertEmail(nasty).html).toContain('&lt;!channel&gt; &amp; *bold*');
+    const { html } = alertEmail(nasty);
+    expect(html).toContain('&lt;!channel&gt; &amp; *bold*');
+    expect(html).not.toContain('<!channel>');
   });
 });
 
