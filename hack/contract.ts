@@ -53,7 +53,7 @@ try {
     const { body } = await send('GET', '/api/deliveries?status=delivered');
     return Array.isArray(body['data']) ? members(body['data'][0])['id'] : undefined;
   });
-  const standard = ['--max-examples', '8', '--checks', 'all', '--seed', '1', '--no-color'];
+  const standard = ['--max-examples', '5', '--checks', 'all', '--seed', '1', '--no-color'];
   const run = ['--config-file', config, 'run', `${url}/openapi.json`, '--header', `Authorization: Bearer ${key}`, ...standard, ...wanted];
   const child = spawn(schemathesis, run, {
     cwd: directory,
