@@ -44,10 +44,11 @@ function samples(): ApplyObject[] {
   return [...objects, organization, unresolved].map((object, i) => {
     const prefix = idPrefixes[object.kind];
     if (prefix === undefined) return object;
-    const id = `${prefix}${'a'.repeat(24)}${'abcdefghijklmnopqrstuvwxyz'[i]}a`;
+    const id = `${prefix}${'a'.repeat(23)}${letters[Math.floor(i / letters.length)]}${letters[i % letters.length]}a`;
     return { ...object, metadata: { ...object.metadata, annotations: { ...object.metadata.annotations, 'posthorn.dev/id': id } } };
   });
 }
+const letters = 'abcdefghijklmnopqrstuvwxyz';
 const idPrefixes: Record<string, string> = {
   Organization: 'org_',
   Source: 'src_',

@@ -52,6 +52,18 @@ const types: ValidationCase[] = [
   invalid('s3 with a gcs block', { ...s3, gcs: { bucket: 'events', projectId: 'p', serviceAccountKeySecretRef: secretRef } }, 'spec.gcs'),
   invalid('http with an s3 block', { ...http({}), s3: s3.s3 }, 'spec.s3'),
   invalid('http with a warehouse block', { ...http({}), warehouse: {} }, 'spec.warehouse'),
+  invalid('a region that is a path', { ...s3, s3: { ...s3.s3, region: 'eu/../x' } }, 'spec.s3.region'),
+  invalid('a bucket that is a path', { ...s3, s3: { ...s3.s3, bucket: '../x' } }, 'spec.s3.bucket'),
+  invalid(
+    'an account that is a host',
+    { type: 'azure_blob', azureBlob: { accountName: 'a.evil.example', containerName: 'abc', accountKeySecretRef: secretRef } },
+    'spec.azureBlob.accountName',
+  ),
+  invalid(
+    'a container in upper case',
+    { type: 'azure_blob', azureBlob: { accountName: 'abc', containerName: 'ABC', accountKeySecretRef: secretRef } },
+    'spec.azureBlob.containerName',
+  ),
   invalid('r2 over http', { type: 'r2', r2: { bucket: 'events', endpoint: 'http://r2.example', ...keys } }, 'spec.r2.endpoint'),
   invalid(
     's3 without an access key',

@@ -261,3 +261,36 @@ test('an address that is not allowed is not connected, and no credential leaves'
   expect(await delivery(id)).toMatchObject({ lastErrorType: 'blocked' });
   expect((await server.objects()).size).toBe(0);
 }, 60_000);
+
+test('a batch whose store is down fails over to an http destination, event by event', async () => {
+  const to = await startReceiver();
+  ends.push(() => to.close());
+  registry.put('destination', { ...destinationRecord({ url: to.url }), id: 'dst_http' });
+  registry.put('route', routeRecord({ failover: { destinations: [{ id: 'dst_http', shard: 0 }], afterAttempts: 1 } }));
+  const { server } = await start('s3');
+  await server.halt();
+  const ids = await send(5);
+  await allDelivered(ids);
+  expect(to.requests).toHaveLength(5);
+  expect(to.requests[0]?.headers).toMatchObject({ 'x-posthorn-failover': 'true', 'x-posthorn-original-destination': 'dst_a' });
+  expect(await delivery(ids[0])).toMatchObject({ destinationId: 'dst_http', failedOverFrom: 'dst_a', attempts: 2 });
+}, 60_000);
+
+test('an http destination that fails hands on to a warehouse', async () => {
+  const to = await startReceiver((response) => response.writeHead(500).end());
+  ends.push(() => to.close());
+  const { server, record } = await start('s3');
+  registry.put('destination', { ...destinationRecord({ url: to.url }), id: 'dst_http' });
+  registry.put('destination', warehouseRecord(record, {}, { retryPolicy, generation: 2 }));
+  registry.put(
+    'route',
+    routeRecord({
+      destinations: [{ id: 'dst_http', shard: 0 }],
+      failover: { destinations: [{ id: 'dst_a', shard: 0 }], afterAttempts: 1 },
+    }),
+  );
+  const ids = await send(3, { destinations: ['dst_http'] });
+  await allDelivered(ids);
+  expect([...(await server.objects()).values()].join('').trim().split('\n')).toHaveLength(3);
+  expect(await delivery(ids[0])).toMatchObject({ destinationId: 'dst_a', failedOverFrom: 'dst_http' });
+}, 60_000);
