@@ -121,6 +121,17 @@ describe('a delivery', () => {
     await ended(await send(), { status: 'dlq', deadLetterReason: 'max_retries_exceeded', attempts: 2, lastErrorType: 'http_error' });
   });
 
+  test('whose payload is gone is a dead letter that says so', async () => {
+    const to = await receiver();
+    destination(to.url);
+    const event = newEvent();
+    await acceptor.accept(event);
+    const [key] = await redis.client.keys(`${prefix}{s0}:e:*`);
+    expect(await redis.client.del(key ?? '')).toBe(1);
+    worker();
+    await ended(event.targets[0]?.messageId ?? '', { status: 'dlq', deadLetterReason: 'payload_not_found', attempts: 0 });
+  });
+
   test('waits as long as Retry-After says', async () => {
     const to = await receiver((response, number) => response.writeHead(number === 1 ? 429 : 200, { 'retry-after': '1' }).end());
     destination(to.url);

@@ -25,7 +25,7 @@ import { RedisRegistryReader } from '../../src/data/registry-reader.ts';
 import { RedisTaskCaller } from '../../src/data/task-caller.ts';
 import { taskBlockSeconds } from '../../src/data/task-kind.ts';
 import type { Delivery, DeliveryOptions } from '../../src/delivery/start-delivery.ts';
-import { createFacade } from '../../src/facade/app.ts';
+import { createFacade, type FacadeOptions } from '../../src/facade/app.ts';
 import { blockingConnection } from '../../src/redis/connection.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { Sandbox } from '../../src/sandbox/sandbox.ts';
@@ -63,6 +63,8 @@ export interface FacadeWorld {
   /** Everything the facade logged. */
   readonly logLines: string[];
   request(method: string, path: string, options?: RequestOptions): Promise<Answer>;
+  /** Another facade on the same store and Redis; it ends with the world. Answers how to ask it. */
+  startReplica(): Promise<FacadeWorld['request']>;
   /** A delivery worker on the same Redis, which may reach loopback; stopped with the world when not before. */
   startWorker(options?: Partial<DeliveryOptions>): Promise<Delivery>;
   /** Makes an organization with its namespace of the same name. */
@@ -87,16 +89,11 @@ export async function startFacadeWorld(
   const registry = new RedisRegistryReader({ redis: redis.client, blocking, prefix, clock, logger });
   registry.start();
   await passes(() => registry.apiKeyIdByHash('nobody'));
-  const following = new AbortController();
-  const caches = new FacadeCaches({ store, clock: systemClock, logger, metrics: createStoreMetrics(new Registry()) });
-  const followed = caches.run(following.signal);
-  await caches.synced;
   const answers = blockingConnection(redis.url, { blockMs: taskBlockSeconds * 1000 });
   const shared = { redis: redis.client, prefix, clock, logger };
   const sandbox = new Sandbox({ clock: systemClock, processes: 1 });
-  const facade = createFacade({
+  const services = {
     store,
-    caches: caches.caches,
     registry,
     messages: new RedisMessageReader({ redis: redis.client, prefix }),
     replayer: new RedisMessageReplayer({ redis: redis.client, prefix, clock: systemClock }),
@@ -118,12 +115,16 @@ export async function startFacadeWorld(
     metrics: new Registry(),
     version: '0.0.0-test',
     inForceTimeoutMs,
-  });
-  const server = createServer(facade).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  };
+  const first = await startReplica(services);
+  const replicas = [first];
 
-  const request: FacadeWorld['request'] = async (method, path, { key = world.admin, headers = {}, body, rawBody } = {}) => {
+  const requestTo = async (
+    { baseUrl }: Replica,
+    method: string,
+    path: string,
+    { key = world.admin, headers = {}, body, rawBody }: RequestOptions = {},
+  ): Promise<Answer> => {
     const sent = rawBody ?? (body === undefined ? undefined : JSON.stringify(body));
     const response = await fetch(baseUrl + path, {
       method,
@@ -137,6 +138,12 @@ export async function startFacadeWorld(
     const text = await response.text();
     const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
     return { status: response.status, headers: response.headers, text, body: isJson ? JSON.parse(text) : null };
+  };
+  const request: FacadeWorld['request'] = (...args) => requestTo(first, ...args);
+  const another: FacadeWorld['startReplica'] = async () => {
+    const replica = await startReplica(services);
+    replicas.push(replica);
+    return (...args) => requestTo(replica, ...args);
   };
   const workers: Delivery[] = [];
   const startWorker: FacadeWorld['startWorker'] = async (more = {}) => {
@@ -164,21 +171,19 @@ export async function startFacadeWorld(
   const world = {
     store,
     redis,
-    baseUrl,
+    baseUrl: first.baseUrl,
     acceptor: new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock }),
     admin: '',
     logLines,
     request,
+    startReplica: another,
     startWorker,
     addOrganization,
     addKey,
     stop: async () => {
       await Promise.all(workers.map((worker) => worker.stop(0)));
-      server.closeAllConnections();
-      server.close();
-      following.abort();
       sandbox.close();
-      await Promise.all([followed, registry.stop(), controllers.stop()]);
+      await Promise.all([...replicas.map((replica) => replica.stop()), registry.stop(), controllers.stop()]);
       blocking.disconnect();
       // One that was never used would keep the process for 2 s.
       if (answers.status !== 'wait') answers.disconnect();
@@ -188,6 +193,32 @@ export async function startFacadeWorld(
   await addOrganization('acme');
   world.admin = await addKey('acme');
   return world;
+}
+
+interface Replica {
+  baseUrl: string;
+  stop(): Promise<void>;
+}
+
+/** A facade with caches and a server of its own. */
+async function startReplica(services: Omit<FacadeOptions, 'caches'>): Promise<Replica> {
+  const { store, logger } = services;
+  const following = new AbortController();
+  const caches = new FacadeCaches({ store, clock: systemClock, logger, metrics: createStoreMetrics(new Registry()) });
+  const followed = caches.run(following.signal);
+  await caches.synced;
+  const facade = createFacade({ ...services, caches: caches.caches, metrics: new Registry() });
+  const server = createServer(facade).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    stop: async () => {
+      server.closeAllConnections();
+      server.close();
+      following.abort();
+      await followed;
+    },
+  };
 }
 
 function expectTrue(condition: boolean): void {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { newEvent } from '../support/new-event.ts';
+import { passes } from '../support/passes.ts';
 import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
 
 let world: FacadeWorld;
@@ -156,6 +157,17 @@ describe('every answer', () => {
       (await world.request('GET', '/api/sources', { headers: { 'x-request-id': sent } })).headers.get('x-request-id');
     expect(await id('abc-1')).toBe('abc-1');
     expect(await id('<script>')).toMatch(/^req_/);
+  });
+
+  test('tells no rate limit of an organization that has no plan: it is enterprise', async () => {
+    await world.store.apply(
+      { kind: 'Organization', metadata: { name: 'planless' }, spec: { namespace: 'planless' } },
+      { manager: 'kubectl' },
+    );
+    await passes(() => world.store.get('Namespace', { name: 'planless' }));
+    const key = await world.addKey('planless');
+    const { status, headers } = await world.request('GET', '/api/sources', { key });
+    expect([status, headers.get('x-ratelimit-limit')]).toEqual([200, null]);
   });
 
   test('tells the rate limit of an organization that has one, and 429 beyond it', async () => {

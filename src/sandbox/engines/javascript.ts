@@ -90,6 +90,10 @@ function limit(runtime: QuickJSRuntime): () => boolean {
   return isOver;
 }
 
+function stopped(): CodeError {
+  return new CodeError(`stopped after ${sandboxLimits.computingMs} ms of computing`);
+}
+
 /** Of this thread. */
 function computedMs(): number {
   const { user, system } = process.threadCpuUsage();
@@ -137,12 +141,14 @@ class Run {
       case 'rejected':
         throw this.#codeError(this.#scope.manage(state.error));
       case 'pending':
+        // Stopped in the middle of asynchronous code, QuickJS leaves its promise as it is.
+        if (this.#isOver()) throw stopped();
         throw new CodeError('the promise that the code returns is never settled');
     }
   }
 
   #codeError(error: QuickJSHandle): CodeError {
-    if (this.#isOver()) return new CodeError(`stopped after ${sandboxLimits.computingMs} ms of computing`);
+    if (this.#isOver()) return stopped();
     const name = this.#textOf(error, 'name');
     const message = this.#textOf(error, 'message');
     if (name === 'InternalError' && message === 'out of memory') return new CodeError('more than 16 MiB of memory');
