@@ -186,9 +186,11 @@ class Run {
   }
 
   async #dequeue(name: string, count: number): Promise<Job[]> {
-    const first = await this.#queue.dequeue(name, count);
-    for (const target of first.unconfigured) await this.#configure(target);
-    return first.jobs.length > 0 || first.unconfigured.length === 0 ? first.jobs : (await this.#queue.dequeue(name, count)).jobs;
+    for (;;) {
+      const { jobs, unconfigured } = await this.#queue.dequeue(name, count);
+      for (const target of unconfigured) await this.#configure(target);
+      if (jobs.length > 0 || unconfigured.length === 0) return jobs;
+    }
   }
 
   async #configure(target: Target): Promise<void> {

@@ -253,12 +253,12 @@ class Run {
   }
 
   async #dequeue(at: number, count: number): Promise<Job[]> {
-    const reply = await this.#queue(at).dequeue('w1', count);
-    for (const target of reply.unconfigured) await this.#configure(at, target);
-    const isDone = reply.jobs.length > 0 || reply.unconfigured.length === 0;
-    const jobs = isDone ? reply.jobs : (await this.#queue(at).dequeue('w1', count)).jobs;
-    for (const job of jobs) await this.#transform(at, job);
-    return jobs;
+    for (;;) {
+      const { jobs, unconfigured } = await this.#queue(at).dequeue('w1', count);
+      for (const target of unconfigured) await this.#configure(at, target);
+      for (const job of jobs) await this.#transform(at, job);
+      if (jobs.length > 0 || unconfigured.length === 0) return jobs;
+    }
   }
 
   /** A transform that never makes the same twice: what is kept at first is what every later attempt sends. */
