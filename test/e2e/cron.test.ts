@@ -68,6 +68,10 @@ describe('cron jobs in Kubernetes', () => {
     await until(first);
     await silent.arrived(1, 15_000);
     await waitUntil('all runs of the first slot', 15_000, () => (receiver.requests.length >= jobs.length ? true : undefined));
+    // Killed before it is recorded, a run that has arrived would be lost, too.
+    await waitUntil('the record of the first run', 15_000, async () =>
+      (await executions('job-0'))[0]?.status === 'success' ? true : undefined,
+    );
     for (const worker of workers) worker.signal('SIGKILL');
     world.start('delivery');
     const turn = await world.redis.client.get(keys.turn);
