@@ -83,7 +83,8 @@ function senderOf(
     case 'email': {
       const { mailer, clock } = options;
       if (mailer === null) return async () => ({ type: 'error', error: new Error(noMailServer) });
-      return ({ alert, messageId }) => mailer.send({ to: channel.addresses, id: messageId, ...alertEmail(alert) }, { timeoutMs, clock });
+      return ({ alert, messageId, signal }) =>
+        mailer.send({ to: channel.addresses, id: messageId, ...alertEmail(alert) }, { timeoutMs, clock, signal });
     }
     default:
       return channel satisfies never;

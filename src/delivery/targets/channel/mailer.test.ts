@@ -8,6 +8,7 @@ import { alertEmail } from './email.ts';
 
 import { Mailer, type SmtpSettings } from './mailer.ts';
 
+const signal = new AbortController().signal;
 const credentials = { user: 'posthorn', password: 'canary-password' };
 let authority: CertificateAuthority;
 let server: SmtpReceiver | null = null;
@@ -37,7 +38,7 @@ async function start(options: Partial<Parameters<typeof startSmtpReceiver>[0]> =
   return { smtp: server, mailer };
 }
 const send = (by: Mailer, overrides: Parameters<typeof sampleAlert>[0] = {}, to = ['team@example.com', 'ops@example.com']) =>
-  by.send({ to, id: 'msg_1', ...alertEmail(sampleAlert(overrides)) }, { timeoutMs: 5000, clock: systemClock });
+  by.send({ to, id: 'msg_1', ...alertEmail(sampleAlert(overrides)) }, { timeoutMs: 5000, clock: systemClock, signal });
 
 describe('an e-mail', () => {
   test('goes over STARTTLS with a login, and reads back as text and HTML', async () => {
@@ -102,8 +103,29 @@ describe('an e-mail', () => {
     mailer.close();
     const { mailer: by } = await start({ onData: () => {} });
     const before = Date.now();
-    const result = await by.send({ to: ['a@example.com'], id: 'm', ...alertEmail(sampleAlert()) }, { timeoutMs: 500, clock: systemClock });
+    const result = await by.send(
+      { to: ['a@example.com'], id: 'm', ...alertEmail(sampleAlert()) },
+      { timeoutMs: 500, clock: systemClock, signal },
+    );
     expect(result).toMatchObject({ type: 'error', error: { message: 'no complete answer within 500 ms' } });
     expect(Date.now() - before).toBeLessThan(3000);
+  });
+
+  test('that was given up is sent no more when the server is back, and one too many fails at once', async () => {
+    let hangs = true;
+    const { smtp, mailer: by } = await start({ onConnect: (_session, done) => (hangs ? undefined : done()) });
+    const stopped = new AbortController();
+    const give = (id: string, ends: AbortSignal) =>
+      by.send({ to: ['a@example.com'], id, ...alertEmail(sampleAlert()) }, { timeoutMs: 1000, clock: systemClock, signal: ends });
+    const late = Array.from({ length: 30 }, (_, n) => give(`late${n}`, signal));
+    const broken = Array.from({ length: 6 }, (_, n) => give(`broken${n}`, stopped.signal));
+    expect(await give('refused', signal)).toMatchObject({ error: { message: 'too many e-mails wait for the mail server' } });
+    stopped.abort(new Error('stopped'));
+    for (const result of await Promise.all(broken)) expect(result).toMatchObject({ type: 'error', error: { message: 'stopped' } });
+    for (const result of await Promise.all(late))
+      expect(result).toMatchObject({ type: 'error', error: { message: 'no complete answer within 1000 ms' } });
+    hangs = false;
+    expect(await send(by)).toMatchObject({ type: 'response', status: 250 });
+    expect(smtp.mails.map(({ mail }) => mail.messageId)).toEqual(['<msg_1@posthorn>']);
   });
 });

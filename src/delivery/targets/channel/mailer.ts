@@ -25,11 +25,14 @@ export interface Mail extends EmailText {
 
 const connections = 4;
 const waitMs = 10_000;
+/** Under way or waiting for a connection. */
+const mostMails = connections + 32;
 
 /** Sends e-mails over SMTP, on a few connections that are kept for a while. */
 export class Mailer {
   readonly #transport: Transporter;
   readonly #from: string;
+  #mails = 0;
 
   constructor({ host, port, tls, credentials, from, ca }: SmtpSettings) {
     this.#from = from;
@@ -51,13 +54,21 @@ export class Mailer {
     });
   }
 
-  /** The reply code of the server as a status. Never rejects; does not wait beyond `timeoutMs`. */
-  async send({ to, id, subject, text, html }: Mail, { timeoutMs, clock }: { timeoutMs: number; clock: Clock }): Promise<HttpResult> {
-    const deadline = new DeadlineError(`no complete answer within ${timeoutMs} ms`);
-    const { promise: late, resolve } = Promise.withResolvers<HttpResult>();
-    const cancel = clock.after(timeoutMs, () => resolve({ type: 'error', error: deadline }));
-    const sent = this.#transport
-      .sendMail({
+  /**
+   * The reply code of the server as a status. Never rejects; does not wait beyond `timeoutMs`. A mail that is given up is sent no more,
+   * and one too many is an error at once.
+   */
+  async send(
+    { to, id, subject, text, html }: Mail,
+    { timeoutMs, clock, signal }: { timeoutMs: number; clock: Clock; signal: AbortSignal },
+  ): Promise<HttpResult> {
+    if (this.#mails >= mostMails) return { type: 'error', error: new Error('too many e-mails wait for the mail server') };
+    const deadline = new AbortController();
+    const givenUp = AbortSignal.any([signal, deadline.signal]);
+    const cancel = clock.after(timeoutMs, () => deadline.abort(new DeadlineError(`no complete answer within ${timeoutMs} ms`)));
+    this.#mails += 1;
+    try {
+      await this.#transport.sendMail({
         from: this.#from,
         to: [...to],
         subject,
@@ -65,17 +76,15 @@ export class Mailer {
         html,
         messageId: `<${id}@posthorn>`,
         headers: { 'Auto-Submitted': 'auto-generated' },
-      })
-      .then(
-        (): HttpResult => answered(250),
-        (error: unknown): HttpResult => {
-          const code = replyCode(error);
-          return code === null ? { type: 'error', error: error instanceof Error ? error : new Error(String(error)) } : answered(code);
-        },
-      );
-    try {
-      return await Promise.race([sent, late]);
+        signal: givenUp,
+      });
+      return answered(250);
+    } catch (thrown) {
+      const error: unknown = givenUp.aborted ? givenUp.reason : thrown;
+      const code = replyCode(error);
+      return code === null ? { type: 'error', error: error instanceof Error ? error : new Error(String(error)) } : answered(code);
     } finally {
+      this.#mails -= 1;
       cancel();
     }
   }
