@@ -116,7 +116,7 @@ describe('secrets', () => {
     expect(world.logLines.join('')).not.toContain(canary);
     for (const key of await world.redis.client.keys('*')) {
       const dump = await world.redis.client.dumpBuffer(key);
-      expect(dump?.includes(canary)).toBe(false);
+      expect(dump?.includes(canary) ?? false).toBe(false);
     }
   });
 
