@@ -13,7 +13,7 @@ import { systemClock } from '../runtime/clock.ts';
 import { CronScheduler } from './cron-scheduler.ts';
 
 const prefix = 'test:';
-const noon = Date.UTC(2027, 0, 1, 12, 0, 30);
+const noon = Date.UTC(2025, 0, 1, 12, 0, 30);
 const minuteMs = 60_000;
 let redis: RedisServer;
 let clock: FakeClock;
@@ -340,6 +340,29 @@ describe('a run', () => {
     await quick.arrived(1, 3000);
     expect(slow.requests).toHaveLength(32);
   });
+});
+
+test('a take passes over an organization that gets no more, and gives all runs of the others', async () => {
+  const claims = Array.from({ length: 25 }, (_, i) => {
+    const jobId = `cron_${i}`;
+    return { id: `exec_${i}`, jobId, org: i === 0 ? 'org_a' : 'org_b', slotMs: noon, timeoutMs: 1000, revision: 'r' };
+  });
+  await runs.seen(
+    claims.map(({ jobId }) => ({ id: jobId, revision: 'r' })),
+    noon - 1,
+  );
+  await runs.claim(claims.slice(0, 6));
+  const all = await runs.take('all', 16, ['org_a']);
+  expect(all.runs.map(({ id }) => id)).toEqual(['exec_1', 'exec_2', 'exec_3', 'exec_4', 'exec_5']);
+  expect(all.hasMore).toBe(false);
+  await runs.claim(claims.slice(6));
+  await redis.client.del(`${prefix}{cron}:bell`);
+  const some = await runs.take('some', 16, ['org_a']);
+  expect([some.runs.length, some.hasMore]).toEqual([16, true]);
+  expect(await redis.client.llen(`${prefix}{cron}:bell`)).toBe(1);
+  const rest = await runs.take('rest', 16, ['org_a']);
+  expect([rest.runs.length, rest.hasMore]).toEqual([3, false]);
+  expect((await runs.take('blocked', 16, [])).runs.map(({ id }) => id)).toEqual(['exec_0']);
 });
 
 test('the history of a job keeps its newest hundred, and of a job that runs seldom the newest', async () => {

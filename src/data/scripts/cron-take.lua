@@ -12,6 +12,7 @@ for i = 3, #ARGV do
   blocked[ARGV[i]] = true
 end
 local taken = call('LRANGE', KEYS[7], 0, -1)
+-- How many in a row get nothing: when all do, nothing is left to give.
 local passed = 0
 while #taken < tonumber(ARGV[1]) and passed < call('LLEN', KEYS[1]) do
   local org = call('LPOP', KEYS[1])
@@ -19,6 +20,7 @@ while #taken < tonumber(ARGV[1]) and passed < call('LLEN', KEYS[1]) do
     call('RPUSH', KEYS[1], org)
     passed = passed + 1
   else
+    passed = 0
     local run = call('LPOP', KEYS[8] .. org)
     if call('EXISTS', KEYS[8] .. org) == 1 then
       call('RPUSH', KEYS[1], org)
@@ -35,7 +37,11 @@ while #taken < tonumber(ARGV[1]) and passed < call('LLEN', KEYS[1]) do
     end
   end
 end
-local more = call('LLEN', KEYS[1]) > passed
+local more = false
+-- An organization is in `ready` once: one more than get nothing shows whether another is there.
+for _, org in ipairs(call('LRANGE', KEYS[1], 0, #ARGV - 2)) do
+  more = more or not blocked[org]
+end
 if more and call('LLEN', KEYS[6]) < 16 then
   call('RPUSH', KEYS[6], 1)
 end
