@@ -8,19 +8,26 @@ export type BrokenSchemas = ReadonlyMap<string, string>;
 
 const none: BrokenSchemas = new Map();
 
-/** Asks the sandbox, once for each schema. Rejects with UNAVAILABLE when that has too much to do. */
-export async function brokenSchemas(sandbox: Sandbox, { source, schemas }: IngestPlan, body: Buffer): Promise<BrokenSchemas> {
+/** Asks the sandbox, once for all schemas. Rejects with UNAVAILABLE when that has too much to do, and when `signal` ends the wait. */
+export async function brokenSchemas(
+  sandbox: Sandbox,
+  { source, schemas }: IngestPlan,
+  body: Buffer,
+  signal: AbortSignal | undefined,
+): Promise<BrokenSchemas> {
   if (schemas.length === 0) return none;
   const broken = new Map<string, string>();
-  await Promise.all(
-    schemas.map(async ({ id, jsonSchema }) => {
-      if (jsonSchema === null) {
-        broken.set(id, 'the schema of the route does not exist');
-        return;
-      }
-      const [problem] = await sandbox.validate(source.org, jsonSchema, body, 1);
-      if (problem !== undefined) broken.set(id, `payload${problem.path} ${problem.message}`.slice(0, keptLength));
-    }),
-  );
+  const known: { id: string; jsonSchema: string }[] = [];
+  for (const { id, jsonSchema } of schemas) {
+    if (jsonSchema === null) broken.set(id, 'the schema of the route does not exist');
+    else known.push({ id, jsonSchema });
+  }
+  if (known.length === 0) return broken;
+  const texts = known.map(({ jsonSchema }) => jsonSchema);
+  const problems = await sandbox.validate(source.org, texts, body, { mostProblems: 1, signal });
+  for (const [position, { id }] of known.entries()) {
+    const [problem] = problems[position] ?? [];
+    if (problem !== undefined) broken.set(id, `payload${problem.path} ${problem.message}`.slice(0, keptLength));
+  }
   return broken;
 }

@@ -41,6 +41,7 @@ export class IngestRequest implements Deadlined {
   readonly #startedMs = performance.now();
   readonly #chunks: Buffer[] = [];
   #size = 0;
+  #ending: AbortController | null = null;
   #stage: 'plan' | 'body' | 'store' | 'over' = 'plan';
 
   constructor(services: IngestServices, request: IncomingMessage, response: ServerResponse) {
@@ -104,7 +105,8 @@ export class IngestRequest implements Deadlined {
     if (handshake !== null) return this.#endHandshake(handshake);
     this.#stage = 'store';
     deadlines.set(this, limits.storeDeadlineMs);
-    const received = { request: this.#request, body, receivedAtMs, signatureValid };
+    if (plan.schemas.length > 0) this.#ending = new AbortController();
+    const received = { request: this.#request, body, receivedAtMs, signatureValid, signal: this.#ending?.signal };
     const { eventId, isDuplicate } = await takeEvent(this.#services, plan, received);
     if (this.#isOver()) return;
     this.#end(isDuplicate ? 'duplicate' : 'accepted');
@@ -203,6 +205,7 @@ export class IngestRequest implements Deadlined {
   #end(outcome: IngestOutcome): void {
     const { deadlines, metrics } = this.#services;
     this.#stage = 'over';
+    this.#ending?.abort();
     deadlines.clear(this);
     metrics.requests.inc({ outcome });
     if (outcome !== 'accepted') return;

@@ -28,7 +28,7 @@ export interface TakenEvent {
 export async function takeEvent(services: TakingServices, plan: IngestPlan, received: ReceivedRequest): Promise<TakenEvent> {
   const { acceptor, intake } = services;
   const context = new EventContext(received.request.headers, received.body);
-  const broken = await brokenSchemas(services.sandbox, plan, received.body);
+  const broken = await brokenSchemas(services.sandbox, plan, received.body, received.signal);
   const event = makeEvent(plan, received, { context, broken });
   const claim = claimOf(plan, received, context, event);
   if (claim === null) {

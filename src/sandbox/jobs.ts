@@ -5,8 +5,8 @@ export type TransformType = 'jsonata' | 'javascript' | 'liquid';
 export type Job =
   | { task: 'transform'; organization: string; type: TransformType; code: string; event: string; payload: string }
   | { task: 'check-transform'; type: TransformType; code: string }
-  /** `schema` and `payload` are JSON texts; `mostProblems`: the check ends after so many. */
-  | { task: 'validate'; schema: string; payload: string; mostProblems: number }
+  /** `schemas` and `payload` are JSON texts; `mostProblems`: the check against a schema ends after so many. */
+  | { task: 'validate'; schemas: readonly string[]; payload: string; mostProblems: number }
   | { task: 'check-schema'; schema: string };
 
 /** What is wrong with code or a schema, and where, counted from 1. */
@@ -28,9 +28,14 @@ export interface SchemaProblem {
 export type Reply =
   | { type: 'output'; output: TransformOutput }
   | { type: 'checked' }
-  | { type: 'validated'; problems: SchemaProblem[] }
+  /** One list for each schema, in their order. */
+  | { type: 'validated'; problems: SchemaProblem[][] }
   /** The code or the schema is to blame. */
   | { type: 'failed'; problem: Problem };
+
+export function unchecked(reason: string): SchemaProblem {
+  return { path: '', message: `cannot be checked: ${shortened(reason)}` };
+}
 
 export const sandboxLimits = {
   /** Of computing; JavaScript and Liquid are stopped by themselves, and anything is broken off after `hardDeadlineMs`. */
@@ -43,6 +48,9 @@ export const sandboxLimits = {
 };
 
 export function failed(message: string, line: number | null = null, column: number | null = null): Reply {
-  const text = message.length > sandboxLimits.problemLength ? `${message.slice(0, sandboxLimits.problemLength - 1)}…` : message;
-  return { type: 'failed', problem: { message: text, line, column } };
+  return { type: 'failed', problem: { message: shortened(message), line, column } };
+}
+
+function shortened(message: string): string {
+  return message.length > sandboxLimits.problemLength ? `${message.slice(0, sandboxLimits.problemLength - 1)}…` : message;
 }

@@ -17,7 +17,7 @@ async function perform(job: Job): Promise<Reply> {
       await engines[job.type].check(job.code);
       return { type: 'checked' };
     case 'validate':
-      return { type: 'validated', problems: validate(job.schema, job.payload, job.mostProblems) };
+      return { type: 'validated', problems: validate(job.schemas, job.payload, job.mostProblems) };
     case 'check-schema':
       checkSchema(job.schema);
       return { type: 'checked' };

@@ -132,7 +132,21 @@ describe('hostile code is stopped, and the next transform runs', () => {
 
 describe('schemas', () => {
   const check = async (schema: object) => (await sandbox.checkSchema('org_a', JSON.stringify(schema)))?.message ?? null;
-  const validate = (schema: object, body: string, most = 1) => sandbox.validate('org_a', JSON.stringify(schema), Buffer.from(body), most);
+  const validateAll = (schemas: object[], body: string, most = 1) =>
+    sandbox.validate(
+      'org_a',
+      schemas.map((schema) => JSON.stringify(schema)),
+      Buffer.from(body),
+      { mostProblems: most },
+    );
+  const validate = async (schema: object, body: string, most?: number) => (await validateAll([schema], body, most))[0];
+  const endless = (): object => {
+    const twice = (next: string) => ({ anyOf: [{ $ref: next }, { $ref: next }] });
+    const $defs = Object.fromEntries(
+      Array.from({ length: 40 }, (_, i) => [`a${i}`, i === 39 ? { type: 'string' } : twice(`#/$defs/a${i + 1}`)]),
+    );
+    return { $defs, $ref: '#/$defs/a0' };
+  };
 
   test.each<[string, object, RegExp | null]>([
     ['draft 2020-12', { type: 'array', prefixItems: [{ type: 'string' }] }, null],
@@ -182,14 +196,24 @@ describe('schemas', () => {
   });
 
   test('a schema that takes for ever is stopped, and the payload counts as unchecked', async () => {
-    const twice = (next: string) => ({ anyOf: [{ $ref: next }, { $ref: next }] });
-    const $defs = Object.fromEntries(
-      Array.from({ length: 40 }, (_, i) => [`a${i}`, i === 39 ? { type: 'string' } : twice(`#/$defs/a${i + 1}`)]),
-    );
-    expect(await validate({ $defs, $ref: '#/$defs/a0' }, '1')).toEqual([
-      { path: '', message: expect.stringContaining('cannot be checked') },
-    ]);
+    expect(await validate(endless(), '1')).toEqual([{ path: '', message: expect.stringContaining('cannot be checked') }]);
     expect(await validate({ type: 'number' }, '1')).toEqual([]);
+  });
+
+  test('many schemas are one job, and one that takes for ever or is none does not fail the others', async () => {
+    const all = await validateAll(
+      Array.from({ length: 600 }, (_, i) => ({ type: i % 2 === 0 ? 'number' : 'string' })),
+      '1',
+    );
+    expect(all.map(([problem]) => problem?.message ?? null)).toEqual(
+      Array.from({ length: 600 }, (_, i) => (i % 2 === 0 ? null : 'must be string')),
+    );
+    expect(await validateAll([{ type: 'number' }, { $schema: 'draft-04' }, endless(), { type: 'string' }], '1')).toEqual([
+      [],
+      [{ path: '', message: 'cannot be checked: $schema must be draft 2020-12 or draft 07' }],
+      [{ path: '', message: 'cannot be checked: stopped after 2000 ms' }],
+      [{ path: '', message: 'must be string' }],
+    ]);
   });
 });
 
@@ -247,6 +271,38 @@ test('too many transforms of one organization are refused, and others are taken'
     const answers = await Promise.allSettled([...many, small.transform('org_b', { type: 'jsonata', code: '1' }, event())]);
     expect(answers.filter(({ status }) => status === 'rejected').length).toBeGreaterThan(0);
     expect(answers.at(-1)).toMatchObject({ status: 'fulfilled' });
+  } finally {
+    small.close();
+  }
+});
+
+test('the payloads of one organization that wait are bounded in bytes, and others are taken', async () => {
+  const small = new Sandbox({ clock: systemClock, processes: 1 });
+  try {
+    const payload = Buffer.alloc(8_388_608, '1');
+    const many = Array.from({ length: 10 }, () => small.transform('org_a', { type: 'jsonata', code: '1' }, { ...event(), payload }));
+    const answers = await Promise.allSettled([...many, small.transform('org_b', { type: 'jsonata', code: '1' }, event())]);
+    expect(answers.map(({ status }) => status)).toEqual([...Array.from({ length: 9 }, () => 'fulfilled'), 'rejected', 'fulfilled']);
+    expect(answers[9]).toMatchObject({ reason: { code: 'UNAVAILABLE' } });
+  } finally {
+    small.close();
+  }
+});
+
+test('what nobody waits for any more leaves the queue', async () => {
+  const small = new Sandbox({ clock: systemClock, processes: 1 });
+  try {
+    const busy = small.transform('org_a', { type: 'javascript', code: 'while (true) {}' }, event());
+    let isBusy = true;
+    void busy.then(() => {
+      isBusy = false;
+    });
+    const over = new AbortController();
+    const dropped = small.validate('org_a', ['{}'], Buffer.from('1'), { mostProblems: 1, signal: over.signal });
+    over.abort();
+    await expect(dropped).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    expect(isBusy).toBe(true);
+    await busy;
   } finally {
     small.close();
   }

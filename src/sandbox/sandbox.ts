@@ -1,22 +1,27 @@
 import type { Clock } from '../core/clock.ts';
 import { PosthornError } from '../core/errors.ts';
-import type { Job, Problem, Reply, SchemaProblem, TransformOutput, TransformType } from './jobs.ts';
+import { type Job, type Problem, type Reply, type SchemaProblem, type TransformOutput, type TransformType, unchecked } from './jobs.ts';
 import { SandboxProcess } from './sandbox-process.ts';
 import { type Turn, Turns } from './turns.ts';
 
 const limits = {
   waitingJobs: 2048,
   waitingOfOrganization: 512,
+  /** Of payloads. */
+  waitingBytes: 268_435_456,
+  waitingBytesOfOrganization: 67_108_864,
   waitMs: 10_000,
   /** Processes that have had nothing to do for so long end. */
   idleMs: 60_000,
 };
 
 interface Waiting {
-  job: Job;
+  /** Called at its turn: what waits has no text of its payload. */
+  job: () => Job;
   resolve: (reply: Reply) => void;
   reject: (error: unknown) => void;
-  cancelDeadline: () => void;
+  /** It waits no more. */
+  cleanUp: () => void;
 }
 
 export interface SandboxOptions {
@@ -57,35 +62,42 @@ export class Sandbox {
     { type, code }: { type: TransformType; code: string },
     { description, payload }: TransformEvent,
   ): Promise<{ output: TransformOutput; problem?: undefined } | { output?: undefined; problem: Problem }> {
-    const reply = await this.#run(organization, {
-      task: 'transform',
-      organization,
-      type,
-      code,
-      event: description,
-      payload: payload.toString('utf8'),
-    });
+    const job = (): Job => ({ task: 'transform', organization, type, code, event: description, payload: payload.toString('utf8') });
+    const reply = await this.#run(organization, job, { bytes: payload.length });
     if (reply.type === 'output') return { output: reply.output };
     return { problem: problemOf(reply) };
   }
 
   /** Null when the code parses. */
   async checkTransform(organization: string, { type, code }: { type: TransformType; code: string }): Promise<Problem | null> {
-    const reply = await this.#run(organization, { task: 'check-transform', type, code });
+    const reply = await this.#run(organization, () => ({ task: 'check-transform', type, code }));
     return reply.type === 'checked' ? null : problemOf(reply);
   }
 
   /** Null when the JSON text is a schema that compiles. */
   async checkSchema(organization: string, schema: string): Promise<Problem | null> {
-    const reply = await this.#run(organization, { task: 'check-schema', schema });
+    const reply = await this.#run(organization, () => ({ task: 'check-schema', schema }));
     return reply.type === 'checked' ? null : problemOf(reply);
   }
 
-  /** What is wrong with the payload, at most so many problems; a check that cannot be finished is one, too. */
-  async validate(organization: string, schema: string, payload: Buffer, mostProblems: number): Promise<SchemaProblem[]> {
-    const reply = await this.#run(organization, { task: 'validate', schema, payload: payload.toString('utf8'), mostProblems });
+  /**
+   * What of each schema is wrong with the payload, at most so many problems each; a check that cannot be finished is one, too. One job,
+   * unless a schema breaks it off: then one for each, one after another. `signal`: nobody waits for the answer any more.
+   */
+  async validate(
+    organization: string,
+    schemas: readonly string[],
+    payload: Buffer,
+    { mostProblems, signal }: { mostProblems: number; signal?: AbortSignal | undefined },
+  ): Promise<SchemaProblem[][]> {
+    const job = (): Job => ({ task: 'validate', schemas, payload: payload.toString('utf8'), mostProblems });
+    const reply = await this.#run(organization, job, { bytes: payload.length, signal });
     if (reply.type === 'validated') return reply.problems;
-    return [{ path: '', message: `cannot be checked: ${problemOf(reply).message}` }];
+    const reason = problemOf(reply).message;
+    if (schemas.length === 1) return [[unchecked(reason)]];
+    const problems: SchemaProblem[][] = [];
+    for (const schema of schemas) problems.push(...(await this.validate(organization, [schema], payload, { mostProblems, signal })));
+    return problems;
   }
 
   /** Ends the processes; what is under way fails. */
@@ -93,26 +105,50 @@ export class Sandbox {
     this.#isClosed = true;
     this.#cancelIdle?.();
     this.#cancelIdle = null;
-    for (const { reject, cancelDeadline } of this.#turns.clear()) {
-      cancelDeadline();
+    for (const { reject, cleanUp } of this.#turns.clear()) {
+      cleanUp();
       reject(ending());
     }
     for (const process of this.#processes) process.close();
   }
 
-  #run(organization: string, job: Job): Promise<Reply> {
+  #run(
+    organization: string,
+    job: () => Job,
+    { bytes = 0, signal }: { bytes?: number; signal?: AbortSignal | undefined } = {},
+  ): Promise<Reply> {
     return new Promise((resolve, reject) => {
       if (this.#isClosed) throw ending();
-      if (this.#turns.waiting >= limits.waitingJobs || this.#turns.waitingOf(organization) >= limits.waitingOfOrganization)
-        throw new PosthornError('UNAVAILABLE', 'too many transforms wait', { retryAfterSeconds: 1 });
-      const waiting: Waiting = { job, resolve, reject, cancelDeadline: () => {} };
-      waiting.cancelDeadline = this.#clock.after(limits.waitMs, () => {
-        if (this.#turns.remove(organization, waiting))
-          reject(new PosthornError('UNAVAILABLE', 'the transform had no turn in time', { retryAfterSeconds: 1 }));
-      });
-      this.#turns.add(organization, waiting);
+      if (signal?.aborted === true) throw givenUp();
+      if (this.#isFull(organization, bytes)) throw new PosthornError('UNAVAILABLE', 'too many transforms wait', { retryAfterSeconds: 1 });
+      const waiting: Waiting = { job, resolve, reject, cleanUp: () => {} };
+      const drop = (error: PosthornError): void => {
+        if (!this.#turns.remove(organization, waiting)) return;
+        waiting.cleanUp();
+        reject(error);
+      };
+      const cancel = this.#clock.after(limits.waitMs, () =>
+        drop(new PosthornError('UNAVAILABLE', 'the transform had no turn in time', { retryAfterSeconds: 1 })),
+      );
+      const aborted = (): void => drop(givenUp());
+      signal?.addEventListener('abort', aborted);
+      waiting.cleanUp = () => {
+        cancel();
+        signal?.removeEventListener('abort', aborted);
+      };
+      this.#turns.add(organization, waiting, bytes);
       this.#begin();
     });
+  }
+
+  #isFull(organization: string, bytes: number): boolean {
+    const turns = this.#turns;
+    return (
+      turns.waiting >= limits.waitingJobs ||
+      turns.waitingOf(organization) >= limits.waitingOfOrganization ||
+      turns.waitingBytes + bytes > limits.waitingBytes ||
+      turns.waitingBytesOf(organization) + bytes > limits.waitingBytesOfOrganization
+    );
   }
 
   #begin(): void {
@@ -131,9 +167,9 @@ export class Sandbox {
   }
 
   async #perform(process: SandboxProcess, { item, start, end }: Turn<Waiting>): Promise<void> {
-    item.cancelDeadline();
+    item.cleanUp();
     try {
-      item.resolve(await process.run(item.job, start));
+      item.resolve(await process.run(item.job(), start));
     } catch (error) {
       item.reject(new PosthornError('UNAVAILABLE', 'the sandbox does not answer', { retryAfterSeconds: 1, cause: error }));
     }
@@ -150,6 +186,10 @@ export class Sandbox {
 
 function ending(): PosthornError {
   return new PosthornError('UNAVAILABLE', 'this process ends', { retryAfterSeconds: 1 });
+}
+
+function givenUp(): PosthornError {
+  return new PosthornError('UNAVAILABLE', 'nobody waits for the answer', { retryAfterSeconds: 1 });
 }
 
 function problemOf(reply: Reply): Problem {

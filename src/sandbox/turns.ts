@@ -5,11 +5,12 @@ const mostKnown = 10_000;
 
 interface Waiter<T> {
   item: T;
-  organization: string;
+  bytes: number;
 }
 
 interface Organization<T> {
   waiting: Waiter<T>[];
+  waitingBytes: number;
   underWay: Set<{ startedAtMs: number }>;
   meanMs: number;
 }
@@ -30,6 +31,7 @@ export class Turns<T> {
   readonly #now: () => number;
   readonly #organizations = new Map<string, Organization<T>>();
   #waiting = 0;
+  #waitingBytes = 0;
   #underWay = 0;
 
   constructor(places: number, now: () => number) {
@@ -45,27 +47,37 @@ export class Turns<T> {
     return this.#organizations.get(organization)?.waiting.length ?? 0;
   }
 
-  add(organization: string, item: T): void {
-    const known = this.#organizations.get(organization) ?? { waiting: [], underWay: new Set(), meanMs: 0 };
+  get waitingBytes(): number {
+    return this.#waitingBytes;
+  }
+
+  waitingBytesOf(organization: string): number {
+    return this.#organizations.get(organization)?.waitingBytes ?? 0;
+  }
+
+  /** `bytes`: what the item keeps in memory while it waits. */
+  add(organization: string, item: T, bytes: number): void {
+    const known = this.#organizations.get(organization) ?? { waiting: [], waitingBytes: 0, underWay: new Set(), meanMs: 0 };
     this.#organizations.set(organization, known);
-    known.waiting.push({ item, organization });
+    known.waiting.push({ item, bytes });
     this.#waiting += 1;
+    known.waitingBytes += bytes;
+    this.#waitingBytes += bytes;
   }
 
   /** Takes back what has had no turn yet; answers whether it was there. */
   remove(organization: string, item: T): boolean {
-    const waiting = this.#organizations.get(organization)?.waiting ?? [];
-    const position = waiting.findIndex((each) => each.item === item);
-    if (position < 0) return false;
-    waiting.splice(position, 1);
-    this.#waiting -= 1;
-    return true;
+    const known = this.#organizations.get(organization);
+    const position = known?.waiting.findIndex((each) => each.item === item) ?? -1;
+    return known !== undefined && position >= 0 && this.#take(known, position) !== null;
   }
 
   /** Takes back everything that has had no turn yet. */
   clear(): T[] {
     const items = [...this.#organizations.values()].flatMap(({ waiting }) => waiting.splice(0).map(({ item }) => item));
+    for (const organization of this.#organizations.values()) organization.waitingBytes = 0;
     this.#waiting = 0;
+    this.#waitingBytes = 0;
     return items;
   }
 
@@ -76,15 +88,23 @@ export class Turns<T> {
     const mayBeSlow = this.#slowUnderWay() < slowPlaces;
     for (const [name, organization] of this.#organizations) {
       if (organization.waiting.length === 0 || (!mayBeSlow && this.#isSlow(organization))) continue;
-      const waiter = organization.waiting.shift();
-      if (waiter === undefined) continue;
-      this.#waiting -= 1;
+      const waiter = this.#take(organization, 0);
+      if (waiter === null) continue;
       // To the end of the round.
       this.#organizations.delete(name);
       this.#organizations.set(name, organization);
       return this.#begin(organization, waiter.item);
     }
     return null;
+  }
+
+  #take(organization: Organization<T>, position: number): Waiter<T> | null {
+    const [waiter] = organization.waiting.splice(position, 1);
+    if (waiter === undefined) return null;
+    this.#waiting -= 1;
+    organization.waitingBytes -= waiter.bytes;
+    this.#waitingBytes -= waiter.bytes;
+    return waiter;
   }
 
   #begin(organization: Organization<T>, item: T): Turn<T> {

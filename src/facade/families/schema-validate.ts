@@ -32,7 +32,8 @@ export const schemaValidateOperation = operation({
     const schema = jsonSchemaText(spec.jsonSchema);
     if (schema === null) return { valid: false, errors: [{ path: '', message: 'cannot be checked: the schema is too large' }] };
     const text = Buffer.from(JSON.stringify(payload));
-    const errors = await call.services.sandbox.validate(call.caller.organization.id, schema, text, mostErrors);
+    const { sandbox } = call.services;
+    const [errors = []] = await sandbox.validate(call.caller.organization.id, [schema], text, { mostProblems: mostErrors });
     return { valid: errors.length === 0, errors };
   },
 });

@@ -3,7 +3,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { LRUCache } from 'lru-cache';
 import { RE2JS } from 're2js';
-import type { SchemaProblem } from '../jobs.ts';
+import { type SchemaProblem, unchecked } from '../jobs.ts';
 import { CodeError } from './engine.ts';
 
 const drafts = {
@@ -53,18 +53,28 @@ export function checkSchema(schema: string): void {
   compile(schema, false);
 }
 
-/** What is wrong with a payload (JSON text), at most so many problems. Throws CodeError for a schema that is none. */
-export function validate(schema: string, payload: string, mostProblems: number): SchemaProblem[] {
-  const findsAll = mostProblems > 1;
-  const key = `${findsAll ? 'all' : 'first'} ${schema}`;
-  const isValid = compiled.get(key) ?? compile(schema, findsAll);
-  compiled.set(key, isValid);
+/** What of each schema is wrong with a payload (JSON text), at most so many problems each; a schema that is none is one, too. */
+export function validate(schemas: readonly string[], payload: string, mostProblems: number): SchemaProblem[][] {
   let value: unknown;
   try {
     value = JSON.parse(payload);
   } catch {
-    return [{ path: '', message: 'is not JSON' }];
+    return schemas.map(() => [{ path: '', message: 'is not JSON' }]);
   }
+  return schemas.map((schema) => {
+    try {
+      return problemsOf(schema, value, mostProblems);
+    } catch (error) {
+      return [unchecked(error instanceof Error ? error.message : String(error))];
+    }
+  });
+}
+
+function problemsOf(schema: string, value: unknown, mostProblems: number): SchemaProblem[] {
+  const findsAll = mostProblems > 1;
+  const key = `${findsAll ? 'all' : 'first'} ${schema}`;
+  const isValid = compiled.get(key) ?? compile(schema, findsAll);
+  compiled.set(key, isValid);
   if (isValid(value)) return [];
   return (isValid.errors ?? []).slice(0, mostProblems).map(({ instancePath, message = 'is not valid', params }) => ({
     path: instancePath,
