@@ -81,6 +81,16 @@ describe('paths of RFC 9535', () => {
     '$.a[?count($.b[*]) > 1]',
     '$.a[?@.x == $..y]',
     '$.a[?$.b.c[?@.d]]',
+    "$.payload['a','a']",
+    '$.payload["a",\'a\']',
+    '$.payload[0,0]',
+    '$.payload[*,*]',
+    '$.payload[*,0:]',
+    '$.payload[?@.a,?@.b]',
+    '$.payload[0,1,2][0,1,2]',
+    "$.payload[?@['a','b']]",
+    '$.payload[?(@.a && @[0,0][0,0])]',
+    '$.payload[0,?@[?@[0,1]]]',
   ])('%j is refused', (path) => expect(readJsonPath(path).problem).toEqual(expect.any(String)));
 
   test('a pattern that would hang another engine takes no time', () => {
@@ -88,6 +98,19 @@ describe('paths of RFC 9535', () => {
     const startedAt = performance.now();
     expect(query?.([`${'a'.repeat(50_000)}!`])).toEqual([]);
     expect(performance.now() - startedAt).toBeLessThan(1000);
+  });
+
+  test('the costliest path that is accepted takes little time on a wide document', () => {
+    const wide = Array.from({ length: 64 }, () => Array.from({ length: 64 }, () => Array.from({ length: 20 }, () => [])));
+    const { query } = readJsonPath(`$..[*,0]${'[*,-1]'.repeat(2)}${'[*]'.repeat(20)}`);
+    const startedAt = performance.now();
+    expect(query?.(wide)).toEqual([]);
+    expect(performance.now() - startedAt).toBeLessThan(3000);
+  });
+
+  test('a path that finds too many nodes has nothing', () => {
+    expect(readJsonPath('$[*]').query?.(Array.from({ length: 50_000 }, () => 0))).toHaveLength(50_000);
+    expect(readJsonPath('$[*]').query?.(Array.from({ length: 150_000 }, () => 0))).toEqual([]);
   });
 
   test('a document that is nested too deeply has nothing', () => {

@@ -1,12 +1,15 @@
-import { FunctionExpressionType, JSONPathEnvironment, type JSONPathQuery } from 'json-p3';
+import { FunctionExpressionType, JSONPathEnvironment, JSONPathNode, type JSONPathQuery } from 'json-p3';
 import { LRUCache } from 'lru-cache';
 import { RE2JS } from 're2js';
 
 const mostNesting = 100;
 const mostPatterns = 200;
 const longestPattern = 1000;
+const mostSelectors = 8;
+/** Over all segments of a path. */
+const mostNodes = 100_000;
 
-/** A path that has been read: gives the values that it finds, in order. A document that is nested too deeply has none. */
+/** A path that has been read: gives the values that it finds, in order. A document that is nested too deeply, or too large for the path, has none. */
 export type JsonPath = (document: unknown) => unknown[];
 
 const environment = new JSONPathEnvironment({ maxRecursionDepth: mostNesting });
@@ -38,12 +41,12 @@ export function readJsonPath(path: string): { query: JsonPath; problem?: undefin
   } catch (error) {
     return { problem: error instanceof Error ? error.message : String(error) };
   }
-  const problem = costlyPart(path);
+  const problem = costlyPart(path) ?? costlySelectors(query, path);
   if (problem !== null) return { problem };
   return {
     query: (document) => {
       try {
-        return query.query(document as Parameters<JSONPathQuery['query']>[0]).values();
+        return valuesOf(query, document as Parameters<JSONPathQuery['query']>[0]);
       } catch {
         return [];
       }
@@ -53,11 +56,59 @@ export function readJsonPath(path: string): { query: JsonPath; problem?: undefin
 
 /** Each of these would multiply the work by the size of the document. */
 function costlyPart(path: string): string | null {
-  const bare = path.replaceAll(/'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"/g, "''");
+  const bare = withoutStrings(path);
   if ((bare.match(/\.\./g) ?? []).length > 1) return 'has more than one descendant segment (..)';
   const inFilters = bare.slice(1).matchAll(/\$((?:\s*\.\s*[^\s.[\]()*,:<>=!&|?]+|\s*\[\s*(?:-?\d+|'')\s*\])*)\s*(\.|\[)?/g);
   for (const [, , rest] of inFilters) if (rest !== undefined) return 'has a query from $ inside a filter that may find more than one value';
   return null;
+}
+
+function withoutStrings(path: string): string {
+  return path.replaceAll(/'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"/g, "''");
+}
+
+/** Selectors of one bracket that find the same nodes multiply them with every segment. */
+function costlySelectors({ segments }: JSONPathQuery, path: string): string | null {
+  let product = 1;
+  for (const { selectors } of segments) {
+    const texts = selectors.map((selector) => selector.toString());
+    if (new Set(texts).size < texts.length) return 'has a selector twice in one bracket';
+    if (texts.filter((text) => !/^(?:['"]|-?\d+$)/.test(text)).length > 1)
+      return 'has more than one wildcard, slice or filter in one bracket';
+    product *= Math.max(1, texts.length);
+  }
+  if (product > mostSelectors) return `has brackets whose selectors combine to more than ${mostSelectors}`;
+  return hasListInFilter(withoutStrings(path)) ? 'has several selectors in one bracket inside a filter' : null;
+}
+
+function hasListInFilter(bare: string): boolean {
+  const open: { isBracket: boolean; inFilter: boolean }[] = [];
+  let isFilter = false;
+  for (const char of bare) {
+    const inner = open.at(-1);
+    if (char === '[' || char === '(') open.push({ isBracket: char === '[', inFilter: isFilter });
+    else if (char === ']' || char === ')') isFilter = open.pop()?.inFilter ?? false;
+    else if (char === '?') isFilter = true;
+    else if (char === ',' && inner?.isBracket === true) {
+      if (inner.inFilter) return true;
+      isFilter = false;
+    }
+  }
+  return false;
+}
+
+function valuesOf({ segments }: JSONPathQuery, document: JSONPathNode['value']): unknown[] {
+  let count = 0;
+  let nodes = [new JSONPathNode(document, [], document)];
+  for (const segment of segments) {
+    const found: JSONPathNode[] = [];
+    for (const node of segment.lazyResolve(nodes)) {
+      if (++count > mostNodes) throw new RangeError(`a path finds more than ${mostNodes} nodes`);
+      found.push(node);
+    }
+    nodes = found;
+  }
+  return nodes.map(({ value }) => value);
 }
 
 /** An I-Regexp (RFC 9485): its dot stands for anything but line ends. Null for a pattern that is none. */
