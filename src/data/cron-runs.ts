@@ -40,13 +40,13 @@ export class CronRuns {
   }
 
   /**
-   * Whether it is this scheduler's turn for the next `turnMs`, and which runs are lost. Turns only save work: that no slot is claimed
+   * Whether it is this scheduler's turn for the next `turnMs`, the time of Redis, and which runs are lost. Turns only save work: that no slot is claimed
    * twice is up to `claim`.
    */
-  async turn(scheduler: string, turnMs: number): Promise<{ isOurs: boolean; lost: CronRun[] }> {
+  async turn(scheduler: string, turnMs: number): Promise<{ isOurs: boolean; timeMs: number; lost: CronRun[] }> {
     const { turn, held, runs } = this.#keys;
-    const [isOurs, ...lost] = list(await this.#run(turnScript, [turn, held, runs], [scheduler, turnMs]));
-    return { isOurs: integer(isOurs) === 1, lost: lost.map((each) => parseRun(text(each))) };
+    const [isOurs, timeMs, ...lost] = list(await this.#run(turnScript, [turn, held, runs], [scheduler, turnMs]));
+    return { isOurs: integer(isOurs) === 1, timeMs: integer(timeMs), lost: lost.map((each) => parseRun(text(each))) };
   }
 
   async endTurn(scheduler: string): Promise<void> {

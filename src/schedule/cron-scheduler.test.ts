@@ -224,6 +224,40 @@ describe('a scheduler', () => {
   });
 });
 
+describe('a scheduler whose clock is an hour fast', () => {
+  const hourMs = 60 * minuteMs;
+  beforeEach(() => {
+    clock = new FakeClock(systemClock.now() + hourMs);
+  });
+
+  test('claims what has come by the time of Redis, and no slot of the future', async () => {
+    job();
+    scheduler();
+    await passes(async () => expect(await runs.jobIds()).toEqual(['cron_a']));
+    const seenMs = Number((await redis.client.hget(`${prefix}{cron}:slots`, 'cron_a'))?.split(' ')[0]);
+    expect(seenMs).toBeLessThanOrEqual(systemClock.now());
+    // Its clock runs while that of Redis stands nearly still.
+    await passTime(2 * minuteMs);
+    const claimed = [...(await runs.lastSlots()).values()];
+    expect(claimed.filter((slotMs) => slotMs > systemClock.now() + 2000)).toEqual([]);
+  });
+
+  test('makes up what has come meanwhile', async () => {
+    job();
+    const first = scheduler();
+    await passes(async () => expect(await runs.jobIds()).toEqual(['cron_a']));
+    await first.stop();
+    const slots = `${prefix}{cron}:slots`;
+    const [, revision = ''] = (await redis.client.hget(slots, 'cron_a'))?.split(' ') ?? [];
+    await redis.client.hset(slots, 'cron_a', `${systemClock.now() - 2 * minuteMs} ${revision}`);
+    scheduler();
+    await passes(async () => expect([...(await runs.lastSlots()).keys()]).toEqual(['cron_a']));
+    const [slotMs = 0] = (await runs.lastSlots()).values();
+    expect(slotMs).toBeLessThanOrEqual(systemClock.now());
+    expect(slotMs).toBeGreaterThan(systemClock.now() - 2 * minuteMs);
+  });
+});
+
 describe('a run', () => {
   let now: number;
   async function receiver(answer?: Parameters<typeof startReceiver>[0]): Promise<Receiver> {
@@ -340,48 +374,4 @@ describe('a run', () => {
     await quick.arrived(1, 3000);
     expect(slow.requests).toHaveLength(32);
   });
-});
-
-test('a take passes over an organization that gets no more, and gives all runs of the others', async () => {
-  const claims = Array.from({ length: 25 }, (_, i) => {
-    const jobId = `cron_${i}`;
-    return { id: `exec_${i}`, jobId, org: i === 0 ? 'org_a' : 'org_b', slotMs: noon, timeoutMs: 1000, revision: 'r' };
-  });
-  await runs.seen(
-    claims.map(({ jobId }) => ({ id: jobId, revision: 'r' })),
-    noon - 1,
-  );
-  await runs.claim(claims.slice(0, 6));
-  const all = await runs.take('all', 16, ['org_a']);
-  expect(all.runs.map(({ id }) => id)).toEqual(['exec_1', 'exec_2', 'exec_3', 'exec_4', 'exec_5']);
-  expect(all.hasMore).toBe(false);
-  await runs.claim(claims.slice(6));
-  await redis.client.del(`${prefix}{cron}:bell`);
-  const some = await runs.take('some', 16, ['org_a']);
-  expect([some.runs.length, some.hasMore]).toEqual([16, true]);
-  expect(await redis.client.llen(`${prefix}{cron}:bell`)).toBe(1);
-  const rest = await runs.take('rest', 16, ['org_a']);
-  expect([rest.runs.length, rest.hasMore]).toEqual([3, false]);
-  expect((await runs.take('blocked', 16, [])).runs.map(({ id }) => id)).toEqual(['exec_0']);
-});
-
-test('the history of a job keeps its newest hundred, and of a job that runs seldom the newest', async () => {
-  const write = (id: string, startedAtMs: number) =>
-    executions.write({
-      id,
-      jobId: 'cron_a',
-      status: 'success',
-      responseStatus: 200,
-      responseBody: 'b',
-      errorMessage: null,
-      latencyMs: 1,
-      startedAtMs,
-      completedAtMs: startedAtMs,
-    });
-  for (let i = 0; i < 130; i++) await write(`exec_${i}`, noon + i);
-  const kept = await executions.newest('cron_a', 1000);
-  expect(kept.map(({ id }) => id)).toEqual(Array.from({ length: 100 }, (_, i) => `exec_${129 - i}`));
-  expect(await redis.client.hlen(`${prefix}{cron:cron_a}:bodies`)).toBe(20);
-  await write('exec_late', noon + 40 * 86_400_000);
-  expect((await executions.newest('cron_a', 1000)).map(({ id }) => id)).toEqual(['exec_late']);
 });

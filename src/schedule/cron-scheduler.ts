@@ -46,6 +46,8 @@ export class CronScheduler {
   readonly #plannedMs = new Map<string, number>();
   readonly #changed = new Set<string>();
   #mustLoad = true;
+  /** How far the clock here is ahead of that of Redis. */
+  #aheadMs = 0;
   #wake: () => void = () => {};
 
   constructor(options: CronSchedulerOptions) {
@@ -59,7 +61,9 @@ export class CronScheduler {
     let hadTurn = false;
     for (let failures = 0; !signal.aborted; ) {
       try {
+        const askedAtMs = clock.now();
         const turn = await runs.turn(id, turnMs);
+        this.#aheadMs = Math.max(0, askedAtMs - turn.timeMs);
         if (turn.isOurs) {
           // Somebody else may have scheduled meanwhile.
           if (!hadTurn) this.#mustLoad = true;
@@ -146,8 +150,8 @@ export class CronScheduler {
 
   async #take(jobs: readonly Job[]): Promise<void> {
     if (jobs.length === 0) return;
-    const { runs, executions, clock } = this.#options;
-    const nowMs = clock.now();
+    const { runs, executions } = this.#options;
+    const nowMs = this.#now();
     const seen = await runs.seen(
       jobs.map(({ record, revision }) => ({ id: record.id, revision })),
       nowMs,
@@ -169,8 +173,7 @@ export class CronScheduler {
 
   /** All slots that have come, batch by batch, oldest first. */
   async #claimDue(signal: AbortSignal): Promise<void> {
-    const { clock } = this.#options;
-    const nowMs = clock.now();
+    const nowMs = this.#now();
     for (const slot of [...this.#due.keys()].filter((each) => each <= nowMs).sort((a, b) => a - b)) {
       const ids = [...(this.#due.get(slot) ?? [])];
       for (let i = 0; i < ids.length && !signal.aborted; i += batch) {
@@ -225,8 +228,13 @@ export class CronScheduler {
 
   #untilNextMs(): number {
     if (this.#mustLoad || this.#changed.size > 0) return 0;
-    const nowMs = this.#options.clock.now();
+    const nowMs = this.#now();
     return Math.min(turnEveryMs, ...[...this.#due.keys()].map((slot) => Math.max(0, slot - nowMs)));
+  }
+
+  /** Never ahead of Redis, which refuses slots that have not come. */
+  #now(): number {
+    return this.#options.clock.now() - this.#aheadMs;
   }
 
   /** A change wakes who has the turn. */

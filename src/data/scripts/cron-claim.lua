@@ -1,17 +1,19 @@
 -- Claims slots of jobs and gives their runs to the workers: each slot once, whoever claims it. A job whose run before still waits gets
--- no second one.
+-- no second one. A slot more than two seconds ahead of Redis has not come: whose clock is fast cannot claim the future.
 --
 -- KEYS[1] `slots`, [2] `last`, [3] `waiting`, [4] `ready`, [5] `bell`, [6] `q:`, what the keys of the queues begin with; see `cron-keys.ts`.
 -- ARGV per job: [1] job, [2] organization, [3] slot, [4] revision of the schedule that it is of, [5] id of the run, [6] its text.
--- Reply: per job 1 when the run was queued, 0 when the slot is claimed, the schedule is another by now, or a run waits.
+-- Reply: per job 1 when the run was queued, 0 when the slot is claimed or has not come, the schedule is another by now, or a run waits.
 local call = redis.call
+local clock = call('TIME')
+local latest = clock[1] * 1000 + math.floor(clock[2] / 1000) + 2000
 local reply = {}
 local queued = 0
 for i = 1, #ARGV, 6 do
   local job, org, slot = ARGV[i], ARGV[i + 1], ARGV[i + 2]
   local known, revision = string.match(call('HGET', KEYS[1], job) or '', '^(%S+) (%S+)$')
   local done = 0
-  if revision == ARGV[i + 3] and tonumber(slot) > tonumber(known) then
+  if revision == ARGV[i + 3] and tonumber(slot) > tonumber(known) and tonumber(slot) <= latest then
     call('HSET', KEYS[1], job, slot .. ' ' .. revision)
     if call('HSETNX', KEYS[3], job, ARGV[i + 4]) == 1 then
       call('HSET', KEYS[2], job, slot)
