@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { IngestUnderTest, keyPrefix } from '../../test/support/ingest.ts';
+import { waitUntil } from '../../test/support/wait-until.ts';
 import { recordLayoutVersion } from '../core/records.ts';
 import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
 import { RedisMessageReader } from '../data/message-reader.ts';
@@ -27,6 +28,14 @@ const publishSchema = (id: string, jsonSchema: object, generation = 1) =>
     version: generation,
     generation,
   });
+
+function endless(): object {
+  const twice = (next: string) => ({ anyOf: [{ $ref: next }, { $ref: next }] });
+  const $defs = Object.fromEntries(
+    Array.from({ length: 40 }, (_, i) => [`a${i}`, i === 39 ? { type: 'string' } : twice(`#/$defs/a${i + 1}`)]),
+  );
+  return { $defs, $ref: '#/$defs/a0' };
+}
 
 async function send(body: string) {
   const answer = await ingest.send('/ingest/acme/github', { body });
@@ -86,11 +95,7 @@ test('while the schema of a route is deleted nothing passes', async () => {
 });
 
 test('a schema that takes for ever holds up neither its event nor those of other sources for long', async () => {
-  const twice = (next: string) => ({ anyOf: [{ $ref: next }, { $ref: next }] });
-  const $defs = Object.fromEntries(
-    Array.from({ length: 40 }, (_, i) => [`a${i}`, i === 39 ? { type: 'string' } : twice(`#/$defs/a${i + 1}`)]),
-  );
-  await publishSchema('sch_a', { $defs, $ref: '#/$defs/a0' });
+  await publishSchema('sch_a', endless());
   await ingest.publishRoute({ schemaId: 'sch_a' });
   await ingest.publishSource({ id: 'src_b', slug: 'other' });
   const slow = ingest.send('/ingest/acme/github', { body: '1' });
@@ -98,4 +103,20 @@ test('a schema that takes for ever holds up neither its event nor those of other
   for (let i = 0; i < 20; i++) expect((await ingest.send('/ingest/acme/other', { body: '{}' })).status).toBe(200);
   expect(performance.now() - startedAt).toBeLessThan(1000);
   expect([200, 503]).toContain((await slow).status);
+});
+
+test('the checks of requests that are over are not made', async () => {
+  await ingest.reset({ storeDeadlineMs: 300 });
+  await ingest.publishSource();
+  await publishSchema('sch_a', endless());
+  await ingest.publishRoute({ schemaId: 'sch_a' });
+  const late = await Promise.all(Array.from({ length: 5 }, () => ingest.send('/ingest/acme/github', { body: '1' })));
+  expect(late.map(({ status }) => status)).toEqual([503, 503, 503, 503, 503]);
+  await publishSchema('sch_a', {}, 2);
+  const startedAt = performance.now();
+  await waitUntil('the sandbox is free', 20_000, async () =>
+    (await ingest.send('/ingest/acme/github', { body: '1' })).status === 200 ? true : undefined,
+  );
+  // Five checks, one after another, would take ten seconds.
+  expect(performance.now() - startedAt).toBeLessThan(5000);
 });
