@@ -210,6 +210,28 @@ describe('a scheduler', () => {
     expect(await queued()).toEqual([['cron_a', 2]]);
   });
 
+  test('goes on with other jobs, and with a job as it was, when a record or a recorded run cannot be read', async () => {
+    job();
+    job({ id: 'cron_b' });
+    scheduler();
+    await passTime(30_000);
+    expect(await queued()).toHaveLength(2);
+    const get = registry.get.bind(registry);
+    registry.get = async (kind, id) => {
+      if (id === 'cron_b') throw new SyntaxError('not JSON');
+      return await get(kind, id);
+    };
+    job({ id: 'cron_b' });
+    job({ id: 'cron_c' });
+    await redis.client.zadd(`${prefix}{cron:cron_a}:order`, 1, 'exec_x');
+    await redis.client.hset(`${prefix}{cron:cron_a}:entries`, 'exec_x', '1{');
+    await redis.client.hset(`${prefix}{cron}:runs`, 'exec_y', `exec_y cron_a org_a ${noon} 1000`);
+    await redis.client.zadd(`${prefix}{cron}:held`, 1, 'exec_y');
+    await passTime(minuteMs);
+    expect((await queued()).map(([id]) => id)).toEqual(['cron_a', 'cron_b', 'cron_c']);
+    expect(await redis.client.zcard(`${prefix}{cron}:held`)).toBe(0);
+  });
+
   test('queues thousands of jobs of one minute, organizations in turn', async () => {
     for (let i = 0; i < 3000; i++) job({ id: `cron_${i}`, org: i < 2990 ? 'org_a' : 'org_b' });
     scheduler();

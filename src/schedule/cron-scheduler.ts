@@ -3,6 +3,7 @@ import { withJitter } from '../core/backoff.ts';
 import type { Clock } from '../core/clock.ts';
 import { type CronExpression, parseCronExpression } from '../core/cron-expression.ts';
 import { lastCronSlot, nextCronSlot } from '../core/cron-slots.ts';
+import { PosthornError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import type { CronJobRecord } from '../core/records.ts';
 import { type CronExecutions, newExecutionId } from '../data/cron-executions.ts';
@@ -45,6 +46,7 @@ export class CronScheduler {
   readonly #due = new Map<number, Set<string>>();
   readonly #plannedMs = new Map<string, number>();
   readonly #changed = new Set<string>();
+  readonly #unreadable = new Set<string>();
   #mustLoad = true;
   /** How far the clock here is ahead of that of Redis. */
   #aheadMs = 0;
@@ -99,7 +101,11 @@ export class CronScheduler {
 
   async #endLost(run: CronRun): Promise<void> {
     const { executions, runs, clock } = this.#options;
-    const [known] = (await executions.newest(run.jobId, batch)).filter(({ id }) => id === run.id);
+    const newest = await executions.newest(run.jobId, batch).catch((error: unknown) => {
+      if (isUnavailable(error)) throw error;
+      return [];
+    });
+    const known = newest.find(({ id }) => id === run.id);
     const completedAtMs = clock.now();
     await executions.write({
       id: run.id,
@@ -129,22 +135,37 @@ export class CronScheduler {
 
   /** Brings these jobs to what is published, makes up what was missed, and forgets those that are gone. */
   async #load(ids: readonly string[]): Promise<void> {
-    const { registry, runs, executions } = this.#options;
+    const { runs, executions } = this.#options;
     for (let i = 0; i < ids.length; i += batch) {
       const some = ids.slice(i, i + batch);
       for (const id of some) this.#changed.delete(id);
       try {
-        const records = await Promise.all(some.map((id) => registry.get('cronJob', id)));
+        const records = await Promise.all(some.map((id) => this.#read(id)));
         for (const id of some.filter((_, j) => records[j] === null)) {
           this.#drop(id);
           await executions.remove(id);
           await runs.forget(id);
         }
-        await this.#take(records.flatMap((record) => (record === null ? [] : jobOf(record))));
+        await this.#take(records.flatMap((record) => (record === null || record === 'unreadable' ? [] : jobOf(record))));
       } catch (error) {
         for (const id of some) this.#changed.add(id);
         throw error;
       }
+    }
+  }
+
+  /** A job whose record cannot be read stays as it was; the others go on. */
+  async #read(id: string): Promise<CronJobRecord | null | 'unreadable'> {
+    const { registry, logger } = this.#options;
+    try {
+      const record = await registry.get('cronJob', id);
+      this.#unreadable.delete(id);
+      return record;
+    } catch (error) {
+      if (isUnavailable(error)) throw error;
+      if (!this.#unreadable.has(id)) logger.warn({ reason: String(error), jobId: id }, 'the record of a cron job cannot be read');
+      this.#unreadable.add(id);
+      return 'unreadable';
     }
   }
 
@@ -244,6 +265,10 @@ export class CronScheduler {
     await this.#options.clock.sleep(ms, AbortSignal.any([signal, woken.signal]));
     this.#wake = () => {};
   }
+}
+
+function isUnavailable(error: unknown): boolean {
+  return error instanceof PosthornError && error.code === 'UNAVAILABLE';
 }
 
 function jobOf(record: CronJobRecord): Job[] {
