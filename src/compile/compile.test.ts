@@ -14,6 +14,7 @@ import { compileOrganization, organizationFacts } from './organization.ts';
 import { compileRoute } from './route.ts';
 import { shardOf } from './shard.ts';
 import { compileSource } from './source.ts';
+import { warehouseRefusal } from './warehouse.ts';
 
 const keyring = new Keyring([{ id: 'k1', key: randomBytes(32) }]);
 const acme = storedObject('Organization', 'acme', { namespace: 'acme', plan: 'starter' });
@@ -285,6 +286,19 @@ describe('a warehouse', () => {
     const spec = { type: 's3', s3: { bucket: 'events', region: 'eu-central-1' }, warehouse: { identity: 'platform' } } as const;
     expect(destinationSecretReferences(storedObject('Destination', 'shop', spec, 'acme').spec)).toEqual({});
     expect(destination(spec).record).toMatchObject({ s3: { credentials: null } });
+  });
+
+  test('of type r2 with the identity of the platform, from before that was a rule, is refused', () => {
+    const r2 = {
+      bucket: 'events',
+      endpoint: 'https://account.r2.example',
+      accessKeyId: 'a',
+      secretAccessKeySecretRef: { name: 's', key: 'k' },
+    };
+    const { spec } = storedObject('Destination', 'shop', { type: 'r2', r2, warehouse: {} }, 'acme');
+    expect(warehouseRefusal(spec)).toBeNull();
+    const before = { fileFormat: 'jsonl', partitionBy: 'date', identity: 'platform' } as const;
+    expect(warehouseRefusal({ ...spec, warehouse: before })).toMatchObject({ reason: 'InvalidCredentials' });
   });
 
   test('with a field mapping that cannot be read is refused', () => {

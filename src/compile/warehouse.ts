@@ -16,6 +16,8 @@ interface WarehouseInputs {
 export function warehouseRefusal({ type, s3, r2, gcs, azureBlob, warehouse }: Spec): Refusal | null {
   if ((s3 ?? r2 ?? gcs ?? azureBlob) === undefined) return { reason: 'Incomplete', message: `spec has no settings for type ${type}` };
   if (r2 !== undefined && !URL.canParse(r2.endpoint)) return { reason: 'InvalidUrl', message: 'spec.r2.endpoint is not a URL' };
+  if (r2 !== undefined && warehouse?.identity === 'platform')
+    return { reason: 'InvalidCredentials', message: 'spec.warehouse.identity cannot be platform with type r2' };
   const { problem } = readFieldMapping(rulesOf(warehouse));
   if (problem === undefined) return null;
   const { index, field, message } = problem;

@@ -103,6 +103,13 @@ export const destinationRules: readonly Rule[] = [
     fieldPath: '.warehouse',
     check: (self: Spec) => self.type !== 'http' || self.warehouse === undefined,
   },
+  {
+    at: '',
+    cel: "!has(self.r2) || !has(self.warehouse) || self.warehouse.identity != 'platform'",
+    message: 'cannot be platform with type r2',
+    fieldPath: '.warehouse.identity',
+    check: (self: Spec) => self.r2 === undefined || self.warehouse?.identity !== 'platform',
+  },
   ...keyRules,
   ...authRules,
   tlsRule,

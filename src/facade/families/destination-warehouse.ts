@@ -120,6 +120,10 @@ export async function warehouseToSpec(
   const stored = current === undefined ? null : storedConfig(current);
   const merged: WarehouseConfig = { ...stored?.place, ...config };
   const identity = config.identity ?? current?.warehouse?.identity ?? 'keys';
+  // The user names the host: it would get what the pods' identity signs.
+  if (identity === 'platform' && type === 'r2') {
+    throw new PosthornError('VALIDATION_FAILED', 'config.identity cannot be platform with type r2.');
+  }
   const needed = identity === 'platform' ? provider.place : [...provider.place, ...provider.keys];
   for (const field of needed) {
     const isStored = field === provider.secret && stored?.ref !== undefined;

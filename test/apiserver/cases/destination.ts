@@ -83,6 +83,11 @@ const types: ValidationCase[] = [
   ),
   valid('s3 with the identity of the platform', { type: 's3', s3: { bucket: 'events', region: 'r' }, warehouse: { identity: 'platform' } }),
   invalid(
+    'r2 with the identity of the platform',
+    { type: 'r2', r2: { bucket: 'events', endpoint: 'https://account.r2.example', ...keys }, warehouse: { identity: 'platform' } },
+    'spec.warehouse.identity',
+  ),
+  invalid(
     's3 without keys, asking for keys',
     { type: 's3', s3: { bucket: 'events', region: 'r' }, warehouse: { identity: 'keys' } },
     'spec.s3.accessKeyId',
