@@ -64,8 +64,8 @@ test('a slot is claimed once, run by a worker that sleeps, recorded in a slot of
   const runs = new CronRuns({ redis, prefix });
   const executions = new CronExecutions({ redis, prefix });
   const bell = new CronBell({ blocking: blocking(), prefix });
-  expect(await runs.turn('s1', 10_000)).toEqual({ isOurs: true, lost: [] });
-  expect(await runs.turn('s2', 10_000)).toEqual({ isOurs: false, lost: [] });
+  expect(await runs.turn('s1', 10_000)).toMatchObject({ isOurs: true, lost: [] });
+  expect(await runs.turn('s2', 10_000)).toMatchObject({ isOurs: false, lost: [] });
   const woken = bell.wait();
   const now = Date.now();
   expect(await runs.seen([{ id: 'cron_a', revision: 'r' }], now - 1)).toEqual([{ claimedMs: now - 1, isNew: true }]);
