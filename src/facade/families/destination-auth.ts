@@ -72,6 +72,8 @@ export async function authToSpec(
     if (Object.keys(config).length > 0) throw new PosthornError('VALIDATION_FAILED', 'authConfig needs an authType other than none.');
     return current === undefined ? undefined : { type };
   }
+  if (sent.authConfig === null)
+    throw new PosthornError('VALIDATION_FAILED', `authConfig cannot be null with authType ${type}; authType none removes it.`);
   const { plain, secret } = shapes[type];
   const misfit = Object.keys(config).find((field) => field !== plain && field !== secret);
   if (misfit !== undefined) throw new PosthornError('VALIDATION_FAILED', `authConfig.${misfit} does not belong to authType ${type}.`);

@@ -13,13 +13,15 @@ const throttle = kinds.Destination.spec.shape.throttle.unwrap().shape;
 const policySchema = kinds.Destination.spec.shape.retryPolicy.unwrap();
 const policy = policySchema.shape;
 
-export const throttleBody = z.strictObject({
-  mode: throttle.mode.unwrap().optional(),
-  rateLimit: throttle.rateLimit.unwrap().nullable().optional(),
-  rateUnit: throttle.rateUnit.unwrap().nullable().optional(),
-  maxConcurrency: throttle.maxConcurrency.unwrap().nullable().optional(),
-  queueLimit: throttle.queueLimit.unwrap().nullable().optional(),
-});
+export const throttleBody = z
+  .strictObject({
+    mode: throttle.mode.unwrap().optional(),
+    rateLimit: throttle.rateLimit.unwrap().nullable().optional(),
+    rateUnit: throttle.rateUnit.unwrap().nullable().optional(),
+    maxConcurrency: throttle.maxConcurrency.unwrap().nullable().optional(),
+    queueLimit: throttle.queueLimit.unwrap().nullable().optional(),
+  })
+  .describe('What is not sent stays. Without mode, only fields that the mode of the destination uses (off, when it is made) are taken.');
 
 export const throttleRecord = z.object({
   mode: throttle.mode.unwrap(),
@@ -29,44 +31,68 @@ export const throttleRecord = z.object({
   queueLimit: z.int().nullable(),
 });
 
+const usedBy = {
+  off: [],
+  rate: ['rateLimit', 'rateUnit', 'queueLimit'],
+  concurrency: ['maxConcurrency', 'queueLimit'],
+} as const satisfies Record<Mode, LimitField[]>;
+const neededBy = { off: [], rate: ['rateLimit', 'rateUnit'], concurrency: ['maxConcurrency'] } as const satisfies Record<
+  Mode,
+  LimitField[]
+>;
+const limitFields = ['rateLimit', 'rateUnit', 'maxConcurrency', 'queueLimit'] as const;
+type LimitField = (typeof limitFields)[number];
+type Mode = z.output<typeof throttleRecord>['mode'];
+
+function isUsed(field: LimitField, mode: Mode): boolean {
+  const used: readonly LimitField[] = usedBy[mode];
+  return used.includes(field);
+}
+
 /** Fields that the mode does not use are null (API document, "Throttle"). */
 export function throttleToRecord(value: Spec['throttle']): z.input<typeof throttleRecord> {
   const mode = value?.mode ?? 'off';
   return {
     mode,
-    rateLimit: mode === 'rate' ? (value?.rateLimit ?? null) : null,
-    rateUnit: mode === 'rate' ? (value?.rateUnit ?? null) : null,
-    maxConcurrency: mode === 'concurrency' ? (value?.maxConcurrency ?? null) : null,
-    queueLimit: mode === 'off' ? null : (value?.queueLimit ?? null),
+    rateLimit: isUsed('rateLimit', mode) ? (value?.rateLimit ?? null) : null,
+    rateUnit: isUsed('rateUnit', mode) ? (value?.rateUnit ?? null) : null,
+    maxConcurrency: isUsed('maxConcurrency', mode) ? (value?.maxConcurrency ?? null) : null,
+    queueLimit: isUsed('queueLimit', mode) ? (value?.queueLimit ?? null) : null,
   };
 }
 
-/** The whole object is replaced. FORBIDDEN on the free plan for any mode but off. */
+/**
+ * What is sent over what the record shows. VALIDATION_FAILED for a field that the mode needs and does not have, and for one that a
+ * mode that was not sent does not use; FORBIDDEN on the free plan for any mode but off.
+ */
 export function throttleToSpec(
   sent: z.output<typeof throttleBody> | undefined,
   current: Spec['throttle'],
   call: Call,
 ): SpecInput['throttle'] {
   if (sent === undefined) return current;
-  const mode = sent.mode ?? 'off';
-  if (mode === 'off' && current === undefined) return undefined;
-  if (mode !== 'off' && mode !== current?.mode && call.caller.organization.plan === 'free') {
+  const before = throttleToRecord(current);
+  const mode = sent.mode ?? before.mode;
+  const unused = limitFields.find((field) => (sent[field] ?? null) !== null && !isUsed(field, mode));
+  if (sent.mode === undefined && unused !== undefined)
+    throw new PosthornError('VALIDATION_FAILED', `throttle.${unused} is not used with mode ${mode}: send throttle.mode with it.`);
+  if (mode !== 'off' && mode !== before.mode && call.caller.organization.plan === 'free') {
     throw new PosthornError('FORBIDDEN', `Throttle mode ${mode} needs a paid plan.`);
   }
-  for (const field of neededBy[mode]) {
-    if (sent[field] === undefined || sent[field] === null)
-      throw new PosthornError('VALIDATION_FAILED', `throttle.${field} is required with mode ${mode}.`);
-  }
-  return {
+  const wanted = {
     mode,
-    rateLimit: sent.rateLimit ?? undefined,
-    rateUnit: sent.rateUnit ?? undefined,
-    maxConcurrency: sent.maxConcurrency ?? undefined,
-    queueLimit: sent.queueLimit ?? undefined,
+    rateLimit: sent.rateLimit === undefined ? before.rateLimit : sent.rateLimit,
+    rateUnit: sent.rateUnit === undefined ? before.rateUnit : sent.rateUnit,
+    maxConcurrency: sent.maxConcurrency === undefined ? before.maxConcurrency : sent.maxConcurrency,
+    queueLimit: sent.queueLimit === undefined ? before.queueLimit : sent.queueLimit,
   };
+  for (const field of neededBy[mode])
+    if (wanted[field] === null) throw new PosthornError('VALIDATION_FAILED', `throttle.${field} is required with mode ${mode}.`);
+  const used = limitFields.filter((field) => isUsed(field, mode)).map((field) => [field, wanted[field] ?? undefined]);
+  const after = { ...(mode === current?.mode && current), mode, ...Object.fromEntries(used) };
+  const isAsBefore = canonicalJson(throttleToRecord(after)) === canonicalJson(before);
+  return isAsBefore ? current : after;
 }
-
-const neededBy = { off: [], rate: ['rateLimit', 'rateUnit'], concurrency: ['maxConcurrency'] } as const;
 
 export const retryPolicyBody = z
   .strictObject({

@@ -124,6 +124,9 @@ export async function warehouseToSpec(
   if (identity === 'platform' && type === 'r2') {
     throw new PosthornError('VALIDATION_FAILED', 'config.identity cannot be platform with type r2.');
   }
+  const key = provider.keys.find((field) => config[field] !== undefined);
+  if (identity === 'platform' && config.identity === undefined && key !== undefined)
+    throw new PosthornError('VALIDATION_FAILED', `config.${key} is not used with identity platform: send config.identity with it.`);
   const needed = identity === 'platform' ? provider.place : [...provider.place, ...provider.keys];
   for (const field of needed) {
     const isStored = field === provider.secret && stored?.ref !== undefined;
