@@ -1,4 +1,4 @@
-import { RE2JS } from 're2js';
+import { boundedPattern, patternLimits } from './bounded-pattern.ts';
 import { PosthornError } from './errors.ts';
 import { type FieldReader, type FilterContext, fieldReader } from './filter-path.ts';
 import { compare, isEqual, textOf } from './filter-values.ts';
@@ -13,16 +13,12 @@ type Test = (actual: unknown) => boolean;
 export const filterLimits = {
   conditions: 50,
   fieldLength: 256,
-  patternLength: 1000,
-  /** Instructions of the compiled pattern. */
-  patternSize: 2000,
+  /** Characters. */
+  patternLength: patternLimits.length,
   listLength: 1000,
   valueDepth: 32,
-  /**
-   * Instructions × characters that one `matches` may cost; a longer text does not match. RE2 is linear in that product,
-   * at worst about 25 ns each.
-   */
-  matchSteps: 4_000_000,
+  /** Instructions × characters that one `matches` may cost; a longer text does not match. */
+  matchSteps: patternLimits.matchSteps,
 };
 
 /**
@@ -163,19 +159,11 @@ function order(value: unknown, test: (difference: number) => boolean): Test | st
 
 function pattern(value: unknown): Test | string {
   if (typeof value !== 'string') return 'a regular expression is required, as a string';
-  if (value.length > filterLimits.patternLength) return `at most ${filterLimits.patternLength} characters`;
-  let compiled: RE2JS;
-  try {
-    compiled = RE2JS.compile(value);
-  } catch (error) {
-    return `not a regular expression in RE2 syntax: ${error instanceof Error ? error.message : String(error)}`;
-  }
-  const size = compiled.programSize();
-  if (size > filterLimits.patternSize) return 'the regular expression is too large';
-  const lengthMax = filterLimits.matchSteps / size;
+  const compiled = boundedPattern(value);
+  if (typeof compiled === 'string') return compiled;
   return (actual) => {
     const text = textOf(actual);
-    return text !== null && text.length <= lengthMax && compiled.test(text);
+    return text !== null && compiled.stepsOn(text) <= filterLimits.matchSteps && compiled.test(text);
   };
 }
 

@@ -1,0 +1,174 @@
+import type { parse } from '@bufbuild/cel';
+
+export const celGlobals = ['event', 'labels', 'metadata'] as const;
+type Global = (typeof celGlobals)[number];
+
+export type Expression = ReturnType<typeof parse>['expr'];
+
+/** With what a comprehension compares each element: a global for every operation that looks through it. */
+export interface Loop {
+  comparedWith: Global[];
+}
+
+interface Checks {
+  isFunction(name: string): boolean;
+  /** Throws. */
+  refuse(complaint: string, at: Expression): never;
+  /** The function that the list of a comprehension goes through before it is used. */
+  wrapRange: string;
+}
+
+interface Checked {
+  expression: Expression;
+  loop: Loop | null;
+  patterns: { source: string; expression: Expression }[];
+}
+
+const mostExpressions = 600;
+const deepest = 100;
+const typeNames = new Set(['bool', 'bytes', 'double', 'int', 'list', 'map', 'null_type', 'string', 'type', 'uint']);
+/** What the evaluator knows beside functions; none looks through its operands. */
+const operators = new Set(['_&&_', '_||_', '_?_:_', '_[_]', '!_', '@not_strictly_false']);
+
+/** Refuses what a filter cannot say or what could cost too much, before anything is evaluated. */
+export function checkedExpression(root: Expression, checks: Checks): Checked {
+  const patterns: Checked['patterns'] = [];
+  let loop: Loop | null = null;
+  let count = 0;
+
+  const visit = (node: Expression, depth: number, locals: readonly string[]): Expression => {
+    if (++count > mostExpressions || depth > deepest) checks.refuse('the expression is too large', node);
+    const { exprKind } = node;
+    const child = (part: Expression | undefined): Expression => visit(part ?? checks.refuse('incomplete', node), depth + 1, locals);
+    switch (exprKind.case) {
+      case 'constExpr':
+        return node;
+      case 'identExpr':
+        if (!isKnown(exprKind.value.name, locals)) checks.refuse(unknownName(exprKind.value.name), node);
+        return node;
+      case 'selectExpr': {
+        const { operand, field } = exprKind.value;
+        if (isEvent(operand) && field !== 'type' && field !== 'data') checks.refuse(`event has type and data, but no ${field}`, node);
+        return { ...node, exprKind: { case: 'selectExpr', value: { ...exprKind.value, operand: child(operand) } } };
+      }
+      case 'callExpr': {
+        const { function: name, target, args } = exprKind.value;
+        if (!operators.has(name) && !checks.isFunction(name)) checks.refuse(`there is no function ${name}`, node);
+        if (name === 'matches') patterns.push(patternOf(node, checks));
+        return {
+          ...node,
+          exprKind: {
+            case: 'callExpr',
+            value: { ...exprKind.value, args: args.map(child), ...(target !== undefined && { target: child(target) }) },
+          },
+        };
+      }
+      case 'listExpr':
+        return { ...node, exprKind: { case: 'listExpr', value: { ...exprKind.value, elements: exprKind.value.elements.map(child) } } };
+      case 'structExpr': {
+        if (exprKind.value.messageName !== '') checks.refuse(`there is no type ${exprKind.value.messageName}`, node);
+        const entries = exprKind.value.entries.map((entry) => ({
+          ...entry,
+          ...(entry.keyKind.case === 'mapKey' && { keyKind: { case: 'mapKey' as const, value: child(entry.keyKind.value) } }),
+          value: child(entry.value),
+        }));
+        return { ...node, exprKind: { case: 'structExpr', value: { ...exprKind.value, entries } } };
+      }
+      case 'comprehensionExpr': {
+        const { iterVar, accuVar, iterRange, accuInit, loopCondition, loopStep, result } = exprKind.value;
+        if (loop !== null) checks.refuse('at most one of all, exists, exists_one, filter and map', node);
+        if (isKnown(iterVar, [])) checks.refuse(`${iterVar} has a meaning of its own; choose another name for the element`, node);
+        loop = { comparedWith: [loopCondition, loopStep].flatMap((part) => (part === undefined ? [] : comparedGlobals(part))) };
+        const inside = (part: Expression | undefined): Expression =>
+          visit(part ?? checks.refuse('incomplete', node), depth + 1, [...locals, iterVar, accuVar]);
+        const value = {
+          ...exprKind.value,
+          iterRange: bounded(child(iterRange), checks.wrapRange),
+          accuInit: child(accuInit),
+          loopCondition: inside(loopCondition),
+          loopStep: inside(loopStep),
+          result: inside(result),
+        };
+        return { ...node, exprKind: { case: 'comprehensionExpr', value } };
+      }
+      default:
+        return checks.refuse('the expression is empty', node);
+    }
+  };
+
+  return { expression: visit(root, 1, []), loop, patterns };
+}
+
+function bounded(range: Expression, name: string): Expression {
+  return {
+    ...range,
+    exprKind: { case: 'callExpr', value: { $typeName: 'cel.expr.Expr.Call', function: name, args: [range] } },
+  };
+}
+
+function isGlobal(name: string): name is Global {
+  return celGlobals.some((global) => global === name);
+}
+
+function isKnown(name: string, locals: readonly string[]): boolean {
+  return isGlobal(name) || typeNames.has(name) || locals.includes(name);
+}
+
+function isEvent(node: Expression | undefined): boolean {
+  return node?.exprKind.case === 'identExpr' && node.exprKind.value.name === 'event';
+}
+
+function unknownName(name: string): string {
+  return `there is no ${name}: what can be asked for is event.type, event.data, labels and metadata`;
+}
+
+function patternOf(call: Expression, { refuse }: Checks): Checked['patterns'][number] {
+  const { target, args } = call.exprKind.case === 'callExpr' ? call.exprKind.value : {};
+  const [pattern] = args ?? [];
+  const constant = pattern?.exprKind.case === 'constExpr' ? pattern.exprKind.value.constantKind : undefined;
+  if (target === undefined || pattern === undefined || args?.length !== 1 || constant?.case !== 'stringValue') {
+    return refuse('matches is written text.matches("pattern"), the pattern as text in quotes', call);
+  }
+  return { source: constant.value, expression: pattern };
+}
+
+/** A global for every call in the body of a comprehension that is given it, or a part of it; `event.type` is nothing to look through. */
+function comparedGlobals(body: Expression): Global[] {
+  const { exprKind } = body;
+  const deeper = partsOf(body).flatMap(comparedGlobals);
+  if (exprKind.case !== 'callExpr' || operators.has(exprKind.value.function)) return deeper;
+  return [...deeper, ...partsOf(body).flatMap(globalsIn)];
+}
+
+function globalsIn(node: Expression): Global[] {
+  const { exprKind } = node;
+  if (exprKind.case === 'identExpr') return isGlobal(exprKind.value.name) ? [exprKind.value.name] : [];
+  if (exprKind.case === 'selectExpr' && exprKind.value.field === 'type' && isEvent(exprKind.value.operand)) return [];
+  return partsOf(node).flatMap(globalsIn);
+}
+
+function partsOf({ exprKind }: Expression): Expression[] {
+  const parts = (): (Expression | undefined)[] => {
+    switch (exprKind.case) {
+      case 'selectExpr':
+        return [exprKind.value.operand];
+      case 'callExpr':
+        return [exprKind.value.target, ...exprKind.value.args];
+      case 'listExpr':
+        return exprKind.value.elements;
+      case 'structExpr':
+        return exprKind.value.entries.flatMap(({ keyKind, value }) => [keyKind.case === 'mapKey' ? keyKind.value : undefined, value]);
+      case 'comprehensionExpr':
+        return [
+          exprKind.value.iterRange,
+          exprKind.value.accuInit,
+          exprKind.value.loopCondition,
+          exprKind.value.loopStep,
+          exprKind.value.result,
+        ];
+      default:
+        return [];
+    }
+  };
+  return parts().filter((part) => part !== undefined);
+}

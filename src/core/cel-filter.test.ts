@@ -1,0 +1,173 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { celEvent, celLimits, compileCelFilter } from './cel-filter.ts';
+
+const event = celEvent({
+  type: 'order.paid',
+  data: JSON.parse(
+    '{"amount":1250,"note":null,"id":"A-17","paid":true,"at":"2026-01-02T03:04:05Z","customer":{"tags":["vip","eu"]},"items":[{"sku":"a","n":1},{"sku":"b","n":2}],"__proto__":{"x":1},"a-b":1}',
+  ),
+  labels: { tier: 'gold', region: 'eu' },
+  metadata: { skus: ['b', 'c'], trace: 7 },
+});
+const verdict = (source: string, about = event) => compileCelFilter(source)(about);
+
+describe('an expression', () => {
+  test.each([
+    ['event.type == "order.paid"', true],
+    ['event.type.startsWith("order.") && event.data.amount > 1000', true],
+    ['event.data.amount == 1250 && event.data.amount >= 1250.0', true],
+    ['event.data.amount + 1.0 < 1000.0', false],
+    ['int(event.data.amount) % 2 == 0', true],
+    ['labels.tier in ["gold", "platinum"]', true],
+    ['"region" in labels && !("country" in labels)', true],
+    ['metadata.trace == 7', true],
+    ['event.data.note == null', true],
+    ['has(event.data.customer) && !has(event.data.missing)', true],
+    ['event.data.items[1].sku == "b"', true],
+    ['event.data.items.exists(item, item.sku == "b" && item.n == 2)', true],
+    ['event.data.items.all(item, item.n > 1)', false],
+    ['event.data.items.exists(item, item.sku in metadata.skus)', true],
+    ['event.data.items.filter(item, item.n > 0).size() == 2', true],
+    ['event.data.items.map(item, item.sku) == ["a", "b"]', true],
+    ['size(event.data.customer.tags) == 2', true],
+    ['event.data.id.matches("^[A-Z]-[0-9]+$")', true],
+    ['event.data.at > "2026" && timestamp(event.data.at) < timestamp("2027-01-01T00:00:00Z")', true],
+    ['event.data["a-b"] == 1', true],
+    ['type(event.data.paid) == bool && (event.data.paid ? true : false)', true],
+    ['event.data.missing == 1 || true', true],
+  ])('%s is %s', (source, isMatch) => {
+    expect(verdict(source)).toEqual({ isMatch, error: null });
+  });
+
+  test('sees members of an object alone, whatever they are called', () => {
+    expect(verdict('has(event.data.constructor) || has(event.data.toString) || has(labels.constructor)')).toEqual({
+      isMatch: false,
+      error: null,
+    });
+    expect(verdict('event.data["__proto__"].x == 1')).toEqual({ isMatch: true, error: null });
+  });
+
+  test('looks at any JSON', () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ maxDepth: 4 }), (data) => {
+        const about = celEvent({ type: 'a', data, labels: {}, metadata: {} });
+        expect(verdict('event.data == event.data && event.type == "a"', about)).toEqual({ isMatch: true, error: null });
+      }),
+    );
+  });
+});
+
+test.each([
+  ['event.data.missing == 1', /missing/],
+  ['event.data.amount', /neither true nor false/],
+  ['event.data.amount + 1 > 2', /overload/],
+  ['event.data.items[9].n == 1', /bounds/],
+  ['event.data.id.contains(1)', /overload/],
+])('an error in %s is no match, and told', (source, error) => {
+  expect(verdict(source)).toEqual({ isMatch: false, error: expect.stringMatching(error) });
+});
+
+describe('is refused with the place:', () => {
+  test.each([
+    ['', /^line 1, column 1: /],
+    ['event.type = "a"', /^line 1, column 12: /],
+    ['event.data.a &&\n  event.data.b ||', /^line 2, column \d+: /],
+    ['event.type == "a" && evnet.data.x', /^line 1, column 22: there is no evnet/],
+    ['event.payload.x == 1', /^line 1, column 6: event has type and data, but no payload$/],
+    ['process.exit()', /^line 1, column 1: there is no process|exit/],
+    ['event.data.x.replace("a", "b") == "c"', /there is no function replace/],
+    ['google.protobuf.Value{number_value: 1.0} == 1.0', /there is no type google.protobuf.Value/],
+    ['event.data.a.exists(x, x.exists(y, y == 1))', /at most one of all, exists/],
+    ['event.data.a.all(x, x > 1) && event.data.b.all(x, x > 1)', /at most one of all, exists/],
+    ['event.data.a.exists(event, event == 1)', /event has a meaning of its own/],
+    ['event.data.a.matches("(?=a)")', /^line 1, column 22: not a regular expression in RE2 syntax/],
+    ['event.data.a.matches("(a{1000}){1000}")', /RE2 syntax|too large/],
+    ['event.data.a.matches(event.data.b)', /the pattern as text in quotes/],
+    ['matches(event.data.a, "a")', /text\.matches\("pattern"\)/],
+    [`${'!'.repeat(400)}true && ${'['.repeat(150)}${']'.repeat(150)} == 1`, /too large/],
+    ['x'.repeat(1001), /^at most 1000 characters$/],
+  ])('%s', (source, complaint) => {
+    expect(() => compileCelFilter(source)).toThrow(
+      expect.objectContaining({ code: 'VALIDATION_FAILED', details: { filterExpression: [expect.stringMatching(complaint)] } }),
+    );
+  });
+});
+
+test('any text compiles or is refused', () => {
+  const words = [
+    'event',
+    '.data',
+    '.a',
+    '(',
+    ')',
+    '[',
+    ']',
+    '{',
+    '}',
+    ' && ',
+    ' || ',
+    '==',
+    '"a"',
+    '1',
+    'x',
+    ',',
+    '.exists(',
+    '?',
+    ':',
+    '!',
+    '\\',
+    '\n',
+  ];
+  fc.assert(
+    fc.property(fc.array(fc.oneof(fc.constantFrom(...words), fc.string({ maxLength: 3 })), { maxLength: 20 }), (parts) => {
+      try {
+        compileCelFilter(parts.join(''));
+      } catch (error) {
+        expect(error).toMatchObject({ code: 'VALIDATION_FAILED' });
+      }
+    }),
+    { numRuns: 500 },
+  );
+});
+
+describe('an evaluation is bounded:', () => {
+  const about = (data: unknown, metadata: unknown = {}) => celEvent({ type: 'a', data, labels: {}, metadata });
+
+  test('a comprehension goes through no more elements than the limit', () => {
+    const list = (length: number) => about({ list: Array.from({ length }, (_, n) => n) });
+    expect(verdict('event.data.list.exists(x, x == 999)', list(celLimits.listLength))).toEqual({ isMatch: true, error: null });
+    expect(verdict('event.data.list.map(x, x).size() == 1000', list(celLimits.listLength))).toEqual({ isMatch: true, error: null });
+    expect(verdict('event.data.list.exists(x, x == 1)', list(celLimits.listLength + 1))).toEqual({
+      isMatch: false,
+      error: 'a list of 1001 elements: at most 1000',
+    });
+    expect(
+      verdict('event.data.exists(key, key == "a")', about(Object.fromEntries(Array.from({ length: 1001 }, (_, n) => [n, n])))),
+    ).toEqual({ isMatch: false, error: expect.stringMatching(/^a list of 1001/) });
+  });
+
+  test('elements are not compared again and again with a large text', () => {
+    const large = about({ list: Array.from({ length: 1000 }, () => 'b') }, { text: 'a'.repeat(200_000) });
+    expect(verdict('event.data.list.exists(x, metadata.text.contains(x))', large)).toEqual({
+      isMatch: false,
+      error: expect.stringMatching(/^1000 elements, each compared/),
+    });
+    expect(verdict('event.data.list.exists(x, x == event.type || x == "b")', large)).toEqual({ isMatch: true, error: null });
+  });
+
+  test('a pattern that would take a backtracking engine for ever takes milliseconds', () => {
+    const began = process.hrtime.bigint();
+    expect(verdict('event.data.text.matches("^(a+)+$")', about({ text: `${'a'.repeat(5000)}!` }))).toEqual({ isMatch: false, error: null });
+    expect(Number(process.hrtime.bigint() - began) / 1e6).toBeLessThan(2000);
+  });
+
+  test('the patterns of one expression share a bound', () => {
+    const text = about({ list: Array.from({ length: 200 }, () => 'a'.repeat(10_000)) });
+    expect(verdict('event.data.list.exists(x, x.matches("b"))', text)).toEqual({
+      isMatch: false,
+      error: 'the text is too long for matches',
+    });
+    expect(verdict('event.data.list[0].matches("b")', text)).toEqual({ isMatch: false, error: null });
+  });
+});

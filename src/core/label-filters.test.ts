@@ -1,0 +1,24 @@
+import { expect, test } from '@jest/globals';
+import { type LabelFilterMode, type LabelFilters, matchesLabels } from './label-filters.ts';
+
+const labels = { tier: 'gold', region: 'eu', shop: 7, test: false, tags: ['a'] };
+
+test.each<[LabelFilters, LabelFilterMode, boolean]>([
+  [{}, 'all', true],
+  [{}, 'any', true],
+  [{ tier: 'gold' }, 'all', true],
+  [{ tier: 'Gold' }, 'all', false],
+  [{ tier: ['silver', 'gold'] }, 'all', true],
+  [{ tier: ['silver'] }, 'all', false],
+  [{ tier: [] }, 'all', false],
+  [{ tier: 'gold', region: 'eu' }, 'all', true],
+  [{ tier: 'gold', region: 'us' }, 'all', false],
+  [{ tier: 'gold', region: 'us' }, 'any', true],
+  [{ tier: 'silver', region: ['us', 'ap'] }, 'any', false],
+  [{ shop: '7', test: 'false' }, 'all', true],
+  [{ tags: 'a' }, 'all', false],
+  [{ missing: 'x' }, 'any', false],
+  [{ constructor: 'x' }, 'all', false],
+])('%j in mode %s: %s', (filters, mode, isMet) => {
+  expect(matchesLabels(filters, mode, labels)).toBe(isMet);
+});
