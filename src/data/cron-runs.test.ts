@@ -32,6 +32,16 @@ test('a slot that has not come cannot be claimed, and one of the future that was
   expect(await claim(systemClock.now() + 1000)).toBe(1);
 });
 
+test('a run that is held is lost by the time of Redis, whatever the clock of its worker says', async () => {
+  const hourAgo = systemClock.now() - 3_600_000;
+  const run = { id: 'exec_a', jobId: 'cron_a', org: 'org_a', slotMs: hourAgo, timeoutMs: 1000 };
+  await runs.hold(run);
+  expect((await runs.turn('scheduler', 1000)).lost).toEqual([]);
+  expect((await runs.lastRunsMs(['cron_a']))[0]).toBeGreaterThan(hourAgo + 3_000_000);
+  await runs.hold({ ...run, id: 'exec_b', timeoutMs: -10_001 });
+  expect((await runs.turn('scheduler', 1000)).lost.map(({ id }) => id)).toEqual(['exec_b']);
+});
+
 test('a take passes over an organization that gets no more, and gives all runs of the others', async () => {
   const claims = Array.from({ length: 25 }, (_, i) => {
     const jobId = `cron_${i}`;

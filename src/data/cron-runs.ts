@@ -6,6 +6,7 @@ import { integer, list, text } from './script-reply.ts';
 
 const seenScript = new Script(new URL('./scripts/cron-seen.lua', import.meta.url));
 const claimScript = new Script(new URL('./scripts/cron-claim.lua', import.meta.url));
+const holdScript = new Script(new URL('./scripts/cron-hold.lua', import.meta.url));
 const takeScript = new Script(new URL('./scripts/cron-take.lua', import.meta.url));
 const turnScript = new Script(new URL('./scripts/cron-turn.lua', import.meta.url));
 const endTurnScript = new Script(new URL('./scripts/cron-end-turn.lua', import.meta.url));
@@ -77,10 +78,9 @@ export class CronRuns {
   }
 
   /** Holds a run that was not scheduled, so that it ends as lost when its worker dies. */
-  async hold(run: CronRun, nowMs: number): Promise<void> {
+  async hold(run: CronRun): Promise<void> {
     const { runs, held, ran } = this.#keys;
-    const deadlineMs = nowMs + run.timeoutMs + lostAfterMs;
-    await this.#all(this.#redis.multi().hset(runs, run.id, runText(run)).zadd(held, deadlineMs, run.id).hset(ran, run.jobId, nowMs));
+    await this.#run(holdScript, [runs, held, ran], [run.id, run.jobId, run.timeoutMs + lostAfterMs, runText(run)]);
   }
 
   /** The run has ended and is recorded. */

@@ -1,5 +1,6 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { base32 } from '../../src/core/ids.ts';
+import { serviceAccountKey } from '../support/service-account.ts';
 
 /** A secret that is nowhere else, and how to find it whatever has been done to its text. */
 export interface Canary {
@@ -45,7 +46,7 @@ function formed(name: string, marker: string): string {
     case 'accountKey':
       return Buffer.from(marker.padEnd(64, '=')).toString('base64');
     case 'serviceAccountKey':
-      return JSON.stringify({ type: 'service_account', project_id: 'p', client_email: 'a@p.example', private_key: marker });
+      return serviceAccountKey({ private_key_id: marker });
     default:
       return marker;
   }

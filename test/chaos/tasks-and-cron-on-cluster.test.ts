@@ -88,10 +88,10 @@ test('a slot is claimed once, run by a worker that sleeps, recorded in a slot of
   } as const;
   expect(await executions.write(execution)).toBe(true);
   await runs.release('exec_1');
-  await runs.hold({ ...run, id: 'exec_3' }, now);
+  await runs.hold({ ...run, id: 'exec_3' });
   await runs.release('exec_3');
   expect(await executions.newest('cron_a', 10)).toEqual([execution]);
-  expect(await runs.lastRunsMs(['cron_a', 'cron_b'])).toEqual([now, null]);
+  expect(await runs.lastRunsMs(['cron_a', 'cron_b'])).toEqual([expect.any(Number), null]);
   expect(await runs.lastSlots()).toEqual(new Map([['cron_a', now]]));
   await executions.remove('cron_a');
   await runs.forget('cron_a');

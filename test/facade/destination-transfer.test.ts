@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { serviceAccountKey } from '../support/service-account.ts';
 import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
 
 let world: FacadeWorld;
@@ -45,7 +46,6 @@ const mapping = [
   { source: '$.payload.order.id', target: 'order', type: 'string' },
   { source: '$.payload.total', target: 'total', type: 'number', default: '0' },
 ];
-const serviceAccountKey = JSON.stringify({ type: 'service_account', client_email: 'a@example.com', private_key: 'pem: "x"\n' });
 /** One of each kind of object storage. */
 const warehouses: object[] = [
   {
@@ -75,7 +75,13 @@ const warehouses: object[] = [
       partitionBy: 'hour',
     },
   },
-  { name: 'GCS', url: undefined, type: 'gcs', enabled: false, config: { bucket: 'events', projectId: 'project', serviceAccountKey } },
+  {
+    name: 'GCS',
+    url: undefined,
+    type: 'gcs',
+    enabled: false,
+    config: { bucket: 'events', projectId: 'project', serviceAccountKey: serviceAccountKey() },
+  },
   {
     name: 'Azure',
     url: undefined,

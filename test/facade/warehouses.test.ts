@@ -1,5 +1,7 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { s3Keys, startS3Server } from '../support/object-stores.ts';
+import { serviceAccountKey } from '../support/service-account.ts';
 import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
 
 let world: FacadeWorld;
@@ -8,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.stop());
 
-const serviceAccountKey = JSON.stringify({ client_email: 'a@b.example', private_key: 'canary-gcs-key' });
+const gcsKey = serviceAccountKey({ private_key_id: 'canary-gcs-key' });
 const s3 = { bucket: 'acme-events', region: 'eu-central-1', accessKeyId: 'AKIA1', secretAccessKey: 'canary-s3-key' };
 const types = [
   { type: 's3', config: s3, secret: 'secretAccessKey', shown: '••••-key', other: 'a-new-secret-key' },
@@ -21,10 +23,10 @@ const types = [
   },
   {
     type: 'gcs',
-    config: { bucket: 'acme-events', projectId: 'acme', serviceAccountKey },
+    config: { bucket: 'acme-events', projectId: 'acme', serviceAccountKey: gcsKey },
     secret: 'serviceAccountKey',
-    shown: `••••${serviceAccountKey.slice(-4)}`,
-    other: JSON.stringify({ client_email: 'c@d.example', private_key: 'other' }),
+    shown: `••••${gcsKey.slice(-4)}`,
+    other: serviceAccountKey({ client_email: 'c@d.example' }),
   },
   {
     type: 'azure_blob',
@@ -73,7 +75,9 @@ describe.each(types)('a destination of type $type', ({ type, config, secret, sho
     expect(await stored(body.slug)).toContain(JSON.stringify(config[secret as keyof typeof config]));
     expect((await change(id, { config: { [secret]: other } })).status).toBe(200);
     expect(await stored(body.slug)).toContain(JSON.stringify(other));
-    expect((await change(id, { config: { [secret]: '••••nope' } })).status).toBe(400);
+    expect((await change(id, { config: { [secret]: '••••nope' } })).body.message).toMatch(
+      new RegExp(`^config\\.${secret} is a masked value`),
+    );
   });
 
   test('needs each of its fields, and takes none of another type', async () => {
@@ -146,6 +150,28 @@ describe('config', () => {
       error: 'Bad Request',
       message: expect.stringContaining(field),
     });
+  });
+
+  test.each([
+    ['no JSON', 'no JSON'],
+    ['no key', JSON.stringify({ client_email: 'a@b.example' })],
+    ['a PEM that cannot be read', serviceAccountKey({ private_key: '-----BEGIN PRIVATE KEY-----\nQUJD\n-----END PRIVATE KEY-----\n' })],
+    [
+      'a key of another kind',
+      serviceAccountKey({
+        private_key: generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+      }),
+    ],
+  ])('of gcs with %s for serviceAccountKey is refused', async (_, key) => {
+    const config = { bucket: 'acme-events', projectId: 'acme', serviceAccountKey: key };
+    const { status, body } = await create({ name: 'x', type: 'gcs', config });
+    expect([status, body.code]).toEqual([400, 'VALIDATION_FAILED']);
+    expect(body.message).toMatch(/^config\.serviceAccountKey /);
+  });
+
+  test('with a mask where nothing is stored is refused', async () => {
+    const { status, body } = await create({ name: 'x', type: 's3', config: { ...s3, secretAccessKey: '••••abcd' } });
+    expect([status, body.message]).toEqual([400, expect.stringMatching(/^config\.secretAccessKey is a masked value/)]);
   });
 
   test('of r2 must have an https endpoint, and its host takes the credential along', async () => {

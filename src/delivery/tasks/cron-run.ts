@@ -14,7 +14,7 @@ export function cronRunHandler(options: CronAttemptOptions): TaskHandler {
     if (job === null) throw new PosthornError('CONFLICT', 'The cron job is not in force: its conditions say why.');
     const nowMs = clock.now();
     const run = { id: newExecutionId(nowMs), jobId, org, slotMs: nowMs, timeoutMs: job.http.timeoutMs };
-    await runs.hold(run, nowMs);
+    await runs.hold(run);
     const { id, status, responseStatus, latencyMs, errorMessage } = await attemptCronRun(options, run, job, signal);
     return { id, status, responseStatus, latencyMs, ...(errorMessage !== null && { error: errorMessage }) };
   });

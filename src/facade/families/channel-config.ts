@@ -186,7 +186,7 @@ async function webhookToSpec(
   const { secret } = config;
   const signingSecretRef =
     typeof secret === 'string'
-      ? await secrets.put('secret', secret, current?.signingSecretRef)
+      ? await secrets.put('secret', secret, current?.signingSecretRef, { path: 'config.secret' })
       : secret === null
         ? undefined
         : current?.signingSecretRef;
@@ -204,7 +204,7 @@ async function headersToSpec(
   const list: { name: string; valueSecretRef: SecretKeyRef }[] = [];
   for (const [name, value] of Object.entries(sent)) {
     const stored = current?.headers?.find((header) => header.name === name)?.valueSecretRef;
-    list.push({ name, valueSecretRef: await secrets.put('header', value, stored) });
+    list.push({ name, valueSecretRef: await secrets.put('header', value, stored, { path: `config.headers.${name}` }) });
   }
   return list;
 }
@@ -215,7 +215,7 @@ async function kept(
   current: SecretKeyRef | undefined,
   secrets: SecretDraft,
 ): Promise<SecretKeyRef> {
-  if (value !== undefined) return secrets.put(field, value, current);
+  if (value !== undefined) return secrets.put(field, value, current, { path: `config.${field}` });
   if (current === undefined) throw new PosthornError('INVALID_CONFIG', `config.${field} is required.`);
   return current;
 }

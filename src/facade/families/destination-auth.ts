@@ -91,7 +91,7 @@ function secretRef(
   field: SecretField,
   secrets: SecretDraft,
 ): Promise<SecretKeyRef> | SecretKeyRef {
-  return value === undefined ? (current ?? missing(field)) : secrets.put(field, value, current);
+  return value === undefined ? (current ?? missing(field)) : secrets.put(field, value, current, { path: `authConfig.${field}` });
 }
 
 function missing(field: string): never {

@@ -1,3 +1,4 @@
+import { createPrivateKey } from 'node:crypto';
 import { z } from 'zod';
 import { PosthornError } from '../../core/errors.ts';
 import { readFieldMapping } from '../../core/field-mapping.ts';
@@ -214,20 +215,42 @@ function secretRef(
   secrets: SecretDraft,
 ): Promise<SecretKeyRef> | SecretKeyRef | undefined {
   if (value === undefined) return current;
-  if (!looksMasked(value) && !isOfForm(field, value))
-    throw new PosthornError(
-      'VALIDATION_FAILED',
-      `config.${field} is ${field === 'accountKey' ? 'no Base64 text' : 'no JSON key of a service account'}.`,
-    );
-  return secrets.put(field, value, current, maskedWithTail);
+  const problem = looksMasked(value) || value === placeholders[field] ? null : problemWith(field, value);
+  if (problem !== null) throw new PosthornError('VALIDATION_FAILED', `config.${field} ${problem}.`);
+  return secrets.put(field, value, current, { path: `config.${field}`, mask: maskedWithTail });
 }
 
-function isOfForm(field: SecretField, value: string): boolean {
-  if (field === 'secretAccessKey') return true;
-  if (field === 'accountKey') return /^[A-Za-z0-9+/]+={0,2}$/.test(value.trim());
-  const key = z.object({ client_email: z.string(), private_key: z.string() });
+function problemWith(field: SecretField, value: string): string | null {
+  switch (field) {
+    case 'secretAccessKey':
+      return null;
+    case 'accountKey':
+      return /^[A-Za-z0-9+/]+={0,2}$/.test(value.trim()) ? null : 'is no Base64 text';
+    case 'serviceAccountKey': {
+      const key = serviceAccountKey.safeParse(value);
+      if (!key.success) return 'is no JSON key of a service account';
+      return isRsaKey(key.data.private_key) ? null : 'has a private_key that is no RSA key in PEM';
+    }
+    default:
+      return field satisfies never;
+  }
+}
+
+const serviceAccountKey = z
+  .string()
+  .transform((text, context): unknown => {
+    try {
+      return JSON.parse(text);
+    } catch {
+      context.addIssue('is not JSON');
+      return z.NEVER;
+    }
+  })
+  .pipe(z.object({ client_email: z.string(), private_key: z.string() }));
+
+function isRsaKey(pem: string): boolean {
   try {
-    return key.safeParse(JSON.parse(value)).success;
+    return createPrivateKey(pem).asymmetricKeyType === 'rsa';
   } catch {
     return false;
   }

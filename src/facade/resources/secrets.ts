@@ -66,18 +66,20 @@ export class SecretDraft {
 
   /**
    * The reference that a sent value gets: `current` when the value is what is stored, or its mask sent back; a new one
-   * otherwise. VALIDATION_FAILED for a mask of something else.
+   * otherwise. VALIDATION_FAILED for a mask of something else. `path`: the field as the body has it.
    */
-  async put(field: string, value: string, current: SecretKeyRef | undefined, mask = masked): Promise<SecretKeyRef> {
+  async put(
+    field: string,
+    value: string,
+    current: SecretKeyRef | undefined,
+    { path = field, mask = masked }: { path?: string; mask?: (value: string) => string } = {},
+  ): Promise<SecretKeyRef> {
     if (current !== undefined) {
       const stored = await readSecret(this.#call, current);
       if (stored === null ? value === maskedUnread : value === stored || value === mask(stored)) return current;
     }
     if (looksMasked(value))
-      throw new PosthornError(
-        'VALIDATION_FAILED',
-        `${field} is a masked value, but not that of the stored secret: send the secret itself.`,
-      );
+      throw new PosthornError('VALIDATION_FAILED', `${path} is a masked value, but not that of the stored secret: send the secret itself.`);
     this.#secretName ??= `posthorn-${this.#slug}-${base32(randomBytes(5))}`;
     const key = `${field}-${base32(randomBytes(5))}`;
     this.#values.set(key, value);
