@@ -7,7 +7,7 @@ import { headerName, headerValue } from '../../resources/http-header.ts';
 import { kinds, type SpecInputOf } from '../../resources/kinds.ts';
 import { httpUrl } from '../../resources/url.ts';
 import type { SpecInput } from '../resource-family-definition.ts';
-import { nameToSpec, sentName, sentSlug } from '../resources/record-fields.ts';
+import { clearableToSpec, nameToSpec, sentName, sentSlug } from '../resources/record-fields.ts';
 
 const spec = kinds.HttpCronJob.spec.shape;
 
@@ -68,14 +68,14 @@ export async function cronJobToSpec({
   return {
     ...before,
     name: nameToSpec(sent.name, current),
-    description: sent.description === undefined ? before?.description : (sent.description ?? undefined),
+    description: clearableToSpec(sent.description, before?.description),
     enabled: sent.isActive ?? before?.enabled,
     schedule: checkedSchedule(sent.cronExpression ?? before?.schedule ?? ''),
     timeZone: checkedTimeZone(sent.timezone) ?? before?.timeZone,
     url: checkedUrl(sent.url ?? before?.url ?? ''),
     method: sent.method ?? before?.method,
     headers: sent.headers === undefined ? before?.headers : headerList(sent.headers ?? {}),
-    payload: sent.payload === undefined ? before?.payload : (sent.payload ?? undefined),
+    payload: clearableToSpec(sent.payload, before?.payload),
     timeoutMs: sent.timeoutMs ?? before?.timeoutMs,
     useStaticIp: sent.useStaticIp ?? before?.useStaticIp,
   };

@@ -24,8 +24,8 @@ import {
 } from '../resources/record-fields.ts';
 import { matchesText } from '../resources/search.ts';
 import { readMasked, readSecret, type SecretKeyRef } from '../resources/secrets.ts';
+import { bulkDelete } from './bulk-delete.ts';
 import { authConfig, authToRecord, authToSpec, authType, carriesCredentialElsewhere, lacksCredential } from './destination-auth.ts';
-import { destinationBulkOperations } from './destination-bulk.ts';
 import { destinationExportOperation } from './destination-export.ts';
 import { destinationImportOperation } from './destination-import.ts';
 import {
@@ -170,7 +170,14 @@ const definition = resourceDefinition({
 });
 
 export const destinations = resourceFamily(definition, [
-  ...destinationBulkOperations,
+  bulkDelete({
+    kind: 'Destination',
+    path: '/destinations',
+    noun: 'destinations',
+    description:
+      'Takes them out of all routes; their history stays. Unknown ids are skipped. When Git owns one of them, or the list of a route that names one, nothing is deleted.',
+    beforeDelete: leaveRoutes,
+  }),
   destinationTestOperation,
   destinationExportOperation,
   destinationImportOperation(definition),

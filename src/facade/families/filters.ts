@@ -8,7 +8,16 @@ import { pageQuery } from '../pagination.ts';
 import { querySearch } from '../query.ts';
 import { resourceFamily } from '../resource-family.ts';
 import { refuseUsed, routesWith } from '../resources/in-use.ts';
-import { identityOf, nameToSpec, recordIdentity, recordTimes, sentName, sentSlug, timesOf } from '../resources/record-fields.ts';
+import {
+  clearableToSpec,
+  identityOf,
+  nameToSpec,
+  recordIdentity,
+  recordTimes,
+  sentName,
+  sentSlug,
+  timesOf,
+} from '../resources/record-fields.ts';
 import { matchesText } from '../resources/search.ts';
 import { filterBody } from './filter-body.ts';
 import { filterTestOperation } from './filter-test.ts';
@@ -76,7 +85,7 @@ export const filters = resourceFamily(
       if (definition.conditions.length > 0) compileFilter(definition);
       return {
         name: nameToSpec(name, current),
-        description: text === undefined ? spec?.description : (text ?? undefined),
+        description: clearableToSpec(text, spec?.description),
         ...definition,
       } satisfies SpecInputOf<'Filter'>;
     },

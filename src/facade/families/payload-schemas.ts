@@ -10,7 +10,16 @@ import { querySearch } from '../query.ts';
 import { resourceFamily } from '../resource-family.ts';
 import { refuseUsed, routesWith } from '../resources/in-use.ts';
 import { byName } from '../resources/lookup.ts';
-import { identityOf, nameToSpec, recordIdentity, recordTimes, sentName, sentSlug, timesOf } from '../resources/record-fields.ts';
+import {
+  clearableToSpec,
+  identityOf,
+  nameToSpec,
+  recordIdentity,
+  recordTimes,
+  sentName,
+  sentSlug,
+  timesOf,
+} from '../resources/record-fields.ts';
 import { matchesText } from '../resources/search.ts';
 import { refuseProblem } from './code-problem.ts';
 import { schemaValidateOperation } from './schema-validate.ts';
@@ -81,7 +90,7 @@ export const payloadSchemas = resourceFamily(
       const spec = current?.spec;
       return {
         name: nameToSpec(name, current),
-        description: text === undefined ? spec?.description : (text ?? undefined),
+        description: clearableToSpec(text, spec?.description),
         jsonSchema: jsonSchema === undefined ? spec?.jsonSchema : await checkedSchema(call, jsonSchema),
       } satisfies SpecInputOf<'PayloadSchema'>;
     },

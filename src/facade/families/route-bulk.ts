@@ -2,11 +2,11 @@ import { z } from 'zod';
 import { type Operation, operation } from '../operation.ts';
 import { bulkIds, refuseForeignAmong } from '../resources/bulk.ts';
 import { mapConcurrently } from '../resources/concurrently.ts';
-import { exclusively } from '../resources/exclusive.ts';
-import { awaitGone, awaitInForce } from '../resources/in-force.ts';
+import { awaitInForce } from '../resources/in-force.ts';
 import { find, findAll } from '../resources/lookup.ts';
 import { foreignOwners } from '../resources/owned-spec.ts';
-import { changeSpec, deleteObject } from '../resources/write.ts';
+import { changeSpec } from '../resources/write.ts';
+import { bulkDelete } from './bulk-delete.ts';
 
 /** API document, "Routes": pausing, resuming and deleting several at once. */
 export const routeBulkOperations: readonly Operation[] = [
@@ -38,33 +38,10 @@ export const routeBulkOperations: readonly Operation[] = [
       return { success: true, updated: found.length };
     },
   }),
-  operation({
-    method: 'DELETE',
-    path: '/routes/bulk',
-    operationId: 'deleteRoutes',
-    summary: 'Delete routes',
+  bulkDelete({
+    kind: 'Route',
+    path: '/routes',
+    noun: 'routes',
     description: 'Cannot be undone. Unknown ids are skipped. When Git owns one of them, nothing is deleted.',
-    scope: 'delete',
-    body: z.strictObject({ ids: bulkIds }),
-    requestExample: { ids: ['orders', 'invoices'] },
-    answer: {
-      status: 200,
-      description: 'How many are deleted.',
-      schema: z.object({ success: z.literal(true), deleted: z.int().min(0) }),
-    },
-    errors: ['FIELD_MANAGED'],
-    handle: async (call) => {
-      const deleted = await exclusively(call, ['Route'], async (note) => {
-        const found = await findAll(call, 'Route', call.body.ids);
-        refuseForeignAmong(found);
-        for (const object of found) {
-          await deleteObject(call, object);
-          note(object, true);
-        }
-        return found;
-      });
-      await Promise.all(deleted.map((object) => awaitGone(call, 'Route', object)));
-      return { success: true, deleted: deleted.length };
-    },
   }),
 ];

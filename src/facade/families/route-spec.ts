@@ -4,7 +4,7 @@ import { compileFilter } from '../../core/filter.ts';
 import { kinds, type PosthornObject, type SpecInputOf, type SpecOf } from '../../resources/kinds.ts';
 import type { Call } from '../operation.ts';
 import { cachedObjects, resolve } from '../resources/lookup.ts';
-import { nameToSpec } from '../resources/record-fields.ts';
+import { clearableToSpec, nameToSpec } from '../resources/record-fields.ts';
 import type { RouteBody } from './route-body.ts';
 import { notificationsToSpec } from './route-notifications.ts';
 
@@ -36,7 +36,7 @@ export async function specOfRoute(call: Call, sent: RouteBody, current: Posthorn
   return {
     ...spec,
     name: nameToSpec(sent.name, current),
-    description: sent.description === undefined ? spec?.description : (sent.description ?? undefined),
+    description: clearableToSpec(sent.description, spec?.description),
     sourceRef,
     destinationRefs,
     ...(await filterOf(call, sent, spec)),
@@ -44,7 +44,7 @@ export async function specOfRoute(call: Call, sent: RouteBody, current: Posthorn
     schemaRef: await optionalReference(call, 'PayloadSchema', sent.schemaId, spec?.schemaRef),
     priority: sent.priority ?? spec?.priority,
     enabled: sent.enabled ?? spec?.enabled,
-    expectedResponse: sent.expectedResponse === undefined ? spec?.expectedResponse : (sent.expectedResponse ?? undefined),
+    expectedResponse: clearableToSpec(sent.expectedResponse, spec?.expectedResponse),
     failover: await failoverOf(call, sent, spec?.failover),
     circuit: circuitOf(sent, spec?.circuit),
     notifications: await notificationsToSpec(call, sent, spec?.notifications),

@@ -3,6 +3,7 @@ import { canonicalJson } from '../../core/canonical-json.ts';
 import { PosthornError } from '../../core/errors.ts';
 import { cidr, isCidr } from '../../resources/cidr.ts';
 import { kinds, type SpecInputOf, type SpecOf } from '../../resources/kinds.ts';
+import { clearableToSpec } from '../resources/record-fields.ts';
 
 /** What a source takes in: addresses, pace and duplicates, as the flat fields of the API. */
 
@@ -57,7 +58,7 @@ export function intakeToSpec(
   provider: Spec['provider'],
 ): Pick<SpecInput, 'rateLimitPerMinute' | 'ipFilter' | 'dedup'> {
   return {
-    rateLimitPerMinute: sent.rateLimitPerMinute === undefined ? current?.rateLimitPerMinute : (sent.rateLimitPerMinute ?? undefined),
+    rateLimitPerMinute: clearableToSpec(sent.rateLimitPerMinute, current?.rateLimitPerMinute),
     ipFilter: ipFilterToSpec(sent, current),
     dedup: dedupToSpec(sent, current, provider),
   };

@@ -10,6 +10,7 @@ import type { ResourceFamilyDefinition } from '../resource-family-definition.ts'
 import { refuseUsed } from '../resources/in-use.ts';
 import { cachedObjects, idOf } from '../resources/lookup.ts';
 import {
+  clearableToSpec,
   identityOf,
   isoTimeOrNull,
   nameToSpec,
@@ -144,7 +145,7 @@ const definition: ResourceFamilyDefinition<'Source', typeof body, typeof query> 
     const isRotated = signingSecretRef === undefined || signingSecretRef !== spec?.signingSecretRef;
     return {
       name: nameToSpec(sent.name, current),
-      description: sent.description === undefined ? spec?.description : (sent.description ?? undefined),
+      description: clearableToSpec(sent.description, spec?.description),
       provider: ofProvider,
       verification: sent.verification ?? (ofProvider === 'custom' ? spec?.verification : undefined),
       signingSecretRef,

@@ -7,7 +7,16 @@ import { pageQuery } from '../pagination.ts';
 import { querySearch } from '../query.ts';
 import { resourceFamily } from '../resource-family.ts';
 import { refuseUsed, routesWith } from '../resources/in-use.ts';
-import { identityOf, nameToSpec, recordIdentity, recordTimes, sentName, sentSlug, timesOf } from '../resources/record-fields.ts';
+import {
+  clearableToSpec,
+  identityOf,
+  nameToSpec,
+  recordIdentity,
+  recordTimes,
+  sentName,
+  sentSlug,
+  timesOf,
+} from '../resources/record-fields.ts';
 import { matchesText } from '../resources/search.ts';
 import { refuseProblem } from './code-problem.ts';
 import { transformTestOperation } from './transform-test.ts';
@@ -68,7 +77,7 @@ export const transforms = resourceFamily(
         refuseProblem('code', await call.services.sandbox.checkTransform(call.caller.organization.id, definition));
       return {
         name: nameToSpec(name, current),
-        description: text === undefined ? spec?.description : (text ?? undefined),
+        description: clearableToSpec(text, spec?.description),
         ...definition,
       } satisfies SpecInputOf<'Transform'>;
     },

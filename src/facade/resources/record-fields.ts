@@ -36,6 +36,11 @@ export function nameToSpec(sent: string | undefined, current: PosthornObject<Ser
   return current !== undefined && (sent === undefined || sent === nameOf(current)) ? current.spec.name : sent;
 }
 
+/** The value in a spec that a sent one means: not sent, it stays as it is; null takes it away. */
+export function clearableToSpec<T>(sent: T | null | undefined, current: T | undefined): T | undefined {
+  return sent === undefined ? current : (sent ?? undefined);
+}
+
 export function identityOf(object: PosthornObject<ServedKind>) {
   return { id: idOf(object), name: nameOf(object), slug: object.metadata.name };
 }

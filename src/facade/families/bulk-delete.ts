@@ -1,0 +1,54 @@
+import { z } from 'zod';
+import type { ObjectOf } from '../../resources/kinds.ts';
+import { type Call, type Operation, operation } from '../operation.ts';
+import { bulkIds, refuseForeignAmong } from '../resources/bulk.ts';
+import { exclusively, type NoteWrite } from '../resources/exclusive.ts';
+import { awaitGone } from '../resources/in-force.ts';
+import { findAll } from '../resources/lookup.ts';
+import { deleteObject } from '../resources/write.ts';
+import type { ServedKind } from '../services.ts';
+
+interface BulkDeletion<K extends ServedKind> {
+  kind: K;
+  /** Of the family. */
+  path: string;
+  /** In the plural. */
+  noun: string;
+  description: string;
+  /** Makes the changes to routes that the deletion brings, or refuses it. */
+  beforeDelete?: (objects: readonly ObjectOf<K>[], call: Call, note: NoteWrite) => Promise<void>;
+}
+
+/** Deletes several records at once; all or, with FIELD_MANAGED, none. */
+export function bulkDelete<K extends ServedKind>({ kind, path, noun, description, beforeDelete }: BulkDeletion<K>): Operation {
+  return operation({
+    method: 'DELETE',
+    path: `${path}/bulk`,
+    operationId: `delete${kind}s`,
+    summary: `Delete ${noun}`,
+    description,
+    scope: 'delete',
+    body: z.strictObject({ ids: bulkIds }),
+    requestExample: { ids: ['orders', 'invoices'] },
+    answer: {
+      status: 200,
+      description: 'How many are deleted.',
+      schema: z.object({ success: z.literal(true), deleted: z.int().min(0) }),
+    },
+    errors: ['FIELD_MANAGED'],
+    handle: async (call) => {
+      const deleted = await exclusively(call, ['Route'], async (note) => {
+        const found = await findAll(call, kind, call.body.ids);
+        refuseForeignAmong(found);
+        await beforeDelete?.(found, call, note);
+        for (const object of found) {
+          await deleteObject(call, object);
+          note(object, true);
+        }
+        return found;
+      });
+      await Promise.all(deleted.map((object) => awaitGone(call, kind, object)));
+      return { success: true, deleted: deleted.length };
+    },
+  });
+}
