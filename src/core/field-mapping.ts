@@ -1,4 +1,5 @@
 import { type JsonPath, readJsonPath } from './json-path.ts';
+import { readJson } from './read-json.ts';
 import type { ColumnType, FieldMappingRule } from './records.ts';
 
 /** Makes the columns of one record, in the order of the rules, from `{id, source, receivedAt, headers, payload}`. */
@@ -24,7 +25,7 @@ export function readFieldMapping(
     const { query, problem } = readJsonPath(source);
     if (problem !== undefined) return { problem: { index, field: 'source', message: `is no JSONPath that can be used: ${problem}` } };
     if (targets.has(target)) return { problem: { index, field: 'target', message: `names the column ${target} a second time` } };
-    const absent = fallback === undefined ? null : type === 'json' ? parsed(fallback) : converted(fallback, type);
+    const absent = fallback === undefined ? null : type === 'json' ? readJson(fallback) : converted(fallback, type);
     if (absent === undefined || (absent === null && fallback !== undefined && type !== 'json'))
       return { problem: { index, field: 'default', message: `is no ${type}` } };
     targets.add(target);
@@ -95,13 +96,4 @@ function inUtc(text: string): string {
     .replace(/([+-]\d{2})(\d{2})$/, '$1:$2');
   if (iso.length === 10 || /(?:Z|[+-]\d{2}:\d{2})$/.test(iso)) return iso;
   return `${iso}Z`;
-}
-
-/** Undefined for what is no JSON. */
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

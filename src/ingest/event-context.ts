@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FilterContext } from '../core/filter-path.ts';
+import { readJson } from '../core/read-json.ts';
 
 /** What the filters of an event look at. The body is parsed when the first of them asks, and once. */
 export class EventContext implements FilterContext {
@@ -13,15 +14,7 @@ export class EventContext implements FilterContext {
   }
 
   get payload(): unknown {
-    this.#parsed ??= { payload: parse(this.#body) };
+    this.#parsed ??= { payload: readJson(this.#body.toString('utf8')) };
     return this.#parsed.payload;
-  }
-}
-
-function parse(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString('utf8'));
-  } catch {
-    return undefined;
   }
 }

@@ -1,4 +1,5 @@
 import type { Provider } from '../core/providers.ts';
+import { readJson } from '../core/read-json.ts';
 
 const longestHandshake = 4096;
 
@@ -13,15 +14,7 @@ export function isProbe(provider: Provider, method: string): boolean {
  */
 export function handshakeAnswer(provider: Provider, body: Buffer): { challenge: string } | null {
   if (provider !== 'slack' || body.length > longestHandshake || !body.includes('url_verification')) return null;
-  const sent = parse(body);
+  const sent = readJson(body.toString('utf8'));
   if (typeof sent !== 'object' || sent === null || !('type' in sent) || sent.type !== 'url_verification') return null;
   return 'challenge' in sent && typeof sent.challenge === 'string' ? { challenge: sent.challenge } : null;
-}
-
-function parse(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString('utf8'));
-  } catch {
-    return null;
-  }
 }

@@ -1,3 +1,5 @@
+import { joinedHeaders } from '../core/joined-headers.ts';
+
 export interface DescribedEvent {
   id: string;
   /** Slug. */
@@ -8,13 +10,8 @@ export interface DescribedEvent {
   headers: readonly (readonly [string, string])[];
 }
 
-/** JSON text of what a transform sees besides the payload. Headers that came several times are joined as in HTTP. */
+/** JSON text of what a transform sees besides the payload. */
 export function describeEvent({ id, source, receivedAtMs, method, contentType, headers }: DescribedEvent): string {
-  const joined = new Map<string, string>();
-  for (const [name, value] of headers) {
-    const before = joined.get(name);
-    joined.set(name, before === undefined ? value : `${before}, ${value}`);
-  }
   const receivedAt = new Date(receivedAtMs).toISOString();
-  return JSON.stringify({ id, source, receivedAt, method, contentType, headers: Object.fromEntries(joined) });
+  return JSON.stringify({ id, source, receivedAt, method, contentType, headers: joinedHeaders(headers) });
 }

@@ -1,3 +1,4 @@
+import { readJson } from '../core/read-json.ts';
 import { CodeError, type TransformEngine } from './engines/engine.ts';
 import { javascriptEngine } from './engines/javascript.ts';
 import { checkSchema, validate } from './engines/json-schema.ts';
@@ -28,17 +29,8 @@ async function perform(job: Job): Promise<Reply> {
 function output(type: TransformType, text: string | null): Reply {
   if (text === null || (text === 'null' && type !== 'liquid')) return { type: 'output', output: null };
   if (Buffer.byteLength(text) > sandboxLimits.outputBytes) return failed('the output is larger than 1 MiB');
-  const contentType = type === 'liquid' && !isJson(text) ? 'text/plain; charset=utf-8' : 'application/json';
+  const contentType = type === 'liquid' && readJson(text) === undefined ? 'text/plain; charset=utf-8' : 'application/json';
   return { type: 'output', output: { contentType, body: text } };
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 async function replyTo(job: Job): Promise<Reply> {

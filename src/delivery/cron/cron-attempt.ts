@@ -1,4 +1,5 @@
 import type { Clock } from '../../core/clock.ts';
+import { readJson } from '../../core/read-json.ts';
 import type { CronJobRecord } from '../../core/records.ts';
 import type { CronExecution, CronExecutions } from '../../data/cron-executions.ts';
 import type { CronRun, CronRuns } from '../../data/cron-runs.ts';
@@ -86,16 +87,9 @@ function requestHeaders(
 ): string[] {
   const { own, names } = destinationHeaders(headers, { type: 'none' }, []);
   const contentType =
-    payload === '' || names.has('content-type') ? [] : ['content-type', isJson(payload) ? 'application/json' : 'text/plain'];
+    payload === '' || names.has('content-type')
+      ? []
+      : ['content-type', readJson(payload) === undefined ? 'text/plain' : 'application/json'];
   const ours = ['user-agent', userAgent, 'accept-encoding', 'identity', 'x-posthorn-cron-job', job.id, 'x-posthorn-execution', run.id];
   return [...own.flat(), ...contentType, ...ours];
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { PosthornError } from '../../core/errors.ts';
+import { joinedHeaders } from '../../core/joined-headers.ts';
 import type { EventView } from '../../data/messages.ts';
 import { type Family, operation } from '../operation.ts';
 import { cursorPageOf, cursorPagination, cursorQuery } from '../pagination.ts';
@@ -84,7 +85,7 @@ export const events: Family = {
         const deliveries = await services.messages.deliveriesOfEvent(caller.organization.id, id);
         return {
           ...toItem(event),
-          headers: joined(event.headers),
+          headers: joinedHeaders(event.headers),
           ...shownPayload(event.payload),
           deliveries: deliveries.map(deliveryToRecord),
         };
@@ -93,37 +94,6 @@ export const events: Family = {
   ],
 };
 
-function toItem({
-  id,
-  sourceId,
-  source,
-  receivedAtMs,
-  method,
-  contentType,
-  size,
-  signatureValid,
-  duplicateOf,
-  status,
-  deliveryCount,
-}: EventView): z.input<typeof item> {
-  return {
-    id,
-    sourceId,
-    source,
-    receivedAt: isoTime(receivedAtMs),
-    method,
-    contentType,
-    size,
-    signatureValid,
-    duplicateOf,
-    status,
-    deliveryCount,
-  };
-}
-
-/** A header that came several times is joined, as RFC 9110 section 5.3 allows. */
-function joined(headers: readonly [string, string][]): Record<string, string> {
-  const result = new Map<string, string>();
-  for (const [name, value] of headers) result.set(name, result.has(name) ? `${result.get(name)}, ${value}` : value);
-  return Object.fromEntries(result);
+function toItem({ org: _org, headers: _headers, payload: _payload, receivedAtMs, ...rest }: EventView): z.input<typeof item> {
+  return { ...rest, receivedAt: isoTime(receivedAtMs) };
 }

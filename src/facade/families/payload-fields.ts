@@ -1,13 +1,11 @@
+import { readJson } from '../../core/read-json.ts';
 /** How a payload is shown: JSON as it is, other text as text, everything else in base64. */
 export function shownPayload(payload: Buffer | null): { payload: unknown; payloadEncoding: 'json' | 'text' | 'base64' | null } {
   if (payload === null) return { payload: null, payloadEncoding: null };
   const text = payload.toString('utf8');
   if (!Buffer.from(text, 'utf8').equals(payload)) return { payload: payload.toString('base64'), payloadEncoding: 'base64' };
-  try {
-    return { payload: JSON.parse(text), payloadEncoding: 'json' };
-  } catch {
-    return { payload: text, payloadEncoding: 'text' };
-  }
+  const value = readJson(text);
+  return value === undefined ? { payload: text, payloadEncoding: 'text' } : { payload: value, payloadEncoding: 'json' };
 }
 
 /** The same of the beginning of a payload of `size` bytes: never JSON, because that would not be whole, and no broken character at its end. */

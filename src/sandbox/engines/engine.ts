@@ -1,3 +1,4 @@
+import { readJson } from '../../core/read-json.ts';
 import type { Problem } from '../jobs.ts';
 
 /** What a transform sees: JSON texts of the event's description and, in most cases, of its payload. */
@@ -30,15 +31,8 @@ export interface TransformEngine {
 /** The event as the native engines see it: its description with the payload parsed, or as text where it is no JSON. */
 export function eventOf({ event, payload }: Pick<EngineInput, 'event' | 'payload'>): Record<string, unknown> {
   const description: Record<string, unknown> = JSON.parse(event);
-  return { ...description, payload: parsedOrText(payload) };
-}
-
-function parsedOrText(payload: string): unknown {
-  try {
-    return JSON.parse(payload);
-  } catch {
-    return payload;
-  }
+  const parsed = readJson(payload);
+  return { ...description, payload: parsed === undefined ? payload : parsed };
 }
 
 /** Line and column, from 1, of a position in a text. */
