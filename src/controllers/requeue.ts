@@ -1,6 +1,7 @@
 import { destinationRefusal } from '../compile/destination.ts';
 import { canonicalJson } from '../core/canonical-json.ts';
-import type { ObjectOf, PosthornKind } from '../resources/kinds.ts';
+import { type ObjectOf, type PosthornKind, posthornKinds } from '../resources/kinds.ts';
+import type { ObjectMeta } from '../resources/metadata.ts';
 import { formatKey } from '../runtime/object-key.ts';
 import type { WorkQueue } from '../runtime/work-queue.ts';
 import type { ResourceCache } from '../store/cache.ts';
@@ -9,58 +10,41 @@ import type { GoneIds } from './gone-ids.ts';
 import { idOf, isLive } from './references.ts';
 import type { StatusWriter } from './status-writer.ts';
 
-export const controlledKinds = [
-  'Organization',
-  'Source',
-  'Destination',
-  'Route',
-  'Filter',
-  'Transform',
-  'PayloadSchema',
-  'NotificationChannel',
-  'HttpCronJob',
-  'ApiKey',
-] as const satisfies readonly PosthornKind[];
-export type ControlledKind = (typeof controlledKinds)[number];
-export type Queues = Record<ControlledKind, WorkQueue>;
-
-const kindsInNamespaces = [
-  'Source',
-  'Destination',
-  'Route',
-  'Filter',
-  'Transform',
-  'PayloadSchema',
-  'NotificationChannel',
-  'HttpCronJob',
-  'ApiKey',
-] as const;
+export type Queues = Record<PosthornKind, WorkQueue>;
 
 export interface RequeueOptions {
   caches: ControllerCaches;
   queues: Queues;
-  gone: { [K in ControlledKind]: GoneIds<K> };
+  /** Of each kind, what notes the ids that are gone. */
+  reconcilers: { [K in PosthornKind]: { readonly gone: GoneIds<K> } };
   status: StatusWriter;
 }
+
+const kindsInNamespaces = posthornKinds.filter((kind) => kind !== 'Organization');
 
 /**
  * Turns changes in the caches into work: for the object itself and, through the indexes, for those that refer to it. Returns the
  * function that ends it.
  */
-export function requeueOnChange({ caches, queues, gone, status }: RequeueOptions): () => void {
+export function requeueOnChange({ caches, queues, reconcilers, status }: RequeueOptions): () => void {
   const subscriptions: (() => void)[] = [];
+  const cacheOf: { [K in PosthornKind]: ResourceCache<K> } = caches;
 
-  const addAll = (kind: ControlledKind, index: string, value: string): void => {
+  const addAll = (kind: PosthornKind, index: string, value: string): void => {
     for (const { metadata } of caches[kind].byIndex(index, value)) queues[kind].add(formatKey(metadata));
   };
-  /** `facts`: what referrers depend on; `addReferrers` queues them. */
-  const onChange = <K extends ControlledKind>(
+  const addRoutes =
+    (index: string) =>
+    ({ metadata }: { metadata: ObjectMeta }): void =>
+      addAll('Route', index, nameIn(metadata.namespace, metadata.name));
+  /** `addReferrers` queues those that depend on the object, on `facts` of it beside its identity. */
+  const onChange = <K extends PosthornKind>(
     kind: K,
-    cache: ResourceCache<K>,
-    goneIds: GoneIds<K>,
-    facts: (object: ObjectOf<K>) => unknown,
-    addReferrers: (object: ObjectOf<K>) => void,
+    addReferrers: (object: ObjectOf<K>) => void = () => {},
+    facts: (object: ObjectOf<K>) => unknown = () => null,
   ): void => {
+    const cache = cacheOf[kind];
+    const { gone } = reconcilers[kind];
     const factsOf = (object: ObjectOf<K> | undefined): string =>
       object === undefined ? '' : canonicalJson([object.metadata.uid, idOf(kind, object), isLive(object), facts(object)]);
     subscriptions.push(
@@ -68,7 +52,7 @@ export function requeueOnChange({ caches, queues, gone, status }: RequeueOptions
         const { before, after } = change;
         if (status.isOwnWrite(after)) return;
         queues[kind].add(formatKey(key));
-        goneIds.note(key, change);
+        gone.note(key, change);
         if (factsOf(before) === factsOf(after)) return;
         const affected = new Set([before, after].flatMap((object) => (object === undefined ? [] : [object, ...sharingId(cache, object)])));
         for (const object of affected) {
@@ -78,80 +62,25 @@ export function requeueOnChange({ caches, queues, gone, status }: RequeueOptions
       }),
     );
   };
+  const generationOf = ({ metadata }: { metadata: ObjectMeta }): number => metadata.generation;
 
   onChange(
     'Organization',
-    caches.Organization,
-    gone.Organization,
-    ({ metadata, spec }) => [spec.namespace, metadata.generation],
     ({ spec }) => {
       addAll('Organization', indexes.namespace, spec.namespace);
       for (const kind of kindsInNamespaces) addAll(kind, indexes.namespace, spec.namespace);
     },
+    ({ metadata, spec }) => [spec.namespace, metadata.generation],
   );
-  onChange(
-    'Source',
-    caches.Source,
-    gone.Source,
-    () => null,
-    ({ metadata }) => addAll('Route', indexes.source, nameIn(metadata.namespace, metadata.name)),
-  );
-  onChange(
-    'Destination',
-    caches.Destination,
-    gone.Destination,
-    ({ spec }) => destinationRefusal(spec),
-    ({ metadata }) => addAll('Route', indexes.destination, nameIn(metadata.namespace, metadata.name)),
-  );
-  onChange(
-    'Filter',
-    caches.Filter,
-    gone.Filter,
-    ({ metadata }) => metadata.generation,
-    ({ metadata }) => addAll('Route', indexes.filter, nameIn(metadata.namespace, metadata.name)),
-  );
-  onChange(
-    'Transform',
-    caches.Transform,
-    gone.Transform,
-    ({ metadata }) => metadata.generation,
-    ({ metadata }) => addAll('Route', indexes.transform, nameIn(metadata.namespace, metadata.name)),
-  );
-  onChange(
-    'PayloadSchema',
-    caches.PayloadSchema,
-    gone.PayloadSchema,
-    ({ metadata }) => metadata.generation,
-    ({ metadata }) => addAll('Route', indexes.schema, nameIn(metadata.namespace, metadata.name)),
-  );
-  onChange(
-    'Route',
-    caches.Route,
-    gone.Route,
-    () => null,
-    () => {},
-  );
-  onChange(
-    'NotificationChannel',
-    caches.NotificationChannel,
-    gone.NotificationChannel,
-    () => null,
-    ({ metadata }) => addAll('Route', indexes.channel, nameIn(metadata.namespace, metadata.name)),
-  );
-  onChange(
-    'HttpCronJob',
-    caches.HttpCronJob,
-    gone.HttpCronJob,
-    () => null,
-    () => {},
-  );
-  onChange(
-    'ApiKey',
-    caches.ApiKey,
-    gone.ApiKey,
-    () => null,
-    () => {},
-  );
+  onChange('Source', addRoutes(indexes.source));
+  onChange('Destination', addRoutes(indexes.destination), ({ spec }) => destinationRefusal(spec));
+  onChange('Filter', addRoutes(indexes.filter), generationOf);
+  onChange('Transform', addRoutes(indexes.transform), generationOf);
+  onChange('PayloadSchema', addRoutes(indexes.schema), generationOf);
+  onChange('Route');
+  onChange('NotificationChannel', addRoutes(indexes.channel));
+  onChange('HttpCronJob');
+  onChange('ApiKey');
 
   subscriptions.push(
     caches.Secret.onChange(({ namespace, name }) => {
@@ -167,6 +96,6 @@ export function requeueOnChange({ caches, queues, gone, status }: RequeueOptions
 }
 
 /** The other objects that claim the same id: which of them has it may have changed. */
-function sharingId<K extends ControlledKind>(cache: ResourceCache<K>, object: ObjectOf<K>): ObjectOf<K>[] {
+function sharingId<K extends PosthornKind>(cache: ResourceCache<K>, object: ObjectOf<K>): ObjectOf<K>[] {
   return cache.byIndex(indexes.id, idOf(cache.kind, object)).filter(({ metadata }) => metadata.uid !== object.metadata.uid);
 }

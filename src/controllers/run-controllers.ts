@@ -6,6 +6,7 @@ import type { Circuits } from '../data/circuits.ts';
 import type { CronRuns } from '../data/cron-runs.ts';
 import type { MessagePurger } from '../data/messages.ts';
 import type { RegistryPublisher } from '../data/registry.ts';
+import { type PosthornKind, posthornKinds } from '../resources/kinds.ts';
 import { runController } from '../runtime/controller.ts';
 import type { ControllerMetrics } from '../runtime/controller-metrics.ts';
 import { formatKey } from '../runtime/object-key.ts';
@@ -26,7 +27,7 @@ import { runScheduleStatus } from './http-cron-job/schedule-status.ts';
 import { notificationChannelRules } from './notification-channel/notification-channel-rules.ts';
 import { OrganizationReconciler } from './organization/organization-reconciler.ts';
 import { payloadSchemaRules } from './payload-schema/payload-schema-rules.ts';
-import { type ControlledKind, controlledKinds, type Queues, requeueOnChange } from './requeue.ts';
+import { type Queues, requeueOnChange } from './requeue.ts';
 import { ResourceReconciler } from './resource-reconciler.ts';
 import { RouteCode } from './route/route-code.ts';
 import { routeRules } from './route/route-rules.ts';
@@ -62,7 +63,7 @@ export interface RunControllersOptions {
 }
 
 /** How many objects of a kind are worked on at a time: enough to keep the API server busy, few enough to leave it to others. */
-const workers: Record<ControlledKind, number> = {
+const workers: Record<PosthornKind, number> = {
   Organization: 2,
   Source: 4,
   Destination: 12,
@@ -122,31 +123,19 @@ export async function runControllers(options: RunControllersOptions, signal: Abo
     HttpCronJob: new WorkQueue({ clock }),
     ApiKey: new WorkQueue({ clock }),
   };
-  const gone = {
-    Organization: reconcilers.Organization.gone,
-    Source: reconcilers.Source.gone,
-    Destination: reconcilers.Destination.gone,
-    Route: reconcilers.Route.gone,
-    Filter: reconcilers.Filter.gone,
-    Transform: reconcilers.Transform.gone,
-    PayloadSchema: reconcilers.PayloadSchema.gone,
-    NotificationChannel: reconcilers.NotificationChannel.gone,
-    HttpCronJob: reconcilers.HttpCronJob.gone,
-    ApiKey: reconcilers.ApiKey.gone,
-  };
   const addEverything = (): void => {
-    for (const kind of controlledKinds) for (const { metadata } of caches[kind].list()) queues[kind].add(formatKey(metadata), 'initial');
+    for (const kind of posthornKinds) for (const { metadata } of caches[kind].list()) queues[kind].add(formatKey(metadata), 'initial');
   };
-  const unsubscribe = requeueOnChange({ caches, queues, gone, status });
+  const unsubscribe = requeueOnChange({ caches, queues, reconcilers, status });
   const firstPass = new FirstPass({ queues: Object.values(queues), publisher, clock, logger });
   const publishEverything = (): void => {
     addEverything();
     firstPass.begin();
   };
   publishEverything();
-  logger.info({ epoch, objects: controlledKinds.reduce((sum, kind) => sum + caches[kind].size, 0) }, 'controllers are running');
+  logger.info({ epoch, objects: posthornKinds.reduce((sum, kind) => sum + caches[kind].size, 0) }, 'controllers are running');
   const parts = [
-    ...controlledKinds.map((kind) =>
+    ...posthornKinds.map((kind) =>
       runController(
         {
           kind,

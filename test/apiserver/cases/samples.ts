@@ -1,24 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { parseAllDocuments } from 'yaml';
 import { z } from 'zod';
+import { posthornKinds } from '../../../src/resources/kinds.ts';
 import type { ValidationCase } from './case.ts';
 
 const directory = new URL('../../../config/samples/', import.meta.url);
 const manifest = z.looseObject({
-  kind: z.enum([
-    'Organization',
-    'Source',
-    'Destination',
-    'Route',
-    'Filter',
-    'Transform',
-    'PayloadSchema',
-    'NotificationChannel',
-    'HttpCronJob',
-    'ApiKey',
-    'Namespace',
-    'Secret',
-  ]),
+  kind: z.enum([...posthornKinds, 'Namespace', 'Secret']),
   metadata: z.looseObject({ name: z.string() }),
 });
 
