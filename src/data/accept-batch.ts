@@ -34,13 +34,15 @@ export function acceptArguments(event: NewEvent, shard: number): { args: ScriptA
 }
 
 function targetArguments(targets: readonly Target[], shard: number): ScriptArgument[] {
-  const each = targets.flatMap(({ messageId, routeId, destinationId, maxAttempts }) => [
-    keyOf(messageId, shard),
-    routeId,
-    destinationId,
-    maxAttempts,
-  ]);
+  const each = targets.flatMap((target) => [keyOf(target.messageId, shard), target.routeId, target.destinationId, settingOf(target)]);
   return [targets.length, ...each];
+}
+
+/** The largest number of attempts, then subscription and transform where there are (`includes/new-message.lua`). */
+function settingOf({ maxAttempts, subscription }: Target): ScriptArgument {
+  if (subscription === undefined) return maxAttempts;
+  const { id, transformId } = subscription;
+  return transformId === null ? `${maxAttempts} ${id}` : `${maxAttempts} ${id} ${transformId}`;
 }
 
 function otherShards(targets: readonly Target[], shard: number): Target[][] {

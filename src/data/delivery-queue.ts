@@ -19,12 +19,22 @@ export interface Target {
   isSlow: boolean;
 }
 
+/** In any window of so many ms the targets that share it get at most so many messages together. */
+export interface SharedLimiter {
+  id: string;
+  /** Grows with each change. */
+  revision: number;
+  windows: readonly { ms: number; most: number }[];
+}
+
 /** What the queue must know of a target before it gives out its work. */
 export interface TargetSetting {
   /** Changes whenever anything below does. */
   revision: string;
   paused: boolean;
   throttle: ThrottleRecord;
+  /** The limiter that it shares with other targets of its shard; null: none. */
+  sharedLimiter: SharedLimiter | null;
   /** Higher ones come first where targets wait for one limiter. */
   priority: number;
   circuit: CircuitSetting;
@@ -56,6 +66,8 @@ export interface Job {
   event: StoredEvent | null;
   /** The output of a transform is kept for it. */
   hasOutput: boolean;
+  /** Of the subscription of a webhook endpoint. */
+  transformId: string | null;
   /** The job is a batch of messages (`DeliveryQueue.batch`); its key stands for them. */
   isBatch: boolean;
 }
@@ -200,6 +212,8 @@ export interface DeliveryQueue {
   tend(worker: string, totalSlots: number): Promise<ShardState>;
   /** Puts the setting of a target in force. */
   configure(target: Target, setting: TargetSetting): Promise<void>;
+  /** Puts another setting of a shared limiter in force where it is in use; null: it is gone. */
+  configureShared(id: string, limiter: SharedLimiter | null): Promise<{ nextDueMs: number | null }>;
   /** The paused targets, step by step from cursor `0` on; `next` is null at the end. */
   pausedTargets(cursor: string): Promise<{ targets: Target[]; next: string | null }>;
   /** Targets by number from `first` on; `next` is null at the end. */

@@ -1,5 +1,5 @@
 import { PosthornError } from '../core/errors.ts';
-import type { NewEvent } from './messages.ts';
+import type { NewEvent, WebhookEventPart } from './messages.ts';
 
 /**
  * How an event stands in Redis: three lines' worth in one string. Line 1 is written by the accept script
@@ -15,6 +15,8 @@ export interface StoredEvent {
   headers: [string, string][];
   signatureValid: boolean | null;
   duplicateOf: string | null;
+  /** Null: it came through a source. */
+  webhook: WebhookEventPart | null;
   payload: Buffer;
 }
 
@@ -27,6 +29,17 @@ interface Description {
   v: boolean | null;
   /** Absent: the event repeats none. */
   d?: string;
+  /** Absent: it came through a source. */
+  w?: WebhookDescription;
+}
+
+/** Labels, metadata, idempotency key, application, endpoints; each absent when there is none. */
+interface WebhookDescription {
+  l?: Record<string, string>;
+  m?: Record<string, unknown>;
+  k?: string | null;
+  a?: string | null;
+  e?: readonly string[];
 }
 
 const lineFeed = Buffer.from('\n');
@@ -41,6 +54,7 @@ export function encodeEvent(event: NewEvent): Buffer {
     h: event.headers,
     v: event.signatureValid,
     ...(event.duplicateOf !== null && { d: event.duplicateOf }),
+    ...(event.webhook !== undefined && { w: describeWebhook(event.webhook) }),
   };
   return Buffer.concat([Buffer.from(JSON.stringify(description)), lineFeed, event.payload]);
 }
@@ -65,8 +79,23 @@ export function decodeEvent(stored: Buffer): StoredEvent {
     headers: description.h,
     signatureValid: description.v,
     duplicateOf: description.d ?? null,
+    webhook: description.w === undefined ? null : webhookPart(description.w),
     payload: stored.subarray(second + 1),
   };
+}
+
+function describeWebhook({ labels, metadata, idempotencyKey, applicationId, endpointIds }: WebhookEventPart): WebhookDescription {
+  return {
+    ...(Object.keys(labels).length > 0 && { l: labels }),
+    ...(Object.keys(metadata).length > 0 && { m: metadata }),
+    ...(idempotencyKey !== null && { k: idempotencyKey }),
+    ...(applicationId !== null && { a: applicationId }),
+    ...(endpointIds.length > 0 && { e: endpointIds }),
+  };
+}
+
+function webhookPart({ l = {}, m = {}, k = null, a = null, e = [] }: WebhookDescription): WebhookEventPart {
+  return { labels: l, metadata: m, idempotencyKey: k, applicationId: a, endpointIds: e };
 }
 
 function isDescription(value: unknown): value is Description {

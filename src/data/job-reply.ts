@@ -37,7 +37,7 @@ export async function jobsOf(
     events.set(text(key), loaded === null ? null : readable(loaded));
   }
   return list(jobList).flatMap((each) => {
-    const [lane, entry, message, attempts, max, event, before, original, why, output] = list(each);
+    const [lane, entry, message, attempts, max, event, before, original, why, output, transform] = list(each);
     const target = targets.get(text(lane).replace('r', ''));
     if (target === undefined) return [];
     return {
@@ -51,6 +51,7 @@ export async function jobsOf(
       failover: text(original) === '' ? null : failoverOf(text(original), text(why), integer(before)),
       event: events.get(text(event)) ?? null,
       hasOutput: text(output) === '1',
+      transformId: text(transform) || null,
       isBatch: text(event) === '*',
     };
   });

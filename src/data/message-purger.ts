@@ -1,5 +1,6 @@
 import { alertOrganization } from '../core/alert.ts';
 import { PosthornError } from '../core/errors.ts';
+import { webhookOrganization } from '../core/webhook.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { Script } from '../redis/script.ts';
 import { redisUnavailable } from '../redis/unavailable.ts';
@@ -32,8 +33,10 @@ export class RedisMessagePurger implements MessagePurger {
     try {
       // While one shard is purged another may still send messages to it.
       for (let hasFound = true; hasFound; ) {
-        hasFound = await this.#purgeShards(org, signal);
-        if (await this.#purgeShards(alertOrganization(org), signal)) hasFound = true;
+        hasFound = false;
+        for (const each of [org, alertOrganization(org), webhookOrganization(org)]) {
+          if (await this.#purgeShards(each, signal)) hasFound = true;
+        }
       }
       await this.#redis.del(apiKeyUsageKey(this.#prefix, org));
       await this.#redis.del(lastNotifiedKey(this.#prefix, org));

@@ -6,7 +6,8 @@ import { bytes, fields, integer, list, text } from './script-reply.ts';
 
 /**
  * A message's hash: e event, t target, s status letter, n attempts made, x largest number of attempts, i index stamp, d due
- * time, c history stamp (`<ms>-<number>`), q dead-letter reason, rp message of which it is the replay, fm why it was not sent, y whether the output of its transform is kept, 1, 2, … attempts in their short form; of a message that failed
+ * time, c history stamp (`<ms>-<number>`), q dead-letter reason, rp message of which it is the replay, dr of a dead letter how often it was
+ * replayed and when last, sb and tf subscription of a webhook endpoint and its transform, fm why it was not sent, y whether the output of its transform is kept, 1, 2, … attempts in their short form; of a message that failed
  * over also the fields named in `includes/failover.lua`, of a member of a batch bt the batch (`includes/batch.lua`).
  */
 const statuses: ReadonlyMap<string, DeliveryStatus> = new Map([
@@ -107,6 +108,7 @@ export function eventView(
     signatureValid: event.signatureValid,
     deliveryCount: integer(count),
     duplicateOf: event.duplicateOf,
+    webhook: event.webhook,
   };
   return { view, letters: text(letters), elsewhere: placesOf(shard, elsewhere) };
 }

@@ -3,6 +3,16 @@
  * scripts and keys are this folder's own affair.
  */
 
+/** What an event that was sent to webhook endpoints has besides. */
+export interface WebhookEventPart {
+  labels: Record<string, string>;
+  metadata: Record<string, unknown>;
+  idempotencyKey: string | null;
+  /** What the sender has narrowed it to; none: every subscription. */
+  applicationId: string | null;
+  endpointIds: readonly string[];
+}
+
 export interface NewEvent {
   id: string;
   org: string;
@@ -18,8 +28,17 @@ export interface NewEvent {
   signatureValid: boolean | null;
   /** The event that this one repeats, from before the source's window for duplicates. */
   duplicateOf: string | null;
-  /** One per (route, destination) that shall receive it. */
-  targets: { messageId: string; routeId: string; destinationId: string; shard: number; maxAttempts: number }[];
+  /** Absent: it came through a source. */
+  webhook?: WebhookEventPart;
+  /** One per (route, destination) that shall receive it; `subscription` is that of a webhook endpoint. */
+  targets: {
+    messageId: string;
+    routeId: string;
+    destinationId: string;
+    shard: number;
+    maxAttempts: number;
+    subscription?: { id: string; transformId: string | null };
+  }[];
   /** One per route whose schema (then with what it breaks) or filter the event did not meet: recorded as a delivery that is over. */
   filtered: { messageId: string; routeId: string; brokenSchema?: string }[];
 }
@@ -40,6 +59,8 @@ export interface EventView {
   payload: Buffer | null;
   signatureValid: boolean | null;
   duplicateOf: string | null;
+  /** Null: it came through a source. */
+  webhook: WebhookEventPart | null;
   status: EventStatus;
   /** How many deliveries it has, filtered ones and replays among them. */
   deliveryCount: number;

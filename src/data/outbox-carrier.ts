@@ -119,8 +119,8 @@ export class OutboxCarrier {
     const targets = text(entry[5])
       .split('\n')
       .flatMap((line) => {
-        const [message = '', ...rest] = line.split(' ');
-        return [keyIn(to, 'msg_', from, message), ...rest];
+        const [message = '', route = '', destination = '', ...setting] = line.split(' ');
+        return [keyIn(to, 'msg_', from, message), route, destination, setting.join(' ')];
       });
     const isHere = from === to;
     const source = isHere ? entryId : `${from}/${entryId}`;

@@ -13,6 +13,7 @@ import type {
   SettleAnswer,
   Settlement,
   ShardState,
+  SharedLimiter,
   SlowRoom,
   Target,
   TargetSetting,
@@ -36,6 +37,7 @@ const scripts = {
   reclaim: script('reclaim'),
   tend: script('tend'),
   configure: script('configure'),
+  sharedLimit: script('shared-limit'),
   targets: script('targets'),
   drop: script('drop'),
   dropDue: script('drop-due'),
@@ -46,8 +48,8 @@ const scripts = {
   foldTallies: script('fold-tallies'),
 };
 
-/** Longer than the longest attempt (60 s) and its settling: only a worker that lives but forgot reaches it. */
-const holdMs = 90_000;
+/** Longer than the longest attempt (120 s) and its settling: only a worker that lives but forgot reaches it. */
+const holdMs = 150_000;
 const targetsPerStep = 500;
 const recordsPerPrune = 100;
 const membersPerStep = 200;
@@ -169,7 +171,7 @@ export class RedisDeliveryQueue implements DeliveryQueue {
   }
 
   async configure(target: Target, setting: TargetSetting): Promise<void> {
-    const { revision, paused, throttle, priority, circuit, failover, batch, hasAlerts } = setting;
+    const { revision, paused, throttle, sharedLimiter, priority, circuit, failover, batch, hasAlerts } = setting;
     const { emissionUs, burst, concurrency, queueLimit } = limiterSetting(throttle);
     await this.#run(scripts.configure, [
       target.number,
@@ -189,8 +191,16 @@ export class RedisDeliveryQueue implements DeliveryQueue {
       batch?.bytes ?? '',
       batch?.ageMs ?? '',
       hasAlerts ? 1 : 0,
+      sharedLimiter?.id ?? '',
+      sharedLimiter?.revision ?? '',
+      sharedLimiter === null ? '' : windowsText(sharedLimiter),
       ...failover.destinations.map(({ id, shard }) => (shard === this.#keys.shard ? id : `${shard}/${id}`)),
     ]);
+  }
+
+  async configureShared(id: string, limiter: SharedLimiter | null) {
+    const setting = limiter === null ? [] : [limiter.revision, windowsText(limiter)];
+    return { nextDueMs: dueMs(await this.#run(scripts.sharedLimit, [id, ...setting])) };
   }
 
   async pausedTargets(cursor: string) {
@@ -261,6 +271,10 @@ export class RedisDeliveryQueue implements DeliveryQueue {
       throw redisUnavailable(error);
     }
   }
+}
+
+function windowsText({ windows }: SharedLimiter): string {
+  return windows.map(({ ms, most }) => `${ms} ${most}`).join(' ');
 }
 
 function dueMs(value: unknown): number | null {

@@ -13,7 +13,7 @@
  * - `w:<lane>` work stream of message ids, group `g`, consumer `c`; a lane is `<target>` or, for retries, `<target>r`
  * - `ready` sorted set of organizations, `ready:<org>` of targets, by start tag; `o:<org>` hash of clock and finish tag
  * - `waiting` sorted set of limiters by wake time (`!<target>`: a circuit), `wait:<limiter>` its targets; `l:<limiter>` throttle,
- *   `rate:<limiter>` GCRA, `lease:<limiter>` leases by expiry
+ *   `rate:<limiter>` GCRA, `lease:<limiter>` leases by expiry, `used:<limiter>` what targets that share it had (`includes/shared-limiter.lua`)
  * - `broken` set of targets whose circuit is not closed, `probe:<target>` leases of its probes, `circuits` stream of transitions
  * - `ends` stream of what ended at targets with alerts (`includes/ends.lua`), `ends-reader` who reads it; `al:<route>`, `alr:<org>`, `alerts`
  *   what is known of alerts (`alerts.lua`)

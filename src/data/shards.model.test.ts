@@ -24,6 +24,9 @@ const shards = 3;
 const first = ['dst_a', 'dst_b', 'dst_c'].map((id, shard) => ({ id, shard }));
 const spares = [1, 0, 2].map((shard, i) => ({ id: `dst_spare${i}`, shard }));
 
+/** Of all targets of one of the shards. */
+const sharedLimiter = { id: 'app_a', revision: 1, windows: [{ ms: 6, most: 40 }] };
+
 const attempt: NewAttempt = {
   startedAtMs: 1,
   durationMs: 5,
@@ -273,7 +276,7 @@ class Run {
   async #configure(at: number, target: Target): Promise<void> {
     const position = spares.findIndex(({ id }) => id === target.destinationId);
     const failover = { destinations: spares.slice(position + 1), afterAttempts: position < 0 ? 1 : null };
-    await this.#queue(at).configure(target, targetSetting({ failover }));
+    await this.#queue(at).configure(target, targetSetting({ failover, sharedLimiter: at === 1 ? sharedLimiter : null }));
   }
 
   async #settle(at: number, job: Job, how: Outcome, isOwn: boolean): Promise<void> {

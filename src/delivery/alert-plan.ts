@@ -63,6 +63,7 @@ function settingOf(generation: number): TargetSetting {
     revision: `a${generation}`,
     paused: false,
     throttle: { mode: 'concurrency', rateLimit: null, rateUnit: null, maxConcurrency: mostAtOnce, queueLimit: longestQueue },
+    sharedLimiter: null,
     priority: 0,
     circuit: { failureThreshold: 1_000_000_000, cooldownSeconds: 1, probeSuccessThreshold: 1 },
     failover: { destinations: [], afterAttempts: null },

@@ -154,6 +154,7 @@ function targetSetting(
     revision: `${destination.generation}.${route.generation}`,
     paused: !route.enabled || !destination.enabled,
     throttle: destination.throttle,
+    sharedLimiter: null,
     priority: route.priority,
     circuit: route.circuit,
     failover: {

@@ -6,6 +6,7 @@ export function targetSetting(overrides: Partial<TargetSetting> = {}): TargetSet
     revision: '1',
     paused: false,
     throttle: { mode: 'off', rateLimit: null, rateUnit: null, maxConcurrency: null, queueLimit: null },
+    sharedLimiter: null,
     priority: 0,
     circuit: { failureThreshold: 1000, cooldownSeconds: 60, probeSuccessThreshold: 2 },
     failover: { destinations: [], afterAttempts: null },

@@ -4,7 +4,7 @@
 --
 -- KEYS: see includes/shard.lua. Ids are without prefix and shard (the last 25 characters).
 -- ARGV[1] number of events; then per event: event, organization, source, text (see event-text.ts), number of targets, per
--- target message, route, destination, largest number of attempts; number of filtered, per filtered message, route, what it breaks of the
+-- target message, route, destination, largest number of attempts (as in new-message.lua); number of filtered, per filtered message, route, what it breaks of the
 -- route's schema or '' (then it is the filter that it does not meet); number of
 -- entries for the outbox, per entry shard, whether it is this one (1, 0), number of targets, the targets as above. In the entries
 -- messages of another shard have their whole key.

@@ -7,12 +7,14 @@
 -- [6] largest concurrency or '', [7] largest number of queued messages of the destination or '', [8] priority, [9] failures that
 -- open the circuit, [10] cooldown in ms, [11] successes that close it, [12] failed attempts before failover or '',
 -- [13] layout of the objects of a target whose messages go out in batches, or '', [14] records, [15] bytes and [16] age in ms at which a
--- batch is complete, [17] 1: the route has alerts, 0: not; then the failover destinations in order, those of other shards as
+-- batch is complete, [17] 1: the route has alerts, 0: not, [18] the limiter that the target shares with others or '', [19] the revision
+-- of its windows and [20] these (shared-limiter.lua); then the failover destinations in order, those of other shards as
 -- `<shard>/<destination>`.
 -- Reply: 1, or 0 when there is no such target.
 -- @include "includes/shard.lua"
 -- @include "includes/target.lua"
 -- @include "includes/intern.lua"
+-- @include "includes/shared-windows.lua"
 
 local n = ARGV[1]
 local key = P .. 't:' .. n
@@ -41,7 +43,7 @@ if ARGV[7] ~= '' then
 end
 
 call('HSET', key, 'g', ARGV[2], 'st', ARGV[9], 'sc', ARGV[10], 'sp', ARGV[11])
-call('HDEL', key, 'fo', 'fa', 'pr', 'al')
+call('HDEL', key, 'fo', 'fa', 'pr', 'al', 'lp')
 if ARGV[13] ~= '' then
   call('HSET', key, 'bt', ARGV[13], 'bn', ARGV[14], 'bb', ARGV[15], 'ba', ARGV[16])
 end
@@ -51,8 +53,12 @@ end
 if ARGV[17] == '1' then
   call('HSET', key, 'al', '1')
 end
+if ARGV[18] ~= '' then
+  call('HSET', key, 'lp', ARGV[18])
+  set_windows(ARGV[18], ARGV[19], ARGV[20])
+end
 local failover = {}
-for k = 18, #ARGV do
+for k = 21, #ARGV do
   local is_elsewhere = string.find(ARGV[k], '/', 1, true)
   failover[#failover + 1] = is_elsewhere and ARGV[k] or intern(org, route, ARGV[k])
 end

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Gives a worker the fairest ready work: organizations first, then their targets, each through its circuit, its cap, and the
--- concurrency and rate of its limiter. What is given stands in `held` until it is settled. Messages of a target whose circuit is
+-- Gives a worker the fairest ready work: organizations first, then their targets, each through its circuit, its cap, the
+-- concurrency and rate of its limiter, and the limiter that it shares with others. What is given stands in `held` until it is settled. Messages of a target whose circuit is
 -- open move to its failover.
 --
 -- KEYS: see includes/shard.lua.
@@ -13,6 +13,7 @@
 -- @include "includes/target.lua"
 -- @include "includes/work.lua"
 -- @include "includes/limiter.lua"
+-- @include "includes/shared-limiter.lua"
 -- @include "includes/ends.lua"
 -- @include "includes/circuit.lua"
 -- @include "includes/outbox.lua"
@@ -129,7 +130,7 @@ local function move_on(n, org, t, candidate, quantum)
   return #(entries or {})
 end
 
-local target_fields = { 'r', 'd', 'g', 'a', 'cs', 'cu', 'cg', 'cr', 'cf', 'cl', 'sp', 'fo', 'rl', 'u', 'bt' }
+local target_fields = { 'r', 'd', 'g', 'a', 'cs', 'cu', 'cg', 'cr', 'cf', 'cl', 'sp', 'fo', 'rl', 'u', 'bt', 'lp' }
 
 -- Serves one target; answers how many messages it gave, and what that counts towards its share.
 local function serve(n, org, start, quantum)
@@ -212,6 +213,19 @@ local function serve(n, org, start, quantum)
     end
     allowed = math.min(allowed, tokens)
   end
+  local shared = t.lp and shared_limiter(t.lp)
+  if shared then
+    local room, at = shared_room(shared)
+    local share = math.max(1, math.floor(room / math.max(1, shared.woken, call('ZCARD', P .. 'ready:' .. org))))
+    if shared.woken > 0 then
+      shared.woken, shared.is_changed = shared.woken - 1, true
+    end
+    if room == 0 then
+      park(n, org, t.lp, at)
+      return 0
+    end
+    allowed = math.min(allowed, share)
+  end
 
   local entries, is_empty, batch_due
   if t.bt then
@@ -256,6 +270,9 @@ local function serve(n, org, start, quantum)
     end
     if l[1] then
       rate_charge(destination, tonumber(l[1]), tonumber(l[2]), given)
+    end
+    if shared then
+      shared_charge(shared, given)
     end
   end
   if under_way == 0 and given > 0 then
@@ -314,6 +331,7 @@ if #held_by > 0 then
   call('ZADD', P .. 'held', unpack(held_until))
   call('HSET', P .. 'held:' .. worker, unpack(held_by))
 end
+write_shared_limiters()
 load_events()
 local more = call('EXISTS', P .. 'ready')
 if more == 1 then

@@ -4,7 +4,7 @@
 --
 -- KEYS: see includes/shard.lua.
 -- ARGV[1] event, [2] its text, [3] entry of this shard's own outbox, or `<shard>/<entry>` of another one; then per target message,
--- route, destination, largest number of attempts.
+-- route, destination, largest number of attempts (as in new-message.lua).
 -- Reply: how many messages were made; `full`: too much memory is in use.
 -- @include "includes/shard.lua"
 -- @include "includes/index.lua"

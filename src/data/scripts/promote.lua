@@ -10,6 +10,7 @@
 -- @include "includes/target.lua"
 -- @include "includes/work.lua"
 -- @include "includes/limiter.lua"
+-- @include "includes/shared-limiter.lua"
 -- @include "includes/ends.lua"
 -- @include "includes/circuit.lua"
 -- @include "includes/dead-letters.lua"
@@ -18,6 +19,8 @@
 -- @include "includes/retries.lua"
 -- @include "includes/circuit-wait.lua"
 
+-- By then those that a shared limiter woke have come to dequeue, unless all workers are full.
+local wake_again_ms = 20
 local longest_circuit_wait_ms = tonumber(ARGV[1])
 local moved = 0
 local due = call('ZRANGEBYSCORE', P .. 'due', '-inf', now, 'LIMIT', 0, 100)
@@ -34,10 +37,28 @@ for _, member in ipairs(due) do
   end
 end
 
+-- Wakes only as many targets as a shared limiter has room for; those that it woke just before have not used theirs yet.
+local function wake_shared(name)
+  local limiter = shared_limiter(name)
+  local room, at = shared_room(limiter)
+  if room == 0 then
+    return 0, math.max(at, now + 1)
+  end
+  local count = math.max(0, math.min(64, room - limiter.woken))
+  if count > 0 then
+    count = math.min(count, call('ZCARD', P .. 'wait:' .. name))
+    limiter.woken, limiter['until'], limiter.is_changed = limiter.woken + count, now + woken_ms, true
+  end
+  return count, now + wake_again_ms
+end
+
 -- Wakes only as many targets as the limiter has tokens or leases for.
 local function wake_limiter(limiter)
-  local l = call('HMGET', P .. 'l:' .. limiter, 'e', 'u', 'c')
+  local l = call('HMGET', P .. 'l:' .. limiter, 'e', 'u', 'c', 'w')
   local count, again = 64, now + 1000
+  if l[4] then
+    count, again = wake_shared(limiter)
+  end
   if l[1] then
     local tokens, wait_us = rate_peek(limiter, tonumber(l[1]), tonumber(l[2]))
     count = math.min(count, tokens)
@@ -83,6 +104,7 @@ for _, limiter in ipairs(call('ZRANGEBYSCORE', P .. 'waiting', '-inf', now, 'LIM
     wake_limiter(limiter)
   end
 end
+write_shared_limiters()
 write_counts()
 local more = call('EXISTS', P .. 'ready')
 if more == 1 then

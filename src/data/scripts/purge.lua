@@ -67,7 +67,7 @@ end
 local scan = call('HSCAN', names, 0, 'COUNT', budget)
 for k = 1, #scan[2], 2 do
   local n = scan[2][k + 1]
-  local t = call('HMGET', P .. 't:' .. n, 'd', 'b')
+  local t = call('HMGET', P .. 't:' .. n, 'd', 'b', 'lp')
   if t[2] and t[2] ~= 'cap' and t[2] ~= '!' then
     call('ZREM', P .. 'wait:' .. t[2], n)
     call('ZREM', P .. 'waiting', t[2])
@@ -83,6 +83,9 @@ for k = 1, #scan[2], 2 do
   call('DEL', P .. 'w:' .. n, P .. 'w:' .. retry_lane(n), P .. 't:' .. n, P .. 'probe:' .. n, P .. 'bs:' .. n)
   if t[1] and t[1] ~= '' then
     call('DEL', P .. 'l:' .. t[1], P .. 'rate:' .. t[1], P .. 'lease:' .. t[1], P .. 'wait:' .. t[1])
+  end
+  if t[3] then
+    call('DEL', P .. 'l:' .. t[3], P .. 'used:' .. t[3], P .. 'wait:' .. t[3])
   end
   call('SREM', P .. 'paused', n)
   call('HDEL', names, scan[2][k])

@@ -24,7 +24,7 @@ end
 if call('HGET', ctl, 'full') then
   return 'full'
 end
-local m = call('HMGET', P .. 'm:' .. old, 'e', 't', 'o', 'x', 'y')
+local m = call('HMGET', P .. 'm:' .. old, 'e', 't', 'o', 'x', 'y', 'sb', 'tf', 's', 'dr')
 local n = m[3] or m[2]
 local t = n and call('HMGET', P .. 't:' .. n, 'o', 'r', 'd') or {}
 if not t[1] then
@@ -40,7 +40,15 @@ if home then
   send(home, 'n', 'e', home_key, 'm', new)
 end
 call('HINCRBY', ctl, 'open', 1)
-local was_queued = new_message(m[1], t[1], n, { id = new, route = t[2], destination = t[3], max = m[4] or '1' })
+local max = m[4] or '1'
+if m[6] then
+  max = max .. ' ' .. m[6] .. ' ' .. (m[7] or '')
+end
+local was_queued = new_message(m[1], t[1], n, { id = new, route = t[2], destination = t[3], max = max })
+if m[8] == 'q' then
+  local retries = tonumber(string.match(m[9] or '0', '^%d+'))
+  call('HSET', P .. 'm:' .. old, 'dr', whole(retries + 1) .. ' ' .. whole(now))
+end
 call('HSET', P .. 'm:' .. new, 'rp', ARGV[3])
 if m[5] then
   call('HSET', P .. 'm:' .. new, 'y', m[5])

@@ -17,10 +17,21 @@ local function queue_room(destination)
   return rooms[destination]
 end
 
--- Answers whether it was queued; else it is a dead letter, because the queue of the destination is full.
+-- Answers whether it was queued; else it is a dead letter, because the queue of the destination is full. `target.max` is the largest
+-- number of attempts; of a webhook endpoint its subscription follows, and the transform of that when it has one.
 local function new_message(event, org, n, target)
   local ms, number = monotonic_ms(), counter()
-  call('HSET', P .. 'm:' .. target.id, 'e', event, 't', n, 's', 'p', 'x', target.max, 'i', ms .. '-' .. number)
+  local max, subscription, transform = target.max, nil, nil
+  if string.find(max, ' ', 1, true) then
+    max, subscription, transform = string.match(max, '^(%d+) (%S+) ?(%S*)$')
+  end
+  call('HSET', P .. 'm:' .. target.id, 'e', event, 't', n, 's', 'p', 'x', max, 'i', ms .. '-' .. number)
+  if subscription then
+    call('HSET', P .. 'm:' .. target.id, 'sb', subscription)
+    if transform ~= '' then
+      call('HSET', P .. 'm:' .. target.id, 'tf', transform)
+    end
+  end
   index_add(P .. 'i:' .. org, ms, number, target.id)
   index_add(P .. 'i:' .. target.route, ms, number, target.id)
   index_add(P .. 'i:' .. target.destination, ms, number, target.id)

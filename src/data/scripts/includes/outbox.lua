@@ -1,6 +1,6 @@
 -- The outbox `out` of a shard: a stream of what has to be carried to other shards (outbox-carrier.ts). Every entry has s the shard,
 -- a since when (ms), k its kind:
---   x  messages of an event are to be made there (or here, where there are many): e event, t lines `<message> <route> <destination> <attempts>`.
+--   x  messages of an event are to be made there (or here, where there are many): e event, t lines `<message> <route> <destination> <attempts>` (the last as in new-message.lua).
 --      Until it has arrived the event has `<shard>x` among its `far`, and `<shard>` while there is a copy.
 --   v  a message moves there: m message, d destination
 --   r  a message that came from there is gone: m message     g  the same of the copy of an event: e event

@@ -1,7 +1,7 @@
 -- A target is `t:<number>`: o organization, r route, d destination (its limiter), g revision of the setting that is in force,
 -- f finish tag, a mean attempt duration in ms, u since when attempts are under way, p paused, pr priority, al its route has alerts,
 -- b what blocks it: `cap` (its own concurrency), `?` (setting not known yet), `!` (its circuit), `~b<number>` (its batch is not
--- complete), or the limiter under which it waits. With p or b it is not in `ready`.
+-- complete), or the limiter under which it waits (its own, or the one that it shares: lp). With p or b it is not in `ready`.
 -- The fields of the circuit are in circuit.lua, those of failover in failover.lua.
 --
 -- Its work stands in two lanes: `w:<number>` fresh messages, `w:<number>r` retries (rl: that lane is there), so that a wall of
