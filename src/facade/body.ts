@@ -24,7 +24,7 @@ export function readJsonObject(bytes: Buffer | undefined): Record<string, unknow
 }
 
 /**
- * What the schema makes of a body. UNKNOWN_FIELD or VALIDATION_FAILED name what is wrong. Fields in `readOnly` are
+ * What the schema makes of a body; without one there may be no field. UNKNOWN_FIELD or VALIDATION_FAILED name what is wrong. Fields in `readOnly` are
  * ignored, and `isActive` is taken for `enabled` (API decisions, "Both families").
  */
 export function parseBody<Body extends z.ZodObject>(
@@ -32,7 +32,12 @@ export function parseBody<Body extends z.ZodObject>(
   raw: unknown,
   readOnly: readonly string[] = [],
 ): z.output<Body> {
-  if (schema === undefined || !isRecord(raw)) return {} as z.output<Body>;
+  if (!isRecord(raw)) return {} as z.output<Body>;
+  if (schema === undefined) {
+    const [field] = Object.keys(raw);
+    if (field !== undefined) throw new PosthornError('UNKNOWN_FIELD', `unknown field "${pathText([field])}": this takes no body.`);
+    return {} as z.output<Body>;
+  }
   const sent = Object.fromEntries(Object.entries(raw).filter(([name]) => !readOnly.includes(name)));
   const parsed = schema.safeParse('enabled' in schema.shape ? withEnabled(sent) : sent, { error: wording });
   if (!parsed.success) throw invalidBody(parsed.error.issues);

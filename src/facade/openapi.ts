@@ -114,7 +114,7 @@ function describe(operation: Operation, { tag, shown }: { tag: string; shown: Js
         description: answer.description,
         headers: headersOf([
           ...withLimit,
-          ...(scope === 'write' ? (['Warning'] as const) : []),
+          ...(scope === 'read' ? [] : (['Warning'] as const)),
           ...(operation.method === 'POST' ? (['Idempotent-Replayed'] as const) : []),
         ]),
         ...answerOf(operation, shown, schemas),
@@ -167,7 +167,7 @@ function errorsOf({ method, path, query, body, errors = [], hasTextErrors = fals
     ...(method === 'POST' ? withIdempotencyKey : []),
     ...(path.includes('{') ? withParameters : []),
     ...(query === undefined ? [] : withQuery),
-    ...(body === undefined ? [] : withBody),
+    ...(body === undefined && method !== 'POST' ? [] : withBody),
     ...errors,
   ]);
   const byStatus = Map.groupBy(codes, (code) => errorCodes[code].status);

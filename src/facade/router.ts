@@ -21,12 +21,17 @@ export function operationRouter(operations: readonly Operation[], options: Opera
   for (const [path, ofPath] of byPath(operations)) {
     const route = router.route(path.replaceAll(/\{(\w+)\}/g, ':$1'));
     for (const operation of ofPath) {
-      const steps = operation.body === undefined ? [] : [requireJson, readBody(operation.maxBodyBytes ?? options.maxBodyBytes)];
+      const steps = readsBody(operation) ? [requireJson, readBody(operation.maxBodyBytes ?? options.maxBodyBytes)] : [];
       route[verb(operation)](before(operation), ...steps, run(operation, options));
     }
     route.all(methodNotAllowed(ofPath));
   }
   return router;
+}
+
+/** That of a POST that takes none is read to be refused: who sends fields wants something of them. */
+function readsBody({ method, body }: Operation): boolean {
+  return body !== undefined || method === 'POST';
 }
 
 function readBody(limit: number): RequestHandler {
@@ -65,6 +70,11 @@ function before(operation: Operation): RequestHandler {
   };
 }
 
+/** Of JSON and YAML; neither of them when the client accepts neither. */
+function preferred(request: Request): string {
+  return request.accepts(['application/json', ...yamlTypes]) || '';
+}
+
 const yamlTypes = ['application/yaml', 'application/x-yaml', 'text/yaml'];
 
 const jsonType = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
@@ -85,7 +95,7 @@ function run(operation: Operation, { services, publicUrl }: OperationRouterOptio
     const body = readJsonObject(Buffer.isBuffer(request.body) ? request.body : undefined);
     const perform = async (idempotency: Idempotency | null): Promise<Answer> => {
       const warnings = new Set<string>();
-      const wantsYaml = operation.offersYaml !== undefined && request.accepts(['application/json', ...yamlTypes]) !== 'application/json';
+      const wantsYaml = operation.offersYaml !== undefined && yamlTypes.includes(preferred(request));
       const answer = await operation.run({
         services,
         caller,

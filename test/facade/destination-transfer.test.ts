@@ -139,6 +139,15 @@ describe('an export', () => {
     }
   });
 
+  test.each([
+    ['application/yaml', 'application/yaml; charset=utf-8'],
+    ['application/json', 'application/json; charset=utf-8'],
+    ['*/*', 'application/json; charset=utf-8'],
+    ['text/csv', 'application/json; charset=utf-8'],
+  ])('with Accept: %s is %s', async (accept, type) => {
+    expect((await world.request('GET', '/api/destinations/export', { headers: { accept } })).headers.get('content-type')).toBe(type);
+  });
+
   test('is of the ids and slugs that are named', async () => {
     const key = await organization();
     const [one, two] = [await create(key, { name: 'One' }), await create(key, { name: 'Two' })];

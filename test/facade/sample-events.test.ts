@@ -37,6 +37,12 @@ describe('trying a filter', () => {
     });
   });
 
+  test('of a payload that is null: it is no empty object', async () => {
+    const onPayload = { conditions: [{ field: 'payload', operator: 'equals', value: null }] };
+    expect((await post('filters/test', { ...onPayload, payload: null })).body.matches).toBe(true);
+    expect((await post('filters/test', onPayload)).body.matches).toBe(false);
+  });
+
   test('a stored one, by its slug', async () => {
     expect((await post('filters/test', { filterId: 'large', payload: { amount: 11 } })).body.matches).toBe(true);
     expect((await post('filters/test', { filterId: 'large' })).body.matches).toBe(false);
@@ -70,6 +76,11 @@ describe('trying a transform', () => {
       'liquid',
       { type: 'liquid', code: 'From {{ source }}', source: 'shop' },
       { success: true, output: 'From shop', contentType: 'text/plain; charset=utf-8' },
+    ],
+    [
+      'a payload that is null',
+      { code: '$type(payload)', payload: null },
+      { success: true, output: 'null', contentType: 'application/json' },
     ],
     ['no output', { code: 'payload.nothing' }, { success: true, output: null, contentType: null }],
     [

@@ -6,7 +6,7 @@ import { type Call, operation } from '../operation.ts';
 import { find } from '../resources/lookup.ts';
 import { filterBody } from './filter-body.ts';
 import { idOrSlug } from './route-body.ts';
-import { sampleEvent, sampleHeaders } from './sample-event.ts';
+import { sampleEvent, sampleHeaders, samplePayload } from './sample-event.ts';
 
 const body = z.strictObject({
   filterId: idOrSlug.optional().describe('Id or slug of a filter; or conditions.'),
@@ -40,7 +40,7 @@ export const filterTestOperation = operation({
   errors: ['RESOURCE_NOT_FOUND'],
   handle: async (call) => {
     const { conditions, logic } = await filterOf(call);
-    const context = { payload: call.body.payload ?? {}, headers: Object.fromEntries(sampleHeaders(call.body)) };
+    const context = { payload: samplePayload(call.body), headers: Object.fromEntries(sampleHeaders(call.body)) };
     const meets = (some: FilterDefinition['conditions']): boolean => compileFilter({ logic, conditions: some })(context);
     return {
       success: true,

@@ -8,6 +8,11 @@ export const sampleEvent = {
 
 export type SampleEvent = z.output<z.ZodObject<typeof sampleEvent>>;
 
+/** What is not sent is an empty object; null is a payload. */
+export function samplePayload({ payload = {} }: SampleEvent): unknown {
+  return payload;
+}
+
 /** Names in lower case, as they are of an event. */
 export function sampleHeaders({ headers = {} }: SampleEvent): [string, string][] {
   return Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);

@@ -8,7 +8,7 @@ import { type Call, operation } from '../operation.ts';
 import { find } from '../resources/lookup.ts';
 import { problemText } from './code-problem.ts';
 import { idOrSlug } from './route-body.ts';
-import { sampleEvent, sampleHeaders } from './sample-event.ts';
+import { sampleEvent, sampleHeaders, samplePayload } from './sample-event.ts';
 
 const body = z.strictObject({
   transformId: idOrSlug.optional().describe('Id or slug of a transform; or code.'),
@@ -54,7 +54,7 @@ export const transformTestOperation = operation({
         contentType: 'application/json',
         headers: sampleHeaders(call.body),
       }),
-      payload: Buffer.from(JSON.stringify(call.body.payload ?? {})),
+      payload: Buffer.from(JSON.stringify(samplePayload(call.body))),
     });
     if (problem !== undefined) return { success: false, error: problemText(problem) };
     if (output === null) return { success: true, output: null, contentType: null };
