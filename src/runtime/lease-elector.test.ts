@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { KubeConfig } from '@kubernetes/client-node';
 import { type ControlPlane, startControlPlane } from '../../test/support/control-plane.ts';
+import { kubernetesApi } from '../../test/support/kubernetes-api.ts';
 import { silentLogger } from '../../test/support/logger.ts';
-import { KubernetesApi } from '../store/kubernetes/kubernetes-api.ts';
+import type { KubernetesApi } from '../store/kubernetes/kubernetes-api.ts';
 import { systemClock } from './clock.ts';
 import { LeaderElector } from './elector.ts';
 import { kubernetesLeaseApi } from './lease-api.ts';
@@ -12,14 +12,7 @@ let controlPlane: ControlPlane;
 let api: KubernetesApi;
 beforeAll(async () => {
   controlPlane = await startControlPlane();
-  api = new KubernetesApi({
-    clock: systemClock,
-    loadKubeConfig: () => {
-      const kubeconfig = new KubeConfig();
-      kubeconfig.loadFromFile(controlPlane.kubeconfigPath);
-      return kubeconfig;
-    },
-  });
+  api = kubernetesApi(controlPlane);
 }, 90_000);
 afterAll(async () => {
   await api?.close();

@@ -1,17 +1,17 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { KubeConfig } from '@kubernetes/client-node';
 import { KubernetesEventRecorder } from '../../src/controllers/kubernetes-event-recorder.ts';
 import { idOf } from '../../src/controllers/references.ts';
 import { recordSealingContext } from '../../src/core/sealing-contexts.ts';
 import type { Kind, ObjectOf, PosthornKind } from '../../src/resources/kinds.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
-import { KubernetesApi } from '../../src/store/kubernetes/kubernetes-api.ts';
+import type { KubernetesApi } from '../../src/store/kubernetes/kubernetes-api.ts';
 import { KubernetesStore } from '../../src/store/kubernetes/kubernetes-store.ts';
 import type { ApplyObject, Key } from '../../src/store/store.ts';
 import { type ControlPlane, startControlPlane } from '../support/control-plane.ts';
 import { type RunningControllers, startControllers, testKeyring } from '../support/controllers.ts';
+import { kubernetesApi } from '../support/kubernetes-api.ts';
 import { silentLogger } from '../support/logger.ts';
 import { passes } from '../support/passes.ts';
 import { httpSettings } from '../support/records.ts';
@@ -33,12 +33,7 @@ describe('controllers on a real API server', () => {
   beforeAll(async () => {
     [controlPlane, redis] = await Promise.all([startControlPlane({ controllerManager: true }), startRedis()]);
     await controlPlane.applyCrds();
-    const loadKubeConfig = (): KubeConfig => {
-      const kubeconfig = new KubeConfig();
-      kubeconfig.loadFromFile(controlPlane.kubeconfigPath);
-      return kubeconfig;
-    };
-    api = new KubernetesApi({ loadKubeConfig, clock: systemClock });
+    api = kubernetesApi(controlPlane);
     store = new KubernetesStore({ api, clock: systemClock });
   }, 120_000);
   afterAll(async () => {

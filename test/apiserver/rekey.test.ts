@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { KubeConfig } from '@kubernetes/client-node';
 import { readConfig } from '../../src/cmd/config.ts';
 import { rekey } from '../../src/cmd/rekey.ts';
 import { resourceId } from '../../src/core/ids.ts';
 import { Keyring } from '../../src/core/sealing.ts';
 import { recordSealingContext, secretSealingContext } from '../../src/core/sealing-contexts.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
-import { KubernetesApi } from '../../src/store/kubernetes/kubernetes-api.ts';
+import type { KubernetesApi } from '../../src/store/kubernetes/kubernetes-api.ts';
 import { KubernetesStore } from '../../src/store/kubernetes/kubernetes-store.ts';
 import { type FacadeWorld, startFacadeWorld } from '../facade/facade-world.ts';
 import { type ControlPlane, startControlPlane } from '../support/control-plane.ts';
+import { kubernetesApi } from '../support/kubernetes-api.ts';
 
 let controlPlane: ControlPlane;
 let api: KubernetesApi;
@@ -18,12 +18,7 @@ let world: FacadeWorld;
 beforeAll(async () => {
   controlPlane = await startControlPlane();
   await controlPlane.applyCrds();
-  const loadKubeConfig = (): KubeConfig => {
-    const kubeconfig = new KubeConfig();
-    kubeconfig.loadFromFile(controlPlane.kubeconfigPath);
-    return kubeconfig;
-  };
-  api = new KubernetesApi({ loadKubeConfig, clock: systemClock });
+  api = kubernetesApi(controlPlane);
   store = new KubernetesStore({ api, clock: systemClock });
   world = await startFacadeWorld({ store });
 }, 120_000);

@@ -1,18 +1,18 @@
 import { globSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { KubeConfig } from '@kubernetes/client-node';
 import type { RecordKind } from '../../src/core/records.ts';
 import { blockingConnection } from '../../src/redis/connection.ts';
 import { type PosthornKind, posthornKinds } from '../../src/resources/kinds.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { ManifestApplier } from '../../src/runtime/manifests/apply.ts';
 import { parseManifests } from '../../src/runtime/manifests/parse.ts';
-import { KubernetesApi } from '../../src/store/kubernetes/kubernetes-api.ts';
+import type { KubernetesApi } from '../../src/store/kubernetes/kubernetes-api.ts';
 import { KubernetesStore } from '../../src/store/kubernetes/kubernetes-store.ts';
 import { RedisStore } from '../../src/store/redis/redis-store.ts';
 import type { ApplyObject, ResourceStore } from '../../src/store/store.ts';
 import { type ControlPlane, startControlPlane } from '../support/control-plane.ts';
 import { type RunningControllers, startControllers, testKeyring } from '../support/controllers.ts';
+import { kubernetesApi } from '../support/kubernetes-api.ts';
 import { passes } from '../support/passes.ts';
 import { type RedisServer, startRedis } from '../support/redis.ts';
 
@@ -72,14 +72,7 @@ describe('the same manifests', () => {
   beforeAll(async () => {
     [controlPlane, redis] = await Promise.all([startControlPlane(), startRedis()]);
     await controlPlane.applyCrds();
-    api = new KubernetesApi({
-      clock: systemClock,
-      loadKubeConfig: () => {
-        const kubeconfig = new KubeConfig();
-        kubeconfig.loadFromFile(controlPlane.kubeconfigPath);
-        return kubeconfig;
-      },
-    });
+    api = kubernetesApi(controlPlane);
     redisStore = new RedisStore({
       redis: redis.client,
       openBlocking: () => blockingConnection(redis.url, { blockMs: 1000 }),
