@@ -1,18 +1,18 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { KubeConfig } from '@kubernetes/client-node';
 import { parseAllDocuments } from 'yaml';
 import { resourceId } from '../../src/core/ids.ts';
 import type { RecordKind } from '../../src/core/records.ts';
 import { isSealed } from '../../src/core/sealing.ts';
 import { recordSealingContext, type SealedRecordField } from '../../src/core/sealing-contexts.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
-import { KubernetesApi } from '../../src/store/kubernetes/kubernetes-api.ts';
+import type { KubernetesApi } from '../../src/store/kubernetes/kubernetes-api.ts';
 import { KubernetesStore } from '../../src/store/kubernetes/kubernetes-store.ts';
 import { type FacadeWorld, startFacadeWorld } from '../facade/facade-world.ts';
 import { type ControlPlane, kubernetesAssets, startControlPlane } from '../support/control-plane.ts';
 import { testKeyring } from '../support/controllers.ts';
+import { kubernetesApi } from '../support/kubernetes-api.ts';
 import { passes } from '../support/passes.ts';
 
 let controlPlane: ControlPlane;
@@ -22,12 +22,7 @@ let world: FacadeWorld;
 beforeAll(async () => {
   controlPlane = await startControlPlane({ controllerManager: true });
   await controlPlane.applyCrds();
-  const loadKubeConfig = (): KubeConfig => {
-    const kubeconfig = new KubeConfig();
-    kubeconfig.loadFromFile(controlPlane.kubeconfigPath);
-    return kubeconfig;
-  };
-  api = new KubernetesApi({ loadKubeConfig, clock: systemClock });
+  api = kubernetesApi(controlPlane);
   store = new KubernetesStore({ api, clock: systemClock });
   world = await startFacadeWorld({ store });
 }, 120_000);
@@ -43,10 +38,6 @@ const kubectl = (args: string[], input?: string): string =>
     encoding: 'utf8',
     ...(input !== undefined && { input }),
   });
-async function create(collection: string, body: object) {
-  const answer = await world.request('POST', `/api/${collection}`, { body });
-  expect([answer.status, answer.text]).toEqual([201, expect.any(String)]);
-}
 async function yamlOf(path: string): Promise<string> {
   const answer = await world.request('GET', `/api/${path}`, { headers: { accept: 'application/yaml' } });
   expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'application/yaml; charset=utf-8']);
@@ -107,18 +98,24 @@ async function records(kind: RecordKind): Promise<Record<string, unknown>> {
 }
 
 test('what is exported as manifests and applied with kubectl in an emptied namespace gives the same compiled records', async () => {
-  await create('sources', { name: 'Shop' });
-  await create('filters', { name: 'Large', conditions: [{ field: 'amount', operator: 'gt', value: 10 }] });
+  await world.create('sources', { name: 'Shop' });
+  await world.create('filters', { name: 'Large', conditions: [{ field: 'amount', operator: 'gt', value: 10 }] });
   const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
   const url = 'https://hooks.example.com/in';
-  await create('destinations', {
+  await world.create('destinations', {
     name: 'Plain',
     url,
     headers: Object.fromEntries(ambiguous.map((value, i) => [`X-${i}`, value])),
     enabled: false,
   });
-  await create('destinations', { name: 'Bearer', url, authType: 'bearer', authConfig: { token: 'a: "token" #1' }, signingSecret: secret });
-  await create('destinations', {
+  await world.create('destinations', {
+    name: 'Bearer',
+    url,
+    authType: 'bearer',
+    authConfig: { token: 'a: "token" #1' },
+    signingSecret: secret,
+  });
+  await world.create('destinations', {
     name: 'Basic',
     url,
     authType: 'basic',
@@ -126,7 +123,7 @@ test('what is exported as manifests and applied with kubectl in an emptied names
     throttle: { mode: 'rate', rateLimit: 3, rateUnit: 'hour' },
     retryPolicy: { maxRetries: 1 },
   });
-  await create('destinations', {
+  await world.create('destinations', {
     name: 'Files',
     type: 's3',
     config: { bucket: 'events', region: 'eu-central-1', accessKeyId: 'AKIAEXAMPLE', secretAccessKey: 'a-long-secret-key-00042' },
@@ -141,8 +138,8 @@ test('what is exported as manifests and applied with kubectl in an emptied names
     { kind: 'Destination', metadata: { name: 'git', namespace, labels: { team: 'a' } }, spec: { type: 'http', http: { url, auth } } },
     { manager: 'kubectl' },
   );
-  await create('routes', { name: 'One', sourceId: 'shop', destinationIds: ['plain', 'bearer'], filterId: 'large', priority: 3 });
-  await create('routes', {
+  await world.create('routes', { name: 'One', sourceId: 'shop', destinationIds: ['plain', 'bearer'], filterId: 'large', priority: 3 });
+  await world.create('routes', {
     name: 'Two',
     sourceId: 'shop',
     destinationIds: ['basic'],

@@ -7,23 +7,18 @@ beforeAll(async () => {
 });
 afterAll(() => world.stop());
 
-let made = 0;
-async function create(collection: string, body: object) {
-  const answer = await world.request('POST', `/api/${collection}`, { body: { name: `Made ${++made}`, ...body } });
-  expect([answer.status, answer.text]).toEqual([201, expect.any(String)]);
-  return answer.body;
-}
-const destination = () => create('destinations', { url: 'https://hooks.example.com/in' });
+let named = 0;
+const destination = () => world.create('destinations', { url: 'https://hooks.example.com/in' });
 async function route(body: object = {}) {
-  const source = await create('sources', {});
-  return create('routes', { sourceId: source.id, destinationIds: [(await destination()).id], ...body });
+  const source = await world.create('sources', {});
+  return world.create('routes', { sourceId: source.id, destinationIds: [(await destination()).id], ...body });
 }
 const get = async (path: string) => world.request('GET', `/api/${path}`);
 const bulk = (method: string, collection: string, body: object, key?: string) =>
   world.request(method, `/api/${collection}/bulk`, { body, key });
 const unknown = (prefix: string): string => `${prefix}_${'a'.repeat(26)}`;
 async function byGit(kind: 'Route' | 'Destination', spec: object): Promise<string> {
-  const name = `git-${++made}`;
+  const name = `git-${++named}`;
   await world.store.apply({ kind, metadata: { name, namespace: 'acme' }, spec }, { manager: 'argocd' });
   return name;
 }
@@ -40,9 +35,9 @@ describe('destinations deleted in bulk', () => {
 
   test('stay, all of them, when Git owns the list of a route: 409 names it', async () => {
     const [one, two] = [await destination(), await destination()];
-    const source = await create('sources', {});
+    const source = await world.create('sources', {});
     const name = await byGit('Route', { sourceRef: { name: source.slug }, destinationRefs: [{ name: one.slug }] });
-    const { id } = await create('routes', { sourceId: source.id, destinationIds: [one.id, two.id] });
+    const { id } = await world.create('routes', { sourceId: source.id, destinationIds: [one.id, two.id] });
     const answer = await bulk('DELETE', 'destinations', { ids: [two.id, one.id] });
     expect([answer.status, answer.body.code]).toEqual([409, 'FIELD_MANAGED']);
     expect(answer.body.message).toContain(name);

@@ -43,11 +43,9 @@ afterAll(async () => {
   authority.remove();
 });
 
-let made = 0;
 async function testOf(body: object, where = world) {
-  const created = await where.request('POST', '/api/notification-channels', { body: { name: `Channel ${++made}`, ...body } });
-  expect([created.status, created.text]).toEqual([201, expect.any(String)]);
-  return where.request('POST', `/api/notification-channels/${created.body.id}/test`);
+  const { id } = await where.create('notification-channels', body);
+  return where.request('POST', `/api/notification-channels/${id}/test`);
 }
 
 describe('a test of a channel', () => {

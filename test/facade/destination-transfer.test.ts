@@ -19,11 +19,7 @@ async function organization(plan?: 'free'): Promise<string> {
 }
 const url = 'https://hooks.example.com/in';
 const secret = (): string => `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
-async function create(key: string, body: object) {
-  const answer = await world.request('POST', '/api/destinations', { key, body: { url, ...body } });
-  expect([answer.status, answer.text]).toEqual([201, expect.any(String)]);
-  return answer.body;
-}
+const create = (key: string, body: object) => world.create('destinations', { url, ...body }, key);
 const exportOf = async (key: string, query = '') => (await world.request('GET', `/api/destinations/export${query}`, { key })).body;
 const importInto = (key: string, body: object) => world.request('POST', '/api/destinations/import', { key, body });
 const read = async (key: string, slug: string) => world.request('GET', `/api/destinations/${slug}`, { key });

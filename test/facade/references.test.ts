@@ -9,22 +9,16 @@ beforeAll(async () => {
 afterAll(() => world.stop());
 
 const url = 'https://hooks.example.com/in';
-let made = 0;
 const post = (path: string, body: object, key?: string) => world.request('POST', `/api/${path}`, { body, key });
 const patch = (path: string, body: object, key?: string) => world.request('PATCH', `/api/${path}`, { body, key });
 const get = async (path: string) => (await world.request('GET', `/api/${path}`)).body;
-async function create(collection: string, body: object = {}) {
-  const answer = await post(collection, { name: `Made ${++made}`, ...body });
-  expect([answer.status, answer.text]).toEqual([201, expect.any(String)]);
-  return answer.body;
-}
-const destination = (body: object = {}) => create('destinations', { url, ...body });
+const destination = (body: object = {}) => world.create('destinations', { url, ...body });
 
 describe('what a route connects', () => {
   test('may not be what another one connects, whatever the order, on create and on change', async () => {
-    const source = await create('sources');
+    const source = await world.create('sources');
     const [a, b, c] = [await destination(), await destination(), await destination()];
-    const connect = (destinationIds: string[]) => post('routes', { name: `Made ${++made}`, sourceId: source.id, destinationIds });
+    const connect = (destinationIds: string[]) => post('routes', { name: 'Connection', sourceId: source.id, destinationIds });
     const first = await connect([a.id, b.id]);
     expect(first.status).toBe(201);
     const twin = await connect([b.slug, a.slug]);
@@ -38,15 +32,15 @@ describe('what a route connects', () => {
   });
 
   test('may be named by slug, and the source sent back so is no change', async () => {
-    const [source, target] = [await create('sources'), await destination()];
-    const route = await create('routes', { sourceId: source.slug, destinationIds: [target.slug] });
+    const [source, target] = [await world.create('sources'), await destination()];
+    const route = await world.create('routes', { sourceId: source.slug, destinationIds: [target.slug] });
     expect(route).toMatchObject({ sourceId: source.id, destinationIds: [target.id] });
     expect((await patch(`routes/${route.id}`, { sourceId: source.slug, name: 'Renamed' })).body).toMatchObject({ name: 'Renamed' });
   });
 
   test.each(['destinationIds', 'failoverDestinationIds'])('must be there: another in %s is 400 INVALID_SOURCE on change', async (field) => {
-    const [source, target] = [await create('sources'), await destination()];
-    const route = await create('routes', { sourceId: source.id, destinationIds: [target.id] });
+    const [source, target] = [await world.create('sources'), await destination()];
+    const route = await world.create('routes', { sourceId: source.id, destinationIds: [target.id] });
     const answer = await patch(`routes/${route.id}`, { [field]: ['dst_aaaaaaaaaaaaaaaaaaaaaaaaaa'] });
     expect([answer.status, answer.body.code]).toEqual([400, 'INVALID_SOURCE']);
     expect(await get(`routes/${route.id}`)).toMatchObject({ destinationIds: [target.id], failoverDestinationIds: [] });
@@ -54,11 +48,11 @@ describe('what a route connects', () => {
 
   test('is shown with ids and the names of now', async () => {
     const [source, target, filter] = [
-      await create('sources'),
+      await world.create('sources'),
       await destination(),
-      await create('filters', { conditions: [{ field: 'a', operator: 'exists' }] }),
+      await world.create('filters', { conditions: [{ field: 'a', operator: 'exists' }] }),
     ];
-    const route = await create('routes', { sourceId: source.id, destinationIds: [target.id], filterId: filter.id });
+    const route = await world.create('routes', { sourceId: source.id, destinationIds: [target.id], filterId: filter.id });
     for (const [path, name] of [
       [`sources/${source.id}`, 'New source'],
       [`destinations/${target.id}`, 'New target'],
@@ -74,8 +68,8 @@ describe('what a route connects', () => {
   });
 
   test('may lose its last destination: the route stays, is not ready, and says why', async () => {
-    const [source, target] = [await create('sources'), await destination()];
-    const route = await create('routes', { sourceId: source.id, destinationIds: [target.id] });
+    const [source, target] = [await world.create('sources'), await destination()];
+    const route = await world.create('routes', { sourceId: source.id, destinationIds: [target.id] });
     expect((await world.request('DELETE', `/api/destinations/${target.id}`)).status).toBe(204);
     expect((await get(`routes/${route.id}`)).destinationIds).toEqual([]);
     await passes(async () => {

@@ -8,17 +8,14 @@ beforeAll(async () => {
 });
 afterAll(() => world.stop());
 
-let made = 0;
-async function create(collection: string, body: object) {
-  const answer = await world.request('POST', `/api/${collection}`, { body: { name: `Made ${++made}`, ...body } });
-  expect([answer.status, answer.text]).toEqual([201, expect.any(String)]);
-  return answer.body;
-}
 const patch = (id: string, body: object) => world.request('PATCH', `/api/routes/${id}`, { body });
-const channel = () => create('notification-channels', { type: 'email', config: { addresses: ['team@example.com'] } });
+const channel = () => world.create('notification-channels', { type: 'email', config: { addresses: ['team@example.com'] } });
 async function route(body: object = {}) {
-  const [source, destination] = await Promise.all([create('sources', {}), create('destinations', { url: 'https://a.example/' })]);
-  return create('routes', { sourceId: source.id, destinationIds: [destination.id], ...body });
+  const [source, destination] = await Promise.all([
+    world.create('sources', {}),
+    world.create('destinations', { url: 'https://a.example/' }),
+  ]);
+  return world.create('routes', { sourceId: source.id, destinationIds: [destination.id], ...body });
 }
 const stored = async (slug: string) => world.store.get('Route', { namespace: 'acme', name: slug });
 const record = async (id: string) => JSON.parse((await world.redis.client.hget('test:{cfg}:rec:route', id)) ?? 'null');
@@ -135,7 +132,7 @@ test('a channel that is missing makes the route not Ready, and the others get th
   const ready = async () => (await stored(slug)).status?.conditions?.find(({ type }) => type === 'Ready');
   await passes(async () => expect(await ready()).toMatchObject({ status: 'False', reason: 'ChannelNotFound' }));
   expect((await record(id)).notifications.channelIds).toEqual([made.id]);
-  await create('notification-channels', { slug: 'later', type: 'email', config: { addresses: ['later@example.com'] } });
+  await world.create('notification-channels', { slug: 'later', type: 'email', config: { addresses: ['later@example.com'] } });
   await passes(async () => expect(await ready()).toMatchObject({ status: 'True' }));
   expect((await record(id)).notifications.channelIds).toHaveLength(2);
 });

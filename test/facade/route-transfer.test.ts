@@ -23,11 +23,7 @@ async function organization(): Promise<string> {
   await create(key, 'notification-channels', { name: 'ops', type: 'slack', config });
   return key;
 }
-async function create(key: string, collection: string, body: object) {
-  const answer = await world.request('POST', `/api/${collection}`, { key, body });
-  expect([answer.status, answer.text]).toEqual([201, expect.any(String)]);
-  return answer.body;
-}
+const create = (key: string, collection: string, body: object) => world.create(collection, body, key);
 const exportOf = async (key: string, query = '') => (await world.request('GET', `/api/routes/export${query}`, { key })).body;
 const importInto = async (key: string, body: object) => {
   const answer = await world.request('POST', '/api/routes/import', { key, body });

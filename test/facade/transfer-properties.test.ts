@@ -17,10 +17,7 @@ afterAll(() => world.stop());
 
 const request = (organization: string, method: string, path: string, body?: unknown, headers?: Record<string, string>) =>
   world.request(method, `/api/${path}`, { key: keys[organization], body, headers });
-async function create(organization: string, collection: string, body: unknown): Promise<void> {
-  const answer = await request(organization, 'POST', collection, body);
-  if (answer.status !== 201) throw new Error(`${answer.text} for ${JSON.stringify(body)}`);
-}
+const create = (organization: string, collection: string, body: object) => world.create(collection, body, keys[organization]);
 // biome-ignore lint/suspicious/noExplicitAny: parts of a JSON document
 const apart = ({ exportedAt, organizationSlug, ...rest }: any) => rest;
 

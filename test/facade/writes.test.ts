@@ -8,20 +8,15 @@ beforeAll(async () => {
 afterAll(() => world.stop());
 
 const url = 'https://hooks.example.com/in';
-let made = 0;
+let named = 0;
 const post = async (collection: string, body: object, key?: string) => world.request('POST', `/api/${collection}`, { body, key });
 const patch = async (path: string, body: object, key?: string) => world.request('PATCH', `/api/${path}`, { body, key });
 const get = async (path: string) => (await world.request('GET', `/api/${path}`)).body;
-async function create(collection: string, body: object) {
-  const answer = await post(collection, { name: `Made ${++made}`, ...body });
-  expect([answer.status, answer.text]).toEqual([201, expect.any(String)]);
-  return answer.body;
-}
-const destination = (body: object = {}) => create('destinations', { url, ...body });
+const destination = (body: object = {}) => world.create('destinations', { url, ...body });
 async function route(body: object = {}) {
-  const source = await create('sources', {});
+  const source = await world.create('sources', {});
   const target = await destination();
-  return create('routes', { sourceId: source.id, destinationIds: [target.id], ...body });
+  return world.create('routes', { sourceId: source.id, destinationIds: [target.id], ...body });
 }
 
 describe('destinations', () => {
@@ -97,8 +92,8 @@ describe('destinations', () => {
   test('that are deleted leave their routes', async () => {
     const one = await destination();
     const two = await destination();
-    const source = await create('sources', {});
-    const { id } = await create('routes', { sourceId: source.id, destinationIds: [one.id, two.id] });
+    const source = await world.create('sources', {});
+    const { id } = await world.create('routes', { sourceId: source.id, destinationIds: [one.id, two.id] });
     expect((await world.request('DELETE', `/api/destinations/${one.id}`)).status).toBe(204);
     expect((await get(`routes/${id}`)).destinationIds).toEqual([two.id]);
     expect((await world.request('GET', `/api/destinations/${one.id}`)).status).toBe(404);
@@ -163,14 +158,14 @@ describe('routes', () => {
   });
 
   test.each(['source', 'destination'])('that name a missing %s are 400 INVALID_SOURCE', async (missing) => {
-    const source = missing === 'source' ? 'src_aaaaaaaaaaaaaaaaaaaaaaaaaa' : (await create('sources', {})).id;
+    const source = missing === 'source' ? 'src_aaaaaaaaaaaaaaaaaaaaaaaaaa' : (await world.create('sources', {})).id;
     const target = missing === 'destination' ? 'dst_aaaaaaaaaaaaaaaaaaaaaaaaaa' : (await destination()).id;
     const answer = await post('routes', { name: 'Missing', sourceId: source, destinationIds: [target] });
     expect([answer.status, answer.body.code]).toEqual([400, 'INVALID_SOURCE']);
   });
 
   test('with the source and destinations of another are 409 DUPLICATE_ROUTE, also when both come at once', async () => {
-    const { id: sourceId } = await create('sources', {});
+    const { id: sourceId } = await world.create('sources', {});
     const { id } = await destination();
     const answers = await Promise.all([1, 2].map((n) => post('routes', { name: `Twin ${n}`, sourceId, destinationIds: [id] })));
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 409]);
@@ -180,19 +175,19 @@ describe('routes', () => {
   test('keep their source', async () => {
     const made = await route();
     expect((await patch(`routes/${made.id}`, { sourceId: made.sourceId, description: 'same' })).status).toBe(200);
-    const other = await create('sources', {});
+    const other = await world.create('sources', {});
     expect((await patch(`routes/${made.id}`, { sourceId: other.id })).status).toBe(400);
   });
 
   test('lose their filter by null', async () => {
-    const filter = await create('filters', { conditions: [{ field: 'a', operator: 'exists' }] });
+    const filter = await world.create('filters', { conditions: [{ field: 'a', operator: 'exists' }] });
     const made = await route({ filterId: filter.id });
     expect(made.filterId).toBe(filter.id);
     expect((await patch(`routes/${made.id}`, { filterId: null })).body.filterId).toBeNull();
   });
 
   test('keep what they use from being deleted', async () => {
-    const filter = await create('filters', { conditions: [{ field: 'a', operator: 'exists' }] });
+    const filter = await world.create('filters', { conditions: [{ field: 'a', operator: 'exists' }] });
     const made = await route({ filterId: filter.id });
     for (const path of [`filters/${filter.id}`, `sources/${made.sourceId}`]) {
       const answer = await world.request('DELETE', `/api/${path}`);
@@ -212,7 +207,7 @@ describe('routes', () => {
 
 describe('what Git owns', () => {
   async function owned() {
-    const name = `owned-${++made}`;
+    const name = `owned-${++named}`;
     const spec = { name: 'By Git', type: 'http', http: { url } };
     await world.store.apply({ kind: 'Destination', metadata: { name, namespace: 'acme' }, spec }, { manager: 'argocd' });
     return name;
