@@ -6,16 +6,15 @@ const keptLength = 500;
 /** What the payload breaks of the schemas of a plan, by the id of the schema. */
 export type BrokenSchemas = ReadonlyMap<string, string>;
 
-const none: BrokenSchemas = new Map();
+export const noBrokenSchemas: BrokenSchemas = new Map();
 
 /** Asks the sandbox, once for all schemas. Rejects with UNAVAILABLE when that has too much to do, and when `signal` ends the wait. */
 export async function brokenSchemas(
   sandbox: Sandbox,
   { source, schemas }: IngestPlan,
   body: Buffer,
-  signal: AbortSignal | undefined,
+  signal: AbortSignal,
 ): Promise<BrokenSchemas> {
-  if (schemas.length === 0) return none;
   const broken = new Map<string, string>();
   const known: { id: string; jsonSchema: string }[] = [];
   for (const { id, jsonSchema } of schemas) {

@@ -11,8 +11,6 @@ export interface ReceivedRequest {
   body: Buffer;
   receivedAtMs: number;
   signatureValid: boolean | null;
-  /** Ends when nobody waits for the answer any more; absent: nothing of the plan asks for it. */
-  signal?: AbortSignal | undefined;
 }
 
 /** Runs the routes of the plan, of each first its schema, then its filter: which targets the event goes to, and which routes do not want it. `id`: that of the event, when it has one. */

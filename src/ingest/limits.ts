@@ -4,6 +4,11 @@ export interface IngestLimits {
   planDeadlineMs: number;
   /** Time for the body to arrive. */
   bodyDeadlineMs: number;
+  /**
+   * Time for the schemas of its routes to be checked, which is longer than they may compute: a check that takes too long is over by then, and
+   * the event is accepted. Who has waited for a turn for so long is told to try again.
+   */
+  checkDeadlineMs: number;
   /** Time for the event to be stored, after which the sender is told to try again. */
   storeDeadlineMs: number;
   /** Time that a refused request has to end its body before the connection is cut. */
@@ -17,6 +22,7 @@ export interface IngestLimits {
 export const defaultIngestLimits: IngestLimits = {
   planDeadlineMs: 1500,
   bodyDeadlineMs: 10_000,
+  checkDeadlineMs: 10_000,
   storeDeadlineMs: 1500,
   drainDeadlineMs: 5000,
   requestsInFlight: 4096,

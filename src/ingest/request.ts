@@ -4,7 +4,9 @@ import type { Clock } from '../core/clock.ts';
 import { isPosthornError, PosthornError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import { requestIdFor } from '../core/request-id.ts';
+import type { Sandbox } from '../sandbox/sandbox.ts';
 import { answerAccepted, answerError, answerHandshake } from './answer.ts';
+import { type BrokenSchemas, brokenSchemas, noBrokenSchemas } from './broken-schemas.ts';
 import { clientAddress } from './client-address.ts';
 import type { Deadlined, Deadlines } from './deadlines.ts';
 import { handshakeAnswer, isProbe } from './handshake.ts';
@@ -14,6 +16,7 @@ import { type IngestPlan, ingestPlan, type PlanServices } from './plan.ts';
 import { type TakingServices, takeEvent } from './take-event.ts';
 
 export interface IngestServices extends PlanServices, TakingServices {
+  sandbox: Sandbox;
   clock: Clock;
   logger: Logger;
   limits: IngestLimits;
@@ -42,7 +45,7 @@ export class IngestRequest implements Deadlined {
   readonly #chunks: Buffer[] = [];
   #size = 0;
   #ending: AbortController | null = null;
-  #stage: 'plan' | 'body' | 'store' | 'over' = 'plan';
+  #stage: 'plan' | 'body' | 'check' | 'store' | 'over' = 'plan';
 
   constructor(services: IngestServices, request: IncomingMessage, response: ServerResponse) {
     this.#services = services;
@@ -69,6 +72,7 @@ export class IngestRequest implements Deadlined {
   expire(): void {
     switch (this.#stage) {
       case 'plan':
+      case 'check':
       case 'store':
         this.#fail(
           new PosthornError('UNAVAILABLE', 'The event could not be stored in time; please send it again', { retryAfterSeconds: 1 }),
@@ -103,11 +107,12 @@ export class IngestRequest implements Deadlined {
     const signatureValid = this.#checkSignature(plan, body, receivedAtMs);
     const handshake = signatureValid === false ? null : handshakeAnswer(plan.source.provider, body);
     if (handshake !== null) return this.#endHandshake(handshake);
+    const broken = plan.schemas.length === 0 ? noBrokenSchemas : await this.#checkSchemas(plan, body);
+    if (this.#isOver()) return;
     this.#stage = 'store';
     deadlines.set(this, limits.storeDeadlineMs);
-    if (plan.schemas.length > 0) this.#ending = new AbortController();
-    const received = { request: this.#request, body, receivedAtMs, signatureValid, signal: this.#ending?.signal };
-    const { eventId, isDuplicate } = await takeEvent(this.#services, plan, received);
+    const received = { request: this.#request, body, receivedAtMs, signatureValid };
+    const { eventId, isDuplicate } = await takeEvent(this.#services, plan, received, broken);
     if (this.#isOver()) return;
     this.#end(isDuplicate ? 'duplicate' : 'accepted');
     answerAccepted(this.#response, this.#requestId, eventId, isDuplicate);
@@ -141,6 +146,14 @@ export class IngestRequest implements Deadlined {
   #checkAnnouncedSize({ source }: IngestPlan): void {
     const announced = this.#request.headers['content-length'];
     if (announced !== undefined && Number(announced) > source.payloadLimitBytes) throw tooLarge(source.payloadLimitBytes);
+  }
+
+  async #checkSchemas(plan: IngestPlan, body: Buffer): Promise<BrokenSchemas> {
+    const { deadlines, limits, sandbox } = this.#services;
+    this.#stage = 'check';
+    deadlines.set(this, limits.checkDeadlineMs);
+    this.#ending = new AbortController();
+    return await brokenSchemas(sandbox, plan, body, this.#ending.signal);
   }
 
   #endHandshake(answer: object | null): void {

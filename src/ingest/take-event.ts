@@ -1,8 +1,7 @@
 import type { Logger } from '../core/logger.ts';
 import { type EventClaim, type Intake, quotaExceeded } from '../data/intake.ts';
 import type { MessageAcceptor } from '../data/messages.ts';
-import type { Sandbox } from '../sandbox/sandbox.ts';
-import { brokenSchemas } from './broken-schemas.ts';
+import type { BrokenSchemas } from './broken-schemas.ts';
 import { eventMark } from './deduplication.ts';
 import { makeEvent, type ReceivedRequest } from './event.ts';
 import { EventContext } from './event-context.ts';
@@ -11,7 +10,6 @@ import type { IngestPlan } from './plan.ts';
 export interface TakingServices {
   acceptor: MessageAcceptor;
   intake: Intake;
-  sandbox: Sandbox;
   logger: Logger;
 }
 
@@ -25,10 +23,14 @@ export interface TakenEvent {
  * Stores the event, unless it is a duplicate or one too many. Throws QUOTA_EXCEEDED, which leaves nothing behind, or UNAVAILABLE: then the
  * event may be stored, and is not stored again when it is sent again.
  */
-export async function takeEvent(services: TakingServices, plan: IngestPlan, received: ReceivedRequest): Promise<TakenEvent> {
+export async function takeEvent(
+  services: TakingServices,
+  plan: IngestPlan,
+  received: ReceivedRequest,
+  broken: BrokenSchemas,
+): Promise<TakenEvent> {
   const { acceptor, intake } = services;
   const context = new EventContext(received.request.headers, received.body);
-  const broken = await brokenSchemas(services.sandbox, plan, received.body, received.signal);
   const event = makeEvent(plan, received, { context, broken });
   const claim = claimOf(plan, received, context, event);
   if (claim === null) {

@@ -41,6 +41,8 @@ export const sandboxLimits = {
   /** Of computing; JavaScript and Liquid are stopped by themselves, and anything is broken off after `hardDeadlineMs`. */
   computingMs: 1000,
   hardDeadlineMs: 2000,
+  /** Of the schemas of one event: those that have not begun by then count as unchecked. */
+  validationMs: 5000,
   javascriptMemoryBytes: 16_777_216,
   codeLength: 65_536,
   outputBytes: 1_048_576,

@@ -218,6 +218,19 @@ describe('schemas', () => {
   });
 });
 
+test('schemas that all take for ever end in bounded time, and those that had none left count as unchecked', async () => {
+  const payload = Buffer.from(JSON.stringify(Array.from({ length: 80_000 }, (_, i) => ({ i }))));
+  const slow = JSON.stringify({ uniqueItems: true });
+  const startedAt = performance.now();
+  const problems = await sandbox.validate('org_a', [slow, slow, slow, slow, '{}'], payload, { mostProblems: 1 });
+  expect(performance.now() - startedAt).toBeLessThan(12_000);
+  expect(problems.map(([problem]) => problem?.message)).toEqual([
+    'cannot be checked: stopped after 2000 ms',
+    'cannot be checked: stopped after 2000 ms',
+    ...Array.from({ length: 3 }, () => 'cannot be checked: the schemas took 5000 ms before it'),
+  ]);
+}, 20_000);
+
 test('slow transforms of one organization do not hold up those of another', async () => {
   const shared = new Sandbox({ clock: systemClock, processes: 2 });
   try {

@@ -1,6 +1,15 @@
 import type { Clock } from '../core/clock.ts';
 import { PosthornError } from '../core/errors.ts';
-import { type Job, type Problem, type Reply, type SchemaProblem, type TransformOutput, type TransformType, unchecked } from './jobs.ts';
+import {
+  type Job,
+  type Problem,
+  type Reply,
+  type SchemaProblem,
+  sandboxLimits,
+  type TransformOutput,
+  type TransformType,
+  unchecked,
+} from './jobs.ts';
 import { SandboxProcess } from './sandbox-process.ts';
 import { type Turn, Turns } from './turns.ts';
 
@@ -18,6 +27,7 @@ const limits = {
 interface Waiting {
   /** Called at its turn: what waits has no text of its payload. */
   job: () => Job;
+  onStart: () => void;
   resolve: (reply: Reply) => void;
   reject: (error: unknown) => void;
   /** It waits no more. */
@@ -82,7 +92,8 @@ export class Sandbox {
 
   /**
    * What of each schema is wrong with the payload, at most so many problems each; a check that cannot be finished is one, too. One job,
-   * unless a schema breaks it off: then one for each, one after another. `signal`: nobody waits for the answer any more.
+   * unless a schema breaks it off: then one for each, one after another, while there is time: all of them compute for at most
+   * `validationMs` and the deadline of one job. `signal`: nobody waits for the answer any more.
    */
   async validate(
     organization: string,
@@ -90,13 +101,24 @@ export class Sandbox {
     payload: Buffer,
     { mostProblems, signal }: { mostProblems: number; signal?: AbortSignal | undefined },
   ): Promise<SchemaProblem[][]> {
-    const job = (): Job => ({ task: 'validate', schemas, payload: payload.toString('utf8'), mostProblems });
-    const reply = await this.#run(organization, job, { bytes: payload.length, signal });
-    if (reply.type === 'validated') return reply.problems;
-    const reason = problemOf(reply).message;
-    if (schemas.length === 1) return [[unchecked(reason)]];
+    let computedMs = 0;
+    const check = async (some: readonly string[]): Promise<Reply> => {
+      let startedAtMs = this.#clock.now();
+      const job = (): Job => ({ task: 'validate', schemas: some, payload: payload.toString('utf8'), mostProblems });
+      const onStart = (): void => {
+        startedAtMs = this.#clock.now();
+      };
+      const reply = await this.#run(organization, job, { bytes: payload.length, signal, onStart });
+      computedMs += this.#clock.now() - startedAtMs;
+      return reply;
+    };
+    const together = await check(schemas);
+    if (together.type === 'validated' || schemas.length === 1) return checkedProblems(together);
     const problems: SchemaProblem[][] = [];
-    for (const schema of schemas) problems.push(...(await this.validate(organization, [schema], payload, { mostProblems, signal })));
+    for (const schema of schemas) {
+      if (computedMs < sandboxLimits.validationMs) problems.push(...checkedProblems(await check([schema])));
+      else problems.push([unchecked(`the schemas took ${sandboxLimits.validationMs} ms before it`)]);
+    }
     return problems;
   }
 
@@ -115,13 +137,13 @@ export class Sandbox {
   #run(
     organization: string,
     job: () => Job,
-    { bytes = 0, signal }: { bytes?: number; signal?: AbortSignal | undefined } = {},
+    { bytes = 0, signal, onStart = () => {} }: { bytes?: number; signal?: AbortSignal | undefined; onStart?: () => void } = {},
   ): Promise<Reply> {
     return new Promise((resolve, reject) => {
       if (this.#isClosed) throw ending();
       if (signal?.aborted === true) throw givenUp();
       if (this.#isFull(organization, bytes)) throw new PosthornError('UNAVAILABLE', 'too many transforms wait', { retryAfterSeconds: 1 });
-      const waiting: Waiting = { job, resolve, reject, cleanUp: () => {} };
+      const waiting: Waiting = { job, onStart, resolve, reject, cleanUp: () => {} };
       const drop = (error: PosthornError): void => {
         if (!this.#turns.remove(organization, waiting)) return;
         waiting.cleanUp();
@@ -168,8 +190,12 @@ export class Sandbox {
 
   async #perform(process: SandboxProcess, { item, start, end }: Turn<Waiting>): Promise<void> {
     item.cleanUp();
+    const begin = (): void => {
+      start();
+      item.onStart();
+    };
     try {
-      item.resolve(await process.run(item.job(), start));
+      item.resolve(await process.run(item.job(), begin));
     } catch (error) {
       item.reject(new PosthornError('UNAVAILABLE', 'the sandbox does not answer', { retryAfterSeconds: 1, cause: error }));
     }
@@ -190,6 +216,10 @@ function ending(): PosthornError {
 
 function givenUp(): PosthornError {
   return new PosthornError('UNAVAILABLE', 'nobody waits for the answer', { retryAfterSeconds: 1 });
+}
+
+function checkedProblems(reply: Reply): SchemaProblem[][] {
+  return reply.type === 'validated' ? reply.problems : [[unchecked(problemOf(reply).message)]];
 }
 
 function problemOf(reply: Reply): Problem {
