@@ -163,6 +163,25 @@ describe('a conflict of names', () => {
     expect(body).toMatchObject({ id: made.id, description: null, priority: 0, destinations: [{ name: 'two' }] });
   });
 
+  test('within the document keeps the first with skip, and says so', async () => {
+    const { key } = await setup();
+    const twice = ['one', 'two'].map((slug) => ({ name: 'Twin', sourceSlug: 'bank', destinationSlugs: [slug] }));
+    const answer = await importInto(key, { routes: twice, conflictStrategy: 'skip' });
+    expect(answer).toMatchObject({ imported: 1, skipped: 1, errors: [], warnings: [expect.stringContaining('"Twin"')] });
+    expect((await world.request('GET', '/api/routes/twin', { key })).body.destinations).toMatchObject([{ name: 'one' }]);
+  });
+
+  test('of which several routes have the name is an error with overwrite: none of them is taken by chance', async () => {
+    const { key } = await setup();
+    await create(key, 'routes', { name: 'There', sourceId: 'bank', destinationIds: ['one'] });
+    const before = apart(await exportOf(key));
+    expect(await importInto(key, { routes, conflictStrategy: 'overwrite' })).toMatchObject({
+      overwritten: 0,
+      errors: [expect.stringContaining('several routes')],
+    });
+    expect(apart(await exportOf(key))).toEqual(before);
+  });
+
   test.each(['skip', 'rename', 'overwrite'])('with validateOnly and %s writes nothing and says what would be', async (conflictStrategy) => {
     const { key } = await setup();
     const before = apart(await exportOf(key));
@@ -256,16 +275,32 @@ describe('all or nothing', () => {
   });
 });
 
+const record = { name: 'A', sourceSlug: 'shop', destinationSlugs: ['one'] };
+
 test.each([
-  ['no conflictStrategy', { routes: [] }],
-  ['a record without a name', { routes: [{ sourceSlug: 'shop', destinationSlugs: ['one'] }], conflictStrategy: 'skip' }],
-  ['a record without a source', { routes: [{ name: 'A', destinationSlugs: ['one'] }], conflictStrategy: 'skip' }],
-  ['an unknown field', { routes: [{ name: 'A', sourceSlug: 'shop', colour: 'red' }], conflictStrategy: 'skip' }],
-  ['a priority out of bounds', { routes: [{ name: 'A', sourceSlug: 'shop', priority: 100_000 }], conflictStrategy: 'skip' }],
+  ['no name', { sourceSlug: 'shop', destinationSlugs: ['one'] }, 'name'],
+  ['no source', { name: 'A', destinationSlugs: ['one'] }, 'sourceSlug'],
+  ['an unknown field', { ...record, colour: 'red' }, 'colour'],
+  ['no destination', { name: 'A', sourceSlug: 'shop' }, 'destinationSlugs'],
   [
-    'four failover destinations',
-    { routes: [{ name: 'A', sourceSlug: 'shop', failoverDestinationSlugs: ['a', 'b', 'c', 'd'] }], conflictStrategy: 'skip' },
+    'two first destinations',
+    { name: 'A', sourceSlug: 'shop', destinationSlug: 'one', destinationSlugs: ['two', 'one'] },
+    'destinationSlug ',
   ],
-])('an import with %s is 400', async (_, body) => {
-  expect((await world.request('POST', '/api/routes/import', { body })).status).toBe(400);
+  ['a priority out of bounds', { ...record, priority: 100_000 }, 'priority'],
+  ['four failover destinations', { ...record, failoverDestinationSlugs: ['a', 'b', 'c', 'd'] }, 'failoverDestinationSlugs'],
+])('a record with %s is 400, and the field is named', async (_, route, field) => {
+  const { status, body } = await world.request('POST', '/api/routes/import', { body: { routes: [route], conflictStrategy: 'skip' } });
+  expect([status, body.message]).toEqual([400, expect.stringContaining(`routes[0].${field}`)]);
+});
+
+test('an import needs a conflictStrategy', async () => {
+  expect((await world.request('POST', '/api/routes/import', { body: { routes: [] } })).status).toBe(400);
+});
+
+test('a route without destinations, exported when it had lost them, is imported so', async () => {
+  const key = await organization();
+  const routes = [{ name: 'Bare', sourceSlug: 'shop', destinationSlug: null, destinationSlugs: [] }];
+  expect(await importInto(key, { routes, conflictStrategy: 'skip' })).toMatchObject({ imported: 1, errors: [] });
+  expect((await exportOf(key)).routes).toMatchObject(routes);
 });

@@ -51,22 +51,31 @@ export const portableRoute = z
 const { shape } = routeBody;
 const { notificationChannelIds: _, ...notifications } = notificationBody;
 
-/** What an import takes for it: the same, bounded as the body of a route, all but name and source optional. */
-export const importedRoute = z.strictObject({
-  ...portableRoute.partial().shape,
-  name: sentName,
-  description: shape.description,
-  sourceSlug: slug,
-  filterConditions: shape.filterConditions,
-  priority: shape.priority,
-  ...notifications,
-  failoverDestinationSlugs: z.array(slug).max(3).optional(),
-  failoverAfterAttempts: shape.failoverAfterAttempts,
-  circuitCooldownSeconds: shape.circuitCooldownSeconds,
-  circuitFailureThreshold: shape.circuitFailureThreshold,
-  circuitProbeSuccessThreshold: shape.circuitProbeSuccessThreshold,
-  expectedResponse: shape.expectedResponse,
-});
+/** What an import takes for it: the same, bounded as the body of a route, all but name, source and destinations optional. */
+export const importedRoute = z
+  .strictObject({
+    ...portableRoute.partial().shape,
+    name: sentName,
+    description: shape.description,
+    sourceSlug: slug,
+    filterConditions: shape.filterConditions,
+    priority: shape.priority,
+    ...notifications,
+    failoverDestinationSlugs: z.array(slug).max(3).optional(),
+    failoverAfterAttempts: shape.failoverAfterAttempts,
+    circuitCooldownSeconds: shape.circuitCooldownSeconds,
+    circuitFailureThreshold: shape.circuitFailureThreshold,
+    circuitProbeSuccessThreshold: shape.circuitProbeSuccessThreshold,
+    expectedResponse: shape.expectedResponse,
+  })
+  .superRefine(({ destinationSlug, destinationSlugs }, context) => {
+    const issue = (field: string, message: string): void => context.addIssue({ code: 'custom', path: [field], message });
+    if (destinationSlug === undefined && destinationSlugs === undefined) issue('destinationSlugs', 'is required');
+    // Who has edited one of them alone would find the route with the other.
+    if (typeof destinationSlug === 'string' && destinationSlugs !== undefined && destinationSlugs[0] !== destinationSlug)
+      issue('destinationSlug', 'must be the first of destinationSlugs, or left out');
+  })
+  .meta({ anyOf: [{ required: ['destinationSlug'] }, { required: ['destinationSlugs'] }] });
 export type ImportedRoute = z.output<typeof importedRoute>;
 
 export function routeToPortable(object: PosthornObject<'Route'>): z.input<typeof portableRoute> {

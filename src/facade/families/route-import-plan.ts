@@ -35,6 +35,8 @@ export class RouteImportPlanner {
   readonly #strategy: ConflictStrategy;
   /** What each name stands for after the records so far; null: a route that is made or changed by one of them. */
   readonly #byName: Map<string, Route | null>;
+  /** Names that several routes have. */
+  readonly #ambiguous: ReadonlySet<string>;
   /** Names of routes by what they connect. */
   readonly #connections: Map<string, string>;
   readonly #missing = new Map<string, Promise<boolean>>();
@@ -44,6 +46,7 @@ export class RouteImportPlanner {
     this.#strategy = strategy;
     const routes = cachedObjects(call, 'Route');
     this.#byName = new Map(routes.map((route) => [nameOf(route), route]));
+    this.#ambiguous = new Set([...Map.groupBy(routes, nameOf)].flatMap(([name, { length }]) => (length > 1 ? [name] : [])));
     this.#connections = new Map(routes.map((route) => [connectionOf(route.spec), nameOf(route)]));
   }
 
@@ -56,6 +59,8 @@ export class RouteImportPlanner {
       try {
         const step = await this.#stepFor(record);
         if (step.name !== record.name) plan.warnings.push(`There is a route "${record.name}" already: imported as "${step.name}".`);
+        if (step.status === 'skipped' && step.current === null)
+          plan.warnings.push(`Route "${record.name}" stands in the document more than once: only the first is imported.`);
         plan.steps.push(step);
       } catch (thrown) {
         const error = toPosthornError(thrown);
@@ -76,6 +81,8 @@ export class RouteImportPlanner {
         return this.#create(record, this.#freeName(record.name));
       case 'overwrite':
         if (current === null) throw new PosthornError('VALIDATION_FAILED', 'it stands in the document twice.');
+        if (this.#ambiguous.has(record.name))
+          throw new PosthornError('VALIDATION_FAILED', 'several routes have this name: rename them, so that it is clear which is meant.');
         return this.#overwrite(record, current);
     }
   }
