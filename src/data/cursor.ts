@@ -17,20 +17,32 @@ const checkLength = 9;
  * one. `scope` names the list: organization and filter.
  */
 export function encodeCursor(position: Position, scope: string): string {
-  const body = `${position.ms}-${position.shard}-${position.number}`;
-  return Buffer.concat([checksum(body, scope), Buffer.from(body)]).toString('base64url');
+  return cursorOf(`${position.ms}-${position.shard}-${position.number}`, scope);
 }
 
 /** The newest end for an absent cursor. Throws INVALID_QUERY for one that `encodeCursor` has not made for this list. */
 export function decodeCursor(cursor: string | undefined, scope: string): Position {
   if (cursor === undefined) return newest;
-  const decoded = Buffer.from(cursor, 'base64url');
-  const body = decoded.subarray(checkLength).toString();
-  const match = /^(\d{1,14})-(\d{1,4})-(\d{1,16})$/.exec(body);
-  const genuine = decoded.length > checkLength && timingSafeEqual(decoded.subarray(0, checkLength), checksum(body, scope));
-  if (match === null || !genuine)
-    throw new PosthornError('INVALID_QUERY', 'cursor is not one of this list', { details: { cursor: ['is not valid'] } });
+  const match = /^(\d{1,14})-(\d{1,4})-(\d{1,16})$/.exec(cursorText(cursor, scope));
+  if (match === null) throw invalid();
   return { ms: Number(match[1]), shard: Number(match[2]), number: Number(match[3]) };
+}
+
+/** A cursor that holds any text; see `encodeCursor`. */
+export function cursorOf(text: string, scope: string): string {
+  return Buffer.concat([checksum(text, scope), Buffer.from(text)]).toString('base64url');
+}
+
+/** Throws INVALID_QUERY for one that `cursorOf` has not made for this list. */
+export function cursorText(cursor: string, scope: string): string {
+  const decoded = Buffer.from(cursor, 'base64url');
+  const text = decoded.subarray(checkLength).toString();
+  if (decoded.length <= checkLength || !timingSafeEqual(decoded.subarray(0, checkLength), checksum(text, scope))) throw invalid();
+  return text;
+}
+
+function invalid(): PosthornError {
+  return new PosthornError('INVALID_QUERY', 'cursor is not one of this list', { details: { cursor: ['is not valid'] } });
 }
 
 function checksum(body: string, scope: string): Buffer {

@@ -24,6 +24,7 @@ import { RedisStatisticsReader } from '../../src/data/redis-statistics-reader.ts
 import { RedisRegistryReader } from '../../src/data/registry-reader.ts';
 import { RedisTaskCaller } from '../../src/data/task-caller.ts';
 import { taskBlockSeconds } from '../../src/data/task-kind.ts';
+import { RedisWebhookStore } from '../../src/data/webhooks/redis-webhook-store.ts';
 import type { Delivery, DeliveryOptions } from '../../src/delivery/start-delivery.ts';
 import { createFacade, type FacadeOptions } from '../../src/facade/app.ts';
 import { blockingConnection } from '../../src/redis/connection.ts';
@@ -103,6 +104,7 @@ export async function startFacadeWorld(
     intake: new RedisIntake(shared),
     statistics: new RedisStatisticsReader({ redis: redis.client, prefix, clock }),
     circuits: new Circuits({ redis: redis.client, prefix }),
+    webhooks: new RedisWebhookStore(shared),
     cronRuns: new CronRuns({ redis: redis.client, prefix }),
     cronExecutions: new CronExecutions({ redis: redis.client, prefix }),
     tasks: new RedisTaskCaller({ ...shared, blocking: answers }),

@@ -1,0 +1,83 @@
+-- Lists of the webhook store in the hash `ls`: `<name>` holds how many members there are and the next place. Places count from 0 and are
+-- never given twice; 256 of them stand in the field `<name>:<n>`, 6 bytes each, 0 where the member is gone.
+-- Needs includes/webhooks.lua.
+local lists = P .. 'ls'
+local places_per_field, place_width = 256, 6
+local empty_place = string.rep('\0', place_width)
+
+local function list_head(name)
+  local count, next_place = string.match(call('HGET', lists, name) or '0 0', '^(%d+) (%d+)$')
+  return tonumber(count), tonumber(next_place)
+end
+
+local function list_field(name, place)
+  return name .. ':' .. whole(math.floor(place / places_per_field))
+end
+
+-- Answers the place.
+local function list_append(name, member)
+  local count, place = list_head(name)
+  local field = list_field(name, place)
+  local packed = call('HGET', lists, field) or ''
+  -- What was there before may have been removed with its field.
+  local missing = place % places_per_field - #packed / place_width
+  packed = packed .. string.rep(empty_place, missing) .. struct.pack('>I6', tonumber(member))
+  call('HSET', lists, field, packed, name, whole(count + 1) .. ' ' .. whole(place + 1))
+  return whole(place)
+end
+
+local function list_remove(name, place)
+  place = tonumber(place)
+  local field = list_field(name, place)
+  local packed = call('HGET', lists, field) or ''
+  local at = place % places_per_field * place_width
+  local member = string.sub(packed, at + 1, at + place_width)
+  if member == '' or member == empty_place then
+    return
+  end
+  packed = string.sub(packed, 1, at) .. empty_place .. string.sub(packed, at + place_width + 1)
+  if string.find(packed, '[^%z]') then
+    call('HSET', lists, field, packed)
+  else
+    call('HDEL', lists, field)
+  end
+  local count, next_place = list_head(name)
+  call('HSET', lists, name, whole(count - 1) .. ' ' .. whole(next_place))
+end
+
+-- Up to `most` members { place, number } from `place` on, upwards (step 1) or downwards (-1), out of at most `most_fields` fields; then
+-- the place to go on from, nil at the end.
+local function list_walk(name, place, step, most, most_fields)
+  local _, next_place = list_head(name)
+  local found, fields, field, packed = {}, 0, nil, nil
+  place = math.min(place, next_place)
+  if step < 0 then
+    place = math.min(place, next_place - 1)
+  end
+  while place >= 0 and place < next_place do
+    if list_field(name, place) ~= field then
+      if fields == most_fields then
+        return found, place
+      end
+      field = list_field(name, place)
+      fields = fields + 1
+      packed = call('HGET', lists, field)
+    end
+    if packed then
+      local at = place % places_per_field * place_width
+      local member = string.sub(packed, at + 1, at + place_width)
+      if member ~= '' and member ~= empty_place then
+        if #found == most then
+          return found, place
+        end
+        found[#found + 1] = { whole(place), whole((struct.unpack('>I6', member))) }
+      end
+      place = place + step
+    elseif step < 0 then
+      place = math.floor(place / places_per_field) * places_per_field - 1
+    else
+      place = (math.floor(place / places_per_field) + 1) * places_per_field
+    end
+  end
+  return found, nil
+end

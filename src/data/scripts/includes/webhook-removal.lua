@@ -1,0 +1,64 @@
+-- Removing subscriptions, step by step where there are many. Needs includes/webhooks.lua and includes/webhook-list.lua.
+
+-- Forgets the id of a custom resource; others are not kept.
+local function forget_id(prefix, record)
+  local part = part_of(record)
+  if #part > 16 then
+    call('HDEL', P .. 'ids', prefix .. part)
+  end
+end
+
+-- A subscription without its entry in `es`.
+local function remove_record(number)
+  local record = call('HGET', P .. 'sb', number)
+  if not record then
+    return
+  end
+  local event_type, place = string.match(record, '^%S+ %d+ (%d+) (%d+) ')
+  local event_type_id = call('HGET', P .. 'tr', event_type)
+  list_remove('t' .. event_type, place)
+  call('HDEL', P .. 'sb', number)
+  forget_id('sub_', record)
+  if event_type_id then
+    bump(event_type_id)
+  end
+end
+
+local function remove_subscription(number)
+  local endpoint, event_type = string.match(call('HGET', P .. 'sb', number) or '', '^%S+ (%d+) (%d+) ')
+  if not endpoint then
+    return
+  end
+  remove_record(number)
+  local packed, wanted = call('HGET', P .. 'es', endpoint) or '', pair(event_type, number)
+  local at = string.find(packed, wanted, 1, true)
+  while at and (at - 1) % pair_width ~= 0 do
+    at = string.find(packed, wanted, at + 1, true)
+  end
+  if not at then
+    return
+  end
+  packed = string.sub(packed, 1, at - 1) .. string.sub(packed, at + pair_width)
+  if packed == '' then
+    call('HDEL', P .. 'es', endpoint)
+  else
+    call('HSET', P .. 'es', endpoint, packed)
+  end
+end
+
+-- Removes at most `budget` subscriptions of an endpoint, the newest first; answers how many.
+local function empty_endpoint(endpoint, budget)
+  local packed = call('HGET', P .. 'es', endpoint) or ''
+  local count = math.min(budget, #packed / pair_width)
+  for k = 0, count - 1 do
+    local _, number = struct.unpack('>I4I6', packed, #packed - (k + 1) * pair_width + 1)
+    remove_record(whole(number))
+  end
+  local left = #packed - count * pair_width
+  if left > 0 then
+    call('HSET', P .. 'es', endpoint, string.sub(packed, 1, left))
+  elseif packed ~= '' then
+    call('HDEL', P .. 'es', endpoint)
+  end
+  return count, left == 0
+end

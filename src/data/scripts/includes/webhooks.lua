@@ -1,0 +1,83 @@
+-- What the scripts of the webhook store share; `webhook-keys.ts` describes the keys. KEYS[1] is `<prefix>{wh:<organization>}:ctl`, KEYS[2] `…:~`,
+-- which never exists: while a Cluster moves the slot, one key is there and one is not, so Redis answers TRYAGAIN before the script begins.
+--
+-- A record is text: `<part of its id> {json}` of an application, `<part> <application> <place in its list> {json}` of an endpoint,
+-- `<part> <endpoint> <event type> <place in its list> {json}` of a subscription.
+local call = redis.call
+local P = string.sub(KEYS[1], 1, -4)
+local pair_width = 10
+
+-- A whole number as decimal text; Lua itself writes 1e15 from 15 digits on.
+local function whole(number)
+  return string.format('%.0f', number)
+end
+
+-- Whoever keeps what matches an event keeps its version with it. No version comes twice, not even after a loss of data.
+local function bump(name)
+  local time = call('TIME')
+  local before = tonumber(call('HGET', P .. 'v', name) or '0')
+  call('HSET', P .. 'v', name, whole(math.max(before + 1, time[1] * 1000000 + time[2])))
+end
+
+-- The number and the record behind an id; nothing when it is not there.
+local function find(kind, id, number, part)
+  local record = call('HGET', P .. kind, number)
+  if record and string.sub(record, 1, #part + 1) == part .. ' ' then
+    return number, record
+  end
+  local kept = call('HGET', P .. 'ids', id)
+  record = kept and call('HGET', P .. kind, kept)
+  if record then
+    return kept, record
+  end
+end
+
+-- A record that others are below is looked at once in a script.
+local above = { ap = {}, ep = {} }
+local function record_above(kind, number)
+  local record = above[kind][number]
+  if record == nil then
+    record = call('HGET', P .. kind, number)
+    above[kind][number] = record
+  end
+  return record
+end
+
+local function part_of(record)
+  return string.match(record, '^%S+')
+end
+
+-- Rows are what a reader makes an object of; nil where something above is deleted.
+local function application_row(number, record)
+  return { number, record }
+end
+
+local function endpoint_row(number, record)
+  local application = string.match(record, '^%S+ (%d+) ')
+  local over = record_above('ap', application)
+  return over and { number, record, application, part_of(over) } or nil
+end
+
+local function subscription_row(number, record)
+  local endpoint, event_type = string.match(record, '^%S+ (%d+) (%d+) ')
+  local over = record_above('ep', endpoint)
+  local row = over and endpoint_row(endpoint, over)
+  local event_type_id = row and call('HGET', P .. 'tr', event_type)
+  return event_type_id and { number, record, endpoint, part_of(over), row[3], row[4], event_type_id } or nil
+end
+
+local row_of = { ap = application_row, ep = endpoint_row, sb = subscription_row }
+
+local function pair(event_type, subscription)
+  return struct.pack('>I4I6', tonumber(event_type), tonumber(subscription))
+end
+
+-- The pairs of an endpoint as a list of { event type, subscription }, numbers.
+local function pairs_of(endpoint)
+  local packed, found = call('HGET', P .. 'es', endpoint) or '', {}
+  for at = 1, #packed, pair_width do
+    local event_type, subscription = struct.unpack('>I4I6', packed, at)
+    found[#found + 1] = { event_type, subscription }
+  end
+  return found
+end

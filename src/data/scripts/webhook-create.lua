@@ -1,0 +1,55 @@
+#!lua flags=allow-oom
+-- Makes an application or an endpoint under a number that was given out for it. Sent again, it answers as before.
+-- KEYS: see includes/webhooks.lua.
+-- ARGV[1] kind ap or ep, [2] number, [3] id where it is that of a custom resource, else '', [4] part of the id, [5] JSON; of an application [6] external id
+-- or '', [7] name in lower case; of an endpoint [6] application's id, [7] its number, [8] its part.
+-- Reply: {'created'} | {'used'} (another record has the number) | {'exists'} (the id is taken) | {'taken', row of the application with that external id} |
+-- {'missing'} (no application) .
+-- @include "includes/webhooks.lua"
+-- @include "includes/webhook-list.lua"
+
+local kind, number, id, part, json = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+
+local before = call('HGET', P .. kind, number)
+if before then
+  return { part_of(before) == part and 'created' or 'used' }
+end
+if id ~= '' then
+  local kept = call('HGET', P .. 'ids', id)
+  if kept and call('HEXISTS', P .. kind, kept) == 1 then
+    return { 'exists' }
+  end
+end
+
+local head = part
+local application
+if kind == 'ap' then
+  local other = ARGV[6] ~= '' and call('HGET', P .. 'ax', ARGV[6])
+  local record = other and call('HGET', P .. 'ap', other)
+  if record then
+    return { 'taken', application_row(other, record) }
+  end
+else
+  application = find('ap', ARGV[6], ARGV[7], ARGV[8])
+  if not application then
+    return { 'missing' }
+  end
+end
+
+-- A failover may have lost that the number was given out.
+if tonumber(call('HGET', KEYS[1], 'n:' .. kind) or '0') < tonumber(number) then
+  call('HSET', KEYS[1], 'n:' .. kind, number)
+end
+if kind == 'ap' then
+  if ARGV[6] ~= '' then
+    call('HSET', P .. 'ax', ARGV[6], number)
+  end
+  call('ZADD', P .. 'an', 0, ARGV[7] .. '\0' .. number)
+else
+  head = part .. ' ' .. application .. ' ' .. list_append('a' .. application, number)
+end
+call('HSET', P .. kind, number, head .. ' ' .. json)
+if id ~= '' then
+  call('HSET', P .. 'ids', id, number)
+end
+return { 'created' }

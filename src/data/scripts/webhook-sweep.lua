@@ -1,0 +1,81 @@
+#!lua flags=allow-oom
+-- Removes some of what is below deleted objects.
+-- KEYS: see includes/webhooks.lua.
+-- ARGV[1] how many endpoints and subscriptions at most.
+-- Reply: 1 when there is more to do.
+-- @include "includes/webhooks.lua"
+-- @include "includes/webhook-list.lua"
+-- @include "includes/webhook-removal.lua"
+
+local doom = P .. 'doom'
+local budget = tonumber(ARGV[1])
+local most_fields = 100
+
+-- Each removes what it can and answers whether that was all.
+local function sweep_endpoint(endpoint)
+  local removed, is_done = empty_endpoint(endpoint, budget)
+  budget = budget - removed
+  return is_done
+end
+
+local function sweep_list(name, remove)
+  while budget > 0 do
+    local found, more = list_walk(name, math.huge, -1, math.min(budget, 50), most_fields)
+    for _, each in ipairs(found) do
+      if budget <= 0 then
+        return false
+      end
+      if not remove(each[2], each[1]) then
+        return false
+      end
+      budget = budget - 1
+    end
+    if not more and #found == 0 then
+      call('HDEL', lists, name)
+      return true
+    end
+    if #found == 0 then
+      -- A long stretch without members: the list ends where it begins.
+      local count = list_head(name)
+      call('HSET', lists, name, whole(count) .. ' ' .. whole(more + 1))
+      return false
+    end
+  end
+  return false
+end
+
+local function sweep_application(application)
+  local name = 'a' .. application
+  return sweep_list(name, function(endpoint, place)
+    if not sweep_endpoint(endpoint) then
+      return false
+    end
+    local record = call('HGET', P .. 'ep', endpoint)
+    if record then
+      forget_id('ep_', record)
+      call('HDEL', P .. 'ep', endpoint)
+    end
+    list_remove(name, place)
+    return true
+  end)
+end
+
+local function sweep_event_type(event_type)
+  local name = 't' .. event_type
+  return sweep_list(name, function(subscription, place)
+    remove_subscription(subscription)
+    list_remove(name, place)
+    return true
+  end)
+end
+
+local sweep = { a = sweep_application, e = sweep_endpoint, t = sweep_event_type }
+local found = call('HSCAN', doom, 0, 'COUNT', 20)[2]
+for k = 1, #found, 2 do
+  local field = found[k]
+  if budget <= 0 or not sweep[string.sub(field, 1, 1)](string.sub(field, 2)) then
+    return 1
+  end
+  call('HDEL', doom, field)
+end
+return call('EXISTS', doom)

@@ -1,0 +1,55 @@
+#!lua flags=allow-oom
+-- Puts a record in the place of the one that was read.
+-- KEYS: see includes/webhooks.lua.
+-- ARGV[1] kind ap, ep or sb, [2] number, [3] record that was read, [4] record to store, [5] 1 when what matches an event changes; of an application
+-- [6] external id that was read or '', [7] the one to store, [8] name in lower case that was read, [9] the one to store.
+-- Reply: {'updated'} (also when sent again) | {'stored', row} (it is another by now) | {'gone'} | {'taken', row of the application with that external id}.
+-- @include "includes/webhooks.lua"
+
+local kind, number, believed, wanted = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local stored = call('HGET', P .. kind, number)
+local row = stored and row_of[kind](number, stored)
+if not row then
+  return { 'gone' }
+end
+if stored == wanted then
+  return { 'updated' }
+end
+if stored ~= believed then
+  return { 'stored', row }
+end
+if kind == 'ap' then
+  local other = ARGV[7] ~= '' and call('HGET', P .. 'ax', ARGV[7])
+  local record = other and other ~= number and call('HGET', P .. 'ap', other)
+  if record then
+    return { 'taken', application_row(other, record) }
+  end
+  if ARGV[6] ~= ARGV[7] then
+    if ARGV[6] ~= '' then
+      call('HDEL', P .. 'ax', ARGV[6])
+    end
+    if ARGV[7] ~= '' then
+      call('HSET', P .. 'ax', ARGV[7], number)
+    end
+  end
+  if ARGV[8] ~= ARGV[9] then
+    call('ZREM', P .. 'an', ARGV[8] .. '\0' .. number)
+    call('ZADD', P .. 'an', 0, ARGV[9] .. '\0' .. number)
+  end
+end
+call('HSET', P .. kind, number, wanted)
+if ARGV[5] == '1' then
+  if kind == 'ap' then
+    bump('*')
+  elseif kind == 'ep' then
+    for _, each in ipairs(pairs_of(number)) do
+      local event_type_id = call('HGET', P .. 'tr', whole(each[1]))
+      if event_type_id then
+        bump(event_type_id)
+      end
+    end
+  else
+    bump(row[7])
+  end
+end
+return { 'updated' }

@@ -1,0 +1,92 @@
+import type { Clock } from '../../core/clock.ts';
+import { PosthornError } from '../../core/errors.ts';
+import { list, text } from '../script-reply.ts';
+import { changesMatching, idArguments, type KindOfWebhooks } from './webhook-kinds.ts';
+import { type Row, withJson } from './webhook-rows.ts';
+import type { WebhookScripts } from './webhook-scripts.ts';
+
+/** Each time somebody else has changed the same object meanwhile, so that many changes of one object all come through. */
+const triesMax = 200;
+
+interface Stamped {
+  updatedAtMs: number;
+  revision: number;
+}
+
+export function webhookNotFound<T>({ kind }: KindOfWebhooks<T>): PosthornError {
+  return new PosthornError('RESOURCE_NOT_FOUND', `There is no such ${kind}.`);
+}
+
+/** Objects by id with their records; null where there is none. */
+export async function webhookRows<T>(
+  scripts: WebhookScripts,
+  kind: KindOfWebhooks<T>,
+  org: string,
+  ids: readonly string[],
+): Promise<(Row<T> | null)[]> {
+  if (ids.length === 0) return [];
+  const replies = list(await scripts.run('read', org, [kind.letters, ...ids.flatMap((id) => idArguments(kind.kind, id))]));
+  return replies.map((reply) => (typeof reply === 'string' ? null : kind.row(org, reply)));
+}
+
+export interface WebhookReplacement<T> {
+  org: string;
+  /** As it was read last. */
+  row: Row<T>;
+  /** Answers what the object shall be; may throw. */
+  change(stored: T): T;
+  expectedRevision?: number | undefined;
+}
+
+/**
+ * Changes an object, whoever else changes it meanwhile; what stays equal is not written. Answers null when it is gone. Throws
+ * CONFLICT when the revision is not the expected one, or another application has the external id.
+ */
+export async function replaceWebhook<T extends Stamped>(
+  { scripts, clock }: { scripts: WebhookScripts; clock: Clock },
+  kind: KindOfWebhooks<T>,
+  { org, row: first, change, expectedRevision }: WebhookReplacement<T>,
+): Promise<T | null> {
+  let row = first;
+  for (let tries = 0; tries < triesMax; tries++) {
+    const { object, record, number } = row;
+    if (expectedRevision !== undefined && object.revision !== expectedRevision)
+      throw new PosthornError('CONFLICT', `The ${kind.kind} has been changed meanwhile.`);
+    const wanted = change(object);
+    if (kind.encode(wanted) === kind.encode(object)) return object;
+    const replacement = withJson(record, kind.encode({ ...wanted, updatedAtMs: clock.now(), revision: object.revision + 1 }));
+    const indexed = kind.indexed(object).flatMap((before, i) => [before, kind.indexed(wanted)[i] ?? '']);
+    const matches = changesMatching(kind, object, wanted) ? 1 : 0;
+    const [outcome, other] = list(await scripts.run('update', org, [kind.letters, number, record, replacement, matches, ...indexed]));
+    switch (text(outcome)) {
+      case 'updated':
+        return kind.row(org, row.reply.with(1, replacement)).object;
+      case 'stored':
+        row = kind.row(org, other);
+        break;
+      case 'gone':
+        return null;
+      case 'taken':
+        throw externalIdTaken();
+      default:
+        throw new PosthornError('INTERNAL', `a script answered ${text(outcome)}`);
+    }
+  }
+  throw new PosthornError('CONFLICT', `The ${kind.kind} is being changed by others all the time.`);
+}
+
+/** Deletes an object. RESOURCE_NOT_FOUND when it is not there. */
+export async function removeWebhook<T>(scripts: WebhookScripts, kind: KindOfWebhooks<T>, org: string, id: string): Promise<void> {
+  let [row] = await webhookRows(scripts, kind, org, [id]);
+  for (let tries = 0; row != null && tries < triesMax; tries++) {
+    const [outcome, other] = list(await scripts.run('remove', org, [kind.letters, row.number, row.record, ...kind.indexed(row.object)]));
+    // One that is gone by now was there: a command that is sent again finds what it has done.
+    if (text(outcome) !== 'stored') return;
+    row = kind.row(org, other);
+  }
+  throw row == null ? webhookNotFound(kind) : new PosthornError('CONFLICT', `The ${kind.kind} is being changed by others all the time.`);
+}
+
+export function externalIdTaken(): PosthornError {
+  return new PosthornError('CONFLICT', 'Another application has this external id.', { details: { externalId: ['is taken'] } });
+}

@@ -1,0 +1,47 @@
+import { base32 } from '../../core/ids.ts';
+import { fewRandomBytes } from '../../core/random.ts';
+
+export type WebhookKind = 'application' | 'endpoint' | 'subscription';
+
+/** What an id of the kind begins with. */
+export const webhookIdPrefixes = { application: 'app_', endpoint: 'ep_', subscription: 'sub_' } as const satisfies Record<
+  WebhookKind,
+  string
+>;
+
+const alphabet = 'abcdefghijklmnopqrstuvwxyz234567';
+const numberWidth = 10;
+const pattern = /^[a-z]+_([a-z2-7]{10})([a-z2-7]{16})$/;
+
+/** An id as the scripts look it up: its number is only a hint where the id is that of a custom resource. */
+export interface WebhookIdParts {
+  id: string;
+  number: number;
+  /** What tells it from another id of the same number. */
+  part: string;
+}
+
+/** What tells the id of a new record from those of all others of its number: 80 random bits. */
+export function newIdPart(): string {
+  return base32(fewRandomBytes(10));
+}
+
+/** The id of a record: `part` as it is stored, which is the whole id after its prefix where that is not made of a number. */
+export function webhookId(kind: WebhookKind, number: number, part: string): string {
+  return webhookIdPrefixes[kind] + (part.length > 16 ? part : encodeNumber(number) + part);
+}
+
+/** Null when it is no id of the kind. */
+export function parseWebhookId(kind: WebhookKind, id: string): WebhookIdParts | null {
+  const match = id.startsWith(webhookIdPrefixes[kind]) ? pattern.exec(id) : null;
+  if (match === null) return null;
+  let number = 0;
+  for (const character of match[1] ?? '') number = number * 32 + alphabet.indexOf(character);
+  return { id, number, part: match[2] ?? '' };
+}
+
+function encodeNumber(number: number): string {
+  let text = '';
+  for (let rest = number; text.length < numberWidth; rest = Math.floor(rest / 32)) text = (alphabet[rest % 32] ?? '') + text;
+  return text;
+}

@@ -1,0 +1,38 @@
+/**
+ * The webhook store of an organization. All keys begin with `<prefix>{wh:<organization>}:`. Each kind counts its records from 1 in the
+ * order in which they are made; the numbers stand for the records everywhere.
+ *
+ * - `ctl` hash: n:ap, n:ep, n:sb, n:ty the last number of each kind that was given out
+ * - `ap`, `ep`, `sb` hashes: number → record of an application, endpoint, subscription (`webhook-records.ts`)
+ * - `ty` hash: event type id → number, `tr` the other way
+ * - `ids` hash: id of a custom resource → number; other ids name their number (`webhook-ids.ts`)
+ * - `ax` hash: external id → application; `an` sorted set of `<name in lower case>\0<application>`
+ * - `es` hash: endpoint → 10 bytes for each of its subscriptions: event type and number, oldest first
+ * - `ls` hash: the lists `a<application>` of endpoints and `t<event type>` of subscriptions (`includes/webhook-list.lua`)
+ * - `v` hash: `*` and event type id → version of what matches an event (`includes/webhooks.lua`)
+ * - `doom` hash: `a<application>`, `e<endpoint>`, `t<event type>` that are deleted while what is below them still takes memory
+ */
+export interface WebhookKeys {
+  /** What every script declares: the second never exists, so that a Cluster that moves the slot answers TRYAGAIN before a script begins. */
+  readonly declared: readonly [string, string];
+  readonly counters: string;
+  readonly versions: string;
+  readonly endpoints: string;
+  readonly doomed: string;
+  readonly all: readonly string[];
+}
+
+const names = ['ctl', 'ap', 'ep', 'sb', 'ty', 'tr', 'ids', 'ax', 'an', 'es', 'ls', 'v', 'doom'];
+
+/** `prefix` stands before every key of the installation; `org` is the API id of the organization. */
+export function webhookKeys(prefix: string, org: string): WebhookKeys {
+  const base = `${prefix}{wh:${org}}:`;
+  return {
+    declared: [`${base}ctl`, `${base}~`],
+    counters: `${base}ctl`,
+    versions: `${base}v`,
+    endpoints: `${base}ep`,
+    doomed: `${base}doom`,
+    all: names.map((name) => base + name),
+  };
+}

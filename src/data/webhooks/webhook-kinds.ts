@@ -1,0 +1,69 @@
+import { canonicalJson } from '../../core/canonical-json.ts';
+import type { ScriptArgument } from '../../redis/script.ts';
+import { parseWebhookId, type WebhookKind } from './webhook-ids.ts';
+import { encodeApplication, encodeEndpoint, encodeSubscription } from './webhook-records.ts';
+import { applicationRow, endpointRow, type Row, subscriptionRow } from './webhook-rows.ts';
+import type { WebhookLetters } from './webhook-scripts.ts';
+import type { WebhookApplication, WebhookEndpoint, WebhookSubscription } from './webhooks.ts';
+
+/** What the store has to know of a kind. */
+export interface KindOfWebhooks<T> {
+  kind: WebhookKind;
+  letters: WebhookLetters;
+  row(org: string, reply: unknown): Row<T>;
+  /** JSON of the record. */
+  encode(object: T): string;
+  /** What the scripts keep of the object beside its record. */
+  indexed(object: T): string[];
+  /** Whether a change of these makes other messages of an event. */
+  matched(object: T): unknown[];
+}
+
+export const applicationKind: KindOfWebhooks<WebhookApplication> = {
+  kind: 'application',
+  letters: 'ap',
+  row: applicationRow,
+  encode: encodeApplication,
+  indexed: ({ externalId, name }) => [externalId ?? '', nameKey(name)],
+  matched: ({ isDisabled }) => [isDisabled],
+};
+
+export const endpointKind: KindOfWebhooks<WebhookEndpoint> = {
+  kind: 'endpoint',
+  letters: 'ep',
+  row: endpointRow,
+  encode: encodeEndpoint,
+  indexed: () => [],
+  matched: ({ url, isDisabled }) => [url, isDisabled],
+};
+
+export const subscriptionKind: KindOfWebhooks<WebhookSubscription> = {
+  kind: 'subscription',
+  letters: 'sb',
+  row: subscriptionRow,
+  encode: encodeSubscription,
+  indexed: () => [],
+  matched: ({ filterExpression, labelFilters, labelFilterMode, transformId, isEnabled }) => [
+    filterExpression,
+    labelFilters,
+    labelFilterMode,
+    transformId,
+    isEnabled,
+  ],
+};
+
+/** Whether an event would match otherwise after the change. */
+export function changesMatching<T>({ matched }: KindOfWebhooks<T>, before: T, after: T): boolean {
+  return canonicalJson(matched(before)) !== canonicalJson(matched(after));
+}
+
+/** What applications are ordered by: enough of the name that few are equal. */
+function nameKey(name: string): string {
+  return Array.from(name.toLowerCase().replaceAll('\0', '')).slice(0, 100).join('');
+}
+
+/** The arguments that name an object to a script; of what is no id, one of nothing. */
+export function idArguments(kind: WebhookKind, id: string): ScriptArgument[] {
+  const parsed = parseWebhookId(kind, id);
+  return parsed === null ? ['', 0, '-'] : [parsed.id, parsed.number, parsed.part];
+}

@@ -1,0 +1,68 @@
+import { PosthornError } from '../../core/errors.ts';
+import { cursorOf, cursorText } from '../cursor.ts';
+import type { PageQuery, ViewPage } from '../messages.ts';
+import { integer, list, text } from '../script-reply.ts';
+import { idArguments, type KindOfWebhooks } from './webhook-kinds.ts';
+import type { WebhookScripts } from './webhook-scripts.ts';
+
+const mostPerPage = 100;
+/** Rows of one script call where not every one is wanted, and members that it looks at. */
+const rowsPerCall = 200;
+const lookedAtPerCall = 500;
+/** Where few match, a page ends after so many. */
+const callsPerPage = 20;
+
+/** A list as `scripts/webhook-list.lua` walks it. */
+export interface WebhookListing<T> {
+  kind: KindOfWebhooks<T>;
+  what: 'ap' | 'ep' | 'sb' | 'an' | 'a' | 't' | 'e' | 's';
+  isUpwards?: boolean;
+  /** What the members are below: the id of an application, endpoint or event type. */
+  above?: string;
+  /** What else the list is narrowed by; absent: every member is wanted. */
+  isWanted?(object: T): boolean;
+  /** Tells it from every other list of the organization: a cursor is of use with it alone. */
+  scope: readonly unknown[];
+}
+
+/** Throws INVALID_QUERY for a cursor of another list. */
+export async function webhookPage<T>(
+  scripts: WebhookScripts,
+  org: string,
+  { kind, what, isUpwards = false, above, isWanted, scope: scopeParts }: WebhookListing<T>,
+  { limit, cursor }: PageQuery,
+): Promise<ViewPage<T>> {
+  if (limit < 1 || limit > mostPerPage) throw new PosthornError('INVALID_QUERY', `limit must be between 1 and ${mostPerPage}`);
+  const scope = JSON.stringify(['webhooks', org, kind.kind, ...scopeParts]);
+  const owner = what === 't' ? [above ?? '', 0, '-'] : idArguments(what === 'e' ? 'endpoint' : 'application', above ?? '');
+  let from = cursor === undefined ? '' : cursorText(cursor, scope);
+  let pageEnd = from;
+  const items: T[] = [];
+  for (let calls = 0; calls < callsPerPage; calls++) {
+    const most = isWanted === undefined ? limit - items.length + 1 : rowsPerCall;
+    const [rows, next] = list(await scripts.run('list', org, [what, isUpwards ? 1 : -1, from, most, lookedAtPerCall, ...owner]));
+    for (const reply of list(rows)) {
+      const [position, ...row] = list(reply);
+      const { object } = kind.row(org, row);
+      if (isWanted?.(object) === false) continue;
+      if (items.length === limit) return { items, nextCursor: cursorOf(pageEnd, scope) };
+      items.push(object);
+      pageEnd = text(position);
+    }
+    from = text(next);
+    if (from === '') return { items, nextCursor: null };
+  }
+  return { items, nextCursor: cursorOf(items.length === limit ? pageEnd : from, scope) };
+}
+
+/** How many are below each object; `what` as in `scripts/webhook-count.lua`. Of what is not there: 0. */
+export async function webhookCounts(
+  scripts: WebhookScripts,
+  org: string,
+  what: 'a' | 't' | 'e',
+  ids: readonly string[],
+): Promise<Map<string, number>> {
+  const named = what === 't' ? ids : ids.flatMap((id) => idArguments(what === 'a' ? 'application' : 'endpoint', id));
+  const counts = ids.length === 0 ? [] : list(await scripts.run('count', org, [what, ...named]));
+  return new Map(ids.map((id, i) => [id, integer(counts[i] ?? 0)]));
+}

@@ -1,0 +1,253 @@
+import { z } from 'zod';
+import type {
+  NewWebhookApplication,
+  NewWebhookEndpoint,
+  NewWebhookSubscription,
+  WebhookApplication,
+  WebhookEndpoint,
+  WebhookSubscription,
+} from './webhooks.ts';
+
+/**
+ * Records as they are stored: a head that scripts read (`scripts/includes/webhooks.lua`) and JSON with short names, from which is left out
+ * what is as by default. Ids and what the head says are not in the JSON.
+ */
+const defaultRateLimits = { perSecond: 100, perMinute: 1000, perHour: 10_000 };
+const defaultTimeoutSeconds = 30;
+const defaultCircuit = { failureThreshold: 5, successThreshold: 2, cooldownSeconds: 60 };
+
+/** c created, u last changed when that is another time, v revision from the second on, g custom resource. */
+const common = { c: z.number(), u: z.number().optional(), v: z.number().optional(), g: z.string().optional() };
+/** x: disabled, with the reason or ''. */
+const disabling = { x: z.string().optional() };
+
+const applicationJson = z.object({
+  ...common,
+  ...disabling,
+  n: z.string(),
+  e: z.string().optional(),
+  m: z.record(z.string(), z.unknown()).optional(),
+  l: z.tuple([z.number(), z.number(), z.number()]).optional(),
+  s: z.number().optional(),
+});
+const endpointJson = z.object({
+  ...common,
+  ...disabling,
+  a: z.string(),
+  d: z.string().optional(),
+  h: z.array(z.tuple([z.string(), z.string()])).optional(),
+  t: z.number().optional(),
+  l: z.number().optional(),
+  b: z.tuple([z.number(), z.number(), z.number()]).optional(),
+  k: z.tuple([z.string(), z.string()]),
+  w: z.number().optional(),
+  p: z.array(z.tuple([z.string(), z.number()])).optional(),
+});
+const subscriptionJson = z.object({
+  ...common,
+  f: z.string().optional(),
+  l: z.record(z.string(), z.union([z.string(), z.array(z.string())])).optional(),
+  y: z.literal(1).optional(),
+  t: z.string().optional(),
+  o: z.literal(1).optional(),
+  r: z.string().optional(),
+});
+
+type Stamps = Pick<WebhookApplication, 'createdAtMs' | 'updatedAtMs' | 'revision' | 'managedBy'>;
+type Disabling = Pick<WebhookApplication, 'isDisabled' | 'disabledReason'>;
+
+/** What a record holds beside its head. */
+export type ApplicationContent = Omit<WebhookApplication, 'id' | 'org'>;
+export type EndpointContent = Omit<WebhookEndpoint, 'id' | 'org' | 'applicationId'>;
+export type SubscriptionContent = Omit<WebhookSubscription, 'id' | 'org' | 'endpointId' | 'applicationId' | 'eventTypeId'>;
+
+export function newApplicationContent(
+  { name, shard, externalId, metadata, rateLimits, isDisabled, disabledReason, managedBy }: NewWebhookApplication,
+  nowMs: number,
+): ApplicationContent {
+  return {
+    name,
+    shard,
+    externalId: externalId ?? null,
+    metadata: metadata ?? {},
+    rateLimits: { ...defaultRateLimits, ...definedOf(rateLimits ?? {}) },
+    isDisabled: isDisabled ?? false,
+    disabledReason: disabledReason ?? null,
+    ...newStamps(managedBy, nowMs),
+  };
+}
+
+export function newEndpointContent(
+  endpoint: Omit<NewWebhookEndpoint, 'sealSecret'> & Pick<WebhookEndpoint, 'secret'>,
+  nowMs: number,
+): EndpointContent {
+  const { url, description, headers, timeoutSeconds, rateLimitPerSecond, circuit, secret, isDisabled, disabledReason, managedBy } =
+    endpoint;
+  return {
+    url,
+    description: description ?? null,
+    headers: headers ?? [],
+    timeoutSeconds: timeoutSeconds ?? defaultTimeoutSeconds,
+    rateLimitPerSecond: rateLimitPerSecond ?? 0,
+    circuit: { ...defaultCircuit, ...definedOf(circuit ?? {}) },
+    secret,
+    isDisabled: isDisabled ?? false,
+    disabledReason: disabledReason ?? null,
+    ...newStamps(managedBy, nowMs),
+  };
+}
+
+export function newSubscriptionContent(
+  { filterExpression, labelFilters, labelFilterMode, transformId, isEnabled, managedBy }: Omit<NewWebhookSubscription, 'eventTypeId'>,
+  nowMs: number,
+): SubscriptionContent {
+  return {
+    filterExpression: filterExpression ?? null,
+    labelFilters: labelFilters ?? {},
+    labelFilterMode: labelFilterMode ?? 'all',
+    transformId: transformId ?? null,
+    isEnabled: isEnabled ?? true,
+    lastFilterError: null,
+    ...newStamps(managedBy, nowMs),
+  };
+}
+
+function newStamps(managedBy: string | null | undefined, nowMs: number): Stamps {
+  return { createdAtMs: nowMs, updatedAtMs: nowMs, revision: 1, managedBy: managedBy ?? null };
+}
+
+/** Without the members that are undefined. */
+export function definedOf<T extends object>(value: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as {
+    [K in keyof T]?: Exclude<T[K], undefined>;
+  };
+}
+
+export function encodeApplication({ name, externalId, metadata, rateLimits, shard, ...rest }: ApplicationContent): string {
+  const { perSecond, perMinute, perHour } = rateLimits;
+  return JSON.stringify({
+    n: name,
+    e: externalId ?? undefined,
+    m: Object.keys(metadata).length === 0 ? undefined : metadata,
+    l: isSame(rateLimits, defaultRateLimits) ? undefined : [perSecond, perMinute, perHour],
+    s: shard === 0 ? undefined : shard,
+    ...encodeDisabling(rest),
+    ...encodeStamps(rest),
+  } satisfies z.input<typeof applicationJson>);
+}
+
+export function decodeApplication(json: string): ApplicationContent {
+  const stored = applicationJson.parse(JSON.parse(json));
+  const [perSecond, perMinute, perHour] = stored.l ?? [];
+  return {
+    name: stored.n,
+    externalId: stored.e ?? null,
+    metadata: stored.m ?? {},
+    rateLimits: { ...defaultRateLimits, ...definedOf({ perSecond, perMinute, perHour }) },
+    shard: stored.s ?? 0,
+    ...decodeDisabling(stored),
+    ...decodeStamps(stored),
+  };
+}
+
+export function encodeEndpoint({
+  url,
+  description,
+  headers,
+  timeoutSeconds,
+  rateLimitPerSecond,
+  circuit,
+  secret,
+  ...rest
+}: EndpointContent): string {
+  const { failureThreshold, successThreshold, cooldownSeconds } = circuit;
+  return JSON.stringify({
+    a: url,
+    d: description ?? undefined,
+    h: headers.length === 0 ? undefined : headers.map(({ name, value }) => [name, value] as [string, string]),
+    t: timeoutSeconds === defaultTimeoutSeconds ? undefined : timeoutSeconds,
+    l: rateLimitPerSecond === 0 ? undefined : rateLimitPerSecond,
+    b: isSame(circuit, defaultCircuit) ? undefined : [failureThreshold, successThreshold, cooldownSeconds],
+    k: [secret.sealed, secret.prefix],
+    w: secret.version === 1 ? undefined : secret.version,
+    p:
+      secret.previous.length === 0
+        ? undefined
+        : secret.previous.map(({ sealed, validUntilMs }) => [sealed, validUntilMs] as [string, number]),
+    ...encodeDisabling(rest),
+    ...encodeStamps(rest),
+  } satisfies z.input<typeof endpointJson>);
+}
+
+export function decodeEndpoint(json: string): EndpointContent {
+  const stored = endpointJson.parse(JSON.parse(json));
+  const [failureThreshold, successThreshold, cooldownSeconds] = stored.b ?? [];
+  return {
+    url: stored.a,
+    description: stored.d ?? null,
+    headers: (stored.h ?? []).map(([name, value]) => ({ name, value })),
+    timeoutSeconds: stored.t ?? defaultTimeoutSeconds,
+    rateLimitPerSecond: stored.l ?? 0,
+    circuit: { ...defaultCircuit, ...definedOf({ failureThreshold, successThreshold, cooldownSeconds }) },
+    secret: {
+      sealed: stored.k[0],
+      prefix: stored.k[1],
+      version: stored.w ?? 1,
+      previous: (stored.p ?? []).map(([sealed, validUntilMs]) => ({ sealed, validUntilMs })),
+    },
+    ...decodeDisabling(stored),
+    ...decodeStamps(stored),
+  };
+}
+
+export function encodeSubscription(content: SubscriptionContent): string {
+  const { filterExpression, labelFilters, labelFilterMode, transformId, isEnabled, lastFilterError } = content;
+  return JSON.stringify({
+    f: filterExpression ?? undefined,
+    l: Object.keys(labelFilters).length === 0 ? undefined : labelFilters,
+    y: labelFilterMode === 'any' ? 1 : undefined,
+    t: transformId ?? undefined,
+    o: isEnabled ? undefined : 1,
+    r: lastFilterError ?? undefined,
+    ...encodeStamps(content),
+  } satisfies z.input<typeof subscriptionJson>);
+}
+
+export function decodeSubscription(json: string): SubscriptionContent {
+  const stored = subscriptionJson.parse(JSON.parse(json));
+  return {
+    filterExpression: stored.f ?? null,
+    labelFilters: stored.l ?? {},
+    labelFilterMode: stored.y === 1 ? 'any' : 'all',
+    transformId: stored.t ?? null,
+    isEnabled: stored.o !== 1,
+    lastFilterError: stored.r ?? null,
+    ...decodeStamps(stored),
+  };
+}
+
+function encodeStamps({ createdAtMs, updatedAtMs, revision, managedBy }: Stamps) {
+  return {
+    c: createdAtMs,
+    u: updatedAtMs === createdAtMs ? undefined : updatedAtMs,
+    v: revision === 1 ? undefined : revision,
+    g: managedBy ?? undefined,
+  };
+}
+
+function decodeStamps({ c, u, v, g }: { c: number; u?: number; v?: number; g?: string }): Stamps {
+  return { createdAtMs: c, updatedAtMs: u ?? c, revision: v ?? 1, managedBy: g ?? null };
+}
+
+/** A reason without being disabled is not kept. */
+function encodeDisabling({ isDisabled, disabledReason }: Disabling) {
+  return { x: isDisabled ? (disabledReason ?? '') : undefined };
+}
+
+function decodeDisabling({ x }: { x?: string }): Disabling {
+  return { isDisabled: x !== undefined, disabledReason: x === undefined || x === '' ? null : x };
+}
+
+function isSame<T extends Record<string, number>>(one: T, other: T): boolean {
+  return Object.keys(one).every((name) => one[name] === other[name]);
+}

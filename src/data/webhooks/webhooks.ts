@@ -1,0 +1,174 @@
+import type { PageQuery, ViewPage } from '../messages.ts';
+
+/** One customer of the sender. Times are milliseconds since the epoch. */
+export interface WebhookApplication {
+  id: string;
+  org: string;
+  externalId: string | null;
+  name: string;
+  metadata: Record<string, unknown>;
+  rateLimits: WebhookRateLimits;
+  isDisabled: boolean;
+  disabledReason: string | null;
+  /** Where the messages of all its endpoints live. */
+  shard: number;
+  createdAtMs: number;
+  updatedAtMs: number;
+  /** Grows with each change. */
+  revision: number;
+  /** `namespace/name` of the custom resource it is kept by; null: made through the API. */
+  managedBy: string | null;
+}
+
+export interface WebhookRateLimits {
+  perSecond: number;
+  perMinute: number;
+  perHour: number;
+}
+
+export interface WebhookEndpoint {
+  id: string;
+  org: string;
+  applicationId: string;
+  url: string;
+  description: string | null;
+  headers: { name: string; value: string }[];
+  timeoutSeconds: number;
+  /** 0: unlimited. */
+  rateLimitPerSecond: number;
+  circuit: { failureThreshold: number; successThreshold: number; cooldownSeconds: number };
+  secret: WebhookSecret;
+  isDisabled: boolean;
+  disabledReason: string | null;
+  createdAtMs: number;
+  updatedAtMs: number;
+  revision: number;
+  managedBy: string | null;
+}
+
+/** Sealed by the caller (`webhookSecretSealingContext`); the store keeps the text. */
+export interface WebhookSecret {
+  sealed: string;
+  /** Leading part of the secret, shown to users. */
+  prefix: string;
+  version: number;
+  previous: { sealed: string; validUntilMs: number }[];
+}
+
+export type LabelFilters = Record<string, string | string[]>;
+export type LabelFilterMode = 'all' | 'any';
+
+export interface WebhookSubscription {
+  id: string;
+  org: string;
+  endpointId: string;
+  applicationId: string;
+  eventTypeId: string;
+  filterExpression: string | null;
+  labelFilters: LabelFilters;
+  labelFilterMode: LabelFilterMode;
+  transformId: string | null;
+  isEnabled: boolean;
+  lastFilterError: string | null;
+  createdAtMs: number;
+  updatedAtMs: number;
+  revision: number;
+  managedBy: string | null;
+}
+
+/** `id`: of a custom resource; otherwise the store makes one. */
+export type NewWebhookApplication = Pick<WebhookApplication, 'org' | 'name' | 'shard'> & { id?: string } & Partial<
+    Pick<WebhookApplication, 'externalId' | 'metadata' | 'isDisabled' | 'disabledReason' | 'managedBy'>
+  > & { rateLimits?: Partial<WebhookRateLimits> };
+
+/** `sealSecret` gets the id that the endpoint will have, to which its secret is bound. */
+export type NewWebhookEndpoint = Pick<WebhookEndpoint, 'org' | 'applicationId' | 'url'> & {
+  id?: string;
+  sealSecret(endpointId: string): WebhookSecret;
+} & Partial<
+    Pick<
+      WebhookEndpoint,
+      'description' | 'headers' | 'timeoutSeconds' | 'rateLimitPerSecond' | 'isDisabled' | 'disabledReason' | 'managedBy'
+    >
+  > & { circuit?: Partial<WebhookEndpoint['circuit']> };
+
+export type NewWebhookSubscription = Pick<WebhookSubscription, 'org' | 'endpointId' | 'eventTypeId'> & { id?: string } & Partial<
+    Pick<WebhookSubscription, 'filterExpression' | 'labelFilters' | 'labelFilterMode' | 'transformId' | 'isEnabled' | 'managedBy'>
+  >;
+
+/** What is absent stays. */
+export type WebhookApplicationChange = Partial<Omit<NewWebhookApplication, 'id' | 'org' | 'shard'>>;
+export type WebhookEndpointChange = Partial<Omit<NewWebhookEndpoint, 'id' | 'org' | 'applicationId' | 'sealSecret'>> & {
+  secret?: WebhookSecret;
+};
+export type WebhookSubscriptionChange = Partial<Omit<NewWebhookSubscription, 'id' | 'org' | 'endpointId' | 'eventTypeId'>>;
+
+export interface ApplicationFilter {
+  /** Part of the name or the external id, in any case. */
+  search?: string;
+  isDisabled?: boolean;
+  orderBy?: 'created_at' | 'name';
+  order?: 'asc' | 'desc';
+}
+export interface EndpointFilter {
+  applicationId?: string;
+  isDisabled?: boolean;
+}
+export interface SubscriptionFilter {
+  endpointId?: string;
+  eventTypeId?: string;
+  applicationId?: string;
+  isEnabled?: boolean;
+}
+
+/**
+ * Applications, endpoints and subscriptions of an organization, in one slot of Redis (`webhook-keys.ts`). Whatever is below something deleted
+ * is gone with it. Ids of other organizations are unknown. Lists are newest first; a page may be shorter than asked for when
+ * few match, and `nextCursor` tells whether there is more. Everything rejects with UNAVAILABLE when Redis does not answer, lists with
+ * INVALID_QUERY for a forged cursor, changes with RESOURCE_NOT_FOUND for what is not there, and with CONFLICT when
+ * `expectedRevision` is given and another.
+ */
+export interface WebhookStore {
+  application(org: string, id: string): Promise<WebhookApplication | null>;
+  applicationByExternalId(org: string, externalId: string): Promise<WebhookApplication | null>;
+  /** By id; those that are not there are left out. At most 1,000. */
+  applicationsById(org: string, ids: readonly string[]): Promise<Map<string, WebhookApplication>>;
+  applications(org: string, filter: ApplicationFilter, page: PageQuery): Promise<ViewPage<WebhookApplication>>;
+  /** CONFLICT when the external id or the id is taken. */
+  createApplication(application: NewWebhookApplication): Promise<WebhookApplication>;
+  /** The application of that external id, made or changed; what is absent stays. */
+  upsertApplication(
+    application: NewWebhookApplication & { externalId: string },
+  ): Promise<{ application: WebhookApplication; created: boolean }>;
+  updateApplication(org: string, id: string, change: WebhookApplicationChange, expectedRevision?: number): Promise<WebhookApplication>;
+  /** With its endpoints and their subscriptions: they are gone at once, and what they took is given back in the background. */
+  deleteApplication(org: string, id: string): Promise<void>;
+
+  endpoint(org: string, id: string): Promise<WebhookEndpoint | null>;
+  endpointsById(org: string, ids: readonly string[]): Promise<Map<string, WebhookEndpoint>>;
+  endpoints(org: string, filter: EndpointFilter, page: PageQuery): Promise<ViewPage<WebhookEndpoint>>;
+  /** How many each application has. */
+  endpointCounts(org: string, applicationIds: readonly string[]): Promise<Map<string, number>>;
+  /** RESOURCE_NOT_FOUND without the application; CONFLICT when the id is taken. */
+  createEndpoint(endpoint: NewWebhookEndpoint): Promise<WebhookEndpoint>;
+  updateEndpoint(org: string, id: string, change: WebhookEndpointChange, expectedRevision?: number): Promise<WebhookEndpoint>;
+  /** With its subscriptions. */
+  deleteEndpoint(org: string, id: string): Promise<void>;
+
+  subscription(org: string, id: string): Promise<WebhookSubscription | null>;
+  subscriptions(org: string, filter: SubscriptionFilter, page: PageQuery): Promise<ViewPage<WebhookSubscription>>;
+  /** How many each event type has. */
+  subscriptionCounts(org: string, eventTypeIds: readonly string[]): Promise<Map<string, number>>;
+  subscriptionCountsOfEndpoints(org: string, endpointIds: readonly string[]): Promise<Map<string, number>>;
+  /** RESOURCE_NOT_FOUND without the endpoint; CONFLICT `Duplicate subscription`. That the event type exists is the caller's to check. */
+  createSubscription(subscription: NewWebhookSubscription): Promise<WebhookSubscription>;
+  /** One for each event type (at most 100) that the endpoint does not subscribe to yet, all in one step. */
+  createSubscriptions(
+    template: Omit<NewWebhookSubscription, 'id' | 'eventTypeId'>,
+    eventTypeIds: readonly string[],
+  ): Promise<{ created: WebhookSubscription[]; skipped: number }>;
+  updateSubscription(org: string, id: string, change: WebhookSubscriptionChange, expectedRevision?: number): Promise<WebhookSubscription>;
+  deleteSubscription(org: string, id: string): Promise<void>;
+  /** All subscriptions of an event type that is deleted; none may be made any more. */
+  deleteEventType(org: string, eventTypeId: string): Promise<void>;
+}
