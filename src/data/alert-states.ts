@@ -1,6 +1,6 @@
 import type { RedisClient } from '../redis/connection.ts';
 import { Script, type ScriptArgument } from '../redis/script.ts';
-import { redisUnavailable } from '../redis/unavailable.ts';
+import { throwUnavailable } from '../redis/unavailable.ts';
 import { recordId } from './record-key.ts';
 import { fields, integer, list, text } from './script-reply.ts';
 import { shardKeys } from './shard-keys.ts';
@@ -130,11 +130,7 @@ export class AlertStates {
   }
 
   async #run(what: Script, shard: number, args: readonly ScriptArgument[]): Promise<unknown> {
-    try {
-      return await what.run(this.#redis, shardKeys(this.#prefix, shard).declared, args);
-    } catch (error) {
-      throw redisUnavailable(error);
-    }
+    return await what.run(this.#redis, shardKeys(this.#prefix, shard).declared, args).catch(throwUnavailable);
   }
 }
 

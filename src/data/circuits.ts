@@ -2,7 +2,7 @@ import type { CircuitState } from '../core/circuit.ts';
 import { PosthornError } from '../core/errors.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { Script } from '../redis/script.ts';
-import { redisUnavailable } from '../redis/unavailable.ts';
+import { throwUnavailable } from '../redis/unavailable.ts';
 import { integer, list, text } from './script-reply.ts';
 import { shardKeys } from './shard-keys.ts';
 
@@ -80,11 +80,7 @@ export class Circuits {
   }
 
   async #run(shard: number, what: Script, args: readonly string[]): Promise<unknown> {
-    try {
-      return await what.run(this.#redis, shardKeys(this.#prefix, shard).declared, args);
-    } catch (error) {
-      throw redisUnavailable(error);
-    }
+    return await what.run(this.#redis, shardKeys(this.#prefix, shard).declared, args).catch(throwUnavailable);
   }
 }
 

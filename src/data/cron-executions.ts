@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { base32 } from '../core/ids.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { Script } from '../redis/script.ts';
-import { redisUnavailable } from '../redis/unavailable.ts';
+import { throwUnavailable } from '../redis/unavailable.ts';
 import { executionKeys } from './cron-keys.ts';
 import { integer } from './script-reply.ts';
 
@@ -60,15 +60,17 @@ export class CronExecutions {
       // A job may run once in four years.
       5 * 366 * dayMs,
     ];
-    return integer(await writeScript.run(this.#redis, [order, entries, bodies, gone], args).catch(unavailable)) === 1;
+    return integer(await writeScript.run(this.#redis, [order, entries, bodies, gone], args).catch(throwUnavailable)) === 1;
   }
 
   /** The newest executions of a job, newest first. */
   async newest(jobId: string, limit: number): Promise<CronExecution[]> {
     const { order, entries, bodies } = executionKeys(this.#prefix, jobId);
-    const ids = (await this.#redis.zrange(order, `${-limit}`, '-1').catch(unavailable)).reverse();
+    const ids = (await this.#redis.zrange(order, `${-limit}`, '-1').catch(throwUnavailable)).reverse();
     if (ids.length === 0) return [];
-    const [found, texts] = await Promise.all([this.#redis.hmget(entries, ...ids), this.#redis.hmget(bodies, ...ids)]).catch(unavailable);
+    const [found, texts] = await Promise.all([this.#redis.hmget(entries, ...ids), this.#redis.hmget(bodies, ...ids)]).catch(
+      throwUnavailable,
+    );
     return found.flatMap((each, i): CronExecution[] => {
       if (each === null) return [];
       const execution = entry.parse(JSON.parse(each.slice(1)));
@@ -80,15 +82,11 @@ export class CronExecutions {
   /** Removes the history of a deleted job; runs of it that are under way write nothing more. */
   async remove(jobId: string): Promise<void> {
     const { order, entries, bodies, gone } = executionKeys(this.#prefix, jobId);
-    await this.#redis.multi().set(gone, 1, 'PX', goneMs).del(order, entries, bodies).exec().catch(unavailable);
+    await this.#redis.multi().set(gone, 1, 'PX', goneMs).del(order, entries, bodies).exec().catch(throwUnavailable);
   }
 
   /** The job is there, perhaps again. */
   async allow(jobId: string): Promise<void> {
-    await this.#redis.del(executionKeys(this.#prefix, jobId).gone).catch(unavailable);
+    await this.#redis.del(executionKeys(this.#prefix, jobId).gone).catch(throwUnavailable);
   }
-}
-
-function unavailable(error: unknown): never {
-  throw redisUnavailable(error);
 }

@@ -1,6 +1,6 @@
 import type { RedisClient } from '../redis/connection.ts';
 import { Script, type ScriptArgument } from '../redis/script.ts';
-import { redisUnavailable } from '../redis/unavailable.ts';
+import { throwUnavailable } from '../redis/unavailable.ts';
 import { cronBlockSeconds, cronKeys } from './cron-keys.ts';
 import { integer, list, text } from './script-reply.ts';
 
@@ -91,19 +91,19 @@ export class CronRuns {
   /** When the jobs ran last, in milliseconds since the epoch; null: never. */
   async lastRunsMs(jobIds: readonly string[]): Promise<(number | null)[]> {
     if (jobIds.length === 0) return [];
-    const found = await this.#redis.hmget(this.#keys.ran, ...jobIds).catch(unavailable);
+    const found = await this.#redis.hmget(this.#keys.ran, ...jobIds).catch(throwUnavailable);
     return found.map((each) => (each === null ? null : Number(each)));
   }
 
   /** The last slot of each job that was given to the workers. */
   async lastSlots(): Promise<Map<string, number>> {
-    const found = await this.#redis.hgetall(this.#keys.last).catch(unavailable);
+    const found = await this.#redis.hgetall(this.#keys.last).catch(throwUnavailable);
     return new Map(Object.entries(found).map(([job, slot]) => [job, Number(slot)]));
   }
 
   /** Jobs that something is known of. */
   async jobIds(): Promise<string[]> {
-    return await this.#redis.hkeys(this.#keys.slots).catch(unavailable);
+    return await this.#redis.hkeys(this.#keys.slots).catch(throwUnavailable);
   }
 
   /** Forgets a deleted job; a run of it that waits is dropped when a worker takes it. */
@@ -113,11 +113,11 @@ export class CronRuns {
   }
 
   async #all(transaction: { exec(): Promise<unknown> }): Promise<void> {
-    await transaction.exec().catch(unavailable);
+    await transaction.exec().catch(throwUnavailable);
   }
 
   async #run(script: Script, keys: readonly string[], args: readonly ScriptArgument[]): Promise<unknown> {
-    return await script.run(this.#redis, keys, args).catch(unavailable);
+    return await script.run(this.#redis, keys, args).catch(throwUnavailable);
   }
 }
 
@@ -151,8 +151,4 @@ function runText({ id, jobId, org, slotMs, timeoutMs }: CronRun): string {
 function parseRun(value: string): CronRun {
   const [id = '', jobId = '', org = '', slotMs = '', timeoutMs = ''] = value.split(' ');
   return { id, jobId, org, slotMs: Number(slotMs), timeoutMs: Number(timeoutMs) };
-}
-
-function unavailable(error: unknown): never {
-  throw redisUnavailable(error);
 }

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { RedisClient } from '../redis/connection.ts';
 import { Script } from '../redis/script.ts';
-import { redisUnavailable } from '../redis/unavailable.ts';
+import { redisUnavailable, throwUnavailable } from '../redis/unavailable.ts';
 
 export interface IdempotentAnswersOptions {
   redis: RedisClient;
@@ -65,7 +65,7 @@ export class IdempotentAnswers {
     const reply = claimReply.parse(
       await claimScript
         .run(redis, [answers, order], [member, token, digest(request), claimMs, keptMs, mostKeys, mostBytes])
-        .catch((error: unknown) => Promise.reject(redisUnavailable(error))),
+        .catch(throwUnavailable),
     );
     switch (reply[0]) {
       case 'claimed':

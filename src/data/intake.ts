@@ -3,7 +3,7 @@ import type { Clock } from '../core/clock.ts';
 import { PosthornError } from '../core/errors.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { Script } from '../redis/script.ts';
-import { redisUnavailable } from '../redis/unavailable.ts';
+import { redisUnavailable, throwUnavailable } from '../redis/unavailable.ts';
 import { intakeKeys } from './intake-keys.ts';
 import { type RateLimitState, takeRequest } from './rate-limit.ts';
 import { homeShard } from './record-key.ts';
@@ -75,11 +75,7 @@ export class RedisIntake implements Intake {
   }
 
   async takeRequest(sourceId: string, limit: number): Promise<RateLimitState> {
-    try {
-      return await takeRequest(this.#options, sourceId, limit);
-    } catch (error) {
-      throw redisUnavailable(error);
-    }
+    return await takeRequest(this.#options, sourceId, limit).catch(throwUnavailable);
   }
 
   async claim(claim: EventClaim): Promise<ClaimOutcome> {
@@ -114,10 +110,8 @@ export class RedisIntake implements Intake {
     const { redis, prefix } = this.#options;
     const { org, eventId, mark, windowMs, receivedAtMs, messages } = claim;
     const month = new Date(receivedAtMs).toISOString().slice(0, 7);
-    try {
-      return await script.run(redis, intakeKeys(prefix, org).declared, [eventId, mark ?? '', windowMs, month, messages, ...more]);
-    } catch (error) {
-      throw redisUnavailable(error);
-    }
+    return await script
+      .run(redis, intakeKeys(prefix, org).declared, [eventId, mark ?? '', windowMs, month, messages, ...more])
+      .catch(throwUnavailable);
   }
 }

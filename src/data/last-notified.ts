@@ -1,5 +1,5 @@
 import type { RedisClient } from '../redis/connection.ts';
-import { redisUnavailable } from '../redis/unavailable.ts';
+import { throwUnavailable } from '../redis/unavailable.ts';
 
 /** Hash of an organization: channel id → milliseconds since the epoch. `RedisMessagePurger` removes it with the organization. */
 export function lastNotifiedKey(prefix: string, org: string): string {
@@ -17,21 +17,17 @@ export class LastNotified {
   }
 
   async note(org: string, channelId: string, atMs: number): Promise<void> {
-    await this.#redis.hset(lastNotifiedKey(this.#prefix, org), channelId, atMs).catch(unavailable);
+    await this.#redis.hset(lastNotifiedKey(this.#prefix, org), channelId, atMs).catch(throwUnavailable);
   }
 
   /** Milliseconds since the epoch; null: never. */
   async atMs(org: string, channelId: string): Promise<number | null> {
-    const value = await this.#redis.hget(lastNotifiedKey(this.#prefix, org), channelId).catch(unavailable);
+    const value = await this.#redis.hget(lastNotifiedKey(this.#prefix, org), channelId).catch(throwUnavailable);
     return value === null ? null : Number(value);
   }
 
   /** Forgets a channel that is deleted. */
   async forget(org: string, channelId: string): Promise<void> {
-    await this.#redis.hdel(lastNotifiedKey(this.#prefix, org), channelId).catch(unavailable);
+    await this.#redis.hdel(lastNotifiedKey(this.#prefix, org), channelId).catch(throwUnavailable);
   }
-}
-
-function unavailable(error: unknown): never {
-  throw redisUnavailable(error);
 }

@@ -3,7 +3,7 @@ import { PosthornError } from '../core/errors.ts';
 import { newTimedId } from '../core/ids.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { Script } from '../redis/script.ts';
-import { redisUnavailable } from '../redis/unavailable.ts';
+import { redisUnavailable, throwUnavailable } from '../redis/unavailable.ts';
 import { RedisMessageReader } from './message-reader.ts';
 import { deadLetterReasons } from './message-view.ts';
 import type { DeadLetterStats, DeliveryStatus, MessageReplayer } from './messages.ts';
@@ -84,11 +84,7 @@ export class RedisMessageReplayer implements MessageReplayer {
   }
 
   async #run(script: Script, shard: number, args: readonly string[]): Promise<unknown> {
-    try {
-      return await script.run(this.#redis, shardKeys(this.#prefix, shard).declared, args);
-    } catch (error) {
-      throw redisUnavailable(error);
-    }
+    return await script.run(this.#redis, shardKeys(this.#prefix, shard).declared, args).catch(throwUnavailable);
   }
 }
 

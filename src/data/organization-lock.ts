@@ -4,7 +4,7 @@ import { PosthornError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { Script } from '../redis/script.ts';
-import { redisUnavailable } from '../redis/unavailable.ts';
+import { redisUnavailable, throwUnavailable } from '../redis/unavailable.ts';
 
 export interface OrganizationLockOptions {
   redis: RedisClient;
@@ -54,7 +54,7 @@ export class OrganizationLock {
     const left = new Map<string, string>();
     const stopRenewing = this.#keepRenewing(lock, token);
     try {
-      const notes = await redis.hgetall(notesKey).catch((error: unknown) => Promise.reject(redisUnavailable(error)));
+      const notes = await redis.hgetall(notesKey).catch(throwUnavailable);
       return await action(new Map(Object.entries(notes)), (topic, text) => left.set(topic, text));
     } finally {
       stopRenewing();

@@ -1,7 +1,7 @@
 import type { Clock } from '../core/clock.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { Script } from '../redis/script.ts';
-import { redisUnavailable } from '../redis/unavailable.ts';
+import { throwUnavailable } from '../redis/unavailable.ts';
 import { decodeAttempt } from './attempt-record.ts';
 import { circuitStateOf } from './circuits.ts';
 import { recordId } from './record-key.ts';
@@ -66,10 +66,11 @@ export class RedisStatisticsReader implements StatisticsReader {
   async #counts(keys: ShardKeys, org: string, range: StatisticsRange, nowMs: number): Promise<Counts> {
     const { redis } = this.#options;
     for (let reads = 1; ; reads++) {
-      const [folds, tallies] = list(await this.#try(talliesScript.run(redis, keys.declared, [org])));
+      const [folds, tallies] = list(await talliesScript.run(redis, keys.declared, [org]).catch(throwUnavailable));
       const names = periodsOf(range, nowMs);
-      const periods = await this.#try(Promise.all(names.map((period) => redis.hgetallBuffer(keys.statistics(org, period)))));
-      const isSteady = reads === mostReads || ((await this.#try(redis.hget(keys.declared[0], 'folds'))) ?? '0') === text(folds);
+      const periods = await Promise.all(names.map((period) => redis.hgetallBuffer(keys.statistics(org, period)))).catch(throwUnavailable);
+      const isSteady =
+        reads === mostReads || ((await redis.hget(keys.declared[0], 'folds').catch(throwUnavailable)) ?? '0') === text(folds);
       if (isSteady) return { periods, tallies: talliesFrom(list(tallies), rangeBeginMs(range, nowMs)) };
     }
   }
@@ -79,7 +80,7 @@ export class RedisStatisticsReader implements StatisticsReader {
     const found = new Map<string, TargetStatistics>();
     for (let cursor = '0'; ; ) {
       const args = [org, cursor, targetsPerStep, failuresFromMs === null ? 0 : 1];
-      const [next, targets] = list(await this.#try(targetStatesScript.run(this.#options.redis, keys.declared, args)));
+      const [next, targets] = list(await targetStatesScript.run(this.#options.redis, keys.declared, args).catch(throwUnavailable));
       for (const target of list(targets)) {
         const [number, routeId, destinationId, fresh, retries, circuit, failures] = list(target);
         found.set(text(number), {
@@ -96,14 +97,6 @@ export class RedisStatisticsReader implements StatisticsReader {
       }
       cursor = text(next);
       if (cursor === '0') return found;
-    }
-  }
-
-  async #try<T>(answer: Promise<T>): Promise<T> {
-    try {
-      return await answer;
-    } catch (error) {
-      throw redisUnavailable(error);
     }
   }
 }

@@ -4,7 +4,7 @@ import { PosthornError } from '../core/errors.ts';
 import type { RecordByKind, RecordKind } from '../core/records.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { Script, type ScriptArgument } from '../redis/script.ts';
-import { redisUnavailable } from '../redis/unavailable.ts';
+import { throwUnavailable } from '../redis/unavailable.ts';
 import type { RegistryPublisher } from './registry.ts';
 import { type IndexEntry, type IndexOperation, indexEntries, indexOperations, type KindAndRecord } from './registry-index.ts';
 import { type RegistryKeys, registryKeys } from './registry-keys.ts';
@@ -51,7 +51,7 @@ export class RedisRegistryPublisher implements RegistryPublisher {
   }
 
   async ids(kind: RecordKind): Promise<string[]> {
-    return await this.#redis.hkeys(this.#keys.records(kind)).catch(unavailable);
+    return await this.#redis.hkeys(this.#keys.records(kind)).catch(throwUnavailable);
   }
 
   async get<K extends RecordKind>(kind: K, id: string): Promise<RecordByKind[K] | null> {
@@ -61,16 +61,16 @@ export class RedisRegistryPublisher implements RegistryPublisher {
 
   async marker(): Promise<string> {
     const made = randomUUID();
-    const before = await this.#redis.set(this.#keys.marker, made, 'NX', 'GET').catch(unavailable);
+    const before = await this.#redis.set(this.#keys.marker, made, 'NX', 'GET').catch(throwUnavailable);
     return before ?? made;
   }
 
   async markComplete(): Promise<void> {
-    await this.#redis.set(this.#keys.complete, '1').catch(unavailable);
+    await this.#redis.set(this.#keys.complete, '1').catch(throwUnavailable);
   }
 
   async #stored(kind: RecordKind, id: string): Promise<string> {
-    return (await this.#redis.hget(this.#keys.records(kind), id).catch(unavailable)) ?? '';
+    return (await this.#redis.hget(this.#keys.records(kind), id).catch(throwUnavailable)) ?? '';
   }
 
   /**
@@ -118,17 +118,13 @@ export class RedisRegistryPublisher implements RegistryPublisher {
   }
 
   async #run(script: Script, keys: string[], args: ScriptArgument[]): Promise<unknown> {
-    return await script.run(this.#redis, keys, args).catch(unavailable);
+    return await script.run(this.#redis, keys, args).catch(throwUnavailable);
   }
 }
 
 function entriesOf(kind: RecordKind, json: string): IndexEntry[] {
   // The compiler cannot tie a kind that it does not know to its record.
   return json === '' ? [] : indexEntries({ kind, record: parseRecord(kind, json) } as KindAndRecord);
-}
-
-function unavailable(error: unknown): never {
-  throw redisUnavailable(error);
 }
 
 /** `details.epoch` tells a fenced ex-leader from any other conflict. */

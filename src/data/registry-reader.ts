@@ -3,7 +3,7 @@ import { PosthornError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import type { RecordByKind, RecordKind } from '../core/records.ts';
 import type { RedisClient } from '../redis/connection.ts';
-import { redisUnavailable } from '../redis/unavailable.ts';
+import { throwUnavailable } from '../redis/unavailable.ts';
 import { ChangeStream } from './change-stream.ts';
 import type { RegistryReader } from './registry.ts';
 import { RegistryCache } from './registry-cache.ts';
@@ -92,7 +92,7 @@ export class RedisRegistryReader implements RegistryReader {
     return this.#cache.get(index, async () => {
       // Some of the routes of an emptied Redis are not all of them: an event accepted now would miss the others for good.
       await this.#requirePublished();
-      const value = await this.#redis.smembers(this.#keys.index(index)).catch(unavailable);
+      const value = await this.#redis.smembers(this.#keys.index(index)).catch(throwUnavailable);
       if (value.length === 0) await this.#requirePublished();
       return { value, dependsOn: [index], isCacheable: value.length > 0 };
     });
@@ -114,17 +114,17 @@ export class RedisRegistryReader implements RegistryReader {
   /** A field of a hash; the cache key is the change key that throws it away. */
   #lookUp<T>(changeKey: string, hash: string, field: string, parse: (text: string) => T): Promise<T | null> {
     return this.#cache.get<T | null>(changeKey, async () => {
-      const text = await this.#redis.hget(hash, field).catch(unavailable);
+      const text = await this.#redis.hget(hash, field).catch(throwUnavailable);
       if (text !== null) return { value: parse(text), dependsOn: [changeKey], isCacheable: true };
       await this.#requirePublished();
-      const published = await this.#redis.hget(hash, field).catch(unavailable);
+      const published = await this.#redis.hget(hash, field).catch(throwUnavailable);
       return { value: published === null ? null : parse(published), dependsOn: [], isCacheable: false };
     });
   }
 
   /** In a new or emptied Redis "not there" means nothing: the leader is publishing everything. */
   async #requirePublished(): Promise<void> {
-    if ((await this.#redis.exists(this.#keys.complete).catch(unavailable)) === 1) return;
+    if ((await this.#redis.exists(this.#keys.complete).catch(throwUnavailable)) === 1) return;
     throw new PosthornError('UNAVAILABLE', 'the configuration is being published', { retryAfterSeconds: 1 });
   }
 
@@ -137,8 +137,4 @@ export class RedisRegistryReader implements RegistryReader {
       }
     }
   }
-}
-
-function unavailable(error: unknown): never {
-  throw redisUnavailable(error);
 }

@@ -1,6 +1,6 @@
 import type { RedisClient } from '../redis/connection.ts';
 import { Script, type ScriptArgument } from '../redis/script.ts';
-import { redisUnavailable } from '../redis/unavailable.ts';
+import { throwUnavailable } from '../redis/unavailable.ts';
 import type { Position } from './cursor.ts';
 import { integer, list, text } from './script-reply.ts';
 import { type ShardKeys, shardKeys } from './shard-keys.ts';
@@ -77,20 +77,22 @@ export class ShardReader {
   /** Per id its counters as `includes/count.lua` has written them; empty: none. */
   async counters(org: string, ids: readonly string[]): Promise<number[][]> {
     if (ids.length === 0) return [];
-    const stored = await this.#try(this.#redis.hmget(this.#keys.counters(org), ...ids));
+    const stored = await this.#redis.hmget(this.#keys.counters(org), ...ids).catch(throwUnavailable);
     return stored.map((counters) => (counters === null ? [] : counters.split(' ').map(Number)));
   }
 
   /** The hashes in which the attempts of a message stand. */
   async attempts(key: string): Promise<[short: Map<string, string>, long: Map<string, string>]> {
-    const [short, long] = await this.#try(
-      Promise.all([this.#redis.hgetall(this.#keys.message(key)), this.#redis.hgetall(this.#keys.attempts(key))]),
-    );
+    const [short, long] = await Promise.all([
+      this.#redis.hgetall(this.#keys.message(key)),
+      this.#redis.hgetall(this.#keys.attempts(key)),
+    ]).catch(throwUnavailable);
     const batch = short['bt'];
     if (batch === undefined) return [new Map(Object.entries(short)), new Map(Object.entries(long))];
-    const [ofBatch, longOfBatch] = await this.#try(
-      Promise.all([this.#redis.hgetall(this.#keys.message(batch)), this.#redis.hgetall(this.#keys.attempts(batch))]),
-    );
+    const [ofBatch, longOfBatch] = await Promise.all([
+      this.#redis.hgetall(this.#keys.message(batch)),
+      this.#redis.hgetall(this.#keys.attempts(batch)),
+    ]).catch(throwUnavailable);
     const before = Number(short['n'] ?? '0');
     const made = Number(ofBatch['n'] ?? '0');
     const of = (own: Record<string, string>, attempts: Record<string, string>): Map<string, string> =>
@@ -105,15 +107,7 @@ export class ShardReader {
   }
 
   async #run(script: Script, args: readonly ScriptArgument[]): Promise<unknown> {
-    return await this.#try(script.runBuffer(this.#redis, this.#keys.declared, args));
-  }
-
-  async #try<T>(answer: Promise<T>): Promise<T> {
-    try {
-      return await answer;
-    } catch (error) {
-      throw redisUnavailable(error);
-    }
+    return await script.runBuffer(this.#redis, this.#keys.declared, args).catch(throwUnavailable);
   }
 }
 

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { PosthornError } from '../core/errors.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { Script } from '../redis/script.ts';
-import { redisUnavailable } from '../redis/unavailable.ts';
+import { throwUnavailable } from '../redis/unavailable.ts';
 import { integer, list, text } from './script-reply.ts';
 import type { taskAnswer } from './task-caller.ts';
 import { taskBlockSeconds, taskKeys } from './task-kind.ts';
@@ -68,10 +68,6 @@ export class TaskQueue {
   }
 
   async #run(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
-    try {
-      return await script.run(this.#redis, keys, args);
-    } catch (error) {
-      throw redisUnavailable(error);
-    }
+    return await script.run(this.#redis, keys, args).catch(throwUnavailable);
   }
 }

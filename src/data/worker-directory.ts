@@ -1,6 +1,6 @@
 import type { RedisClient } from '../redis/connection.ts';
 import { Script, type ScriptArgument } from '../redis/script.ts';
-import { redisUnavailable } from '../redis/unavailable.ts';
+import { redisUnavailable, throwUnavailable } from '../redis/unavailable.ts';
 import { integer, list, text } from './script-reply.ts';
 
 const beatScript = new Script(new URL('./scripts/beat.lua', import.meta.url));
@@ -70,10 +70,6 @@ export class RedisWorkerDirectory implements WorkerDirectory {
   }
 
   async #run(script: Script, keys: readonly string[], args: readonly ScriptArgument[]): Promise<unknown> {
-    try {
-      return await script.run(this.#redis, keys, args);
-    } catch (error) {
-      throw redisUnavailable(error);
-    }
+    return await script.run(this.#redis, keys, args).catch(throwUnavailable);
   }
 }

@@ -1,6 +1,6 @@
 import type { RedisClient } from './connection.ts';
 import { Script } from './script.ts';
-import { redisUnavailable } from './unavailable.ts';
+import { throwUnavailable } from './unavailable.ts';
 
 const swapScript = new Script(new URL('./scripts/swap-field.lua', import.meta.url));
 
@@ -16,15 +16,13 @@ export async function rewriteHash(
   let rewritten = 0;
   let cursor = '0';
   do {
-    const [next, entries] = await redis.hscan(key, cursor, 'COUNT', 100).catch((error: unknown) => Promise.reject(redisUnavailable(error)));
+    const [next, entries] = await redis.hscan(key, cursor, 'COUNT', 100).catch(throwUnavailable);
     cursor = next;
     for (let i = 0; i + 1 < entries.length; i += 2) {
       const [field = '', value = ''] = [entries[i], entries[i + 1]];
       const wanted = rewrite(field, value);
       if (wanted === null) continue;
-      const reply = await swapScript
-        .run(redis, [key], [field, value, wanted])
-        .catch((error: unknown) => Promise.reject(redisUnavailable(error)));
+      const reply = await swapScript.run(redis, [key], [field, value, wanted]).catch(throwUnavailable);
       if (reply === 1) rewritten++;
     }
   } while (cursor !== '0');

@@ -5,3 +5,8 @@ export function redisUnavailable(error: unknown): PosthornError {
   if (error instanceof PosthornError) return error;
   return new PosthornError('UNAVAILABLE', 'Redis does not answer', { cause: error, retryAfterSeconds: 1 });
 }
+
+/** The same for `catch` of a promise. */
+export function throwUnavailable(error: unknown): never {
+  throw redisUnavailable(error);
+}
