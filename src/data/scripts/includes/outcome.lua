@@ -4,33 +4,23 @@ local function circuit_result(n, c, generation, succeeded)
   if generation ~= c.generation or c.state == 'o' then
     return
   end
-  if c.state == 'h' then
-    if not succeeded then
-      c.failures = c.failures + 1
-      call('HSET', P .. 't:' .. n, 'cn', c.failures)
+  local is_probe = c.state == 'h'
+  if not succeeded then
+    c.failures = c.failures + 1
+    call('HSET', P .. 't:' .. n, 'cn', c.failures)
+    if is_probe or c.failures >= c.threshold then
       circuit_begin(n, 'o')
       c.state, c.generation, c.changed = 'o', generation + 1, true
-      return
     end
+  elseif is_probe then
     c.probes = c.probes + 1
     call('HSET', P .. 't:' .. n, 'cp', c.probes)
     if c.probes >= c.probe_threshold then
       circuit_begin(n, 'c')
       c.state, c.generation, c.failures, c.changed = nil, generation + 1, 0, true
     end
-    return
-  end
-  if succeeded then
-    if c.failures > 0 then
-      c.failures = 0
-      call('HDEL', P .. 't:' .. n, 'cn')
-    end
-    return
-  end
-  c.failures = c.failures + 1
-  call('HSET', P .. 't:' .. n, 'cn', c.failures)
-  if c.failures >= c.threshold then
-    circuit_begin(n, 'o')
-    c.state, c.generation, c.changed = 'o', generation + 1, true
+  elseif c.failures > 0 then
+    c.failures = 0
+    call('HDEL', P .. 't:' .. n, 'cn')
   end
 end
