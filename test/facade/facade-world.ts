@@ -196,7 +196,6 @@ export async function startFacadeWorld(
       await Promise.all(workers.map((worker) => worker.stop(0)));
       sandbox.close();
       await Promise.all([...replicas.map((replica) => replica.stop()), registry.stop(), controllers.stop()]);
-      blocking.disconnect();
       // One that was never used would keep the process for 2 s.
       if (answers.status !== 'wait') answers.disconnect();
       await redis.stop();

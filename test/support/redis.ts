@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -45,6 +46,10 @@ export async function startRedis(args: string[] = ['--save', '', '--appendonly',
     child = started;
     for (let i = 0; i < 200; i++) {
       if (started.exitCode !== null) throw new Error(`redis-server stopped with ${started.exitCode}`);
+      if (!(await isListening(port))) {
+        await sleep(50);
+        continue;
+      }
       const probe = commandConnection(url);
       probe.on('error', () => {});
       try {
@@ -81,4 +86,17 @@ export async function startRedis(args: string[] = ['--save', '', '--appendonly',
       rmSync(directory, { recursive: true, force: true });
     },
   };
+}
+
+/** A client of Redis that does not get through would keep the process for 2 s more. */
+async function isListening(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1');
+  try {
+    await once(socket, 'connect');
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
 }

@@ -9,9 +9,9 @@ import type { RedisServer } from './redis.ts';
 
 type Own = Pick<DeliveryOptions, 'prefix' | 'registry'> & Partial<DeliveryOptions>;
 
-/** A delivery worker of a test on this Redis, with what the test says of it. */
+/** A delivery worker of a test on this Redis, with what the test says of it. It stops once: connections that are closed twice keep the process for 2 s. */
 export function startTestDelivery(redis: RedisServer, own: Own): Delivery {
-  return startDelivery({
+  const delivery = startDelivery({
     redis: redis.client,
     openBlocking: () => blockingConnection(redis.url, { blockMs: doorbellBlockSeconds * 1000 }),
     keyring: testKeyring,
@@ -22,4 +22,12 @@ export function startTestDelivery(redis: RedisServer, own: Own): Delivery {
     egress: { allowedCidrs: [] },
     ...own,
   });
+  let stopped: Promise<void> | null = null;
+  return {
+    ...delivery,
+    stop: (graceMs) => {
+      stopped ??= delivery.stop(graceMs);
+      return stopped;
+    },
+  };
 }
