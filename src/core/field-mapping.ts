@@ -2,8 +2,8 @@ import { type JsonPath, readJsonPath } from './json-path.ts';
 import { readJson } from './read-json.ts';
 import type { ColumnType, FieldMappingRule } from './records.ts';
 
-/** Makes the columns of one record, in the order of the rules, from `{id, source, receivedAt, headers, payload}`. */
-export type FieldMapping = (record: unknown) => Record<string, unknown>;
+/** Makes the columns of one record, in the order of the rules and one at a time, from `{id, source, receivedAt, headers, payload}`. */
+export type FieldMapping = (record: unknown) => Iterable<[column: string, value: unknown]>;
 
 interface Column {
   path: JsonPath;
@@ -32,8 +32,9 @@ export function readFieldMapping(
     columns.push({ path: query, target, type, absent });
   }
   return {
-    mapping: (record) =>
-      Object.fromEntries(columns.map(({ path, target, type, absent }) => [target, columnValue(path(record), type, absent)])),
+    mapping: function* (record) {
+      for (const { path, target, type, absent } of columns) yield [target, columnValue(path(record), type, absent)];
+    },
   };
 }
 

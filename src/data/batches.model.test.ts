@@ -6,7 +6,7 @@ import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { targetSetting } from '../../test/support/target-setting.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { Circuits } from './circuits.ts';
-import type { Job, Outcome, Target } from './delivery-queue.ts';
+import type { BatchMember, Job, Outcome, Target } from './delivery-queue.ts';
 import { RedisMessageAcceptor } from './message-acceptor.ts';
 import { RedisMessageReader } from './message-reader.ts';
 import { RedisDeliveryQueue } from './redis-delivery-queue.ts';
@@ -34,6 +34,7 @@ type Step =
   | { do: 'dequeue'; worker: string; count: number; isReplyLost: boolean }
   | { do: 'settle'; pick: number; outcome: BatchOutcome; isStored: boolean }
   | { do: 'zombie'; pick: number; outcome: BatchOutcome }
+  | { do: 'cut'; pick: number; at: number; times: number }
   | { do: 'crash' | 'adopt'; worker: string }
   | { do: 'promote' | 'age' | 'cooldown' | 'reset' | 'end' | 'dropRoute' };
 
@@ -54,6 +55,15 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
   { weight: 8, arbitrary: fc.record({ do: fc.constant('settle' as const), pick: fc.nat({ max: 1000 }), outcome, isStored: fc.boolean() }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('zombie' as const), pick: fc.nat({ max: 1000 }), outcome }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constant('cut' as const),
+      pick: fc.nat({ max: 1000 }),
+      at: fc.integer({ min: 1, max: 2 }),
+      times: fc.integer({ min: 1, max: 2 }),
+    }),
+  },
   { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('crash' as const, 'adopt' as const), worker }) },
   {
     weight: 8,
@@ -80,6 +90,7 @@ class Run {
   readonly #buckets = new Map<string, Map<string, string[]>>(chain.map((id) => [id, new Map()]));
   readonly #accepted: string[] = [];
   readonly #batches = new Map<string, string[]>();
+  readonly #membersOf = new Map<string, BatchMember[]>();
 
   async take(action: Step): Promise<void> {
     switch (action.do) {
@@ -105,6 +116,8 @@ class Run {
         expect((await this.#queue.settle(zombie.worker, [settlement])).settled).toEqual([false]);
         return;
       }
+      case 'cut':
+        return await this.#cut(action.pick, action.at, action.times);
       case 'crash':
         while ((await this.#queue.reclaim([action.worker])).hasMore);
         await this.#queue.tend(action.worker, 64);
@@ -206,12 +219,13 @@ class Run {
     const batch = await this.#queue.batch(job);
     expect(batch).toMatchObject({ id: expect.stringMatching(/^[0-9A-HJKMNP-TV-Z]{26}$/), layout: '{"prefix":""}' });
     const messages = batch?.members.map(({ messageId }) => messageId) ?? [];
-    const bytes = batch?.members.reduce((sum, { event }) => sum + (event?.payload.length ?? 0), 0) ?? 0;
+    const bytes = (await this.#queue.events(batch?.members ?? [])).reduce((sum, event) => sum + (event?.payload.length ?? 0), 0);
     expect(messages.length).toBeGreaterThan(0);
     expect(messages.length).toBeLessThanOrEqual(3);
     if (messages.length > 1) expect(bytes).toBeLessThanOrEqual(800);
     expect(messages).toEqual(this.#batches.get(job.messageKey) ?? messages);
     this.#batches.set(job.messageKey, messages);
+    this.#membersOf.set(job.messageKey, batch?.members ?? []);
     return messages;
   }
 
@@ -225,6 +239,25 @@ class Run {
     expect((await this.#queue.settle(name, [{ job, outcome: how, maxAttempts: 3 }])).settled).toEqual([true]);
     this.#known.get(name)?.delete(job.handle);
     this.#zombies.push({ worker: name, job });
+  }
+
+  /** Cuts a batch that was not written yet; the call may be sent again, and a worker that lost the batch changes nothing. */
+  async #cut(pick: number, at: number, times: number): Promise<void> {
+    for (const { worker: name, job } of this.#zombies) {
+      const [last, first] = this.#membersOf.get(job.messageKey) ?? [];
+      if (last && first) expect(await this.#queue.cut(name, job, { last, first })).toBe(false);
+    }
+    const all = [...this.#known]
+      .flatMap(([name, jobs]) => [...jobs.values()].map((job) => ({ name, job })))
+      .filter(({ job }) => job.isBatch);
+    const { name = '', job } = all[pick % Math.max(1, all.length)] ?? {};
+    if (job === undefined || this.#buckets.get(job.target.destinationId)?.has(job.messageKey) === true) return;
+    const members = (await this.#queue.batch(job))?.members ?? [];
+    const [last, first] = [members[at - 1], members[at]];
+    if (last === undefined || first === undefined) return;
+    for (let time = 0; time < times; time++) expect(await this.#queue.cut(name, job, { last, first })).toBe(true);
+    this.#batches.delete(job.messageKey);
+    expect(await this.#read(job)).toEqual(members.slice(0, at).map(({ messageId }) => messageId));
   }
 
   async #setAges(ms: number): Promise<void> {

@@ -76,22 +76,19 @@ export interface BatchMember {
   messageId: string;
   messageKey: string;
   eventId: string;
-  /** Null when the payload is gone. */
-  event: StoredEvent | null;
   /** The output of a transform was kept for it when the batch was formed. */
   hasOutput: boolean;
   /** It was found that it is not to be written. */
   isUnsent: boolean;
 }
 
-/** Why a member of a batch is not written. */
-export interface UnsentMember {
-  messageKey: string;
-  status: 'filtered' | 'transform_failed';
-  reason: string | null;
-}
+/** Why a member of a batch is not written, and how it ends; `dlq`: as a dead letter. */
+export type UnsentMember = { messageKey: string } & (
+  | { status: 'filtered' | 'transform_failed'; reason: string | null }
+  | { status: 'dlq'; reason: DeadLetterReason }
+);
 
-/** Messages that go out together. It is the same however often it is read. */
+/** Messages that go out together. It is the same however often it is read, until it is cut. */
 export interface Batch {
   /** A ULID. */
   id: string;
@@ -189,8 +186,14 @@ export interface DeliveryQueue {
   }>;
   /** The batch that a job stands for; null when it has ended. */
   batch(job: Job): Promise<Batch | null>;
+  /** The events of members, in their order; null for a payload that is gone. */
+  events(members: readonly BatchMember[]): Promise<(StoredEvent | null)[]>;
+  /** For which members the output of the route's transform is kept, in their order. */
+  haveOutputs(target: Target, members: readonly BatchMember[]): Promise<boolean[]>;
   /** Notes members that are not to be written: with the end of the batch they end so. False when it has ended. */
   leaveOut(job: Job, members: readonly UnsentMember[]): Promise<boolean>;
+  /** Makes a batch of its own of the members from `first` on, and queues it. False when the worker holds the batch no more. */
+  cut(worker: string, job: Job, at: { last: BatchMember; first: BatchMember }): Promise<boolean>;
   /** Lets members of ended batches follow them, a bounded number. */
   endBatches(): Promise<{ hasMore: boolean; hasReadyWork: boolean; hasOutbox: boolean; hasEnds: boolean }>;
   /** What the worker holds without knowing of it. */

@@ -4,9 +4,10 @@ import type { RedisClient } from '../redis/connection.ts';
 import { Script, type ScriptArgument } from '../redis/script.ts';
 import { redisUnavailable } from '../redis/unavailable.ts';
 import { encodeAttempt, encodeBatchAttempt, type NewAttempt } from './attempt-record.ts';
-import { readBatch } from './batch-reply.ts';
+import { readBatch, readEvents } from './batch-reply.ts';
 import type {
   Batch,
+  BatchMember,
   DeliveryQueue,
   Job,
   QueueFigures,
@@ -20,6 +21,7 @@ import type {
   UnsentMember,
 } from './delivery-queue.ts';
 import { decodeOutput, type EventOutput, encodeOutput } from './event-output.ts';
+import type { StoredEvent } from './event-text.ts';
 import { jobsOf, targetOf } from './job-reply.ts';
 import type { DeadLetterReason } from './messages.ts';
 import { recordId, recordKey } from './record-key.ts';
@@ -45,6 +47,8 @@ const scripts = {
   stats: script('stats'),
   endBatches: script('end-batches'),
   batchUnsent: script('batch-unsent'),
+  batchCut: script('batch-cut'),
+  outputs: script('outputs'),
   foldTallies: script('fold-tallies'),
 };
 
@@ -53,6 +57,7 @@ const holdMs = 150_000;
 const targetsPerStep = 500;
 const recordsPerPrune = 100;
 const membersPerStep = 200;
+const unsentLetters = { filtered: 'f', transform_failed: 't', dlq: 'q' } satisfies Record<UnsentMember['status'], string>;
 /** DESIGN section 6, "Circuit": 72 h. */
 const longestCircuitWaitMs = 259_200_000;
 /** So long a tally grows before it becomes part of the statistics: what it saves is reading and writing these. */
@@ -99,9 +104,32 @@ export class RedisDeliveryQueue implements DeliveryQueue {
     }
   }
 
+  async events(members: readonly BatchMember[]): Promise<(StoredEvent | null)[]> {
+    try {
+      return await readEvents(this.#redis, this.#keys, members);
+    } catch (error) {
+      throw redisUnavailable(error);
+    }
+  }
+
+  async haveOutputs({ routeId }: Target, members: readonly BatchMember[]): Promise<boolean[]> {
+    const found: boolean[] = [];
+    for (let first = 0; first < members.length; first += membersPerStep) {
+      const some = members.slice(first, first + membersPerStep);
+      const args = some.flatMap(({ messageKey, eventId }) => [messageKey, recordKey(eventId, this.#keys.shard) ?? '']);
+      found.push(...list(await this.#run(scripts.outputs, [routeId, ...args])).map((each) => integer(each) === 1));
+    }
+    return found;
+  }
+
   async leaveOut(job: Job, members: readonly UnsentMember[]): Promise<boolean> {
-    const args = members.flatMap(({ messageKey, status, reason }) => [messageKey, status === 'filtered' ? 'f' : 't', reason ?? '']);
+    const args = members.flatMap(({ messageKey, status, reason }) => [messageKey, unsentLetters[status], reason ?? '']);
     return integer(await this.#run(scripts.batchUnsent, [job.messageKey, ...args])) === 1;
+  }
+
+  async cut(worker: string, job: Job, { last, first }: { last: BatchMember; first: BatchMember }): Promise<boolean> {
+    const args = [worker, job.handle, job.messageKey, last.messageKey, first.messageKey];
+    return integer(await this.#run(scripts.batchCut, args)) === 1;
   }
 
   async endBatches() {

@@ -1,15 +1,15 @@
 import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
 import type { TransformRecord } from '../core/records.ts';
-import type { Batch, DeliveryQueue, Job, SettleAnswer, Settlement, ShardState, SlowRoom, Target } from '../data/delivery-queue.ts';
+import type { DeliveryQueue, Job, SettleAnswer, Settlement, ShardState, SlowRoom, Target } from '../data/delivery-queue.ts';
 import type { StoredEvent } from '../data/event-text.ts';
 import type { DeliveryMetrics } from './metrics.ts';
 import type { RedisTrouble } from './redis-trouble.ts';
 import { Settler } from './settler.ts';
 import { ShardTender } from './shard-tender.ts';
 import type { TargetKeeper } from './target-keeper.ts';
-import { transformedBatch } from './transformed-batch.ts';
 import type { EventTransformer, Transformed } from './transformed-event.ts';
+import type { BatchSource } from './upload-attempt.ts';
 
 const reviewEveryLooks = 10;
 /** What becomes due so close together is moved by one call. */
@@ -136,11 +136,10 @@ export class ShardLine {
     }
   }
 
-  /** What a batch is made of, as its route's transform makes it; null when it has ended. Throws UNAVAILABLE. */
-  readonly batchOf = async (job: Job, transform: TransformRecord | null): Promise<Batch | null> => {
-    const batch = await this.#options.queue.batch(job);
-    return batch === null ? null : await transformedBatch(batch, job, transform, this.#options);
-  };
+  /** Where attempts read the batches of this shard. */
+  get batches(): BatchSource {
+    return this.#options;
+  }
 
   settle(settlement: Settlement): void {
     this.#settler.add(settlement);

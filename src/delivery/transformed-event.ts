@@ -1,4 +1,5 @@
 import type { Clock } from '../core/clock.ts';
+import { isPosthornError, PosthornError } from '../core/errors.ts';
 import type { TransformRecord } from '../core/records.ts';
 import type { DeliveryQueue, Outcome } from '../data/delivery-queue.ts';
 import type { EventOutput } from '../data/event-output.ts';
@@ -14,9 +15,12 @@ export interface TransformableMessage {
   hasOutput: boolean;
 }
 
-type Unsent = Extract<Outcome, { type: 'unsent' | 'dead' }>;
+export type Unsent = Extract<Outcome, { type: 'unsent' | 'dead' }>;
 type Made = { output: EventOutput; unsent?: undefined } | { output?: undefined; unsent: Unsent };
 export type Transformed = { event: StoredEvent; unsent?: undefined } | { event?: undefined; unsent: Unsent };
+
+/** The sandbox has not run the transform: it has too much to do, or a process of it does not start. */
+export class TransformUnavailableError extends PosthornError {}
 
 /** They speak of the payload that came in, and of no other. */
 const payloadHeader = /^(?:content-.*|digest|repr-digest|etag)$/;
@@ -36,7 +40,7 @@ export class EventTransformer {
     this.#clock = clock;
   }
 
-  /** Rejects with UNAVAILABLE without Redis, without room in it, or when the sandbox has too much to do. */
+  /** Rejects with UNAVAILABLE without Redis, or without room in it; with `TransformUnavailableError` when the sandbox has too much to do. */
   async transformed(
     message: TransformableMessage,
     event: StoredEvent,
@@ -63,9 +67,11 @@ export class EventTransformer {
 
   async #run({ eventId, target }: TransformableMessage, event: StoredEvent, transform: TransformRecord): Promise<Made> {
     const startedAtMs = this.#clock.now();
-    const { output, problem } = await this.#sandbox.transform(target.org, transform, {
-      description: describeEvent({ ...event, id: eventId, source: event.sourceSlug }),
-      payload: event.payload,
+    const description = describeEvent({ ...event, id: eventId, source: event.sourceSlug });
+    const run = this.#sandbox.transform(target.org, transform, { description, payload: event.payload });
+    const { output, problem } = await run.catch((error: unknown) => {
+      if (!isPosthornError(error, 'UNAVAILABLE')) throw error;
+      throw new TransformUnavailableError('UNAVAILABLE', error.message, { retryAfterSeconds: 1, cause: error });
     });
     const tookMs = Math.max(0, this.#clock.now() - startedAtMs);
     if (problem !== undefined) {

@@ -11,7 +11,7 @@ import { Heart } from './heart.ts';
 import type { DeliveryMetrics } from './metrics.ts';
 import type { RedisTroubles } from './redis-trouble.ts';
 import { ShardLine, type ShardParts } from './shard-line.ts';
-import { UploadRoom } from './targets/warehouse/upload-room.ts';
+import { BatchRoom } from './targets/warehouse/batch-room.ts';
 import type { EventTransformer } from './transformed-event.ts';
 import { Wakeup } from './wakeup.ts';
 
@@ -25,8 +25,10 @@ const planRetryMs = 1000;
 const tightMemoryShare = 0.5;
 /** Between so many attempts that begin, what has come in meanwhile gets its turn. */
 const jobsPerTick = 8;
-/** Batches in memory: a quarter of the slots, and no more than this. */
+/** Batches in memory: a quarter of the slots, and no more than this; an organization may have half of them. */
 const mostUploads = 16;
+/** Batches whose transforms are run; of an organization one, which keeps the sandbox busy. */
+const mostTransformed = 8;
 
 /** What a worker sleeps on: `wait` resolves to the shard that rang, null after some silence; rejects when Redis is away. */
 export interface WorkerDoorbell {
@@ -62,7 +64,7 @@ export class Worker {
   readonly #heart: Heart;
   readonly #lines: readonly ShardLine[];
   readonly #wakeup = new Wakeup();
-  readonly #uploadRoom: UploadRoom;
+  readonly #rooms: { uploadRoom: BatchRoom; transformRoom: BatchRoom };
   readonly #stopping = new AbortController();
   readonly #breakingOff = new AbortController();
   #inFlight = 0;
@@ -81,7 +83,11 @@ export class Worker {
     const { directory, id: worker, clock, troubles, slots, shards } = options;
     this.#troubles = troubles;
     this.#totalSlots = slots;
-    this.#uploadRoom = new UploadRoom({ places: Math.max(1, Math.min(mostUploads, Math.floor(slots / 4))), clock });
+    const places = Math.max(1, Math.min(mostUploads, Math.floor(slots / 4)));
+    this.#rooms = {
+      uploadRoom: new BatchRoom({ places, placesOfOrganization: Math.max(1, Math.floor(places / 2)), clock }),
+      transformRoom: new BatchRoom({ places: Math.min(mostTransformed, places), placesOfOrganization: 1, clock }),
+    };
     this.#lines = shards.map(
       (parts) =>
         new ShardLine({
@@ -240,7 +246,7 @@ export class Worker {
   async #deliver(line: ShardLine, job: Job): Promise<Settlement> {
     const { planOf, clock, metrics, userAgent, onAlert } = this.#options;
     const signal = this.#breakingOff.signal;
-    const context = { clock, metrics, userAgent, onAlert, signal, batchOf: line.batchOf, uploadRoom: this.#uploadRoom };
+    const context = { clock, metrics, userAgent, onAlert, signal, batches: line.batches, ...this.#rooms };
     const plan = await planOf(job.target);
     switch (plan.state) {
       case 'ready':

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Notes members of a batch that are not to be written: their transform has filtered them out, or has failed. What was noted before
--- stays.
+-- Notes members of a batch that are not to be written: their transform has filtered them out, or has failed, or their payload is gone.
+-- What was noted before stays.
 --
 -- KEYS: see includes/shard.lua.
 -- ARGV[1] batch; then per member message, letter (finish_unsent) and reason.

@@ -52,7 +52,12 @@ local function end_member(message, batch)
   call('HDEL', key, 'bt')
   local unsent = call('HGET', P .. 'bu:' .. batch.id, message)
   if unsent then
-    call('HSET', key, finish_unsent(message, batch.org, batch.target, string.sub(unsent, 1, 1), string.sub(unsent, 2)))
+    local how, why = string.sub(unsent, 1, 1), string.sub(unsent, 2)
+    if how == 'q' then
+      call('HSET', key, finish(message, batch.org, batch.target, batch.destination, how, why))
+    else
+      call('HSET', key, finish_unsent(message, batch.org, batch.target, how, why))
+    end
     closed = closed + 1
     return
   end

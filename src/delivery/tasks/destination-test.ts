@@ -8,7 +8,7 @@ import { egressRules, type PlanSources } from '../delivery-plan.ts';
 import { exchange } from '../targets/http/http-exchange.ts';
 import { httpPlan } from '../targets/http/http-plan.ts';
 import { requestHeaders } from '../targets/http/request-headers.ts';
-import { batchObjects } from '../targets/warehouse/batch-objects.ts';
+import { BatchObjects } from '../targets/warehouse/batch-objects.ts';
 import { upload } from '../targets/warehouse/upload.ts';
 import { uploadRecord } from '../targets/warehouse/warehouse-attempt.ts';
 import { warehousePlan } from '../targets/warehouse/warehouse-plan.ts';
@@ -86,15 +86,17 @@ async function testWarehouse(
   const id = `test_${base32(randomBytes(10))}`;
   const body = Buffer.from(JSON.stringify(payload ?? sampleEvent(destination, startedAtMs)));
   const headers: [string, string][] = [['x-posthorn-test', 'true']];
-  const events = [{ eventId: id, sourceSlug: 'test', receivedAtMs: startedAtMs, headers, payload: body }];
-  const objects = await batchObjects({ id, layout: target.layout, events }, target.mapping);
+  const content = new BatchObjects(id, target.layout, target.mapping);
+  const added = content.add({ eventId: id, sourceSlug: 'test', receivedAtMs: startedAtMs, headers, payload: body });
+  if (added !== 'added') return failure('validation_failed', 'The record of this payload would be too large.');
+  const objects = content.take();
   const result = await upload(target.store, objects, { dispatcher: target.dispatcher(), clock, signal });
   if (signal.aborted && result.type === 'error')
     throw new PosthornError('UNAVAILABLE', 'The delivery worker stops.', { retryAfterSeconds: 1 });
   const attempt = uploadRecord(result, { startedAtMs, endedAtMs: clock.now() });
   const [object] = objects;
   if (attempt.errorType === null && object !== undefined) {
-    const written = { key: object.key, size: object.body.length, count: events.length };
+    const written = { key: object.key, size: object.body.length, count: 1 };
     return { success: true, result: written, message: `The store has taken ${object.key}.` };
   }
   return {

@@ -4,9 +4,11 @@
 --
 -- Messages gather in the lane of the fresh ones. A batch takes them out of there, and from then on is treated as one message:
 -- `m:<batch>` with e `*`, t, s, n, x, d and attempts, standing in the lane of retries, in `held` or `due`; h is the largest of its
--- members'. `b:<batch>` says what it is made of: its layout, a line feed, and per member `<message> <event>;`. Both are never changed, so
--- that a repeat writes the same objects again; a member has `y` before the semicolon when the output of a transform is kept for it. Members
--- that are not written stand in the hash `bu:<batch>`, with the letter and the reason of finish_unsent. The members have bt the batch. `bs:<target>` is the set of its batches.
+-- members'. `b:<batch>` says what it is made of: its layout, a line feed, and per member `<message> <event>;`. It is not changed, so
+-- that a repeat writes the same objects again, but for what is too large to be written at once: its newest members leave (batch-cut.lua)
+-- before the rest is written. A member has `y` before the semicolon when the output of a transform is kept for it. Members that are not
+-- written stand in the hash `bu:<batch>`, with the letter and the reason of finish_unsent, or `q` and that of a dead letter. The members
+-- have bt the batch. `bs:<target>` is the set of its batches.
 -- A target that has no complete batch waits under the limiter `~b<target>`.
 local batch_marker = '*'
 

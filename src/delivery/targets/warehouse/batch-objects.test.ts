@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { WarehouseLayout } from '../../../core/records.ts';
-import { batchObjects, type WarehouseEvent } from './batch-objects.ts';
+import { BatchObjects, type WarehouseEvent } from './batch-objects.ts';
+import type { StoredObject } from './object-store.ts';
 
 const receivedAtMs = Date.UTC(2026, 2, 1, 23, 59, 59, 999);
 const event = (changes: Partial<WarehouseEvent> = {}): WarehouseEvent => ({
@@ -21,8 +22,11 @@ const layout = (changes: Partial<WarehouseLayout> = {}): WarehouseLayout => ({
   partitionBy: 'date',
   ...changes,
 });
-const write = (events: WarehouseEvent[], changes: Partial<WarehouseLayout> = {}) =>
-  batchObjects({ id: 'ULID', layout: layout(changes), events }, null);
+function write(events: WarehouseEvent[], changes: Partial<WarehouseLayout> = {}): StoredObject[] {
+  const objects = new BatchObjects('ULID', layout(changes), null);
+  for (const each of events) expect(objects.add(each)).toBe('added');
+  return objects.take();
+}
 
 describe('keys', () => {
   test.each<[Partial<WarehouseLayout>, string]>([
@@ -32,11 +36,11 @@ describe('keys', () => {
     [{ fileFormat: 'json' }, 'date=2026-03-01/ULID.json'],
     [{ prefix: 'raw/events' }, 'raw/events/date=2026-03-01/ULID.jsonl'],
     [{ prefix: '//raw/../events/./' }, 'raw/events/date=2026-03-01/ULID.jsonl'],
-  ])('of %j', async (changes, key) => expect((await write([event()], changes)).map((object) => object.key)).toEqual([key]));
+  ])('of %j', (changes, key) => expect(write([event()], changes).map((object) => object.key)).toEqual([key]));
 
-  test('one for each partition, records in their order', async () => {
+  test('one for each partition, records in their order', () => {
     const events = [event({ eventId: 'a' }), event({ eventId: 'b', receivedAtMs: receivedAtMs + 1 }), event({ eventId: 'c' })];
-    const objects = await write(events);
+    const objects = write(events);
     expect(objects.map(({ key, body }) => [key, [...body.toString().matchAll(/"id":"(.)"/g)].map(([, id]) => id)])).toEqual([
       ['date=2026-03-01/ULID.jsonl', ['a', 'c']],
       ['date=2026-03-02/ULID.jsonl', ['b']],
@@ -45,8 +49,8 @@ describe('keys', () => {
 });
 
 describe('records', () => {
-  test('say what came in', async () => {
-    const [object] = await write([event()]);
+  test('say what came in', () => {
+    const [object] = write([event()]);
     expect(object?.body.toString()).toBe(
       '{"id":"evt_1","source":"shop","receivedAt":"2026-03-01T23:59:59.999Z","headers":{"content-type":"application/json","x-tag":"a, b"},"payload":{"a":1}}\n',
     );
@@ -59,25 +63,25 @@ describe('records', () => {
     ['a=1&b=2', '"a=1&b=2"'],
     ['', '""'],
     ['null', 'null'],
-  ])('%j stands in them as %s', async (payload, text) => {
-    const [object] = await write([event({ payload: Buffer.from(payload) })]);
+  ])('%j stands in them as %s', (payload, text) => {
+    const [object] = write([event({ payload: Buffer.from(payload) })]);
     expect(object?.body.toString()).toContain(`"payload":${text}}\n`);
     expect(object?.body.toString().split('\n')).toHaveLength(2);
   });
 
-  test('bytes that are no text stand in them in Base64', async () => {
-    const [object] = await write([event({ payload: Buffer.from([0xff, 0xfe]) })]);
+  test('bytes that are no text stand in them in Base64', () => {
+    const [object] = write([event({ payload: Buffer.from([0xff, 0xfe]) })]);
     expect(JSON.parse(object?.body.toString() ?? '').payload).toBe('//4=');
   });
 
-  test('of format json are one array', async () => {
-    const [object] = await write([event(), event({ eventId: 'evt_2' })], { fileFormat: 'json' });
+  test('of format json are one array', () => {
+    const [object] = write([event(), event({ eventId: 'evt_2' })], { fileFormat: 'json' });
     expect(JSON.parse(object?.body.toString() ?? '').map(({ id }: { id: string }) => id)).toEqual(['evt_1', 'evt_2']);
     expect(object?.contentType).toBe('application/json');
   });
 
-  test('are the same bytes whenever they are written', async () => {
+  test('are the same bytes whenever they are written', () => {
     const events = Array.from({ length: 200 }, (_, i) => event({ eventId: `evt_${i}` }));
-    expect(await write(events)).toEqual(await write(events));
+    expect(write(events)).toEqual(write(events));
   });
 });

@@ -17,6 +17,8 @@ export interface StoreResponse {
 }
 
 const mostBodyBytes = 1_048_576;
+/** undici sets them by itself; it does not wait for a `100 Continue`, which the SDK of S3 asks for from 2 MiB on. */
+const ownHeaders = new Set(['host', 'content-length', 'expect']);
 
 /**
  * How the SDK of a store reaches it during one upload: over the guarded connections of deliveries (DESIGN section 8), until the signal
@@ -47,9 +49,7 @@ export class Transport {
   async send({ url, method, headers, body }: StoreRequest): Promise<StoreResponse> {
     return await this.#watch(async () => {
       const options = { method, headers: { ...headers }, body, dispatcher: this.#dispatcher, signal: this.signal };
-      // undici sets both of them by itself.
-      delete options.headers['host'];
-      delete options.headers['content-length'];
+      for (const name of Object.keys(options.headers)) if (ownHeaders.has(name.toLowerCase())) delete options.headers[name];
       const response = await request(url, options);
       const chunks: Buffer[] = [];
       let size = 0;

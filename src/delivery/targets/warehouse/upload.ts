@@ -6,7 +6,7 @@ import type { ObjectStore, StoredObject } from './object-store.ts';
 import { Transport } from './transport.ts';
 
 /** One deadline for all objects of a batch; well below the time for which a worker may hold it. */
-const uploadTimeoutMs = 30_000;
+export const uploadTimeoutMs = 30_000;
 const atATime = 4;
 
 export interface UploadContext {

@@ -1,19 +1,8 @@
 import type { NewAttempt } from '../../../data/attempt-record.ts';
-import type { Batch } from '../../../data/delivery-queue.ts';
 import { errorType } from '../http/error-type.ts';
-import { readLayout } from './batch-layout.ts';
-import { batchObjects } from './batch-objects.ts';
-import type { StoredObject } from './object-store.ts';
 import type { UploadResult } from './upload.ts';
-import type { WarehousePlan } from './warehouse-plan.ts';
 
 const keptMessageLength = 500;
-
-/** What a batch is written as; null when it has nothing to write: no event of it is there any more, or the transform lets none through. */
-export async function objectsOf({ id, layout, members }: Batch, { mapping }: WarehousePlan): Promise<StoredObject[] | null> {
-  const events = members.flatMap(({ eventId, event, isUnsent }) => (event === null || isUnsent ? [] : [{ ...event, eventId }]));
-  return events.length === 0 ? null : await batchObjects({ id, layout: readLayout(layout), events }, mapping);
-}
 
 /** The record of one upload. */
 export function uploadRecord(result: UploadResult, { startedAtMs, endedAtMs }: { startedAtMs: number; endedAtMs: number }): NewAttempt {

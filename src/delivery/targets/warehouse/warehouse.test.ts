@@ -160,6 +160,12 @@ describe.each(types)('a store of type %s', (type) => {
     expect((await reader.attempts('org_a', ids[0] ?? ''))[0]).toMatchObject({ errorType: null, responseStatus: 200 });
   }, 60_000);
 
+  test('takes files of several MiB', async () => {
+    const { server } = await start(type);
+    await allDelivered(await send(1, { payload: Buffer.from(JSON.stringify('x'.repeat(4_000_000))) }));
+    expect([...(await server.objects()).values()].map(({ length }) => length)).toEqual([expect.closeTo(4_000_000, -4)]);
+  }, 60_000);
+
   test('that is down gets everything when it is up again, nothing twice', async () => {
     const { server } = await start(type);
     await server.halt();

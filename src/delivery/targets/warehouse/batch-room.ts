@@ -3,18 +3,20 @@ import type { Clock } from '../../../core/clock.ts';
 const waitMs = 10_000;
 
 /**
- * How many batches a worker holds in memory at a time: each may have several times 5 MiB. One organization has at most half of the
- * places, so that a store that hangs leaves room for others.
+ * How many batches a worker has in one stage at a time: each takes memory. One organization has a share of the places only, so that a store
+ * that hangs, or transforms without end, leave room for others.
  */
-export class UploadRoom {
+export class BatchRoom {
   readonly #places: number;
+  readonly #placesOfOrganization: number;
   readonly #clock: Clock;
   readonly #used = new Map<string, number>();
   readonly #waiting: { org: string; enter: (hasEntered: boolean) => void }[] = [];
   #total = 0;
 
-  constructor({ places, clock }: { places: number; clock: Clock }) {
+  constructor({ places, placesOfOrganization, clock }: { places: number; placesOfOrganization: number; clock: Clock }) {
     this.#places = places;
+    this.#placesOfOrganization = placesOfOrganization;
     this.#clock = clock;
   }
 
@@ -26,7 +28,7 @@ export class UploadRoom {
 
   #take(org: string): boolean {
     const own = this.#used.get(org) ?? 0;
-    if (this.#total >= this.#places || own >= Math.max(1, Math.floor(this.#places / 2))) return false;
+    if (this.#total >= this.#places || own >= this.#placesOfOrganization) return false;
     this.#total++;
     this.#used.set(org, own + 1);
     return true;
