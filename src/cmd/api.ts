@@ -18,6 +18,7 @@ import { RedisRegistryReader } from '../data/registry-reader.ts';
 import { RedisTaskCaller } from '../data/task-caller.ts';
 import { taskBlockSeconds } from '../data/task-kind.ts';
 import { RedisWebhookStore } from '../data/webhooks/redis-webhook-store.ts';
+import { WebhookCandidates } from '../data/webhooks/webhook-candidates.ts';
 import { createFacade } from '../facade/app.ts';
 import { createIngestHandler } from '../ingest/handler.ts';
 import { ingestServerOptions } from '../ingest/limits.ts';
@@ -72,6 +73,7 @@ async function runApi(context: RoleContext): Promise<void> {
     statistics: new RedisStatisticsReader({ redis: link.main, prefix, clock, shards: () => shards }),
     circuits: new Circuits({ redis: link.main, prefix, shards: () => shards }),
     webhooks: new RedisWebhookStore(shared),
+    webhookCandidates: new WebhookCandidates({ redis: link.main, prefix }),
     cronRuns: new CronRuns({ redis: link.main, prefix }),
     cronExecutions: new CronExecutions({ redis: link.main, prefix }),
     tasks: new RedisTaskCaller({ ...shared, blocking: link.blocking('tasks', taskBlockSeconds * 1000) }),

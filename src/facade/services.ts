@@ -13,6 +13,7 @@ import type { OrganizationLock } from '../data/organization-lock.ts';
 import type { RegistryReader } from '../data/registry.ts';
 import type { StatisticsReader } from '../data/statistics.ts';
 import type { TaskCaller } from '../data/task-caller.ts';
+import type { WebhookCandidates } from '../data/webhooks/webhook-candidates.ts';
 import type { WebhookStore } from '../data/webhooks/webhooks.ts';
 import type { PosthornKind } from '../resources/kinds.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
@@ -35,6 +36,7 @@ export interface FacadeServices {
   circuits: Circuits;
   /** Applications, endpoints and subscriptions. */
   webhooks: WebhookStore;
+  webhookCandidates: WebhookCandidates;
   /** Where what users write is checked and tried. */
   sandbox: Sandbox;
   cronRuns: CronRuns;

@@ -25,6 +25,7 @@ import { RedisRegistryReader } from '../../src/data/registry-reader.ts';
 import { RedisTaskCaller } from '../../src/data/task-caller.ts';
 import { taskBlockSeconds } from '../../src/data/task-kind.ts';
 import { RedisWebhookStore } from '../../src/data/webhooks/redis-webhook-store.ts';
+import { WebhookCandidates } from '../../src/data/webhooks/webhook-candidates.ts';
 import type { Delivery, DeliveryOptions } from '../../src/delivery/start-delivery.ts';
 import { createFacade, type FacadeOptions } from '../../src/facade/app.ts';
 import { blockingConnection } from '../../src/redis/connection.ts';
@@ -105,6 +106,7 @@ export async function startFacadeWorld(
     statistics: new RedisStatisticsReader({ redis: redis.client, prefix, clock }),
     circuits: new Circuits({ redis: redis.client, prefix }),
     webhooks: new RedisWebhookStore(shared),
+    webhookCandidates: new WebhookCandidates({ redis: redis.client, prefix }),
     cronRuns: new CronRuns({ redis: redis.client, prefix }),
     cronExecutions: new CronExecutions({ redis: redis.client, prefix }),
     tasks: new RedisTaskCaller({ ...shared, blocking: answers }),

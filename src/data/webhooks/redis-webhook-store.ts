@@ -190,6 +190,13 @@ export class RedisWebhookStore implements WebhookStore {
     return this.#update(subscriptionKind, org, id, (stored) => ({ ...stored, ...definedOf(change) }), expectedRevision);
   }
 
+  async noteFilterError(org: string, id: string, error: string | null): Promise<void> {
+    const [row] = await webhookRows(this.#scripts, subscriptionKind, org, [id]);
+    if (row == null) return;
+    const change = (stored: WebhookSubscription): WebhookSubscription => ({ ...stored, lastFilterError: error });
+    await replaceWebhook({ scripts: this.#scripts, clock: this.#clock }, subscriptionKind, { org, row, change, isSilent: true });
+  }
+
   deleteSubscription(org: string, id: string): Promise<void> {
     return this.#delete(subscriptionKind, org, id);
   }

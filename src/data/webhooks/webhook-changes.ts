@@ -36,6 +36,8 @@ export interface WebhookReplacement<T> {
   /** Answers what the object shall be; may throw. */
   change(stored: T): T;
   expectedRevision?: number | undefined;
+  /** Not a change that a user has made: revision and time of the last one stay. */
+  isSilent?: boolean;
 }
 
 /**
@@ -45,7 +47,7 @@ export interface WebhookReplacement<T> {
 export async function replaceWebhook<T extends Stamped>(
   { scripts, clock }: { scripts: WebhookScripts; clock: Clock },
   kind: KindOfWebhooks<T>,
-  { org, row: first, change, expectedRevision }: WebhookReplacement<T>,
+  { org, row: first, change, expectedRevision, isSilent = false }: WebhookReplacement<T>,
 ): Promise<T | null> {
   let row = first;
   for (let tries = 0; tries < triesMax; tries++) {
@@ -54,7 +56,8 @@ export async function replaceWebhook<T extends Stamped>(
       throw new PosthornError('CONFLICT', `The ${kind.kind} has been changed meanwhile.`);
     const wanted = change(object);
     if (kind.encode(wanted) === kind.encode(object)) return object;
-    const replacement = withJson(record, kind.encode({ ...wanted, updatedAtMs: clock.now(), revision: object.revision + 1 }));
+    const stamps = isSilent ? {} : { updatedAtMs: clock.now(), revision: object.revision + 1 };
+    const replacement = withJson(record, kind.encode({ ...wanted, ...stamps }));
     const indexed = kind.indexed(object).flatMap((before, i) => [before, kind.indexed(wanted)[i] ?? '']);
     const matches = changesMatching(kind, object, wanted) ? 1 : 0;
     const [outcome, other] = list(await scripts.run('update', org, [kind.letters, number, record, replacement, matches, ...indexed]));

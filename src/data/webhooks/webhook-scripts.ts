@@ -10,6 +10,7 @@ const scripts = {
   read: script('read'),
   list: script('list'),
   count: script('count'),
+  candidates: script('candidates'),
   update: script('update'),
   remove: script('remove'),
   sweep: script('sweep'),
@@ -31,6 +32,15 @@ export class WebhookScripts {
   async run(name: keyof typeof scripts, org: string, args: readonly ScriptArgument[]): Promise<unknown> {
     try {
       return await scripts[name].run(this.#redis, webhookKeys(this.#prefix, org).declared, args);
+    } catch (error) {
+      throw redisUnavailable(error);
+    }
+  }
+
+  /** Of what matches any event, and an event of the type; null: nothing does yet. */
+  async versions(org: string, eventTypeId: string): Promise<(string | null)[]> {
+    try {
+      return await this.#redis.hmget(webhookKeys(this.#prefix, org).versions, '*', eventTypeId);
     } catch (error) {
       throw redisUnavailable(error);
     }

@@ -168,6 +168,8 @@ export interface WebhookStore {
     eventTypeIds: readonly string[],
   ): Promise<{ created: WebhookSubscription[]; skipped: number }>;
   updateSubscription(org: string, id: string, change: WebhookSubscriptionChange, expectedRevision?: number): Promise<WebhookSubscription>;
+  /** What the last run of its filter failed with; null: it did not. One that is gone is left alone. */
+  noteFilterError(org: string, id: string, error: string | null): Promise<void>;
   deleteSubscription(org: string, id: string): Promise<void>;
   /** All subscriptions of an event type that is deleted; none may be made any more. */
   deleteEventType(org: string, eventTypeId: string): Promise<void>;

@@ -30,11 +30,8 @@ local function remove_subscription(number)
     return
   end
   remove_record(number)
-  local packed, wanted = call('HGET', P .. 'es', endpoint) or '', pair(event_type, number)
-  local at = string.find(packed, wanted, 1, true)
-  while at and (at - 1) % pair_width ~= 0 do
-    at = string.find(packed, wanted, at + 1, true)
-  end
+  local packed = call('HGET', P .. 'es', endpoint) or ''
+  local at = find_pair(packed, pair(event_type, number))
   if not at then
     return
   end

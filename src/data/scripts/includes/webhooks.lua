@@ -72,6 +72,15 @@ local function pair(event_type, subscription)
   return struct.pack('>I4I6', tonumber(event_type), tonumber(subscription))
 end
 
+-- Where a pair that begins with these bytes stands among the pairs of an endpoint.
+local function find_pair(packed, wanted)
+  local at = string.find(packed, wanted, 1, true)
+  while at and (at - 1) % pair_width ~= 0 do
+    at = string.find(packed, wanted, at + 1, true)
+  end
+  return at
+end
+
 -- The pairs of an endpoint as a list of { event type, subscription }, numbers.
 local function pairs_of(endpoint)
   local packed, found = call('HGET', P .. 'es', endpoint) or '', {}

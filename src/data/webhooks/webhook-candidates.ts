@@ -1,0 +1,109 @@
+import type { RedisClient } from '../../redis/connection.ts';
+import { integer, list, text } from '../script-reply.ts';
+import { idArguments } from './webhook-kinds.ts';
+import { applicationRow, endpointRow, subscriptionRow } from './webhook-rows.ts';
+import { WebhookScripts } from './webhook-scripts.ts';
+import type { WebhookApplication, WebhookSubscription } from './webhooks.ts';
+
+/** A subscription that is enabled, with endpoint and application: what an event of its type is judged by, and where its message goes. */
+export interface WebhookCandidate
+  extends Pick<
+    WebhookSubscription,
+    'endpointId' | 'applicationId' | 'filterExpression' | 'labelFilters' | 'labelFilterMode' | 'transformId' | 'lastFilterError'
+  > {
+  /** In the list that is walked; candidates that are made later have higher ones. */
+  place: number;
+  subscriptionId: string;
+  url: string;
+  shard: number;
+}
+
+export interface CandidatePage {
+  candidates: WebhookCandidate[];
+  /** The place to go on from; null: that was all. */
+  next: number | null;
+  /** Higher than all places that there are. */
+  end: number;
+}
+
+/**
+ * Subscriptions that an event may match, in the order in which they were made. Those that are disabled, or below something disabled or deleted,
+ * are none. Rejects with UNAVAILABLE when Redis does not answer.
+ */
+export class WebhookCandidates {
+  readonly #scripts: WebhookScripts;
+  readonly #versions = new Map<string, Promise<string>>();
+
+  constructor(options: { redis: RedisClient; prefix: string }) {
+    this.#scripts = new WebhookScripts(options);
+  }
+
+  /**
+   * The same text for as long as the candidates of the event type are the same. One read answers everybody who asks before it is sent, at the
+   * end of the tick: it sees every write that was answered before they asked.
+   */
+  version(org: string, eventTypeId: string): Promise<string> {
+    const key = `${org} ${eventTypeId}`;
+    const joined = this.#versions.get(key);
+    if (joined !== undefined) return joined;
+    const reading = new Promise<void>((resolve) => void setImmediate(resolve)).then(async () => {
+      this.#versions.delete(key);
+      return (await this.#scripts.versions(org, eventTypeId)).join('/');
+    });
+    this.#versions.set(key, reading);
+    return reading;
+  }
+
+  /** Of all applications: at most `count` subscriptions from the place `from` on, the first time 0. */
+  ofEventType(org: string, eventTypeId: string, from: number, count: number): Promise<CandidatePage> {
+    return this.#read(org, [eventTypeId, 't', from, count]);
+  }
+
+  /** Of one application: those of at most `count` of its endpoints. Places are those of the endpoints. */
+  ofApplication(org: string, eventTypeId: string, applicationId: string, from: number, count: number): Promise<CandidatePage> {
+    return this.#read(org, [eventTypeId, 'a', from, count, ...idArguments('application', applicationId)]);
+  }
+
+  /** Of at most 100 endpoints, in their order; endpoints that are not there have none. */
+  async ofEndpoints(org: string, eventTypeId: string, endpointIds: readonly string[]): Promise<WebhookCandidate[]> {
+    const ids = endpointIds.flatMap((id) => idArguments('endpoint', id));
+    return (await this.#read(org, [eventTypeId, 'e', ...ids])).candidates;
+  }
+
+  async #read(org: string, args: readonly (string | number | Buffer)[]): Promise<CandidatePage> {
+    const [end, next, applications, rows] = list(await this.#scripts.run('candidates', org, args));
+    const known = new Map<string, { application: WebhookApplication; part: string }>();
+    const flat = list(applications).map(text);
+    for (let i = 0; i + 1 < flat.length; i += 2) {
+      const [number = '', record = ''] = flat.slice(i, i + 2);
+      known.set(number, { application: applicationRow(org, [number, record]).object, part: record.slice(0, record.indexOf(' ')) });
+    }
+    const candidates = list(rows).flatMap((reply) => {
+      const [place, number = '', record = '', endpoint = '', endpointRecord = '', applicationNumber = ''] = list(reply).map(text);
+      const above = known.get(applicationNumber);
+      if (above === undefined || above.application.isDisabled) return [];
+      const { object: target } = endpointRow(org, [endpoint, endpointRecord, applicationNumber, above.part]);
+      if (target.isDisabled) return [];
+      const endpointPart = endpointRecord.slice(0, endpointRecord.indexOf(' '));
+      const below = [number, record, endpoint, endpointPart, applicationNumber, above.part, ''];
+      const { object: subscription } = subscriptionRow(org, below);
+      if (!subscription.isEnabled) return [];
+      return [
+        {
+          place: Number(place),
+          subscriptionId: subscription.id,
+          endpointId: target.id,
+          applicationId: target.applicationId,
+          url: target.url,
+          shard: above.application.shard,
+          filterExpression: subscription.filterExpression,
+          labelFilters: subscription.labelFilters,
+          labelFilterMode: subscription.labelFilterMode,
+          transformId: subscription.transformId,
+          lastFilterError: subscription.lastFilterError,
+        },
+      ];
+    });
+    return { candidates, next: text(next) === '' ? null : integer(next), end: integer(end) };
+  }
+}
