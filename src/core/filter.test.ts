@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { compileFilter, filterLimits } from './filter.ts';
+import { compileFilter, filterLimits, metConditions } from './filter.ts';
 import type { FilterCondition, FilterOperator } from './records.ts';
 
 const event = {
@@ -229,6 +229,26 @@ describe('regular expressions take linear time', () => {
     const startedMs = performance.now();
     expect(filter({ payload: { a: 'ab'.repeat(500_000) }, headers: {} })).toBe(false);
     expect(performance.now() - startedMs).toBeLessThan(50);
+  });
+});
+
+describe('the patterns of a filter share their steps', () => {
+  const costly = { field: 'a', operator: 'matches' as const, value: '[ab]{900}' };
+  const context = { payload: { a: 'ab'.repeat(500), b: 'x' }, headers: {} };
+  const conditions = Array.from({ length: filterLimits.conditions }, () => costly);
+
+  test('so that the later ones do not match when the earlier ones have used them', () => {
+    expect(compileFilter({ logic: 'AND', conditions: [costly] })(context)).toBe(true);
+    expect(compileFilter({ logic: 'AND', conditions })(context)).toBe(false);
+    const met = metConditions({ logic: 'AND', conditions }, context);
+    expect([met.length, met[0], met.at(-1)]).toEqual([50, true, false]);
+  });
+
+  test('and each event has them anew; a pattern that needs fewer still has them', () => {
+    const filter = compileFilter({ logic: 'OR', conditions: [costly, { ...costly, value: '^x$' }] });
+    for (let i = 0; i < 20; i++) expect(filter(context)).toBe(true);
+    const short = { field: 'b', operator: 'matches' as const, value: '^x$' };
+    expect(metConditions({ logic: 'OR', conditions: [...conditions.slice(1), short] }, context).at(-1)).toBe(true);
   });
 });
 

@@ -7,8 +7,15 @@ import type { FilterCondition, FilterDefinition, FilterOperator } from './record
 /** Whether the event meets the filter. */
 export type CompiledFilter = (context: FilterContext) => boolean;
 
+/** Steps that the patterns of a filter may still take on this event. */
+interface Budget {
+  matchSteps: number;
+}
+
+type Condition = (context: FilterContext, budget: Budget) => boolean;
+
 /** Whether the value that the field names meets the condition; undefined: there is no such field. */
-type Test = (actual: unknown) => boolean;
+type Test = (actual: unknown, budget: Budget) => boolean;
 
 export const filterLimits = {
   conditions: 50,
@@ -17,7 +24,7 @@ export const filterLimits = {
   patternLength: patternLimits.length,
   listLength: 1000,
   valueDepth: 32,
-  /** Instructions × characters that one `matches` may cost; a longer text does not match. */
+  /** Instructions × characters that all `matches` of a filter may cost for an event; a text for which too few are left does not match. */
   matchSteps: patternLimits.matchSteps,
 };
 
@@ -31,10 +38,36 @@ export const filterLimits = {
  * Throws VALIDATION_FAILED, whose details name `conditions.<index>.field`, `.operator` or `.value`.
  */
 export function compileFilter(definition: FilterDefinition): CompiledFilter {
+  const conditions = compileConditions(definition);
+  switch (definition.logic) {
+    case 'AND':
+      return (context) => {
+        const budget = newBudget();
+        return conditions.every((isMet) => isMet(context, budget));
+      };
+    case 'OR':
+      return (context) => {
+        const budget = newBudget();
+        return conditions.some((isMet) => isMet(context, budget));
+      };
+  }
+}
+
+/** Which of the conditions the event meets, in their order and within the same steps; throws as `compileFilter`. */
+export function metConditions(definition: FilterDefinition, context: FilterContext): boolean[] {
+  const budget = newBudget();
+  return compileConditions(definition).map((isMet) => isMet(context, budget));
+}
+
+function newBudget(): Budget {
+  return { matchSteps: filterLimits.matchSteps };
+}
+
+function compileConditions(definition: FilterDefinition): Condition[] {
   const details: Record<string, string[]> = {};
   if (definition.conditions.length === 0) details['conditions'] = ['at least one condition is required'];
   if (definition.conditions.length > filterLimits.conditions) details['conditions'] = [`at most ${filterLimits.conditions} conditions`];
-  const conditions: CompiledFilter[] = [];
+  const conditions: Condition[] = [];
   for (const [index, condition] of definition.conditions.entries()) {
     const compiled = compileCondition(condition);
     if (typeof compiled === 'function') conditions.push(compiled);
@@ -51,17 +84,12 @@ export function compileFilter(definition: FilterDefinition): CompiledFilter {
       },
     );
   }
-  switch (definition.logic) {
-    case 'AND':
-      return (context) => conditions.every((isMet) => isMet(context));
-    case 'OR':
-      return (context) => conditions.some((isMet) => isMet(context));
-  }
+  return conditions;
 }
 
 type Complaints = { field?: string; operator?: string; value?: string };
 
-function compileCondition({ field, operator, value }: FilterCondition): CompiledFilter | Complaints {
+function compileCondition({ field, operator, value }: FilterCondition): Condition | Complaints {
   const complaints: Complaints = {};
   const read: FieldReader | null = field.length > filterLimits.fieldLength ? null : fieldReader(field);
   if (read === null)
@@ -70,7 +98,7 @@ function compileCondition({ field, operator, value }: FilterCondition): Compiled
   if (test === null) complaints.operator = 'not a known operator';
   else if (typeof test === 'string') complaints.value = test;
   if (read === null || typeof test !== 'function') return complaints;
-  return (context) => test(read(context));
+  return (context, budget) => test(read(context), budget);
 }
 
 /** The test of an operator, what is wrong with its value, or null when there is no such operator. */
@@ -114,7 +142,7 @@ function compileOperator(operator: FilterOperator, value: unknown): Test | strin
 }
 
 function negated(test: Test | string): Test | string {
-  return typeof test === 'string' ? test : (actual) => !test(actual);
+  return typeof test === 'string' ? test : (actual, budget) => !test(actual, budget);
 }
 
 function withoutValue(value: unknown, test: Test): Test | string {
@@ -161,9 +189,13 @@ function pattern(value: unknown): Test | string {
   if (typeof value !== 'string') return 'a regular expression is required, as a string';
   const compiled = boundedPattern(value);
   if (typeof compiled === 'string') return compiled;
-  return (actual) => {
+  return (actual, budget) => {
     const text = textOf(actual);
-    return text !== null && compiled.stepsOn(text) <= filterLimits.matchSteps && compiled.test(text);
+    if (text === null) return false;
+    const steps = compiled.stepsOn(text);
+    if (steps > budget.matchSteps) return false;
+    budget.matchSteps -= steps;
+    return compiled.test(text);
   };
 }
 

@@ -43,6 +43,12 @@ describe('trying a filter', () => {
     expect((await post('filters/test', onPayload)).body.matches).toBe(false);
   });
 
+  test('with costly patterns is answered within the steps of one filter', async () => {
+    const many = Array.from({ length: 50 }, () => ({ field: 'a', operator: 'matches', value: '[ab]{900}' }));
+    const { body } = await post('filters/test', { conditions: many, payload: { a: 'ab'.repeat(500) } });
+    expect([body.matches, body.conditions[0].matches, body.conditions[49].matches]).toEqual([false, true, false]);
+  });
+
   test('a stored one, by its slug', async () => {
     expect((await post('filters/test', { filterId: 'large', payload: { amount: 11 } })).body.matches).toBe(true);
     expect((await post('filters/test', { filterId: 'large' })).body.matches).toBe(false);

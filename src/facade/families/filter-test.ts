@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { PosthornError } from '../../core/errors.ts';
-import { compileFilter } from '../../core/filter.ts';
+import { compileFilter, metConditions } from '../../core/filter.ts';
 import type { FilterDefinition } from '../../core/records.ts';
 import { type Call, operation } from '../operation.ts';
 import { find } from '../resources/lookup.ts';
@@ -39,13 +39,13 @@ export const filterTestOperation = operation({
   },
   errors: ['RESOURCE_NOT_FOUND'],
   handle: async (call) => {
-    const { conditions, logic } = await filterOf(call);
+    const definition = await filterOf(call);
     const context = { payload: samplePayload(call.body), headers: Object.fromEntries(sampleHeaders(call.body)) };
-    const meets = (some: FilterDefinition['conditions']): boolean => compileFilter({ logic, conditions: some })(context);
+    const met = metConditions(definition, context);
     return {
       success: true,
-      matches: meets(conditions),
-      conditions: conditions.map((condition) => ({ field: condition.field, operator: condition.operator, matches: meets([condition]) })),
+      matches: compileFilter(definition)(context),
+      conditions: definition.conditions.map(({ field, operator }, index) => ({ field, operator, matches: met[index] ?? false })),
     };
   },
 });
