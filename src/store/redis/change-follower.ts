@@ -106,7 +106,8 @@ export class ChangeFollower {
   }
 
   #stop(run: Run, error: PosthornError | undefined): void {
-    if (this.#run === run) this.#run = null;
+    if (this.#run !== run) return;
+    this.#run = null;
     for (const follower of run.subscribers) follower.end(error);
     run.connection.disconnect();
   }
