@@ -7,16 +7,18 @@ import type { Provider, SignatureScheme } from './providers.ts';
  */
 export const recordLayoutVersion = 1;
 
-export type RecordKind =
-  | 'organization'
-  | 'source'
-  | 'destination'
-  | 'route'
-  | 'transform'
-  | 'payloadSchema'
-  | 'notificationChannel'
-  | 'cronJob'
-  | 'apiKey';
+export const recordKinds = [
+  'organization',
+  'source',
+  'destination',
+  'route',
+  'transform',
+  'payloadSchema',
+  'notificationChannel',
+  'cronJob',
+  'apiKey',
+] as const;
+export type RecordKind = (typeof recordKinds)[number];
 
 export interface OrganizationRecord {
   v: number;

@@ -1,21 +1,9 @@
-import type { RecordKind } from '../core/records.ts';
+import { recordKinds } from '../core/records.ts';
 import { isSealed, type Keyring } from '../core/sealing.ts';
 import { recordSealingContext, type SealedRecordField } from '../core/sealing-contexts.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { rewriteHash } from '../redis/rewrite-hash.ts';
 import { registryKeys } from './registry-keys.ts';
-
-const kinds = Object.keys({
-  organization: true,
-  source: true,
-  destination: true,
-  route: true,
-  transform: true,
-  payloadSchema: true,
-  notificationChannel: true,
-  cronJob: true,
-  apiKey: true,
-} satisfies Record<RecordKind, true>) as RecordKind[];
 
 /** A record says under which field a value is sealed only by where it stands, so each is tried: an envelope opens under its own alone. */
 const sealedFields = Object.keys({
@@ -46,7 +34,7 @@ export async function resealRecords(options: {
   const { redis, prefix, keyring, report } = options;
   const keys = registryKeys(prefix);
   let changed = 0;
-  for (const kind of kinds) {
+  for (const kind of recordKinds) {
     changed += await rewriteHash(redis, keys.records(kind), (id, json) => {
       if (!json.includes('"sealed.')) return null;
       const record = JSON.parse(json);

@@ -1,8 +1,8 @@
 import { globSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { RecordKind } from '../../src/core/records.ts';
+import { recordKinds } from '../../src/core/records.ts';
 import { blockingConnection } from '../../src/redis/connection.ts';
-import { type PosthornKind, posthornKinds } from '../../src/resources/kinds.ts';
+import { kinds, type PosthornKind, posthornKinds } from '../../src/resources/kinds.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { ManifestApplier } from '../../src/runtime/manifests/apply.ts';
 import { parseManifests } from '../../src/runtime/manifests/parse.ts';
@@ -19,16 +19,6 @@ import { type RedisServer, startRedis } from '../support/redis.ts';
 const root = new URL('../../', import.meta.url).pathname;
 /** A route without its source. */
 const neverReady = ['unresolved'];
-const recordKinds: readonly RecordKind[] = [
-  'organization',
-  'source',
-  'destination',
-  'route',
-  'transform',
-  'payloadSchema',
-  'notificationChannel',
-  'apiKey',
-];
 
 /** Every sample, each with an id of its own, as a restore gives it: uids are never equal. */
 function samples(): ApplyObject[] {
@@ -42,25 +32,14 @@ function samples(): ApplyObject[] {
     spec: { sourceRef: { name: 'nobody' }, destinationRefs: [] },
   };
   return [...objects, organization, unresolved].map((object, i) => {
-    const prefix = idPrefixes[object.kind];
+    const prefix = idPrefixes.get(object.kind);
     if (prefix === undefined) return object;
     const id = `${prefix}${'a'.repeat(23)}${letters[Math.floor(i / letters.length)]}${letters[i % letters.length]}a`;
     return { ...object, metadata: { ...object.metadata, annotations: { ...object.metadata.annotations, 'posthorn.dev/id': id } } };
   });
 }
 const letters = 'abcdefghijklmnopqrstuvwxyz';
-const idPrefixes: Record<string, string> = {
-  Organization: 'org_',
-  Source: 'src_',
-  Destination: 'dst_',
-  Route: 'rte_',
-  Filter: 'flt_',
-  Transform: 'trf_',
-  PayloadSchema: 'sch_',
-  NotificationChannel: 'nch_',
-  HttpCronJob: 'cron_',
-  ApiKey: 'key_',
-};
+const idPrefixes = new Map<string, string>(posthornKinds.map((kind) => [kind, kinds[kind].idPrefix]));
 
 describe('the same manifests', () => {
   let controlPlane: ControlPlane;
