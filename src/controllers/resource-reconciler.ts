@@ -1,5 +1,6 @@
 import type { Refusal } from '../compile/compiled.ts';
 import { type OrganizationFacts, organizationFacts } from '../compile/organization.ts';
+import type { Clock } from '../core/clock.ts';
 import { asksForForeignId } from '../core/ids.ts';
 import type { RecordByKind, RecordKind } from '../core/records.ts';
 import { kinds, type ObjectOf, type PosthornKind } from '../resources/kinds.ts';
@@ -12,6 +13,7 @@ import type { FencedPublisher } from './fenced-publisher.ts';
 import { GoneIds } from './gone-ids.ts';
 import { notProgrammed } from './in-force.ts';
 import { holdsItsId, idOf, isLive, organizationOf } from './references.ts';
+import { secretNotFound } from './secret-reader.ts';
 import type { StatusWriter } from './status-writer.ts';
 
 /** What a kind's own rules say about one object. */
@@ -41,7 +43,14 @@ export interface ResourceReconcilerOptions {
   caches: ControllerCaches;
   publisher: FencedPublisher;
   status: StatusWriter;
+  clock: Clock;
 }
+
+/**
+ * A Secret that the object refers to may be made just after it: the API does so, because the object owns the Secret, and so does who applies
+ * both. For so long after it was made nothing is said of it.
+ */
+const secretGraceMs = 3000;
 
 const taken: Refusal = { reason: 'IdTaken', message: 'an older object has the id that the annotation posthorn.dev/id asks for' };
 
@@ -55,6 +64,7 @@ export class ResourceReconciler<K extends PosthornKind, R extends RecordKind> {
   readonly #caches: ControllerCaches;
   readonly #publisher: FencedPublisher;
   readonly #status: StatusWriter;
+  readonly #clock: Clock;
 
   constructor(rules: ResourceRules<K, R>, cache: ResourceCache<K>, options: ResourceReconcilerOptions) {
     this.gone = new GoneIds(rules.kind);
@@ -63,6 +73,7 @@ export class ResourceReconciler<K extends PosthornKind, R extends RecordKind> {
     this.#caches = options.caches;
     this.#publisher = options.publisher;
     this.#status = options.status;
+    this.#clock = options.clock;
   }
 
   async reconcile(key: Key, signal: AbortSignal): Promise<ReconcileResult> {
@@ -79,8 +90,17 @@ export class ResourceReconciler<K extends PosthornKind, R extends RecordKind> {
     }
     const { verdict, fields } = await this.#putInForce(object, id);
     signal.throwIfAborted();
+    const graceMs = verdict.resolvedRefs.reason === secretNotFound ? this.#graceMs(object) : 0;
+    if (graceMs > 0) return { requeueAfterMs: graceMs };
     await this.#status.write(this.#cache, object, verdict, { id, ...fields });
     return {};
+  }
+
+  /** How much longer the object is new; 0 once its status says something, and when the clocks do not fit together. */
+  #graceMs({ metadata, status }: ObjectOf<K>): number {
+    if (status?.conditions !== undefined) return 0;
+    const leftMs = Date.parse(metadata.creationTimestamp) + secretGraceMs - this.#clock.now();
+    return leftMs > 0 && leftMs <= 2 * secretGraceMs ? leftMs : 0;
   }
 
   async #putInForce(object: ObjectOf<K>, id: string): Promise<{ verdict: Verdict; fields: Record<string, unknown> }> {

@@ -98,7 +98,7 @@ export async function runControllers(options: RunControllersOptions, signal: Abo
   const secrets = new SecretReader(store, keyring);
   const directory = new ShardDirectory(publisher, shards);
   const checks = new CodeChecks(sandbox);
-  const common = { caches, publisher, status };
+  const common = { caches, publisher, status, clock };
   const reconcilers = {
     Organization: new OrganizationReconciler({ ...options, ...common }),
     Source: new ResourceReconciler(sourceRules(secrets, keyring), caches.Source, common),

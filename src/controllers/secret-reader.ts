@@ -5,6 +5,8 @@ import { isSealed, type Keyring } from '../core/sealing.ts';
 import { secretSealingContext } from '../core/sealing-contexts.ts';
 import type { ResourceStore } from '../store/store.ts';
 
+export const secretNotFound = 'SecretNotFound';
+
 export type SecretValue = { value: string; unresolved?: undefined } | { value?: undefined; unresolved: Refusal };
 
 /** Reads values behind `secretKeyRef`s; opens those that the facade has sealed. Keeps nothing. */
@@ -23,7 +25,7 @@ export class SecretReader {
       encoded = (await this.#store.get('Secret', { namespace, name })).data?.[key];
     } catch (error) {
       if (!isPosthornError(error, 'RESOURCE_NOT_FOUND')) throw error;
-      return { unresolved: { reason: 'SecretNotFound', message: `Secret ${name} does not exist` } };
+      return { unresolved: { reason: secretNotFound, message: `Secret ${name} does not exist` } };
     }
     if (encoded === undefined) return { unresolved: { reason: 'SecretKeyNotFound', message: `Secret ${name} has no key ${key}` } };
     const value = Buffer.from(encoded, 'base64').toString('utf8');

@@ -1,10 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { newEvent } from '../../test/support/new-event.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
 import { newTimedId } from '../core/ids.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { type EventClaim, RedisIntake } from './intake.ts';
+import { RedisMessageAcceptor } from './message-acceptor.ts';
 import { RedisMessagePurger } from './message-purger.ts';
 import { RedisStatisticsReader } from './redis-statistics-reader.ts';
 
@@ -141,6 +143,20 @@ describe('the messages of a month', () => {
     await intake.settle({ ...second, eventId: first.eventId }, 'stored');
     expect((await intake.claim(claimOf({ messages: 5, monthlyMessages: 10 }))).outcome).toBe('quotaExceeded');
     expect((await intake.claim(claimOf({ messages: 4, monthlyMessages: 10 }))).outcome).toBe('store');
+  });
+
+  test.each([
+    ['without a mark', null],
+    ['with a mark', newMark()],
+  ])('of an event %s that is stored although the answer was lost are not given back', async (_, mark) => {
+    const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock });
+    const claim = claimOf({ mark, messages: 6, monthlyMessages: 10 });
+    await intake.claim(claim);
+    await acceptor.accept(newEvent({ id: claim.eventId }));
+    await intake.settle(claim, 'failed');
+    expect((await intake.claim(claimOf({ messages: 5, monthlyMessages: 10 }))).outcome).toBe('quotaExceeded');
+    expect((await intake.claim(claimOf({ messages: 4, monthlyMessages: 10 }))).outcome).toBe('store');
+    if (mark !== null) expect(await intake.claim(claimOf({ mark }))).toEqual({ outcome: 'duplicate', eventId: claim.eventId });
   });
 
   test('of an event that turned out to be stored after all are not given back', async () => {

@@ -6,7 +6,7 @@ import { Script } from '../redis/script.ts';
 import { redisUnavailable, throwUnavailable } from '../redis/unavailable.ts';
 import { intakeKeys } from './intake-keys.ts';
 import { type RateLimitState, takeRequest } from './rate-limit.ts';
-import { homeShard } from './record-key.ts';
+import { homeShard, recordKey } from './record-key.ts';
 import { shardKeys } from './shard-keys.ts';
 
 /** What an event is claimed with. */
@@ -36,8 +36,8 @@ export interface Intake {
   /** Before the event is accepted: it may be a duplicate, or one too many. */
   claim(claim: EventClaim): Promise<ClaimOutcome>;
   /**
-   * After it was accepted under `eventId`, by whomever, or not. `failed`: it may or may not be stored; the next one that claims it finds
-   * out. What this does not say, because the process dies, the next one finds out, too.
+   * After it was accepted under `eventId`, by whomever, or not. `failed`: no answer says that it is stored; whether it is, is looked up. What
+   * this does not say, because the process dies, the next one that claims it finds out.
    */
   settle(claim: EventClaim, outcome: 'stored' | 'failed'): Promise<void>;
   /** Counts a repeated event for the analytics; `eventId`: the first one. */
@@ -94,7 +94,21 @@ export class RedisIntake implements Intake {
   }
 
   async settle(claim: EventClaim, outcome: 'stored' | 'failed'): Promise<void> {
-    await this.#run(settleScript, claim, [claim.monthlyMessages === null ? '0' : '1', outcome]);
+    const known = outcome === 'failed' && (await this.#isStored(claim.eventId)) ? 'stored' : outcome;
+    await this.#run(settleScript, claim, [claim.monthlyMessages === null ? '0' : '1', known]);
+  }
+
+  /** On the connection over which it was to be stored this comes after that, also when the answer was lost. */
+  async #isStored(eventId: string): Promise<boolean> {
+    const { redis, prefix } = this.#options;
+    const shard = homeShard(eventId);
+    const key = shard === null ? null : recordKey(eventId, shard);
+    if (shard === null || key === null) return false;
+    try {
+      return (await redis.exists(shardKeys(prefix, shard).event(key))) === 1;
+    } catch (error) {
+      throw redisUnavailable(error);
+    }
   }
 
   async countDuplicate(org: string, sourceId: string, eventId: string): Promise<void> {

@@ -3,7 +3,7 @@
 --
 -- KEYS: see includes/intake.lua.
 -- ARGV[1] event, ARGV[2] mark or '', ARGV[3] window in milliseconds, ARGV[4] month, ARGV[5] number of messages, ARGV[6] '1' when messages are
--- counted, ARGV[7] 'stored' (by whomever), 'failed' (whether it is stored is not known)
+-- counted, ARGV[7] 'stored' (by whomever), 'failed' (it is not stored)
 -- Reply: 1.
 -- @include "includes/intake.lua"
 
