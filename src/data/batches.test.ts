@@ -1,37 +1,28 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { FakeClock } from '../../test/support/fake-clock.ts';
+import { type MessageQueue, startMessageQueue } from '../../test/support/message-queue.ts';
 import { newEvent } from '../../test/support/new-event.ts';
 import { attempt, dead, delivered, failure, settleAll, takeFrom } from '../../test/support/queue-worker.ts';
-import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { systemClock } from '../runtime/clock.ts';
 import type { Job, TargetSetting } from './delivery-queue.ts';
-import { RedisMessageAcceptor } from './message-acceptor.ts';
 import { RedisMessagePurger } from './message-purger.ts';
-import { RedisMessageReader } from './message-reader.ts';
-import { RedisDeliveryQueue } from './redis-delivery-queue.ts';
 import { RedisStatisticsReader } from './redis-statistics-reader.ts';
 
 const prefix = 'test:';
 const limits = { layout: '{}', records: 1000, bytes: 5 * 1024 * 1024, ageMs: 60_000 };
 
-let redis: RedisServer;
-let queue: RedisDeliveryQueue;
-let acceptor: RedisMessageAcceptor;
-let reader: RedisMessageReader;
+let redis: MessageQueue['redis'];
+let queue: MessageQueue['queue'];
+let acceptor: MessageQueue['acceptor'];
+let reader: MessageQueue['reader'];
+let reset: MessageQueue['reset'];
 
 beforeAll(async () => {
-  redis = await startRedis();
-  const options = { redis: redis.client, prefix };
-  queue = new RedisDeliveryQueue(options);
-  acceptor = new RedisMessageAcceptor({ ...options, clock: systemClock });
-  reader = new RedisMessageReader(options);
+  ({ redis, queue, acceptor, reader, reset } = await startMessageQueue(prefix));
 });
 afterAll(() => redis.stop());
-beforeEach(async () => {
-  await redis.client.flushall();
-  await queue.tend('w1', 64);
-});
+beforeEach(() => reset());
 
 type Limits = Partial<TargetSetting['batch']>;
 const take = (batch: Limits = {}): Promise<Job[]> => takeFrom(queue, 'w1', 64, { batch: { ...limits, ...batch } });

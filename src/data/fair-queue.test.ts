@@ -1,33 +1,26 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { type MessageQueue, startMessageQueue } from '../../test/support/message-queue.ts';
 import { newEvent } from '../../test/support/new-event.ts';
 import { delivered, failure, settleAll, takeFrom } from '../../test/support/queue-worker.ts';
-import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { targetSetting } from '../../test/support/target-setting.ts';
 import type { ThrottleRecord } from '../core/records.ts';
-import { systemClock } from '../runtime/clock.ts';
 import type { Job, Outcome } from './delivery-queue.ts';
-import { RedisMessageAcceptor } from './message-acceptor.ts';
 import { RedisDeliveryQueue } from './redis-delivery-queue.ts';
 
 const prefix = 'test:';
 const off: ThrottleRecord = { mode: 'off', rateLimit: null, rateUnit: null, maxConcurrency: null, queueLimit: null };
 
-let redis: RedisServer;
-let queue: RedisDeliveryQueue;
-let acceptor: RedisMessageAcceptor;
+let redis: MessageQueue['redis'];
+let queue: MessageQueue['queue'];
+let acceptor: MessageQueue['acceptor'];
+let reset: MessageQueue['reset'];
 
 beforeAll(async () => {
-  redis = await startRedis();
-  const options = { redis: redis.client, prefix };
-  queue = new RedisDeliveryQueue(options);
-  acceptor = new RedisMessageAcceptor({ ...options, clock: systemClock });
+  ({ redis, queue, acceptor, reset } = await startMessageQueue(prefix));
 });
 afterAll(() => redis.stop());
-beforeEach(async () => {
-  await redis.client.flushall();
-  await queue.tend('w1', 64);
-});
+beforeEach(() => reset());
 
 const dequeue = (worker = 'w1', count = 64, throttle: ThrottleRecord = off): Promise<Job[]> => takeFrom(queue, worker, count, { throttle });
 const settle = (jobs: Job[], outcome: Outcome, worker = 'w1'): Promise<boolean[]> => settleAll(queue, worker, jobs, outcome);
