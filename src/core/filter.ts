@@ -65,8 +65,8 @@ function newBudget(): Budget {
 
 function compileConditions(definition: FilterDefinition): Condition[] {
   const details: Record<string, string[]> = {};
-  if (definition.conditions.length === 0) details['conditions'] = ['at least one condition is required'];
-  if (definition.conditions.length > filterLimits.conditions) details['conditions'] = [`at most ${filterLimits.conditions} conditions`];
+  if (definition.conditions.length === 0) details['conditions'] = ['must not be empty'];
+  if (definition.conditions.length > filterLimits.conditions) details['conditions'] = [`must be at most ${filterLimits.conditions}`];
   const conditions: Condition[] = [];
   for (const [index, condition] of definition.conditions.entries()) {
     const compiled = compileCondition(condition);
@@ -93,7 +93,7 @@ function compileCondition({ field, operator, value }: FilterCondition): Conditio
   const complaints: Complaints = {};
   const read: FieldReader | null = field.length > filterLimits.fieldLength ? null : fieldReader(field);
   if (read === null)
-    complaints.field = `a path of at most ${filterLimits.fieldLength} characters without empty segments, as payload.x.y, headers.X or x.y`;
+    complaints.field = `must be a path of at most ${filterLimits.fieldLength} characters without empty segments, as payload.x.y, headers.X or x.y`;
   const test = compileOperator(operator, value);
   if (test === null) complaints.operator = 'not a known operator';
   else if (typeof test === 'string') complaints.value = test;
@@ -146,31 +146,31 @@ function negated(test: Test | string): Test | string {
 }
 
 function withoutValue(value: unknown, test: Test): Test | string {
-  return value === undefined || value === null ? test : 'this operator takes no value';
+  return value === undefined || value === null ? test : 'must be left out: the operator takes none';
 }
 
 function equality(value: unknown): Test | string {
-  if (value === undefined) return 'a value is required';
-  if (isDeeperThan(value, filterLimits.valueDepth)) return `nested deeper than ${filterLimits.valueDepth}`;
+  if (value === undefined) return 'is required with this operator';
+  if (isDeeperThan(value, filterLimits.valueDepth)) return `is nested deeper than ${filterLimits.valueDepth}`;
   return (actual) => actual !== undefined && isEqual(actual, value);
 }
 
 function membership(value: unknown): Test | string {
-  if (!Array.isArray(value)) return 'a list is required';
-  if (value.length > filterLimits.listLength) return `at most ${filterLimits.listLength} elements`;
-  if (isDeeperThan(value, filterLimits.valueDepth)) return `nested deeper than ${filterLimits.valueDepth}`;
+  if (!Array.isArray(value)) return 'must be a list with this operator';
+  if (value.length > filterLimits.listLength) return `must have at most ${filterLimits.listLength} elements`;
+  if (isDeeperThan(value, filterLimits.valueDepth)) return `is nested deeper than ${filterLimits.valueDepth}`;
   return (actual) => actual !== undefined && value.some((item) => isEqual(actual, item));
 }
 
 function containment(value: unknown): Test | string {
   const part = textOf(value);
-  if (part === null) return 'a string, number or boolean is required';
+  if (part === null) return 'must be a string, number or boolean with this operator';
   return (actual) => (Array.isArray(actual) ? actual.some((item) => isEqual(item, value)) : (textOf(actual)?.includes(part) ?? false));
 }
 
 function onText(value: unknown, test: (text: string, part: string) => boolean): Test | string {
   const part = textOf(value);
-  if (part === null) return 'a string, number or boolean is required';
+  if (part === null) return 'must be a string, number or boolean with this operator';
   return (actual) => {
     const text = textOf(actual);
     return text !== null && test(text, part);
@@ -178,7 +178,7 @@ function onText(value: unknown, test: (text: string, part: string) => boolean): 
 }
 
 function order(value: unknown, test: (difference: number) => boolean): Test | string {
-  if (typeof value !== 'number' && typeof value !== 'string') return 'a number or string is required';
+  if (typeof value !== 'number' && typeof value !== 'string') return 'must be a number or string with this operator';
   return (actual) => {
     const difference = compare(actual, value);
     return difference !== null && test(difference);
@@ -186,7 +186,7 @@ function order(value: unknown, test: (difference: number) => boolean): Test | st
 }
 
 function pattern(value: unknown): Test | string {
-  if (typeof value !== 'string') return 'a regular expression is required, as a string';
+  if (typeof value !== 'string') return 'must be a regular expression, as a string';
   const compiled = boundedPattern(value);
   if (typeof compiled === 'string') return compiled;
   return (actual, budget) => {

@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import { type ErrorCode, PosthornError } from '../core/errors.ts';
 import { wording } from '../resources/complaints.ts';
 import { fieldPath, isRecord } from '../resources/field-tree.ts';
+import { plainIssues } from '../resources/plain-issues.ts';
 
 const deepestNesting = 32;
 const mostComplaints = 5;
@@ -54,7 +55,7 @@ function withEnabled(body: Record<string, unknown>): Record<string, unknown> {
 }
 
 function invalidBody(issues: readonly z.core.$ZodIssue[]): PosthornError {
-  const complaints = issues.flatMap(complaintsOf);
+  const complaints = plainIssues(issues).flatMap(complaintsOf);
   const code = complaints.find((complaint) => complaint.code === 'UNKNOWN_FIELD')?.code ?? 'VALIDATION_FAILED';
   const shown = complaints.slice(0, mostComplaints).map((complaint) => complaint.text);
   if (complaints.length > mostComplaints) shown.push(`and ${complaints.length - mostComplaints} more`);

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { PosthornError } from '../core/errors.ts';
 import { wording } from '../resources/complaints.ts';
+import { plainIssues } from '../resources/plain-issues.ts';
 
 /** Schemas of query values: text in, typed out, so that the OpenAPI document shows the type. */
 
@@ -27,7 +28,9 @@ export function parseQuery<Query extends z.ZodObject>(schema: Query | undefined,
   );
   const parsed = schema?.safeParse(known, { error: wording });
   if (parsed?.success === false) {
-    const text = parsed.error.issues.map((issue) => `${issue.path.join('.')} ${issue.message}`).join('; ');
+    const text = plainIssues(parsed.error.issues)
+      .map((issue) => `${issue.path.join('.')} ${issue.message}`)
+      .join('; ');
     throw new PosthornError('INVALID_QUERY', `Query: ${text}.`);
   }
   return (parsed?.data ?? {}) as z.output<Query>;

@@ -24,8 +24,6 @@ export interface ResourceFamilyDefinition<K extends ServedKind, Body extends z.Z
   kind: K;
   /** Heading, such as `Destinations`. */
   name: string;
-  /** What one is called, such as `destination`. */
-  noun: string;
   /** Such as `/destinations`. */
   path: string;
   description: string;

@@ -4,6 +4,7 @@ import { cutPage, pageOf, type pageQuery } from './pagination.ts';
 import type { ResourceFamilyDefinition } from './resource-family-definition.ts';
 import { changeRecord, createRecord, deleteRecord } from './resource-writes.ts';
 import { find, newestFirst } from './resources/lookup.ts';
+import { nouns } from './resources/nouns.ts';
 import type { ServedKind } from './services.ts';
 
 /** The family with its five operations, and `more` of its own. */
@@ -11,7 +12,8 @@ export function resourceFamily<K extends ServedKind, Body extends z.ZodObject, Q
   definition: ResourceFamilyDefinition<K, Body, Query>,
   more: readonly Operation[] = [],
 ): Family {
-  const { kind, name, noun, path, description, record, body, errors = {} } = definition;
+  const { kind, name, path, description, record, body, errors = {} } = definition;
+  const noun = nouns[kind];
   const readOnly = Object.keys(record.shape).filter((field) => !(field in body.shape));
   const one = `${path}/{id}`;
   const five = [

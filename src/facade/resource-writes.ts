@@ -7,6 +7,7 @@ import type { ResourceFamilyDefinition } from './resource-family-definition.ts';
 import { exclusively, type NoteWrite } from './resources/exclusive.ts';
 import { awaitGone, awaitInForce } from './resources/in-force.ts';
 import { find } from './resources/lookup.ts';
+import { nouns } from './resources/nouns.ts';
 import { secretRefsIn } from './resources/secret-refs.ts';
 import { dropUnused, readSecret, SecretDraft } from './resources/secrets.ts';
 import { refuseReservedSlug, slugOf } from './resources/slug.ts';
@@ -15,7 +16,7 @@ import type { ServedKind } from './services.ts';
 
 type Definition<K extends ServedKind, Body extends z.ZodObject, Query extends z.ZodObject> = Pick<
   ResourceFamilyDefinition<K, Body, Query>,
-  'kind' | 'noun' | 'immutable' | 'toSpec' | 'writesLookAt' | 'beforeDelete'
+  'kind' | 'immutable' | 'toSpec' | 'writesLookAt' | 'beforeDelete'
 >;
 
 /** Creates the resource and its Secret, and waits until it is in force. */
@@ -24,7 +25,8 @@ export async function createRecord<K extends ServedKind, Body extends z.ZodObjec
   call: Call,
   body: z.output<Body>,
 ): Promise<ObjectOf<K>> {
-  const created = (await completed(call, definition.kind)) ?? (await writeNew(definition, call, wantedSlug(definition.noun, body), body));
+  const created =
+    (await completed(call, definition.kind)) ?? (await writeNew(definition, call, wantedSlug(nouns[definition.kind], body), body));
   await awaitInForce(call, definition.kind, created);
   return created;
 }

@@ -22,6 +22,7 @@ export const wording: z.core.$ZodErrorMap = (issue) => {
     case 'invalid_value':
       return issue.input === undefined ? 'is required' : `must be ${issue.values.length === 1 ? '' : 'one of '}${issue.values.join(', ')}`;
     case 'too_small':
+      if (issue.minimum === 1 && unit(issue.origin) !== '') return 'must not be empty';
       return `must be at least ${issue.minimum}${unit(issue.origin)}`;
     case 'too_big':
       return `must be at most ${issue.maximum}${unit(issue.origin)}`;

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { Rule } from './definition.ts';
 import type { destinationSpec } from './destination-spec.ts';
-import { settableHeaderRule } from './http-header.ts';
+import { distinctHeadersRule, settableHeaderRule } from './http-header.ts';
 
 type Spec = z.output<typeof destinationSpec>;
 type Http = NonNullable<Spec['http']>;
@@ -115,12 +115,7 @@ export const destinationRules: readonly Rule[] = [
   tlsRule,
   settableHeaderRule('http.auth.headerName'),
   settableHeaderRule('http.headers[].name'),
-  {
-    at: 'http.headers',
-    cel: 'self.all(one, self.exists_one(other, other.name.lowerAscii() == one.name.lowerAscii()))',
-    message: 'must name each header once; upper and lower case do not differ',
-    check: (self: NonNullable<Http['headers']>) => new Set(self.map(({ name }) => name.toLowerCase())).size === self.length,
-  },
+  distinctHeadersRule('http.headers'),
   ...throttleRules,
   {
     at: 'retryPolicy',

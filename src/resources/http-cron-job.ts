@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Rule } from './definition.ts';
 import { defineKind } from './definition.ts';
 import { commonStatus, description, displayName } from './fields.ts';
-import { headerName, headerValue, settableHeaderRule } from './http-header.ts';
+import { distinctHeadersRule, headerName, headerValue, settableHeaderRule } from './http-header.ts';
 import { ageColumn, readyColumns } from './printer-columns.ts';
 import { patternComplaint } from './structural-schema.ts';
 import { dateTime, text } from './text.ts';
@@ -35,6 +35,7 @@ const schedule = text(9, 256)
 
 const cronJobRules: readonly Rule[] = [
   settableHeaderRule('headers[].name'),
+  distinctHeadersRule('headers'),
   {
     at: 'schedule',
     cel: "self.replace(' ', ',').split(',').all(m, !m.matches('^[0-9]+-[0-9]+$') || int(m.split('-')[0]) <= int(m.split('-')[1]))",

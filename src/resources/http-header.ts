@@ -27,6 +27,16 @@ export function isSettableHeader(name: string): boolean {
   return !refusedNames.includes(lower) && !refusedPrefixes.some((prefix) => lower.startsWith(prefix));
 }
 
+/** The rule that a list of headers at `at` has each name once, whatever its case. */
+export function distinctHeadersRule(at: string): Rule {
+  return {
+    at,
+    cel: 'self.all(one, self.exists_one(other, other.name.lowerAscii() == one.name.lowerAscii()))',
+    message: 'must name each header once; upper and lower case do not differ',
+    check: (self: readonly { name: string }[]) => new Set(self.map(({ name }) => name.toLowerCase())).size === self.length,
+  };
+}
+
 /** The rule that the header name at `at` is one that configuration may set. */
 export function settableHeaderRule(at: string): Rule {
   const names = refusedNames.map((name) => `'${name}'`).join(', ');

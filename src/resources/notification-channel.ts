@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineKind, type Rule } from './definition.ts';
 import { emailAddress } from './email-address.ts';
 import { commonStatus, displayName, secretKeyRef } from './fields.ts';
-import { headerName, settableHeaderRule } from './http-header.ts';
+import { distinctHeadersRule, headerName, settableHeaderRule } from './http-header.ts';
 import { ageColumn, readyColumns } from './printer-columns.ts';
 import { httpsUrl } from './url.ts';
 
@@ -77,12 +77,7 @@ export const notificationChannel = defineKind({
     },
     ...blockRules,
     settableHeaderRule('webhook.headers[].name'),
-    {
-      at: 'webhook.headers',
-      cel: 'self.all(one, self.exists_one(other, other.name.lowerAscii() == one.name.lowerAscii()))',
-      message: 'must name each header once; upper and lower case do not differ',
-      check: (self: { name: string }[]) => new Set(self.map(({ name }) => name.toLowerCase())).size === self.length,
-    },
+    distinctHeadersRule('webhook.headers'),
   ],
   printerColumns: [...readyColumns, { name: 'Type', type: 'string', jsonPath: '.spec.type' }, ageColumn],
 });

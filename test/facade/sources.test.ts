@@ -34,7 +34,7 @@ describe('provider custom', () => {
   });
 });
 
-test('a signing secret that the provider cannot have made is refused; a provider that cannot have made the stored one is warned of', async () => {
+test('a signing secret that the provider cannot have made is refused, and so is a provider that cannot have made the stored one', async () => {
   const unusable = { signingSecret: 'not base64 of anything' };
   for (const provider of ['svix', 'standard-webhooks']) {
     const answer = await create({ provider, ...unusable });
@@ -43,8 +43,9 @@ test('a signing secret that the provider cannot have made is refused; a provider
   }
   const { body: source } = await create({ provider: 'github', ...unusable });
   expect((await patch(source.id, { provider: 'svix', ...unusable })).status).toBe(400);
-  const { status, headers } = await patch(source.id, { provider: 'svix' });
-  expect([status, headers.get('warning')]).toEqual([200, '199 - "not yet in force"']);
+  const { status, body } = await patch(source.id, { provider: 'svix' });
+  expect([status, body.message]).toEqual([400, expect.stringMatching(/^The stored secret cannot be one of svix: send signingSecret too/)]);
+  expect((await patch(source.id, { provider: 'stripe' })).status).toBe(200);
   expect((await world.request('POST', `/api/sources/${source.id}/rotate-secret`, { body: unusable })).status).toBe(400);
 });
 

@@ -4,13 +4,15 @@ import { looksMasked } from '../../core/masking.ts';
 import { wording } from '../../resources/complaints.ts';
 import { emailAddress } from '../../resources/email-address.ts';
 import { fieldPath } from '../../resources/field-tree.ts';
-import { headerName, headerValue, isSettableHeader } from '../../resources/http-header.ts';
+import { headerValue } from '../../resources/http-header.ts';
 import { kinds, type SpecInputOf, type SpecOf } from '../../resources/kinds.ts';
+import { plainIssues } from '../../resources/plain-issues.ts';
 import { httpsUrl } from '../../resources/url.ts';
 import { webhookUrlProblem } from '../../resources/webhook-url.ts';
 import type { Call } from '../operation.ts';
 import { readMasked, type SecretDraft, type SecretKeyRef } from '../resources/secrets.ts';
 import { hostOf } from './destination-auth.ts';
+import { headerMap } from './header-map.ts';
 
 type Spec = SpecOf<'NotificationChannel'>;
 type Type = Spec['type'];
@@ -43,13 +45,7 @@ const shapes = {
   }),
   webhook: z.strictObject({
     url,
-    headers: z
-      .record(headerName, z.union([headerValue, masked]))
-      .refine((value) => Object.keys(value).length <= 20, { error: 'must have at most 20 headers' })
-      .refine((value) => Object.keys(value).every(isSettableHeader), { error: 'must have no header that Posthorn or the connection sets' })
-      .refine((value) => new Set(Object.keys(value).map((name) => name.toLowerCase())).size === Object.keys(value).length, {
-        error: 'must name each header once; upper and lower case do not differ',
-      })
+    headers: headerMap(z.union([headerValue, masked]), 20)
       .nullable()
       .optional()
       .describe('Sent with every alert; values are masked on read. On change it replaces the whole map.'),
@@ -166,7 +162,7 @@ async function blockOf(
 function parsed<Shape extends z.ZodObject>(shape: Shape, sent: Record<string, unknown>, current: Spec | undefined) {
   const { error } = (current === undefined ? shape : shape.partial()).safeParse(sent, { error: wording });
   if (error === undefined) return shape.partial().parse(sent);
-  const complaints = error.issues.map((issue) =>
+  const complaints = plainIssues(error.issues).map((issue) =>
     issue.code === 'unrecognized_keys'
       ? `unknown field "${fieldPath(['config', ...issue.path, issue.keys[0] ?? ''])}"`
       : `${fieldPath(['config', ...issue.path])} ${issue.message}`,

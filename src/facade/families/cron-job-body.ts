@@ -3,17 +3,16 @@ import { parseCronExpression } from '../../core/cron-expression.ts';
 import { isPosthornError, PosthornError } from '../../core/errors.ts';
 import { isTimeZone } from '../../core/time-zone.ts';
 import { description } from '../../resources/fields.ts';
-import { headerName, headerValue } from '../../resources/http-header.ts';
+import { headerValue } from '../../resources/http-header.ts';
 import { kinds, type SpecInputOf } from '../../resources/kinds.ts';
 import { httpUrl } from '../../resources/url.ts';
 import type { SpecInput } from '../resource-family-definition.ts';
 import { clearableToSpec, nameToSpec, sentName, sentSlug } from '../resources/record-fields.ts';
+import { headerMap } from './header-map.ts';
 
 const spec = kinds.HttpCronJob.spec.shape;
 
-const headerMap = z
-  .record(headerName, headerValue)
-  .refine((value) => Object.keys(value).length <= 50, { error: 'must have at most 50 headers' });
+const headers = headerMap(headerValue, 50);
 /** As a single read shows them. */
 const headerText = z
   .string()
@@ -27,7 +26,7 @@ const headerText = z
       return z.NEVER;
     }
   })
-  .pipe(headerMap);
+  .pipe(headers);
 
 /** Body of create and change (API document, "Cron job"). */
 export const cronJobBody = z.strictObject({
@@ -45,7 +44,7 @@ export const cronJobBody = z.strictObject({
   url: z.string().max(2048).meta({ format: 'uri' }).optional().describe('Absolute http or https URL without user and password.'),
   method: spec.method.unwrap().optional(),
   headers: z
-    .union([headerMap, headerText])
+    .union([headers, headerText])
     .nullable()
     .optional()
     .describe('Names and values; on change they replace the whole map. Everybody who reads the job sees them.'),

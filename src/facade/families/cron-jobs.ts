@@ -16,7 +16,6 @@ const marginMs = 10_000;
 const success = z.object({ success: z.literal(true) });
 const cronJobDefinition = {
   kind: 'HttpCronJob',
-  noun: 'cron job',
   immutable: { slug: (object: { metadata: { name: string } }) => [object.metadata.name] },
   toSpec: cronJobToSpec,
 } as const;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { PosthornError } from '../../core/errors.ts';
 import { looksMasked } from '../../core/masking.ts';
-import { headerName } from '../../resources/http-header.ts';
+import { headerName, isSettableHeader } from '../../resources/http-header.ts';
 import type { SpecInputOf, SpecOf } from '../../resources/kinds.ts';
 import type { Call } from '../operation.ts';
 import { readSecret, type SecretDraft, type SecretKeyRef } from '../resources/secrets.ts';
@@ -20,7 +20,10 @@ export const authConfig = z
     username: z.string().min(1).max(256).optional().describe('With authType basic.'),
     password: secretText.optional().describe('With authType basic.'),
     token: secretText.optional().describe('With authType bearer.'),
-    headerName: headerName.optional().describe('With authType api_key and custom_header.'),
+    headerName: headerName
+      .refine(isSettableHeader, 'is a header that Posthorn or the connection sets: give another one')
+      .optional()
+      .describe('With authType api_key and custom_header.'),
     key: secretText.optional().describe('With authType api_key.'),
     headerValue: secretText.optional().describe('With authType custom_header.'),
   })

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { PosthornError } from '../../core/errors.ts';
 import { isRecord } from '../../resources/field-tree.ts';
-import { headerName, headerValue } from '../../resources/http-header.ts';
+import { headerValue } from '../../resources/http-header.ts';
 import { kinds, type PosthornObject, type SpecInputOf } from '../../resources/kinds.ts';
 import { httpUrl } from '../../resources/url.ts';
 import type { Call } from '../operation.ts';
@@ -47,6 +47,7 @@ import {
   warehouseToRecord,
   warehouseToSpec,
 } from './destination-warehouse.ts';
+import { headerMap } from './header-map.ts';
 
 const spec = kinds.Destination.spec.shape;
 const http = spec.http.unwrap().shape;
@@ -81,10 +82,7 @@ const record = item
   })
   .meta({ id: 'Destination' });
 
-const headers = z
-  .record(headerName, headerValue)
-  .refine((value) => Object.keys(value).length <= 50, { error: 'must have at most 50 headers' })
-  .describe('Sent with every delivery; on change it replaces the whole map.');
+const headers = headerMap(headerValue, 50).describe('Sent with every delivery; on change it replaces the whole map.');
 
 const body = z.strictObject({
   name: sentName.optional(),
@@ -117,7 +115,6 @@ const body = z.strictObject({
 const definition = resourceDefinition({
   kind: 'Destination',
   name: 'Destinations',
-  noun: 'destination',
   path: '/destinations',
   description: 'Where events are delivered to.',
   record,

@@ -58,7 +58,6 @@ export const filters = resourceFamily(
   {
     kind: 'Filter',
     name: 'Filters',
-    noun: 'filter',
     path: '/filters',
     description: 'Conditions on events that routes refer to.',
     record,

@@ -54,7 +54,6 @@ export const notificationChannels = resourceFamily(
   {
     kind: 'NotificationChannel',
     name: 'Notification channels',
-    noun: 'notification channel',
     path: '/notification-channels',
     description: 'Where alerts about routes go.',
     record,

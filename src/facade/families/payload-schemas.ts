@@ -66,7 +66,6 @@ export const payloadSchemas = resourceFamily(
   {
     kind: 'PayloadSchema',
     name: 'Schemas',
-    noun: 'schema',
     path: '/schemas',
     description: 'JSON Schemas that the payload of an event must meet to be delivered by a route.',
     record,

@@ -89,7 +89,7 @@ export const routeCircuitOperations: readonly Operation[] = [
     errors: ['RESOURCE_NOT_FOUND', 'FIELD_MANAGED'],
     handle: async (call) => {
       const changed = await changeRecord(
-        { kind: 'Route', noun: 'route', immutable: {}, toSpec: ({ call: own, body, current }) => routeToSpec(own, body, current) },
+        { kind: 'Route', immutable: {}, toSpec: ({ call: own, body, current }) => routeToSpec(own, body, current) },
         call,
         call.body,
       );

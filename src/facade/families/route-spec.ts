@@ -4,7 +4,9 @@ import { compileFilter } from '../../core/filter.ts';
 import { kinds, type PosthornObject, type SpecInputOf, type SpecOf } from '../../resources/kinds.ts';
 import type { Call } from '../operation.ts';
 import { cachedObjects, resolve } from '../resources/lookup.ts';
+import { nouns } from '../resources/nouns.ts';
 import { clearableToSpec, nameToSpec } from '../resources/record-fields.ts';
+import type { ServedKind } from '../services.ts';
 import type { RouteBody } from './route-body.ts';
 import { notificationsToSpec } from './route-notifications.ts';
 
@@ -101,12 +103,10 @@ async function destinationList(call: Call, ids: readonly string[], current: read
   return refs;
 }
 
-const nouns = { Source: 'source', Destination: 'destination', Filter: 'filter', Transform: 'transform', PayloadSchema: 'schema' } as const;
-
 /** Not sent: as it was; null: none. */
 async function optionalReference(
   call: Call,
-  kind: keyof typeof nouns,
+  kind: ServedKind,
   sent: string | null | undefined,
   current: Ref | undefined,
 ): Promise<Ref | undefined> {
@@ -115,7 +115,7 @@ async function optionalReference(
 }
 
 /** What an id or slug refers to; one of `present` may be sent back although it points at nothing. */
-async function reference(call: Call, kind: keyof typeof nouns, idOrSlug: string, present: readonly Ref[]): Promise<Ref> {
+async function reference(call: Call, kind: ServedKind, idOrSlug: string, present: readonly Ref[]): Promise<Ref> {
   const object = await resolve(call, kind, idOrSlug);
   if (object !== null) return { name: object.metadata.name };
   if (present.some(({ name }) => name === idOrSlug)) return { name: idOrSlug };

@@ -64,7 +64,6 @@ export const routes = resourceFamily(
   {
     kind: 'Route',
     name: 'Routes',
-    noun: 'route',
     path: '/routes',
     description: 'Which events of a source go to which destinations.',
     record,

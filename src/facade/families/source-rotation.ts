@@ -4,9 +4,10 @@ import { PosthornError } from '../../core/errors.ts';
 import { looksMasked } from '../../core/masking.ts';
 import { hasStandardSecrets, type Provider } from '../../core/providers.ts';
 import { standardWebhooksSecretRule, standardWebhooksSecrets } from '../../core/standard-webhooks-secrets.ts';
-import { type Operation, operation } from '../operation.ts';
+import { type Call, type Operation, operation } from '../operation.ts';
 import { changeRecord } from '../resource-writes.ts';
 import { isoTime, timestamp } from '../resources/record-fields.ts';
+import { readSecret, type SecretKeyRef } from '../resources/secrets.ts';
 
 const defaultGraceSeconds = 3600;
 const longestGraceSeconds = 86_400;
@@ -52,7 +53,6 @@ export const rotateSourceSecret: Operation = operation({
     await changeRecord(
       {
         kind: 'Source',
-        noun: 'source',
         immutable: {},
         toSpec: async ({ current, secrets }) => {
           const spec = current?.spec;
@@ -77,8 +77,22 @@ export const rotateSourceSecret: Operation = operation({
 
 /** VALIDATION_FAILED for a secret that the provider cannot have made. A mask is for `SecretDraft` to judge. */
 export function refuseUnusableSecret(provider: Provider, secret: string): void {
-  if (looksMasked(secret) || !hasStandardSecrets(provider) || standardWebhooksSecrets(secret) !== null) return;
-  throw new PosthornError('VALIDATION_FAILED', `signingSecret must be ${standardWebhooksSecretRule}.`);
+  if (looksMasked(secret)) return;
+  if (hasStandardSecrets(provider)) {
+    if (standardWebhooksSecrets(secret) === null)
+      throw new PosthornError('VALIDATION_FAILED', `signingSecret must be ${standardWebhooksSecretRule}.`);
+  } else if (/^\s*$/.test(secret)) throw new PosthornError('VALIDATION_FAILED', 'signingSecret must not be blank.');
+}
+
+/** VALIDATION_FAILED when the secret that a source has cannot be one of the provider that it is to have. */
+export async function refuseStoredSecret(call: Call, provider: Provider, ref: SecretKeyRef | undefined): Promise<void> {
+  if (ref === undefined || !hasStandardSecrets(provider)) return;
+  const stored = await readSecret(call, ref);
+  if (stored === null || standardWebhooksSecrets(stored) !== null) return;
+  throw new PosthornError(
+    'VALIDATION_FAILED',
+    `The stored secret cannot be one of ${provider}: send signingSecret too, ${standardWebhooksSecretRule}, or null to have none.`,
+  );
 }
 
 /** VALIDATION_FAILED for providers whose secrets come from themselves. */

@@ -24,7 +24,7 @@ import {
 import { matchesText } from '../resources/search.ts';
 import { readSecret } from '../resources/secrets.ts';
 import { intakeBody, intakeRecord, intakeToRecord, intakeToSpec } from './source-intake.ts';
-import { refuseUnusableSecret, rotateSourceSecret } from './source-rotation.ts';
+import { refuseStoredSecret, refuseUnusableSecret, rotateSourceSecret } from './source-rotation.ts';
 
 const { provider, verification, allowedMethods } = kinds.Source.spec.shape;
 
@@ -95,7 +95,6 @@ function rejects({ rejectInvalidSignatures, signingSecretRef }: SpecOf<'Source'>
 const definition: ResourceFamilyDefinition<'Source', typeof body, typeof query> = {
   kind: 'Source',
   name: 'Sources',
-  noun: 'source',
   path: '/sources',
   description: 'Where events come in.',
   record,
@@ -129,10 +128,12 @@ const definition: ResourceFamilyDefinition<'Source', typeof body, typeof query> 
       ...timesOf(object),
     };
   },
-  toSpec: async ({ body: sent, current, secrets }) => {
+  toSpec: async ({ call, body: sent, current, secrets }) => {
     const spec = current?.spec;
     const ofProvider = sent.provider ?? spec?.provider ?? 'generic';
     if (typeof sent.signingSecret === 'string') refuseUnusableSecret(ofProvider, sent.signingSecret);
+    else if (spec !== undefined && sent.signingSecret === undefined && ofProvider !== spec.provider)
+      await refuseStoredSecret(call, ofProvider, spec.signingSecretRef);
     const signingSecretRef =
       typeof sent.signingSecret === 'string'
         ? await secrets.put('signingSecret', sent.signingSecret, spec?.signingSecretRef)
@@ -142,7 +143,7 @@ const definition: ResourceFamilyDefinition<'Source', typeof body, typeof query> 
     // Shown is what holds; sent back as it was shown, it is no wish.
     const isWish = sent.rejectInvalidSignatures !== undefined && (spec === undefined || sent.rejectInvalidSignatures !== rejects(spec));
     const kept = signingSecretRef === undefined ? undefined : spec?.rejectInvalidSignatures;
-    const isRotated = signingSecretRef === undefined || signingSecretRef !== spec?.signingSecretRef;
+    const isRotated = signingSecretRef === undefined || signingSecretRef !== spec?.signingSecretRef || ofProvider !== spec.provider;
     return {
       name: nameToSpec(sent.name, current),
       description: clearableToSpec(sent.description, spec?.description),

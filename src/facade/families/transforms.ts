@@ -50,7 +50,6 @@ export const transforms = resourceFamily(
   {
     kind: 'Transform',
     name: 'Transforms',
-    noun: 'transform',
     path: '/transforms',
     description: 'Code that makes the payload that a route delivers from the event.',
     record,

@@ -38,5 +38,5 @@ export function refuseInadmissible<K extends ServedKind>(call: Call, kind: K, sp
   const { causes } = admit(kind, { metadata: { name, namespace }, spec }, current);
   if (causes === undefined) return;
   const details = Object.fromEntries(causes.map(({ field, message }) => [field, [message]]));
-  throw forClients(new PosthornError('VALIDATION_FAILED', 'The resource is not valid.', { details }));
+  throw forClients(new PosthornError('VALIDATION_FAILED', 'The resource is not valid.', { details }), kind);
 }

@@ -4,6 +4,7 @@ import { kinds, type ObjectOf, type PosthornObject } from '../../resources/kinds
 import type { Call } from '../operation.ts';
 import type { ResourceCaches, ServedKind } from '../services.ts';
 import { mapConcurrently } from './concurrently.ts';
+import { nouns } from './nouns.ts';
 
 const slugPattern = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
 const madeIdPattern = /^[a-z2-7]{26}$/;
@@ -73,7 +74,7 @@ function filledCache<K extends ServedKind>(call: Call, kind: K): ResourceCaches[
 
 function notFound(kind: ServedKind, idOrSlug: string): PosthornError {
   const shown = idOrSlug.length > 64 ? `${idOrSlug.slice(0, 64)}…` : idOrSlug;
-  return new PosthornError('RESOURCE_NOT_FOUND', `There is no ${kind} "${shown}".`);
+  return new PosthornError('RESOURCE_NOT_FOUND', `There is no ${nouns[kind]} "${shown}".`);
 }
 
 function isId(kind: ServedKind, idOrSlug: string): boolean {

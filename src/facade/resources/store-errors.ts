@@ -1,11 +1,40 @@
 import { isPosthornError, PosthornError } from '../../core/errors.ts';
+import type { ServedKind } from '../services.ts';
 import { fieldManaged } from './owned-spec.ts';
 
-/** What the store refused, in words for an API client: which field and why, without the store's own phrases. */
-export function forClients(error: unknown): unknown {
+/** What the store refused, in words for an API client: which field and why, without the store's own phrases and names. */
+export function forClients(error: unknown, kind: ServedKind): unknown {
   if (!isPosthornError(error) || error.details === undefined) return error;
   if (error.code === 'FIELD_MANAGED') return fieldManaged(error.details);
   if (error.code !== 'VALIDATION_FAILED') return error;
-  const text = Object.entries(error.details).map(([path, complaints]) => `${path.replace(/^spec\.?/, '')} ${complaints.join(', ')}`.trim());
+  const text = Object.entries(error.details).map(([path, complaints]) => {
+    const field = path.replace(/^spec\.?/, '').replaceAll(/\.(\d+)(?=\.|$)/g, '[$1]');
+    return inApiWords(`${field} ${complaints.join(', ')}`.trim(), kind);
+  });
   return new PosthornError('VALIDATION_FAILED', `${text.join('; ')}.`, { cause: error });
+}
+
+/** Fields that the API calls otherwise than the custom resource; what contains another one first. */
+const apiNames: Partial<Record<ServedKind, readonly (readonly [spec: string, api: string])[]>> = {
+  Source: [
+    ['ipFilter.mode', 'ipFilterMode'],
+    ['ipFilter.allowlist', 'ipAllowlist'],
+    ['ipFilter.denylist', 'ipDenylist'],
+    ['dedup.header', 'dedupHeader'],
+    ['signingSecretRef', 'signingSecret'],
+  ],
+  Route: [
+    ['failover.destinationRefs', 'failoverDestinationIds'],
+    ['destinationRefs', 'destinationIds'],
+    ['filter.conditions', 'filterConditions'],
+    ['conditions[', 'filterConditions['],
+  ],
+  HttpCronJob: [
+    ['schedule', 'cronExpression'],
+    ['timeZone', 'timezone'],
+  ],
+};
+
+function inApiWords(text: string, kind: ServedKind): string {
+  return (apiNames[kind] ?? []).reduce((worded, [spec, api]) => worded.replaceAll(spec, api), text);
 }

@@ -5,6 +5,7 @@ import { kinds, type ObjectOf, type PosthornObject } from '../../resources/kinds
 import { versionOf } from '../../store/store.ts';
 import type { Call } from '../operation.ts';
 import type { ServedKind } from '../services.ts';
+import { nouns } from './nouns.ts';
 import { facadeManager, fieldManaged, foreignManagers, ownedSpec } from './owned-spec.ts';
 import { slugCandidates } from './slug.ts';
 import { forClients } from './store-errors.ts';
@@ -47,8 +48,8 @@ export async function createObject<K extends ServedKind>(
         { manager: facadeManager },
       );
     } catch (error) {
-      if (!isPosthornError(error, 'ALREADY_EXISTS')) throw forClients(error);
-      if ('exact' in slug) throw new PosthornError('ALREADY_EXISTS', `There is already a ${kind} with the slug "${name}".`);
+      if (!isPosthornError(error, 'ALREADY_EXISTS')) throw forClients(error, kind);
+      if ('exact' in slug) throw new PosthornError('ALREADY_EXISTS', `There is already a ${nouns[kind]} with the slug "${name}".`);
     } finally {
       beingTried.delete(trying);
     }
@@ -94,7 +95,7 @@ export async function changeSpec<K extends ServedKind>(
       const after = await applySpec(call, kind, before, spec);
       return { before, after };
     } catch (error) {
-      if (!isPosthornError(error, 'CONFLICT') || attempt === changeAttempts) throw forClients(error);
+      if (!isPosthornError(error, 'CONFLICT') || attempt === changeAttempts) throw forClients(error, kind);
       await pause(attempt * (5 + 10 * Math.random()));
     }
   }

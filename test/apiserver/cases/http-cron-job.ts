@@ -38,6 +38,16 @@ export const httpCronJobCases: ValidationCase[] = [
   invalid('TRACE', { method: 'TRACE' }, 'spec.method'),
   valid('headers', { headers: many(50, (i) => ({ name: `x-${i}`, value: '' })) }),
   invalid('51 headers', { headers: many(51, (i) => ({ name: `x-${i}`, value: '' })) }, 'spec.headers'),
+  invalid(
+    'a header in two spellings',
+    {
+      headers: [
+        { name: 'X-Shop', value: 'a' },
+        { name: 'x-shop', value: 'b' },
+      ],
+    },
+    'spec.headers',
+  ),
   invalid('a header of ours', header('X-Posthorn-Cron'), 'spec.headers[0].name'),
   invalid('a header of the connection', header('Host'), 'spec.headers[0].name'),
   invalid('a header value with a line break', header('a', 'b\nc'), 'spec.headers[0].value'),

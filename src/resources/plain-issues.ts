@@ -1,0 +1,41 @@
+import type { z } from 'zod';
+import { fieldPath } from './field-tree.ts';
+
+type Issue = z.core.$ZodIssue;
+
+/**
+ * The issues of a value as its sender can mend them: of a union those of the alternative that was meant, of a key what is wrong with
+ * the key, and of each field the first; what is wrong with it besides shows when that is mended.
+ */
+export function plainIssues(issues: readonly Issue[]): Issue[] {
+  const told = new Set<string>();
+  return issues.flatMap(unfolded).filter((issue) => {
+    if (issue.code === 'unrecognized_keys' || issue.path.length === 0) return true;
+    const field = fieldPath(issue.path);
+    const isFirst = !told.has(field);
+    told.add(field);
+    return isFirst;
+  });
+}
+
+function unfolded(issue: Issue): Issue[] {
+  switch (issue.code) {
+    case 'invalid_union': {
+      const meant = issue.errors.find((alternative) => !alternative.some(isOfAnotherType)) ?? issue.errors[0];
+      if (meant === undefined) return [issue];
+      return meant.flatMap((inner) => unfolded({ ...inner, path: [...issue.path, ...inner.path] }));
+    }
+    case 'invalid_key': {
+      const key = JSON.stringify(String(issue.path.at(-1)).slice(0, 100));
+      const [wrong] = issue.issues;
+      if (wrong === undefined) return [issue];
+      return [{ code: 'custom', path: issue.path.slice(0, -1), message: `has the name ${key}: it ${wrong.message}`, params: {} }];
+    }
+    default:
+      return [issue];
+  }
+}
+
+function isOfAnotherType({ code, path }: Issue): boolean {
+  return code === 'invalid_type' && path.length === 0;
+}
