@@ -79,6 +79,7 @@ async function runApi(context: RoleContext): Promise<void> {
     tasks: new RedisTaskCaller({ ...shared, blocking: link.blocking('tasks', taskBlockSeconds * 1000) }),
     sandbox,
     keyring,
+    allowsPlatformIdentity: config.warehouse.allowsPlatformIdentity,
     apiKeyUsage: new ApiKeyUsage(shared),
     lastNotified: new LastNotified(shared),
     organizationLock: new OrganizationLock(shared),

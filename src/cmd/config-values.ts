@@ -56,6 +56,8 @@ export const proxyUrl = z.url({ protocol: /^https?$/ }).refine((url) => {
   }
 }, 'must have user and password percent-encoded');
 
+export const flag = z.enum(['true', 'false']).transform((value) => value === 'true');
+
 export const storeEndpoint = z.url({ protocol: /^https?$/ }).optional();
 
 /** Keys as POSTHORN_ENCRYPTION_KEYS has them. */

@@ -97,7 +97,15 @@ describe('the configuration', () => {
     });
   });
 
+  test('lends the identity of the delivery pods to warehouses only when told to', () => {
+    const lends = (more: object) => readConfig('delivery', { ...needed, ...more }).warehouse.allowsPlatformIdentity;
+    expect(lends({})).toBe(false);
+    expect(lends({ POSTHORN_WAREHOUSE_PLATFORM_IDENTITY: 'false' })).toBe(false);
+    expect(lends({ POSTHORN_WAREHOUSE_PLATFORM_IDENTITY: 'true' })).toBe(true);
+  });
+
   test.each([
+    ['an identity that is neither lent nor not', { POSTHORN_WAREHOUSE_PLATFORM_IDENTITY: 'yes' }, /PLATFORM_IDENTITY: Invalid option/],
     ['several hosts without a mode', { POSTHORN_REDIS_URL: 'redis://one,two' }, /one host/],
     ['a socket of a cluster', { POSTHORN_REDIS_URL: '/run/redis.sock', POSTHORN_REDIS_MODE: 'cluster' }, /must name hosts/],
     ['a database of a cluster', { POSTHORN_REDIS_URL: 'redis://one/2', POSTHORN_REDIS_MODE: 'cluster' }, /database 0/],

@@ -5,6 +5,7 @@ import {
   cidrList,
   count,
   encryptionKeys,
+  flag,
   port,
   portNumber,
   proxyUrl,
@@ -181,6 +182,12 @@ export const environmentSchema = z.object({
   POSTHORN_WAREHOUSE_BATCH_SECONDS: count(1, 3600, 60)
     .describe('How long the oldest record of a batch for a warehouse waits for others; a batch of 1000 records or 5 MiB goes at once.')
     .meta({ roles: ['delivery', 'standalone'] }),
+  POSTHORN_WAREHOUSE_PLATFORM_IDENTITY: flag
+    .prefault('false')
+    .describe(
+      '`true`: warehouse destinations of every organization may have `identity: platform`, and with it write wherever the identity of the delivery pods may. The same for all roles.',
+    )
+    .meta({ roles: [...roles] }),
   POSTHORN_WAREHOUSE_S3_ENDPOINT: storeEndpoint
     .describe(
       'Server that speaks S3 and takes the files of all destinations of type s3, instead of AWS: `http(s)://host:port`, buckets in the path.',
@@ -254,7 +261,12 @@ export interface Config {
   /** Undefined: no e-mail is sent. */
   smtp: SmtpConfig | undefined;
   deliveryConcurrency: number;
-  warehouse: { batchAgeMs: number; endpoints: { s3?: string | undefined; gcs?: string | undefined; azure?: string | undefined } };
+  warehouse: {
+    batchAgeMs: number;
+    /** Destinations may have the identity of the delivery pods. */
+    allowsPlatformIdentity: boolean;
+    endpoints: { s3?: string | undefined; gcs?: string | undefined; azure?: string | undefined };
+  };
   publicUrl: string | undefined;
   trustedProxies: string[];
   drainMs: number;
@@ -314,6 +326,7 @@ export function readConfig(role: Role | 'check' | 'rekey', environment: Record<s
     deliveryConcurrency: values.POSTHORN_DELIVERY_CONCURRENCY,
     warehouse: {
       batchAgeMs: values.POSTHORN_WAREHOUSE_BATCH_SECONDS * 1000,
+      allowsPlatformIdentity: values.POSTHORN_WAREHOUSE_PLATFORM_IDENTITY,
       endpoints: {
         s3: values.POSTHORN_WAREHOUSE_S3_ENDPOINT,
         gcs: values.POSTHORN_WAREHOUSE_GCS_ENDPOINT,

@@ -128,6 +128,7 @@ async function lead(term: Term, { context, opened, link, caches }: Leading): Pro
     }),
     cronRuns: new CronRuns({ redis: link.main, prefix }),
     keyring: new Keyring(config.encryptionKeys),
+    allowsPlatformIdentity: config.warehouse.allowsPlatformIdentity,
     sandbox,
     clock,
     logger,

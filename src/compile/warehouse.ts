@@ -1,4 +1,5 @@
 import { readFieldMapping } from '../core/field-mapping.ts';
+import { platformIdentityNotAllowed } from '../core/platform-identity.ts';
 import type { AccessKeyRecord, DestinationRecord, FieldMappingRule, ObjectStoreRecord, WarehouseRecord } from '../core/records.ts';
 import type { SealedRecordField } from '../core/sealing-contexts.ts';
 import type { SpecOf } from '../resources/kinds.ts';
@@ -22,6 +23,12 @@ export function warehouseRefusal({ type, s3, r2, gcs, azureBlob, warehouse }: Sp
   if (problem === undefined) return null;
   const { index, field, message } = problem;
   return { reason: 'InvalidFieldMapping', message: `spec.warehouse.fieldMapping[${index}].${field} ${message}` };
+}
+
+/** Of a warehouse that needs what the installation does not allow. */
+export function platformIdentityRefusal({ warehouse }: Spec): Refusal | null {
+  if (warehouse?.identity !== 'platform') return null;
+  return { reason: 'PlatformIdentityNotAllowed', message: `spec.warehouse.identity cannot be platform: ${platformIdentityNotAllowed}` };
 }
 
 /** How files are written, and where; refuses credentials that are missing, or that cannot be ones of the service. */

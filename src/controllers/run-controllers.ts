@@ -50,6 +50,8 @@ export interface RunControllersOptions {
   purger: MessagePurger;
   cronRuns: Pick<CronRuns, 'lastSlots'>;
   keyring: Keyring;
+  /** Warehouses may have the identity of the delivery pods. */
+  allowsPlatformIdentity: boolean;
   /** Where the code and the schemas of users are checked. */
   sandbox: Sandbox;
   clock: Clock;
@@ -102,7 +104,7 @@ export async function runControllers(options: RunControllersOptions, signal: Abo
   const reconcilers = {
     Organization: new OrganizationReconciler({ ...options, ...common }),
     Source: new ResourceReconciler(sourceRules(secrets, keyring), caches.Source, common),
-    Destination: new ResourceReconciler(destinationRules(secrets, keyring, directory), caches.Destination, common),
+    Destination: new ResourceReconciler(destinationRules({ ...options, secrets, shards: directory }), caches.Destination, common),
     Route: new ResourceReconciler(routeRules(caches, directory, new RouteCode({ ...common, checks })), caches.Route, common),
     Filter: new ResourceReconciler(filterRules(), caches.Filter, common),
     Transform: new ResourceReconciler(transformRules(checks), caches.Transform, common),

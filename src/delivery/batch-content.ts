@@ -5,6 +5,7 @@ import type { ReadyWarehousePlan } from './delivery-plan.ts';
 import { readLayout } from './targets/warehouse/batch-layout.ts';
 import { BatchObjects } from './targets/warehouse/batch-objects.ts';
 import type { StoredObject } from './targets/warehouse/object-store.ts';
+import type { WarehousePlan } from './targets/warehouse/warehouse-plan.ts';
 import type { EventTransformer, Transformed } from './transformed-event.ts';
 import { unsentMember } from './unsent-member.ts';
 
@@ -30,10 +31,10 @@ export interface ContentContext {
 export async function batchContent(
   { id, layout, members }: Batch,
   job: Job,
-  { transform, warehouse }: ReadyWarehousePlan,
+  { transform, mapping }: Pick<ReadyWarehousePlan, 'transform'> & Pick<WarehousePlan, 'mapping'>,
   { worker, queue, transformer, clock, ready }: ContentContext & { ready: number },
 ): Promise<StoredObject[] | null> {
-  const objects = new BatchObjects(id, readLayout(layout), warehouse.mapping);
+  const objects = new BatchObjects(id, readLayout(layout), mapping);
   const unsent: UnsentMember[] = [];
   const until = clock.now() + makingMs;
   let [written, bytes] = [0, 0];

@@ -9,7 +9,7 @@ import type { Mailer } from './targets/channel/mailer.ts';
 import type { EgressRules } from './targets/http/egress-policy.ts';
 import { type HttpPlan, httpPlan } from './targets/http/http-plan.ts';
 import { layoutText } from './targets/warehouse/batch-layout.ts';
-import { type WarehousePlan, type WarehouseSources, warehousePlan } from './targets/warehouse/warehouse-plan.ts';
+import { type RefusedWarehouse, type WarehousePlan, type WarehouseSources, warehousePlan } from './targets/warehouse/warehouse-plan.ts';
 
 /** A batch is complete at so many records or bytes (DESIGN section 6, "Warehouse"), or at the age that the installation sets. */
 const batchRecords = 1000;
@@ -37,7 +37,7 @@ export interface ReadyWarehousePlan extends AnyReadyPlan {
   type: 'warehouse';
   /** Null: events are written as they came. */
   transform: TransformRecord | null;
-  warehouse: WarehousePlan;
+  warehouse: WarehousePlan | RefusedWarehouse;
 }
 
 export type ReadyPlan = ReadyHttpPlan | ReadyAlertPlan | ReadyWarehousePlan;

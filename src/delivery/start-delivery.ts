@@ -59,8 +59,11 @@ export interface DeliveryOptions {
   proxyUrl?: string;
   /** Absent: there is no e-mail. Closed by the caller. */
   mailer?: Mailer;
-  /** Servers that stand for the object stores of the clouds, and how long the oldest record of a batch waits (default 60 s). */
-  warehouse?: { endpoints?: StoreEndpoints; batchAgeMs?: number };
+  /**
+   * Servers that stand for the object stores of the clouds, how long the oldest record of a batch waits (default 60 s), and whether the
+   * identity of this process may be used (default: not).
+   */
+  warehouse?: { endpoints?: StoreEndpoints; batchAgeMs?: number; allowsPlatformIdentity?: boolean };
   /** Default: 7 days, dead letters 30 days. */
   retention?: { finishedMs: number; deadLettersMs: number };
   /** Memory of Redis that counts as all of it where Redis has no maxmemory. */
@@ -101,9 +104,10 @@ export function startDelivery(options: DeliveryOptions): Delivery {
     lookup: options.lookup,
   });
   const userAgent = `Posthorn/${version}`;
-  const { endpoints = {}, batchAgeMs = defaultBatchAgeMs } = options.warehouse ?? {};
+  const { endpoints = {}, batchAgeMs = defaultBatchAgeMs, allowsPlatformIdentity = false } = options.warehouse ?? {};
   const mailer = options.mailer ?? null;
-  const outgoing = { registry, keyring, dispatchers, allowedCidrs, endpoints, batchAgeMs, mailer, clock, userAgent };
+  const stores = { endpoints, batchAgeMs, allowsPlatformIdentity };
+  const outgoing = { registry, keyring, dispatchers, allowedCidrs, ...stores, mailer, clock, userAgent };
   const planOf = (target: Target): Promise<DeliveryPlan> => deliveryPlan(outgoing, target);
   const id = options.workerId ?? `w_${randomBytes(9).toString('base64url')}`;
   const troubles = new RedisTroubles(logger);

@@ -48,6 +48,7 @@ export async function attemptUpload(job: Job, plan: ReadyWarehousePlan, context:
     metrics.attemptSeconds.observe({ result: attempt.errorType ?? 'ok' }, attempt.durationMs / 1000);
     return settlement(attemptOutcome(attempt, result, plan, job.attempts + 1));
   };
+  if ('refusal' in warehouse) return attempted({ type: 'error', error: warehouse.refusal, code: null }, begunAtMs);
   // Queued before the setting of the target was known: it goes back, to be gathered into a batch.
   const batch = job.isBatch ? await batches.queue.batch(job) : null;
   if (batch === null) return back;
@@ -57,7 +58,7 @@ export async function attemptUpload(job: Job, plan: ReadyWarehousePlan, context:
   const leave = await uploadRoom.enter(job.target.org);
   if (leave === null) return back;
   try {
-    const objects = await batchContent(batch, job, plan, { ...batches, clock, ready });
+    const objects = await batchContent(batch, job, { ...plan, ...warehouse }, { ...batches, clock, ready });
     if (objects === null) return back;
     if (objects.length === 0) return settlement({ type: 'dead', attempt: null, reason: 'payload_not_found' });
     const startedAtMs = clock.now();

@@ -44,6 +44,8 @@ export interface FacadeServices {
   /** What a delivery worker does for the API: everything that goes out to receivers. */
   tasks: TaskCaller;
   keyring: Keyring;
+  /** Warehouses may have the identity of the delivery pods. */
+  allowsPlatformIdentity: boolean;
   apiKeyUsage: ApiKeyUsage;
   lastNotified: LastNotified;
   organizationLock: OrganizationLock;

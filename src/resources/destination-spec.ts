@@ -75,7 +75,9 @@ const warehouse = z.strictObject({
   identity: z
     .enum(['keys', 'platform'])
     .default('keys')
-    .describe('platform: the identity that the platform gives to the pod, instead of static keys.'),
+    .describe(
+      'platform: the identity that the platform gives to the delivery pods, instead of static keys; only where the installation allows it (POSTHORN_WAREHOUSE_PLATFORM_IDENTITY).',
+    ),
   fieldMapping: z
     .array(
       z.strictObject({

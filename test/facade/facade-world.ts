@@ -81,14 +81,14 @@ export interface FacadeWorld {
 
 /** A facade over HTTP with the real controllers behind it, on a real Redis of its own and the given store. */
 export async function startFacadeWorld(
-  options: { store?: ResourceStore; clock?: Clock; inForceTimeoutMs?: number } = {},
+  options: { store?: ResourceStore; clock?: Clock; inForceTimeoutMs?: number; allowsPlatformIdentity?: boolean } = {},
 ): Promise<FacadeWorld> {
-  const { store = new MemoryStore(systemClock), clock = systemClock, inForceTimeoutMs } = options;
+  const { store = new MemoryStore(systemClock), clock = systemClock, inForceTimeoutMs, allowsPlatformIdentity = true } = options;
   const redis = await startRedis();
   const prefix = 'test:';
   const logLines: string[] = [];
   const logger: PinoLogger = pino({ level: 'debug' }, { write: (line: string) => void logLines.push(line) });
-  const controllers = startControllers({ store, redis: redis.client, prefix });
+  const controllers = startControllers({ store, redis: redis.client, prefix, allowsPlatformIdentity });
   const blocking = blockingConnection(redis.url, { blockMs: changeStreamBlockMs });
   blocking.on('error', () => {});
   const registry = new RedisRegistryReader({ redis: redis.client, blocking, prefix, clock, logger });
@@ -112,6 +112,7 @@ export async function startFacadeWorld(
     tasks: new RedisTaskCaller({ ...shared, blocking: answers }),
     sandbox,
     keyring: testKeyring,
+    allowsPlatformIdentity,
     apiKeyUsage: new ApiKeyUsage(shared),
     lastNotified: new LastNotified(shared),
     organizationLock: new OrganizationLock(shared),

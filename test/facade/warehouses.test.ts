@@ -1,6 +1,9 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { systemClock } from '../../src/runtime/clock.ts';
+import { MemoryStore } from '../../src/store/memory/memory-store.ts';
 import { s3Keys, startS3Server } from '../support/object-stores.ts';
+import { passes } from '../support/passes.ts';
 import { serviceAccountKey } from '../support/service-account.ts';
 import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
 
@@ -295,3 +298,49 @@ test('a test writes a file with one record, and says what the store answered whe
     await server.stop();
   }
 }, 60_000);
+
+describe('the identity of the platform, in an installation that does not lend it,', () => {
+  const config = { bucket: 'acme-events', region: 'eu-central-1', identity: 'platform' };
+  const message = expect.stringMatching(/^config\.identity cannot be platform: .*POSTHORN_WAREHOUSE_PLATFORM_IDENTITY/);
+  const store = new MemoryStore(systemClock);
+  let strict: FacadeWorld;
+  beforeAll(async () => {
+    strict = await startFacadeWorld({ store, allowsPlatformIdentity: false, inForceTimeoutMs: 200 });
+  });
+  afterAll(() => strict.stop());
+
+  test('is refused when a destination is made, changed or imported', async () => {
+    const refused = { status: 400, body: { error: 'Bad Request', message } };
+    expect(await strict.request('POST', '/api/destinations', { body: { name: 'Lake', type: 's3', config } })).toMatchObject(refused);
+    const { id } = await strict.create('destinations', { name: 'Keys', type: 's3', config: s3 });
+    expect(await strict.request('PATCH', `/api/destinations/${id}`, { body: { config: { identity: 'platform' } } })).toMatchObject(refused);
+    const { body: document } = await strict.request('GET', '/api/destinations/export');
+    const destinations = document.destinations.map((each: object) => ({ ...each, slug: 'imported', name: 'Imported', config }));
+    const imported = await strict.request('POST', '/api/destinations/import', {
+      body: { ...document, destinations, conflictStrategy: 'skip' },
+    });
+    expect(imported.text).toContain('POSTHORN_WAREHOUSE_PLATFORM_IDENTITY');
+    expect((await strict.request('GET', '/api/destinations/imported')).status).toBe(404);
+  });
+
+  test('is a condition of the custom resource, which users can still rename and disable', async () => {
+    const spec = { type: 's3', s3: { bucket: 'acme-events', region: 'eu-central-1' }, warehouse: { identity: 'platform' } } as const;
+    await store.create({ kind: 'Destination', metadata: { name: 'lake', namespace: 'acme' }, spec }, { manager: 'posthorn-api' });
+    await passes(async () => {
+      const lake = await store.get('Destination', { namespace: 'acme', name: 'lake' });
+      expect(lake?.status?.conditions).toEqual(
+        expect.arrayContaining([
+          expect.objectContaining({
+            type: 'Accepted',
+            status: 'False',
+            reason: 'PlatformIdentityNotAllowed',
+            message: expect.stringContaining('POSTHORN_WAREHOUSE_PLATFORM_IDENTITY'),
+          }),
+          expect.objectContaining({ type: 'Programmed', status: 'False' }),
+        ]),
+      );
+    });
+    const changed = await strict.request('PATCH', '/api/destinations/lake', { body: { name: 'Old lake', enabled: false } });
+    expect(changed).toMatchObject({ status: 200, body: { name: 'Old lake', enabled: false, config: { identity: 'platform' } } });
+  });
+});

@@ -54,6 +54,7 @@ export function startControllers(
       feed: new CircuitFeed({ redis, readers: [{ blocking, shards: [0] }], prefix }),
       cronRuns: new CronRuns({ redis, prefix }),
       keyring: testKeyring,
+      allowsPlatformIdentity: true,
       sandbox,
       clock,
       logger,

@@ -2,6 +2,7 @@ import type { Refusal } from '../../compile/compiled.ts';
 import { compileDestination, destinationRefusal } from '../../compile/destination.ts';
 import { destinationSecretReferences, type SecretReference } from '../../compile/destination-secrets.ts';
 import type { OrganizationFacts } from '../../compile/organization.ts';
+import { platformIdentityRefusal } from '../../compile/warehouse.ts';
 import type { Keyring } from '../../core/sealing.ts';
 import type { SealedRecordField } from '../../core/sealing-contexts.ts';
 import type { SpecOf } from '../../resources/kinds.ts';
@@ -10,17 +11,27 @@ import type { ResourceRules } from '../resource-reconciler.ts';
 import type { SecretReader } from '../secret-reader.ts';
 import type { ShardDirectory } from '../shard-directory.ts';
 
+interface DestinationRulesOptions {
+  secrets: SecretReader;
+  keyring: Keyring;
+  shards: ShardDirectory;
+  /** Warehouses may have the identity of the delivery pods. */
+  allowsPlatformIdentity: boolean;
+}
+
 /** A destination is in force once the secrets of its auth and signature are read. */
-export function destinationRules(
-  secrets: SecretReader,
-  keyring: Keyring,
-  shards: ShardDirectory,
-): ResourceRules<'Destination', 'destination'> {
+export function destinationRules({
+  secrets,
+  keyring,
+  shards,
+  allowsPlatformIdentity,
+}: DestinationRulesOptions): ResourceRules<'Destination', 'destination'> {
   return {
     kind: 'Destination',
     recordKind: 'destination',
     evaluate: async (object, organization, published) => {
-      const refusal = destinationRefusal(object.spec);
+      // Not what routes ask: their messages wait until the installation allows it.
+      const refusal = destinationRefusal(object.spec) ?? (allowsPlatformIdentity ? null : platformIdentityRefusal(object.spec));
       if (refusal !== null) return { refusal };
       const read = await readSecrets(object.spec, organization, secrets);
       if (read.unresolved !== undefined) return { unresolved: read.unresolved };

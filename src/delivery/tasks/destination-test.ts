@@ -82,13 +82,14 @@ async function testWarehouse(
   const egress = egressRules(allowedCidrs, await registry.get('organization', org));
   const target = await warehousePlan(destination, { ...options, egress });
   if (target === null) return failure('secret_decryption_failed', 'A secret of the destination cannot be opened.');
+  if ('refusal' in target) return failure('blocked', `The destination must not be used: ${target.refusal.message}.`);
   const startedAtMs = clock.now();
   const id = `test_${base32(randomBytes(10))}`;
   const body = Buffer.from(JSON.stringify(payload ?? sampleEvent(destination, startedAtMs)));
   const headers: [string, string][] = [['x-posthorn-test', 'true']];
   const content = new BatchObjects(id, target.layout, target.mapping);
   const added = content.add({ eventId: id, sourceSlug: 'test', receivedAtMs: startedAtMs, headers, payload: body });
-  if (added !== 'added') return failure('validation_failed', 'The record of this payload would be too large.');
+  if (added !== 'added') return failure('record_too_large', 'The record of this payload would be too large.');
   const objects = content.take();
   const result = await upload(target.store, objects, { dispatcher: target.dispatcher(), clock, signal });
   if (signal.aborted && result.type === 'error')

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { PosthornError } from '../../core/errors.ts';
 import { readFieldMapping } from '../../core/field-mapping.ts';
 import { looksMasked, maskedWithTail } from '../../core/masking.ts';
+import { platformIdentityNotAllowed } from '../../core/platform-identity.ts';
 import type { Plan } from '../../core/records.ts';
 import { kinds, type SpecInputOf, type SpecOf } from '../../resources/kinds.ts';
 import type { Call } from '../operation.ts';
@@ -29,7 +30,10 @@ export const warehouseConfig = z
     prefix: warehouse.prefix.unwrap().optional().describe('Path prefix of the files.'),
     fileFormat: warehouse.fileFormat.unwrap().optional().describe('Default jsonl.'),
     partitionBy: warehouse.partitionBy.unwrap().optional().describe('Default date.'),
-    identity: warehouse.identity.unwrap().optional().describe('platform: the identity of the delivery pods instead of keys.'),
+    identity: warehouse.identity
+      .unwrap()
+      .optional()
+      .describe('platform: the identity of the delivery pods instead of keys, where the installation allows it.'),
     bucket: s3.bucket.optional().describe('With s3, r2 and gcs: required.'),
     region: s3.region.optional().describe('With s3: required.'),
     endpoint: r2.endpoint.optional().describe('With r2, required: https URL of the S3 interface of the account.'),
@@ -125,6 +129,9 @@ export async function warehouseToSpec(
   if (identity === 'platform' && type === 'r2') {
     throw new PosthornError('VALIDATION_FAILED', 'config.identity cannot be platform with type r2.');
   }
+  const isNewlyPlatform = identity === 'platform' && (config.identity !== undefined || current?.warehouse?.identity !== 'platform');
+  if (isNewlyPlatform && !call.services.allowsPlatformIdentity)
+    throw new PosthornError('VALIDATION_FAILED', `config.identity cannot be platform: ${platformIdentityNotAllowed}.`);
   const key = provider.keys.find((field) => config[field] !== undefined);
   if (identity === 'platform' && config.identity === undefined && key !== undefined)
     throw new PosthornError('VALIDATION_FAILED', `config.${key} is not used with identity platform: send config.identity with it.`);

@@ -1,4 +1,5 @@
 import type { AttemptErrorType } from '../../../data/messages.ts';
+import { WarehouseRefusedError } from '../warehouse/warehouse-refused-error.ts';
 import { BlockedAddressError } from './blocked-address-error.ts';
 import { DeadlineError } from './http-exchange.ts';
 
@@ -8,7 +9,7 @@ const tlsCodes = /^(ERR_TLS|ERR_SSL|CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|HO
 
 /** The kind of failure behind an error of `exchange`; `network` for what is none of the others. */
 export function errorType(error: Error): AttemptErrorType {
-  if (error instanceof BlockedAddressError) return 'blocked';
+  if (error instanceof BlockedAddressError || error instanceof WarehouseRefusedError) return 'blocked';
   if (error instanceof DeadlineError) return 'timeout';
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
   if (timeoutCodes.has(code)) return 'timeout';

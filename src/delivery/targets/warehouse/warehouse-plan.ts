@@ -1,5 +1,6 @@
 import type { Dispatcher } from 'undici';
 import { type FieldMapping, readFieldMapping } from '../../../core/field-mapping.ts';
+import { platformIdentityNotAllowed } from '../../../core/platform-identity.ts';
 import type { ObjectStoreRecord, WarehouseDestinationRecord, WarehouseLayout } from '../../../core/records.ts';
 import type { Keyring } from '../../../core/sealing.ts';
 import { recordSealingContext, type SealedRecordField } from '../../../core/sealing-contexts.ts';
@@ -7,6 +8,7 @@ import type { Dispatchers } from '../http/dispatchers.ts';
 import type { EgressRules } from '../http/egress-policy.ts';
 import type { ObjectStore } from './object-store.ts';
 import { openObjectStore, type StoreEndpoints } from './open-object-store.ts';
+import { WarehouseRefusedError } from './warehouse-refused-error.ts';
 
 /** Where batches are written to, and how. */
 export interface WarehousePlan {
@@ -17,33 +19,55 @@ export interface WarehousePlan {
   dispatcher: () => Dispatcher;
 }
 
+/** A record of an earlier release, or of an installation with other settings, that must not be used: every attempt fails with this. */
+export interface RefusedWarehouse {
+  refusal: WarehouseRefusedError;
+}
+
 export interface WarehouseSources {
   keyring: Keyring;
   dispatchers: Dispatchers;
   endpoints: StoreEndpoints;
+  /** Stores may be asked with the identity of this process. */
+  allowsPlatformIdentity: boolean;
 }
 
-/** Null when a secret does not open. Throws when a field mapping does not parse, which the controller refuses. */
+/** Null when a secret does not open. */
 export async function warehousePlan(
   destination: WarehouseDestinationRecord,
-  { keyring, dispatchers, endpoints, egress }: WarehouseSources & { egress: EgressRules },
-): Promise<WarehousePlan | null> {
+  { keyring, dispatchers, endpoints, egress, allowsPlatformIdentity }: WarehouseSources & { egress: EgressRules },
+): Promise<WarehousePlan | RefusedWarehouse | null> {
   const { org, id, warehouse } = destination;
   const { prefix, fileFormat, partitionBy, fieldMapping } = warehouse;
+  const identityProblem = identityRefusal(destination, allowsPlatformIdentity);
+  if (identityProblem !== null) return { refusal: new WarehouseRefusedError(identityProblem) };
+  const { mapping, problem } = fieldMapping === null ? { mapping: null } : readFieldMapping(fieldMapping);
+  if (problem !== undefined)
+    return { refusal: new WarehouseRefusedError(`fieldMapping[${problem.index}].${problem.field} ${problem.message}`) };
   const opened = openedStore(destination, (sealed, field) => keyring.open(sealed, recordSealingContext(org, 'destination', id, field)));
   if (opened === null) return null;
   return {
     store: await openObjectStore(opened, endpoints),
     layout: { prefix, fileFormat, partitionBy },
-    mapping: fieldMapping === null ? null : mappingOf(fieldMapping),
+    mapping,
     dispatcher: dispatchers.forRules({ egress, tls: null, usesProxy: false }),
   };
 }
 
-function mappingOf(rules: Parameters<typeof readFieldMapping>[0]): FieldMapping {
-  const { mapping, problem } = readFieldMapping(rules);
-  if (problem !== undefined) throw new Error(`fieldMapping[${problem.index}].${problem.field} ${problem.message}`);
-  return mapping;
+/** The host of an r2 store is one that a user names: it would get what the identity signs. */
+function identityRefusal(store: ObjectStoreRecord, allowsPlatformIdentity: boolean): string | null {
+  switch (store.type) {
+    case 'r2':
+      return store.r2.credentials === null ? 'identity cannot be platform with type r2' : null;
+    case 's3':
+      return store.s3.credentials !== null || allowsPlatformIdentity ? null : platformIdentityNotAllowed;
+    case 'gcs':
+      return store.gcs.credentials !== null || allowsPlatformIdentity ? null : platformIdentityNotAllowed;
+    case 'azure_blob':
+      return store.azureBlob.credentials !== null || allowsPlatformIdentity ? null : platformIdentityNotAllowed;
+    default:
+      return store satisfies never;
+  }
 }
 
 function openedStore(store: ObjectStoreRecord, open: (sealed: string, field: SealedRecordField) => string): ObjectStoreRecord | null {

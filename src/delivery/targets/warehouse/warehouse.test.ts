@@ -84,7 +84,7 @@ const stores = {
   gcs: async (): Promise<Store> => {
     const server = await startGcsServer();
     const record = { type: 'gcs', gcs: { bucket: server.bucket, projectId: 'test', credentials: null } } as const;
-    return { server, record, options: { warehouse: { endpoints: { gcs: server.url } } } };
+    return { server, record, options: { warehouse: { endpoints: { gcs: server.url }, allowsPlatformIdentity: true } } };
   },
   azure_blob: async (): Promise<Store> => {
     const server = await startAzureServer();

@@ -1,0 +1,90 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { newEvent } from '../../../../test/support/new-event.ts';
+import { type StoreServer, s3Keys, startS3Server } from '../../../../test/support/object-stores.ts';
+import { passes } from '../../../../test/support/passes.ts';
+import { organizationRecord, RecordRegistry, routeRecord, warehouseRecord } from '../../../../test/support/record-registry.ts';
+import { type RedisServer, startRedis } from '../../../../test/support/redis.ts';
+import { startTestDelivery } from '../../../../test/support/test-delivery.ts';
+import type { ObjectStoreRecord, WarehouseRecord } from '../../../core/records.ts';
+import { RedisMessageAcceptor } from '../../../data/message-acceptor.ts';
+import { RedisMessageReader } from '../../../data/message-reader.ts';
+import { systemClock } from '../../../runtime/clock.ts';
+
+const prefix = 'test:';
+const retryPolicy = { maxRetries: 1, initialDelayMs: 100, maxDelayMs: 100, backoffMultiplier: 1 };
+/** What the identity of a pod would be: the environment has the keys of the store. */
+const identity = { AWS_ACCESS_KEY_ID: s3Keys.accessKeyId, AWS_SECRET_ACCESS_KEY: s3Keys.secretAccessKey };
+
+let redis: RedisServer;
+let store: StoreServer;
+let registry: RecordRegistry;
+let acceptor: RedisMessageAcceptor;
+let reader: RedisMessageReader;
+const ends: (() => Promise<unknown>)[] = [];
+
+beforeAll(async () => {
+  redis = await startRedis();
+  store = await startS3Server();
+  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock });
+  reader = new RedisMessageReader({ redis: redis.client, prefix });
+  Object.assign(process.env, identity);
+});
+afterAll(async () => {
+  for (const name of Object.keys(identity)) delete process.env[name];
+  await store.stop();
+  await redis.stop();
+});
+beforeEach(async () => {
+  await redis.client.flushall();
+  registry = new RecordRegistry();
+  registry.put('organization', organizationRecord());
+  registry.put('route', routeRecord());
+});
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end();
+});
+
+async function send(record: ObjectStoreRecord, warehouse: Partial<WarehouseRecord>, allowsPlatformIdentity: boolean): Promise<string> {
+  registry.put('destination', warehouseRecord(record, warehouse, { retryPolicy }));
+  const endpoints = { s3: store.url, gcs: store.url, azure: store.url };
+  const delivery = startTestDelivery(redis, { prefix, registry, warehouse: { batchAgeMs: 50, endpoints, allowsPlatformIdentity } });
+  ends.push(() => delivery.stop(500));
+  const event = newEvent();
+  await acceptor.accept(event);
+  return event.targets[0]?.messageId ?? '';
+}
+
+const s3 = { type: 's3', s3: { bucket: 'events', region: 'us-east-1', credentials: null } } as const;
+const r2 = { type: 'r2', r2: { bucket: 'events', endpoint: 'https://127.0.0.1:1', credentials: null } } as const;
+const gcs = { type: 'gcs', gcs: { bucket: 'events', projectId: 'test', credentials: null } } as const;
+const azure = { type: 'azure_blob', azureBlob: { accountName: 'acme', containerName: 'events', credentials: null } } as const;
+const notLent = /does not lend the identity of the delivery pods \(POSTHORN_WAREHOUSE_PLATFORM_IDENTITY\)/;
+const costly = [{ source: '$..*..*', target: 'a', type: 'json' as const }];
+
+test.each([
+  ['s3 with the identity of the pods', s3, {}, false, notLent],
+  ['gcs with the identity of the pods', gcs, {}, false, notLent],
+  ['azure_blob with the identity of the pods', azure, {}, false, notLent],
+  ['r2 with the identity of the pods, even where it is lent', r2, {}, true, /identity cannot be platform with type r2/],
+  ['a field mapping that is refused today', s3, { fieldMapping: costly }, true, /^fieldMapping\[0\]\.source .*descendant/],
+])(
+  'a record of an earlier release, %s, is not used: its messages say why and end in the dead letters',
+  async (_, record, warehouse, isLent, why) => {
+    const id = await send(record, warehouse, isLent);
+    await passes(async () => expect(await reader.delivery('org_a', id)).toMatchObject({ status: 'dlq' }), 15_000);
+    expect(await reader.delivery('org_a', id)).toMatchObject({
+      attempts: 2,
+      deadLetterReason: 'max_retries_exceeded',
+      lastErrorType: 'blocked',
+      lastErrorMessage: expect.stringMatching(why),
+    });
+    expect((await store.objects()).size).toBe(0);
+  },
+  30_000,
+);
+
+test('where the installation lends it, the identity of the pods is used', async () => {
+  const id = await send(s3, {}, true);
+  await passes(async () => expect(await reader.delivery('org_a', id)).toMatchObject({ status: 'delivered' }), 15_000);
+  expect((await store.objects()).size).toBe(1);
+}, 30_000);
