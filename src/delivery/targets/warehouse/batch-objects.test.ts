@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
+import { readFieldMapping } from '../../../core/field-mapping.ts';
 import type { WarehouseLayout } from '../../../core/records.ts';
-import { BatchObjects, type WarehouseEvent } from './batch-objects.ts';
+import { BatchObjects, mostBatchBytes, type WarehouseEvent } from './batch-objects.ts';
 import type { StoredObject } from './object-store.ts';
 
 const receivedAtMs = Date.UTC(2026, 2, 1, 23, 59, 59, 999);
@@ -83,5 +84,40 @@ describe('records', () => {
   test('are the same bytes whenever they are written', () => {
     const events = Array.from({ length: 200 }, (_, i) => event({ eventId: `evt_${i}` }));
     expect(write(events)).toEqual(write(events));
+  });
+});
+
+describe('a batch has at most 16 MiB', () => {
+  const mapped = (source: string, columns = 1): BatchObjects => {
+    const rules = Array.from({ length: columns }, (_, i) => ({ source, target: `c${i}`, type: 'json' as const }));
+    return new BatchObjects('ULID', layout(), readFieldMapping(rules).mapping ?? null);
+  };
+
+  test('what has no room is not added, and smaller records still are', () => {
+    const objects = new BatchObjects('ULID', layout(), null);
+    const large = event({ payload: Buffer.from(JSON.stringify('x'.repeat(6 * 1024 * 1024))) });
+    expect([objects.add(large), objects.add(large), objects.add(large), objects.add(event())]).toEqual(['added', 'added', 'full', 'added']);
+    expect(objects.take()[0]?.body.length).toBeLessThan(mostBatchBytes);
+    expect([objects.isEmpty, objects.add(large)]).toEqual([true, 'added']);
+  });
+
+  test('a record that is larger is unwritable, by many columns or by a path that finds nested values again and again', () => {
+    const text = Buffer.from(JSON.stringify('x'.repeat(1_000_000)));
+    expect(mapped('$.payload', 10).add(event({ payload: text }))).toBe('added');
+    expect(mapped('$.payload', 20).add(event({ payload: text }))).toBe('unwritable');
+    let nested: unknown = 'x'.repeat(500_000);
+    for (let depth = 0; depth < 50; depth++) nested = [nested];
+    expect(mapped('$..*').add(event({ payload: Buffer.from(JSON.stringify(nested)) }))).toBe('unwritable');
+  });
+
+  test('columns stand in the order of the rules, arrays and all', () => {
+    const rules = ['10', 'a', '2'].map((target, i) => ({
+      source: ['$.payload.list', '$.payload.none', '$.id'][i] ?? '',
+      target,
+      type: 'json' as const,
+    }));
+    const objects = new BatchObjects('ULID', layout(), readFieldMapping(rules).mapping ?? null);
+    objects.add(event({ payload: Buffer.from('{"list":[1,[],{"b":"\\n"}]}') }));
+    expect(objects.take()[0]?.body.toString()).toBe('{"10":[1,[],{"b":"\\n"}],"a":null,"2":"evt_1"}\n');
   });
 });
