@@ -34,6 +34,7 @@ export const errorCodes = {
   UNSUPPORTED_MEDIA_TYPE: { status: 415, error: 'Unsupported Media Type' },
   QUOTA_EXCEEDED: { status: 429, error: 'Too Many Requests' },
   RATE_LIMITED: { status: 429, error: 'Too Many Requests' },
+  APPLICATION_RATE_LIMITED: { status: 429, error: 'Too Many Requests' },
   HEADERS_TOO_LARGE: { status: 431, error: 'Request Header Fields Too Large' },
   INTERNAL: { status: 500, error: 'Internal Server Error' },
   UNAVAILABLE: { status: 503, error: 'Service Unavailable' },

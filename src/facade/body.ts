@@ -59,14 +59,28 @@ function invalidBody(issues: readonly z.core.$ZodIssue[]): PosthornError {
   const code = complaints.find((complaint) => complaint.code === 'UNKNOWN_FIELD')?.code ?? 'VALIDATION_FAILED';
   const shown = complaints.slice(0, mostComplaints).map((complaint) => complaint.text);
   if (complaints.length > mostComplaints) shown.push(`and ${complaints.length - mostComplaints} more`);
-  return new PosthornError(code, `${shown.join('; ')}.`);
+  const byField = Map.groupBy(complaints.slice(0, mostComplaints), ({ field }) => field);
+  const details = Object.fromEntries([...byField].map(([field, group]) => [field, group.map(({ detail }) => detail)]));
+  return new PosthornError(code, `${shown.join('; ')}.`, { details });
 }
 
-function complaintsOf(issue: z.core.$ZodIssue): { code: ErrorCode; text: string }[] {
+interface Complaint {
+  code: ErrorCode;
+  text: string;
+  field: string;
+  /** The text without the field. */
+  detail: string;
+}
+
+function complaintsOf(issue: z.core.$ZodIssue): Complaint[] {
   if (issue.code === 'unrecognized_keys') {
-    return issue.keys.map((key) => ({ code: 'UNKNOWN_FIELD', text: `unknown field "${pathText([...issue.path, key])}"` }));
+    return issue.keys.map((key) => {
+      const field = pathText([...issue.path, key]);
+      return { code: 'UNKNOWN_FIELD', text: `unknown field "${field}"`, field, detail: 'is not a field' };
+    });
   }
-  return [{ code: 'VALIDATION_FAILED', text: `${pathText(issue.path)} ${issue.message}` }];
+  const field = pathText(issue.path);
+  return [{ code: 'VALIDATION_FAILED', text: `${field} ${issue.message}`, field, detail: issue.message }];
 }
 
 function pathText(path: readonly PropertyKey[]): string {

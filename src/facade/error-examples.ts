@@ -32,6 +32,7 @@ export const errorExamples: Record<ErrorCode, string> = {
   UNSUPPORTED_MEDIA_TYPE: 'Send the body as application/json in UTF-8.',
   QUOTA_EXCEEDED: 'The organization has used its 10000 messages of this month.',
   RATE_LIMITED: 'More than 1000 requests in a minute with this API key.',
+  APPLICATION_RATE_LIMITED: 'The application takes at most 100 messages per second.',
   HEADERS_TOO_LARGE: 'The request line and the headers are more than 16 KiB together.',
   INTERNAL: 'Something went wrong on our side; the request id finds it in the logs.',
   UNAVAILABLE: 'Redis does not answer.',

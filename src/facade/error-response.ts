@@ -1,6 +1,6 @@
 import type { Response } from 'express';
 import { z } from 'zod';
-import { errorCodes, PosthornError } from '../core/errors.ts';
+import { type ErrorCode, errorCodes, PosthornError } from '../core/errors.ts';
 
 /** Body of every error (API document, "Errors"). */
 export const errorBody = z
@@ -14,21 +14,88 @@ export const errorBody = z
 /** Body of every error below `/cron` (API document, "Errors"). */
 export const textErrorBody = z.object({ error: z.string().describe('What went wrong, in words.') }).meta({ id: 'TextError' });
 
-const textErrorPath = /^\/api\/(?:organizations\/[^/]+\/)?cron(?:[/?]|$)/;
+/** Body of every error of the Webhook Subscription API (API document, "Errors"). */
+export const webhookErrorBody = z
+  .object({
+    error: z.string().describe('What kind of error.'),
+    message: z.string().describe('What went wrong, in words.'),
+    details: z.record(z.string(), z.array(z.string())).optional().describe('What is wrong with each field.'),
+  })
+  .meta({ id: 'WebhookError' });
+
+/** The forms in which the API documents want errors: with the code in the body, text alone, or with details of fields. */
+export type ErrorForm = 'code' | 'text' | 'webhook';
+
+const textErrorPath = /^cron(?:\/|$)/;
+const webhookErrorPath =
+  /^(?:event-types|webhook-(?:applications|endpoints|subscriptions|events)|send-events?|outbound-messages|webhooks)(?:\/|$)/;
+
+/** The form of the family that a path (below `/api` or an organization, without the first slash and the query) belongs to. */
+export function errorFormOf(path: string): ErrorForm {
+  if (textErrorPath.test(path)) return 'text';
+  return webhookErrorPath.test(path) ? 'webhook' : 'code';
+}
+
+/** An error's body in the given form. */
+export function errorIn(form: ErrorForm, { code, message, details }: Pick<PosthornError, 'code' | 'message' | 'details'>) {
+  switch (form) {
+    case 'text':
+      return { error: message } satisfies z.input<typeof textErrorBody>;
+    case 'webhook':
+      return { error: webhookReason(code), message, details } satisfies z.input<typeof webhookErrorBody>;
+    case 'code':
+      return { error: errorCodes[code].error, message, code } satisfies z.input<typeof errorBody>;
+  }
+}
+
+function webhookReason(code: ErrorCode): string {
+  if (code === 'QUOTA_EXCEEDED') return 'Monthly limit exceeded';
+  if (code === 'APPLICATION_RATE_LIMITED') return 'Rate limited';
+  const { status } = errorCodes[code];
+  switch (status) {
+    case 400:
+      return 'Invalid input';
+    case 401:
+      return 'Unauthorized';
+    case 403:
+      return 'Forbidden';
+    case 404:
+      return 'Not found';
+    case 405:
+      return 'Method not allowed';
+    case 408:
+      return 'Request timeout';
+    case 409:
+      return 'Conflict';
+    case 410:
+      return 'Gone';
+    case 413:
+      return 'Payload too large';
+    case 415:
+      return 'Invalid Content-Type';
+    case 429:
+      return 'Rate limit exceeded';
+    case 431:
+      return 'Request header fields too large';
+    case 500:
+      return 'Internal error';
+    case 503:
+      return 'Service unavailable';
+  }
+}
 
 const defaultRetryAfterSeconds = 1;
 
 /** Answers with an error in the form of the family that `path` (with the query) belongs to. */
 export function sendError(response: Response, error: PosthornError, path: string): void {
-  const { status, error: reason } = errorCodes[error.code];
+  const { status } = errorCodes[error.code];
   response.set('X-Error-Code', error.code);
   if (status === 401) response.set('WWW-Authenticate', 'Bearer');
   if (status === 429 || status === 503 || error.retryAfterSeconds !== undefined) {
     response.set('Retry-After', String(Math.ceil(error.retryAfterSeconds ?? defaultRetryAfterSeconds)));
   }
-  response.status(status);
-  if (textErrorPath.test(path)) response.json({ error: error.message } satisfies z.input<typeof textErrorBody>);
-  else response.json({ error: reason, message: error.message, code: error.code } satisfies z.input<typeof errorBody>);
+  const below = path.replace(/\?.*$/s, '').replace(/^\/api\/(?:organizations\/[^/]+\/)?/, '');
+  response.status(status).json(errorIn(errorFormOf(below), error));
 }
 
 /** What is thrown on the way to an operation, also by express and its body reader. Anything unexpected is INTERNAL, without its text. */

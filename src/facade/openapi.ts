@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type ErrorCode, errorCodes } from '../core/errors.ts';
 import { errorExamples } from './error-examples.ts';
-import { errorBody, textErrorBody } from './error-response.ts';
+import { type ErrorForm, errorBody, errorFormOf, errorIn, textErrorBody, webhookErrorBody } from './error-response.ts';
 import { exampleOf } from './openapi-example.ts';
 import type { Family, Operation } from './operation.ts';
 
@@ -68,8 +68,7 @@ export function openApiDocument(families: readonly Family[], version: string): J
       paths[operation.path] = path;
     }
   }
-  const error = schemaOf(errorBody, 'output', schemas);
-  const textError = schemaOf(textErrorBody, 'output', schemas);
+  for (const body of [errorBody, textErrorBody, webhookErrorBody]) schemaOf(body, 'output', schemas);
   return {
     openapi: '3.1.0',
     info: { title: 'Posthorn', version, description, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
@@ -89,18 +88,19 @@ export function openApiDocument(families: readonly Family[], version: string): J
         apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' },
       },
       headers: answerHeaders,
-      schemas: { ...schemas, Error: schemas['Error'] ?? error, TextError: schemas['TextError'] ?? textError },
+      schemas,
     },
   };
 }
 
 const description = [
   'Configuration and history of a webhook relay. Paths accept an id or a slug. Bodies are strict: an unknown field is refused and named;',
-  'read-only fields of a record, sent back, are ignored. Errors have the form `{error, message, code}`, the code also in the header X-Error-Code.',
+  'read-only fields of a record, sent back, are ignored. Errors have the form `{error, message, code}`, of cron jobs `{error}`, of the webhook subscription API `{error, message, details}`;',
+  'the code stands in the header X-Error-Code of each.',
 ].join('\n');
 
 function describe(operation: Operation, { tag, shown }: { tag: string; shown: Json }, schemas: Json): Json {
-  const { operationId, summary, scope, adminOnly = false, answer } = operation;
+  const { operationId, summary, scope, adminOnly = false } = operation;
   const needs = `Needs the scope \`${scope}\`${adminOnly ? ' and the role admin' : ''}.`;
   return {
     operationId,
@@ -110,18 +110,24 @@ function describe(operation: Operation, { tag, shown }: { tag: string; shown: Js
     ...parametersOf(operation, schemas),
     ...requestOf(operation, schemas),
     responses: {
-      [answer.status]: {
-        description: answer.description,
-        headers: headersOf([
-          ...withLimit,
-          ...(scope === 'read' ? [] : (['Warning'] as const)),
-          ...(operation.method === 'POST' ? (['Idempotent-Replayed'] as const) : []),
-        ]),
-        ...answerOf(operation, shown, schemas),
-      },
+      ...successesOf(operation, shown, schemas),
       ...errorsOf(operation),
     },
   };
+}
+
+function successesOf(operation: Operation, shown: Json, schemas: Json): Json {
+  const { answer, scope, method } = operation;
+  const rest = {
+    headers: headersOf([
+      ...withLimit,
+      ...(scope === 'read' ? [] : (['Warning'] as const)),
+      ...(method === 'POST' ? (['Idempotent-Replayed'] as const) : []),
+    ]),
+    ...answerOf(operation, shown, schemas),
+  };
+  const all = [answer, ...(answer.otherwise === undefined ? [] : [answer.otherwise])];
+  return Object.fromEntries(all.map(({ status, description: text }) => [status, { description: text, ...rest }]));
 }
 
 function answerOf({ path, answer, offersYaml }: Operation, shown: Json, schemas: Json): Json {
@@ -161,7 +167,7 @@ function requestOf({ body, requestExample }: Operation, schemas: Json): Json {
   return { requestBody: { required, content: { 'application/json': { schema: schemaOf(body, 'input', schemas), ...example } } } };
 }
 
-function errorsOf({ method, path, query, body, errors = [], hasTextErrors = false }: Operation): Json {
+function errorsOf({ method, path, query, body, errors = [] }: Operation): Json {
   const codes = new Set([
     ...everywhere,
     ...(method === 'POST' ? withIdempotencyKey : []),
@@ -171,18 +177,17 @@ function errorsOf({ method, path, query, body, errors = [], hasTextErrors = fals
     ...errors,
   ]);
   const byStatus = Map.groupBy(codes, (code) => errorCodes[code].status);
-  return Object.fromEntries([...byStatus].map(([status, ofStatus]) => [status, errorAnswer(status, ofStatus, hasTextErrors)]));
+  return Object.fromEntries([...byStatus].map(([status, ofStatus]) => [status, errorAnswer(status, ofStatus, errorFormOf(path.slice(1)))]));
 }
 
-function errorAnswer(status: number, codes: readonly ErrorCode[], isText: boolean): Json {
+function errorAnswer(status: number, codes: readonly ErrorCode[], form: ErrorForm): Json {
   const [first = 'INTERNAL'] = codes;
-  const { error } = errorCodes[first];
   const examples = codes.map((code) => [
     code,
-    { value: isText ? { error: errorExamples[code] } : { error, message: errorExamples[code], code } },
+    { value: errorIn(form, { code, message: errorExamples[code], details: form === 'webhook' ? detailExamples[code] : undefined }) },
   ]);
   return {
-    description: `${error}: ${codes.join(', ')}.`,
+    description: `${errorCodes[first].error}: ${codes.join(', ')}.`,
     headers: headersOf([
       'X-Error-Code',
       ...headersOfStatus(status),
@@ -190,12 +195,20 @@ function errorAnswer(status: number, codes: readonly ErrorCode[], isText: boolea
     ]),
     content: {
       'application/json': {
-        schema: { $ref: `#/components/schemas/${isText ? 'TextError' : 'Error'}` },
+        schema: { $ref: `#/components/schemas/${errorSchemas[form]}` },
         examples: Object.fromEntries(examples),
       },
     },
   };
 }
+
+const errorSchemas: Record<ErrorForm, string> = { code: 'Error', text: 'TextError', webhook: 'WebhookError' };
+
+const detailExamples: Partial<Record<ErrorCode, Record<string, string[]>>> = {
+  UNKNOWN_FIELD: { nmae: ['is not a field'] },
+  VALIDATION_FAILED: { name: ['is required'] },
+  INVALID_QUERY: { limit: ['must be at most 100'] },
+};
 
 const withLimit: readonly AnswerHeader[] = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'];
 

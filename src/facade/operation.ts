@@ -22,11 +22,13 @@ export interface Call<Query = unknown, Body = unknown> {
   baseUrl: string;
   /** Adds a `Warning: 199 - "<text>"` header to the answer; `text` is fixed words, nothing that was sent. */
   warn(text: string): void;
+  /** Answers with the operation's other status. */
+  answerOtherwise(): void;
 }
 
 /** One method of one path: everything that routing, validation, authorization and the OpenAPI document are made from. */
 export interface OperationDefinition<Query extends z.ZodObject, Body extends z.ZodObject> {
-  method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Below `/api`, parameters as `{id}`. */
   path: string;
   /** Unique; the name of the method in generated clients. */
@@ -42,10 +44,15 @@ export interface OperationDefinition<Query extends z.ZodObject, Body extends z.Z
   /** Of the body, where it may be larger than others. */
   maxBodyBytes?: number;
   requestExample?: unknown;
-  /** Errors are `{error}` with the text alone: cron jobs (API document, "Errors"). */
-  hasTextErrors?: boolean;
   /** 204 has no `schema`. */
-  answer: { status: 200 | 201 | 204; description: string; schema?: z.ZodType; example?: unknown };
+  answer: {
+    status: 200 | 201 | 204;
+    description: string;
+    schema?: z.ZodType;
+    example?: unknown;
+    /** Another success, of the same schema: see `Call.answerOtherwise`. */
+    otherwise?: { status: 200 | 201; description: string };
+  };
   /** With `Accept: application/yaml` the answer is text, as this says. */
   offersYaml?: { description: string; example: string };
   /** Codes beyond those that every operation can answer. */

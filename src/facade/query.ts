@@ -28,10 +28,10 @@ export function parseQuery<Query extends z.ZodObject>(schema: Query | undefined,
   );
   const parsed = schema?.safeParse(known, { error: wording });
   if (parsed?.success === false) {
-    const text = plainIssues(parsed.error.issues)
-      .map((issue) => `${issue.path.join('.')} ${issue.message}`)
-      .join('; ');
-    throw new PosthornError('INVALID_QUERY', `Query: ${text}.`);
+    const issues = plainIssues(parsed.error.issues).map(({ path, message }) => ({ name: path.join('.'), message }));
+    const text = issues.map(({ name, message }) => `${name} ${message}`).join('; ');
+    const details = Object.fromEntries(issues.map(({ name, message }) => [name, [message]]));
+    throw new PosthornError('INVALID_QUERY', `Query: ${text}.`, { details });
   }
   return (parsed?.data ?? {}) as z.output<Query>;
 }

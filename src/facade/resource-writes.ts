@@ -145,7 +145,8 @@ async function withoutImmutable<K extends ServedKind, Body extends z.ZodObject, 
     const sent = (body as Record<string, unknown>)[field];
     if (sent === undefined) continue;
     const equal = (await valuesOf(current, call)).some((value) => canonicalJson(value) === canonicalJson(sent));
-    if (!equal) throw new PosthornError('VALIDATION_FAILED', `${field} cannot be changed.`);
+    if (!equal)
+      throw new PosthornError('VALIDATION_FAILED', `${field} cannot be changed.`, { details: { [field]: ['cannot be changed'] } });
   }
   return body;
 }

@@ -38,12 +38,14 @@ function readBody(limit: number): RequestHandler {
   return express.raw({ type: () => true, limit });
 }
 
-function verb({ method }: Operation): 'get' | 'post' | 'patch' | 'delete' {
+function verb({ method }: Operation): 'get' | 'post' | 'put' | 'patch' | 'delete' {
   switch (method) {
     case 'GET':
       return 'get';
     case 'POST':
       return 'post';
+    case 'PUT':
+      return 'put';
     case 'PATCH':
       return 'patch';
     case 'DELETE':
@@ -95,6 +97,7 @@ function run(operation: Operation, { services, publicUrl }: OperationRouterOptio
     const body = readJsonObject(Buffer.isBuffer(request.body) ? request.body : undefined);
     const perform = async (idempotency: Idempotency | null): Promise<Answer> => {
       const warnings = new Set<string>();
+      let status: number = operation.answer.status;
       const wantsYaml = operation.offersYaml !== undefined && yamlTypes.includes(preferred(request));
       const answer = await operation.run({
         services,
@@ -106,9 +109,12 @@ function run(operation: Operation, { services, publicUrl }: OperationRouterOptio
         idempotency,
         baseUrl: publicUrl ?? `${request.protocol}://${request.headers.host ?? 'localhost'}`,
         warn: (text) => void warnings.add(`199 - "${text}"`),
+        answerOtherwise: () => {
+          status = operation.answer.otherwise?.status ?? status;
+        },
       });
       return {
-        status: operation.answer.status,
+        status,
         headers: {
           ...(warnings.size > 0 && { Warning: [...warnings] }),
           ...(wantsYaml && { 'Content-Type': 'application/yaml; charset=utf-8' }),

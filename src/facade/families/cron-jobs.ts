@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { cronRunTask, triggeredExecution } from '../../data/cron-run-task.ts';
-import { type Family, type OperationDefinition, operation } from '../operation.ts';
+import { type Family, operation } from '../operation.ts';
 import { queryBoolean, queryInteger, querySearch } from '../query.ts';
 import { changeRecord, createRecord, deleteRecord } from '../resource-writes.ts';
 import { cachedObjects, find, idOf } from '../resources/lookup.ts';
@@ -22,17 +22,12 @@ const cronJobDefinition = {
 const required = { name: true, cronExpression: true, url: true } as const;
 const readOnly = Object.keys(cronJobRecord.shape).filter((field) => !(field in cronJobBody.shape));
 
-/** Errors of this family are `{error}` alone. */
-function cronOperation<Query extends z.ZodObject, Body extends z.ZodObject>(definition: OperationDefinition<Query, Body>) {
-  return operation({ ...definition, hasTextErrors: true });
-}
-
 /** API document, "Cron jobs". */
 export const cronJobs: Family = {
   name: 'Cron jobs',
   description: 'HTTP requests that are made again and again, and what became of them.',
   operations: [
-    cronOperation({
+    operation({
       method: 'GET',
       path: '/cron',
       operationId: 'listCronJobs',
@@ -52,7 +47,7 @@ export const cronJobs: Family = {
         return { cronJobs: await toItems(jobs.slice(0, mostListed), call) };
       },
     }),
-    cronOperation({
+    operation({
       method: 'POST',
       path: '/cron',
       operationId: 'createCronJob',
@@ -86,7 +81,7 @@ export const cronJobs: Family = {
         return { cronJob: { id, name, cronExpression, url, nextRunAt: nextRunAt?.replace('T', ' ').slice(0, 19) ?? null } };
       },
     }),
-    cronOperation({
+    operation({
       method: 'GET',
       path: '/cron/{id}',
       operationId: 'getCronJob',
@@ -96,7 +91,7 @@ export const cronJobs: Family = {
       errors: ['RESOURCE_NOT_FOUND'],
       handle: async (call) => ({ cronJob: await toRecord(await find(call, 'HttpCronJob', call.params['id'] ?? ''), call) }),
     }),
-    cronOperation({
+    operation({
       method: 'PATCH',
       path: '/cron/{id}',
       operationId: 'updateCronJob',
@@ -113,7 +108,7 @@ export const cronJobs: Family = {
         return { success: true };
       },
     }),
-    cronOperation({
+    operation({
       method: 'DELETE',
       path: '/cron/{id}',
       operationId: 'deleteCronJob',
@@ -127,7 +122,7 @@ export const cronJobs: Family = {
         return { success: true };
       },
     }),
-    cronOperation({
+    operation({
       method: 'POST',
       path: '/cron/{id}/trigger',
       operationId: 'triggerCronJob',
@@ -149,7 +144,7 @@ export const cronJobs: Family = {
         return { execution };
       },
     }),
-    cronOperation({
+    operation({
       method: 'GET',
       path: '/cron/{id}/executions',
       operationId: 'listCronExecutions',

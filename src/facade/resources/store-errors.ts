@@ -7,11 +7,12 @@ export function forClients(error: unknown, kind: ServedKind): unknown {
   if (!isPosthornError(error) || error.details === undefined) return error;
   if (error.code === 'FIELD_MANAGED') return fieldManaged(error.details);
   if (error.code !== 'VALIDATION_FAILED') return error;
-  const text = Object.entries(error.details).map(([path, complaints]) => {
+  const complaints = Object.entries(error.details).map(([path, texts]): [string, string[]] => {
     const field = path.replace(/^spec\.?/, '').replaceAll(/\.(\d+)(?=\.|$)/g, '[$1]');
-    return inApiWords(`${field} ${complaints.join(', ')}`.trim(), kind);
+    return [inApiWords(field, kind), texts.map((text) => inApiWords(text, kind))];
   });
-  return new PosthornError('VALIDATION_FAILED', `${text.join('; ')}.`, { cause: error });
+  const text = complaints.map(([field, texts]) => `${field} ${texts.join(', ')}`.trim());
+  return new PosthornError('VALIDATION_FAILED', `${text.join('; ')}.`, { details: Object.fromEntries(complaints), cause: error });
 }
 
 /** Fields that the API calls otherwise than the custom resource; what contains another one first. */
