@@ -47,7 +47,8 @@ A commented example of each is in \`config/samples/\`. Unknown fields are refuse
 ${overview.join('\n')}
 
 The name of a resource is its slug in API paths: at most 63 lower-case letters, digits and hyphens. The words \`bulk\`,
-\`export\`, \`import\`, \`test\`, \`by-external-id\` and \`upsert\` are reserved (not for organizations).
+\`export\`, \`import\`, \`test\`, \`by-external-id\` and \`upsert\` are reserved (not for organizations). A WebhookEventType
+is called as the event type that it names, with hyphens for underscores.
 
 ${posthornKinds.map(section).join('\n\n')}
 `;

@@ -25,6 +25,7 @@ export class FacadeCaches {
       NotificationChannel: new ResourceCache('NotificationChannel', cached),
       HttpCronJob: new ResourceCache('HttpCronJob', cached),
       ApiKey: new ResourceCache('ApiKey', cached),
+      WebhookEventType: new ResourceCache('WebhookEventType', cached),
     };
     this.caches = caches;
     this.#reflectors = [
@@ -37,6 +38,7 @@ export class FacadeCaches {
       new Reflector({ ...options, cache: caches.NotificationChannel }),
       new Reflector({ ...options, cache: caches.HttpCronJob }),
       new Reflector({ ...options, cache: caches.ApiKey }),
+      new Reflector({ ...options, cache: caches.WebhookEventType }),
     ];
   }
 

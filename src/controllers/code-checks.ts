@@ -28,9 +28,14 @@ export class CodeChecks {
   }
 
   /** The JSON text of a schema, or why it cannot be put in force. */
-  async schema({ spec }: PosthornObject<'PayloadSchema'>, { id }: OrganizationFacts): Promise<SchemaCheck> {
-    const jsonSchema = jsonSchemaText(spec.jsonSchema);
-    if (jsonSchema === null) return { refusal: { reason: 'SchemaTooLarge', message: 'jsonSchema has more than 65,536 bytes as JSON' } };
+  schema({ spec }: PosthornObject<'PayloadSchema'>, organization: OrganizationFacts): Promise<SchemaCheck> {
+    return this.jsonSchema('jsonSchema', spec.jsonSchema, organization);
+  }
+
+  /** The same of the schema in any field. */
+  async jsonSchema(field: string, schema: unknown, { id }: OrganizationFacts): Promise<SchemaCheck> {
+    const jsonSchema = jsonSchemaText(schema);
+    if (jsonSchema === null) return { refusal: { reason: 'SchemaTooLarge', message: `${field} has more than 65,536 bytes as JSON` } };
     const problem = await this.#once(`schema ${jsonSchema}`, () => this.#sandbox.checkSchema(id, jsonSchema));
     return problem === null ? { jsonSchema } : { refusal: { reason: 'InvalidSchema', message: messageOf(problem) } };
   }

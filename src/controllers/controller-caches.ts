@@ -54,6 +54,7 @@ export class ControllerCaches {
   readonly NotificationChannel: ResourceCache<'NotificationChannel'>;
   readonly HttpCronJob: ResourceCache<'HttpCronJob'>;
   readonly ApiKey: ResourceCache<'ApiKey'>;
+  readonly WebhookEventType: ResourceCache<'WebhookEventType'>;
   readonly #reflectors: { run(signal: AbortSignal): Promise<void>; synced: Promise<void> }[];
   readonly #secretWatches: SecretWatches;
 
@@ -85,6 +86,7 @@ export class ControllerCaches {
     });
     this.HttpCronJob = new ResourceCache('HttpCronJob', { logger, indexes: byNamespace });
     this.ApiKey = new ResourceCache('ApiKey', { logger, indexes: byNamespace });
+    this.WebhookEventType = new ResourceCache('WebhookEventType', { logger, indexes: byNamespace });
     const reflector = <K extends Kind>(cache: ResourceCache<K>) => new Reflector({ ...options, cache });
     this.#reflectors = [
       reflector(this.Namespace),
@@ -98,6 +100,7 @@ export class ControllerCaches {
       reflector(this.NotificationChannel),
       reflector(this.HttpCronJob),
       reflector(this.ApiKey),
+      reflector(this.WebhookEventType),
     ];
     this.#secretWatches = new SecretWatches({ ...options, secrets: this.Secret, organizations: this.Organization });
   }

@@ -81,6 +81,7 @@ export function requeueOnChange({ caches, queues, reconcilers, status }: Requeue
   onChange('NotificationChannel', addRoutes(indexes.channel));
   onChange('HttpCronJob');
   onChange('ApiKey');
+  onChange('WebhookEventType');
 
   subscriptions.push(
     caches.Secret.onChange(({ namespace, name }) => {

@@ -38,6 +38,7 @@ import { StatusWriter } from './status-writer.ts';
 import { watchMarker } from './store-marker.ts';
 import { runSweep } from './sweep.ts';
 import { transformRules } from './transform/transform-rules.ts';
+import { webhookEventTypeRules } from './webhook-event-type/webhook-event-type-rules.ts';
 
 export interface RunControllersOptions {
   /** Running; they may have been started long before. */
@@ -76,6 +77,7 @@ const workers: Record<PosthornKind, number> = {
   NotificationChannel: 4,
   HttpCronJob: 4,
   ApiKey: 4,
+  WebhookEventType: 4,
 };
 const deadlineMs = 30_000;
 
@@ -112,6 +114,7 @@ export async function runControllers(options: RunControllersOptions, signal: Abo
     NotificationChannel: new ResourceReconciler(notificationChannelRules(secrets, keyring), caches.NotificationChannel, common),
     HttpCronJob: new ResourceReconciler(cronJobRules(), caches.HttpCronJob, common),
     ApiKey: new ResourceReconciler(apiKeyRules(), caches.ApiKey, common),
+    WebhookEventType: new ResourceReconciler(webhookEventTypeRules(checks, clock), caches.WebhookEventType, common),
   };
   const queues: Queues = {
     Organization: new WorkQueue({ clock }),
@@ -124,6 +127,7 @@ export async function runControllers(options: RunControllersOptions, signal: Abo
     NotificationChannel: new WorkQueue({ clock }),
     HttpCronJob: new WorkQueue({ clock }),
     ApiKey: new WorkQueue({ clock }),
+    WebhookEventType: new WorkQueue({ clock }),
   };
   const addEverything = (): void => {
     for (const kind of posthornKinds) for (const { metadata } of caches[kind].list()) queues[kind].add(formatKey(metadata), 'initial');

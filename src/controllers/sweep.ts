@@ -75,5 +75,6 @@ async function sweep({ caches, publisher, purger, logger }: SweepOptions, signal
   await retractGone('notificationChannel', caches.NotificationChannel);
   await retractGone('cronJob', caches.HttpCronJob);
   await retractGone('apiKey', caches.ApiKey);
+  await retractGone('eventType', caches.WebhookEventType);
   await retractGone('organization', caches.Organization);
 }

@@ -16,6 +16,7 @@ export const recordKinds = [
   'payloadSchema',
   'notificationChannel',
   'cronJob',
+  'eventType',
   'apiKey',
 ] as const;
 export type RecordKind = (typeof recordKinds)[number];
@@ -285,6 +286,20 @@ export interface CronJobRecord {
   generation: number;
 }
 
+/** `schema`: JSON text of a schema that compiles; null: none. */
+export interface EventTypeRecord {
+  v: number;
+  id: string;
+  org: string;
+  name: string;
+  enabled: boolean;
+  schema: string | null;
+  schemaVersion: number;
+  /** Null: it is not deprecated. */
+  deprecatedAtMs: number | null;
+  generation: number;
+}
+
 export type Role = 'admin' | 'developer' | 'viewer';
 export type Scope = 'read' | 'write' | 'delete';
 
@@ -313,5 +328,6 @@ export interface RecordByKind {
   payloadSchema: PayloadSchemaRecord;
   notificationChannel: NotificationChannelRecord;
   cronJob: CronJobRecord;
+  eventType: EventTypeRecord;
   apiKey: ApiKeyRecord;
 }

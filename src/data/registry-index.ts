@@ -1,4 +1,11 @@
-import type { ApiKeyRecord, NotificationChannelRecord, OrganizationRecord, RouteRecord, SourceRecord } from '../core/records.ts';
+import type {
+  ApiKeyRecord,
+  EventTypeRecord,
+  NotificationChannelRecord,
+  OrganizationRecord,
+  RouteRecord,
+  SourceRecord,
+} from '../core/records.ts';
 
 /** One entry of an index: a field of a hash (`field` → record id), or a member of a set. */
 export interface IndexEntry {
@@ -19,6 +26,7 @@ export type KindAndRecord =
   | { kind: 'route'; record: RouteRecord }
   | { kind: 'notificationChannel'; record: NotificationChannelRecord }
   | { kind: 'cronJob'; record: { id: string } }
+  | { kind: 'eventType'; record: EventTypeRecord }
   | { kind: 'apiKey'; record: ApiKeyRecord };
 
 /** The index entries that a record has while it is published. */
@@ -36,6 +44,8 @@ export function indexEntries({ kind, record }: KindAndRecord): IndexEntry[] {
       const index = `channels-of:${record.org}`;
       return [{ type: 'set', index, field: record.id, changeKey: index }];
     }
+    case 'eventType':
+      return [hashEntry('event-type', `${record.org}/${record.name}`)];
     case 'apiKey':
       return [hashEntry('api-key', record.sha256)];
     case 'destination':

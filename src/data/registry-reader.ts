@@ -72,6 +72,10 @@ export class RedisRegistryReader implements RegistryReader {
     return this.#indexed('source-slug', `${orgSlug}/${sourceSlug}`);
   }
 
+  eventTypeIdByName(org: string, name: string): Promise<string | null> {
+    return this.#indexed('event-type', `${org}/${name}`);
+  }
+
   apiKeyIdByHash(sha256: string): Promise<string | null> {
     return this.#indexed('api-key', sha256);
   }

@@ -11,7 +11,7 @@ import type { RecordByKind, RecordKind } from '../core/records.ts';
  * - `<prefix>{cfg}:rec:<record kind>` hash: id → record JSON (canonical key order)
  * - `<prefix>{cfg}:ix:<name>` index hashes and sets: `source-slug` (`orgSlug/sourceSlug` → source id),
  *   `api-key` (sha256 → key id), `routes-of:<source id>` (set of route ids), `channels-of:<org id>` (set of channel ids),
- *   `org-slug` (slug → org id)
+ *   `org-slug` (slug → org id), `event-type` (`org/name` → event type id)
  */
 export interface RegistryPublisher {
   /** Mints the next leader epoch. */
@@ -42,6 +42,8 @@ export interface RegistryReader {
   routeIdsOfSource(sourceId: string): Promise<string[]>;
   /** Ids of the notification channels of an organization, unordered. */
   channelIdsOfOrganization(org: string): Promise<string[]>;
+  /** By the name that events are sent by. */
+  eventTypeIdByName(org: string, name: string): Promise<string | null>;
   apiKeyIdByHash(sha256: string): Promise<string | null>;
   organizationIdBySlug(slug: string): Promise<string | null>;
   /**

@@ -88,6 +88,6 @@ function brokenObjectRules(kind: Kind, object: Record<string, unknown>, old: Obj
 function brokenNameRules(kind: Kind, object: Record<string, unknown>): Cause[] {
   const name = isRecord(object['metadata']) ? object['metadata']['name'] : undefined;
   if (typeof name !== 'string') return [];
-  const broken = nameRules.filter((rule) => rule.appliesTo(kind) && !rule.check(name));
+  const broken = nameRules.filter((rule) => rule.appliesTo(kind) && !rule.check(name, object['spec']));
   return broken.map(({ message }) => ({ field: 'metadata.name', message }));
 }

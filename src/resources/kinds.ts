@@ -11,6 +11,7 @@ import { payloadSchema } from './payload-schema.ts';
 import { route } from './route.ts';
 import { source } from './source.ts';
 import { transform } from './transform.ts';
+import { webhookEventType } from './webhook-event-type.ts';
 
 /** Every kind of the group, by its name. A new kind is a file of its own and one line here. */
 export const kinds = {
@@ -24,6 +25,7 @@ export const kinds = {
   HttpCronJob: httpCronJob,
   NotificationChannel: notificationChannel,
   ApiKey: apiKey,
+  WebhookEventType: webhookEventType,
 } as const;
 
 export type PosthornKind = keyof typeof kinds;

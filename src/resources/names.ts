@@ -1,21 +1,44 @@
+import { isRecord } from './field-tree.ts';
 import type { Kind } from './kinds.ts';
 
 /** Segments of API paths that stand where an id or a slug does (API decisions): no resource may have them as its name. */
 const reservedSlugs: readonly string[] = ['bulk', 'export', 'import', 'test', 'by-external-id', 'upsert'];
 
+export function isReservedSlug(slug: string): boolean {
+  return reservedSlugs.includes(slug);
+}
+
+interface NameRule {
+  cel: string;
+  message: string;
+  appliesTo(kind: Kind): boolean;
+  check(name: string, spec: unknown): boolean;
+}
+
+/** The object name of an event type: names of objects have no `_`, names of event types no `-`, so that both are unique. */
+export function eventTypeSlug(name: string): string {
+  return name.replaceAll('_', '-');
+}
+
 /** What the name of each resource must be beyond what Kubernetes asks: it is the slug of API and ingest paths. */
-export const nameRules = [
+export const nameRules: readonly NameRule[] = [
   {
     cel: "!self.metadata.name.contains('.') && self.metadata.name.size() <= 63",
     message: 'must have no dot and be at most 63 characters long: the name is the slug in API paths',
-    appliesTo: () => true,
-    check: (name: string) => !name.includes('.') && name.length <= 63,
+    appliesTo: (kind) => kind !== 'WebhookEventType',
+    check: (name) => !name.includes('.') && name.length <= 63,
+  },
+  {
+    cel: "self.metadata.name == self.spec.name.replace('_', '-')",
+    message: 'must be spec.name with - for each _',
+    appliesTo: (kind) => kind === 'WebhookEventType',
+    check: (name, spec) => isRecord(spec) && typeof spec['name'] === 'string' && name === eventTypeSlug(spec['name']),
   },
   {
     cel: `!(self.metadata.name in [${reservedSlugs.map((slug) => `'${slug}'`).join(', ')}])`,
     message: `must not be one of ${reservedSlugs.join(', ')}: API paths use these words`,
     // No API path has an organization's slug beside a word of its own.
-    appliesTo: (kind: Kind) => kind !== 'Organization',
-    check: (name: string) => !reservedSlugs.includes(name),
+    appliesTo: (kind) => kind !== 'Organization',
+    check: (name) => !isReservedSlug(name),
   },
-] as const;
+];

@@ -19,6 +19,7 @@ const specs: Record<PosthornKind, Record<string, unknown>> = {
   HttpCronJob: { schedule: '0 6 * * *', url: 'https://shop.example/run' },
   NotificationChannel: { type: 'email', email: { addresses: ['team@example.com'] } },
   ApiKey: { sha256: '0'.repeat(64), role: 'viewer' },
+  WebhookEventType: { name: 'sample', category: 'Orders' },
 };
 const ready = { type: 'Ready', status: 'False', reason: 'SecretNotFound', message: '', lastTransitionTime: '2026-01-31T12:00:00Z' };
 const circuit = { state: 'open', since: '2026-01-31T12:00:00Z' };
@@ -58,6 +59,10 @@ const shown: Record<PosthornKind, [names: string[], cells: unknown[]]> = {
   ApiKey: [
     ['Role', 'Expires'],
     ['viewer', expect.anything()],
+  ],
+  WebhookEventType: [
+    ['Type', 'Enabled', 'Category'],
+    ['sample', true, 'Orders'],
   ],
 };
 const table = z.looseObject({

@@ -18,6 +18,7 @@ import { sampleCases } from './cases/samples.ts';
 import { sourceCases } from './cases/source.ts';
 import { type StatusCase, statusCases } from './cases/status.ts';
 import { transformCases } from './cases/transform.ts';
+import { webhookEventTypeCases } from './cases/webhook-event-type.ts';
 import { fieldsOfComplaint } from './server-complaint.ts';
 
 const posthornCases = [
@@ -31,6 +32,7 @@ const posthornCases = [
   ...httpCronJobCases,
   ...notificationChannelCases,
   ...apiKeyCases,
+  ...webhookEventTypeCases,
   ...metadataCases,
 ];
 const cases = [...posthornCases, ...coreCases, ...sampleCases];

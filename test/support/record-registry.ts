@@ -46,6 +46,7 @@ export class RecordRegistry implements RegistryReader {
   routeIdsOfSource = async (): Promise<string[]> => [];
   channelIdsOfOrganization = async (org: string): Promise<string[]> =>
     [...this.#records.values()].flatMap((record) => ('channel' in record && record.org === org ? [record.id] : []));
+  eventTypeIdByName = async (): Promise<null> => null;
   apiKeyIdByHash = async (): Promise<null> => null;
   organizationIdBySlug = async (): Promise<null> => null;
 

@@ -32,17 +32,28 @@ export class OrganizationRecords {
   }
 
   #recordsIn(namespace: string): [RecordKind, string][] {
-    const { Source, Route, Transform, PayloadSchema, Destination, NotificationChannel, HttpCronJob, ApiKey } = this.#caches;
+    const { Source, Route, Transform, PayloadSchema, Destination, NotificationChannel, HttpCronJob, ApiKey, WebhookEventType } =
+      this.#caches;
     const ids = (
       kind: RecordKind,
       cache: {
-        kind: 'Source' | 'Route' | 'Transform' | 'PayloadSchema' | 'Destination' | 'NotificationChannel' | 'HttpCronJob' | 'ApiKey';
+        kind:
+          | 'Source'
+          | 'Route'
+          | 'Transform'
+          | 'PayloadSchema'
+          | 'Destination'
+          | 'NotificationChannel'
+          | 'HttpCronJob'
+          | 'ApiKey'
+          | 'WebhookEventType';
         byIndex(index: string, value: string): { metadata: Parameters<typeof idOf>[1]['metadata'] }[];
       },
     ): [RecordKind, string][] => cache.byIndex(indexes.namespace, namespace).map((object) => [kind, idOf(cache.kind, object)]);
     // Sources first: nothing comes in any more.
     return [
       ...ids('source', Source),
+      ...ids('eventType', WebhookEventType),
       ...ids('route', Route),
       ...ids('transform', Transform),
       ...ids('payloadSchema', PayloadSchema),

@@ -94,6 +94,13 @@ export const events: Family = {
   ],
 };
 
-function toItem({ org: _org, headers: _headers, payload: _payload, receivedAtMs, ...rest }: EventView): z.input<typeof item> {
+function toItem({
+  org: _org,
+  headers: _headers,
+  payload: _payload,
+  webhook: _webhook,
+  receivedAtMs,
+  ...rest
+}: EventView): z.input<typeof item> {
   return { ...rest, receivedAt: isoTime(receivedAtMs) };
 }

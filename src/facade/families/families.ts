@@ -11,6 +11,7 @@ import { payloadSchemas } from './payload-schemas.ts';
 import { routes } from './routes.ts';
 import { sources } from './sources.ts';
 import { transforms } from './transforms.ts';
+import { eventTypes } from './webhooks/event-types.ts';
 
 /** Everything that the API serves. A new family is a file of its own and one line here. */
 export const families: readonly Family[] = [
@@ -26,4 +27,5 @@ export const families: readonly Family[] = [
   deliveries,
   analytics,
   apiKeys,
+  eventTypes,
 ];

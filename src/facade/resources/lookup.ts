@@ -6,7 +6,7 @@ import type { ResourceCaches, ServedKind } from '../services.ts';
 import { mapConcurrently } from './concurrently.ts';
 import { nouns } from './nouns.ts';
 
-const slugPattern = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
+const slugPattern = /^[a-z0-9](?:[-.a-z0-9]{0,98}[a-z0-9])?$/;
 const madeIdPattern = /^[a-z2-7]{26}$/;
 
 export function idOf(object: PosthornObject<ServedKind>): string {

@@ -11,4 +11,5 @@ export const nouns: Readonly<Record<ServedKind, string>> = {
   NotificationChannel: 'notification channel',
   HttpCronJob: 'cron job',
   ApiKey: 'API key',
+  WebhookEventType: 'event type',
 };

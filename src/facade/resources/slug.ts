@@ -1,5 +1,5 @@
 import { PosthornError } from '../../core/errors.ts';
-import { nameRules } from '../../resources/names.ts';
+import { isReservedSlug } from '../../resources/names.ts';
 
 const longestSlug = 50;
 const letters: Record<string, string> = { ß: 'ss', æ: 'ae', œ: 'oe', ø: 'o', đ: 'd', ð: 'd', ł: 'l', þ: 'th', ı: 'i' };
@@ -16,7 +16,7 @@ export function slugOf(name: string, fallback: string): string {
 
 /** `base`, `base-2`, `base-3`, … without reserved ones, none longer than 50. */
 export function* slugCandidates(base: string): Generator<string> {
-  if (!isReserved(base)) yield base;
+  if (!isReservedSlug(base)) yield base;
   for (let number = 2; ; number++) {
     const suffix = `-${number}`;
     yield trimmed(base, longestSlug - suffix.length) + suffix;
@@ -25,11 +25,7 @@ export function* slugCandidates(base: string): Generator<string> {
 
 /** VALIDATION_FAILED for a slug that API paths use themselves. */
 export function refuseReservedSlug(slug: string): void {
-  if (isReserved(slug)) throw new PosthornError('VALIDATION_FAILED', `slug "${slug}" is reserved: API paths use this word.`);
-}
-
-function isReserved(slug: string): boolean {
-  return !nameRules.every((rule) => rule.check(slug));
+  if (isReservedSlug(slug)) throw new PosthornError('VALIDATION_FAILED', `slug "${slug}" is reserved: API paths use this word.`);
 }
 
 function trimmed(text: string, length: number): string {

@@ -139,4 +139,5 @@ const specTrees: Record<ServedKind, FieldNode> = {
   NotificationChannel: fieldTree(kinds.NotificationChannel.spec),
   HttpCronJob: fieldTree(kinds.HttpCronJob.spec),
   ApiKey: fieldTree(kinds.ApiKey.spec),
+  WebhookEventType: fieldTree(kinds.WebhookEventType.spec),
 };

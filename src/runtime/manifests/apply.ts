@@ -20,6 +20,7 @@ const order: readonly Kind[] = [
   'NotificationChannel',
   'HttpCronJob',
   'ApiKey',
+  'WebhookEventType',
   'Route',
 ];
 

@@ -1,0 +1,90 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { type RunningControllers, startControllers } from '../../../test/support/controllers.ts';
+import { passes } from '../../../test/support/passes.ts';
+import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
+import type { ObjectOf } from '../../resources/kinds.ts';
+import { systemClock } from '../../runtime/clock.ts';
+import { MemoryStore } from '../../store/memory/memory-store.ts';
+
+let redis: RedisServer;
+let store: MemoryStore;
+let prefix: string;
+let controllers: RunningControllers;
+let runs = 0;
+
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis.stop());
+beforeEach(async () => {
+  store = new MemoryStore(systemClock);
+  prefix = `run${++runs}:`;
+  controllers = startControllers({ store, redis: redis.client, prefix });
+  await store.apply({ kind: 'Organization', metadata: { name: 'acme' }, spec: { namespace: 'acme' } }, { manager: 'test' });
+  await passes(() => store.get('Namespace', { name: 'acme' }));
+});
+afterEach(() => controllers.stop());
+
+const key = { namespace: 'acme', name: 'order.line-item' };
+const apply = (spec: object) =>
+  store.apply({ kind: 'WebhookEventType', metadata: key, spec: { name: 'order.line_item', ...spec } }, { manager: 'test', force: true });
+
+/** The event type once the controllers have seen what was written last. */
+function seen(): Promise<ObjectOf<'WebhookEventType'>> {
+  return passes(async () => {
+    const object = await store.get('WebhookEventType', key);
+    expect(object.status?.observedGeneration).toBe(object.metadata.generation);
+    return object;
+  });
+}
+const condition = ({ status }: ObjectOf<'WebhookEventType'>, type: string) => status?.conditions?.find((each) => each.type === type);
+
+test('an event type is published under its name, with the version of its schema', async () => {
+  await apply({ schema: '{"type":"object"}' });
+  const object = await seen();
+  expect(condition(object, 'Ready')).toMatchObject({ status: 'True' });
+  expect(object.status).toMatchObject({ id: expect.stringMatching(/^etp_/), schemaVersion: 1 });
+  const id = object.status?.id ?? '';
+  const org = (await store.get('Organization', { name: 'acme' })).status?.id ?? '';
+  expect(await redis.client.hget(`${prefix}{cfg}:ix:event-type`, `${org}/order.line_item`)).toBe(id);
+  expect(await controllers.registry.get('eventType', id)).toMatchObject({
+    name: 'order.line_item',
+    enabled: true,
+    schema: '{"type":"object"}',
+  });
+  await apply({ schema: '{ "type": "object" }' });
+  expect((await seen()).status?.schemaVersion).toBe(1);
+  await apply({ schema: '{"type":"object","required":["id"]}' });
+  expect((await seen()).status?.schemaVersion).toBe(2);
+});
+
+test.each([
+  [{ schema: '{"type":' }, 'InvalidSchema', /^schema: not JSON/],
+  [{ schema: '{"type":"objekt"}' }, 'InvalidSchema', /type/],
+  [{ examplePayload: "{'id': 1}" }, 'InvalidExamplePayload', /^examplePayload: not JSON/],
+])('%j is not accepted, and what was in force before stays', async (spec, reason, message) => {
+  await apply({ schema: '{}' });
+  const { status } = await seen();
+  await apply(spec);
+  const object = await seen();
+  expect(condition(object, 'Accepted')).toMatchObject({ status: 'False', reason, message: expect.stringMatching(message) });
+  expect(await controllers.registry.get('eventType', status?.id ?? '')).toMatchObject({ schema: '{}' });
+});
+
+test('the time when it was deprecated stays through changes and ends with the deprecation', async () => {
+  await apply({ deprecated: true });
+  const { deprecatedAt } = (await seen()).status ?? {};
+  expect(Date.parse(deprecatedAt ?? '')).toBeGreaterThan(systemClock.now() - 60_000);
+  await apply({ deprecated: true, deprecatedMessage: 'Use order.item.' });
+  expect((await seen()).status?.deprecatedAt).toBe(deprecatedAt);
+  await apply({ deprecated: false });
+  expect((await seen()).status?.deprecatedAt).toBeUndefined();
+});
+
+test('an event type that is deleted is no longer published', async () => {
+  await apply({});
+  const { status } = await seen();
+  await store.delete('WebhookEventType', key);
+  await passes(async () => expect(await controllers.registry.get('eventType', status?.id ?? '')).toBeNull());
+  expect(await redis.client.exists(`${prefix}{cfg}:ix:event-type`)).toBe(0);
+});

@@ -1,0 +1,66 @@
+import { z } from 'zod';
+import type { PosthornObject } from '../../../resources/kinds.ts';
+import type { Call } from '../../operation.ts';
+import { byName, idOf } from '../../resources/lookup.ts';
+import { isoTime, recordTimes, timesOf, timestamp } from '../../resources/record-fields.ts';
+
+export const eventTypeRecord = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    displayName: z.string().nullable(),
+    description: z.string().nullable(),
+    category: z.string().nullable(),
+    schema: z.string().nullable().describe('JSON Schema as text.'),
+    schemaVersion: z.int().min(1).describe('Grows with each change of schema.'),
+    examplePayload: z.string().nullable().describe('JSON as text.'),
+    documentationUrl: z.string().nullable(),
+    isEnabled: z.boolean().describe('Whether events of this type are taken.'),
+    isDeprecated: z.boolean(),
+    deprecatedAt: timestamp.nullable(),
+    deprecatedMessage: z.string().nullable(),
+    subscriptionCount: z.int().min(0),
+    ...recordTimes,
+  })
+  .meta({ id: 'EventType' });
+
+/** The records of what is on one page. */
+export async function eventTypeRecords(
+  objects: readonly PosthornObject<'WebhookEventType'>[],
+  { services, caller }: Call,
+): Promise<z.input<typeof eventTypeRecord>[]> {
+  const counts = await services.webhooks.subscriptionCounts(caller.organization.id, objects.map(idOf));
+  return objects.map((object) => {
+    const { spec, status } = object;
+    const { deprecated, deprecatedMessage = null } = spec;
+    return {
+      id: idOf(object),
+      name: spec.name,
+      displayName: spec.displayName ?? null,
+      description: spec.description ?? null,
+      category: spec.category ?? null,
+      schema: spec.schema ?? null,
+      schemaVersion: status?.schemaVersion ?? 1,
+      examplePayload: spec.examplePayload ?? null,
+      documentationUrl: spec.documentationUrl ?? null,
+      isEnabled: spec.enabled,
+      isDeprecated: deprecated,
+      deprecatedAt: deprecated && status?.deprecatedAt !== undefined ? isoTime(Date.parse(status.deprecatedAt)) : null,
+      deprecatedMessage,
+      subscriptionCount: counts.get(idOf(object)) ?? 0,
+      ...timesOf(object),
+    };
+  });
+}
+
+/** The record of one, after a write with what the controller has found since. */
+export async function toEventTypeRecord(
+  object: PosthornObject<'WebhookEventType'>,
+  call: Call,
+): Promise<{ data: z.input<typeof eventTypeRecord> }> {
+  const latest = await byName(call, 'WebhookEventType', object.metadata.name);
+  const isThis = latest !== null && latest.metadata.uid === object.metadata.uid && latest.metadata.generation >= object.metadata.generation;
+  const [data] = await eventTypeRecords([isThis ? latest : object], call);
+  if (data === undefined) throw new Error('a record was lost');
+  return { data };
+}

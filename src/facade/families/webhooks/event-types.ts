@@ -1,0 +1,212 @@
+import { z } from 'zod';
+import { PosthornError } from '../../../core/errors.ts';
+import { jsonSchemaText } from '../../../core/json-schema-text.ts';
+import { parsedJson } from '../../../core/json-text.ts';
+import { cursorOf, cursorText } from '../../../data/cursor.ts';
+import type { PosthornObject, SpecInputOf } from '../../../resources/kinds.ts';
+import { eventTypeSlug } from '../../../resources/names.ts';
+import { webhookEventType } from '../../../resources/webhook-event-type.ts';
+import { type Call, type Family, operation } from '../../operation.ts';
+import { cursorPageOf, cursorPagination, cursorQuery } from '../../pagination.ts';
+import { queryBoolean, querySearch } from '../../query.ts';
+import { changeRecord, createRecord, deleteRecord } from '../../resource-writes.ts';
+import { find, idOf, newestFirst } from '../../resources/lookup.ts';
+import { clearableToSpec } from '../../resources/record-fields.ts';
+import { matchesText } from '../../resources/search.ts';
+import { refuseProblem } from '../code-problem.ts';
+import { deleted, isDeleted, single } from './envelope.ts';
+import { eventTypeRecord, eventTypeRecords, toEventTypeRecord } from './event-type-record.ts';
+
+const fields = webhookEventType.spec.shape;
+const body = z.strictObject({
+  name: fields.name.optional(),
+  displayName: fields.displayName.nullable(),
+  description: fields.description.nullable(),
+  category: fields.category.nullable(),
+  schema: fields.schema.nullable().describe('JSON Schema as text: draft 2020-12 or, by its $schema, draft 07; at most 65,536 bytes.'),
+  examplePayload: fields.examplePayload.nullable().describe('JSON as text.'),
+  documentationUrl: fields.documentationUrl.nullable(),
+  isEnabled: z.boolean().optional(),
+  isDeprecated: z.boolean().optional(),
+  deprecatedMessage: fields.deprecatedMessage.nullable(),
+});
+const readOnly = Object.keys(eventTypeRecord.shape).filter((field) => !(field in body.shape));
+
+/** Names are accepted in paths, too. */
+function withSlug<C extends Call>(call: C): C {
+  const { id = '' } = call.params;
+  return { ...call, params: { id: /^etp_[a-z2-7]{26}$/.test(id) ? id : eventTypeSlug(id) } };
+}
+
+const definition = {
+  kind: 'WebhookEventType',
+  noun: 'event type',
+  immutable: { name: ({ spec }: PosthornObject<'WebhookEventType'>) => [spec.name] },
+  toSpec,
+} as const;
+
+/** API document, "Event types". */
+export const eventTypes: Family = {
+  name: 'Event types',
+  description: 'Kinds of events that customers subscribe to with their webhook endpoints.',
+  shown: {
+    name: 'order.paid',
+    displayName: 'Order paid',
+    category: 'Orders',
+    schema: '{"type":"object","required":["id"]}',
+    schemaVersion: 1,
+    examplePayload: '{"id":"o-17","total":12.5}',
+    isDeprecated: false,
+    deprecatedAt: null,
+    deprecatedMessage: null,
+    subscriptionCount: 3,
+  },
+  operations: [
+    operation({
+      method: 'GET',
+      path: '/event-types',
+      operationId: 'listEventTypes',
+      summary: 'List event types',
+      scope: 'read',
+      query: z.object({
+        category: z.string().max(100).optional(),
+        isEnabled: queryBoolean.optional(),
+        search: querySearch.optional().describe('Part of the name or of the name shown to people.'),
+        ...cursorQuery,
+      }),
+      answer: { status: 200, description: 'Newest first.', schema: cursorPageOf(eventTypeRecord) },
+      handle: async (call) => {
+        const { category, isEnabled, search, limit, cursor } = call.query;
+        const scope = JSON.stringify(['event-types', call.caller.organization.id, category, isEnabled, search]);
+        const isAfter = afterCursor(cursor, scope);
+        const matching = newestFirst(call, 'WebhookEventType').filter(
+          (object) =>
+            (category === undefined || object.spec.category === category) &&
+            (isEnabled === undefined || object.spec.enabled === isEnabled) &&
+            matchesText(search, object.spec.name, object.spec.displayName) &&
+            isAfter(object),
+        );
+        const page = matching.slice(0, limit);
+        const last = matching.length > limit ? page.at(-1) : undefined;
+        const nextCursor = last === undefined ? null : cursorOf(placeOf(last), scope);
+        return { data: await eventTypeRecords(page, call), pagination: cursorPagination(nextCursor) };
+      },
+    }),
+    operation({
+      method: 'POST',
+      path: '/event-types',
+      operationId: 'createEventType',
+      summary: 'Create an event type',
+      scope: 'write',
+      body: body.required({ name: true }),
+      readOnly,
+      requestExample: {
+        name: 'order.paid',
+        displayName: 'Order paid',
+        category: 'Orders',
+        schema: '{"type":"object","required":["id"]}',
+        examplePayload: '{"id":"o-17","total":12.5}',
+      },
+      answer: { status: 201, description: 'The new event type.', schema: single(eventTypeRecord) },
+      errors: ['ALREADY_EXISTS', 'CONFLICT'],
+      handle: async (call) => {
+        const slug = eventTypeSlug(call.body.name);
+        return toEventTypeRecord(await createRecord(definition, call, { ...call.body, slug }), call);
+      },
+    }),
+    operation({
+      method: 'GET',
+      path: '/event-types/{id}',
+      operationId: 'getEventType',
+      summary: 'Read an event type',
+      description: 'By its id or its name.',
+      scope: 'read',
+      answer: { status: 200, description: 'The event type.', schema: single(eventTypeRecord) },
+      errors: ['RESOURCE_NOT_FOUND'],
+      handle: async (call) => toEventTypeRecord(await find(call, 'WebhookEventType', withSlug(call).params['id'] ?? ''), call),
+    }),
+    operation({
+      method: 'PATCH',
+      path: '/event-types/{id}',
+      operationId: 'updateEventType',
+      summary: 'Change an event type',
+      description: 'Fields that are not sent stay as they are; null removes one.',
+      scope: 'write',
+      body,
+      readOnly,
+      requestExample: { isDeprecated: true, deprecatedMessage: 'Use order.completed.' },
+      answer: { status: 200, description: 'The changed event type.', schema: single(eventTypeRecord) },
+      errors: ['RESOURCE_NOT_FOUND', 'FIELD_MANAGED', 'CONFLICT'],
+      handle: async (call) => toEventTypeRecord(await changeRecord(definition, withSlug(call), call.body), call),
+    }),
+    operation({
+      method: 'DELETE',
+      path: '/event-types/{id}',
+      operationId: 'deleteEventType',
+      summary: 'Delete an event type with its subscriptions',
+      scope: 'delete',
+      answer: { status: 200, description: 'It is deleted.', schema: deleted },
+      errors: ['RESOURCE_NOT_FOUND', 'FIELD_MANAGED'],
+      handle: async (call) => {
+        const object = await deleteRecord(definition, withSlug(call));
+        await call.services.webhooks.deleteEventType(call.caller.organization.id, idOf(object));
+        return isDeleted;
+      },
+    }),
+  ],
+};
+
+async function toSpec({
+  call,
+  body: sent,
+  current,
+}: {
+  call: Call;
+  body: z.output<typeof body> & { slug?: string };
+  current?: PosthornObject<'WebhookEventType'>;
+}): Promise<SpecInputOf<'WebhookEventType'>> {
+  const spec = current?.spec;
+  await refuseBrokenSchema(call, sent.schema);
+  refuseBrokenExample(sent.examplePayload);
+  return {
+    name: spec?.name ?? sent.name ?? '',
+    displayName: clearableToSpec(sent.displayName, spec?.displayName),
+    description: clearableToSpec(sent.description, spec?.description),
+    category: clearableToSpec(sent.category, spec?.category),
+    schema: clearableToSpec(sent.schema, spec?.schema),
+    examplePayload: clearableToSpec(sent.examplePayload, spec?.examplePayload),
+    documentationUrl: clearableToSpec(sent.documentationUrl, spec?.documentationUrl),
+    enabled: sent.isEnabled ?? spec?.enabled,
+    deprecated: sent.isDeprecated ?? spec?.deprecated,
+    deprecatedMessage: clearableToSpec(sent.deprecatedMessage, spec?.deprecatedMessage),
+  };
+}
+
+async function refuseBrokenSchema(call: Call, schema: string | null | undefined): Promise<void> {
+  if (schema === undefined || schema === null) return;
+  const { value, problem } = parsedJson(schema);
+  if (problem !== undefined) refuse('schema', problem);
+  const text = jsonSchemaText(value) ?? refuse('schema', 'at most 65,536 bytes as JSON');
+  refuseProblem('schema', await call.services.sandbox.checkSchema(call.caller.organization.id, text));
+}
+
+function refuseBrokenExample(example: string | null | undefined): void {
+  const { problem } = example === undefined || example === null ? {} : parsedJson(example);
+  if (problem !== undefined) refuse('examplePayload', problem);
+}
+
+function refuse(field: string, complaint: string): never {
+  throw new PosthornError('VALIDATION_FAILED', `${field}: ${complaint}`, { details: { [field]: [complaint] } });
+}
+
+/** The place of an event type in the list: `<time of creation>/<name of the object>`. */
+function placeOf({ metadata }: PosthornObject<'WebhookEventType'>): string {
+  return `${metadata.creationTimestamp}/${metadata.name}`;
+}
+
+/** Whether an event type stands behind the place where the page before ended. */
+function afterCursor(cursor: string | undefined, scope: string): (object: PosthornObject<'WebhookEventType'>) => boolean {
+  if (cursor === undefined) return () => true;
+  const [createdAt = '', name = ''] = cursorText(cursor, scope).split('/');
+  return ({ metadata }) => metadata.creationTimestamp < createdAt || (metadata.creationTimestamp === createdAt && metadata.name > name);
+}

@@ -1,0 +1,220 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { passes } from '../../support/passes.ts';
+import { type FacadeWorld, startFacadeWorld } from '../facade-world.ts';
+
+let world: FacadeWorld;
+beforeAll(async () => {
+  world = await startFacadeWorld({ inForceTimeoutMs: 20_000 });
+});
+afterAll(() => world.stop());
+
+const create = (body: object) => world.request('POST', '/api/event-types', { body });
+const change = (id: string, body: object) => world.request('PATCH', `/api/event-types/${id}`, { body });
+const read = (path: string) => world.request('GET', `/api/event-types${path}`);
+
+describe('creating an event type', () => {
+  test('answers 201 with the record, in force', async () => {
+    const sent = {
+      name: 'order.line_item.added',
+      displayName: 'Line item added',
+      description: 'A line item was added.',
+      category: 'Orders',
+      schema: '{ "type": "object" }',
+      examplePayload: '{ "id": 1 }',
+      documentationUrl: 'https://docs.example/line-items',
+      isEnabled: true,
+    };
+    const { status, body, headers } = await create(sent);
+    expect(status).toBe(201);
+    expect(headers.get('warning')).toBeNull();
+    expect(body).toEqual({
+      data: {
+        ...sent,
+        id: expect.stringMatching(/^etp_[a-z2-7]{26}$/),
+        schemaVersion: 1,
+        isDeprecated: false,
+        deprecatedAt: null,
+        deprecatedMessage: null,
+        subscriptionCount: 0,
+        createdAt: expect.any(String),
+        updatedAt: expect.any(String),
+      },
+    });
+    expect((await read(`/${body.data.id}`)).body).toEqual(body);
+  });
+
+  test('takes a name alone, and the type is enabled', async () => {
+    const { body } = await create({ name: 'ping' });
+    expect(body.data).toMatchObject({ name: 'ping', isEnabled: true, displayName: null, schema: null, schemaVersion: 1, category: null });
+  });
+
+  test('with a name that is taken is 409', async () => {
+    await create({ name: 'order.taken' });
+    const { status, body } = await create({ name: 'order.taken' });
+    expect(status).toBe(409);
+    expect(body).toEqual({ error: 'Conflict', message: expect.stringContaining('order.taken') });
+  });
+
+  test.each([
+    [{}, 'name'],
+    [{ name: 'Order.Paid' }, 'name'],
+    [{ name: 'order-paid' }, 'name'],
+    [{ name: 'order._paid' }, 'name'],
+    [{ name: `${'a'.repeat(50)}.${'b'.repeat(50)}` }, 'name'],
+    [{ name: 'order.wrong', description: 'x'.repeat(1001) }, 'description'],
+    [{ name: 'order.wrong', schema: '{"type":' }, 'schema'],
+    [{ name: 'order.wrong', schema: '{"type":"objekt"}' }, 'schema'],
+    [{ name: 'order.wrong', schema: { type: 'object' } }, 'schema'],
+    [{ name: 'order.wrong', examplePayload: 'id: 1' }, 'examplePayload'],
+    [{ name: 'order.wrong', documentationUrl: 'docs' }, 'documentationUrl'],
+    [{ name: 'order.wrong', isEnabled: 'yes' }, 'isEnabled'],
+    [{ name: 'order.wrong', nmae: 'x' }, 'nmae'],
+  ])('of %j is 400 with the field in the details', async (sent, field) => {
+    const { status, body, headers } = await create(sent);
+    expect(status).toBe(400);
+    expect(body).toEqual({ error: 'Invalid input', message: expect.stringContaining(field), details: { [field]: [expect.any(String)] } });
+    expect(headers.get('x-error-code')).toMatch(/^(VALIDATION_FAILED|UNKNOWN_FIELD)$/);
+    expect((await read('/order.wrong')).status).toBe(404);
+  });
+});
+
+describe('changing an event type', () => {
+  test('keeps what is not sent, and null removes', async () => {
+    const { body } = await create({ name: 'order.changed', displayName: 'Changed', category: 'Orders' });
+    const { status, body: changed } = await change(body.data.id, {
+      description: 'Something changed.',
+      displayName: null,
+      isEnabled: false,
+    });
+    expect(status).toBe(200);
+    expect(changed.data).toMatchObject({ description: 'Something changed.', displayName: null, category: 'Orders', isEnabled: false });
+    expect((await read(`/${body.data.id}`)).body).toEqual(changed);
+  });
+
+  test('increments schemaVersion with each change of the schema, and with nothing else', async () => {
+    await create({ name: 'order.versions', schema: '{"type":"object"}' });
+    const version = async (fields: object) => (await change('order.versions', fields)).body.data.schemaVersion;
+    expect(await version({ description: 'x' })).toBe(1);
+    expect(await version({ schema: '{"type":"array"}' })).toBe(2);
+    expect(await version({ schema: '{"type":"array"}' })).toBe(2);
+    expect(await version({ schema: '{"type":"object"}' })).toBe(3);
+    expect(await version({ schema: null })).toBe(4);
+  });
+
+  test('marks it as deprecated with the time, and takes that back', async () => {
+    await create({ name: 'order.old' });
+    const { body } = await change('order.old', { isDeprecated: true, deprecatedMessage: 'Use order.new.' });
+    expect(body.data).toMatchObject({
+      isDeprecated: true,
+      deprecatedAt: expect.any(String),
+      deprecatedMessage: 'Use order.new.',
+      isEnabled: true,
+    });
+    expect(Math.abs(Date.parse(body.data.deprecatedAt) - Date.now())).toBeLessThan(60_000);
+    const kept = await change('order.old', { description: 'x' });
+    expect(kept.body.data.deprecatedAt).toBe(body.data.deprecatedAt);
+    const back = await change('order.old', { isDeprecated: false, deprecatedMessage: null });
+    expect(back.body.data).toMatchObject({ isDeprecated: false, deprecatedAt: null, deprecatedMessage: null });
+  });
+
+  test('refuses another name and takes the same one; what is read-only is ignored', async () => {
+    const { body } = await create({ name: 'order.fixed' });
+    expect((await change('order.fixed', { name: 'order.other' })).body).toMatchObject({
+      error: 'Invalid input',
+      details: { name: ['cannot be changed'] },
+    });
+    expect((await change('order.fixed', { ...body.data, schemaVersion: 9, documentationUrl: null })).body.data.schemaVersion).toBe(1);
+  });
+
+  test('of what Git manages is 409', async () => {
+    await world.store.apply(
+      { kind: 'WebhookEventType', metadata: { name: 'git.made', namespace: 'acme' }, spec: { name: 'git.made', description: 'Git' } },
+      { manager: 'argocd' },
+    );
+    await passes(async () => expect((await read('/git.made')).status).toBe(200));
+    const { status, body, headers } = await change('git.made', { description: 'API' });
+    expect([status, headers.get('x-error-code')]).toEqual([409, 'FIELD_MANAGED']);
+    expect(body).toMatchObject({ error: 'Conflict', message: expect.stringContaining('argocd') });
+    expect((await world.request('DELETE', '/api/event-types/git.made')).status).toBe(409);
+  });
+});
+
+test('deleting answers success, and it is gone', async () => {
+  const { body } = await create({ name: 'order.gone' });
+  const answer = await world.request('DELETE', `/api/event-types/${body.data.id}`);
+  expect([answer.status, answer.body]).toEqual([200, { success: true }]);
+  expect((await read(`/${body.data.id}`)).body).toEqual({ error: 'Not found', message: expect.any(String) });
+  expect((await world.request('DELETE', `/api/event-types/${body.data.id}`)).status).toBe(404);
+});
+
+describe('the list', () => {
+  const names = async (query: string) => (await read(query)).body.data.map(({ name }: { name: string }) => name);
+  beforeAll(async () => {
+    for (const [number, category] of ['a', 'a', 'a', 'b', 'b'].entries()) {
+      await create({ name: `list.n${number}`, category, displayName: `Number ${number}`, isEnabled: number !== 1 });
+    }
+  });
+
+  test('filters by category, isEnabled and a part of the names', async () => {
+    expect((await names('?category=a')).sort()).toEqual(['list.n0', 'list.n1', 'list.n2']);
+    expect((await names('?category=a&isEnabled=true')).sort()).toEqual(['list.n0', 'list.n2']);
+    expect(await names('?isEnabled=false&search=LIST.')).toEqual(['list.n1']);
+    expect(await names('?search=number%204')).toEqual(['list.n4']);
+    expect(await names('?category=nothing')).toEqual([]);
+  });
+
+  test('goes on by cursor, each once, also when others come in between', async () => {
+    const first = (await read('?search=list.n&limit=2')).body;
+    expect(first.pagination).toEqual({ hasMore: true, nextCursor: expect.any(String) });
+    await create({ name: 'list.n0a' });
+    const rest: string[] = [];
+    for (let cursor = first.pagination.nextCursor; cursor !== null; ) {
+      const { body } = await read(`?search=list.n&limit=2&cursor=${encodeURIComponent(cursor)}`);
+      rest.push(...body.data.map(({ name }: { name: string }) => name));
+      cursor = body.pagination.nextCursor;
+      expect(body.pagination.hasMore).toBe(cursor !== null);
+    }
+    const all = [...first.data.map(({ name }: { name: string }) => name), ...rest].filter((name) => name !== 'list.n0a');
+    expect(all.sort()).toEqual(['list.n0', 'list.n1', 'list.n2', 'list.n3', 'list.n4']);
+  });
+
+  test.each(['limit=0', 'limit=101', 'limit=x', 'isEnabled=maybe', 'cursor=abc'])('with %s is 400', async (query) => {
+    const { status, body } = await read(`?${query}`);
+    expect(status).toBe(400);
+    expect(body).toMatchObject({ error: 'Invalid input', details: { [query.split('=')[0] ?? '']: [expect.any(String)] } });
+  });
+
+  test('with the cursor of another list is 400', async () => {
+    const { body } = await read('?search=list.n&limit=1');
+    expect((await read(`?search=list&cursor=${encodeURIComponent(body.pagination.nextCursor)}`)).status).toBe(400);
+  });
+});
+
+describe('errors of the webhook subscription API', () => {
+  test.each<[string, Parameters<FacadeWorld['request']>, number, string]>([
+    ['no key', ['GET', '/api/event-types', { key: null }], 401, 'Unauthorized'],
+    ['an unknown id', ['GET', '/api/event-types/etp_aaaaaaaaaaaaaaaaaaaaaaaaaa'], 404, 'Not found'],
+    ['another organization', ['GET', '/api/organizations/other/event-types'], 404, 'Not found'],
+    ['another method', ['PUT', '/api/event-types', { body: {} }], 405, 'Method not allowed'],
+    ['a body that is no JSON', ['POST', '/api/event-types', { rawBody: '{' }], 400, 'Invalid input'],
+    [
+      'a body of another type',
+      ['POST', '/api/event-types', { rawBody: '{}', headers: { 'content-type': 'text/plain' } }],
+      415,
+      'Invalid Content-Type',
+    ],
+    ['a body too large', ['POST', '/api/event-types', { body: { name: 'x'.repeat(1_100_000) } }], 413, 'Payload too large'],
+  ])('%s', async (_, request, status, error) => {
+    const answer = await world.request(...request);
+    expect(answer.status).toBe(status);
+    expect(answer.body).toMatchObject({ error, message: expect.stringMatching(/\w/) });
+    expect(Object.keys(answer.body).filter((name) => !['error', 'message', 'details'].includes(name))).toEqual([]);
+    expect(answer.headers.get('x-error-code')).toMatch(/^[A-Z_]+$/);
+  });
+
+  test('a key without the scope is 403', async () => {
+    const key = await world.addKey('acme', { role: 'viewer' });
+    const { status, body } = await world.request('POST', '/api/event-types', { key, body: { name: 'a' } });
+    expect([status, body.error]).toEqual([403, 'Forbidden']);
+  });
+});
