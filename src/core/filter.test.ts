@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { compileFilter, filterLimits, metConditions } from './filter.ts';
+import { compileFilter, filterLimits, tryFilter } from './filter.ts';
 import type { FilterCondition, FilterOperator } from './records.ts';
 
 const event = {
@@ -240,7 +240,7 @@ describe('the patterns of a filter share their steps', () => {
   test('so that the later ones do not match when the earlier ones have used them', () => {
     expect(compileFilter({ logic: 'AND', conditions: [costly] })(context)).toBe(true);
     expect(compileFilter({ logic: 'AND', conditions })(context)).toBe(false);
-    const met = metConditions({ logic: 'AND', conditions }, context);
+    const { met } = tryFilter({ logic: 'AND', conditions }, context);
     expect([met.length, met[0], met.at(-1)]).toEqual([50, true, false]);
   });
 
@@ -248,7 +248,32 @@ describe('the patterns of a filter share their steps', () => {
     const filter = compileFilter({ logic: 'OR', conditions: [costly, { ...costly, value: '^x$' }] });
     for (let i = 0; i < 20; i++) expect(filter(context)).toBe(true);
     const short = { field: 'b', operator: 'matches' as const, value: '^x$' };
-    expect(metConditions({ logic: 'OR', conditions: [...conditions.slice(1), short] }, context).at(-1)).toBe(true);
+    expect(tryFilter({ logic: 'OR', conditions: [...conditions.slice(1), short] }, context).met.at(-1)).toBe(true);
+  });
+});
+
+describe('what (?i) would have to fold is bounded', () => {
+  const matches = (value: string) => ({ field: 'a', operator: 'matches' as const, value });
+  const compile = (values: string[]) => compileFilter({ logic: 'AND', conditions: values.map(matches) });
+  const wide = '(?i)[a-\uffff]';
+
+  test.each([
+    ['one pattern', [`(?i)${'[a-\uffff]'.repeat(99)}`], 0],
+    ['all patterns of a filter', Array.from({ length: 50 }, () => wide), 3],
+  ])('of %s, without compiling it', (_, values, index) => {
+    const startedMs = performance.now();
+    expect(() => compile(values)).toThrow(
+      expect.objectContaining({ details: expect.objectContaining({ [`conditions.${index}.value`]: [expect.stringContaining('(?i)')] }) }),
+    );
+    expect(performance.now() - startedMs).toBeLessThan(500);
+  });
+
+  test.each([
+    ['wide classes without the flag', Array.from({ length: 50 }, () => '[a-\uffff]')],
+    ['words of other alphabets', Array.from({ length: 50 }, () => '(?i)^[а-яё]+ [α-ω]+[A-Z0-9_-]*$')],
+    ['some properties', Array.from({ length: 20 }, () => '(?i)^\\pL+ \\p{Greek}+$')],
+  ])('but %s are taken', (_, values) => {
+    expect(compile(values)).toEqual(expect.any(Function));
   });
 });
 

@@ -1,7 +1,8 @@
-import { boundedPattern, patternLimits } from './bounded-pattern.ts';
+import { boundedPattern, patternLimits, tooMuchFolding } from './bounded-pattern.ts';
 import { PosthornError } from './errors.ts';
 import { type FieldReader, type FilterContext, fieldReader } from './filter-path.ts';
 import { compare, isEqual, textOf } from './filter-values.ts';
+import { foldedCharacters } from './pattern-folding.ts';
 import type { FilterCondition, FilterDefinition, FilterOperator } from './records.ts';
 
 /** Whether the event meets the filter. */
@@ -38,8 +39,18 @@ export const filterLimits = {
  * Throws VALIDATION_FAILED, whose details name `conditions.<index>.field`, `.operator` or `.value`.
  */
 export function compileFilter(definition: FilterDefinition): CompiledFilter {
+  return joined(definition, compileConditions(definition));
+}
+
+/** Whether the event meets the filter, and which of its conditions: in their order, within the same steps. Throws as `compileFilter`. */
+export function tryFilter(definition: FilterDefinition, context: FilterContext): { isMet: boolean; met: boolean[] } {
   const conditions = compileConditions(definition);
-  switch (definition.logic) {
+  const budget = newBudget();
+  return { isMet: joined(definition, conditions)(context), met: conditions.map((isMet) => isMet(context, budget)) };
+}
+
+function joined({ logic }: FilterDefinition, conditions: readonly Condition[]): CompiledFilter {
+  switch (logic) {
     case 'AND':
       return (context) => {
         const budget = newBudget();
@@ -53,12 +64,6 @@ export function compileFilter(definition: FilterDefinition): CompiledFilter {
   }
 }
 
-/** Which of the conditions the event meets, in their order and within the same steps; throws as `compileFilter`. */
-export function metConditions(definition: FilterDefinition, context: FilterContext): boolean[] {
-  const budget = newBudget();
-  return compileConditions(definition).map((isMet) => isMet(context, budget));
-}
-
 function newBudget(): Budget {
   return { matchSteps: filterLimits.matchSteps };
 }
@@ -68,8 +73,11 @@ function compileConditions(definition: FilterDefinition): Condition[] {
   if (definition.conditions.length === 0) details['conditions'] = ['must not be empty'];
   if (definition.conditions.length > filterLimits.conditions) details['conditions'] = [`must be at most ${filterLimits.conditions}`];
   const conditions: Condition[] = [];
+  let folded = 0;
   for (const [index, condition] of definition.conditions.entries()) {
-    const compiled = compileCondition(condition);
+    folded += foldedIn(condition);
+    const isTooMuch = condition.operator === 'matches' && folded > patternLimits.foldedCharacters;
+    const compiled = isTooMuch ? { value: tooMuchFolding } : compileCondition(condition);
     if (typeof compiled === 'function') conditions.push(compiled);
     else for (const [part, complaint] of Object.entries(compiled)) details[`conditions.${index}.${part}`] = [complaint];
   }
@@ -85,6 +93,10 @@ function compileConditions(definition: FilterDefinition): Condition[] {
     );
   }
   return conditions;
+}
+
+function foldedIn({ operator, value }: FilterCondition): number {
+  return operator === 'matches' && typeof value === 'string' ? foldedCharacters(value) : 0;
 }
 
 type Complaints = { field?: string; operator?: string; value?: string };

@@ -1,10 +1,11 @@
 import { FunctionExpressionType, JSONPathEnvironment, JSONPathNode, type JSONPathQuery } from 'json-p3';
 import { LRUCache } from 'lru-cache';
 import { RE2JS } from 're2js';
+import { patternLimits } from './bounded-pattern.ts';
+import { foldedCharacters } from './pattern-folding.ts';
 
 const mostNesting = 100;
 const mostPatterns = 200;
-const longestPattern = 1000;
 const mostSelectors = 8;
 /** Over all segments of a path. */
 const mostNodes = 100_000;
@@ -118,7 +119,8 @@ function linearRegex(pattern: string): RE2JS | null {
   let regex: RE2JS | null = null;
   try {
     const dotted = pattern.replaceAll(/\\.|\[(?:[^\]\\]|\\.)*\]|\./gu, (part) => (part === '.' ? '[^\\n\\r]' : part));
-    regex = pattern.length > longestPattern ? null : RE2JS.compile(dotted);
+    const isTooLarge = pattern.length > patternLimits.length || foldedCharacters(pattern) > patternLimits.foldedCharacters;
+    regex = isTooLarge ? null : RE2JS.compile(dotted);
   } catch {
     // an invalid pattern matches nothing (RFC 9535 section 2.4.6)
   }

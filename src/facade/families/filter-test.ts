@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { PosthornError } from '../../core/errors.ts';
-import { compileFilter, metConditions } from '../../core/filter.ts';
+import { tryFilter } from '../../core/filter.ts';
 import type { FilterDefinition } from '../../core/records.ts';
 import { type Call, operation } from '../operation.ts';
 import { find } from '../resources/lookup.ts';
@@ -41,10 +41,10 @@ export const filterTestOperation = operation({
   handle: async (call) => {
     const definition = await filterOf(call);
     const context = { payload: samplePayload(call.body), headers: Object.fromEntries(sampleHeaders(call.body)) };
-    const met = metConditions(definition, context);
+    const { isMet, met } = tryFilter(definition, context);
     return {
       success: true,
-      matches: compileFilter(definition)(context),
+      matches: isMet,
       conditions: definition.conditions.map(({ field, operator }, index) => ({ field, operator, matches: met[index] ?? false })),
     };
   },

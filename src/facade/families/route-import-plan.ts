@@ -1,3 +1,4 @@
+import { setImmediate as otherRequests } from 'node:timers/promises';
 import { PosthornError } from '../../core/errors.ts';
 import type { PosthornObject, SpecInputOf } from '../../resources/kinds.ts';
 import { toPosthornError } from '../error-response.ts';
@@ -53,6 +54,8 @@ export class RouteImportPlanner {
   async plan(records: readonly ImportedRoute[]): Promise<RouteImportPlan> {
     const plan: RouteImportPlan = { steps: [], errors: [], warnings: [] };
     for (const record of records) {
+      // What is judged comes from caches: without this a thousand records are one turn.
+      await otherRequests();
       const missing = await this.#missingOf(record);
       plan.errors.push(...missing);
       if (missing.length > 0) continue;
