@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { FieldMapping } from '../../../core/field-mapping.ts';
+import { joinedHeaders } from '../../../core/joined-headers.ts';
 import type { WarehouseLayout } from '../../../core/records.ts';
 import type { StoredEvent } from '../../../data/event-text.ts';
 import { boundedJson } from './bounded-json.ts';
@@ -94,9 +95,7 @@ function wholeRecord(event: WarehouseEvent): string {
 }
 
 function recordHead({ eventId, sourceSlug, receivedAtMs, headers }: WarehouseEvent) {
-  const joined = new Map<string, string>();
-  for (const [name, value] of headers) joined.set(name, joined.has(name) ? `${joined.get(name)}, ${value}` : value);
-  return { id: eventId, source: sourceSlug, receivedAt: new Date(receivedAtMs).toISOString(), headers: Object.fromEntries(joined) };
+  return { id: eventId, source: sourceSlug, receivedAt: new Date(receivedAtMs).toISOString(), headers: joinedHeaders(headers) };
 }
 
 /** What JSON says; text that is no JSON is a string, bytes that are no text are one in Base64. `json` has no line breaks. */
