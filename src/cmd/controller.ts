@@ -13,6 +13,7 @@ import { CronRuns } from '../data/cron-runs.ts';
 import { RedisMessagePurger } from '../data/message-purger.ts';
 import { RedisRegistryPublisher } from '../data/registry-publisher.ts';
 import { RedisRegistryReader } from '../data/registry-reader.ts';
+import { WebhookSweeper } from '../data/webhooks/webhook-sweeper.ts';
 import { blockingGroups } from '../redis/connection.ts';
 import { ControllerMetrics } from '../runtime/controller-metrics.ts';
 import { candidateIdentity, LeaderElector, type LeaderLock, type Term } from '../runtime/elector.ts';
@@ -61,7 +62,8 @@ async function runControllerRole(context: RoleContext): Promise<void> {
   try {
     if (!(await link.waitUntilReachable(clock, stopping))) return;
     await checkRedisSettings(link.main, logger);
-    following = Promise.all([caches.run(ending.signal), scheduleCron(context, link, ending.signal)]);
+    const sweeper = new WebhookSweeper({ redis: link.main, prefix: config.redisKeyPrefix, clock, logger });
+    following = Promise.all([caches.run(ending.signal), scheduleCron(context, link, ending.signal), sweeper.run(ending.signal)]);
     const term = await elector.acquire(stopping);
     if (term === null) return;
     leading.set(true);

@@ -1,16 +1,26 @@
 import type { Clock } from '../../core/clock.ts';
 import { PosthornError } from '../../core/errors.ts';
+import type { Logger } from '../../core/logger.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import type { ScriptArgument } from '../../redis/script.ts';
 import type { PageQuery, ViewPage } from '../messages.ts';
-import { integer, list, text } from '../script-reply.ts';
-import { externalIdTaken, removeWebhook, replaceWebhook, webhookNotFound, webhookRows } from './webhook-changes.ts';
+import { list, text } from '../script-reply.ts';
+import {
+  externalIdTaken,
+  removeWebhook,
+  replaceWebhook,
+  type WebhookReplacement,
+  webhookNotFound,
+  webhookRows,
+} from './webhook-changes.ts';
 import { newIdPart, parseWebhookId, webhookId, webhookIdPrefixes } from './webhook-ids.ts';
 import { applicationKind, endpointKind, idArguments, type KindOfWebhooks, subscriptionKind } from './webhook-kinds.ts';
+import { WebhookNotes } from './webhook-notes.ts';
 import { webhookCounts, webhookPage } from './webhook-pages.ts';
 import { definedOf, encodeSubscription, newApplicationContent, newEndpointContent, newSubscriptionContent } from './webhook-records.ts';
 import { applicationRow, type Row } from './webhook-rows.ts';
 import { WebhookScripts } from './webhook-scripts.ts';
+import { WebhookSweeper } from './webhook-sweeper.ts';
 import type {
   ApplicationFilter,
   EndpointFilter,
@@ -30,15 +40,18 @@ import type {
 const mostSubscriptionsOfEndpoint = 5000;
 const mostEventTypesAtOnce = 100;
 const numberTriesMax = 5;
-const sweptPerStep = 100;
 
 export class RedisWebhookStore implements WebhookStore {
   readonly #scripts: WebhookScripts;
   readonly #clock: Clock;
+  readonly #notes: WebhookNotes;
+  readonly #sweeper: WebhookSweeper;
 
-  constructor({ redis, prefix, clock }: { redis: RedisClient; prefix: string; clock: Clock }) {
-    this.#scripts = new WebhookScripts({ redis, prefix });
-    this.#clock = clock;
+  constructor(options: { redis: RedisClient; prefix: string; clock: Clock; logger: Logger }) {
+    this.#scripts = new WebhookScripts(options);
+    this.#clock = options.clock;
+    this.#notes = new WebhookNotes(options);
+    this.#sweeper = new WebhookSweeper(options);
   }
 
   application(org: string, id: string): Promise<WebhookApplication | null> {
@@ -86,7 +99,7 @@ export class RedisWebhookStore implements WebhookStore {
         if ('object' in made) return { application: made.object, created: true };
         row = made.taken;
       }
-      const changed = await this.#replace(applicationKind, org, row, (stored) => changedApplication(stored, change));
+      const changed = await this.#replace(applicationKind, { org, row, change: (stored) => changedApplication(stored, change) });
       if (changed !== null) return { application: changed, created: false };
       row = null;
     }
@@ -194,7 +207,7 @@ export class RedisWebhookStore implements WebhookStore {
     const [row] = await webhookRows(this.#scripts, subscriptionKind, org, [id]);
     if (row == null) return;
     const change = (stored: WebhookSubscription): WebhookSubscription => ({ ...stored, lastFilterError: error });
-    await replaceWebhook({ scripts: this.#scripts, clock: this.#clock }, subscriptionKind, { org, row, change, isSilent: true });
+    await this.#replace(subscriptionKind, { org, row, change, isSilent: true });
   }
 
   deleteSubscription(org: string, id: string): Promise<void> {
@@ -202,8 +215,10 @@ export class RedisWebhookStore implements WebhookStore {
   }
 
   async deleteEventType(org: string, eventTypeId: string): Promise<void> {
+    await this.#sweeper.announce(org);
     await this.#scripts.run('remove', org, ['ty', eventTypeId]);
-    await this.#sweep(org);
+    await this.#notes.note({ kind: 'eventType', id: eventTypeId });
+    await this.#sweeper.begin(org);
   }
 
   async #one<T>(kind: KindOfWebhooks<T>, org: string, id: string): Promise<T | null> {
@@ -298,7 +313,7 @@ export class RedisWebhookStore implements WebhookStore {
     });
   }
 
-  async #update<T extends { updatedAtMs: number; revision: number }>(
+  async #update<T extends { id: string; updatedAtMs: number; revision: number }>(
     kind: KindOfWebhooks<T>,
     org: string,
     id: string,
@@ -306,28 +321,28 @@ export class RedisWebhookStore implements WebhookStore {
     expectedRevision: number | undefined,
   ): Promise<T> {
     const [row] = await webhookRows(this.#scripts, kind, org, [id]);
-    const changed = row == null ? null : await this.#replace(kind, org, row, change, expectedRevision);
+    const changed = row == null ? null : await this.#replace(kind, { org, row, change, expectedRevision });
     if (changed === null) throw webhookNotFound(kind);
     return changed;
   }
 
-  #replace<T extends { updatedAtMs: number; revision: number }>(
+  /** Null when it is gone. */
+  async #replace<T extends { id: string; updatedAtMs: number; revision: number }>(
     kind: KindOfWebhooks<T>,
-    org: string,
-    row: Row<T>,
-    change: (stored: T) => T,
-    expectedRevision?: number,
+    replacement: WebhookReplacement<T>,
   ): Promise<T | null> {
-    return replaceWebhook({ scripts: this.#scripts, clock: this.#clock }, kind, { org, row, change, expectedRevision });
+    const { object, isChanged } = await replaceWebhook({ scripts: this.#scripts, clock: this.#clock }, kind, replacement);
+    if (object !== null && isChanged) await this.#notes.note({ kind: kind.kind, id: object.id });
+    return object;
   }
 
   async #delete<T>(kind: KindOfWebhooks<T>, org: string, id: string): Promise<void> {
+    // What has nothing below it is removed in one step.
+    const isAbove = kind.kind !== 'subscription';
+    if (isAbove) await this.#sweeper.announce(org);
     await removeWebhook(this.#scripts, kind, org, id);
-    await this.#sweep(org);
-  }
-
-  async #sweep(org: string): Promise<void> {
-    while (integer(await this.#scripts.run('sweep', org, [sweptPerStep])) === 1);
+    await this.#notes.note({ kind: kind.kind, id });
+    if (isAbove) await this.#sweeper.begin(org);
   }
 }
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { silentLogger } from '../../../test/support/logger.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { newWebhookEndpoint } from '../../../test/support/webhooks.ts';
 import { systemClock } from '../../runtime/clock.ts';
@@ -12,7 +13,7 @@ let store: RedisWebhookStore;
 let candidates: WebhookCandidates;
 beforeAll(async () => {
   redis = await startRedis();
-  store = new RedisWebhookStore({ redis: redis.client, prefix, clock: systemClock });
+  store = new RedisWebhookStore({ redis: redis.client, prefix, clock: systemClock, logger: silentLogger });
   candidates = new WebhookCandidates({ redis: redis.client, prefix });
 });
 afterAll(() => redis.stop());

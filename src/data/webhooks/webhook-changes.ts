@@ -41,21 +41,21 @@ export interface WebhookReplacement<T> {
 }
 
 /**
- * Changes an object, whoever else changes it meanwhile; what stays equal is not written. Answers null when it is gone. Throws
+ * Changes an object, whoever else changes it meanwhile; what stays equal is not written. The object is null when it is gone. Throws
  * CONFLICT when the revision is not the expected one, or another application has the external id.
  */
 export async function replaceWebhook<T extends Stamped>(
   { scripts, clock }: { scripts: WebhookScripts; clock: Clock },
   kind: KindOfWebhooks<T>,
   { org, row: first, change, expectedRevision, isSilent = false }: WebhookReplacement<T>,
-): Promise<T | null> {
+): Promise<{ object: T | null; isChanged: boolean }> {
   let row = first;
   for (let tries = 0; tries < triesMax; tries++) {
     const { object, record, number } = row;
     if (expectedRevision !== undefined && object.revision !== expectedRevision)
       throw new PosthornError('CONFLICT', `The ${kind.kind} has been changed meanwhile.`);
     const wanted = change(object);
-    if (kind.encode(wanted) === kind.encode(object)) return object;
+    if (kind.encode(wanted) === kind.encode(object)) return { object, isChanged: false };
     const stamps = isSilent ? {} : { updatedAtMs: clock.now(), revision: object.revision + 1 };
     const replacement = withJson(record, kind.encode({ ...wanted, ...stamps }));
     const indexed = kind.indexed(object).flatMap((before, i) => [before, kind.indexed(wanted)[i] ?? '']);
@@ -63,12 +63,12 @@ export async function replaceWebhook<T extends Stamped>(
     const [outcome, other] = list(await scripts.run('update', org, [kind.letters, number, record, replacement, matches, ...indexed]));
     switch (text(outcome)) {
       case 'updated':
-        return kind.row(org, row.reply.with(1, replacement)).object;
+        return { object: kind.row(org, row.reply.with(1, replacement)).object, isChanged: true };
       case 'stored':
         row = kind.row(org, other);
         break;
       case 'gone':
-        return null;
+        return { object: null, isChanged: false };
       case 'taken':
         throw externalIdTaken();
       default:

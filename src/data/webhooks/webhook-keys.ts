@@ -22,6 +22,22 @@ export interface WebhookKeys {
   readonly all: readonly string[];
 }
 
+/**
+ * What all organizations share, in the slot `{wh}`: the stream of changes with its marker and sequence (`change-stream.ts`), and `unfinished`, a
+ * sorted set of organizations in which something was deleted, by when (`webhook-sweeper.ts`).
+ */
+export interface SharedWebhookKeys {
+  readonly marker: string;
+  readonly sequence: string;
+  readonly changes: string;
+  readonly unfinished: string;
+}
+
+export function sharedWebhookKeys(prefix: string): SharedWebhookKeys {
+  const base = `${prefix}{wh}:`;
+  return { marker: `${base}marker`, sequence: `${base}seq`, changes: `${base}changes`, unfinished: `${base}unfinished` };
+}
+
 const names = ['ctl', 'ap', 'ep', 'sb', 'ty', 'tr', 'ids', 'ax', 'an', 'es', 'ls', 'v', 'doom'];
 
 /** `prefix` stands before every key of the installation; `org` is the API id of the organization. */

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { silentLogger } from '../../../test/support/logger.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { allPages, newWebhookEndpoint } from '../../../test/support/webhooks.ts';
 import { systemClock } from '../../runtime/clock.ts';
@@ -10,7 +11,7 @@ let redis: RedisServer;
 let store: RedisWebhookStore;
 beforeAll(async () => {
   redis = await startRedis();
-  store = new RedisWebhookStore({ redis: redis.client, prefix: 'test:', clock: systemClock });
+  store = new RedisWebhookStore({ redis: redis.client, prefix: 'test:', clock: systemClock, logger: silentLogger });
 });
 afterAll(() => redis.stop());
 beforeEach(() => redis.client.flushall());

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { FakeClock } from '../../../test/support/fake-clock.ts';
+import { silentLogger } from '../../../test/support/logger.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { newWebhookEndpoint } from '../../../test/support/webhooks.ts';
 import { commandConnection } from '../../redis/connection.ts';
@@ -17,7 +18,7 @@ afterAll(() => redis.stop());
 beforeEach(async () => {
   await redis.client.flushall();
   clock = new FakeClock();
-  store = new RedisWebhookStore({ redis: redis.client, prefix, clock });
+  store = new RedisWebhookStore({ redis: redis.client, prefix, clock, logger: silentLogger });
 });
 
 const notFound = { code: 'RESOURCE_NOT_FOUND' };
@@ -274,7 +275,7 @@ describe('a subscription', () => {
 describe('many at a time', () => {
   const clients = 64;
   const connections = (): RedisWebhookStore[] =>
-    Array.from({ length: clients }, () => new RedisWebhookStore({ redis: commandConnectionOf(), prefix, clock }));
+    Array.from({ length: clients }, () => new RedisWebhookStore({ redis: commandConnectionOf(), prefix, clock, logger: silentLogger }));
   const opened: ReturnType<typeof commandConnection>[] = [];
   const commandConnectionOf = () => {
     const connection = commandConnection(redis.url, { commandTimeoutMs: 20_000 });
@@ -330,7 +331,7 @@ test('a script that is sent again does nothing again', async () => {
       };
     },
   });
-  const again = new RedisWebhookStore({ redis: twice, prefix, clock });
+  const again = new RedisWebhookStore({ redis: twice, prefix, clock, logger: silentLogger });
   const application = await again.createApplication({ org, name: 'A', shard: 0, externalId: 'x' });
   const endpoint = await again.createEndpoint(newWebhookEndpoint(application.id));
   const { created } = await again.createSubscriptions({ org, endpointId: endpoint.id }, [etpA, etpB]);

@@ -1,0 +1,36 @@
+import { randomUUID } from 'node:crypto';
+import type { Logger } from '../../core/logger.ts';
+import type { RedisClient } from '../../redis/connection.ts';
+import { Script } from '../../redis/script.ts';
+import type { WebhookKind } from './webhook-ids.ts';
+import { sharedWebhookKeys } from './webhook-keys.ts';
+
+const noteScript = new Script(new URL('../scripts/webhook-note.lua', import.meta.url));
+const changesKept = 10_000;
+
+export type WebhookChange = { kind: WebhookKind | 'eventType' | 'organization'; id: string };
+
+/** As it stands in the stream: `webhookEndpoint:ep_x`, `webhookOrganization:org_x`. */
+export function webhookChangeKey({ kind, id }: WebhookChange): string {
+  return `webhook${kind.charAt(0).toUpperCase()}${kind.slice(1)}:${id}`;
+}
+
+/** Tells those who keep objects of the webhook store (`webhook-directory.ts`) that one has changed. */
+export class WebhookNotes {
+  readonly #options: { redis: RedisClient; prefix: string; logger: Logger };
+
+  constructor(options: { redis: RedisClient; prefix: string; logger: Logger }) {
+    this.#options = options;
+  }
+
+  /** After the write. Never fails: who does not hear of it reads the object again after a while. */
+  async note(...changes: WebhookChange[]): Promise<void> {
+    const { redis, prefix, logger } = this.#options;
+    const { marker, sequence, changes: stream } = sharedWebhookKeys(prefix);
+    try {
+      await noteScript.run(redis, [marker, sequence, stream], [randomUUID(), changesKept, ...changes.map(webhookChangeKey)]);
+    } catch (error) {
+      logger.warn({ err: error }, 'a change of a webhook object was not announced: workers see it within a minute');
+    }
+  }
+}
