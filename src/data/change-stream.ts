@@ -14,7 +14,7 @@ const backoffCeilingMs = 2000;
 export interface ChangeStreamOptions {
   /** A connection of its own, made by `blockingConnection` with `blockMs` of at least `changeStreamBlockMs`. */
   blocking: RedisClient;
-  keys: RegistryKeys;
+  keys: Pick<RegistryKeys, 'marker' | 'sequence' | 'changes'>;
   clock: Clock;
   logger: Logger;
   /** A change of these keys has been published. */
@@ -30,7 +30,7 @@ interface Change {
 }
 
 /**
- * Follows the registry's change stream with one blocking read. It never gives up: after an error it tries again with
+ * Follows a change stream, the registry's or that of webhook objects, with one blocking read. It never gives up: after an error it tries again with
  * backoff, and every new connection begins with a flush.
  */
 export class ChangeStream {

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import type { Clock } from '../core/clock.ts';
 
 /** What a load found, and the change keys that throw it away. `isCacheable` false: the value is handed out, not kept. */
 export interface Loaded<T> {
@@ -28,8 +29,13 @@ export class RegistryCache {
   readonly #joinable = new Map<string, Fill>();
   readonly #fills = new Set<Fill>();
 
-  constructor(maxEntries: number) {
-    this.#entries = new LRUCache({ max: maxEntries, dispose: (entry, key) => this.#unlink(key, entry) });
+  /** `aging`: entries are loaded anew after `keptMs`. */
+  constructor(maxEntries: number, aging?: { keptMs: number; clock: Clock }) {
+    this.#entries = new LRUCache({
+      max: maxEntries,
+      dispose: (entry, key) => this.#unlink(key, entry),
+      ...(aging === undefined ? {} : { ttl: aging.keptMs, ttlResolution: 0, perf: aging.clock }),
+    });
   }
 
   /** The kept value, or that of `load`. The caller's keys tell apart the types of the values. */

@@ -8,7 +8,10 @@ import { sharedWebhookKeys } from './webhook-keys.ts';
 const noteScript = new Script(new URL('../scripts/webhook-note.lua', import.meta.url));
 const changesKept = 10_000;
 
-export type WebhookChange = { kind: WebhookKind | 'eventType' | 'organization'; id: string };
+export interface WebhookChange {
+  kind: WebhookKind | 'eventType' | 'organization';
+  id: string;
+}
 
 /** As it stands in the stream: `webhookEndpoint:ep_x`, `webhookOrganization:org_x`. */
 export function webhookChangeKey({ kind, id }: WebhookChange): string {
