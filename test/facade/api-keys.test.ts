@@ -43,6 +43,11 @@ describe('a new API key', () => {
     expect((await create({ name: 'Less', role, scopes: ['read'] })).body.apiKey).toMatchObject({ role, scopes: ['read'] });
   });
 
+  test('is made with what only reads show sent along, which is ignored', async () => {
+    const { status, body } = await world.request('POST', '/api/api-keys', { body: { name: 'Again', id: 'key_other', prefix: 'ph_other' } });
+    expect([status, body.apiKey.id === 'key_other', body.apiKey.prefix === 'ph_other']).toEqual([201, false, false]);
+  });
+
   test('ends after the days that it names', async () => {
     const { body } = await create({ name: 'Short', expiresInDays: 2 });
     const leftMs = Date.parse(body.apiKey.expiresAt) - Date.parse(body.apiKey.createdAt);

@@ -41,6 +41,38 @@ test('a route whose last destination is deleted stays, and is not ready for want
   });
 });
 
+test('a deletion is answered when ingest and delivery read nothing of it any more', async () => {
+  const own = await startFacadeWorld({ store: whoseControllersHearOfDeletionsLate() });
+  try {
+    const url = 'https://hooks.example.com/in';
+    const source = await own.create('sources');
+    const destination = await own.create('destinations', { url });
+    const route = await own.create('routes', { sourceId: source.id, destinationIds: [destination.id] });
+    const made = [
+      ['routes', 'route', route.id],
+      ['sources', 'source', source.id],
+      ['destinations', 'destination', destination.id],
+      ['transforms', 'transform', (await own.create('transforms', { code: 'payload' })).id],
+      ['schemas', 'payloadSchema', (await own.create('schemas', { jsonSchema: '{}' })).id],
+      [
+        'notification-channels',
+        'notificationChannel',
+        (await own.create('notification-channels', { type: 'email', config: { addresses: ['team@example.com'] } })).id,
+      ],
+      ['cron', 'cronJob', (await own.create('cron', { cronExpression: '0 6 * * *', url })).cronJob.id],
+      ['api-keys', 'apiKey', (await own.create('api-keys')).apiKey.id],
+    ];
+    for (const [path, kind, id] of made) {
+      expect([path, await own.redis.client.hexists(`test:{cfg}:rec:${kind}`, id)]).toEqual([path, 1]);
+      const { status, headers } = await own.request('DELETE', `/api/${path}/${id}`);
+      expect([path, status < 300, headers.get('warning')]).toEqual([path, true, null]);
+      expect([path, await own.redis.client.hexists(`test:{cfg}:rec:${kind}`, id)]).toEqual([path, 0]);
+    }
+  } finally {
+    await own.stop();
+  }
+});
+
 test('a change that is not in force in time is answered with a warning that says so', async () => {
   const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
   const own = await startFacadeWorld({ store: withStatusOfSourcesAfter(answered), inForceTimeoutMs: 50 });
@@ -54,6 +86,21 @@ test('a change that is not in force in time is answered with a warning that says
   }
 });
 
+/** A store whose first watch of each kind, that of the controllers, tells of deletions late. */
+function whoseControllersHearOfDeletionsLate(): ResourceStore {
+  const store = new MemoryStore(systemClock);
+  const watched = new Set<string>();
+  const watch: ResourceStore['watch'] = async function* (kind, ...rest) {
+    const isFirst = !watched.has(kind);
+    watched.add(kind);
+    for await (const event of store.watch(kind, ...rest)) {
+      if (isFirst && event.type === 'deleted') await systemClock.sleep(150);
+      yield event;
+    }
+  };
+  return withOther(store, 'watch', watch);
+}
+
 /** A store that is slow to take the status of sources. */
 function withStatusOfSourcesAfter(moment: Promise<void>): ResourceStore {
   const store = new MemoryStore(systemClock);
@@ -61,9 +108,13 @@ function withStatusOfSourcesAfter(moment: Promise<void>): ResourceStore {
     if (kind === 'Source') await moment;
     return store.applyStatus(kind, ...rest);
   };
+  return withOther(store, 'applyStatus', applyStatus);
+}
+
+function withOther<M extends keyof ResourceStore>(store: MemoryStore, method: M, other: ResourceStore[M]): ResourceStore {
   return new Proxy(store, {
     get: (target, name) => {
-      const value: unknown = name === 'applyStatus' ? applyStatus : Reflect.get(target, name);
+      const value: unknown = name === method ? other : Reflect.get(target, name);
       return typeof value === 'function' ? value.bind(target) : value;
     },
   });

@@ -64,6 +64,7 @@ export const apiKeys: Family = {
       scope: 'write',
       adminOnly: true,
       body,
+      readOnly: Object.keys(record.shape).filter((field) => !(field in body.shape)),
       requestExample: { name: 'Build server', role: 'developer', scopes: ['read', 'write'], expiresInDays: 90 },
       answer: { status: 201, description: 'The key is shown only here.', schema: z.object({ apiKey: record, key: z.string() }) },
       handle: async (call) => {
@@ -105,7 +106,6 @@ export const apiKeys: Family = {
         refuseForeign(object);
         await deleteObject(call, object);
         await awaitGone(call, 'ApiKey', object);
-        await awaitRefused(call, object);
         await call.services.apiKeyUsage.forget(call.caller.organization.id, idOf(object));
       },
     }),
@@ -124,16 +124,4 @@ async function toRecord(object: PosthornObject<'ApiKey'>, call: Call): Promise<z
     lastUsedAt: isoTimeOrNull(await call.services.apiKeyUsage.lastUsedAtMs(call.caller.organization.id, idOf(object))),
     expiresAt: expiresAt === undefined ? null : isoTime(Date.parse(expiresAt)),
   };
-}
-
-const lookEveryMs = 25;
-
-/** Waits until authentication no longer finds the key; a warning otherwise. */
-async function awaitRefused(call: Call, { spec }: PosthornObject<'ApiKey'>): Promise<void> {
-  const { clock, registry, inForceTimeoutMs } = call.services;
-  const deadlineMs = clock.now() + inForceTimeoutMs;
-  while ((await registry.apiKeyIdByHash(spec.sha256)) !== null) {
-    if (clock.now() >= deadlineMs) return call.warn('the key is still accepted for a moment');
-    await clock.sleep(lookEveryMs);
-  }
 }

@@ -1,7 +1,9 @@
+import type { RecordKind } from '../../core/records.ts';
 import type { ObjectOf, PosthornObject } from '../../resources/kinds.ts';
 import type { Call } from '../operation.ts';
 import type { ServedKind } from '../services.ts';
 import { waitForCache } from './cache-wait.ts';
+import { idOf } from './lookup.ts';
 
 const notYetInForce = 'not yet in force';
 
@@ -29,14 +31,48 @@ export async function awaitInForce<K extends ServedKind>(
   if (!reached) call.warn(notYetInForce);
 }
 
-/** Waits until a deleted object has left the lists of this replica. */
+const lookEveryMs = 20;
+
+/** What ingest and delivery read of each kind; null: nothing. */
+const recordKinds: Readonly<Record<ServedKind, RecordKind | null>> = {
+  Source: 'source',
+  Destination: 'destination',
+  Route: 'route',
+  Filter: null,
+  Transform: 'transform',
+  PayloadSchema: 'payloadSchema',
+  NotificationChannel: 'notificationChannel',
+  HttpCronJob: 'cronJob',
+  ApiKey: 'apiKey',
+  WebhookEventType: 'eventType',
+};
+
+/** Waits until a deleted object has left the lists of this replica, and what ingest and delivery read; otherwise the answer gets a warning. */
 export async function awaitGone<K extends ServedKind>(call: Call, kind: K, deleted: ObjectOf<K>): Promise<void> {
   const { caches, clock, inForceTimeoutMs: timeoutMs } = call.services;
-  const reached = await waitForCache(caches[kind], deleted.metadata, (object) => object?.metadata.uid !== deleted.metadata.uid, {
+  const deadlineMs = clock.now() + timeoutMs;
+  const hasLeftLists = await waitForCache(caches[kind], deleted.metadata, (object) => object?.metadata.uid !== deleted.metadata.uid, {
     timeoutMs,
     clock,
   });
-  if (!reached) call.warn(notYetInForce);
+  if (!hasLeftLists || !(await isRetracted(call, deleted, deadlineMs))) call.warn(notYetInForce);
+}
+
+async function isRetracted(call: Call, deleted: PosthornObject<ServedKind>, deadlineMs: number): Promise<boolean> {
+  const { registry, clock, logger } = call.services;
+  const recordKind = recordKinds[deleted.kind];
+  if (recordKind === null) return true;
+  try {
+    while ((await registry.get(recordKind, idOf(deleted))) !== null) {
+      if (clock.now() >= deadlineMs) return false;
+      await clock.sleep(lookEveryMs);
+    }
+    return true;
+  } catch (error) {
+    // It is deleted: who is told otherwise deletes what is not there.
+    logger.warn({ err: error }, 'whether a deletion is in force cannot be seen');
+    return false;
+  }
 }
 
 /** How long an import waits when its writes have taken since `startedAtMs`: as a single write, but not as long again. */
