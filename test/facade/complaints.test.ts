@@ -61,6 +61,14 @@ describe('a body is refused with one complaint for each field', () => {
     ['notification-channels', webhook({ headers: { 'X A': '5' } }), `config.headers has the name "X A": ${headerRule}.`],
     ['notification-channels', webhook({ headers: { Host: 'a' } }), `config.headers must not have "Host": ${setHere}.`],
     ['notification-channels', webhook({ headers: { 'X-A': '••••abcd' } }), `config.headers.X-A ${mask}.`],
+    ['routes', { ...route, sourceId: 'target' }, 'sourceId: there is no source "target".'],
+    ['routes', { ...route, destinationIds: ['target', 'shop'] }, 'destinationIds[1]: there is no destination "shop".'],
+    ['routes', { ...route, destinationIds: ['target', 'target'] }, 'destinationIds[1] names the destination "target" a second time.'],
+    ['routes', { ...route, failoverDestinationIds: ['nothing'] }, 'failoverDestinationIds[0]: there is no destination "nothing".'],
+    ['routes', { ...route, filterId: 'nothing' }, 'filterId: there is no filter "nothing".'],
+    ['routes', { ...route, transformId: 'nothing' }, 'transformId: there is no transform "nothing".'],
+    ['routes', { ...route, schemaId: 'nothing' }, 'schemaId: there is no schema "nothing".'],
+    ['routes', { ...route, notificationChannelIds: ['nothing'] }, 'notificationChannelIds[0]: there is no notification channel "nothing".'],
     [
       'routes',
       { ...route, failoverDestinationIds: ['target'] },
@@ -75,6 +83,25 @@ describe('a body is refused with one complaint for each field', () => {
     const answer = await world.request('POST', `/api/${path}`, { body });
     expect([answer.status, path === 'cron' ? answer.body.error : answer.body.message]).toEqual([400, message]);
   });
+});
+
+test('a change, and a try, are refused as the creation is', async () => {
+  const condition = { field: 'a', operator: 'equals' };
+  const good = { conditions: [{ field: 'a', operator: 'exists' }] };
+  await world.request('POST', '/api/filters', { body: { name: 'Changing', ...good } });
+  await world.request('POST', '/api/routes', { body: { ...route, name: 'Changing' } });
+  await world.request('POST', '/api/transforms', { body: { name: 'Changing', code: '1' } });
+  for (const [method, path, body, message] of [
+    ['POST', 'filters', { name: 'New', conditions: [condition] }, 'conditions[0].value is required with this operator.'],
+    ['PATCH', 'filters/changing', { conditions: [condition] }, 'conditions[0].value is required with this operator.'],
+    ['POST', 'filters/test', { conditions: [condition] }, 'conditions[0].value is required with this operator.'],
+    ['PATCH', 'routes/changing', { filterConditions: [condition] }, 'filterConditions[0].value is required with this operator.'],
+    ['POST', 'transforms', { name: 'New', code: '(' }, 'code line 1, column 2: Expected ")" before end of expression.'],
+    ['PATCH', 'transforms/changing', { code: '(' }, 'code line 1, column 2: Expected ")" before end of expression.'],
+  ] as const) {
+    const answer = await world.request(method, `/api/${path}`, { body });
+    expect([method, path, answer.status, answer.body.message]).toEqual([method, path, 400, message]);
+  }
 });
 
 test('what is missing is called by its name', async () => {

@@ -5,7 +5,7 @@ import type { Problem } from '../../sandbox/jobs.ts';
 export function refuseProblem(field: string, problem: Problem | null): void {
   if (problem === null) return;
   const complaint = problemText(problem);
-  throw new PosthornError('VALIDATION_FAILED', `${field}: ${complaint}`, { details: { [field]: [complaint] } });
+  throw new PosthornError('VALIDATION_FAILED', `${field} ${complaint}.`, { details: { [field]: [complaint] } });
 }
 
 export function problemText({ message, line, column }: Problem): string {

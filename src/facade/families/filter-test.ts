@@ -4,6 +4,7 @@ import { tryFilter } from '../../core/filter.ts';
 import type { FilterDefinition } from '../../core/records.ts';
 import { type Call, operation } from '../operation.ts';
 import { find } from '../resources/lookup.ts';
+import { inApiWords } from '../resources/store-errors.ts';
 import { filterBody } from './filter-body.ts';
 import { idOrSlug } from './route-body.ts';
 import { sampleEvent, sampleHeaders, samplePayload } from './sample-event.ts';
@@ -41,7 +42,7 @@ export const filterTestOperation = operation({
   handle: async (call) => {
     const definition = await filterOf(call);
     const context = { payload: samplePayload(call.body), headers: Object.fromEntries(sampleHeaders(call.body)) };
-    const { isMet, met } = tryFilter(definition, context);
+    const { isMet, met } = inApiWords('Filter', () => tryFilter(definition, context));
     return {
       success: true,
       matches: isMet,

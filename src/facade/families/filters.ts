@@ -19,6 +19,7 @@ import {
   timesOf,
 } from '../resources/record-fields.ts';
 import { matchesText } from '../resources/search.ts';
+import { inApiWords } from '../resources/store-errors.ts';
 import { filterBody } from './filter-body.ts';
 import { filterTestOperation } from './filter-test.ts';
 
@@ -81,7 +82,7 @@ export const filters = resourceFamily(
     toSpec: async ({ body: { name, description: text, conditions, logic }, current }) => {
       const spec = current?.spec;
       const definition = { conditions: conditions ?? spec?.conditions ?? [], logic: logic ?? spec?.logic ?? 'AND' };
-      if (definition.conditions.length > 0) compileFilter(definition);
+      if (definition.conditions.length > 0) inApiWords('Filter', () => compileFilter(definition));
       return {
         name: nameToSpec(name, current),
         description: clearableToSpec(text, spec?.description),

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { canonicalJson } from '../../core/canonical-json.ts';
-import { PosthornError } from '../../core/errors.ts';
 import { emailAddress } from '../../resources/email-address.ts';
 import type { SpecInputOf, SpecOf } from '../../resources/kinds.ts';
 import { routeNotifications } from '../../resources/route-notifications.ts';
 import type { Call } from '../operation.ts';
-import { byName, idOf, resolve } from '../resources/lookup.ts';
+import { byName, idOf } from '../resources/lookup.ts';
+import { type Ref, reference, refuseRepeated } from '../resources/references.ts';
 
 type Notifications = SpecOf<'Route'>['notifications'];
 
@@ -93,17 +93,10 @@ export async function notificationsToSpec(call: Call, sent: Sent, current: Notif
   return canonicalJson(after) === canonicalJson(before) ? current : after;
 }
 
-async function channelList(call: Call, ids: readonly string[], present: readonly { name: string }[] = []): Promise<{ name: string }[]> {
-  const refs = await Promise.all(
-    ids.map(async (id) => {
-      const channel = await resolve(call, 'NotificationChannel', id);
-      if (channel !== null) return { name: channel.metadata.name };
-      if (present.some(({ name }) => name === id)) return { name: id };
-      throw new PosthornError('VALIDATION_FAILED', `There is no notification channel "${id}".`);
-    }),
-  );
-  if (new Set(refs.map(({ name }) => name)).size < refs.length)
-    throw new PosthornError('VALIDATION_FAILED', 'A notification channel is named twice.');
+async function channelList(call: Call, ids: readonly string[], present: readonly Ref[] = []): Promise<Ref[]> {
+  const field = 'notificationChannelIds';
+  const refs = await Promise.all(ids.map((id, index) => reference(call, 'NotificationChannel', `${field}[${index}]`, id, present)));
+  refuseRepeated(field, 'NotificationChannel', refs);
   return refs;
 }
 

@@ -3,16 +3,16 @@ import { PosthornError } from '../../core/errors.ts';
 import { compileFilter } from '../../core/filter.ts';
 import { kinds, type PosthornObject, type SpecInputOf, type SpecOf } from '../../resources/kinds.ts';
 import type { Call } from '../operation.ts';
-import { cachedObjects, resolve } from '../resources/lookup.ts';
-import { nouns } from '../resources/nouns.ts';
+import { cachedObjects } from '../resources/lookup.ts';
 import { clearableToSpec, nameToSpec } from '../resources/record-fields.ts';
+import { type Ref, reference, refuseRepeated } from '../resources/references.ts';
+import { inApiWords } from '../resources/store-errors.ts';
 import type { ServedKind } from '../services.ts';
 import type { RouteBody } from './route-body.ts';
 import { notificationsToSpec } from './route-notifications.ts';
 
 type Spec = SpecOf<'Route'>;
 type SpecInput = SpecInputOf<'Route'>;
-type Ref = { name: string };
 
 const circuitSchema = kinds.Route.spec.shape.circuit.unwrap();
 const defaultAfterAttempts = kinds.Route.spec.shape.failover.unwrap().shape.afterAttempts.parse(undefined);
@@ -30,11 +30,11 @@ export async function routeToSpec(call: Call, sent: RouteBody, current: Posthorn
 /** The same without DUPLICATE_ROUTE. */
 export async function specOfRoute(call: Call, sent: RouteBody, current: PosthornObject<'Route'> | undefined): Promise<SpecInput> {
   const spec = current?.spec;
-  const sourceRef = spec?.sourceRef ?? (await reference(call, 'Source', sent.sourceId ?? '', []));
+  const sourceRef = spec?.sourceRef ?? (await reference(call, 'Source', 'sourceId', sent.sourceId ?? '', []));
   const destinationRefs =
     sent.destinationIds === undefined
       ? (spec?.destinationRefs ?? [])
-      : await destinationList(call, sent.destinationIds, spec?.destinationRefs);
+      : await destinationList(call, 'destinationIds', sent.destinationIds, spec?.destinationRefs);
   return {
     ...spec,
     name: nameToSpec(sent.name, current),
@@ -42,8 +42,8 @@ export async function specOfRoute(call: Call, sent: RouteBody, current: Posthorn
     sourceRef,
     destinationRefs,
     ...(await filterOf(call, sent, spec)),
-    transformRef: await optionalReference(call, 'Transform', sent.transformId, spec?.transformRef),
-    schemaRef: await optionalReference(call, 'PayloadSchema', sent.schemaId, spec?.schemaRef),
+    transformRef: await optionalReference(call, 'Transform', 'transformId', sent.transformId, spec?.transformRef),
+    schemaRef: await optionalReference(call, 'PayloadSchema', 'schemaId', sent.schemaId, spec?.schemaRef),
     priority: sent.priority ?? spec?.priority,
     enabled: sent.enabled ?? spec?.enabled,
     expectedResponse: clearableToSpec(sent.expectedResponse, spec?.expectedResponse),
@@ -60,12 +60,12 @@ async function filterOf(call: Call, sent: RouteBody, spec: Spec | undefined): Pr
   }
   if (Array.isArray(conditions)) {
     const filter = { logic: sent.filterLogic ?? spec?.filter?.logic ?? 'AND', conditions };
-    compileFilter(filter);
+    inApiWords('Route', () => compileFilter(filter));
     return { filterRef: undefined, filter };
   }
   if (typeof sent.filterId === 'string') {
     return {
-      filterRef: await reference(call, 'Filter', sent.filterId, spec?.filterRef === undefined ? [] : [spec.filterRef]),
+      filterRef: await reference(call, 'Filter', 'filterId', sent.filterId, spec?.filterRef === undefined ? [] : [spec.filterRef]),
       filter: undefined,
     };
   }
@@ -81,7 +81,8 @@ async function failoverOf(call: Call, sent: RouteBody, current: Spec['failover']
   const afterAttempts = failoverAfterAttempts ?? current?.afterAttempts ?? defaultAfterAttempts;
   const isDefault = ids === undefined || ids.length === 0;
   if (current === undefined && isDefault && afterAttempts === defaultAfterAttempts) return undefined;
-  const destinationRefs = ids === undefined ? (current?.destinationRefs ?? []) : await destinationList(call, ids, current?.destinationRefs);
+  const present = current?.destinationRefs ?? [];
+  const destinationRefs = ids === undefined ? present : await destinationList(call, 'failoverDestinationIds', ids, present);
   return { destinationRefs, afterAttempts };
 }
 
@@ -96,10 +97,9 @@ function circuitOf(sent: RouteBody, current: Spec['circuit']): SpecInput['circui
   return isAsBefore ? current : after;
 }
 
-async function destinationList(call: Call, ids: readonly string[], current: readonly Ref[] = []): Promise<Ref[]> {
-  const refs = await Promise.all(ids.map((id) => reference(call, 'Destination', id, current)));
-  if (new Set(refs.map(({ name }) => name)).size < refs.length)
-    throw new PosthornError('VALIDATION_FAILED', 'A destination is named twice.');
+async function destinationList(call: Call, field: string, ids: readonly string[], current: readonly Ref[] = []): Promise<Ref[]> {
+  const refs = await Promise.all(ids.map((id, index) => reference(call, 'Destination', `${field}[${index}]`, id, current)));
+  refuseRepeated(field, 'Destination', refs);
   return refs;
 }
 
@@ -107,20 +107,12 @@ async function destinationList(call: Call, ids: readonly string[], current: read
 async function optionalReference(
   call: Call,
   kind: ServedKind,
+  field: string,
   sent: string | null | undefined,
   current: Ref | undefined,
 ): Promise<Ref | undefined> {
   if (sent === undefined) return current;
-  return sent === null ? undefined : reference(call, kind, sent, current === undefined ? [] : [current]);
-}
-
-/** What an id or slug refers to; one of `present` may be sent back although it points at nothing. */
-async function reference(call: Call, kind: ServedKind, idOrSlug: string, present: readonly Ref[]): Promise<Ref> {
-  const object = await resolve(call, kind, idOrSlug);
-  if (object !== null) return { name: object.metadata.name };
-  if (present.some(({ name }) => name === idOrSlug)) return { name: idOrSlug };
-  const isEnd = kind === 'Source' || kind === 'Destination';
-  throw new PosthornError(isEnd ? 'INVALID_SOURCE' : 'VALIDATION_FAILED', `There is no ${nouns[kind]} "${idOrSlug}".`);
+  return sent === null ? undefined : reference(call, kind, field, sent, current === undefined ? [] : [current]);
 }
 
 function refuseDuplicate(call: Call, current: PosthornObject<'Route'> | undefined, wanted: SpecInput): void {

@@ -9,10 +9,19 @@ export function forClients(error: unknown, kind: ServedKind): unknown {
   if (error.code !== 'VALIDATION_FAILED') return error;
   const complaints = Object.entries(error.details).map(([path, texts]): [string, string[]] => {
     const field = path.replace(/^spec\.?/, '').replaceAll(/\.(\d+)(?=\.|$)/g, '[$1]');
-    return [inApiWords(field, kind), texts.map((text) => inApiWords(text, kind))];
+    return [reworded(field, kind), texts.map((text) => reworded(text, kind))];
   });
   const text = complaints.map(([field, texts]) => `${field} ${texts.join(', ')}`.trim());
   return new PosthornError('VALIDATION_FAILED', `${text.join('; ')}.`, { details: Object.fromEntries(complaints), cause: error });
+}
+
+/** Compiles what was sent; what is wrong with it is told as `forClients` does. */
+export function inApiWords<T>(kind: ServedKind, compile: () => T): T {
+  try {
+    return compile();
+  } catch (error) {
+    throw forClients(error, kind);
+  }
 }
 
 /** Fields that the API calls otherwise than the custom resource; what contains another one first. */
@@ -36,6 +45,6 @@ const apiNames: Partial<Record<ServedKind, readonly (readonly [spec: string, api
   ],
 };
 
-function inApiWords(text: string, kind: ServedKind): string {
+function reworded(text: string, kind: ServedKind): string {
   return (apiNames[kind] ?? []).reduce((worded, [spec, api]) => worded.replaceAll(spec, api), text);
 }
