@@ -7,6 +7,12 @@ export const pageQuery = {
   pageSize: queryInteger({ min: 1, max: 100 }).default(20).describe('Records per page.'),
 };
 
+/** Of lists that are one answer: clients send it to every list. */
+export const wholeListQuery = {
+  page: pageQuery.page.describe('Without effect: the list is one answer.'),
+  pageSize: pageQuery.pageSize.describe('Without effect: the list is one answer.'),
+};
+
 export function pageOf(item: z.ZodType) {
   return z.object({
     data: z.array(item),

@@ -21,19 +21,30 @@ export const queryBoolean = z
 export const querySearch = z.string().max(200);
 const queryTime = z.iso.datetime({ offset: true, error: 'must be an ISO 8601 time such as 2026-01-31T12:00:00Z' });
 
-/** INVALID_QUERY names what is out of range. Names that the schema does not know are ignored. */
+/** What clients send so that no cache answers. */
+const cacheBuster = '_';
+
+/**
+ * INVALID_QUERY names what is out of range, and a name that the schema does not know: a misspelt filter would find everything. Where there is
+ * no schema nothing can be misspelt, and everything is ignored.
+ */
 export function parseQuery<Query extends z.ZodObject>(schema: Query | undefined, raw: Record<string, unknown>): z.output<Query> {
-  const known = Object.fromEntries(
-    Object.keys(schema?.shape ?? {}).flatMap((name) => (Object.hasOwn(raw, name) ? [[name, raw[name]]] : [])),
-  );
-  const parsed = schema?.safeParse(known, { error: wording });
-  if (parsed?.success === false) {
-    const issues = plainIssues(parsed.error.issues).map(({ path, message }) => ({ name: path.join('.'), message }));
-    const text = issues.map(({ name, message }) => `${name} ${message}`).join('; ');
-    const details = Object.fromEntries(issues.map(({ name, message }) => [name, [message]]));
-    throw new PosthornError('INVALID_QUERY', `Query: ${text}.`, { details });
-  }
-  return (parsed?.data ?? {}) as z.output<Query>;
+  if (schema === undefined) return {} as z.output<Query>;
+  const names = Object.keys(schema.shape);
+  const unknown = Object.keys(raw)
+    .find((name) => !names.includes(name) && name !== cacheBuster)
+    ?.slice(0, 100);
+  if (unknown !== undefined)
+    throw new PosthornError('INVALID_QUERY', `Query: unknown parameter "${unknown}"; there are ${names.join(', ')}.`, {
+      details: Object.fromEntries([[unknown, ['is no parameter']]]),
+    });
+  const known = Object.fromEntries(names.flatMap((name) => (Object.hasOwn(raw, name) ? [[name, raw[name]]] : [])));
+  const parsed = schema.safeParse(known, { error: wording });
+  if (parsed.success) return parsed.data;
+  const issues = plainIssues(parsed.error.issues).map(({ path, message }) => ({ name: path.join('.'), message }));
+  const text = issues.map(({ name, message }) => `${name} ${message}`).join('; ');
+  const details = Object.fromEntries(issues.map(({ name, message }) => [name, [message]]));
+  throw new PosthornError('INVALID_QUERY', `Query: ${text}.`, { details });
 }
 
 export const timeRangeQuery = {

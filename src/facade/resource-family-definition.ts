@@ -39,7 +39,7 @@ export interface ResourceFamilyDefinition<K extends ServedKind, Body extends z.Z
   immutable: { readonly [field: string]: (object: ObjectOf<K>, call: Call) => unknown[] | Promise<unknown[]> };
   /** The list is one answer of all records, without pages: `{data}`. */
   isListedWhole?: true;
-  /** The filters of the list, and `pageQuery` unless it is listed whole. */
+  /** The filters of the list, and `pageQuery`, or `wholeListQuery` when it is listed whole. */
   query: Query;
   /** `shown`: what a record reads as where it is not what was sent. */
   examples: { create: z.input<Body>; change: z.input<Body>; shown?: Readonly<Record<string, unknown>> };

@@ -171,6 +171,22 @@ describe('queries', () => {
     },
     timeoutMs,
   );
+
+  test.each(named(operations.filter(({ query }) => query !== undefined)))(
+    '%s refuses a name that is none of its own',
+    async (_, operation) => {
+      const [key, path] = [await world.newKey(), `/api${await existing(operation, await world.newKey())}`];
+      for (const name of ['enabeld', '__proto__', 'filter[a]', 'ｐage', 'x'.repeat(500)]) {
+        const text = new URLSearchParams({ [name]: 'true' }).toString();
+        const answer = await world.facade.request(operation.method, `${path}?${text}`, { key });
+        expect([name, answer.status, answer.headers.get('x-error-code')]).toEqual([name, 400, 'INVALID_QUERY']);
+        expect(answer.text).toContain(name.slice(0, 100));
+        expectAsDescribed(operation, answer, text);
+      }
+      const unhindered = await world.facade.request(operation.method, `${path}?_=1763731200`, { key });
+      expect(unhindered.headers.get('x-error-code')).not.toBe('INVALID_QUERY');
+    },
+  );
 });
 
 describe('paths', () => {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { cronRunTask, triggeredExecution } from '../../data/cron-run-task.ts';
 import { type Family, operation } from '../operation.ts';
+import { wholeListQuery } from '../pagination.ts';
 import { queryBoolean, queryInteger, querySearch } from '../query.ts';
 import { changeRecord, createRecord, deleteRecord } from '../resource-writes.ts';
 import { cachedObjects, find, idOf } from '../resources/lookup.ts';
@@ -36,6 +37,7 @@ export const cronJobs: Family = {
       query: z.object({
         search: querySearch.optional().describe('Part of the name, slug or URL.'),
         isActive: queryBoolean.optional(),
+        ...wholeListQuery,
       }),
       answer: { status: 200, description: 'The cron jobs by name, at most 1000.', schema: z.object({ cronJobs: z.array(cronJobItem) }) },
       handle: async (call) => {

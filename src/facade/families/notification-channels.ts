@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { PosthornError } from '../../core/errors.ts';
 import { kinds, type PosthornObject, type SpecInputOf } from '../../resources/kinds.ts';
 import type { Call } from '../operation.ts';
+import { wholeListQuery } from '../pagination.ts';
 import { queryBoolean } from '../query.ts';
 import { resourceFamily } from '../resource-family.ts';
 import { leaveChannelLists } from '../resources/leave-routes.ts';
@@ -62,7 +63,7 @@ export const notificationChannels = resourceFamily(
     required: ['name', 'type', 'config'],
     immutable: { slug: (object) => [object.metadata.name], type: (object) => [object.spec.type] },
     isListedWhole: true,
-    query: z.object({ type: type.optional(), enabled: queryBoolean.optional() }),
+    query: z.object({ type: type.optional(), enabled: queryBoolean.optional(), ...wholeListQuery }),
     examples: {
       create: { name: 'On call', type: 'slack', config: { webhookUrl: 'https://hooks.slack.com/services/T000/B000/XXXX' } },
       change: { enabled: false },
