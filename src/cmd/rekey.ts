@@ -1,5 +1,6 @@
 import { Keyring } from '../core/sealing.ts';
 import { resealRecords } from '../data/reseal-records.ts';
+import { resealWebhooks } from '../data/webhooks/reseal-webhooks.ts';
 import { resealSecrets } from '../facade/resources/reseal-secrets.ts';
 import { commandConnection, type RedisClient } from '../redis/connection.ts';
 import { redisUnavailable } from '../redis/unavailable.ts';
@@ -14,7 +15,7 @@ import { redisOf } from './redis-address.ts';
 const mostPasses = 5;
 
 /**
- * Seals everything that is stored sealed under the newest key: Secrets made by the API, in Kubernetes or Redis, and published records.
+ * Seals everything that is stored sealed under the newest key: Secrets made by the API, in Kubernetes or Redis, published records, and webhook endpoints.
  * Writes a line for each value that does not open and one of figures. Answers the exit code: 0 when nothing is left under another key, 1
  * otherwise. It can be stopped and repeated at any time.
  */
@@ -30,25 +31,28 @@ export async function rekey(config: Config, write: (line: string) => void): Prom
       throw redisUnavailable(error);
     });
     const { store, close } = await openStore(config, redis, keyring);
-    const figures = { secrets: 0, stored: 0, records: 0 };
+    const figures = { secrets: 0, stored: 0, records: 0, endpoints: 0 };
     let changed = 0;
     try {
       for (let pass = 1; pass <= mostPasses; pass++) {
         const secrets = await resealSecrets(store, keyring, report);
         const stored = config.resourceStore === 'redis' ? await resealObjects({ redis, prefix, keyring, report }) : 0;
         const records = await resealRecords({ redis, prefix, keyring, report });
+        const endpoints = await resealWebhooks({ redis, prefix, keyring, report });
         figures.secrets += secrets;
         figures.stored += stored;
         figures.records += records;
-        changed = secrets + stored + records;
+        figures.endpoints += endpoints;
+        changed = secrets + stored + records + endpoints;
         if (changed === 0) break;
       }
     } finally {
       await close();
     }
     for (const complaint of complaints) write(complaint);
+    const { secrets, stored, records, endpoints } = figures;
     write(
-      `sealed anew: ${figures.secrets} secrets, ${figures.stored} stored objects, ${figures.records} records; ${complaints.size} did not open`,
+      `sealed anew: ${secrets} secrets, ${stored} stored objects, ${records} records, ${endpoints} webhook endpoints; ${complaints.size} did not open`,
     );
     if (changed > 0) write('values are still being sealed under an older key: give all processes the new one, then run this again');
     return complaints.size === 0 && changed === 0 ? 0 : 1;

@@ -30,6 +30,11 @@ export function secretSealingContext(organization: string, secretName: string, k
   return { organization, kind: 'Secret', name: secretName, field: key };
 }
 
+/** What the signing secrets of a webhook endpoint are bound to. The facade and the controller seal with it, delivery opens. */
+export function webhookSecretSealingContext(organization: string, endpointId: string): SealingContext {
+  return { organization, kind: 'webhookEndpoint', name: endpointId, field: 'secret' };
+}
+
 /** What the answer kept for an idempotency key is bound to; the facade seals and opens. */
 export function idempotentAnswerSealingContext(organization: string, key: string): SealingContext {
   return { organization, kind: 'IdempotentAnswer', name: key, field: 'answer' };

@@ -12,6 +12,7 @@ import type { MessagePurger } from './messages.ts';
 import { organizationLockKeys } from './organization-lock.ts';
 import { integer } from './script-reply.ts';
 import { shardKeys } from './shard-keys.ts';
+import { sharedWebhookKeys, webhookKeys } from './webhooks/webhook-keys.ts';
 
 const purgeScript = new Script(new URL('./scripts/purge.lua', import.meta.url));
 const eventsPerStep = 20;
@@ -44,6 +45,9 @@ export class RedisMessagePurger implements MessagePurger {
       const { answers, order } = idempotencyKeys(this.#prefix, org);
       await this.#redis.del(answers, order);
       await this.#purgeIntake(org);
+      // Redis frees them beside its work, however many records they hold.
+      await this.#redis.unlink(...webhookKeys(this.#prefix, org).all);
+      await this.#redis.zrem(sharedWebhookKeys(this.#prefix).unfinished, org);
     } catch (error) {
       throw redisUnavailable(error);
     }

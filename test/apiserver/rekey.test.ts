@@ -50,7 +50,7 @@ test('rekey seals Secrets in Kubernetes and published records under the newest k
   });
   const lines: string[] = [];
   expect(await rekey(config, (line) => lines.push(line))).toBe(0);
-  expect(lines).toEqual(['sealed anew: 1 secrets, 0 stored objects, 1 records; 0 did not open']);
+  expect(lines).toEqual(['sealed anew: 1 secrets, 0 stored objects, 1 records, 0 webhook endpoints; 0 did not open']);
 
   const keyring = new Keyring([{ id: 'k2', key: next }]);
   const org = resourceId('org_', (await store.get('Organization', { name: 'acme' })).metadata);

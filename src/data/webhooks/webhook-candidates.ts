@@ -1,7 +1,7 @@
 import type { RedisClient } from '../../redis/connection.ts';
 import { integer, list, text } from '../script-reply.ts';
 import { idArguments } from './webhook-kinds.ts';
-import { applicationRow, endpointRow, subscriptionRow } from './webhook-rows.ts';
+import { applicationRow, endpointRow, recordParts, subscriptionRow } from './webhook-rows.ts';
 import { WebhookScripts } from './webhook-scripts.ts';
 import type { WebhookApplication, WebhookSubscription } from './webhooks.ts';
 
@@ -76,7 +76,7 @@ export class WebhookCandidates {
     const flat = list(applications).map(text);
     for (let i = 0; i + 1 < flat.length; i += 2) {
       const [number = '', record = ''] = flat.slice(i, i + 2);
-      known.set(number, { application: applicationRow(org, [number, record]).object, part: record.slice(0, record.indexOf(' ')) });
+      known.set(number, { application: applicationRow(org, [number, record]).object, part: recordParts(record).part });
     }
     const candidates = list(rows).flatMap((reply) => {
       const [place, number = '', record = '', endpoint = '', endpointRecord = '', applicationNumber = ''] = list(reply).map(text);
@@ -84,7 +84,7 @@ export class WebhookCandidates {
       if (above === undefined || above.application.isDisabled) return [];
       const { object: target } = endpointRow(org, [endpoint, endpointRecord, applicationNumber, above.part]);
       if (target.isDisabled) return [];
-      const endpointPart = endpointRecord.slice(0, endpointRecord.indexOf(' '));
+      const endpointPart = recordParts(endpointRecord).part;
       const below = [number, record, endpoint, endpointPart, applicationNumber, above.part, ''];
       const { object: subscription } = subscriptionRow(org, below);
       if (!subscription.isEnabled) return [];

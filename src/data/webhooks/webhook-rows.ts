@@ -16,7 +16,7 @@ export interface Row<T> {
 export function applicationRow(org: string, reply: unknown): Row<WebhookApplication> {
   const texts = list(reply).map(text);
   const [number = '', record = ''] = texts;
-  const { part, json } = split(record);
+  const { part, json } = recordParts(record);
   const object = { id: webhookId('application', Number(number), part), org, ...decodeApplication(json) };
   return { number: Number(number), record, object, reply: texts };
 }
@@ -24,7 +24,7 @@ export function applicationRow(org: string, reply: unknown): Row<WebhookApplicat
 export function endpointRow(org: string, reply: unknown): Row<WebhookEndpoint> {
   const texts = list(reply).map(text);
   const [number = '', record = '', application = '', applicationPart = ''] = texts;
-  const { part, json } = split(record);
+  const { part, json } = recordParts(record);
   const id = webhookId('endpoint', Number(number), part);
   const applicationId = webhookId('application', Number(application), applicationPart);
   return { number: Number(number), record, object: { id, org, applicationId, ...decodeEndpoint(json) }, reply: texts };
@@ -33,7 +33,7 @@ export function endpointRow(org: string, reply: unknown): Row<WebhookEndpoint> {
 export function subscriptionRow(org: string, reply: unknown): Row<WebhookSubscription> {
   const texts = list(reply).map(text);
   const [number = '', record = '', endpoint = '', endpointPart = '', application = '', applicationPart = '', eventTypeId = ''] = texts;
-  const { part, json } = split(record);
+  const { part, json } = recordParts(record);
   const above = {
     endpointId: webhookId('endpoint', Number(endpoint), endpointPart),
     applicationId: webhookId('application', Number(application), applicationPart),
@@ -48,6 +48,7 @@ export function withJson(record: string, json: string): string {
   return record.slice(0, record.indexOf('{')) + json;
 }
 
-function split(record: string): { part: string; json: string } {
+/** What tells the id from others of its number, and the JSON. */
+export function recordParts(record: string): { part: string; json: string } {
   return { part: record.slice(0, record.indexOf(' ')), json: record.slice(record.indexOf('{')) };
 }

@@ -1,0 +1,44 @@
+import type { Keyring } from '../../core/sealing.ts';
+import { webhookSecretSealingContext } from '../../core/sealing-contexts.ts';
+import type { RedisClient } from '../../redis/connection.ts';
+import { rewriteHash } from '../../redis/rewrite-hash.ts';
+import { throwUnavailable } from '../../redis/unavailable.ts';
+import { registryKeys } from '../registry-keys.ts';
+import { webhookId } from './webhook-ids.ts';
+import { webhookKeys } from './webhook-keys.ts';
+import { decodeEndpoint, encodeEndpoint } from './webhook-records.ts';
+import { recordParts, withJson } from './webhook-rows.ts';
+
+/**
+ * Seals the signing secrets of all webhook endpoints under the newest key. Nobody need be told: readers open the old envelopes, too, for as long
+ * as they have the old key. `report` gets what does not open. Answers how many endpoints changed.
+ */
+export async function resealWebhooks(options: {
+  redis: RedisClient;
+  prefix: string;
+  keyring: Keyring;
+  report: (complaint: string) => void;
+}): Promise<number> {
+  const { redis, prefix, keyring, report } = options;
+  let changed = 0;
+  for (const org of await redis.hkeys(registryKeys(prefix).records('organization')).catch(throwUnavailable)) {
+    changed += await rewriteHash(redis, webhookKeys(prefix, org).endpoints, (number, record) => {
+      const { part, json } = recordParts(record);
+      const id = webhookId('endpoint', Number(number), part);
+      const endpoint = decodeEndpoint(json);
+      const reseal = (sealed: string): string => {
+        try {
+          return keyring.reseal(sealed, webhookSecretSealingContext(org, id));
+        } catch (error) {
+          report(`webhookEndpoint ${id}: secret does not open: ${error instanceof Error ? error.message : error}`);
+          return sealed;
+        }
+      };
+      const { secret } = endpoint;
+      const previous = secret.previous.map(({ sealed, validUntilMs }) => ({ sealed: reseal(sealed), validUntilMs }));
+      const resealed = withJson(record, encodeEndpoint({ ...endpoint, secret: { ...secret, sealed: reseal(secret.sealed), previous } }));
+      return resealed === record ? null : resealed;
+    });
+  }
+  return changed;
+}

@@ -1,0 +1,83 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { silentLogger } from '../../../test/support/logger.ts';
+import { passes } from '../../../test/support/passes.ts';
+import { moveSlots, type RedisGroup, startRedisCluster } from '../../../test/support/redis-group.ts';
+import { waitUntil } from '../../../test/support/wait-until.ts';
+import { allPages, newWebhookEndpoint } from '../../../test/support/webhooks.ts';
+import { blockingConnection, commandConnection, type RedisClient } from '../../redis/connection.ts';
+import { systemClock } from '../../runtime/clock.ts';
+import { changeStreamBlockMs } from '../change-stream.ts';
+import { RedisMessagePurger } from '../message-purger.ts';
+import { RedisWebhookStore } from './redis-webhook-store.ts';
+import { WebhookCandidates } from './webhook-candidates.ts';
+import { WebhookDirectory } from './webhook-directory.ts';
+import { webhookKeys } from './webhook-keys.ts';
+import { WebhookSweeper } from './webhook-sweeper.ts';
+
+const prefix = 'posthorn:';
+const org = 'org_a';
+const rules = /^user posthorn (.+)$/m
+  .exec(readFileSync(new URL('../../../config/redis/users.acl', import.meta.url), 'utf8'))?.[1]
+  ?.split(' ');
+let cluster: RedisGroup;
+let redis: RedisClient;
+let blocking: RedisClient;
+
+beforeAll(async () => {
+  cluster = await startRedisCluster();
+  for (const { client } of cluster.nodes) await client.call('ACL', 'SETUSER', 'posthorn', ...(rules ?? []));
+  const address = { mode: 'cluster' as const, url: `redis://posthorn:change-me@${cluster.hosts}` };
+  redis = commandConnection(address);
+  blocking = blockingConnection(address, { blockMs: changeStreamBlockMs });
+  for (const client of [redis, blocking]) client.on('error', () => {});
+  await redis.connect();
+  await waitUntil('the cluster', 30_000, async () => ((await redis.get(`${prefix}x`).catch(() => '')) === null ? true : undefined));
+}, 60_000);
+afterAll(async () => {
+  redis.disconnect();
+  await cluster.stop();
+});
+
+test('on a Redis Cluster, as the user that operations has, the store works, also while its slot moves', async () => {
+  const options = { redis, prefix, clock: systemClock, logger: silentLogger };
+  const store = new RedisWebhookStore(options);
+  const directory = new WebhookDirectory({ ...options, blocking });
+  directory.start();
+  const { id: applicationId } = await store.createApplication({ org, name: 'a', shard: 0, externalId: 'x' });
+  const work = async (): Promise<string[]> => {
+    const made: string[] = [];
+    for (let i = 0; i < 40; i++) {
+      const { id } = await store.createEndpoint(newWebhookEndpoint(applicationId));
+      await store.createSubscriptions({ org, endpointId: id }, ['etp_a', 'etp_b']);
+      await store.updateEndpoint(org, id, { description: `number ${i}` });
+      made.push(id);
+    }
+    return made;
+  };
+  const [made, moved] = await Promise.all([
+    work(),
+    moveSlots(cluster, [webhookKeys(prefix, org).counters]).catch((error: unknown) => error),
+  ]);
+  expect(moved === 0 || moved === 1).toBe(true);
+  const listed = await allPages((page) => store.endpoints(org, { applicationId }, page), 7);
+  expect(listed.map(({ id }) => id)).toEqual(made.toReversed());
+  expect(listed[0]?.description).toBe('number 39');
+  expect((await store.applications(org, { orderBy: 'name', order: 'asc' }, { limit: 5 })).items).toHaveLength(1);
+  expect(await store.subscriptionCounts(org, ['etp_a'])).toEqual(new Map([['etp_a', 40]]));
+  const candidates = new WebhookCandidates({ redis, prefix });
+  expect((await candidates.ofEventType(org, 'etp_a', 0, 100)).candidates).toHaveLength(40);
+  const before = await candidates.version(org, 'etp_a');
+
+  const [endpointId = ''] = made;
+  expect((await directory.endpoint(org, endpointId))?.isDisabled).toBe(false);
+  await store.updateEndpoint(org, endpointId, { isDisabled: true });
+  await passes(async () => expect((await directory.endpoint(org, endpointId))?.isDisabled).toBe(true));
+  expect(await candidates.version(org, 'etp_a')).not.toBe(before);
+  await store.deleteApplication(org, applicationId);
+  await new WebhookSweeper(options).sweep();
+  expect(await directory.endpoint(org, endpointId)).toBeNull();
+  await new RedisMessagePurger({ redis, prefix }).purgeOrganization(org, new AbortController().signal);
+  for (const key of webhookKeys(prefix, org).all) expect(await redis.exists(key)).toBe(0);
+  await directory.stop();
+}, 60_000);
