@@ -1,13 +1,13 @@
 import { RE2JS } from 're2js';
-import { foldedCharacters } from './pattern-folding.ts';
+import { classCost } from './pattern-classes.ts';
 
 export const patternLimits = {
   /** Characters. */
   length: 1000,
   /** Instructions of the compiled pattern. */
   size: 2000,
-  /** Characters in the classes of a pattern with `(?i)`; about 150 ns each when it is compiled. */
-  foldedCharacters: 200_000,
+  /** Of a pattern, and of all patterns of a filter: see `classCost`. Compiling takes up to 75 ms with it. */
+  classCost: 500_000,
   /** Instructions × characters that one match may cost. RE2 is linear in that product, at worst about 25 ns each. */
   matchSteps: 4_000_000,
 };
@@ -20,12 +20,12 @@ export interface BoundedPattern {
   test(text: string): boolean;
 }
 
-export const tooMuchFolding = 'the classes have too many characters for (?i): name narrower ones, or leave the flag out';
+export const tooCostlyClasses = 'needs fewer or narrower character classes, or none of (?i): it would take too long to compile';
 
 /** The pattern, in RE2 syntax, or why it cannot be used. */
 export function boundedPattern(source: string): BoundedPattern | string {
   if (source.length > patternLimits.length) return `at most ${patternLimits.length} characters`;
-  if (foldedCharacters(source) > patternLimits.foldedCharacters) return tooMuchFolding;
+  if (classCost(source) > patternLimits.classCost) return tooCostlyClasses;
   let compiled: RE2JS;
   try {
     compiled = RE2JS.compile(source);

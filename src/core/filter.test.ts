@@ -252,14 +252,15 @@ describe('the patterns of a filter share their steps', () => {
   });
 });
 
-describe('what (?i) would have to fold is bounded', () => {
+describe('the classes of patterns are bounded in what they cost to compile', () => {
   const matches = (value: string) => ({ field: 'a', operator: 'matches' as const, value });
   const compile = (values: string[]) => compileFilter({ logic: 'AND', conditions: values.map(matches) });
   const wide = '(?i)[a-\uffff]';
 
   test.each([
     ['one pattern', [`(?i)${'[a-\uffff]'.repeat(99)}`], 0],
-    ['all patterns of a filter', Array.from({ length: 50 }, () => wide), 3],
+    ['all patterns of a filter', Array.from({ length: 50 }, () => wide), 7],
+    ['properties in all patterns of a filter', Array.from({ length: 50 }, () => '\\pL'.repeat(333)), 7],
   ])('of %s, without compiling it', (_, values, index) => {
     const startedMs = performance.now();
     expect(() => compile(values)).toThrow(

@@ -1,8 +1,8 @@
-import { boundedPattern, patternLimits, tooMuchFolding } from './bounded-pattern.ts';
+import { boundedPattern, patternLimits, tooCostlyClasses } from './bounded-pattern.ts';
 import { PosthornError } from './errors.ts';
 import { type FieldReader, type FilterContext, fieldReader } from './filter-path.ts';
 import { compare, isEqual, textOf } from './filter-values.ts';
-import { foldedCharacters } from './pattern-folding.ts';
+import { classCost } from './pattern-classes.ts';
 import type { FilterCondition, FilterDefinition, FilterOperator } from './records.ts';
 
 /** Whether the event meets the filter. */
@@ -73,11 +73,11 @@ function compileConditions(definition: FilterDefinition): Condition[] {
   if (definition.conditions.length === 0) details['conditions'] = ['must not be empty'];
   if (definition.conditions.length > filterLimits.conditions) details['conditions'] = [`must be at most ${filterLimits.conditions}`];
   const conditions: Condition[] = [];
-  let folded = 0;
+  let cost = 0;
   for (const [index, condition] of definition.conditions.entries()) {
-    folded += foldedIn(condition);
-    const isTooMuch = condition.operator === 'matches' && folded > patternLimits.foldedCharacters;
-    const compiled = isTooMuch ? { value: tooMuchFolding } : compileCondition(condition);
+    cost += costOf(condition);
+    const isTooCostly = condition.operator === 'matches' && cost > patternLimits.classCost;
+    const compiled = isTooCostly ? { value: tooCostlyClasses } : compileCondition(condition);
     if (typeof compiled === 'function') conditions.push(compiled);
     else for (const [part, complaint] of Object.entries(compiled)) details[`conditions.${index}.${part}`] = [complaint];
   }
@@ -95,8 +95,8 @@ function compileConditions(definition: FilterDefinition): Condition[] {
   return conditions;
 }
 
-function foldedIn({ operator, value }: FilterCondition): number {
-  return operator === 'matches' && typeof value === 'string' ? foldedCharacters(value) : 0;
+function costOf({ operator, value }: FilterCondition): number {
+  return operator === 'matches' && typeof value === 'string' ? classCost(value) : 0;
 }
 
 type Complaints = { field?: string; operator?: string; value?: string };

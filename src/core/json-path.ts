@@ -2,7 +2,7 @@ import { FunctionExpressionType, JSONPathEnvironment, JSONPathNode, type JSONPat
 import { LRUCache } from 'lru-cache';
 import { RE2JS } from 're2js';
 import { patternLimits } from './bounded-pattern.ts';
-import { foldedCharacters } from './pattern-folding.ts';
+import { classCost } from './pattern-classes.ts';
 
 const mostNesting = 100;
 const mostPatterns = 200;
@@ -119,7 +119,7 @@ function linearRegex(pattern: string): RE2JS | null {
   let regex: RE2JS | null = null;
   try {
     const dotted = pattern.replaceAll(/\\.|\[(?:[^\]\\]|\\.)*\]|\./gu, (part) => (part === '.' ? '[^\\n\\r]' : part));
-    const isTooLarge = pattern.length > patternLimits.length || foldedCharacters(pattern) > patternLimits.foldedCharacters;
+    const isTooLarge = pattern.length > patternLimits.length || classCost(pattern) > patternLimits.classCost;
     regex = isTooLarge ? null : RE2JS.compile(dotted);
   } catch {
     // an invalid pattern matches nothing (RFC 9535 section 2.4.6)
