@@ -1,12 +1,13 @@
 // Prints each delivery in one line and answers 200: node hack/sample-receiver.ts [--port 9400] [--secret whsec_…]
 // With a secret, a delivery whose Standard Webhooks signature is wrong is answered with 401.
+import { createHmac } from 'node:crypto';
 import { createServer, type IncomingMessage } from 'node:http';
-import { text } from 'node:stream/consumers';
+import { buffer } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
-import { Webhook } from 'standardwebhooks';
 
 const { values } = parseArgs({ options: { port: { type: 'string', default: '9400' }, secret: { type: 'string' } } });
-const webhook = values.secret === undefined ? null : new Webhook(values.secret);
+const key = values.secret === undefined ? null : Buffer.from(values.secret.replace(/^whsec_/, ''), 'base64');
+const oldestSeconds = 300;
 const shownBodyCharacters = 100;
 
 function header(request: IncomingMessage, name: string): string {
@@ -14,21 +15,23 @@ function header(request: IncomingMessage, name: string): string {
   return typeof value === 'string' ? value : '-';
 }
 
-function signature(request: IncomingMessage, body: string): 'unchecked' | 'valid' | 'invalid' {
-  if (webhook === null) return 'unchecked';
-  const names = ['webhook-id', 'webhook-timestamp', 'webhook-signature'];
-  try {
-    webhook.verify(body, Object.fromEntries(names.map((name) => [name, header(request, name)])));
-    return 'valid';
-  } catch {
-    return 'invalid';
-  }
+/** What is signed are the bytes of the body, whatever they mean. */
+function signature(request: IncomingMessage, body: Buffer): 'unchecked' | 'valid' | 'invalid' {
+  if (key === null) return 'unchecked';
+  const timestamp = header(request, 'webhook-timestamp');
+  const mac = createHmac('sha256', key)
+    .update(`${header(request, 'webhook-id')}.${timestamp}.`)
+    .update(body)
+    .digest('base64');
+  const isSigned = header(request, 'webhook-signature').split(' ').includes(`v1,${mac}`);
+  return isSigned && Math.abs(Date.now() / 1000 - Number(timestamp)) <= oldestSeconds ? 'valid' : 'invalid';
 }
 
 const server = createServer(async (request, response) => {
   try {
-    const body = await text(request);
-    const verdict = signature(request, body);
+    const bytes = await buffer(request);
+    const verdict = signature(request, bytes);
+    const body = bytes.toString();
     const shown = body.length > shownBodyCharacters ? `${body.slice(0, shownBodyCharacters)}…` : body;
     console.log(
       `received ${request.method} ${request.url} webhook-id=${header(request, 'webhook-id')} signature=${verdict} ${shown.replaceAll(/\s+/g, ' ')}`,

@@ -42,7 +42,9 @@ export function cursorText(cursor: string, scope: string): string {
 }
 
 function invalid(): PosthornError {
-  return new PosthornError('INVALID_QUERY', 'cursor is not one of this list', { details: { cursor: ['is not valid'] } });
+  return new PosthornError('INVALID_QUERY', 'Query: cursor must be the nextCursor of an answer to this query, with the same filters.', {
+    details: { cursor: ['is not valid'] },
+  });
 }
 
 function checksum(body: string, scope: string): Buffer {

@@ -48,9 +48,13 @@ export interface Intake {
 export function quotaExceeded(nowMs: number, monthlyMessages: number): PosthornError {
   const now = new Date(nowMs);
   const nextMonthMs = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1);
-  return new PosthornError('QUOTA_EXCEEDED', `The organization has used its ${monthlyMessages} messages of this month`, {
-    retryAfterSeconds: (nextMonthMs - nowMs) / 1000,
-  });
+  return new PosthornError(
+    'QUOTA_EXCEEDED',
+    `This would exceed the ${monthlyMessages} messages that the organization may queue in a month (UTC)`,
+    {
+      retryAfterSeconds: (nextMonthMs - nowMs) / 1000,
+    },
+  );
 }
 
 const claimScript = new Script(new URL('./scripts/intake-claim.lua', import.meta.url));

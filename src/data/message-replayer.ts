@@ -38,8 +38,10 @@ export class RedisMessageReplayer implements MessageReplayer {
     if (delivery === null || shard === null) throw notFound();
     // What a route has filtered before it came to a destination cannot go anywhere.
     const isFilteredLate = delivery.status === 'filtered' && delivery.destinationId !== null;
-    if (!ended.has(delivery.status) && !isFilteredLate)
-      throw new PosthornError('CONFLICT', `The delivery is ${delivery.status}: only an ended one can be replayed.`);
+    if (!ended.has(delivery.status) && !isFilteredLate) {
+      const why = delivery.completedAtMs === null ? 'only an ended one can be replayed' : 'it never had a destination to be sent to again';
+      throw new PosthornError('CONFLICT', `The delivery is ${delivery.status}: ${why}.`);
+    }
     const replayed = newTimedId('msg_', shard, this.#clock.now());
     const answer = await this.#run(replayScript, shard, [recordKey(id, shard) ?? '', recordKey(replayed, shard) ?? '', id]);
     if (answer === 'gone') throw notFound();

@@ -80,6 +80,11 @@ function answerErrors({ logger }: FacadeServices): ErrorRequestHandler {
     const error = toPosthornError(thrown);
     if (error.code === 'INTERNAL')
       logger.error({ err: thrown, requestId: response.locals['requestId'], path: request.path }, 'an API request met a defect');
+    if (error.code === 'UNAVAILABLE' && error.cause !== undefined)
+      logger.warn(
+        { err: thrown, requestId: response.locals['requestId'], path: request.path },
+        'what an API request needs does not answer',
+      );
     if (response.headersSent) return next(thrown);
     sendError(response, error, request.originalUrl);
   };

@@ -2,7 +2,7 @@ import type { ErrorCode } from '../core/errors.ts';
 
 /** A message of each code, as the OpenAPI document shows it. */
 export const errorExamples: Record<ErrorCode, string> = {
-  BAD_REQUEST: 'The request cannot be read (request.size.invalid).',
+  BAD_REQUEST: 'The body is not what its Content-Encoding says.',
   MALFORMED_JSON: 'The body is not valid JSON in UTF-8.',
   UNKNOWN_FIELD: 'unknown field "nmae".',
   VALIDATION_FAILED: 'name is required.',
@@ -28,12 +28,12 @@ export const errorExamples: Record<ErrorCode, string> = {
   PAYLOAD_NOT_FOUND: 'The payload is no longer there.',
   IDEMPOTENCY_CONFLICT: 'This Idempotency-Key was used with another body.',
   EXPIRED: 'The list has moved on; begin again.',
-  PAYLOAD_TOO_LARGE: 'The body is too large.',
+  PAYLOAD_TOO_LARGE: 'The body is larger than 1048576 bytes.',
   UNSUPPORTED_MEDIA_TYPE: 'Send the body as application/json in UTF-8.',
-  QUOTA_EXCEEDED: 'The organization has used its 10000 messages of this month.',
+  QUOTA_EXCEEDED: 'This would exceed the 10000 messages that the organization may queue in a month (UTC)',
   RATE_LIMITED: 'More than 1000 requests in a minute with this API key.',
   APPLICATION_RATE_LIMITED: 'The application takes at most 100 messages per second.',
   HEADERS_TOO_LARGE: 'The request line and the headers are more than 16 KiB together.',
   INTERNAL: 'Something went wrong on our side; the request id finds it in the logs.',
-  UNAVAILABLE: 'Redis does not answer.',
+  UNAVAILABLE: 'A service that this needs does not answer; send the request again later.',
 };

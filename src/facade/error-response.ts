@@ -98,17 +98,36 @@ export function sendError(response: Response, error: PosthornError, path: string
   response.status(status).json(errorIn(errorFormOf(below), error));
 }
 
-/** What is thrown on the way to an operation, also by express and its body reader. Anything unexpected is INTERNAL, without its text. */
+/**
+ * What is thrown on the way to an operation, also by express and its body reader. Anything unexpected is INTERNAL, without its text; so is why
+ * Redis or the API server does not answer, which names addresses.
+ */
 export function toPosthornError(error: unknown): PosthornError {
-  if (error instanceof PosthornError) return error;
+  if (error instanceof PosthornError) {
+    if (error.code !== 'UNAVAILABLE' || error.cause === undefined) return error;
+    const options = { retryAfterSeconds: error.retryAfterSeconds, cause: error };
+    return new PosthornError('UNAVAILABLE', 'A service that this needs does not answer; send the request again later.', options);
+  }
   if (error instanceof URIError) return new PosthornError('NOT_FOUND', 'There is nothing at this path.', { cause: error });
-  const { type, status } = httpError.safeParse(error).data ?? {};
-  if (status === 413) return new PosthornError('PAYLOAD_TOO_LARGE', 'The body is too large.', { cause: error });
-  if (status === 415) return new PosthornError('UNSUPPORTED_MEDIA_TYPE', 'The encoding of the body is not supported.', { cause: error });
+  const { type, status, limit } = httpError.safeParse(error).data ?? {};
+  if (status === 413) {
+    const bound = limit === undefined ? 'too large' : `larger than ${limit} bytes`;
+    return new PosthornError('PAYLOAD_TOO_LARGE', `The body is ${bound}.`, { cause: error });
+  }
+  if (status === 415)
+    return new PosthornError('UNSUPPORTED_MEDIA_TYPE', 'Send the body as it is, or with Content-Encoding gzip, deflate or br.', {
+      cause: error,
+    });
+  if (status === 400 && isZlibError(error))
+    return new PosthornError('BAD_REQUEST', 'The body is not what its Content-Encoding says.', { cause: error });
   if (status !== undefined && status < 500)
     return new PosthornError('BAD_REQUEST', `The request cannot be read (${type ?? status}).`, { cause: error });
   return new PosthornError('INTERNAL', 'Something went wrong on our side; the request id finds it in the logs.', { cause: error });
 }
 
 /** Errors of express and of its body reader (`http-errors`). */
-const httpError = z.looseObject({ status: z.int().min(400).max(599), type: z.string().optional() });
+const httpError = z.looseObject({ status: z.int().min(400).max(599), type: z.string().optional(), limit: z.int().optional() });
+
+function isZlibError(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && /^(?:Z_|ERR_)/.test(String(error.code));
+}

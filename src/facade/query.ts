@@ -39,6 +39,11 @@ export function parseQuery<Query extends z.ZodObject>(schema: Query | undefined,
       details: Object.fromEntries([[unknown, ['is no parameter']]]),
     });
   const known = Object.fromEntries(names.flatMap((name) => (Object.hasOwn(raw, name) ? [[name, raw[name]]] : [])));
+  const repeated = names.find((name) => Array.isArray(known[name]));
+  if (repeated !== undefined) {
+    const details = { [repeated]: ['must be given once'] };
+    throw new PosthornError('INVALID_QUERY', `Query: ${repeated} must be given once.`, { details });
+  }
   const parsed = schema.safeParse(known, { error: wording });
   if (parsed.success) return parsed.data;
   const issues = plainIssues(parsed.error.issues).map(({ path, message }) => ({ name: path.join('.'), message }));

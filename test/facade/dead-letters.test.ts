@@ -72,6 +72,13 @@ test('what is under way, unknown, of another organization, or without payload is
   expect(await call('POST', `/${id}/replay`)).toMatchObject({ status: 409, body: { code: 'PAYLOAD_NOT_FOUND' } });
 });
 
+test('what a filter has held back has ended, but had no destination to be sent to again', async () => {
+  const event = newEvent({ org, destinations: [], filteredRoutes: ['rte_a'] });
+  await world.acceptor.accept(event);
+  const { status, body } = await call('POST', `/${event.filtered[0]?.messageId}/replay`);
+  expect([status, body.message]).toEqual([409, 'The delivery is filtered: it never had a destination to be sent to again.']);
+});
+
 test('deliveries are replayed and archived in bulk, and what cannot be is skipped', async () => {
   const ids = await accept(['dst_a', 'dst_b']);
   await end(dead);

@@ -1,8 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { PosthornError } from '../../src/core/errors.ts';
+import { systemClock } from '../../src/runtime/clock.ts';
+import { MemoryStore } from '../../src/store/memory/memory-store.ts';
 import { newEvent } from '../support/new-event.ts';
 import { passes } from '../support/passes.ts';
-import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
+import { type FacadeWorld, type RequestOptions, startFacadeWorld } from './facade-world.ts';
 
 let world: FacadeWorld;
 beforeAll(async () => {
@@ -88,6 +91,41 @@ describe('organizations', () => {
 });
 
 describe('requests that cannot be served', () => {
+  test.each<[string, string, RequestOptions, number, string]>([
+    [
+      'a body of 10 MB',
+      '/api/sources',
+      { rawBody: JSON.stringify({ name: 'x'.repeat(10_000_000) }) },
+      413,
+      'The body is larger than 1048576 bytes.',
+    ],
+    [
+      'text that calls itself gzip',
+      '/api/sources',
+      { rawBody: '{"name":"a"}', headers: { 'content-encoding': 'gzip' } },
+      400,
+      'The body is not what its Content-Encoding says.',
+    ],
+    [
+      'an unknown encoding',
+      '/api/sources',
+      { rawBody: '{"name":"a"}', headers: { 'content-encoding': 'zip' } },
+      415,
+      'Send the body as it is, or with Content-Encoding gzip, deflate or br.',
+    ],
+  ])('%s: the answer says what to do', async (_, path, options, status, message) => {
+    const answer = await world.request('POST', path, options);
+    expect([answer.status, answer.body.message]).toEqual([status, message]);
+  });
+
+  test.each([
+    ['/api/sources?page=1&page=2', 'Query: page must be given once.'],
+    ['/api/events?cursor=made-up', 'Query: cursor must be the nextCursor of an answer to this query, with the same filters.'],
+  ])('%s: the answer names what is wrong with the query', async (path, message) => {
+    const { status, body } = await world.request('GET', path);
+    expect([status, body.code, body.message]).toEqual([400, 'INVALID_QUERY', message]);
+  });
+
   test.each([
     ['malformed JSON', 'POST', '/api/sources', { rawBody: '{"name":' }, 400, 'MALFORMED_JSON'],
     ['an unknown field', 'POST', '/api/sources', { body: { name: 'a', nmae: 'b' } }, 400, 'UNKNOWN_FIELD'],
@@ -256,6 +294,22 @@ test('with Redis away reads are 503 with Retry-After within 2 seconds', async ()
     expect([status, body.code]).toEqual([503, 'UNAVAILABLE']);
     expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
     expect(performance.now() - begin).toBeLessThan(2500);
+  } finally {
+    await own.stop();
+  }
+});
+
+test('why the store of resources does not answer is told to the log, not to clients', async () => {
+  const store = new MemoryStore(systemClock);
+  const own = await startFacadeWorld({ store });
+  try {
+    store.get = () => {
+      const cause = new Error('connect ECONNREFUSED 10.96.0.1:443');
+      return Promise.reject(new PosthornError('UNAVAILABLE', `GET /apis/posthorn.dev failed: ${cause.message}`, { cause }));
+    };
+    const { status, text } = await own.request('GET', '/api/sources/shop');
+    expect([status, JSON.parse(text).message]).toEqual([503, 'A service that this needs does not answer; send the request again later.']);
+    expect(own.logLines.some((line) => line.includes('10.96.0.1'))).toBe(true);
   } finally {
     await own.stop();
   }
