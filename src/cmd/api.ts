@@ -74,6 +74,7 @@ async function runApi(context: RoleContext): Promise<void> {
     circuits: new Circuits({ redis: link.main, prefix, shards: () => shards }),
     webhooks: new RedisWebhookStore(shared),
     webhookCandidates: new WebhookCandidates({ redis: link.main, prefix }),
+    shards: () => shards,
     cronRuns: new CronRuns({ redis: link.main, prefix }),
     cronExecutions: new CronExecutions({ redis: link.main, prefix }),
     tasks: new RedisTaskCaller({ ...shared, blocking: link.blocking('tasks', taskBlockSeconds * 1000) }),

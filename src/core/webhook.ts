@@ -8,3 +8,8 @@ const mark = '+';
 export function webhookOrganization(org: string): string {
   return mark + org;
 }
+
+/** Under what the messages to all endpoints of an application are counted (`scripts/includes/count.lua`). */
+export function applicationTotals(applicationId: string): string {
+  return `total:${applicationId}`;
+}

@@ -14,6 +14,9 @@ const ids: Readonly<Record<string, string>> = {
   deliveries: `msg_${messageIdTail}`,
   deliverys: `msg_${messageIdTail}`,
   messages: `msg_${messageIdTail}`,
+  webhookapplications: `app_${idTail}`,
+  webhookendpoints: `ep_${idTail}`,
+  webhooksubscriptions: `sub_${idTail}`,
 };
 
 const texts: Readonly<Record<string, string>> = {

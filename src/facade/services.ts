@@ -37,6 +37,8 @@ export interface FacadeServices {
   /** Applications, endpoints and subscriptions. */
   webhooks: WebhookStore;
   webhookCandidates: WebhookCandidates;
+  /** How many shards there are for what is new. */
+  shards: () => number;
   /** Where what users write is checked and tried. */
   sandbox: Sandbox;
   cronRuns: CronRuns;

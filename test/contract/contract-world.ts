@@ -63,7 +63,10 @@ export async function startContractWorld(): Promise<ContractWorld> {
     look,
     known: (field) => {
       const stem = /^(.+?)Ids?$/.exec(field)?.[1]?.toLowerCase();
-      const fitting = [...names].find(([name]) => stem?.endsWith(name.replaceAll('-', '')));
+      const fitting = [...names].find(([name]) => {
+        const plain = name.replaceAll('-', '');
+        return stem !== undefined && (stem.endsWith(plain) || plain === `webhook${stem}`);
+      });
       return fitting?.[1] ?? [];
     },
   };

@@ -60,6 +60,7 @@ export interface FacadeWorld {
   readonly redis: RedisServer;
   readonly baseUrl: string;
   readonly acceptor: RedisMessageAcceptor;
+  readonly webhooks: RedisWebhookStore;
   /** Admin key of the organization `acme`. */
   readonly admin: string;
   /** Everything the facade logged. */
@@ -97,6 +98,7 @@ export async function startFacadeWorld(
   const answers = blockingConnection(redis.url, { blockMs: taskBlockSeconds * 1000 });
   const shared = { redis: redis.client, prefix, clock, logger };
   const sandbox = new Sandbox({ clock: systemClock, processes: 1 });
+  const webhooks = new RedisWebhookStore(shared);
   const services = {
     store,
     registry,
@@ -105,8 +107,9 @@ export async function startFacadeWorld(
     intake: new RedisIntake(shared),
     statistics: new RedisStatisticsReader({ redis: redis.client, prefix, clock }),
     circuits: new Circuits({ redis: redis.client, prefix }),
-    webhooks: new RedisWebhookStore(shared),
+    webhooks,
     webhookCandidates: new WebhookCandidates({ redis: redis.client, prefix }),
+    shards: () => 1,
     cronRuns: new CronRuns({ redis: redis.client, prefix }),
     cronExecutions: new CronExecutions({ redis: redis.client, prefix }),
     tasks: new RedisTaskCaller({ ...shared, blocking: answers }),
@@ -187,6 +190,7 @@ export async function startFacadeWorld(
     redis,
     baseUrl: first.baseUrl,
     acceptor: new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock }),
+    webhooks,
     admin: '',
     logLines,
     request,

@@ -12,6 +12,7 @@ import { routes } from './routes.ts';
 import { sources } from './sources.ts';
 import { transforms } from './transforms.ts';
 import { eventTypes } from './webhooks/event-types.ts';
+import { webhookApplications } from './webhooks/webhook-applications.ts';
 
 /** Everything that the API serves. A new family is a file of its own and one line here. */
 export const families: readonly Family[] = [
@@ -28,4 +29,5 @@ export const families: readonly Family[] = [
   analytics,
   apiKeys,
   eventTypes,
+  webhookApplications,
 ];

@@ -2,7 +2,8 @@
 --
 -- For ever, `k:<org>`: field source or route `<events> <last ms>`; destination `<deliveries> <successes> <latency ms> <last ms>
 -- <attempts>`, where a delivery has ended and the latency is that of all attempts (earlier releases: no attempts, the latency of
--- one attempt per delivery).
+-- one attempt per delivery). Messages of webhooks (organizations with a +) are counted for their application (the route), too: field
+-- `total:<application>`, as that of a destination.
 --
 -- For the analytics in tallies, from which fold-tallies.lua makes the statistics of periods: hashes `st:<org>:t<period>:<group>`, the
 -- period being the number of five minutes since 1970. A group is 64 targets, or the sources and routes whose ids end alike, so that
@@ -78,10 +79,16 @@ end
 -- The end of a delivery to a target: `d` delivered (tallied with its attempt), `o` delivered with a batch, `f` failed, `m` moved to a
 -- failover destination after it had failed here.
 local function count_end(org, n, destination, how)
-  local d = deliveries_of(org, destination)
-  d[1] = d[1] + 1
-  if how == 'd' or how == 'o' then
-    d[2] = d[2] + 1
+  local ended = { deliveries_of(org, destination) }
+  if string.sub(org, 1, 1) == '+' then
+    local application = call('HGET', P .. 't:' .. n, 'r')
+    ended[2] = application and deliveries_of(org, 'total:' .. application)
+  end
+  for _, d in ipairs(ended) do
+    d[1] = d[1] + 1
+    if how == 'd' or how == 'o' then
+      d[2] = d[2] + 1
+    end
   end
   if how ~= 'd' then
     tally_target(org, n, how, 1)
