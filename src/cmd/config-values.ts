@@ -67,6 +67,16 @@ export const encryptionKeys = z
   .refine((keys) => keys.length > 0 && keys.every((key) => key !== null), 'must be id:base64[,id:base64…] with keys of 32 bytes')
   .transform((keys) => keys.filter((key) => key !== null));
 
+/** Seconds from one attempt to the next, in turn. */
+export const retryDelays = z
+  .string()
+  .transform((text) => splitList(text).map((seconds) => (/^\d{1,6}$/.test(seconds) ? Number(seconds) * 1000 : Number.NaN)))
+  .refine(
+    (delays) => delays.length <= 25 && delays.every((ms) => ms <= 86_400_000),
+    'must be at most 25 whole numbers of seconds separated by commas, each at most 86400',
+  )
+  .optional();
+
 function splitList(text: string): string[] {
   return text
     .split(',')

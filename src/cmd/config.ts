@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defaultWebhookRetryDelaysMs } from '../core/webhook.ts';
 import { type RedisMode, redisNodes } from '../redis/address.ts';
 import {
   byteCount,
@@ -10,6 +11,7 @@ import {
   portNumber,
   proxyUrl,
   redisUrl,
+  retryDelays,
   storeEndpoint,
   wholeNumber,
 } from './config-values.ts';
@@ -199,6 +201,15 @@ export const environmentSchema = z.object({
   POSTHORN_WAREHOUSE_AZURE_ENDPOINT: storeEndpoint
     .describe('The same for destinations of type azure_blob, such as Azurite: accounts in the path.')
     .meta({ roles: ['delivery', 'standalone'] }),
+  POSTHORN_WEBHOOK_RETRY_DELAYS: retryDelays
+    .describe(
+      'Seconds from one attempt at a webhook endpoint to the next, separated by commas; with the first attempt there is one more than these. Default: 5,300,1800,7200,18000,36000,36000.',
+    )
+    .meta({ roles: ['api', 'delivery', 'standalone'] }),
+  POSTHORN_ALLOW_INSECURE_ENDPOINTS: flag
+    .default(false)
+    .describe('`true`: webhook endpoints may have `http://` URLs, for development. Otherwise they must have `https://`.')
+    .meta({ roles: ['api', 'controller', 'delivery', 'standalone'] }),
   ...smtpEnvironment,
   POSTHORN_DELIVERY_CONCURRENCY: count(1, 10_000, 128)
     .describe('Delivery attempts under way at the same time in one worker.')
@@ -267,6 +278,7 @@ export interface Config {
     allowsPlatformIdentity: boolean;
     endpoints: { s3?: string | undefined; gcs?: string | undefined; azure?: string | undefined };
   };
+  webhooks: { retryDelaysMs: readonly number[]; allowsInsecureUrls: boolean };
   publicUrl: string | undefined;
   trustedProxies: string[];
   drainMs: number;
@@ -332,6 +344,10 @@ export function readConfig(role: Role | 'check' | 'rekey', environment: Record<s
         gcs: values.POSTHORN_WAREHOUSE_GCS_ENDPOINT,
         azure: values.POSTHORN_WAREHOUSE_AZURE_ENDPOINT,
       },
+    },
+    webhooks: {
+      retryDelaysMs: values.POSTHORN_WEBHOOK_RETRY_DELAYS ?? defaultWebhookRetryDelaysMs,
+      allowsInsecureUrls: values.POSTHORN_ALLOW_INSECURE_ENDPOINTS,
     },
     publicUrl: values.POSTHORN_PUBLIC_URL?.replace(/\/+$/, ''),
     trustedProxies: values.POSTHORN_TRUSTED_PROXIES,

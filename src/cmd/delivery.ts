@@ -9,6 +9,9 @@ import { doorbellBlockSeconds } from '../data/doorbell.ts';
 import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
 import { RedisMessageReader } from '../data/message-reader.ts';
 import { RedisRegistryReader } from '../data/registry-reader.ts';
+import { disableEndpoint } from '../data/webhooks/disable-endpoint.ts';
+import { RedisWebhookStore } from '../data/webhooks/redis-webhook-store.ts';
+import { WebhookDirectory } from '../data/webhooks/webhook-directory.ts';
 import { startDelivery } from '../delivery/start-delivery.ts';
 import { Mailer } from '../delivery/targets/channel/mailer.ts';
 import { RefusedAddresses } from '../delivery/targets/http/egress-policy.ts';
@@ -49,11 +52,15 @@ async function runDelivery(context: RoleContext): Promise<void> {
     clock,
     logger,
   });
+  const webhookStore = new RedisWebhookStore({ redis: link.main, prefix, clock, logger });
+  const blocking = link.blocking('webhook-changes', changeStreamBlockMs);
+  const webhooks = new WebhookDirectory({ redis: link.main, blocking, prefix, clock, logger });
   try {
     const worker = link.command('worker');
     if (!(await link.waitUntilReachable(clock, stopping))) return;
     await checkRedisSettings(link.main, logger, config.redisMemoryLimitBytes);
     records.start();
+    webhooks.start();
     const refused = new RefusedAddresses();
     const isFound = await refuseOwn(refused, link.main, config);
     if (!isFound)
@@ -88,6 +95,12 @@ async function runDelivery(context: RoleContext): Promise<void> {
       memoryLimitBytes: config.redisMemoryLimitBytes,
       egress: { allowedCidrs: config.egressAllowedCidrs, refused },
       warehouse: config.warehouse,
+      webhooks: {
+        directory: webhooks,
+        disableEndpoint: (org, id, reason) => disableEndpoint(webhookStore, org, id, reason),
+        retries: { delaysMs: config.webhooks.retryDelaysMs },
+        allowsInsecureUrls: config.webhooks.allowsInsecureUrls,
+      },
       ...extraCa,
       ...(config.egressProxyUrl !== undefined && { proxyUrl: config.egressProxyUrl }),
     });
@@ -101,6 +114,7 @@ async function runDelivery(context: RoleContext): Promise<void> {
   } finally {
     mailer?.close();
     await records.stop();
+    await webhooks.stop();
     await closeServer(opsServer, 1000);
     link.close();
   }

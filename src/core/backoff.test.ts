@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { retryDelayMs } from './backoff.ts';
+import { retryCount, retryDelayMs } from './backoff.ts';
+import { defaultWebhookRetryDelaysMs } from './webhook.ts';
 
 const policy = { maxRetries: 10, initialDelayMs: 1000, maxDelayMs: 3_600_000, backoffMultiplier: 4 };
 const middle = (): number => 0.5;
@@ -19,5 +20,14 @@ describe('the delay before the next attempt', () => {
   test('varies by a fifth to either side', () => {
     expect(retryDelayMs(policy, 1, () => 0)).toBe(800);
     expect(retryDelayMs(policy, 1, () => 0.999_999)).toBe(1200);
+  });
+
+  test('of a schedule is its own, and there are as many retries as it has', () => {
+    const schedule = { delaysMs: defaultWebhookRetryDelaysMs };
+    expect(retryCount(schedule) + 1).toBe(8);
+    expect([1, 2, 3, 4, 5, 6, 7].map((made) => retryDelayMs(schedule, made, middle) / 1000)).toEqual([
+      5, 300, 1800, 7200, 18_000, 36_000, 36_000,
+    ]);
+    expect(retryDelayMs(schedule, 1, () => 0)).toBe(4000);
   });
 });

@@ -14,6 +14,7 @@ const errorLetters: readonly (readonly [AttemptErrorType, string])[] = [
   ['tls', 's'],
   ['blocked', 'b'],
   ['circuit_open', 'c'],
+  ['gone', 'g'],
 ];
 const letters: ReadonlyMap<AttemptErrorType | null, string> = new Map(errorLetters);
 const types: ReadonlyMap<string, AttemptErrorType> = new Map(errorLetters.map(([type, letter]) => [letter, type]));
@@ -56,7 +57,7 @@ export function defaultMessage({
   errorType: AttemptErrorType | null;
   responseStatus: number | null;
 }): string | null {
-  return errorType === 'http_error' ? `the receiver answered ${responseStatus}` : null;
+  return errorType === 'http_error' || errorType === 'gone' ? `the receiver answered ${responseStatus}` : null;
 }
 
 function decodeShort(stored: string): NewAttempt | null {

@@ -221,8 +221,12 @@ export interface DeliveryQueue {
   pausedTargets(cursor: string): Promise<{ targets: Target[]; next: string | null }>;
   /** Targets by number from `first` on; `next` is null at the end. */
   targets(first: number): Promise<{ targets: Target[]; next: number | null }>;
-  /** Sends what the target has queued to the dead letters; answers how many in this step and whether there is more. */
-  drop(target: Target, reason: DeadLetterReason): Promise<{ dropped: number; hasMore: boolean }>;
+  /** Those of the named targets that are paused, or for which something is queued or waits to be tried again. */
+  targetsWithWork(names: readonly Pick<Target, 'org' | 'routeId' | 'destinationId'>[]): Promise<Target[]>;
+  /** The same of all targets of routes of an organization, step by step from cursor `0` on; `next` is null at the end. */
+  targetsOfRoutes(org: string, routeIds: readonly string[], cursor: string): Promise<{ targets: Target[]; next: string | null }>;
+  /** Sends what the target has queued to the dead letters; answers how many in this step, whether there is more, and whether retries wait. */
+  drop(target: Target, reason: DeadLetterReason): Promise<{ dropped: number; hasMore: boolean; hasRetries: boolean }>;
   /** The same for waiting retries of several targets; `next` is null at the end. */
   dropRetries(targets: ReadonlyMap<string, DeadLetterReason>, cursor: string): Promise<{ dropped: number; next: string | null }>;
   /** Removes the oldest history beyond its retention, a bounded number of records. */

@@ -87,7 +87,8 @@ export type DeadLetterReason =
   | 'secret_decryption_failed'
   | 'queue_limit_exceeded';
 
-export type AttemptErrorType = 'timeout' | 'http_error' | 'network' | 'dns' | 'tls' | 'blocked' | 'circuit_open';
+/** `gone`: a webhook endpoint that answered 410. */
+export type AttemptErrorType = 'timeout' | 'http_error' | 'network' | 'dns' | 'tls' | 'blocked' | 'circuit_open' | 'gone';
 
 export interface DeliveryView {
   id: string;

@@ -41,6 +41,7 @@ const scripts = {
   configure: script('configure'),
   sharedLimit: script('shared-limit'),
   targets: script('targets'),
+  targetsWithWork: script('targets-with-work'),
   drop: script('drop'),
   dropDue: script('drop-due'),
   prune: script('prune'),
@@ -241,9 +242,20 @@ export class RedisDeliveryQueue implements DeliveryQueue {
     return { targets: list(found).map(targetOf), next: integer(next) === 0 ? null : integer(next) };
   }
 
+  async targetsWithWork(names: readonly Pick<Target, 'org' | 'routeId' | 'destinationId'>[]) {
+    const args = names.flatMap(({ org, routeId, destinationId }) => [org, routeId, destinationId]);
+    const [, found] = list(await this.#run(scripts.targetsWithWork, ['n', ...args]));
+    return list(found).map(targetOf);
+  }
+
+  async targetsOfRoutes(org: string, routeIds: readonly string[], cursor: string) {
+    const [next, found] = list(await this.#run(scripts.targetsWithWork, ['r', org, cursor, targetsPerStep, ...routeIds]));
+    return { targets: list(found).map(targetOf), next: text(next) === '0' ? null : text(next) };
+  }
+
   async drop(target: Target, reason: DeadLetterReason) {
-    const [dropped, more] = list(await this.#run(scripts.drop, [target.number, reason]));
-    return { dropped: integer(dropped), hasMore: integer(more) === 1 };
+    const [dropped, more, retries] = list(await this.#run(scripts.drop, [target.number, reason]));
+    return { dropped: integer(dropped), hasMore: integer(more) === 1, hasRetries: integer(retries) === 1 };
   }
 
   async dropRetries(targets: ReadonlyMap<string, DeadLetterReason>, cursor: string) {

@@ -1,5 +1,5 @@
 import { StringDecoder } from 'node:string_decoder';
-import { retryDelayMs } from '../core/backoff.ts';
+import { retryCount, retryDelayMs } from '../core/backoff.ts';
 import { defaultMessage, type NewAttempt } from '../data/attempt-record.ts';
 import type { Outcome } from '../data/delivery-queue.ts';
 import type { AttemptErrorType } from '../data/messages.ts';
@@ -11,7 +11,7 @@ const keptBodyBytes = 10_240;
 const keptMessageLength = 500;
 const longestRetryAfterMs = 86_400_000;
 /** The receiver wants nothing more (Standard Webhooks): the one failure that is not tried again. */
-const gone = 410;
+export const gone = 410;
 const retryAfterStatuses = new Set([429, 503]);
 
 export interface AttemptTimes {
@@ -51,7 +51,7 @@ export function attemptOutcome(
 ): Outcome {
   if (attempt.errorType === null) return { type: 'delivered', attempt };
   const isGone = attempt.responseStatus === gone;
-  if (isGone || number > retryPolicy.maxRetries) return { type: 'dead', attempt, reason: 'max_retries_exceeded' };
+  if (isGone || number > retryCount(retryPolicy)) return { type: 'dead', attempt, reason: 'max_retries_exceeded' };
   const asked = result.type === 'response' && retryAfterStatuses.has(result.status) ? retryAfterMs(result.retryAfter, attempt) : 0;
   return { type: 'retry', attempt, delayMs: Math.max(asked, retryDelayMs(retryPolicy, number, random)) };
 }

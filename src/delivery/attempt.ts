@@ -1,3 +1,4 @@
+import { retryCount } from '../core/backoff.ts';
 import type { Job, Settlement } from '../data/delivery-queue.ts';
 import { type AlertReport, attemptAlert } from './alert-attempt.ts';
 import { attemptOutcome, attemptRecord } from './attempt-outcome.ts';
@@ -5,6 +6,7 @@ import type { ReadyHttpPlan, ReadyPlan } from './delivery-plan.ts';
 import { exchange } from './targets/http/http-exchange.ts';
 import { requestHeaders } from './targets/http/request-headers.ts';
 import { attemptUpload, type UploadContext } from './upload-attempt.ts';
+import { attemptWebhook } from './webhook-attempt.ts';
 
 /** The signal breaks the attempt off; its message then goes back to the queue. */
 export interface AttemptContext extends UploadContext {
@@ -13,7 +15,7 @@ export interface AttemptContext extends UploadContext {
   onAlert: (report: AlertReport) => void;
 }
 
-/** Delivers a message or a batch once and says what becomes of it. Rejects when a batch cannot be read. */
+/** Delivers a message or a batch once and says what becomes of it. Rejects when a batch cannot be read, or an endpoint not be disabled. */
 export async function attemptDelivery(job: Job, plan: ReadyPlan, context: AttemptContext): Promise<Settlement> {
   switch (plan.type) {
     case 'http':
@@ -22,6 +24,8 @@ export async function attemptDelivery(job: Job, plan: ReadyPlan, context: Attemp
       return await attemptAlert(job, plan, context);
     case 'warehouse':
       return await attemptUpload(job, plan, context);
+    case 'webhook':
+      return await attemptWebhook(job, plan, context);
     default:
       return plan satisfies never;
   }
@@ -48,5 +52,5 @@ async function attemptHttp(job: Job, plan: ReadyHttpPlan, { clock, userAgent, me
   if (signal.aborted && result.type === 'error') return { job, outcome: { type: 'back' }, maxAttempts: null };
   const attempt = attemptRecord(result, plan, { startedAtMs, endedAtMs: clock.now() });
   metrics.attemptSeconds.observe({ result: attempt.errorType ?? 'ok' }, attempt.durationMs / 1000);
-  return { job, outcome: attemptOutcome(attempt, result, plan, number - before), maxAttempts: before + plan.retryPolicy.maxRetries + 1 };
+  return { job, outcome: attemptOutcome(attempt, result, plan, number - before), maxAttempts: before + retryCount(plan.retryPolicy) + 1 };
 }

@@ -1,15 +1,17 @@
 import { organizationBehind, routeOfMailTarget } from '../core/alert.ts';
 import type { Clock } from '../core/clock.ts';
-import type { DestinationRecord, OrganizationRecord, RetryPolicyRecord, RouteRecord, TransformRecord } from '../core/records.ts';
+import type { DestinationRecord, RetryPolicyRecord, RouteRecord, TransformRecord } from '../core/records.ts';
+import { organizationOfWebhooks } from '../core/webhook.ts';
 import type { Target, TargetSetting } from '../data/delivery-queue.ts';
 import type { DeadLetterReason } from '../data/messages.ts';
 import type { RegistryReader } from '../data/registry.ts';
 import { type AlertPlan, alertPlan } from './alert-plan.ts';
 import type { Mailer } from './targets/channel/mailer.ts';
-import type { EgressRules } from './targets/http/egress-policy.ts';
+import { egressRules } from './targets/http/egress-policy.ts';
 import { type HttpPlan, httpPlan } from './targets/http/http-plan.ts';
 import { layoutText } from './targets/warehouse/batch-layout.ts';
 import { type RefusedWarehouse, type WarehousePlan, type WarehouseSources, warehousePlan } from './targets/warehouse/warehouse-plan.ts';
+import type { WebhookPlan, WebhookPlans } from './webhook-plan.ts';
 
 /** A batch is complete at so many records or bytes (DESIGN section 6, "Warehouse"), or at the age that the installation sets. */
 const batchRecords = 1000;
@@ -40,7 +42,12 @@ export interface ReadyWarehousePlan extends AnyReadyPlan {
   warehouse: WarehousePlan | RefusedWarehouse;
 }
 
-export type ReadyPlan = ReadyHttpPlan | ReadyAlertPlan | ReadyWarehousePlan;
+export interface ReadyWebhookPlan extends WebhookPlan {
+  state: 'ready';
+  type: 'webhook';
+}
+
+export type ReadyPlan = ReadyHttpPlan | ReadyAlertPlan | ReadyWarehousePlan | ReadyWebhookPlan;
 
 /** How a target's messages are to be treated by today's records. */
 export type DeliveryPlan =
@@ -62,8 +69,14 @@ export interface PlanSources extends WarehouseSources {
   userAgent: string;
 }
 
+export interface DeliveryPlanSources extends PlanSources {
+  webhookPlans: WebhookPlans;
+}
+
 /** The plan of a target, kept until its route, destination, transform or organization changes. Throws UNAVAILABLE without Redis. */
-export async function deliveryPlan(sources: PlanSources, { org, routeId, destinationId }: Target): Promise<DeliveryPlan> {
+export async function deliveryPlan(sources: DeliveryPlanSources, { org, routeId, destinationId }: Target): Promise<DeliveryPlan> {
+  const sender = organizationOfWebhooks(org);
+  if (sender !== null) return await webhookDeliveryPlan(sources, sender, routeId, destinationId);
   const behind = organizationBehind(org);
   if (behind !== null) return await alertDeliveryPlan(sources, behind, destinationId);
   return await sources.registry.derive(`delivery:${routeId}/${destinationId}`, async () => {
@@ -75,6 +88,20 @@ export async function deliveryPlan(sources: PlanSources, { org, routeId, destina
     };
   });
 }
+
+/** The plan of a target that stands for a webhook endpoint of an application. */
+async function webhookDeliveryPlan(
+  { webhookPlans }: DeliveryPlanSources,
+  org: string,
+  applicationId: string,
+  endpointId: string,
+): Promise<DeliveryPlan> {
+  const plan = await webhookPlans.of(org, applicationId, endpointId);
+  if (plan === null) return endpointDeleted;
+  return plan.setting.paused ? { state: 'paused', setting: plan.setting } : { state: 'ready', type: 'webhook', ...plan };
+}
+
+const endpointDeleted: DeliveryPlan = { state: 'impossible', reason: 'destination_not_found', setting: null };
 
 /** The plan of a target that stands for a notification channel, or for the addresses of a route. */
 async function alertDeliveryPlan(sources: PlanSources, org: string, destinationId: string): Promise<DeliveryPlan> {
@@ -116,12 +143,6 @@ async function makePlan(sources: PlanSources, org: string, route: RouteRecord, d
   const http = httpPlan(destination, { ...sources, egress });
   if (http === null) return { state: 'impossible', reason: 'secret_decryption_failed', setting };
   return { state: 'ready', type: 'http', setting, retryPolicy, transform, expectedResponse: route.expectedResponse, http };
-}
-
-/** Where requests of an organization may go besides public addresses. */
-export function egressRules(allowedCidrs: readonly string[], organization: OrganizationRecord | null): EgressRules {
-  const { allowedCidrs: own = [], allowedHosts = [] } = organization?.egress ?? {};
-  return { allowedCidrs: [...allowedCidrs, ...own], allowedHosts };
 }
 
 function batchSetting(destination: DestinationRecord, ageMs: number): TargetSetting['batch'] {

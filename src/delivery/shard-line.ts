@@ -1,6 +1,5 @@
 import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
-import type { TransformRecord } from '../core/records.ts';
 import type { DeliveryQueue, Job, SettleAnswer, Settlement, ShardState, SlowRoom, Target } from '../data/delivery-queue.ts';
 import type { StoredEvent } from '../data/event-text.ts';
 import type { DeliveryMetrics } from './metrics.ts';
@@ -8,8 +7,9 @@ import type { RedisTrouble } from './redis-trouble.ts';
 import { Settler } from './settler.ts';
 import { ShardTender } from './shard-tender.ts';
 import type { TargetKeeper } from './target-keeper.ts';
-import type { EventTransformer, Transformed } from './transformed-event.ts';
+import { type EventTransformer, type Transformed, type TransformingPlan, transformedJob } from './transformed-event.ts';
 import type { BatchSource } from './upload-attempt.ts';
+import type { WebhookKeeper } from './webhook-keeper.ts';
 
 const reviewEveryLooks = 10;
 /** What becomes due so close together is moved by one call. */
@@ -21,6 +21,7 @@ export interface ShardParts {
   shard: number;
   queue: DeliveryQueue;
   keeper: TargetKeeper;
+  webhookKeeper: WebhookKeeper;
   /** Carries what waits in the shard's outbox to other shards. */
   carryOutbox: () => void;
   /** Lets the alerts of routes be looked at. */
@@ -76,12 +77,13 @@ export class ShardLine {
   /** After the worker's first heartbeat. */
   start(): void {
     this.keeper.start();
+    this.#options.webhookKeeper.start();
     this.#tender.start();
   }
 
-  /** The event as its route's transform makes it (`EventTransformer`). */
-  transformed(job: Job, event: StoredEvent, transform: TransformRecord | null): Promise<Transformed> {
-    return this.#options.transformer.transformed(job, event, transform, this.#options.queue);
+  /** The event as the transform of its route or subscription makes it (`EventTransformer`). */
+  transformed(job: Job, event: StoredEvent, plan: TransformingPlan): Promise<Transformed> {
+    return transformedJob(job, event, plan, this.#options);
   }
 
   get isActive(): boolean {
@@ -178,6 +180,7 @@ export class ShardLine {
   async stop(giveUp: AbortSignal): Promise<void> {
     this.#stopping.abort();
     this.keeper.stop();
+    this.#options.webhookKeeper.stop();
     this.#due?.cancel();
     await this.#settler.drain(giveUp);
     await this.#tender.stop();

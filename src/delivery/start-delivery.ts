@@ -32,6 +32,8 @@ import { cronRunHandler } from './tasks/cron-run.ts';
 import { destinationTestHandler } from './tasks/destination-test.ts';
 import { TaskRunner } from './tasks/task-runner.ts';
 import { EventTransformer } from './transformed-event.ts';
+import { WebhookKeeper } from './webhook-keeper.ts';
+import { type WebhookPlanSources, WebhookPlans } from './webhook-plan.ts';
 import { Worker } from './worker.ts';
 
 export interface DeliveryOptions {
@@ -59,6 +61,8 @@ export interface DeliveryOptions {
   proxyUrl?: string;
   /** Absent: there is no e-mail. Closed by the caller. */
   mailer?: Mailer;
+  /** Endpoints of webhook applications, and how they are delivered to. */
+  webhooks: WebhookPlanSources;
   /**
    * Servers that stand for the object stores of the clouds, how long the oldest record of a batch waits (default 60 s), and whether the
    * identity of this process may be used (default: not).
@@ -108,7 +112,8 @@ export function startDelivery(options: DeliveryOptions): Delivery {
   const mailer = options.mailer ?? null;
   const stores = { endpoints, batchAgeMs, allowsPlatformIdentity };
   const outgoing = { registry, keyring, dispatchers, allowedCidrs, ...stores, mailer, clock, userAgent };
-  const planOf = (target: Target): Promise<DeliveryPlan> => deliveryPlan(outgoing, target);
+  const webhookPlans = new WebhookPlans({ ...outgoing, webhooks: options.webhooks });
+  const planOf = (target: Target): Promise<DeliveryPlan> => deliveryPlan({ ...outgoing, webhookPlans }, target);
   const id = options.workerId ?? `w_${randomBytes(9).toString('base64url')}`;
   const troubles = new RedisTroubles(logger);
   const carrier = new OutboxCarrier({ redis, prefix });
@@ -130,12 +135,18 @@ export function startDelivery(options: DeliveryOptions): Delivery {
       logger.warn({ channelId, channelType, messageId: job.messageId, why }, 'an alert could not be sent and is given up');
     }
   };
+  const keepers = (queue: DeliveryQueue, shard: number) => {
+    const onChange = (): void => worker.wake(shard);
+    const keeper = new TargetKeeper({ queue, registry, clock, logger, planOf, onChange });
+    const { directory } = options.webhooks;
+    return { keeper, webhookKeeper: new WebhookKeeper({ shard, queue, keeper, directory, clock, onChange }) };
+  };
   const worker = new Worker({
     directory: new RedisWorkerDirectory({ redis, prefix, shards }),
     shards: queues.map((queue, shard) => ({
       shard,
       queue,
-      keeper: new TargetKeeper({ queue, registry, clock, logger, planOf, onChange: () => worker.wake(shard) }),
+      ...keepers(queue, shard),
       // What cannot be carried now is carried after the next look at the shard.
       carryOutbox: () => void carrier.carry(shard).catch((error) => logger.debug({ err: error, shard }, 'the outbox could not be carried')),
       lookAtAlerts: () => options.onAlerts?.(shard),

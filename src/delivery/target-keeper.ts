@@ -137,15 +137,16 @@ export class TargetKeeper {
   async #drop(found: ReadonlyMap<string, { target: Target; reason: DeadLetterReason }>): Promise<void> {
     const { queue, logger } = this.#options;
     let dropped = 0;
-    for (const { target, reason } of found.values()) {
+    const reasons = new Map<string, DeadLetterReason>();
+    for (const [number, { target, reason }] of found) {
       for (let hasMore = true; hasMore; ) {
         const step = await queue.drop(target, reason);
         dropped += step.dropped;
         hasMore = step.hasMore;
+        if (step.hasRetries) reasons.set(number, reason);
       }
     }
-    const reasons = new Map([...found].map(([number, { reason }]) => [number, reason]));
-    for (let cursor: string | null = '0'; cursor !== null; ) {
+    for (let cursor: string | null = reasons.size === 0 ? null : '0'; cursor !== null; ) {
       const step: { dropped: number; next: string | null } = await queue.dropRetries(reasons, cursor);
       dropped += step.dropped;
       cursor = step.next;

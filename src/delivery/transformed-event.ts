@@ -1,11 +1,12 @@
 import type { Clock } from '../core/clock.ts';
 import { isPosthornError, PosthornError } from '../core/errors.ts';
 import type { TransformRecord } from '../core/records.ts';
-import type { DeliveryQueue, Outcome } from '../data/delivery-queue.ts';
+import type { DeliveryQueue, Job, Outcome } from '../data/delivery-queue.ts';
 import type { EventOutput } from '../data/event-output.ts';
 import type { StoredEvent } from '../data/event-text.ts';
 import { describeEvent } from '../sandbox/event-description.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
+import type { ReadyHttpPlan, ReadyPlan, ReadyWebhookPlan } from './delivery-plan.ts';
 
 /** A message whose event may have to be transformed. */
 export interface TransformableMessage {
@@ -21,6 +22,29 @@ export type Transformed = { event: StoredEvent; unsent?: undefined } | { event?:
 
 /** The sandbox has not run the transform: it has too much to do, or a process of it does not start. */
 export class TransformUnavailableError extends PosthornError {}
+
+export type TransformingPlan = ReadyHttpPlan | ReadyWebhookPlan;
+
+/** Whether something else than the payload goes out. */
+export function hasTransform(job: Job, plan: ReadyPlan): plan is TransformingPlan {
+  if (plan.type === 'webhook') return job.transformId !== null;
+  return plan.type === 'http' && (job.hasOutput || plan.transform !== null);
+}
+
+/** What goes out for a job; for endpoints whose subscriptions have the same transform it is made once. Rejects as `EventTransformer` does. */
+export async function transformedJob(
+  job: Job,
+  event: StoredEvent,
+  plan: TransformingPlan,
+  { transformer, queue }: { transformer: EventTransformer; queue: DeliveryQueue },
+): Promise<Transformed> {
+  if (plan.type === 'http') return await transformer.transformed(job, event, plan.transform, queue);
+  const { transformId } = job;
+  const transform = transformId === null ? null : await plan.transform(transformId);
+  if (transformId === null || (transform === null && !job.hasOutput))
+    return { unsent: { type: 'unsent', status: 'transform_failed', reason: 'the transform of the subscription is gone', tookMs: 0 } };
+  return await transformer.transformed({ ...job, target: { ...job.target, routeId: transformId } }, event, transform, queue);
+}
 
 /** They speak of the payload that came in, and of no other. */
 const payloadHeader = /^(?:content-.*|digest|repr-digest|etag)$/;

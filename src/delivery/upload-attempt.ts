@@ -11,7 +11,7 @@ import { type UploadResult, upload, uploadTimeoutMs } from './targets/warehouse/
 import { uploadRecord } from './targets/warehouse/warehouse-attempt.ts';
 import type { EventTransformer } from './transformed-event.ts';
 
-/** Of an attempt with all that precedes the upload; below the time for which a worker may hold a batch (90 s). */
+/** Of an attempt with all that precedes the upload; below the time for which a worker may hold a batch (150 s). */
 const attemptTimeoutMs = 80_000;
 const shortestUploadMs = 1000;
 

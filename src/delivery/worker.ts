@@ -12,7 +12,7 @@ import type { DeliveryMetrics } from './metrics.ts';
 import type { RedisTroubles } from './redis-trouble.ts';
 import { ShardLine, type ShardParts } from './shard-line.ts';
 import { BatchRoom } from './targets/warehouse/batch-room.ts';
-import type { EventTransformer } from './transformed-event.ts';
+import { type EventTransformer, hasTransform } from './transformed-event.ts';
 import { Wakeup } from './wakeup.ts';
 
 const mostPerDequeue = 64;
@@ -251,8 +251,8 @@ export class Worker {
     switch (plan.state) {
       case 'ready':
         if (plan.setting.revision !== job.target.revision) void line.configure(job.target);
-        if (plan.type === 'http' && job.event !== null && (job.hasOutput || plan.transform !== null)) {
-          const { event, unsent } = await line.transformed(job, job.event, plan.transform);
+        if (job.event !== null && hasTransform(job, plan)) {
+          const { event, unsent } = await line.transformed(job, job.event, plan);
           if (unsent !== undefined) return { job, outcome: unsent, maxAttempts: null };
           return await attemptDelivery({ ...job, event }, plan, context);
         }

@@ -8,10 +8,13 @@ export interface DescribedEvent {
   method: string;
   contentType: string;
   headers: readonly (readonly [string, string])[];
+  /** Null: it came through a source. */
+  webhook?: { labels: Record<string, string>; metadata: Record<string, unknown> } | null;
 }
 
-/** JSON text of what a transform sees besides the payload. */
-export function describeEvent({ id, source, receivedAtMs, method, contentType, headers }: DescribedEvent): string {
+/** JSON text of what a transform sees besides the payload; of an event that was sent to webhook endpoints `source` is its type. */
+export function describeEvent({ id, source, receivedAtMs, method, contentType, headers, webhook = null }: DescribedEvent): string {
   const receivedAt = new Date(receivedAtMs).toISOString();
-  return JSON.stringify({ id, source, receivedAt, method, contentType, headers: joinedHeaders(headers) });
+  const sent = webhook === null ? {} : { type: source, labels: webhook.labels, metadata: webhook.metadata };
+  return JSON.stringify({ id, source, receivedAt, method, contentType, headers: joinedHeaders(headers), ...sent });
 }

@@ -5,6 +5,7 @@ import { blockingConnection } from '../../src/redis/connection.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { testKeyring } from './controllers.ts';
 import { silentLogger } from './logger.ts';
+import { MemoryDirectory } from './memory-directory.ts';
 import type { RedisServer } from './redis.ts';
 
 type Own = Pick<DeliveryOptions, 'prefix' | 'registry'> & Partial<DeliveryOptions>;
@@ -20,6 +21,7 @@ export function startTestDelivery(redis: RedisServer, own: Own): Delivery {
     metrics: new Registry(),
     version: '0.0.0-test',
     egress: { allowedCidrs: [] },
+    webhooks: new MemoryDirectory().sources(),
     ...own,
   });
   let stopped: Promise<void> | null = null;

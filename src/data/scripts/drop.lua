@@ -4,7 +4,7 @@
 --
 -- KEYS: see includes/shard.lua.
 -- ARGV[1] target, [2] reason.
--- Reply: {how many, 1 when there is more}.
+-- Reply: {how many, 1 when there is more, 1 when retries of the target wait for their time}.
 -- @include "includes/shard.lua"
 -- @include "includes/index.lua"
 -- @include "includes/target.lua"
@@ -18,7 +18,7 @@ local n, reason = ARGV[1], ARGV[2]
 local t = call('HMGET', P .. 't:' .. n, 'o', 'b')
 local org, blocked = t[1], t[2]
 if not org then
-  return { 0, 0 }
+  return { 0, 0, 0 }
 end
 local budget = 100
 local function drop_lane(lane)
@@ -51,4 +51,4 @@ if budget > 0 then
   remove_drained(n)
 end
 write_counts()
-return { 100 - budget, budget == 0 and 1 or 0 }
+return { 100 - budget, budget == 0 and 1 or 0, call('HEXISTS', P .. 'retries', n) }

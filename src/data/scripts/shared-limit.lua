@@ -10,6 +10,9 @@
 local limiter = ARGV[1]
 if not ARGV[2] then
   call('DEL', P .. 'l:' .. limiter, P .. 'used:' .. limiter)
+  if call('EXISTS', P .. 'wait:' .. limiter) == 1 then
+    call('ZADD', P .. 'waiting', now, limiter)
+  end
 elseif call('EXISTS', P .. 'l:' .. limiter) == 1 then
   set_windows(limiter, ARGV[2], ARGV[3])
 end

@@ -15,7 +15,7 @@ import {
 } from './webhook-changes.ts';
 import { newIdPart, parseWebhookId, webhookId, webhookIdPrefixes } from './webhook-ids.ts';
 import { applicationKind, endpointKind, idArguments, type KindOfWebhooks, subscriptionKind } from './webhook-kinds.ts';
-import { WebhookNotes } from './webhook-notes.ts';
+import { targetChange, WebhookNotes } from './webhook-notes.ts';
 import { webhookCounts, webhookPage } from './webhook-pages.ts';
 import { definedOf, encodeSubscription, newApplicationContent, newEndpointContent, newSubscriptionContent } from './webhook-records.ts';
 import { applicationRow, type Row } from './webhook-rows.ts';
@@ -332,17 +332,21 @@ export class RedisWebhookStore implements WebhookStore {
     replacement: WebhookReplacement<T>,
   ): Promise<T | null> {
     const { object, isChanged } = await replaceWebhook({ scripts: this.#scripts, clock: this.#clock }, kind, replacement);
-    if (object !== null && isChanged) await this.#notes.note({ kind: kind.kind, id: object.id });
+    if (object !== null && isChanged) await this.#note(kind, object);
     return object;
   }
 
-  async #delete<T>(kind: KindOfWebhooks<T>, org: string, id: string): Promise<void> {
+  async #delete<T extends { id: string }>(kind: KindOfWebhooks<T>, org: string, id: string): Promise<void> {
     // What has nothing below it is removed in one step.
     const isAbove = kind.kind !== 'subscription';
     if (isAbove) await this.#sweeper.announce(org);
-    await removeWebhook(this.#scripts, kind, org, id);
-    await this.#notes.note({ kind: kind.kind, id });
+    await this.#note(kind, await removeWebhook(this.#scripts, kind, org, id));
     if (isAbove) await this.#sweeper.begin(org);
+  }
+
+  async #note<T extends { id: string }>({ kind, target }: KindOfWebhooks<T>, object: T): Promise<void> {
+    const targets = target === undefined ? [] : [targetChange(target(object))];
+    await this.#notes.note({ kind, id: object.id }, ...targets);
   }
 }
 

@@ -78,13 +78,13 @@ export async function replaceWebhook<T extends Stamped>(
   throw new PosthornError('CONFLICT', `The ${kind.kind} is being changed by others all the time.`);
 }
 
-/** Deletes an object. RESOURCE_NOT_FOUND when it is not there. */
-export async function removeWebhook<T>(scripts: WebhookScripts, kind: KindOfWebhooks<T>, org: string, id: string): Promise<void> {
+/** Deletes an object, and answers what it was. RESOURCE_NOT_FOUND when it is not there. */
+export async function removeWebhook<T>(scripts: WebhookScripts, kind: KindOfWebhooks<T>, org: string, id: string): Promise<T> {
   let [row] = await webhookRows(scripts, kind, org, [id]);
   for (let tries = 0; row != null && tries < triesMax; tries++) {
     const [outcome, other] = list(await scripts.run('remove', org, [kind.letters, row.number, row.record, ...kind.indexed(row.object)]));
     // One that is gone by now was there: a command that is sent again finds what it has done.
-    if (text(outcome) !== 'stored') return;
+    if (text(outcome) !== 'stored') return row.object;
     row = kind.row(org, other);
   }
   throw row == null ? webhookNotFound(kind) : new PosthornError('CONFLICT', `The ${kind.kind} is being changed by others all the time.`);

@@ -1,6 +1,7 @@
 import { canonicalJson } from '../../core/canonical-json.ts';
 import type { ScriptArgument } from '../../redis/script.ts';
 import { parseWebhookId, type WebhookKind } from './webhook-ids.ts';
+import type { WebhookTarget } from './webhook-notes.ts';
 import { encodeApplication, encodeEndpoint, encodeSubscription } from './webhook-records.ts';
 import { applicationRow, endpointRow, type Row, subscriptionRow } from './webhook-rows.ts';
 import type { WebhookLetters } from './webhook-scripts.ts';
@@ -17,6 +18,8 @@ export interface KindOfWebhooks<T> {
   indexed(object: T): string[];
   /** Whether a change of these makes other messages of an event. */
   matched(object: T): unknown[];
+  /** Whose queues a change of it concerns. */
+  target?(object: T): WebhookTarget;
 }
 
 export const applicationKind: KindOfWebhooks<WebhookApplication> = {
@@ -26,6 +29,7 @@ export const applicationKind: KindOfWebhooks<WebhookApplication> = {
   encode: encodeApplication,
   indexed: ({ externalId, name }) => [externalId ?? '', nameKey(name)],
   matched: ({ isDisabled }) => [isDisabled],
+  target: ({ org, id }) => ({ org, applicationId: id, endpointId: null }),
 };
 
 export const endpointKind: KindOfWebhooks<WebhookEndpoint> = {
@@ -35,6 +39,7 @@ export const endpointKind: KindOfWebhooks<WebhookEndpoint> = {
   encode: encodeEndpoint,
   indexed: () => [],
   matched: ({ url, isDisabled }) => [url, isDisabled],
+  target: ({ org, applicationId, id }) => ({ org, applicationId, endpointId: id }),
 };
 
 export const subscriptionKind: KindOfWebhooks<WebhookSubscription> = {

@@ -8,9 +8,31 @@ import { sharedWebhookKeys } from './webhook-keys.ts';
 const noteScript = new Script(new URL('../scripts/webhook-note.lua', import.meta.url));
 const changesKept = 10_000;
 
+/** `target` and `targets`: for the keepers of queues (`targetChange`). */
 export interface WebhookChange {
-  kind: WebhookKind | 'eventType' | 'organization';
+  kind: WebhookKind | 'eventType' | 'organization' | 'target' | 'targets';
   id: string;
+}
+
+/** The queue of an endpoint, as it is named beside a change of the endpoint: what is deleted could not be asked for it any more. */
+export interface WebhookTarget {
+  org: string;
+  applicationId: string;
+  /** Null: all of the application. */
+  endpointId: string | null;
+}
+
+export function targetChange({ org, applicationId, endpointId }: WebhookTarget): WebhookChange {
+  return endpointId === null
+    ? { kind: 'targets', id: `${org}/${applicationId}` }
+    : { kind: 'target', id: `${org}/${applicationId}/${endpointId}` };
+}
+
+/** Null when the change key names no target. */
+export function changedTarget(changeKey: string): WebhookTarget | null {
+  const match = /^webhookTargets?:([^/]+)\/([^/]+)(?:\/([^/]+))?$/.exec(changeKey);
+  const [, org, applicationId, endpointId = null] = match ?? [];
+  return org === undefined || applicationId === undefined ? null : { org, applicationId, endpointId };
 }
 
 /** As it stands in the stream: `webhookEndpoint:ep_x`, `webhookOrganization:org_x`. */

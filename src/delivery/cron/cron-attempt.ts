@@ -4,7 +4,8 @@ import type { CronJobRecord } from '../../core/records.ts';
 import type { CronExecution, CronExecutions } from '../../data/cron-executions.ts';
 import type { CronRun, CronRuns } from '../../data/cron-runs.ts';
 import { attemptRecord } from '../attempt-outcome.ts';
-import { egressRules, type PlanSources } from '../delivery-plan.ts';
+import type { PlanSources } from '../delivery-plan.ts';
+import { egressRules } from '../targets/http/egress-policy.ts';
 import { exchange } from '../targets/http/http-exchange.ts';
 import { destinationHeaders } from '../targets/http/request-headers.ts';
 

@@ -6,8 +6,9 @@ import type { NotificationChannelRecord } from '../../core/records.ts';
 import { recordSealingContext } from '../../core/sealing-contexts.ts';
 import { type ChannelTestResult, channelTestTask } from '../../data/channel-test-task.ts';
 import { attemptRecord } from '../attempt-outcome.ts';
-import { egressRules, type PlanSources } from '../delivery-plan.ts';
+import type { PlanSources } from '../delivery-plan.ts';
 import { channelSender, noMailServer } from '../targets/channel/channel-sender.ts';
+import { egressRules } from '../targets/http/egress-policy.ts';
 import { awaitedRecord } from './awaited-record.ts';
 import { type TaskHandler, taskHandler } from './task-handler.ts';
 

@@ -1,10 +1,17 @@
 import ipaddr from 'ipaddr.js';
+import type { OrganizationRecord } from '../../../core/records.ts';
 
 export interface EgressRules {
   /** Networks that may be reached although they are not public. */
   allowedCidrs: readonly string[];
   /** Host names, `*.` at the start standing for any labels, whose private addresses may be reached. */
   allowedHosts: readonly string[];
+}
+
+/** Where requests of an organization may go besides public addresses. */
+export function egressRules(allowedCidrs: readonly string[], organization: OrganizationRecord | null): EgressRules {
+  const { allowedCidrs: own = [], allowedHosts = [] } = organization?.egress ?? {};
+  return { allowedCidrs: [...allowedCidrs, ...own], allowedHosts };
 }
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;

@@ -2,14 +2,17 @@ import type { AttemptErrorType } from '../../../data/messages.ts';
 import { WarehouseRefusedError } from '../warehouse/warehouse-refused-error.ts';
 import { BlockedAddressError } from './blocked-address-error.ts';
 import { DeadlineError } from './http-exchange.ts';
+import { InsecureUrlError } from './insecure-url-error.ts';
 
 const timeoutCodes = new Set(['UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT', 'ETIMEDOUT']);
 const dnsCodes = new Set(['ENOTFOUND', 'EAI_AGAIN', 'EAI_NODATA', 'EAI_NONAME', 'EAI_FAIL', 'ENODATA']);
 const tlsCodes = /^(ERR_TLS|ERR_SSL|CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|HOSTNAME_MISMATCH|EPROTO$)/;
 
+const blockedErrors = [BlockedAddressError, WarehouseRefusedError, InsecureUrlError];
+
 /** The kind of failure behind an error of `exchange`; `network` for what is none of the others. */
 export function errorType(error: Error): AttemptErrorType {
-  if (error instanceof BlockedAddressError || error instanceof WarehouseRefusedError) return 'blocked';
+  if (blockedErrors.some((blocked) => error instanceof blocked)) return 'blocked';
   if (error instanceof DeadlineError) return 'timeout';
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
   if (timeoutCodes.has(code)) return 'timeout';

@@ -18,11 +18,11 @@ const denied = new Set([
   'user-agent',
 ]);
 
-function isDenied(name: string): boolean {
+export function isDeniedHeader(name: string): boolean {
   return denied.has(name) || name.startsWith('proxy-') || name.startsWith('x-posthorn-');
 }
 
-const signatureHeaders = new Set(['webhook-id', 'webhook-timestamp', 'webhook-signature']);
+export const signatureHeaders = new Set(['webhook-id', 'webhook-timestamp', 'webhook-signature']);
 
 /** The headers that a destination adds to every request, its secrets opened. */
 export interface DestinationHeaders {
@@ -48,7 +48,7 @@ export function destinationHeaders(
   auth: HttpAuthRecord,
   signingKeys: readonly KeyObject[],
 ): DestinationHeaders {
-  const isAllowed = (name: string): boolean => !isDenied(name) && !signatureHeaders.has(name);
+  const isAllowed = (name: string): boolean => !isDeniedHeader(name) && !signatureHeaders.has(name);
   const own = [...headers.map(({ name, value }): [string, string] => [name.toLowerCase(), value]), ...authHeaders(auth)];
   const allowed = own.filter(([name]) => isAllowed(name));
   return { own: allowed, names: new Set(allowed.map(([name]) => name)), signingKeys };
@@ -68,7 +68,7 @@ export function requestHeaders(
   let hasContentType = names.has('content-type');
   let hasWebhookId = false;
   for (const [name, value] of event.headers) {
-    if (isDenied(name) || names.has(name) || (isSigned && signatureHeaders.has(name))) continue;
+    if (isDeniedHeader(name) || names.has(name) || (isSigned && signatureHeaders.has(name))) continue;
     hasContentType ||= name === 'content-type';
     hasWebhookId ||= name === 'webhook-id';
     result.push(name, value);

@@ -1,0 +1,42 @@
+import type { KeyObject } from 'node:crypto';
+import { webhookSignature } from '../../../core/signing.ts';
+import type { StoredEvent } from '../../../data/event-text.ts';
+import { isDeniedHeader, signatureHeaders } from './request-headers.ts';
+
+/** Names in lower case, without what an endpoint may not set. */
+export function endpointHeaders(headers: readonly { name: string; value: string }[]): [string, string][] {
+  return headers
+    .map(({ name, value }): [string, string] => [name.toLowerCase(), value])
+    .filter(([name]) => name !== 'content-type' && !isDeniedHeader(name) && !signatureHeaders.has(name));
+}
+
+/** All headers of one attempt at a webhook endpoint, names and values in turn: ours, then the endpoint's own (API decisions, "Delivery"). */
+export function webhookHeaders(
+  own: readonly [string, string][],
+  signingKeys: readonly KeyObject[],
+  event: Pick<StoredEvent, 'contentType' | 'payload' | 'sourceSlug'>,
+  attempt: { messageId: string; eventId: string; number: number; timestampSeconds: number; userAgent: string },
+): string[] {
+  const { messageId, timestampSeconds } = attempt;
+  return [
+    'webhook-id',
+    messageId,
+    'webhook-timestamp',
+    String(timestampSeconds),
+    'webhook-signature',
+    webhookSignature(signingKeys, messageId, timestampSeconds, event.payload),
+    'content-type',
+    event.contentType,
+    'user-agent',
+    attempt.userAgent,
+    'accept-encoding',
+    'identity',
+    'x-posthorn-event-id',
+    attempt.eventId,
+    'x-posthorn-event-type',
+    event.sourceSlug,
+    'x-posthorn-attempt',
+    String(attempt.number),
+    ...own.flat(),
+  ];
+}

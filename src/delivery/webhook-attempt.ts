@@ -1,0 +1,44 @@
+import { retryCount } from '../core/backoff.ts';
+import type { Clock } from '../core/clock.ts';
+import type { Job, Outcome, Settlement } from '../data/delivery-queue.ts';
+import { attemptOutcome, attemptRecord, gone } from './attempt-outcome.ts';
+import type { DeliveryMetrics } from './metrics.ts';
+import { exchange, type HttpResult } from './targets/http/http-exchange.ts';
+import { InsecureUrlError } from './targets/http/insecure-url-error.ts';
+import { webhookHeaders } from './targets/http/webhook-headers.ts';
+import { keysAt, type WebhookPlan } from './webhook-plan.ts';
+
+interface Context {
+  clock: Clock;
+  userAgent: string;
+  metrics: DeliveryMetrics;
+  /** Breaks the attempt off; its message then goes back to the queue. */
+  signal: AbortSignal;
+}
+
+/** Delivers a message to a webhook endpoint once and says what becomes of it. Rejects when the endpoint cannot be disabled. */
+export async function attemptWebhook(job: Job, plan: WebhookPlan, context: Context): Promise<Settlement> {
+  const { clock, userAgent, metrics, signal } = context;
+  const { event, messageId, eventId } = job;
+  const settle = (outcome: Outcome): Settlement => ({ job, outcome, maxAttempts: retryCount(plan.retryPolicy) + 1 });
+  if (event === null) return settle({ type: 'dead', attempt: null, reason: 'payload_not_found' });
+  const number = job.attempts + 1;
+  const startedAtMs = clock.now();
+  const keys = keysAt(plan.secrets, startedAtMs);
+  if (keys === null) return settle({ type: 'dead', attempt: null, reason: 'secret_decryption_failed' });
+  const identity = { messageId, eventId, number, timestampSeconds: Math.floor(startedAtMs / 1000), userAgent };
+  const headers = webhookHeaders(plan.headers, keys, event, identity);
+  const { origin, path, timeoutMs } = plan;
+  const result: HttpResult = plan.isForbidden
+    ? { type: 'error', error: new InsecureUrlError() }
+    : await exchange(plan.dispatcher(), { origin, path, method: 'POST', headers, body: event.payload }, { timeoutMs, clock, signal });
+  if (signal.aborted && result.type === 'error') return settle({ type: 'back' });
+  const attempt = attemptRecord(result, { expectedResponse: null }, { startedAtMs, endedAtMs: clock.now() });
+  metrics.attemptSeconds.observe({ result: attempt.errorType ?? 'ok' }, attempt.durationMs / 1000);
+  if (attempt.responseStatus === gone) {
+    // First this: a message that is settled no more says it.
+    await plan.disable('the endpoint answered 410 Gone');
+    return settle({ type: 'dead', attempt: { ...attempt, errorType: 'gone' }, reason: 'destination_not_found' });
+  }
+  return settle(attemptOutcome(attempt, result, plan, number));
+}
