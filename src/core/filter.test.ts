@@ -264,7 +264,7 @@ describe('the classes of patterns are bounded in what they cost to compile', () 
   ])('of %s, without compiling it', (_, values, index) => {
     const startedMs = performance.now();
     expect(() => compile(values)).toThrow(
-      expect.objectContaining({ details: expect.objectContaining({ [`conditions.${index}.value`]: [expect.stringContaining('(?i)')] }) }),
+      expect.objectContaining({ details: { [`conditions.${index}.value`]: [expect.stringContaining('(?i)')] } }),
     );
     expect(performance.now() - startedMs).toBeLessThan(500);
   });

@@ -73,11 +73,11 @@ function compileConditions(definition: FilterDefinition): Condition[] {
   if (definition.conditions.length === 0) details['conditions'] = ['must not be empty'];
   if (definition.conditions.length > filterLimits.conditions) details['conditions'] = [`must be at most ${filterLimits.conditions}`];
   const conditions: Condition[] = [];
-  let cost = 0;
-  for (const [index, condition] of definition.conditions.entries()) {
-    cost += costOf(condition);
-    const isTooCostly = condition.operator === 'matches' && cost > patternLimits.classCost;
-    const compiled = isTooCostly ? { value: tooCostlyClasses } : compileCondition(condition);
+  const tooCostly = firstTooCostly(definition.conditions);
+  if (tooCostly !== null) details[`conditions.${tooCostly}.value`] = [tooCostlyClasses];
+  // Nothing is compiled of a filter that is refused for what that would cost.
+  for (const [index, condition] of tooCostly === null ? definition.conditions.entries() : []) {
+    const compiled = compileCondition(condition);
     if (typeof compiled === 'function') conditions.push(compiled);
     else for (const [part, complaint] of Object.entries(compiled)) details[`conditions.${index}.${part}`] = [complaint];
   }
@@ -93,6 +93,16 @@ function compileConditions(definition: FilterDefinition): Condition[] {
     );
   }
   return conditions;
+}
+
+/** The condition with which the patterns cost too much; null when they do not. */
+function firstTooCostly(conditions: readonly FilterCondition[]): number | null {
+  let cost = 0;
+  const index = conditions.findIndex((condition) => {
+    cost += costOf(condition);
+    return cost > patternLimits.classCost;
+  });
+  return index < 0 ? null : index;
 }
 
 function costOf({ operator, value }: FilterCondition): number {
