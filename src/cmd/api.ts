@@ -8,7 +8,6 @@ import { CronRuns } from '../data/cron-runs.ts';
 import { IdempotentAnswers } from '../data/idempotent-answers.ts';
 import { RedisIntake } from '../data/intake.ts';
 import { LastNotified } from '../data/last-notified.ts';
-import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
 import { RedisMessageReader } from '../data/message-reader.ts';
 import { RedisMessageReplayer } from '../data/message-replayer.ts';
 import { OrganizationLock } from '../data/organization-lock.ts';
@@ -18,7 +17,7 @@ import { RedisRegistryReader } from '../data/registry-reader.ts';
 import { RedisTaskCaller } from '../data/task-caller.ts';
 import { taskBlockSeconds } from '../data/task-kind.ts';
 import { RedisWebhookStore } from '../data/webhooks/redis-webhook-store.ts';
-import { WebhookCandidates } from '../data/webhooks/webhook-candidates.ts';
+import { webhookSending } from '../data/webhooks/webhook-sending.ts';
 import { createFacade } from '../facade/app.ts';
 import { createIngestHandler } from '../ingest/handler.ts';
 import { ingestServerOptions } from '../ingest/limits.ts';
@@ -63,6 +62,10 @@ async function runApi(context: RoleContext): Promise<void> {
   const shared = { redis: link.main, prefix, clock, logger };
   const sandbox = new Sandbox({ clock, processes: 2 });
   let shards = config.shards;
+  const ingestRedis = { redis: link.command('ingest'), prefix, clock };
+  const webhooks = new RedisWebhookStore(shared);
+  const maxAttempts = config.webhooks.retryDelaysMs.length + 1;
+  const sending = webhookSending({ ...ingestRedis, logger, store: webhooks, maxAttempts });
   const facade = createFacade({
     store,
     caches: resources.caches,
@@ -72,9 +75,9 @@ async function runApi(context: RoleContext): Promise<void> {
     intake: new RedisIntake(shared),
     statistics: new RedisStatisticsReader({ redis: link.main, prefix, clock, shards: () => shards }),
     circuits: new Circuits({ redis: link.main, prefix, shards: () => shards }),
-    webhooks: new RedisWebhookStore(shared),
-    webhookCandidates: new WebhookCandidates({ redis: link.main, prefix }),
     shards: () => shards,
+    webhooks,
+    sending,
     cronRuns: new CronRuns({ redis: link.main, prefix }),
     cronExecutions: new CronExecutions({ redis: link.main, prefix }),
     tasks: new RedisTaskCaller({ ...shared, blocking: link.blocking('tasks', taskBlockSeconds * 1000) }),
@@ -92,12 +95,10 @@ async function runApi(context: RoleContext): Promise<void> {
     version,
     ...(config.publicUrl === undefined ? {} : { publicUrl: config.publicUrl }),
   });
-  const ingestRedis = { redis: link.command('ingest'), prefix, clock };
-  const acceptor = new RedisMessageAcceptor(ingestRedis);
   const ingest = createIngestHandler({
     sandbox,
     registry: records,
-    acceptor,
+    acceptor: sending.acceptor,
     intake: new RedisIntake(ingestRedis),
     keyring,
     clock,

@@ -30,6 +30,7 @@ export function acceptArguments(event: NewEvent, shard: number): { args: ScriptA
     const entryShard = entry[0]?.shard ?? shard;
     args.push(entryShard, entryShard === shard ? 1 : 0, ...targetArguments(entry, shard));
   }
+  args.push(event.further === undefined ? '' : `${event.further.from} ${event.further.end}`);
   return { args, bytes: encoded.length + args.length * 32 };
 }
 

@@ -33,13 +33,15 @@ interface Description {
   w?: WebhookDescription;
 }
 
-/** Labels, metadata, idempotency key, application, endpoints; each absent when there is none. */
+/** Labels, metadata, idempotency key, application, endpoints, the event that it is a part of, how many messages; each absent when there is none. */
 interface WebhookDescription {
   l?: Record<string, string>;
   m?: Record<string, unknown>;
   k?: string | null;
   a?: string | null;
   e?: readonly string[];
+  p?: string;
+  n?: number;
 }
 
 const lineFeed = Buffer.from('\n');
@@ -84,18 +86,36 @@ export function decodeEvent(stored: Buffer): StoredEvent {
   };
 }
 
-function describeWebhook({ labels, metadata, idempotencyKey, applicationId, endpointIds }: WebhookEventPart): WebhookDescription {
+function describeWebhook({
+  labels,
+  metadata,
+  idempotencyKey,
+  applicationId,
+  endpointIds,
+  partOf,
+  total,
+}: WebhookEventPart): WebhookDescription {
   return {
     ...(Object.keys(labels).length > 0 && { l: labels }),
     ...(Object.keys(metadata).length > 0 && { m: metadata }),
     ...(idempotencyKey !== null && { k: idempotencyKey }),
     ...(applicationId !== null && { a: applicationId }),
     ...(endpointIds.length > 0 && { e: endpointIds }),
+    ...(partOf !== undefined && { p: partOf }),
+    ...(total !== undefined && { n: total }),
   };
 }
 
-function webhookPart({ l = {}, m = {}, k = null, a = null, e = [] }: WebhookDescription): WebhookEventPart {
-  return { labels: l, metadata: m, idempotencyKey: k, applicationId: a, endpointIds: e };
+function webhookPart({ l = {}, m = {}, k = null, a = null, e = [], p, n }: WebhookDescription): WebhookEventPart {
+  return {
+    labels: l,
+    metadata: m,
+    idempotencyKey: k,
+    applicationId: a,
+    endpointIds: e,
+    ...(n !== undefined && { total: n }),
+    ...(p !== undefined && { partOf: p }),
+  };
 }
 
 function isDescription(value: unknown): value is Description {

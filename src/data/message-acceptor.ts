@@ -5,7 +5,7 @@ import { Script, type ScriptArgument } from '../redis/script.ts';
 import { redisUnavailable } from '../redis/unavailable.ts';
 import { acceptArguments } from './accept-batch.ts';
 import type { MessageAcceptor, NewEvent } from './messages.ts';
-import { OutboxCarrier } from './outbox-carrier.ts';
+import { OutboxCarrier, type StorePage } from './outbox-carrier.ts';
 import { homeShard } from './record-key.ts';
 import { list, text } from './script-reply.ts';
 import { type ShardKeys, shardKeys } from './shard-keys.ts';
@@ -52,11 +52,11 @@ export class RedisMessageAcceptor implements MessageAcceptor {
   readonly #carrier: OutboxCarrier;
   readonly #shards = new Map<number, ShardAcceptor>();
 
-  constructor({ redis, prefix, clock }: { redis: RedisClient; prefix: string; clock: Clock }) {
+  constructor({ redis, prefix, clock, storePage }: { redis: RedisClient; prefix: string; clock: Clock; storePage?: StorePage }) {
     this.#redis = redis;
     this.#prefix = prefix;
     this.#clock = clock;
-    this.#carrier = new OutboxCarrier({ redis, prefix });
+    this.#carrier = new OutboxCarrier({ redis, prefix, storePage });
   }
 
   /** Rejects with UNAVAILABLE when Redis is away or full, or when too much waits already; within 2 s in any case. */

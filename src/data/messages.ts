@@ -11,6 +11,10 @@ export interface WebhookEventPart {
   /** What the sender has narrowed it to; none: every subscription. */
   applicationId: string | null;
   endpointIds: readonly string[];
+  /** Of a part of an event with very many targets: the event itself. */
+  partOf?: string;
+  /** How many messages it has, its parts included; absent: those that are its own. */
+  total?: number;
 }
 
 export interface NewEvent {
@@ -39,6 +43,8 @@ export interface NewEvent {
     maxAttempts: number;
     subscription?: { id: string; transformId: string | null };
   }[];
+  /** Where the walk over the candidates begins and ends that are targets besides (`webhooks/webhook-matcher.ts`). Absent: there are none. */
+  further?: { from: number; end: number };
   /** One per route whose schema (then with what it breaks) or filter the event did not meet: recorded as a delivery that is over. */
   filtered: { messageId: string; routeId: string; brokenSchema?: string }[];
 }

@@ -2,6 +2,7 @@ import { PosthornError } from '../core/errors.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { Script, type ScriptArgument } from '../redis/script.ts';
 import { redisUnavailable } from '../redis/unavailable.ts';
+import { decodeEvent, type StoredEvent } from './event-text.ts';
 import { homeShard, recordId, recordKey } from './record-key.ts';
 import { bytes, integer, list, text } from './script-reply.ts';
 import { shardKeys } from './shard-keys.ts';
@@ -13,8 +14,12 @@ const scripts = {
   importMoved: script('import-moved'),
   news: script('shard-news'),
   done: script('outbox-done'),
+  expand: script('expand'),
 };
 const entriesPerRead = 64;
+
+/** Stores a page of an event's further targets; answers where the next page begins, null after the last. */
+export type StorePage = (eventId: string, event: StoredEvent, range: { from: number; end: number }) => Promise<number | null>;
 
 /**
  * Carries what stands in the outbox of a shard to other shards (`includes/outbox.lua`): messages for targets there, messages that
@@ -23,12 +28,15 @@ const entriesPerRead = 64;
 export class OutboxCarrier {
   readonly #redis: RedisClient;
   readonly #prefix: string;
+  readonly #storePage: StorePage | null;
   readonly #carrying = new Map<number, Promise<void>>();
   readonly #again = new Set<number>();
 
-  constructor({ redis, prefix }: { redis: RedisClient; prefix: string }) {
+  /** Without `storePage` entries that stand for further targets are left to others. */
+  constructor({ redis, prefix, storePage }: { redis: RedisClient; prefix: string; storePage?: StorePage | undefined }) {
     this.#redis = redis;
     this.#prefix = prefix;
+    this.#storePage = storePage ?? null;
   }
 
   /** Carries these entries. Rejects with UNAVAILABLE when a shard did not answer or is full; the others have theirs. */
@@ -103,6 +111,9 @@ export class OutboxCarrier {
       case 'v':
         await this.#carryMoved(from, to, id, entry);
         break;
+      case 'w':
+        await this.#expand(from, id, entry);
+        return;
       case 'n':
         await this.#run(to, scripts.news, [kind, text(entry[3]), from, keyIn(to, 'msg_', from, text(entry[4]))]);
         break;
@@ -110,6 +121,17 @@ export class OutboxCarrier {
         await this.#run(to, scripts.news, [kind, text(entry[3]), from]);
     }
     await this.#run(from, scripts.done, [id, kind === 'v' ? text(entry[3]) : '']);
+  }
+
+  async #expand(shard: number, firstEntry: string, [, , , key, stored, from, end]: readonly unknown[]): Promise<void> {
+    if (this.#storePage === null) return;
+    const event = bytes(stored).length === 0 ? null : decodeEvent(bytes(stored));
+    const range = { from: Number(text(from)), end: Number(text(end)) };
+    for (let entry = firstEntry; entry !== ''; ) {
+      const next: number | null = event === null ? null : await this.#storePage(recordId('evt_', shard, text(key)), event, range);
+      entry = text(await this.#run(shard, scripts.expand, [entry, next ?? '']));
+      range.from = next ?? range.end;
+    }
   }
 
   /** Answers true when the entry is ended with it. */

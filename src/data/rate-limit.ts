@@ -24,13 +24,14 @@ const windowMs = 60_000;
 const pauseAfterFailureMs = 5000;
 const script = new Script(new URL('./scripts/rate-limit.lua', import.meta.url));
 
-/** Counts a request of `subject` against `limit` per minute, over all replicas in one call of Redis. Rejects when that fails. */
+/** Counts requests of `subject` against `limit` per minute, over all replicas in one call of Redis. Rejects when that fails. */
 export async function takeRequest(
   { redis, prefix, clock }: Pick<RateLimiterOptions, 'redis' | 'prefix' | 'clock'>,
   subject: string,
   limit: number,
+  requests = 1,
 ): Promise<RateLimitState> {
-  const [count, resetAtMs] = numbers(await script.run(redis, [`${prefix}{rate:${subject}}`], [windowMs]));
+  const [count, resetAtMs] = numbers(await script.run(redis, [`${prefix}{rate:${subject}}`], [windowMs, requests]));
   const retryAfterSeconds = Math.max(1, Math.ceil((resetAtMs - clock.now()) / 1000));
   return { allowed: count <= limit, limit, remaining: Math.max(0, limit - count), resetAtMs, retryAfterSeconds };
 }
@@ -45,11 +46,11 @@ export class RateLimiter {
   }
 
   /** Null when Redis cannot tell. */
-  async take(credential: string, limit: number): Promise<RateLimitState | null> {
+  async take(credential: string, limit: number, requests = 1): Promise<RateLimitState | null> {
     const { clock, logger } = this.#options;
     if (clock.now() < this.#pausedUntilMs) return null;
     try {
-      return await takeRequest(this.#options, credential, limit);
+      return await takeRequest(this.#options, credential, limit, requests);
     } catch (error) {
       this.#pausedUntilMs = clock.now() + pauseAfterFailureMs;
       logger.warn({ err: error }, 'requests are not rate limited: Redis does not answer');

@@ -14,6 +14,8 @@ import { OutboxCarrier } from '../data/outbox-carrier.ts';
 import { RedisDeliveryQueue } from '../data/redis-delivery-queue.ts';
 import type { RegistryReader } from '../data/registry.ts';
 import { TaskQueue } from '../data/task-queue.ts';
+import { RedisWebhookStore } from '../data/webhooks/redis-webhook-store.ts';
+import { webhookSending } from '../data/webhooks/webhook-sending.ts';
 import { RedisWorkerDirectory } from '../data/worker-directory.ts';
 import { blockingGroups, type RedisClient } from '../redis/connection.ts';
 import { Sandbox } from '../sandbox/sandbox.ts';
@@ -116,7 +118,10 @@ export function startDelivery(options: DeliveryOptions): Delivery {
   const planOf = (target: Target): Promise<DeliveryPlan> => deliveryPlan({ ...outgoing, webhookPlans }, target);
   const id = options.workerId ?? `w_${randomBytes(9).toString('base64url')}`;
   const troubles = new RedisTroubles(logger);
-  const carrier = new OutboxCarrier({ redis, prefix });
+  const store = new RedisWebhookStore({ redis, prefix, clock, logger });
+  const maxAttempts = options.webhooks.retries.delaysMs.length + 1;
+  const { storePage } = webhookSending({ redis, prefix, clock, logger, store, maxAttempts });
+  const carrier = new OutboxCarrier({ redis, prefix, storePage });
   const sandbox = new Sandbox({ clock, processes: sandboxProcesses });
   const queues = Array.from({ length: shards }, (_, shard) =>
     wrapQueue(new RedisDeliveryQueue({ redis, prefix, shard, memoryLimitBytes: options.memoryLimitBytes })),

@@ -19,13 +19,14 @@ interface Context {
 /** Delivers a message to a webhook endpoint once and says what becomes of it. Rejects when the endpoint cannot be disabled. */
 export async function attemptWebhook(job: Job, plan: WebhookPlan, context: Context): Promise<Settlement> {
   const { clock, userAgent, metrics, signal } = context;
-  const { event, messageId, eventId } = job;
+  const { event, messageId } = job;
   const settle = (outcome: Outcome): Settlement => ({ job, outcome, maxAttempts: retryCount(plan.retryPolicy) + 1 });
   if (event === null) return settle({ type: 'dead', attempt: null, reason: 'payload_not_found' });
   const number = job.attempts + 1;
   const startedAtMs = clock.now();
   const keys = keysAt(plan.secrets, startedAtMs);
   if (keys === null) return settle({ type: 'dead', attempt: null, reason: 'secret_decryption_failed' });
+  const eventId = event.webhook?.partOf ?? job.eventId;
   const identity = { messageId, eventId, number, timestampSeconds: Math.floor(startedAtMs / 1000), userAgent };
   const headers = webhookHeaders(plan.headers, keys, event, identity);
   const { origin, path, timeoutMs } = plan;

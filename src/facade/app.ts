@@ -1,7 +1,6 @@
 import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express';
 import type { Registry } from 'prom-client';
 import { PosthornError } from '../core/errors.ts';
-import type { RateLimiter } from '../data/rate-limit.ts';
 import { authenticate } from './authentication.ts';
 import type { Caller } from './caller.ts';
 import { docsRouter } from './docs.ts';
@@ -9,14 +8,13 @@ import { sendError, toPosthornError } from './error-response.ts';
 import { families } from './families/families.ts';
 import { facadeMetrics } from './metrics.ts';
 import { openApiDocument } from './openapi.ts';
-import { limitRate } from './rate-limiting.ts';
+import { countedAs, limitRate } from './rate-limiting.ts';
 import { requestId } from './request-id.ts';
 import { requestLog } from './request-log.ts';
 import { operationRouter } from './router.ts';
 import type { FacadeServices } from './services.ts';
 
 export interface FacadeOptions extends Omit<FacadeServices, 'inForceTimeoutMs'> {
-  rateLimiter: RateLimiter;
   metrics: Registry;
   /** Of the program; shown in the OpenAPI document. */
   version: string;
@@ -33,7 +31,7 @@ export interface FacadeOptions extends Omit<FacadeServices, 'inForceTimeoutMs'> 
  * path is a 404: what else the server has comes before.
  */
 export function createFacade(options: FacadeOptions): Express {
-  const { rateLimiter, metrics, version, publicUrl, maxBodyBytes = 1024 * 1024, inForceTimeoutMs = 2000, ...rest } = options;
+  const { metrics, version, publicUrl, maxBodyBytes = 1024 * 1024, inForceTimeoutMs = 2000, ...rest } = options;
   const services: FacadeServices = { ...rest, inForceTimeoutMs };
   const operations = operationRouter(
     families.flatMap((family) => family.operations),
@@ -44,7 +42,7 @@ export function createFacade(options: FacadeOptions): Express {
   app.disable('x-powered-by').disable('etag').set('query parser', 'simple').set('case sensitive routing', true);
   app.use(requestId);
   app.use(docsRouter(openApiDocument(families, version)));
-  app.use('/api', requestLog({ ...services, metrics: facadeMetrics(metrics) }), identify(services, rateLimiter));
+  app.use('/api', requestLog({ ...services, metrics: facadeMetrics(metrics) }), identify(services));
   app.use('/api/organizations/:orgId', requireOwnOrganization, operations);
   app.use('/api', operations);
   app.use(() => {
@@ -54,13 +52,13 @@ export function createFacade(options: FacadeOptions): Express {
   return app;
 }
 
-function identify(services: FacadeServices, rateLimiter: RateLimiter): RequestHandler {
+function identify(services: FacadeServices): RequestHandler {
   return async (request, response, next) => {
     const caller = await authenticate(request.headers, services.registry, services.clock);
     response.locals['caller'] = caller;
     response.locals['apiKeyId'] = caller.apiKeyId;
     void services.apiKeyUsage.touch(caller.organization.id, caller.apiKeyId);
-    await limitRate(rateLimiter, caller, response);
+    await limitRate(services.rateLimiter, caller, { response, counted: countedAs(request.originalUrl) });
     next();
   };
 }

@@ -14,6 +14,8 @@ export interface Call<Query = unknown, Body = unknown> {
   params: Readonly<Record<string, string>>;
   query: Query;
   body: Body;
+  /** The body as it was sent; empty when there was none. */
+  bodyBytes: Buffer;
   /** Whether the answer shall be YAML text: where the operation `offersYaml` and the client asked for it. */
   wantsYaml: boolean;
   /** null without an Idempotency-Key. */

@@ -4,23 +4,42 @@ import type { Plan } from '../core/records.ts';
 import type { RateLimiter } from '../data/rate-limit.ts';
 import type { Caller } from './caller.ts';
 
-/** Requests per minute and credential (API decisions, "Both families"); null: no limit. */
-function limitOf(plan: Plan): number | null {
-  return plan === 'enterprise' ? null : 1000;
+/** What is counted apart from each other: requests, and those that send events. */
+export type Counted = 'request' | 'send';
+
+/** Per minute and credential (API decisions, "Both families"); null: no limit. */
+const limits: Readonly<Record<Counted, Readonly<Record<Plan, number | null>>>> = {
+  request: { free: 1000, starter: 1000, pro: 1000, business: 1000, enterprise: null },
+  send: { free: 100, starter: 1000, pro: 5000, business: 10_000, enterprise: null },
+};
+
+const sendPath = /^\/api\/(?:organizations\/[^/]+\/)?send-events?(?:[/?]|$)/;
+
+/** What a request to a path (with the query) counts as. */
+export function countedAs(path: string): Counted {
+  return sendPath.test(path) ? 'send' : 'request';
 }
 
-/** Counts the request and sets the `X-RateLimit-*` headers; RATE_LIMITED beyond the limit. */
-export async function limitRate(rateLimiter: RateLimiter, caller: Caller, response: Response): Promise<void> {
-  const limit = limitOf(caller.organization.plan);
-  if (limit === null) return;
-  const state = await rateLimiter.take(caller.apiKeyId, limit);
+/** Counts `count` of them, and says so in the `X-RateLimit-*` headers of `response`; RATE_LIMITED beyond the limit. */
+export async function limitRate(
+  rateLimiter: RateLimiter,
+  caller: Caller,
+  { response, counted, count = 1 }: { response?: Pick<Response, 'set'>; counted: Counted; count?: number },
+): Promise<void> {
+  const limit = limits[counted][caller.organization.plan];
+  if (limit === null || count === 0) return;
+  const state = await rateLimiter.take(counted === 'send' ? `${caller.apiKeyId}:send` : caller.apiKeyId, limit, count);
   if (state === null) return;
-  response.set({
+  response?.set({
     'X-RateLimit-Limit': String(state.limit),
     'X-RateLimit-Remaining': String(state.remaining),
     'X-RateLimit-Reset': String(Math.ceil(state.resetAtMs / 1000)),
   });
   if (state.allowed) return;
   const options = { retryAfterSeconds: state.retryAfterSeconds };
-  throw new PosthornError('RATE_LIMITED', `More than ${state.limit} requests in a minute with this API key.`, options);
+  throw new PosthornError(
+    'RATE_LIMITED',
+    `More than ${state.limit} ${counted === 'send' ? 'events' : 'requests'} in a minute with this API key.`,
+    options,
+  );
 }

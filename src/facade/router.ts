@@ -34,6 +34,8 @@ function readsBody({ method, body }: Operation): boolean {
   return body !== undefined || method === 'POST';
 }
 
+const noBytes = Buffer.alloc(0);
+
 function readBody(limit: number): RequestHandler {
   return express.raw({ type: () => true, limit });
 }
@@ -94,7 +96,8 @@ const requireJson: RequestHandler = (request, _response, next) => {
 function run(operation: Operation, { services, publicUrl }: OperationRouterOptions): RequestHandler {
   return async (request: Request, response: Response) => {
     const caller = callerOf(response);
-    const body = readJsonObject(Buffer.isBuffer(request.body) ? request.body : undefined);
+    const bodyBytes = Buffer.isBuffer(request.body) ? request.body : noBytes;
+    const body = readJsonObject(bodyBytes);
     const perform = async (idempotency: Idempotency | null): Promise<Answer> => {
       const warnings = new Set<string>();
       let status: number = operation.answer.status;
@@ -105,6 +108,7 @@ function run(operation: Operation, { services, publicUrl }: OperationRouterOptio
         params: Object.fromEntries(Object.entries(request.params).map(([name, value]) => [name, String(value)])),
         query: { ...request.query },
         body,
+        bodyBytes,
         wantsYaml,
         idempotency,
         baseUrl: publicUrl ?? `${request.protocol}://${request.headers.host ?? 'localhost'}`,

@@ -10,10 +10,11 @@ import type { Intake } from '../data/intake.ts';
 import type { LastNotified } from '../data/last-notified.ts';
 import type { MessageReader, MessageReplayer } from '../data/messages.ts';
 import type { OrganizationLock } from '../data/organization-lock.ts';
+import type { RateLimiter } from '../data/rate-limit.ts';
 import type { RegistryReader } from '../data/registry.ts';
 import type { StatisticsReader } from '../data/statistics.ts';
 import type { TaskCaller } from '../data/task-caller.ts';
-import type { WebhookCandidates } from '../data/webhooks/webhook-candidates.ts';
+import type { WebhookSending } from '../data/webhooks/webhook-sending.ts';
 import type { WebhookStore } from '../data/webhooks/webhooks.ts';
 import type { PosthornKind } from '../resources/kinds.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
@@ -36,9 +37,10 @@ export interface FacadeServices {
   circuits: Circuits;
   /** Applications, endpoints and subscriptions. */
   webhooks: WebhookStore;
-  webhookCandidates: WebhookCandidates;
   /** How many shards there are for what is new. */
   shards: () => number;
+  /** What send-event needs. */
+  sending: Omit<WebhookSending, 'storePage'>;
   /** Where what users write is checked and tried. */
   sandbox: Sandbox;
   cronRuns: CronRuns;
@@ -52,6 +54,7 @@ export interface FacadeServices {
   lastNotified: LastNotified;
   organizationLock: OrganizationLock;
   idempotentAnswers: IdempotentAnswers;
+  rateLimiter: RateLimiter;
   clock: Clock;
   logger: Logger;
   /** How long an answer to a write waits for the change to be in force, in milliseconds. */

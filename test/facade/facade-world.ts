@@ -25,7 +25,7 @@ import { RedisRegistryReader } from '../../src/data/registry-reader.ts';
 import { RedisTaskCaller } from '../../src/data/task-caller.ts';
 import { taskBlockSeconds } from '../../src/data/task-kind.ts';
 import { RedisWebhookStore } from '../../src/data/webhooks/redis-webhook-store.ts';
-import { WebhookCandidates } from '../../src/data/webhooks/webhook-candidates.ts';
+import { webhookSending } from '../../src/data/webhooks/webhook-sending.ts';
 import type { Delivery, DeliveryOptions } from '../../src/delivery/start-delivery.ts';
 import { createFacade, type FacadeOptions } from '../../src/facade/app.ts';
 import { blockingConnection } from '../../src/redis/connection.ts';
@@ -75,6 +75,8 @@ export interface FacadeWorld {
   startWorker(options?: Partial<DeliveryOptions>): Promise<Delivery>;
   /** Makes an organization with its namespace of the same name. */
   addOrganization(slug: string, plan?: Plan): Promise<void>;
+  /** API id of an organization. */
+  organizationId(slug: string): Promise<string>;
   /** A key that is accepted from now on. */
   addKey(organization: string, options?: { role?: Role; scopes?: Scope[]; expiresAt?: string }): Promise<string>;
   stop(): Promise<void>;
@@ -108,8 +110,8 @@ export async function startFacadeWorld(
     statistics: new RedisStatisticsReader({ redis: redis.client, prefix, clock }),
     circuits: new Circuits({ redis: redis.client, prefix }),
     webhooks,
-    webhookCandidates: new WebhookCandidates({ redis: redis.client, prefix }),
     shards: () => 1,
+    sending: webhookSending({ ...shared, store: webhooks, maxAttempts: 8 }),
     cronRuns: new CronRuns({ redis: redis.client, prefix }),
     cronExecutions: new CronExecutions({ redis: redis.client, prefix }),
     tasks: new RedisTaskCaller({ ...shared, blocking: answers }),
@@ -174,6 +176,11 @@ export async function startFacadeWorld(
     await passes(async () => expectTrue((await registry.organizationIdBySlug(slug)) !== null));
     await passes(() => store.get('Namespace', { name: slug }));
   };
+  const organizationId = async (slug: string): Promise<string> => {
+    const id = await registry.organizationIdBySlug(slug);
+    if (id === null) throw new Error(`there is no organization ${slug}`);
+    return id;
+  };
   const addKey: FacadeWorld['addKey'] = async (organization, { role = 'admin', scopes, expiresAt } = {}) => {
     const { key, sha256, prefix: shown } = newApiKey();
     const name = `key-${sha256.slice(0, 12)}`;
@@ -198,6 +205,7 @@ export async function startFacadeWorld(
     startReplica: another,
     startWorker,
     addOrganization,
+    organizationId,
     addKey,
     stop: async () => {
       await Promise.all(workers.map((worker) => worker.stop(0)));

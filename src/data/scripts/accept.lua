@@ -6,8 +6,8 @@
 -- ARGV[1] number of events; then per event: event, organization, source, text (see event-text.ts), number of targets, per
 -- target message, route, destination, largest number of attempts (as in new-message.lua); number of filtered, per filtered message, route, what it breaks of the
 -- route's schema or '' (then it is the filter that it does not meet); number of
--- entries for the outbox, per entry shard, whether it is this one (1, 0), number of targets, the targets as above. In the entries
--- messages of another shard have their whole key.
+-- entries for the outbox, per entry shard, whether it is this one (1, 0), number of targets, the targets as above; '' or `<from> <until>`: where the
+-- walk over further targets begins and ends. In the entries messages of another shard have their whole key.
 -- Reply: the text `full` when too much memory is in use (tend.lua); else per event: 1 stored, or its entries in the
 -- outbox; 0 was stored already (a re-sent call); or the text of what stands in its way.
 -- @include "includes/shard.lua"
@@ -143,6 +143,10 @@ local function store(e)
   end
   local here = #ids
   local later, far, sent = send_entries(e, ids, routes)
+  if e.from then
+    sent[#sent + 1] = send(own_shard, 'w', 'e', e.id, 'f', e.from, 'u', e['until'])
+    far = far .. ' ' .. own_shard .. 'w'
+  end
   if far ~= '' then
     call('HSET', P .. 'far', e.id, far)
   end
@@ -175,6 +179,7 @@ for _ = 1, tonumber(ARGV[1]) do
   for k = 1, tonumber(argument()) do
     e.entries[k] = { shard = argument(), is_here = argument() == '1', targets = arguments_of_targets() }
   end
+  e.from, e['until'] = string.match(argument(), '^(%d+) (%d+)$')
   reply[#reply + 1] = obstacle(e) or store(e)
 end
 write_counts()

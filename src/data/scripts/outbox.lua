@@ -4,7 +4,7 @@
 -- KEYS: see includes/shard.lua.
 -- ARGV[1] how many at most, [2] the entry after which to begin, or '-'; or ARGV[1] 0, then the entries.
 -- Reply: entries {entry, shard, kind, …}: x {event, text (of this shard's own entries the first line) or '' when it is gone,
--- targets}; v {message, event, text, destination,
+-- targets}; w {event, text or '', from, until}; v {message, event, text, destination,
 -- organization, route, first destination, hash as a flat list, hash of long attempts as a flat list, output of the transform or ''}; r, g, n {key, of n the message}.
 -- @include "includes/shard.lua"
 -- @include "includes/outbox.lua"
@@ -25,6 +25,8 @@ local function read(entry, f)
   if f.k == 'x' then
     bytes = bytes + #f.t
     return { entry, f.s, f.k, f.e, text_of(f.e, f.s == own_shard), f.t }
+  elseif f.k == 'w' then
+    return { entry, f.s, f.k, f.e, text_of(f.e, false), f.f, f.u }
   elseif f.k ~= 'v' then
     return { entry, f.s, f.k, f.e or f.m, f.m or '' }
   end

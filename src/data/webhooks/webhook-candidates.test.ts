@@ -45,6 +45,7 @@ test('a candidate says what its subscription wants, and where its message goes',
     applicationId: application.id,
     url: endpoint.url,
     shard: 2,
+    applicationLimits: application.rateLimits,
     ...wants,
     lastFilterError: null,
   };

@@ -3,7 +3,7 @@ import { integer, list, text } from '../script-reply.ts';
 import { idArguments } from './webhook-kinds.ts';
 import { applicationRow, endpointRow, recordParts, subscriptionRow } from './webhook-rows.ts';
 import { WebhookScripts } from './webhook-scripts.ts';
-import type { WebhookApplication, WebhookSubscription } from './webhooks.ts';
+import type { WebhookApplication, WebhookRateLimits, WebhookSubscription } from './webhooks.ts';
 
 /** A subscription that is enabled, with endpoint and application: what an event of its type is judged by, and where its message goes. */
 export interface WebhookCandidate
@@ -16,6 +16,7 @@ export interface WebhookCandidate
   subscriptionId: string;
   url: string;
   shard: number;
+  applicationLimits: WebhookRateLimits;
 }
 
 export interface CandidatePage {
@@ -96,6 +97,7 @@ export class WebhookCandidates {
           applicationId: target.applicationId,
           url: target.url,
           shard: above.application.shard,
+          applicationLimits: above.application.rateLimits,
           filterExpression: subscription.filterExpression,
           labelFilters: subscription.labelFilters,
           labelFilterMode: subscription.labelFilterMode,

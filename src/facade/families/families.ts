@@ -12,6 +12,7 @@ import { routes } from './routes.ts';
 import { sources } from './sources.ts';
 import { transforms } from './transforms.ts';
 import { eventTypes } from './webhooks/event-types.ts';
+import { sendEvent } from './webhooks/send-event.ts';
 import { webhookApplications } from './webhooks/webhook-applications.ts';
 
 /** Everything that the API serves. A new family is a file of its own and one line here. */
@@ -30,4 +31,5 @@ export const families: readonly Family[] = [
   apiKeys,
   eventTypes,
   webhookApplications,
+  sendEvent,
 ];

@@ -2,6 +2,8 @@
 -- a since when (ms), k its kind:
 --   x  messages of an event are to be made there (or here, where there are many): e event, t lines `<message> <route> <destination> <attempts>` (the last as in new-message.lua).
 --      Until it has arrived the event has `<shard>x` among its `far`, and `<shard>` while there is a copy.
+--   w  further targets of an event are to be found (expand.lua): e event, f, u where the walk over them goes on and ends. The event has `<shard>w`
+--      among its `far` meanwhile
 --   v  a message moves there: m message, d destination
 --   r  a message that came from there is gone: m message     g  the same of the copy of an event: e event
 --   n  the event has one more message here, a replay: e event, m message

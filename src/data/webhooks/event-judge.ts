@@ -1,0 +1,57 @@
+import { LRUCache } from 'lru-cache';
+import { type CelEvent, type CelFilter, celEvent, compileCelFilter } from '../../core/cel-filter.ts';
+import { matchesLabels } from '../../core/label-filters.ts';
+import type { WebhookCandidate } from './webhook-candidates.ts';
+
+/** An event as subscriptions judge it. `data` and `metadata` are parsed JSON. */
+export interface JudgedEvent {
+  type: string;
+  data: unknown;
+  labels: Readonly<Record<string, string>>;
+  metadata: Readonly<Record<string, unknown>>;
+}
+
+export type SubscriptionWishes = Pick<WebhookCandidate, 'filterExpression' | 'labelFilters' | 'labelFilterMode'>;
+
+/** `error` of the filter expression; null: it gave an answer, or was not asked. */
+export interface Judgement {
+  isMatch: boolean;
+  wasAsked: boolean;
+  error: string | null;
+}
+
+const mostCompiled = 5000;
+
+/** Whether an event meets what subscriptions want of it: their labels first, then their expression. */
+export class EventJudge {
+  readonly #compiled = new LRUCache<string, CelFilter>({ max: mostCompiled });
+
+  /** Of one event, for any number of subscriptions. */
+  of(event: JudgedEvent): (wishes: SubscriptionWishes) => Judgement {
+    let seen: CelEvent | null = null;
+    return ({ filterExpression, labelFilters, labelFilterMode }) => {
+      if (!matchesLabels(labelFilters, labelFilterMode, event.labels)) return { isMatch: false, wasAsked: false, error: null };
+      if (filterExpression === null) return { isMatch: true, wasAsked: false, error: null };
+      seen ??= celEvent(event);
+      return { ...this.#filter(filterExpression)(seen), wasAsked: true };
+    };
+  }
+
+  #filter(expression: string): CelFilter {
+    const known = this.#compiled.get(expression);
+    if (known !== undefined) return known;
+    const filter = compiled(expression);
+    this.#compiled.set(expression, filter);
+    return filter;
+  }
+}
+
+/** One that an earlier release took and this one does not matches nothing, and says so. */
+function compiled(expression: string): CelFilter {
+  try {
+    return compileCelFilter(expression);
+  } catch (error) {
+    const text = error instanceof Error ? error.message : String(error);
+    return () => ({ isMatch: false, error: text });
+  }
+}

@@ -1,0 +1,44 @@
+import type { Clock } from '../../core/clock.ts';
+import type { Logger } from '../../core/logger.ts';
+import type { RedisClient } from '../../redis/connection.ts';
+import { RedisMessageAcceptor } from '../message-acceptor.ts';
+import type { MessageAcceptor } from '../messages.ts';
+import type { StorePage } from '../outbox-carrier.ts';
+import { EventExpander } from './event-expander.ts';
+import { TargetedSends } from './targeted-sends.ts';
+import { WebhookCandidates } from './webhook-candidates.ts';
+import { WebhookMatcher } from './webhook-matcher.ts';
+import type { WebhookStore } from './webhooks.ts';
+
+/** What brings events to webhook endpoints. */
+export interface WebhookSending {
+  matcher: WebhookMatcher;
+  /** Carries on with further targets of what it has accepted. */
+  acceptor: MessageAcceptor;
+  targetedSends: TargetedSends;
+  /** Of a message, the first one included. */
+  maxAttempts: number;
+  storePage: StorePage;
+}
+
+export function webhookSending({
+  redis,
+  prefix,
+  clock,
+  logger,
+  store,
+  maxAttempts,
+}: {
+  redis: RedisClient;
+  prefix: string;
+  clock: Clock;
+  logger: Logger;
+  store: Pick<WebhookStore, 'noteFilterError'>;
+  maxAttempts: number;
+}): WebhookSending {
+  const matcher = new WebhookMatcher({ candidates: new WebhookCandidates({ redis, prefix }), store, logger });
+  const storePage: StorePage = (...page) => expander.storePage(...page);
+  const acceptor = new RedisMessageAcceptor({ redis, prefix, clock, storePage });
+  const expander = new EventExpander({ matcher, acceptor, maxAttempts, clock });
+  return { matcher, acceptor, targetedSends: new TargetedSends({ redis, prefix }), maxAttempts, storePage };
+}

@@ -1,0 +1,99 @@
+import { z } from 'zod';
+import { PosthornError } from '../../../core/errors.ts';
+import { jsonElements, jsonMember } from '../../../core/json-member.ts';
+import { parseBody } from '../../body.ts';
+import { errorIn, toPosthornError, webhookErrorBody } from '../../error-response.ts';
+import { type Call, type Family, operation } from '../../operation.ts';
+import { limitRate } from '../../rate-limiting.ts';
+import { single } from './envelope.ts';
+import { eventAnswer, type SentEvent, sentEvent } from './sent-event.ts';
+import { takeWebhookEvent } from './take-event.ts';
+
+const largestBodyBytes = 2 * 1024 * 1024;
+const largestBatchBytes = 16 * 1024 * 1024;
+const mostEvents = 100;
+
+const example = {
+  eventType: 'order.paid',
+  payload: { id: 'o-17', total: 12.5 },
+  labels: { country: 'at' },
+  idempotencyKey: 'order-17-paid',
+};
+const errors = ['RESOURCE_NOT_FOUND', 'APPLICATION_RATE_LIMITED', 'QUOTA_EXCEEDED', 'UNAVAILABLE'] as const;
+const description =
+  'One message for every endpoint with an enabled subscription to the event type whose label filters and filter expression the event meets. ' +
+  'It is stored when this is answered.';
+
+/** API document, "Sending". */
+export const sendEvent: Family = {
+  name: 'Sending events',
+  description: 'Events for the webhook endpoints of customers.',
+  shown: { eventId: 'evt_000lxq9f0zabcdefghijklmnop', messagesQueued: 1 },
+  operations: [
+    operation({
+      method: 'POST',
+      path: '/send-event',
+      operationId: 'sendEvent',
+      summary: 'Send an event',
+      description,
+      scope: 'write',
+      body: sentEvent,
+      maxBodyBytes: largestBodyBytes,
+      requestExample: example,
+      answer: {
+        status: 201,
+        description: 'It is stored.',
+        schema: single(eventAnswer),
+        otherwise: { status: 200, description: 'An event with this idempotencyKey was stored before; this is the answer to it.' },
+      },
+      errors,
+      handle: async (call) => {
+        const { answer, isRepeated } = await takeWebhookEvent(call, call.body, payloadIn(call.bodyBytes));
+        if (isRepeated) call.answerOtherwise();
+        return { data: answer };
+      },
+    }),
+    operation({
+      method: 'POST',
+      path: '/send-events',
+      operationId: 'sendEvents',
+      summary: 'Send up to 100 events',
+      description: `Each as send-event takes it, on its own: one that is refused does not hold up the others. ${description}`,
+      scope: 'write',
+      body: z.strictObject({ events: z.array(z.unknown()).min(1).max(mostEvents).describe('Bodies of send-event.') }),
+      maxBodyBytes: largestBatchBytes,
+      requestExample: { events: [example] },
+      answer: {
+        status: 201,
+        description: 'What send-event would have answered to each, in their order.',
+        schema: z.object({ data: z.array(z.union([eventAnswer, webhookErrorBody])) }),
+      },
+      errors: ['UNAVAILABLE'],
+      handle: async (call) => {
+        // The request itself was counted as one.
+        await limitRate(call.services.rateLimiter, call.caller, { counted: 'send', count: call.body.events.length - 1 });
+        const texts = jsonElements(jsonMember(call.bodyBytes, 'events') ?? Buffer.from('[]'));
+        return { data: await Promise.all(call.body.events.map((event, i) => oneOfMany(call, event, texts[i] ?? Buffer.from('{}')))) };
+      },
+    }),
+  ],
+};
+
+async function oneOfMany(call: Call, raw: unknown, bytes: Buffer): Promise<z.input<typeof eventAnswer> | z.input<typeof webhookErrorBody>> {
+  try {
+    if (typeof raw !== 'object' || raw === null || Array.isArray(raw))
+      throw new PosthornError('VALIDATION_FAILED', 'An event must be an object.');
+    const sent: SentEvent = parseBody(sentEvent, raw);
+    return (await takeWebhookEvent(call, sent, payloadIn(bytes))).answer;
+  } catch (thrown) {
+    const error = toPosthornError(thrown);
+    if (error.code === 'INTERNAL') call.services.logger.error({ err: thrown }, 'an event among many met a defect');
+    return errorIn('webhook', error) as z.input<typeof webhookErrorBody>;
+  }
+}
+
+function payloadIn(body: Buffer): Buffer {
+  const payload = jsonMember(body, 'payload');
+  if (payload === null) throw new PosthornError('VALIDATION_FAILED', 'payload is required.', { details: { payload: ['is required'] } });
+  return payload;
+}
