@@ -2,8 +2,8 @@
 -- KEYS: see includes/webhooks.lua.
 -- ARGV[1] id of the event type, [2] 't' all, [3] place to begin at, [4] most; or [2] 'a' of an application, [3] place of an endpoint, [4] most endpoints,
 -- [5] application's id, [6] its number, [7] its part; or [2] 'e' of endpoints, then per endpoint id, number, part.
--- Reply: {place after the last, place to go on at or '', applications as a list of number and record, rows {place, number, record, endpoint, its record,
--- application's number}}.
+-- Reply: {place after the last, place to go on at or '', applications as a list of number and record, per row place, number, record, endpoint, its record,
+-- application's number}.
 -- @include "includes/webhooks.lua"
 -- @include "includes/webhook-list.lua"
 
@@ -14,41 +14,62 @@ end
 local applications, rows, seen = {}, {}, {}
 local most_fields = 200
 
-local function take(place, number)
-  local record = call('HGET', P .. 'sb', number)
-  local row = record and subscription_row(number, record)
-  if not row then
+-- `found`: { place, number } of subscriptions.
+local function take(found)
+  local numbers = {}
+  for k, each in ipairs(found) do
+    numbers[k] = each[2]
+  end
+  load_rows('sb', numbers)
+  for _, each in ipairs(found) do
+    local record = known.sb[each[2]]
+    local row = record and subscription_row(each[2], record)
+    if row then
+      local application = row[5]
+      if not seen[application] then
+        seen[application] = true
+        applications[#applications + 1] = application
+        applications[#applications + 1] = known.ap[application]
+      end
+      for _, value in ipairs({ each[1], each[2], record, row[3], known.ep[row[3]], application }) do
+        rows[#rows + 1] = value
+      end
+    end
+  end
+end
+
+-- `found`: { place, number } of endpoints.
+local function take_of_endpoints(found)
+  local endpoints, subscriptions, wanted = {}, {}, struct.pack('>I4', tonumber(event_type))
+  for k, each in ipairs(found) do
+    endpoints[k] = each[2]
+  end
+  if #endpoints == 0 then
     return
   end
-  local application = row[5]
-  if not seen[application] then
-    seen[application] = true
-    applications[#applications + 1] = application
-    applications[#applications + 1] = record_above('ap', application)
+  for k, packed in ipairs(call('HMGET', P .. 'es', unpack(endpoints))) do
+    local at = packed and find_pair(packed, wanted)
+    if at then
+      local _, number = struct.unpack('>I4I6', packed, at)
+      subscriptions[#subscriptions + 1] = { found[k][1], whole(number) }
+    end
   end
-  rows[#rows + 1] = { place, number, record, row[3], record_above('ep', row[3]), application }
+  take(subscriptions)
 end
 
-local wanted = struct.pack('>I4', tonumber(event_type))
-local function take_of_endpoint(place, endpoint)
-  local packed = call('HGET', P .. 'es', endpoint) or ''
-  local at = find_pair(packed, wanted)
-  if at then
-    local _, number = struct.unpack('>I4I6', packed, at)
-    take(place, whole(number))
-  end
-end
-
-local name, is_of_application = 't' .. event_type, ARGV[2] == 'a'
 if ARGV[2] == 'e' then
+  local found = {}
   for k = 3, #ARGV, 3 do
     local endpoint = find('ep', ARGV[k], ARGV[k + 1], ARGV[k + 2])
     if endpoint then
-      take_of_endpoint('0', endpoint)
+      found[#found + 1] = { '0', endpoint }
     end
   end
+  take_of_endpoints(found)
   return { '0', '', applications, rows }
 end
+
+local name, is_of_application = 't' .. event_type, ARGV[2] == 'a'
 if is_of_application then
   local application = find('ap', ARGV[5], ARGV[6], ARGV[7])
   if not application then
@@ -57,12 +78,10 @@ if is_of_application then
   name = 'a' .. application
 end
 local found, more = list_walk(name, tonumber(ARGV[3]), 1, tonumber(ARGV[4]), most_fields)
-for _, each in ipairs(found) do
-  if is_of_application then
-    take_of_endpoint(each[1], each[2])
-  else
-    take(each[1], each[2])
-  end
+if is_of_application then
+  take_of_endpoints(found)
+else
+  take(found)
 end
 local _, next_place = list_head(name)
 return { whole(next_place), more and whole(more) or '', applications, rows }

@@ -3,26 +3,38 @@
 -- ARGV[1] what: ap, ep, sb all of a kind; an applications by name; a endpoints of an application; t subscriptions of an event type; e subscriptions of an
 -- endpoint; s subscriptions of an application, [2] 1 upwards (oldest first, by name from A) or -1 downwards, [3] position of the last member seen or '', [4] most rows, [5] most
 -- members to look at, [6] id of what they are below, [7] its number, [8] its part.
--- Reply: {rows, each with its position before it; position to go on after, or '' at the end}.
+-- Reply: {rows one after the other, each with its position before it; position to go on after, or '' at the end}.
 -- @include "includes/webhooks.lua"
 -- @include "includes/webhook-list.lua"
 
 local what, step, from, most, budget = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
-local rows, looked, position = {}, 0, from
+local rows, row_count, looked, position = {}, 0, 0, from
 local most_fields = 200
 
--- Whether there is room for more.
-local function is_open()
-  return #rows < most and looked < budget
+-- How many members may be looked at next.
+local function room()
+  return math.min(most - row_count, budget - looked, 100)
 end
 
-local function take(kind, number, at)
-  looked = looked + 1
-  position = at
-  local record = call('HGET', P .. kind, number)
-  local row = record and row_of[kind](number, record)
-  if row then
-    rows[#rows + 1] = { at, unpack(row) }
+-- `found`: { position, number }, at most as many as there is room for.
+local function take(kind, found)
+  local numbers = {}
+  for k, each in ipairs(found) do
+    numbers[k] = each[2]
+  end
+  load_rows(kind, numbers)
+  for _, each in ipairs(found) do
+    local record = known[kind][each[2]]
+    local row = record and row_of[kind](each[2], record)
+    looked = looked + 1
+    position = each[1]
+    if row then
+      row_count = row_count + 1
+      rows[#rows + 1] = each[1]
+      for _, value in ipairs(row) do
+        rows[#rows + 1] = value
+      end
+    end
   end
 end
 
@@ -30,51 +42,73 @@ local function walk_numbers(kind)
   local last = tonumber(call('HGET', KEYS[1], 'n:' .. kind) or '0')
   local number = from ~= '' and tonumber(from) + step or (step > 0 and 1 or last)
   while number >= 1 and number <= last do
-    if not is_open() then
+    local found = {}
+    while #found < room() and number >= 1 and number <= last do
+      found[#found + 1] = { whole(number), whole(number) }
+      number = number + step
+    end
+    if #found == 0 then
       return position
     end
-    take(kind, whole(number), whole(number))
-    number = number + step
+    take(kind, found)
   end
   return ''
 end
 
 local function walk_names()
-  local found
-  if step > 0 then
-    found = call('ZRANGE', P .. 'an', from == '' and '-' or '(' .. from, '+', 'BYLEX', 'LIMIT', 0, budget)
-  else
-    found = call('ZRANGE', P .. 'an', from == '' and '+' or '(' .. from, '-', 'BYLEX', 'REV', 'LIMIT', 0, budget)
-  end
-  for _, member in ipairs(found) do
-    if not is_open() then
-      return position
+  while room() > 0 do
+    local found, wanted = {}, room()
+    local members
+    if step > 0 then
+      members = call('ZRANGE', P .. 'an', position == '' and '-' or '(' .. position, '+', 'BYLEX', 'LIMIT', 0, wanted)
+    else
+      members = call('ZRANGE', P .. 'an', position == '' and '+' or '(' .. position, '-', 'BYLEX', 'REV', 'LIMIT', 0, wanted)
     end
-    take('ap', string.match(member, '%z(%d+)$'), member)
+    for k, member in ipairs(members) do
+      found[k] = { member, string.match(member, '%z(%d+)$') }
+    end
+    take('ap', found)
+    if #members < wanted then
+      return ''
+    end
   end
-  return #found == budget and position or ''
+  return position
 end
 
 local function walk_list(kind, name)
   local place = from == '' and math.huge or tonumber(from) - 1
-  local found, more = list_walk(name, place, -1, most, most_fields)
-  for _, each in ipairs(found) do
-    take(kind, each[2], each[1])
+  while room() > 0 do
+    local found, more = list_walk(name, place, -1, room(), most_fields)
+    take(kind, found)
+    if not more then
+      return ''
+    end
+    place = more
+    -- Places are passed downwards: the next one is below.
+    position = whole(more + 1)
+    if #found == 0 then
+      return position
+    end
   end
-  -- Places are passed downwards: the next one is below.
-  return more and whole(more + 1) or ''
+  return position
 end
 
 -- Subscriptions of an endpoint below a number, the newest first; answers whether that was all.
 local function walk_endpoint(endpoint, below, prefix)
-  local found = pairs_of(endpoint)
-  for k = #found, 1, -1 do
-    local number = found[k][2]
-    if number < below then
-      if not is_open() then
-        return false
+  local all = pairs_of(endpoint)
+  local k = #all
+  while k > 0 do
+    local found, wanted = {}, room()
+    while #found < wanted and k > 0 do
+      local number = all[k][2]
+      if number < below then
+        found[#found + 1] = { prefix .. whole(number), whole(number) }
       end
-      take('sb', whole(number), prefix .. whole(number))
+      k = k - 1
+    end
+    take('sb', found)
+    if k > 0 and room() == 0 then
+      return false
     end
   end
   return true
@@ -92,7 +126,7 @@ local function walk_application(application)
         return position
       end
       position = each[1] .. ' 0'
-      if not is_open() then
+      if room() <= 0 then
         return position
       end
     end

@@ -39,18 +39,13 @@ if kind == 'ap' then
   end
   call('ZREM', P .. 'an', ARGV[5] .. '\0' .. number)
   forget_id('app_', stored)
-  bump('*')
+  bump({ '*' })
   call('HSET', P .. 'doom', 'a' .. number, '')
 else
   local application, place = string.match(stored, '^%S+ (%d+) (%d+) ')
   list_remove('a' .. application, place)
   forget_id('ep_', stored)
-  for _, each in ipairs(pairs_of(number)) do
-    local event_type_id = call('HGET', P .. 'tr', whole(each[1]))
-    if event_type_id then
-      bump(event_type_id)
-    end
-  end
+  bump_event_types_of(number)
   if call('HEXISTS', P .. 'es', number) == 1 then
     call('HSET', P .. 'doom', 'e' .. number, '')
   end

@@ -20,15 +20,21 @@ for _, each in ipairs(existing) do
   by_event_type[each[1]] = each[2]
 end
 
-local numbers, fresh, seen = {}, {}, {}
+local event_type_ids = {}
 for k = 5, #ARGV, 4 do
-  local event_type_id, id, part = ARGV[k], ARGV[k + 1], ARGV[k + 2]
-  local event_type = call('HGET', P .. 'ty', event_type_id)
+  event_type_ids[#event_type_ids + 1] = ARGV[k]
+end
+local event_types = call('HMGET', P .. 'ty', unpack(event_type_ids))
+
+local numbers, fresh, seen = {}, {}, {}
+for at, event_type_id in ipairs(event_type_ids) do
+  local k = 1 + 4 * at
+  local id, part = ARGV[k + 1], ARGV[k + 2]
+  local event_type = event_types[at]
   local other = event_type and by_event_type[tonumber(event_type)]
-  local at = (k - 1) / 4
   numbers[at] = ''
   if other then
-    local kept = call('HGET', P .. 'sb', whole(other))
+    local kept = record_of('sb', whole(other))
     if kept and part_of(kept) == part then
       numbers[at] = whole(other)
     end
@@ -45,28 +51,30 @@ if #existing + #fresh > tonumber(ARGV[4]) then
   return { 'full' }
 end
 
-local packed = {}
-for _, each in ipairs(fresh) do
-  local event_type = each.event_type
-  if not event_type then
-    event_type = whole(call('HINCRBY', KEYS[1], 'n:ty', 1))
-    call('HSET', P .. 'ty', each.event_type_id, event_type)
-    call('HSET', P .. 'tr', event_type, each.event_type_id)
-  end
-  local number = whole(call('HINCRBY', KEYS[1], 'n:sb', 1))
-  local place = list_append('t' .. event_type, number)
-  call('HSET', P .. 'sb', number, each.part .. ' ' .. endpoint .. ' ' .. event_type .. ' ' .. place .. ' ' .. each.json)
-  if each.id ~= '' then
-    call('HSET', P .. 'ids', each.id, number)
-  end
-  packed[#packed + 1] = pair(event_type, number)
-  numbers[each.at] = number
-  bump(each.event_type_id)
-end
 if #fresh > 0 then
+  local last = call('HINCRBY', KEYS[1], 'n:sb', #fresh)
+  local packed, made, changed = {}, {}, {}
+  for k, each in ipairs(fresh) do
+    local event_type, number = each.event_type, whole(last - #fresh + k)
+    if not event_type then
+      event_type = whole(call('HINCRBY', KEYS[1], 'n:ty', 1))
+      call('HSET', P .. 'ty', each.event_type_id, event_type)
+      call('HSET', P .. 'tr', event_type, each.event_type_id)
+    end
+    made[#made + 1] = number
+    made[#made + 1] = each.part .. ' ' .. endpoint .. ' ' .. event_type .. ' ' .. list_append('t' .. event_type, number) .. ' ' .. each.json
+    if each.id ~= '' then
+      call('HSET', P .. 'ids', each.id, number)
+    end
+    packed[k] = pair(event_type, number)
+    changed[k] = each.event_type_id
+    numbers[each.at] = number
+  end
+  call('HSET', P .. 'sb', unpack(made))
   call('HSET', P .. 'es', endpoint, (call('HGET', P .. 'es', endpoint) or '') .. table.concat(packed))
+  bump(changed)
   if call('HEXISTS', P .. 'v', '*') == 0 then
-    bump('*')
+    bump({ '*' })
   end
 end
 return { 'done', endpoint, part_of(record), over[3], over[4], unpack(numbers) }

@@ -40,16 +40,11 @@ end
 call('HSET', P .. kind, number, wanted)
 if ARGV[5] == '1' then
   if kind == 'ap' then
-    bump('*')
+    bump({ '*' })
   elseif kind == 'ep' then
-    for _, each in ipairs(pairs_of(number)) do
-      local event_type_id = call('HGET', P .. 'tr', whole(each[1]))
-      if event_type_id then
-        bump(event_type_id)
-      end
-    end
+    bump_event_types_of(number)
   else
-    bump(row[7])
+    bump({ row[7] })
   end
 end
 return { 'updated' }

@@ -1,6 +1,7 @@
 import type { RedisClient } from '../../redis/connection.ts';
 import { integer, list, text } from '../script-reply.ts';
 import { idArguments } from './webhook-kinds.ts';
+import { chunksOf } from './webhook-pages.ts';
 import { applicationRow, endpointRow, recordParts, subscriptionRow } from './webhook-rows.ts';
 import { WebhookScripts } from './webhook-scripts.ts';
 import type { WebhookApplication, WebhookRateLimits, WebhookSubscription } from './webhooks.ts';
@@ -26,6 +27,9 @@ export interface CandidatePage {
   /** Higher than all places that there are. */
   end: number;
 }
+
+/** What one script may take. */
+const mostPerRead = 200;
 
 /**
  * Subscriptions that an event may match, in the order in which they were made. Those that are disabled, or below something disabled or deleted,
@@ -55,14 +59,14 @@ export class WebhookCandidates {
     return reading;
   }
 
-  /** Of all applications: at most `count` subscriptions from the place `from` on, the first time 0. */
+  /** Of all applications: at most `count` subscriptions (and 200) from the place `from` on, the first time 0. */
   ofEventType(org: string, eventTypeId: string, from: number, count: number): Promise<CandidatePage> {
-    return this.#read(org, [eventTypeId, 't', from, count]);
+    return this.#read(org, [eventTypeId, 't', from, Math.min(count, mostPerRead)]);
   }
 
-  /** Of one application: those of at most `count` of its endpoints. Places are those of the endpoints. */
+  /** Of one application: those of at most `count` of its endpoints (and 200). Places are those of the endpoints. */
   ofApplication(org: string, eventTypeId: string, applicationId: string, from: number, count: number): Promise<CandidatePage> {
-    return this.#read(org, [eventTypeId, 'a', from, count, ...idArguments('application', applicationId)]);
+    return this.#read(org, [eventTypeId, 'a', from, Math.min(count, mostPerRead), ...idArguments('application', applicationId)]);
   }
 
   /** Of at most 100 endpoints, in their order; endpoints that are not there have none. */
@@ -74,13 +78,12 @@ export class WebhookCandidates {
   async #read(org: string, args: readonly (string | number | Buffer)[]): Promise<CandidatePage> {
     const [end, next, applications, rows] = list(await this.#scripts.run('candidates', org, args));
     const known = new Map<string, { application: WebhookApplication; part: string }>();
-    const flat = list(applications).map(text);
-    for (let i = 0; i + 1 < flat.length; i += 2) {
-      const [number = '', record = ''] = flat.slice(i, i + 2);
+    for (const each of chunksOf(list(applications), 2)) {
+      const [number = '', record = ''] = each.map(text);
       known.set(number, { application: applicationRow(org, [number, record]).object, part: recordParts(record).part });
     }
-    const candidates = list(rows).flatMap((reply) => {
-      const [place, number = '', record = '', endpoint = '', endpointRecord = '', applicationNumber = ''] = list(reply).map(text);
+    const candidates = chunksOf(list(rows), 6).flatMap((row) => {
+      const [place, number = '', record = '', endpoint = '', endpointRecord = '', applicationNumber = ''] = row.map(text);
       const above = known.get(applicationNumber);
       if (above === undefined || above.application.isDisabled) return [];
       const { object: target } = endpointRow(org, [endpoint, endpointRecord, applicationNumber, above.part]);

@@ -12,6 +12,8 @@ export interface KindOfWebhooks<T> {
   kind: WebhookKind;
   letters: WebhookLetters;
   row(org: string, reply: unknown): Row<T>;
+  /** Of how many texts a row is. */
+  rowLength: number;
   /** JSON of the record. */
   encode(object: T): string;
   /** What the scripts keep of the object beside its record. */
@@ -26,6 +28,7 @@ export const applicationKind: KindOfWebhooks<WebhookApplication> = {
   kind: 'application',
   letters: 'ap',
   row: applicationRow,
+  rowLength: 2,
   encode: encodeApplication,
   indexed: ({ externalId, name }) => [externalId ?? '', nameKey(name)],
   matched: ({ isDisabled }) => [isDisabled],
@@ -36,6 +39,7 @@ export const endpointKind: KindOfWebhooks<WebhookEndpoint> = {
   kind: 'endpoint',
   letters: 'ep',
   row: endpointRow,
+  rowLength: 4,
   encode: encodeEndpoint,
   indexed: () => [],
   matched: ({ url, isDisabled }) => [url, isDisabled],
@@ -46,6 +50,7 @@ export const subscriptionKind: KindOfWebhooks<WebhookSubscription> = {
   kind: 'subscription',
   letters: 'sb',
   row: subscriptionRow,
+  rowLength: 7,
   encode: encodeSubscription,
   indexed: () => [],
   matched: ({ filterExpression, labelFilters, labelFilterMode, transformId, isEnabled }) => [

@@ -41,8 +41,7 @@ export async function webhookPage<T>(
   for (let calls = 0; calls < callsPerPage; calls++) {
     const most = isWanted === undefined ? limit - items.length + 1 : rowsPerCall;
     const [rows, next] = list(await scripts.run('list', org, [what, isUpwards ? 1 : -1, from, most, lookedAtPerCall, ...owner]));
-    for (const reply of list(rows)) {
-      const [position, ...row] = list(reply);
+    for (const [position, ...row] of chunksOf(list(rows), kind.rowLength + 1)) {
       const { object } = kind.row(org, row);
       if (isWanted?.(object) === false) continue;
       if (items.length === limit) return { items, nextCursor: cursorOf(pageEnd, scope) };
@@ -53,6 +52,11 @@ export async function webhookPage<T>(
     if (from === '') return { items, nextCursor: null };
   }
   return { items, nextCursor: cursorOf(items.length === limit ? pageEnd : from, scope) };
+}
+
+/** Rows that stand one after the other. */
+export function chunksOf(flat: readonly unknown[], length: number): unknown[][] {
+  return Array.from({ length: Math.floor(flat.length / length) }, (_, i) => flat.slice(i * length, (i + 1) * length));
 }
 
 /** How many are below each object; `what` as in `scripts/webhook-count.lua`. Of what is not there: 0. */

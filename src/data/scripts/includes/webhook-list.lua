@@ -49,35 +49,27 @@ end
 -- the place to go on from, nil at the end.
 local function list_walk(name, place, step, most, most_fields)
   local _, next_place = list_head(name)
-  local found, fields, field, packed = {}, 0, nil, nil
-  place = math.min(place, next_place)
-  if step < 0 then
-    place = math.min(place, next_place - 1)
-  end
-  while place >= 0 and place < next_place do
-    if list_field(name, place) ~= field then
-      if fields == most_fields then
-        return found, place
-      end
-      field = list_field(name, place)
-      fields = fields + 1
-      packed = call('HGET', lists, field)
+  local found = {}
+  place = math.min(place, step < 0 and next_place - 1 or next_place)
+  for _ = 1, most_fields do
+    if place < 0 or place >= next_place then
+      return found, nil
     end
-    if packed then
-      local at = place % places_per_field * place_width
+    local first = math.floor(place / places_per_field) * places_per_field
+    local packed = call('HGET', lists, list_field(name, place)) or ''
+    while place >= first and place < first + places_per_field and place < next_place do
+      local at = (place - first) * place_width
       local member = string.sub(packed, at + 1, at + place_width)
       if member ~= '' and member ~= empty_place then
         if #found == most then
           return found, place
         end
         found[#found + 1] = { whole(place), whole((struct.unpack('>I6', member))) }
+      elseif packed == '' then
+        place = step < 0 and first or first + places_per_field - 1
       end
       place = place + step
-    elseif step < 0 then
-      place = math.floor(place / places_per_field) * places_per_field - 1
-    else
-      place = (math.floor(place / places_per_field) + 1) * places_per_field
     end
   end
-  return found, nil
+  return found, place >= 0 and place < next_place and place or nil
 end

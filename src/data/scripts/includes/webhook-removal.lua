@@ -15,12 +15,12 @@ local function remove_record(number)
     return
   end
   local event_type, place = string.match(record, '^%S+ %d+ (%d+) (%d+) ')
-  local event_type_id = call('HGET', P .. 'tr', event_type)
+  local event_type_id = record_of('tr', event_type)
   list_remove('t' .. event_type, place)
   call('HDEL', P .. 'sb', number)
   forget_id('sub_', record)
   if event_type_id then
-    bump(event_type_id)
+    bump({ event_type_id })
   end
 end
 

@@ -12,11 +12,18 @@ local function whole(number)
   return string.format('%.0f', number)
 end
 
--- Whoever keeps what matches an event keeps its version with it. No version comes twice, not even after a loss of data.
-local function bump(name)
-  local time = call('TIME')
-  local before = tonumber(call('HGET', P .. 'v', name) or '0')
-  call('HSET', P .. 'v', name, whole(math.max(before + 1, time[1] * 1000000 + time[2])))
+-- Whoever keeps what matches an event keeps its version with it: `*` and event type ids. No version comes twice, not even after a loss of data.
+local now = call('TIME')
+local version = now[1] .. '.' .. now[2]
+local function bump(names)
+  for first = 1, #names, 200 do
+    local changed = {}
+    for k = first, math.min(#names, first + 199) do
+      changed[#changed + 1] = names[k]
+      changed[#changed + 1] = version
+    end
+    call('HSET', P .. 'v', unpack(changed))
+  end
 end
 
 -- The number and the record behind an id; nothing when it is not there.
@@ -32,19 +39,55 @@ local function find(kind, id, number, part)
   end
 end
 
--- A record that others are below is looked at once in a script.
-local above = { ap = {}, ep = {} }
-local function record_above(kind, number)
-  local record = above[kind][number]
-  if record == nil then
-    record = call('HGET', P .. kind, number)
-    above[kind][number] = record
+-- A record that several are below is read once in a script; many are read at once.
+local known = { ap = {}, ep = {}, sb = {}, tr = {} }
+local function load(hash, fields)
+  local kept, missing = known[hash], {}
+  for _, field in ipairs(fields) do
+    if kept[field] == nil then
+      kept[field] = false
+      missing[#missing + 1] = field
+    end
   end
-  return record
+  for first = 1, #missing, 200 do
+    local last = math.min(#missing, first + 199)
+    local values = call('HMGET', P .. hash, unpack(missing, first, last))
+    for k = first, last do
+      kept[missing[k]] = values[k - first + 1]
+    end
+  end
+end
+
+local function record_of(hash, field)
+  if known[hash][field] == nil then
+    load(hash, { field })
+  end
+  return known[hash][field]
 end
 
 local function part_of(record)
   return string.match(record, '^%S+')
+end
+
+local above = { ep = { { 'ap', '^%S+ (%d+) ' } }, sb = { { 'ep', '^%S+ (%d+) ' }, { 'tr', '^%S+ %d+ (%d+) ' } } }
+
+-- Reads ahead what the rows of these records are made of.
+local function load_rows(kind, numbers)
+  load(kind, numbers)
+  for _, each in ipairs(above[kind] or {}) do
+    local wanted = {}
+    for _, number in ipairs(numbers) do
+      local record = known[kind][number]
+      if record then
+        wanted[#wanted + 1] = string.match(record, each[2])
+      end
+    end
+    if each[1] == 'tr' then
+      load('tr', wanted)
+    else
+      load_rows(each[1], wanted)
+    end
+  end
 end
 
 -- Rows are what a reader makes an object of; nil where something above is deleted.
@@ -54,15 +97,15 @@ end
 
 local function endpoint_row(number, record)
   local application = string.match(record, '^%S+ (%d+) ')
-  local over = record_above('ap', application)
+  local over = record_of('ap', application)
   return over and { number, record, application, part_of(over) } or nil
 end
 
 local function subscription_row(number, record)
   local endpoint, event_type = string.match(record, '^%S+ (%d+) (%d+) ')
-  local over = record_above('ep', endpoint)
+  local over = record_of('ep', endpoint)
   local row = over and endpoint_row(endpoint, over)
-  local event_type_id = row and call('HGET', P .. 'tr', event_type)
+  local event_type_id = row and record_of('tr', event_type)
   return event_type_id and { number, record, endpoint, part_of(over), row[3], row[4], event_type_id } or nil
 end
 
@@ -89,4 +132,19 @@ local function pairs_of(endpoint)
     found[#found + 1] = { event_type, subscription }
   end
   return found
+end
+
+-- An event to one of its types matches otherwise from now on.
+local function bump_event_types_of(endpoint)
+  local numbers, ids = {}, {}
+  for _, each in ipairs(pairs_of(endpoint)) do
+    numbers[#numbers + 1] = whole(each[1])
+  end
+  load('tr', numbers)
+  for _, number in ipairs(numbers) do
+    if known.tr[number] then
+      ids[#ids + 1] = known.tr[number]
+    end
+  end
+  bump(ids)
 end
