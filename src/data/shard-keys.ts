@@ -25,7 +25,7 @@
  * - `b:<batch>` string of the members of a batch, `m:<batch>` its hash, `bs:<target>` set of batches, `ended` list of those that have
  *   ended and whose members have not (`includes/batch.lua`)
  * - `k:<org>` hash of counters (`includes/count.lua`), `st:<org>:<period>` hashes of the analytics (`includes/statistics.lua`);
- *   `q:<org>` of dead letters by reason and destination; `bell` list, the doorbell
+ *   `q:<org>` of dead letters by reason and destination, `ms:<org>` of webhook messages by status (`includes/status-counts.lua`); `bell` list, the doorbell
  */
 export interface ShardKeys {
   readonly shard: number;
@@ -35,6 +35,7 @@ export interface ShardKeys {
   counters(org: string): string;
   statistics(org: string, period: string): string;
   deadLetters(org: string): string;
+  statusCounts(org: string): string;
   attempts(messageKey: string): string;
   message(messageKey: string): string;
   event(eventKey: string): string;
@@ -57,6 +58,7 @@ export function shardKeys(prefix: string, shard: number): ShardKeys {
     circuits: `${base}circuits`,
     counters: (org) => `${base}k:${org}`,
     statistics: (org, period) => `${base}st:${org}:${period}`,
+    statusCounts: (org) => `${base}ms:${org}`,
     deadLetters: (org) => `${base}q:${org}`,
     attempts: (messageKey) => `${base}a:${messageKey}`,
     message: (messageKey) => `${base}m:${messageKey}`,

@@ -5,6 +5,8 @@ import { newEvent } from '../../../test/support/new-event.ts';
 import { passes } from '../../../test/support/passes.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
+import { alertOrganization } from '../../core/alert.ts';
+import { webhookOrganization } from '../../core/webhook.ts';
 import type { NewAttempt } from '../../data/attempt-record.ts';
 import { Circuits } from '../../data/circuits.ts';
 import { RedisMessageAcceptor } from '../../data/message-acceptor.ts';
@@ -55,16 +57,16 @@ async function status(kind: 'Route' | 'Destination', type: string): Promise<stri
   return object.status?.conditions?.find((condition) => condition.type === type)?.status;
 }
 
-/** Opens the circuit of (route, destination) by a failed attempt. */
-async function open(): Promise<void> {
+/** Opens the circuit of (route, destination), or of another target, by a failed attempt. */
+async function open(target: { org: string; route: string; destination: string } = ids): Promise<void> {
   const queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
   await queue.tend('w1', 64);
-  const event = newEvent({ destinations: [ids.destination] });
-  const targets = event.targets.map((target) => ({ ...target, routeId: ids.route }));
-  await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock }).accept({ ...event, org: ids.org, targets });
-  const [target] = (await queue.targets(1)).targets;
-  if (target === undefined) throw new Error('there is no target');
-  await queue.configure(target, targetSetting({ circuit: { failureThreshold: 1, cooldownSeconds: 60, probeSuccessThreshold: 1 } }));
+  const event = newEvent({ destinations: [target.destination] });
+  const targets = event.targets.map((each) => ({ ...each, routeId: target.route }));
+  await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock }).accept({ ...event, org: target.org, targets });
+  for (const configured of (await queue.targets(1)).targets) {
+    await queue.configure(configured, targetSetting({ circuit: { failureThreshold: 1, cooldownSeconds: 60, probeSuccessThreshold: 1 } }));
+  }
   const { jobs } = await queue.dequeue('w1', 1);
   await queue.settle(
     'w1',
@@ -111,4 +113,17 @@ test('a circuit that moves to and fro makes one write in half a minute', async (
   expect(await circuits.broken()).toEqual([]);
   await sleep(500);
   expect((await store.get('Route', route)).metadata.resourceVersion).toBe(version);
+});
+
+test('circuits of webhook endpoints and of channels do not keep those of routes from being written', async () => {
+  await open({ org: webhookOrganization(ids.org), route: 'app_a', destination: 'ep_a' });
+  await open({ org: alertOrganization(ids.org), route: '~nch_a', destination: 'nch_a' });
+  await open();
+  await passes(async () => expect(await status('Route', 'Delivering')).toBe('False'));
+  expect(await new Circuits({ redis: redis.client, prefix }).broken()).toHaveLength(3);
+  // And of a leader that finds them there.
+  await controllers.stop();
+  await new Circuits({ redis: redis.client, prefix }).reset(ids.org, ids.route, [ids.destination]);
+  controllers = startControllers({ store, redis: redis.client, prefix });
+  await passes(async () => expect(await status('Route', 'Delivering')).toBe('True'));
 });

@@ -17,6 +17,7 @@
 -- @include "includes/ends.lua"
 -- @include "includes/dead-letters.lua"
 -- @include "includes/count.lua"
+-- @include "includes/status-counts.lua"
 -- @include "includes/finish.lua"
 -- @include "includes/intern.lua"
 -- @include "includes/new-message.lua"
@@ -183,6 +184,7 @@ for _ = 1, tonumber(ARGV[1]) do
   reply[#reply + 1] = obstacle(e) or store(e)
 end
 write_counts()
+write_status_counts()
 if opened > 0 then
   call('HINCRBY', ctl, 'open', opened)
 end

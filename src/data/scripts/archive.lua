@@ -7,6 +7,7 @@
 -- @include "includes/index.lua"
 -- @include "includes/outbox.lua"
 -- @include "includes/dead-letters.lua"
+-- @include "includes/status-counts.lua"
 -- @include "includes/remove.lua"
 
 local id = ARGV[1]
@@ -20,4 +21,8 @@ remove_dead_letter(id, m[2], t[1], t[2], t[3], m[4])
 local stamp = monotonic_ms() .. '-' .. counter()
 call('XADD', P .. 'fin', stamp, 'i', id)
 call('HSET', key, 's', 'x', 'c', stamp)
+if t[1] then
+  count_status(t[1], 'q', 'x')
+  write_status_counts()
+end
 return 1

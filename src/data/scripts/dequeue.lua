@@ -19,6 +19,7 @@
 -- @include "includes/outbox.lua"
 -- @include "includes/failover.lua"
 -- @include "includes/slow.lua"
+-- @include "includes/status-counts.lua"
 -- @include "includes/jobs.lua"
 -- @include "includes/batch-form.lua"
 
@@ -242,6 +243,7 @@ local function serve(n, org, start, quantum)
     local lane, entry = found[1], found[2]
     local id = entry[2][2]
     if add_job(lane, entry[1], id) then
+      count_status(org, waiting_letter(job_list[#job_list][4]), 'a')
       local handle = lane .. '/' .. entry[1]
       held_until[#held_until + 1] = deadline
       held_until[#held_until + 1] = handle .. '/' .. worker
@@ -332,6 +334,7 @@ if #held_by > 0 then
   call('HSET', P .. 'held:' .. worker, unpack(held_by))
 end
 write_shared_limiters()
+write_status_counts()
 load_events()
 local more = call('EXISTS', P .. 'ready')
 if more == 1 then

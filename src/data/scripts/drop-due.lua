@@ -10,6 +10,7 @@
 -- @include "includes/ends.lua"
 -- @include "includes/dead-letters.lua"
 -- @include "includes/count.lua"
+-- @include "includes/status-counts.lua"
 -- @include "includes/finish.lua"
 -- @include "includes/retries.lua"
 
@@ -29,4 +30,5 @@ for k = 1, #scan[2], 2 do
   end
 end
 write_counts()
+write_status_counts()
 return { scan[1], dropped }

@@ -12,6 +12,7 @@
 -- @include "includes/ends.lua"
 -- @include "includes/dead-letters.lua"
 -- @include "includes/count.lua"
+-- @include "includes/status-counts.lua"
 -- @include "includes/finish.lua"
 
 local n, reason = ARGV[1], ARGV[2]
@@ -51,4 +52,5 @@ if budget > 0 then
   remove_drained(n)
 end
 write_counts()
+write_status_counts()
 return { 100 - budget, budget == 0 and 1 or 0, call('HEXISTS', P .. 'retries', n) }

@@ -13,6 +13,7 @@
 -- @include "includes/ends.lua"
 -- @include "includes/dead-letters.lua"
 -- @include "includes/count.lua"
+-- @include "includes/status-counts.lua"
 -- @include "includes/finish.lua"
 
 local budget = tonumber(ARGV[1])
@@ -137,6 +138,7 @@ if closed > 0 then
   call('HINCRBY', ctl, 'open', -closed)
 end
 write_counts()
+write_status_counts()
 write_successes()
 local more = call('EXISTS', P .. 'ready')
 if more == 1 then

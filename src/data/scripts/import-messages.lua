@@ -13,6 +13,7 @@
 -- @include "includes/ends.lua"
 -- @include "includes/dead-letters.lua"
 -- @include "includes/count.lua"
+-- @include "includes/status-counts.lua"
 -- @include "includes/finish.lua"
 -- @include "includes/intern.lua"
 -- @include "includes/new-message.lua"
@@ -65,5 +66,6 @@ if made > 0 then
   call('HINCRBY', ctl, 'open', made)
 end
 write_counts()
+write_status_counts()
 activate_all(touched)
 return made

@@ -15,6 +15,7 @@
 -- @include "includes/circuit.lua"
 -- @include "includes/dead-letters.lua"
 -- @include "includes/count.lua"
+-- @include "includes/status-counts.lua"
 -- @include "includes/finish.lua"
 -- @include "includes/retries.lua"
 -- @include "includes/circuit-wait.lua"
@@ -106,6 +107,7 @@ for _, limiter in ipairs(call('ZRANGEBYSCORE', P .. 'waiting', '-inf', now, 'LIM
 end
 write_shared_limiters()
 write_counts()
+write_status_counts()
 local more = call('EXISTS', P .. 'ready')
 if more == 1 then
   ring()

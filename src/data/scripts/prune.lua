@@ -9,6 +9,7 @@
 -- @include "includes/index.lua"
 -- @include "includes/outbox.lua"
 -- @include "includes/dead-letters.lua"
+-- @include "includes/status-counts.lua"
 -- @include "includes/remove.lua"
 -- @include "includes/memory.lua"
 
@@ -31,4 +32,5 @@ prune(P .. 'fin', tonumber(ARGV[1]))
 if removed < budget then
   prune(P .. 'dead', tonumber(ARGV[2]))
 end
+write_status_counts()
 return { removed, removed >= budget and 1 or 0, memory_permille(ARGV[4]) or -1 }

@@ -10,6 +10,7 @@
 -- @include "includes/target.lua"
 -- @include "includes/outbox.lua"
 -- @include "includes/dead-letters.lua"
+-- @include "includes/status-counts.lua"
 -- @include "includes/remove.lua"
 -- @include "includes/event-messages.lua"
 -- @include "includes/statistics.lua"
@@ -100,7 +101,7 @@ end
 call('DEL', P .. 'alr:' .. org)
 call('ZREM', P .. 'ready', org)
 call('ZREM', P .. 'waiting', '~slow:' .. org)
-call('DEL', P .. 'ready:' .. org, P .. 'slow:' .. org, P .. 'wait:~slow:' .. org, P .. 'o:' .. org, P .. 'k:' .. org, P .. 'i:' .. org, P .. 'i:dead:' .. org, P .. 'q:' .. org, P .. 'i:ev:' .. org,
+call('DEL', P .. 'ready:' .. org, P .. 'slow:' .. org, P .. 'wait:~slow:' .. org, P .. 'o:' .. org, P .. 'k:' .. org, P .. 'ms:' .. org, P .. 'i:' .. org, P .. 'i:dead:' .. org, P .. 'q:' .. org, P .. 'i:ev:' .. org,
   P .. 'i:cp:' .. org)
 remove_statistics(org)
 return 0

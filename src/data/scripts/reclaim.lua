@@ -7,6 +7,7 @@
 -- @include "includes/shard.lua"
 -- @include "includes/target.lua"
 -- @include "includes/work.lua"
+-- @include "includes/status-counts.lua"
 -- @include "includes/hold.lua"
 
 local budget = 100
@@ -37,6 +38,7 @@ if budget > 0 then
     end
   end
 end
+write_status_counts()
 if back > 0 then
   ring()
 end

@@ -12,6 +12,7 @@
 -- @include "includes/ends.lua"
 -- @include "includes/dead-letters.lua"
 -- @include "includes/count.lua"
+-- @include "includes/status-counts.lua"
 -- @include "includes/finish.lua"
 -- @include "includes/new-message.lua"
 -- @include "includes/event-copy.lua"
@@ -54,6 +55,7 @@ if m[5] then
   call('HSET', P .. 'm:' .. new, 'y', m[5])
 end
 write_counts()
+write_status_counts()
 if was_queued and activate(n) then
   ring()
 end

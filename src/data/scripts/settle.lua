@@ -22,6 +22,7 @@
 -- @include "includes/slow.lua"
 -- @include "includes/dead-letters.lua"
 -- @include "includes/count.lua"
+-- @include "includes/status-counts.lua"
 -- @include "includes/finish.lua"
 -- @include "includes/retries.lua"
 -- @include "includes/failures.lua"
@@ -215,6 +216,9 @@ for k = 1, count do
       for _, value in ipairs(changes) do
         fields[#fields + 1] = value
       end
+      if changes[1] == 's' then
+        count_status(target.org, 'a', changes[2])
+      end
       if #fields > 0 then
         call('HSET', key, unpack(fields))
       end
@@ -267,6 +271,7 @@ if closed > 0 then
   call('HINCRBY', ctl, 'open', -closed)
 end
 write_counts()
+write_status_counts()
 write_successes()
 local more = call('EXISTS', P .. 'ready')
 if more == 1 and ARGV[3] == '1' then

@@ -10,6 +10,7 @@
 -- @include "includes/index.lua"
 -- @include "includes/outbox.lua"
 -- @include "includes/dead-letters.lua"
+-- @include "includes/status-counts.lua"
 -- @include "includes/remove.lua"
 -- @include "includes/far.lua"
 
@@ -36,6 +37,7 @@ if what == 'u' then
   call('HSET', P .. 'm:' .. id, 'u', shard, 'h', ARGV[4])
 elseif m[2] == shard then
   remove_message(id)
+  write_status_counts()
 else
   return 0
 end

@@ -47,7 +47,9 @@ local function bury(id, org, reason)
     batch_end(id, 'q', reason)
     return
   end
-  local n = call('HGET', P .. 'm:' .. id, 't') or ''
+  local m = call('HMGET', P .. 'm:' .. id, 't', 's')
+  local n = m[1] or ''
+  count_status(org, m[2], 'q')
   call('HDEL', P .. 'm:' .. id, 'd')
   call('HSET', P .. 'm:' .. id, finish(id, org, n, call('HGET', P .. 't:' .. n, 'd') or '', 'q', reason))
   call('HINCRBY', ctl, 'open', -1)

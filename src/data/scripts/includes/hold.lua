@@ -26,7 +26,10 @@ local function put_back(handle, worker, id)
   end
   if call('EXISTS', P .. 'm:' .. id) == 1 then
     local attempts = tonumber(call('HGET', P .. 'm:' .. id, 'n') or '0')
-    call('HSET', P .. 'm:' .. id, 's', attempts > 0 and 'r' or 'p')
+    call('HSET', P .. 'm:' .. id, 's', waiting_letter(attempts))
+    if t[1] then
+      count_status(t[1], 'a', waiting_letter(attempts))
+    end
     enqueue_in(lane, id)
   end
   settle_target(n)

@@ -32,6 +32,7 @@ local function new_message(event, org, n, target)
       call('HSET', P .. 'm:' .. target.id, 'tf', transform)
     end
   end
+  count_status(org, nil, 'p')
   index_add(P .. 'i:' .. org, ms, number, target.id)
   index_add(P .. 'i:' .. target.route, ms, number, target.id)
   index_add(P .. 'i:' .. target.destination, ms, number, target.id)

@@ -73,6 +73,9 @@ local function remove_message(id)
   else
     remove_from_indexes(id, t, m[6], m[3])
   end
+  if t[1] then
+    count_status(t[1], m[5], nil)
+  end
   if m[7] and t[1] then
     index_remove(P .. 'i:' .. t[3], m[7], id)
   end

@@ -1,0 +1,129 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { newEvent } from '../../../test/support/new-event.ts';
+import { dead, delivered, failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
+import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
+import { targetSetting } from '../../../test/support/target-setting.ts';
+import { webhookOrganization } from '../../core/webhook.ts';
+import { systemClock } from '../../runtime/clock.ts';
+import type { Job, Outcome } from '../delivery-queue.ts';
+import { RedisMessageAcceptor } from '../message-acceptor.ts';
+import { RedisMessagePurger } from '../message-purger.ts';
+import { RedisMessageReader } from '../message-reader.ts';
+import { RedisMessageReplayer } from '../message-replayer.ts';
+import { RedisDeliveryQueue } from '../redis-delivery-queue.ts';
+import { webhookStatusCounts } from './webhook-status-counts.ts';
+
+const prefix = 'test:';
+const owner = webhookOrganization('org_a');
+const endpoints = ['ep_a', 'ep_b'];
+const outcomes = {
+  delivered,
+  dead,
+  retry: { type: 'retry', attempt: failure, delayMs: 0 },
+  back: { type: 'back' },
+  filtered: { type: 'unsent', status: 'filtered', reason: null, tookMs: 1 },
+  failed: { type: 'unsent', status: 'transform_failed', reason: 'no', tookMs: 1 },
+} satisfies Record<string, Outcome>;
+
+type Step =
+  | { do: 'accept' | 'promote' | 'crash' | 'prune' | 'replay' | 'archive' | 'drop' }
+  | { do: 'dequeue'; count: number }
+  | { do: 'settle' | 'zombie'; outcome: keyof typeof outcomes };
+
+const outcome = fc.constantFrom(...(Object.keys(outcomes) as (keyof typeof outcomes)[]));
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 4, arbitrary: fc.constant({ do: 'accept' as const }) },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant('dequeue' as const), count: fc.integer({ min: 1, max: 5 }) }) },
+  { weight: 5, arbitrary: fc.record({ do: fc.constant('settle' as const), outcome }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('zombie' as const), outcome }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constantFrom('promote' as const, 'crash' as const, 'prune' as const, 'replay' as const, 'archive' as const, 'drop' as const),
+    }),
+  },
+);
+
+let redis: RedisServer;
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis.stop());
+
+/** What the hashes of the messages say. */
+async function counted(): Promise<Record<string, number>> {
+  const letters: Record<string, string> = {
+    p: 'pending',
+    a: 'processing',
+    r: 'failed',
+    d: 'success',
+    q: 'dlq',
+    x: 'exhausted',
+    t: 'exhausted',
+    f: 'exhausted',
+  };
+  const counts: Record<string, number> = { pending: 0, processing: 0, failed: 0, success: 0, dlq: 0, exhausted: 0 };
+  for (const key of await redis.client.keys(`${prefix}{s0}:m:*`)) {
+    const status = letters[(await redis.client.hget(key, 's')) ?? ''] ?? 'unknown';
+    counts[status] = (counts[status] ?? 0) + 1;
+  }
+  return counts;
+}
+
+async function run(steps: readonly Step[]): Promise<void> {
+  await redis.client.flushall();
+  const shared = { redis: redis.client, prefix, clock: systemClock };
+  const queue = new RedisDeliveryQueue(shared);
+  const acceptor = new RedisMessageAcceptor(shared);
+  const replayer = new RedisMessageReplayer(shared);
+  const reader = new RedisMessageReader(shared);
+  const held: Job[] = [];
+  const zombies: Job[] = [];
+  const any = async (): Promise<string> => (await reader.deliveries(owner, {}, { limit: 100 })).items.at(-1)?.id ?? 'msg_none';
+  const act: Record<Step['do'], (action: Step) => Promise<unknown>> = {
+    accept: () => acceptor.accept({ ...newEvent({ destinations: endpoints }), org: owner }),
+    dequeue: async (action) => held.push(...(await takeFrom(queue, 'w1', 'count' in action ? action.count : 1))),
+    settle: async (action) => {
+      const job = held.shift();
+      if (job === undefined || !('outcome' in action)) return;
+      zombies.push(job);
+      await settleAll(queue, 'w1', [job], outcomes[action.outcome]);
+    },
+    zombie: async (action) =>
+      zombies[0] !== undefined && 'outcome' in action && settleAll(queue, 'w1', [zombies[0]], outcomes[action.outcome]),
+    promote: async () => {
+      await sleep(2);
+      await queue.promote();
+    },
+    crash: async () => {
+      zombies.push(...held.splice(0));
+      await queue.reclaim(['w1']);
+    },
+    prune: async () => {
+      await sleep(2);
+      await queue.prune({ finishedMs: 1, deadLettersMs: 1 });
+    },
+    replay: async () => replayer.replay(owner, await any()).catch(() => null),
+    archive: async () => replayer.archive(owner, await any()).catch(() => null),
+    drop: async () => {
+      for (const target of (await queue.targets(1)).targets) {
+        await queue.drop(target, 'destination_not_found');
+        await queue.dropRetries(new Map([[target.number, 'destination_not_found']]), '0');
+        await queue.configure(target, targetSetting());
+      }
+    },
+  };
+  await queue.tend('w1', 1000);
+  for (const action of steps) {
+    await act[action.do](action);
+    expect(await webhookStatusCounts({ redis: redis.client, prefix, shards: 1 }, 'org_a')).toEqual(await counted());
+  }
+  await new RedisMessagePurger({ redis: redis.client, prefix }).purgeOrganization('org_a', new AbortController().signal);
+  expect(await redis.client.keys(`${prefix}{s0}:ms:*`)).toEqual([]);
+}
+
+test('the counts of messages by status are those of the messages, whatever happens to them', async () => {
+  await fc.assert(fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 60 }), run), { numRuns: 25 });
+}, 120_000);
