@@ -13,6 +13,7 @@ import { CronRuns } from '../data/cron-runs.ts';
 import { RedisMessagePurger } from '../data/message-purger.ts';
 import { RedisRegistryPublisher } from '../data/registry-publisher.ts';
 import { RedisRegistryReader } from '../data/registry-reader.ts';
+import { RedisWebhookStore } from '../data/webhooks/redis-webhook-store.ts';
 import { WebhookSweeper } from '../data/webhooks/webhook-sweeper.ts';
 import { blockingGroups } from '../redis/connection.ts';
 import { ControllerMetrics } from '../runtime/controller-metrics.ts';
@@ -119,6 +120,7 @@ async function lead(term: Term, { context, opened, link, caches }: Leading): Pro
     store: opened.store,
     registry: new RedisRegistryPublisher(link.main, prefix),
     purger: new RedisMessagePurger({ redis: link.main, prefix, shards }),
+    webhooks: (epoch: number) => new RedisWebhookStore({ redis: link.main, prefix, clock, logger, epoch }),
     circuits: new Circuits({ redis: link.main, prefix, shards: () => shards }),
     feed: new CircuitFeed({
       redis: link.main,

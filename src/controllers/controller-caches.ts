@@ -55,6 +55,7 @@ export class ControllerCaches {
   readonly HttpCronJob: ResourceCache<'HttpCronJob'>;
   readonly ApiKey: ResourceCache<'ApiKey'>;
   readonly WebhookEventType: ResourceCache<'WebhookEventType'>;
+  readonly WebhookApplication: ResourceCache<'WebhookApplication'>;
   readonly #reflectors: { run(signal: AbortSignal): Promise<void>; synced: Promise<void> }[];
   readonly #secretWatches: SecretWatches;
 
@@ -87,6 +88,7 @@ export class ControllerCaches {
     this.HttpCronJob = new ResourceCache('HttpCronJob', { logger, indexes: byNamespace });
     this.ApiKey = new ResourceCache('ApiKey', { logger, indexes: byNamespace });
     this.WebhookEventType = new ResourceCache('WebhookEventType', { logger, indexes: byNamespace });
+    this.WebhookApplication = new ResourceCache('WebhookApplication', { logger, indexes: byNamespace });
     const reflector = <K extends Kind>(cache: ResourceCache<K>) => new Reflector({ ...options, cache });
     this.#reflectors = [
       reflector(this.Namespace),
@@ -101,6 +103,7 @@ export class ControllerCaches {
       reflector(this.HttpCronJob),
       reflector(this.ApiKey),
       reflector(this.WebhookEventType),
+      reflector(this.WebhookApplication),
     ];
     this.#secretWatches = new SecretWatches({ ...options, secrets: this.Secret, organizations: this.Organization });
   }

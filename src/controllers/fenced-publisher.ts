@@ -3,7 +3,7 @@ import type { RecordByKind, RecordKind } from '../core/records.ts';
 import type { RegistryPublisher } from '../data/registry.ts';
 
 /**
- * The registry under one leader epoch. Once a newer epoch refuses a write, this process leads no more: `fenced` aborts with
+ * The registry, and what else a leader writes, under its epoch. Once a newer epoch refuses a write, this process leads no more: `fenced` aborts with
  * the refusal as its reason, and nothing is written after that.
  */
 export class FencedPublisher {
@@ -21,11 +21,11 @@ export class FencedPublisher {
   }
 
   async publish<K extends RecordKind>(kind: K, record: RecordByKind[K]): Promise<boolean> {
-    return this.#write(() => this.#registry.publish(this.#epoch, kind, record));
+    return this.write(() => this.#registry.publish(this.#epoch, kind, record));
   }
 
   async retract(kind: RecordKind, id: string): Promise<boolean> {
-    return this.#write(() => this.#registry.retract(this.#epoch, kind, id));
+    return this.write(() => this.#registry.retract(this.#epoch, kind, id));
   }
 
   async get<K extends RecordKind>(kind: K, id: string): Promise<RecordByKind[K] | null> {
@@ -41,10 +41,11 @@ export class FencedPublisher {
   }
 
   async markComplete(): Promise<void> {
-    return this.#write(() => this.#registry.markComplete());
+    return this.write(() => this.#registry.markComplete());
   }
 
-  async #write<T>(write: () => Promise<T>): Promise<T> {
+  /** Any write that CONFLICT with `details.epoch` refuses to a process that leads no more. */
+  async write<T>(write: () => Promise<T>): Promise<T> {
     if (this.#fenced.signal.aborted) throw new PosthornError('CONFLICT', 'this process leads no more');
     try {
       return await write();

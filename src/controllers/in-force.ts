@@ -1,8 +1,8 @@
 import type { Finding } from './conditions.ts';
 
 /** Condition Programmed of an object whose present generation is not published. */
-export function notProgrammed(published: { generation: number } | null): Finding {
-  return published === null
-    ? { status: 'False', reason: 'NothingInForce', message: 'nothing is in force' }
-    : { status: 'False', reason: 'EarlierInForce', message: `what was published for generation ${published.generation} stays in force` };
+export function notProgrammed(published: { generation: number | null } | null): Finding {
+  if (published === null) return { status: 'False', reason: 'NothingInForce', message: 'nothing is in force' };
+  const what = published.generation === null ? 'an earlier generation' : `generation ${published.generation}`;
+  return { status: 'False', reason: 'EarlierInForce', message: `what was published for ${what} stays in force` };
 }

@@ -82,6 +82,7 @@ export function requeueOnChange({ caches, queues, reconcilers, status }: Requeue
   onChange('HttpCronJob');
   onChange('ApiKey');
   onChange('WebhookEventType');
+  onChange('WebhookApplication');
 
   subscriptions.push(
     caches.Secret.onChange(({ namespace, name }) => {

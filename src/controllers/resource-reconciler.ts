@@ -9,39 +9,44 @@ import type { ResourceCache } from '../store/cache.ts';
 import type { Key } from '../store/store.ts';
 import type { Finding, Verdict } from './conditions.ts';
 import { type ControllerCaches, indexes } from './controller-caches.ts';
-import type { FencedPublisher } from './fenced-publisher.ts';
 import { GoneIds } from './gone-ids.ts';
 import { notProgrammed } from './in-force.ts';
+import type { RecordPlace } from './record-place.ts';
 import { holdsItsId, idOf, isLive, organizationOf } from './references.ts';
 import { secretNotFound } from './secret-reader.ts';
 import type { StatusWriter } from './status-writer.ts';
 
 /** What a kind's own rules say about one object. */
-export interface Evaluation<R extends RecordKind> {
+export interface Evaluation<Published> {
   /** Why the object itself cannot be put in force. */
   refusal?: Refusal;
   /** Which reference leads nowhere. */
   unresolved?: Refusal;
   /** To be published; without it, what is published stays in force. */
-  record?: RecordByKind[R];
+  record?: Published;
+  /** What is in force is to end, too. */
+  isWithdrawn?: boolean;
   /** Further fields of the status. */
   status?: Record<string, unknown>;
 }
 
 /** A namespaced kind: how its objects become records. */
-export interface ResourceRules<K extends PosthornKind, R extends RecordKind> {
+export interface RecordRules<K extends PosthornKind, Published, Stored = Published> {
   kind: K;
-  /** null: it has no record of its own but goes into those of others. */
-  recordKind: R | null;
-  /** `published` reads the record in force now. */
-  evaluate(object: ObjectOf<K>, organization: OrganizationFacts, published: () => Promise<RecordByKind[R] | null>): Promise<Evaluation<R>>;
+  /** `published` reads what is in force now. */
+  evaluate(object: ObjectOf<K>, organization: OrganizationFacts, published: () => Promise<Stored | null>): Promise<Evaluation<Published>>;
   /** The record with this id is no more. */
   retracted?(id: string): void;
 }
 
+/** A kind whose records are in the registry. */
+export interface ResourceRules<K extends PosthornKind, R extends RecordKind> extends RecordRules<K, RecordByKind[R]> {
+  /** null: it has no record of its own but goes into those of others. */
+  recordKind: R | null;
+}
+
 export interface ResourceReconcilerOptions {
   caches: ControllerCaches;
-  publisher: FencedPublisher;
   status: StatusWriter;
   clock: Clock;
 }
@@ -52,48 +57,62 @@ export interface ResourceReconcilerOptions {
  */
 const secretGraceMs = 3000;
 
+/** How soon to look again whether what others have is still in the way; what is known to change brings the object back at once. */
+const obstacleLookMs = 5000;
+
 const taken: Refusal = { reason: 'IdTaken', message: 'an older object has the id that the annotation posthorn.dev/id asks for' };
 
 const invalidId: Refusal = { reason: 'InvalidId', message: 'the annotation posthorn.dev/id is not an id of this kind' };
 
+interface Result {
+  verdict: Verdict;
+  fields: Record<string, unknown>;
+  isObstructed: boolean;
+}
+
 /** Reconciles the objects of one namespaced kind: evaluate, publish, status; retract what is gone. */
-export class ResourceReconciler<K extends PosthornKind, R extends RecordKind> {
+export class ResourceReconciler<K extends PosthornKind, Published, Stored = Published> {
   readonly gone: GoneIds<K>;
-  readonly #rules: ResourceRules<K, R>;
+  readonly #rules: RecordRules<K, Published, Stored>;
+  readonly #place: RecordPlace<Published, Stored> | null;
   readonly #cache: ResourceCache<K>;
   readonly #caches: ControllerCaches;
-  readonly #publisher: FencedPublisher;
   readonly #status: StatusWriter;
   readonly #clock: Clock;
 
-  constructor(rules: ResourceRules<K, R>, cache: ResourceCache<K>, options: ResourceReconcilerOptions) {
+  constructor(
+    rules: RecordRules<K, Published, Stored>,
+    place: RecordPlace<Published, Stored> | null,
+    cache: ResourceCache<K>,
+    options: ResourceReconcilerOptions,
+  ) {
     this.gone = new GoneIds(rules.kind);
     this.#rules = rules;
+    this.#place = place;
     this.#cache = cache;
     this.#caches = options.caches;
-    this.#publisher = options.publisher;
     this.#status = options.status;
     this.#clock = options.clock;
   }
 
   async reconcile(key: Key, signal: AbortSignal): Promise<ReconcileResult> {
     for (const id of this.gone.of(key)) {
-      await this.#retract(id);
+      await this.#retract(id, key.namespace ?? '');
       this.gone.forget(key, id);
     }
     const object = this.#cache.get(key);
     if (object === undefined) return {};
     const id = idOf(this.#rules.kind, object);
     if (!isLive(object)) {
-      await this.#retract(id);
+      await this.#retract(id, key.namespace ?? '');
       return {};
     }
-    const { verdict, fields } = await this.#putInForce(object, id);
+    const { verdict, fields, isObstructed } = await this.#putInForce(object, id);
     signal.throwIfAborted();
     const graceMs = verdict.resolvedRefs.reason === secretNotFound ? this.#graceMs(object) : 0;
     if (graceMs > 0) return { requeueAfterMs: graceMs };
     await this.#status.write(this.#cache, object, verdict, { id, ...fields });
-    return {};
+    return isObstructed ? { requeueAfterMs: obstacleLookMs * (0.8 + 0.4 * Math.random()) } : {};
   }
 
   /** How much longer the object is new; 0 once its status says something, and when the clocks do not fit together. */
@@ -103,41 +122,45 @@ export class ResourceReconciler<K extends PosthornKind, R extends RecordKind> {
     return leftMs > 0 && leftMs <= 2 * secretGraceMs ? leftMs : 0;
   }
 
-  async #putInForce(object: ObjectOf<K>, id: string): Promise<{ verdict: Verdict; fields: Record<string, unknown> }> {
-    if (asksForForeignId(kinds[this.#rules.kind].idPrefix, object.metadata)) return { verdict: refused(invalidId, true), fields: {} };
-    if (!holdsItsId(this.#cache, object)) return { verdict: refused(taken, true), fields: {} };
+  async #putInForce(object: ObjectOf<K>, id: string): Promise<Result> {
+    if (asksForForeignId(kinds[this.#rules.kind].idPrefix, object.metadata)) return nothing(refused(invalidId, true));
+    if (!holdsItsId(this.#cache, object)) return nothing(refused(taken, true));
     const namespace = object.metadata.namespace ?? '';
     const organization = organizationOf(this.#caches.Organization, namespace);
     if (organization === undefined) {
-      await this.#retract(id);
-      return {
-        verdict: refused({ reason: 'OrganizationNotFound', message: `no Organization names the namespace ${namespace}` }, false),
-        fields: {},
-      };
+      await this.#retract(id, namespace);
+      return nothing(refused({ reason: 'OrganizationNotFound', message: `no Organization names the namespace ${namespace}` }, false));
     }
-    const { recordKind } = this.#rules;
-    const published = async (): Promise<RecordByKind[R] | null> => (recordKind === null ? null : this.#publisher.get(recordKind, id));
-    const evaluation = await this.#rules.evaluate(object, organizationFacts(organization), published);
-    const { refusal, unresolved, record, status = {} } = evaluation;
-    if (recordKind !== null && record !== undefined) await this.#publisher.publish(recordKind, record);
-    const isInForce = recordKind === null ? refusal === undefined && unresolved === undefined : record !== undefined;
+    const place = this.#place;
+    const facts = organizationFacts(organization);
+    const published = async (): Promise<Stored | null> => (place === null ? null : place.get(id, facts));
+    const evaluation = await this.#rules.evaluate(object, facts, published);
+    const { record, status = {} } = evaluation;
+    if (evaluation.isWithdrawn === true) await place?.retract(id, namespace);
+    const obstacle = place === null || record === undefined ? null : await place.publish(record);
+    const refusal = evaluation.refusal ?? obstacle?.refusal;
+    const unresolved = evaluation.unresolved ?? obstacle?.unresolved;
+    const isInForce = place === null ? refusal === undefined && unresolved === undefined : record !== undefined && obstacle === null;
+    const stored = isInForce ? null : await published();
     return {
       verdict: {
         accepted: refusal === undefined ? { status: 'True', reason: 'Accepted', message: '' } : { status: 'False', ...refusal },
         resolvedRefs:
           unresolved === undefined ? { status: 'True', reason: 'ResolvedRefs', message: '' } : { status: 'False', ...unresolved },
-        programmed: isInForce ? { status: 'True', reason: 'Programmed', message: '' } : notProgrammed(await published()),
-        isStalled: refusal !== undefined,
+        programmed: isInForce
+          ? { status: 'True', reason: 'Programmed', message: '' }
+          : notProgrammed(stored === null || place === null ? null : { generation: place.generationOf(stored) }),
+        isStalled: evaluation.refusal !== undefined,
       },
       fields: status,
+      isObstructed: obstacle !== null,
     };
   }
 
   /** Unless another live object has the id by now. */
-  async #retract(id: string): Promise<void> {
-    const { recordKind } = this.#rules;
-    if (recordKind === null || this.#cache.byIndex(indexes.id, id).some(isLiveIn(this.#caches))) return;
-    await this.#publisher.retract(recordKind, id);
+  async #retract(id: string, namespace: string): Promise<void> {
+    if (this.#place === null || this.#cache.byIndex(indexes.id, id).some(isLiveIn(this.#caches))) return;
+    await this.#place.retract(id, namespace);
     this.#rules.retracted?.(id);
   }
 }
@@ -145,6 +168,10 @@ export class ResourceReconciler<K extends PosthornKind, R extends RecordKind> {
 /** Whether the object may have a record: it is live, and so is its organization. */
 function isLiveIn(caches: ControllerCaches): (object: { metadata: ObjectOf<PosthornKind>['metadata'] }) => boolean {
   return (object) => isLive(object) && organizationOf(caches.Organization, object.metadata.namespace ?? '') !== undefined;
+}
+
+function nothing(verdict: Verdict): Result {
+  return { verdict, fields: {}, isObstructed: false };
 }
 
 function refused(refusal: Refusal, isStalled: boolean): Verdict {

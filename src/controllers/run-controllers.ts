@@ -1,17 +1,20 @@
 import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
+import type { RecordKind } from '../core/records.ts';
 import type { Keyring } from '../core/sealing.ts';
 import type { CircuitFeed } from '../data/circuit-feed.ts';
 import type { Circuits } from '../data/circuits.ts';
 import type { CronRuns } from '../data/cron-runs.ts';
 import type { MessagePurger } from '../data/messages.ts';
 import type { RegistryPublisher } from '../data/registry.ts';
+import type { WebhookStore } from '../data/webhooks/webhooks.ts';
 import { type PosthornKind, posthornKinds } from '../resources/kinds.ts';
 import { runController } from '../runtime/controller.ts';
 import type { ControllerMetrics } from '../runtime/controller-metrics.ts';
 import { formatKey } from '../runtime/object-key.ts';
 import { WorkQueue } from '../runtime/work-queue.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
+import type { ResourceCache } from '../store/cache.ts';
 import type { ResourceStore } from '../store/store.ts';
 import { apiKeyRules } from './api-key/api-key-rules.ts';
 import { CodeChecks } from './code-checks.ts';
@@ -27,8 +30,9 @@ import { runScheduleStatus } from './http-cron-job/schedule-status.ts';
 import { notificationChannelRules } from './notification-channel/notification-channel-rules.ts';
 import { OrganizationReconciler } from './organization/organization-reconciler.ts';
 import { payloadSchemaRules } from './payload-schema/payload-schema-rules.ts';
+import { registryPlace } from './record-place.ts';
 import { type Queues, requeueOnChange } from './requeue.ts';
-import { ResourceReconciler } from './resource-reconciler.ts';
+import { ResourceReconciler, type ResourceRules } from './resource-reconciler.ts';
 import { RouteCode } from './route/route-code.ts';
 import { routeRules } from './route/route-rules.ts';
 import { SecretReader } from './secret-reader.ts';
@@ -38,6 +42,8 @@ import { StatusWriter } from './status-writer.ts';
 import { watchMarker } from './store-marker.ts';
 import { runSweep } from './sweep.ts';
 import { transformRules } from './transform/transform-rules.ts';
+import { webhookApplicationPlace } from './webhook-application/webhook-application-place.ts';
+import { webhookApplicationRules } from './webhook-application/webhook-application-rules.ts';
 import { webhookEventTypeRules } from './webhook-event-type/webhook-event-type-rules.ts';
 
 export interface RunControllersOptions {
@@ -45,6 +51,8 @@ export interface RunControllersOptions {
   caches: ControllerCaches;
   store: ResourceStore;
   registry: RegistryPublisher;
+  /** Applications, endpoints and subscriptions as the leader of this epoch writes them. */
+  webhooks(epoch: number): WebhookStore;
   circuits: Circuits;
   /** Of this process alone; closed when the controllers end. */
   feed: CircuitFeed;
@@ -78,6 +86,7 @@ const workers: Record<PosthornKind, number> = {
   HttpCronJob: 4,
   ApiKey: 4,
   WebhookEventType: 4,
+  WebhookApplication: 4,
 };
 const deadlineMs = 30_000;
 
@@ -102,19 +111,29 @@ export async function runControllers(options: RunControllersOptions, signal: Abo
   const secrets = new SecretReader(store, keyring);
   const directory = new ShardDirectory(publisher, shards);
   const checks = new CodeChecks(sandbox);
-  const common = { caches, publisher, status, clock };
+  const common = { caches, status, clock };
+  const published = <K extends PosthornKind, R extends RecordKind>(rules: ResourceRules<K, R>, cache: ResourceCache<K>) =>
+    new ResourceReconciler(rules, rules.recordKind === null ? null : registryPlace(publisher, rules.recordKind), cache, common);
+  const webhooks = options.webhooks(epoch);
+  const webhookPlaces = { webhooks, publisher, organizations: caches.Organization };
   const reconcilers = {
-    Organization: new OrganizationReconciler({ ...options, ...common }),
-    Source: new ResourceReconciler(sourceRules(secrets, keyring), caches.Source, common),
-    Destination: new ResourceReconciler(destinationRules({ ...options, secrets, shards: directory }), caches.Destination, common),
-    Route: new ResourceReconciler(routeRules(caches, directory, new RouteCode({ ...common, checks })), caches.Route, common),
-    Filter: new ResourceReconciler(filterRules(), caches.Filter, common),
-    Transform: new ResourceReconciler(transformRules(checks), caches.Transform, common),
-    PayloadSchema: new ResourceReconciler(payloadSchemaRules(checks), caches.PayloadSchema, common),
-    NotificationChannel: new ResourceReconciler(notificationChannelRules(secrets, keyring), caches.NotificationChannel, common),
-    HttpCronJob: new ResourceReconciler(cronJobRules(), caches.HttpCronJob, common),
-    ApiKey: new ResourceReconciler(apiKeyRules(), caches.ApiKey, common),
-    WebhookEventType: new ResourceReconciler(webhookEventTypeRules(checks, clock), caches.WebhookEventType, common),
+    Organization: new OrganizationReconciler({ ...options, ...common, publisher }),
+    Source: published(sourceRules(secrets, keyring), caches.Source),
+    Destination: published(destinationRules({ ...options, secrets, shards: directory }), caches.Destination),
+    Route: published(routeRules(caches, directory, new RouteCode({ ...common, publisher, checks })), caches.Route),
+    Filter: published(filterRules(), caches.Filter),
+    Transform: published(transformRules(checks), caches.Transform),
+    PayloadSchema: published(payloadSchemaRules(checks), caches.PayloadSchema),
+    NotificationChannel: published(notificationChannelRules(secrets, keyring), caches.NotificationChannel),
+    HttpCronJob: published(cronJobRules(), caches.HttpCronJob),
+    ApiKey: published(apiKeyRules(), caches.ApiKey),
+    WebhookEventType: published(webhookEventTypeRules(checks, clock), caches.WebhookEventType),
+    WebhookApplication: new ResourceReconciler(
+      webhookApplicationRules(),
+      webhookApplicationPlace({ ...webhookPlaces, shards }),
+      caches.WebhookApplication,
+      common,
+    ),
   };
   const queues: Queues = {
     Organization: new WorkQueue({ clock }),
@@ -128,6 +147,7 @@ export async function runControllers(options: RunControllersOptions, signal: Abo
     HttpCronJob: new WorkQueue({ clock }),
     ApiKey: new WorkQueue({ clock }),
     WebhookEventType: new WorkQueue({ clock }),
+    WebhookApplication: new WorkQueue({ clock }),
   };
   const addEverything = (): void => {
     for (const kind of posthornKinds) for (const { metadata } of caches[kind].list()) queues[kind].add(formatKey(metadata), 'initial');
@@ -156,7 +176,7 @@ export async function runControllers(options: RunControllersOptions, signal: Abo
         running,
       ),
     ),
-    runSweep({ ...options, publisher }, running),
+    runSweep({ ...options, publisher, webhooks }, running),
     watchMarker({ publisher, known, clock, logger, onDataLoss: publishEverything }, running),
     firstPass.run(running),
     runHealth(options, running),

@@ -1,18 +1,16 @@
 import type { Clock } from '../core/clock.ts';
-import type { Logger } from '../core/logger.ts';
 import type { RecordKind } from '../core/records.ts';
 import type { MessagePurger } from '../data/messages.ts';
 import type { PosthornKind } from '../resources/kinds.ts';
 import type { ResourceCache } from '../store/cache.ts';
-import { type ControllerCaches, indexes } from './controller-caches.ts';
+import { indexes } from './controller-caches.ts';
 import type { FencedPublisher } from './fenced-publisher.ts';
+import { sweepWebhooks, type WebhookSweepOptions } from './webhook-sweep.ts';
 
-export interface SweepOptions {
-  caches: ControllerCaches;
+export interface SweepOptions extends WebhookSweepOptions {
   publisher: FencedPublisher;
   purger: MessagePurger;
   clock: Clock;
-  logger: Logger;
 }
 
 const intervalMs = 600_000;
@@ -53,7 +51,8 @@ async function sweepCounters({ caches, publisher, purger, logger }: SweepOptions
   if (forgotten > 0) logger.info({ counters: forgotten }, 'counters of what was deleted were removed');
 }
 
-async function sweep({ caches, publisher, purger, logger }: SweepOptions, signal: AbortSignal): Promise<void> {
+async function sweep(options: SweepOptions, signal: AbortSignal): Promise<void> {
+  const { caches, publisher, purger, logger } = options;
   const retractGone = async <K extends PosthornKind>(kind: RecordKind, cache: ResourceCache<K>): Promise<string[]> => {
     const gone: string[] = [];
     for (const id of await publisher.ids(kind)) {
@@ -77,4 +76,5 @@ async function sweep({ caches, publisher, purger, logger }: SweepOptions, signal
   await retractGone('apiKey', caches.ApiKey);
   await retractGone('eventType', caches.WebhookEventType);
   await retractGone('organization', caches.Organization);
+  await sweepWebhooks(options, signal);
 }

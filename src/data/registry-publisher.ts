@@ -5,6 +5,7 @@ import type { RecordByKind, RecordKind } from '../core/records.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { Script, type ScriptArgument } from '../redis/script.ts';
 import { throwUnavailable } from '../redis/unavailable.ts';
+import { epochIsOver } from './leader-epoch.ts';
 import type { RegistryPublisher } from './registry.ts';
 import { type IndexEntry, type IndexOperation, indexEntries, indexOperations, type KindAndRecord } from './registry-index.ts';
 import { type RegistryKeys, registryKeys } from './registry-keys.ts';
@@ -93,7 +94,7 @@ export class RedisRegistryPublisher implements RegistryPublisher {
           believed = detail;
           break;
         case 'fenced':
-          throw fenced(epoch, detail);
+          throw epochIsOver(epoch, detail);
         default:
           throw new PosthornError('INTERNAL', `a registry script answered ${outcome}`);
       }
@@ -125,10 +126,4 @@ export class RedisRegistryPublisher implements RegistryPublisher {
 function entriesOf(kind: RecordKind, json: string): IndexEntry[] {
   // The compiler cannot tie a kind that it does not know to its record.
   return json === '' ? [] : indexEntries({ kind, record: parseRecord(kind, json) } as KindAndRecord);
-}
-
-/** `details.epoch` tells a fenced ex-leader from any other conflict. */
-function fenced(epoch: number, newest: string | undefined): PosthornError {
-  const message = `epoch ${epoch} is over; the newest is ${newest}`;
-  return new PosthornError('CONFLICT', message, { details: { epoch: [message] } });
 }

@@ -21,8 +21,8 @@ import type { Sandbox } from '../sandbox/sandbox.ts';
 import type { ResourceCache } from '../store/cache.ts';
 import type { ResourceStore } from '../store/store.ts';
 
-/** The kinds that the facade serves, each with a cache that a `Reflector` keeps. */
-export type ServedKind = Exclude<PosthornKind, 'Organization'>;
+/** The kinds that the facade serves, each with a cache that a `Reflector` keeps. What the others declare of webhooks is in the webhook store. */
+export type ServedKind = Exclude<PosthornKind, 'Organization' | 'WebhookApplication'>;
 export type ResourceCaches = { readonly [K in ServedKind]: ResourceCache<K> };
 
 /** What operations work with. */

@@ -11,6 +11,7 @@ import { payloadSchema } from './payload-schema.ts';
 import { route } from './route.ts';
 import { source } from './source.ts';
 import { transform } from './transform.ts';
+import { webhookApplication } from './webhook-application.ts';
 import { webhookEventType } from './webhook-event-type.ts';
 
 /** Every kind of the group, by its name. A new kind is a file of its own and one line here. */
@@ -26,6 +27,7 @@ export const kinds = {
   NotificationChannel: notificationChannel,
   ApiKey: apiKey,
   WebhookEventType: webhookEventType,
+  WebhookApplication: webhookApplication,
 } as const;
 
 export type PosthornKind = keyof typeof kinds;

@@ -20,6 +20,7 @@ const specs: Record<PosthornKind, Record<string, unknown>> = {
   NotificationChannel: { type: 'email', email: { addresses: ['team@example.com'] } },
   ApiKey: { sha256: '0'.repeat(64), role: 'viewer' },
   WebhookEventType: { name: 'sample', category: 'Orders' },
+  WebhookApplication: { externalId: 'customer-17' },
 };
 const ready = { type: 'Ready', status: 'False', reason: 'SecretNotFound', message: '', lastTransitionTime: '2026-01-31T12:00:00Z' };
 const circuit = { state: 'open', since: '2026-01-31T12:00:00Z' };
@@ -63,6 +64,10 @@ const shown: Record<PosthornKind, [names: string[], cells: unknown[]]> = {
   WebhookEventType: [
     ['Type', 'Enabled', 'Category'],
     ['sample', true, 'Orders'],
+  ],
+  WebhookApplication: [
+    ['External Id', 'Enabled'],
+    ['customer-17', true],
   ],
 };
 const table = z.looseObject({

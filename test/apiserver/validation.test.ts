@@ -18,6 +18,7 @@ import { sampleCases } from './cases/samples.ts';
 import { sourceCases } from './cases/source.ts';
 import { type StatusCase, statusCases } from './cases/status.ts';
 import { transformCases } from './cases/transform.ts';
+import { webhookApplicationCases } from './cases/webhook-application.ts';
 import { webhookEventTypeCases } from './cases/webhook-event-type.ts';
 import { fieldsOfComplaint } from './server-complaint.ts';
 
@@ -33,6 +34,7 @@ const posthornCases = [
   ...notificationChannelCases,
   ...apiKeyCases,
   ...webhookEventTypeCases,
+  ...webhookApplicationCases,
   ...metadataCases,
 ];
 const cases = [...posthornCases, ...coreCases, ...sampleCases];

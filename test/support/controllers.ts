@@ -11,6 +11,7 @@ import { Circuits } from '../../src/data/circuits.ts';
 import { CronRuns } from '../../src/data/cron-runs.ts';
 import { RedisMessagePurger } from '../../src/data/message-purger.ts';
 import { RedisRegistryPublisher } from '../../src/data/registry-publisher.ts';
+import { RedisWebhookStore } from '../../src/data/webhooks/redis-webhook-store.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { ControllerMetrics } from '../../src/runtime/controller-metrics.ts';
 import { Sandbox } from '../../src/sandbox/sandbox.ts';
@@ -50,6 +51,7 @@ export function startControllers(
       caches,
       registry,
       purger: new RedisMessagePurger({ redis, prefix }),
+      webhooks: (epoch) => new RedisWebhookStore({ redis, prefix, clock, logger, epoch }),
       circuits: new Circuits({ redis, prefix }),
       feed: new CircuitFeed({ redis, readers: [{ blocking, shards: [0] }], prefix }),
       cronRuns: new CronRuns({ redis, prefix }),

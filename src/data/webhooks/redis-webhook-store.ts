@@ -47,8 +47,9 @@ export class RedisWebhookStore implements WebhookStore {
   readonly #notes: WebhookNotes;
   readonly #sweeper: WebhookSweeper;
 
-  constructor(options: { redis: RedisClient; prefix: string; clock: Clock; logger: Logger }) {
-    this.#scripts = new WebhookScripts(options);
+  /** `epoch`: of the leader that writes what custom resources say (`WebhookScripts`). */
+  constructor({ epoch, ...options }: { redis: RedisClient; prefix: string; clock: Clock; logger: Logger; epoch?: number }) {
+    this.#scripts = new WebhookScripts({ ...options, epoch });
     this.#clock = options.clock;
     this.#notes = new WebhookNotes(options);
     this.#sweeper = new WebhookSweeper(options);
@@ -212,6 +213,10 @@ export class RedisWebhookStore implements WebhookStore {
 
   deleteSubscription(org: string, id: string): Promise<void> {
     return this.#delete(subscriptionKind, org, id);
+  }
+
+  customResourceIds(org: string): Promise<string[]> {
+    return this.#scripts.customResourceIds(org);
   }
 
   async deleteEventType(org: string, eventTypeId: string): Promise<void> {

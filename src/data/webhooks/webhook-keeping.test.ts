@@ -19,7 +19,7 @@ let redis: RedisServer;
 let store: RedisWebhookStore;
 beforeAll(async () => {
   redis = await startRedis();
-  store = new RedisWebhookStore({ redis: redis.client, prefix, clock: systemClock, logger: silentLogger });
+  store = new RedisWebhookStore({ redis: redis.client, prefix, clock: systemClock, logger: silentLogger, epoch: 1 });
 });
 afterAll(() => redis.stop());
 beforeEach(() => redis.client.flushall());

@@ -10,12 +10,15 @@
  * - `es` hash: endpoint → 10 bytes for each of its subscriptions: event type and number, oldest first
  * - `ls` hash: the lists `a<application>` of endpoints and `t<event type>` of subscriptions (`includes/webhook-list.lua`)
  * - `v` hash: `*` and event type id → version of what matches an event (`includes/webhooks.lua`)
+ * - `epoch`: of the leader that has written last what custom resources say; an older one is refused (`includes/webhooks.lua`)
  * - `doom` hash: `a<application>`, `e<endpoint>`, `t<event type>` that are deleted while what is below them still takes memory
  */
 export interface WebhookKeys {
   /** What every script declares: the second never exists, so that a Cluster that moves the slot answers TRYAGAIN before a script begins. */
   readonly declared: readonly [string, string];
   readonly counters: string;
+  readonly epoch: string;
+  readonly customResources: string;
   readonly versions: string;
   readonly endpoints: string;
   readonly doomed: string;
@@ -38,7 +41,7 @@ export function sharedWebhookKeys(prefix: string): SharedWebhookKeys {
   return { marker: `${base}marker`, sequence: `${base}seq`, changes: `${base}changes`, unfinished: `${base}unfinished` };
 }
 
-const names = ['ctl', 'ap', 'ep', 'sb', 'ty', 'tr', 'ids', 'ax', 'an', 'es', 'ls', 'v', 'doom'];
+const names = ['ctl', 'ap', 'ep', 'sb', 'ty', 'tr', 'ids', 'ax', 'an', 'es', 'ls', 'v', 'doom', 'epoch'];
 
 /** `prefix` stands before every key of the installation; `org` is the API id of the organization. */
 export function webhookKeys(prefix: string, org: string): WebhookKeys {
@@ -46,6 +49,8 @@ export function webhookKeys(prefix: string, org: string): WebhookKeys {
   return {
     declared: [`${base}ctl`, `${base}~`],
     counters: `${base}ctl`,
+    epoch: `${base}epoch`,
+    customResources: `${base}ids`,
     versions: `${base}v`,
     endpoints: `${base}ep`,
     doomed: `${base}doom`,

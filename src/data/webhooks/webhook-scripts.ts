@@ -1,6 +1,8 @@
 import type { RedisClient } from '../../redis/connection.ts';
 import { Script, type ScriptArgument } from '../../redis/script.ts';
-import { redisUnavailable } from '../../redis/unavailable.ts';
+import { redisUnavailable, throwUnavailable } from '../../redis/unavailable.ts';
+import { epochIsOver } from '../leader-epoch.ts';
+import { text } from '../script-reply.ts';
 import { webhookKeys } from './webhook-keys.ts';
 
 const script = (name: string): Script => new Script(new URL(`../scripts/webhook-${name}.lua`, import.meta.url));
@@ -23,18 +25,28 @@ export type WebhookLetters = 'ap' | 'ep' | 'sb';
 export class WebhookScripts {
   readonly #redis: RedisClient;
   readonly #prefix: string;
+  readonly #epoch: number | undefined;
 
-  constructor({ redis, prefix }: { redis: RedisClient; prefix: string }) {
+  /** `epoch`: of a leader, whose scripts throw CONFLICT with `details.epoch` once a newer one has run any for the organization. */
+  constructor({ redis, prefix, epoch }: { redis: RedisClient; prefix: string; epoch?: number | undefined }) {
     this.#redis = redis;
     this.#prefix = prefix;
+    this.#epoch = epoch;
   }
 
   async run(name: keyof typeof scripts, org: string, args: readonly ScriptArgument[]): Promise<unknown> {
-    try {
-      return await scripts[name].run(this.#redis, webhookKeys(this.#prefix, org).declared, args);
-    } catch (error) {
-      throw redisUnavailable(error);
-    }
+    const epoch = this.#epoch;
+    const { declared, epoch: epochKey } = webhookKeys(this.#prefix, org);
+    const [keys, all] =
+      epoch === undefined
+        ? [declared, args]
+        : [
+            [...declared, epochKey],
+            [...args, epoch],
+          ];
+    const reply = await scripts[name].run(this.#redis, keys, all).catch(throwUnavailable);
+    if (epoch !== undefined && Array.isArray(reply) && reply[0] === 'fenced') throw epochIsOver(epoch, text(reply[1]));
+    return reply;
   }
 
   /** Of what matches any event, and an event of the type; null: nothing does yet. */
@@ -44,6 +56,20 @@ export class WebhookScripts {
     } catch (error) {
       throw redisUnavailable(error);
     }
+  }
+
+  /** Ids of all records that are kept by custom resources, also of some that are being removed. */
+  async customResourceIds(org: string): Promise<string[]> {
+    const ids = new Set<string>();
+    let cursor = '0';
+    do {
+      const [next, found] = await this.#redis
+        .hscan(webhookKeys(this.#prefix, org).customResources, cursor, 'COUNT', 500)
+        .catch(throwUnavailable);
+      for (let i = 0; i < found.length; i += 2) ids.add(found[i] ?? '');
+      cursor = next;
+    } while (cursor !== '0');
+    return [...ids];
   }
 
   /** A number for a new record, which is given out to nobody else. */

@@ -173,4 +173,7 @@ export interface WebhookStore {
   deleteSubscription(org: string, id: string): Promise<void>;
   /** All subscriptions of an event type that is deleted; none may be made any more. */
   deleteEventType(org: string, eventTypeId: string): Promise<void>;
+
+  /** Ids of all that is kept by custom resources. */
+  customResourceIds(org: string): Promise<string[]>;
 }

@@ -21,6 +21,7 @@ const order: readonly Kind[] = [
   'HttpCronJob',
   'ApiKey',
   'WebhookEventType',
+  'WebhookApplication',
   'Route',
 ];
 

@@ -7,6 +7,18 @@ local call = redis.call
 local P = string.sub(KEYS[1], 1, -4)
 local pair_width = 10
 
+-- A leader declares KEYS[3] `…:epoch` too, and its epoch is the last argument: one that leads no more gets {'fenced', newest epoch}.
+if KEYS[3] then
+  local epoch = tonumber(table.remove(ARGV))
+  local newest = tonumber(call('GET', KEYS[3]) or '0')
+  if epoch < newest then
+    return { 'fenced', string.format('%.0f', newest) }
+  end
+  if epoch > newest then
+    call('SET', KEYS[3], string.format('%.0f', epoch))
+  end
+end
+
 -- A whole number as decimal text; Lua itself writes 1e15 from 15 digits on.
 local function whole(number)
   return string.format('%.0f', number)

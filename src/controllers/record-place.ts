@@ -1,0 +1,33 @@
+import type { Refusal } from '../compile/compiled.ts';
+import type { OrganizationFacts } from '../compile/organization.ts';
+import type { RecordByKind, RecordKind } from '../core/records.ts';
+import type { FencedPublisher } from './fenced-publisher.ts';
+
+/** What others have that is in the way of a record: they can take it away. */
+export type Obstacle = { refusal: Refusal; unresolved?: undefined } | { refusal?: undefined; unresolved: Refusal };
+
+/** Where the records of a kind are put in force, and as what they stand there. */
+export interface RecordPlace<Record, Stored = Record> {
+  get(id: string, organization: OrganizationFacts): Promise<Stored | null>;
+  /** Answers what is in the way, or null: the record is in force. */
+  publish(record: Record): Promise<Obstacle | null>;
+  /** `namespace`: where its object was. That it is not there is as good. */
+  retract(id: string, namespace: string): Promise<void>;
+  /** For which generation of its object it was published, where that is known. */
+  generationOf(stored: Stored): number | null;
+}
+
+/** The registry (DESIGN section 5). */
+export function registryPlace<R extends RecordKind>(publisher: FencedPublisher, kind: R): RecordPlace<RecordByKind[R]> {
+  return {
+    get: (id) => publisher.get(kind, id),
+    publish: async (record) => {
+      await publisher.publish(kind, record);
+      return null;
+    },
+    retract: async (id) => {
+      await publisher.retract(kind, id);
+    },
+    generationOf: ({ generation }) => generation,
+  };
+}

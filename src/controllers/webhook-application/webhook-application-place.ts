@@ -1,0 +1,27 @@
+import { shardOf } from '../../compile/shard.ts';
+import type { ManagedApplication } from '../../compile/webhook-application.ts';
+import type { WebhookApplication } from '../../data/webhooks/webhooks.ts';
+import type { RecordPlace } from '../record-place.ts';
+import { type WebhookPlaceOptions, webhookPlace } from '../webhook-place.ts';
+
+/** `shards`: over how many new applications are spread. */
+export function webhookApplicationPlace(
+  options: WebhookPlaceOptions & { shards: number },
+): RecordPlace<ManagedApplication, WebhookApplication> {
+  const { webhooks, shards } = options;
+  return webhookPlace(
+    {
+      get: (org, id) => webhooks.application(org, id),
+      create: (record) => webhooks.createApplication({ ...record, shard: shardOf(record.id, shards) }),
+      update: (_, { id, org, ...change }) => webhooks.updateApplication(org, id, change),
+      delete: (org, id) => webhooks.deleteApplication(org, id),
+      obstacleTo: async ({ org, id, externalId }) => {
+        const other = externalId === null ? null : await webhooks.applicationByExternalId(org, externalId);
+        if (other === null || other.id === id) return null;
+        const whose = other.managedBy === null ? `${other.id}, made through the API,` : `of the WebhookApplication ${other.managedBy}`;
+        return { refusal: { reason: 'ExternalIdTaken', message: `the application ${whose} has the external id ${externalId}` } };
+      },
+    },
+    options,
+  );
+}

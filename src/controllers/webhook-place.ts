@@ -1,0 +1,73 @@
+import type { Refusal } from '../compile/compiled.ts';
+import { type OrganizationFacts, organizationFacts } from '../compile/organization.ts';
+import { isPosthornError, type PosthornError } from '../core/errors.ts';
+import type { WebhookStore } from '../data/webhooks/webhooks.ts';
+import type { ResourceCache } from '../store/cache.ts';
+import type { FencedPublisher } from './fenced-publisher.ts';
+import type { Obstacle, RecordPlace } from './record-place.ts';
+import { organizationOf } from './references.ts';
+
+export interface WebhookPlaceOptions {
+  /** Under the epoch of this leader. */
+  webhooks: WebhookStore;
+  publisher: Pick<FencedPublisher, 'write'>;
+  organizations: ResourceCache<'Organization'>;
+}
+
+/** How the records of one kind are kept in the webhook store. */
+export interface WebhookRecords<Record, Stored> {
+  get(org: string, id: string): Promise<Stored | null>;
+  create(record: Record): Promise<unknown>;
+  update(stored: Stored, record: Record): Promise<unknown>;
+  delete(org: string, id: string): Promise<void>;
+  /** What in others makes the store refuse the record; null: nothing is known that does. */
+  obstacleTo(record: Record, error: PosthornError): Promise<Obstacle | null>;
+  /** It was not there before. */
+  created?(record: Record): void;
+}
+
+const taken: Refusal = { reason: 'IdTaken', message: 'what was made through the API has the id of this resource' };
+
+/** The webhook store, for what custom resources say. What was made through the API is never touched. */
+export function webhookPlace<Record extends { org: string; id: string }, Stored extends { managedBy: string | null }>(
+  records: WebhookRecords<Record, Stored>,
+  { publisher, organizations }: WebhookPlaceOptions,
+): RecordPlace<Record, Stored> {
+  const managed = async (org: string, id: string): Promise<Stored | null> => {
+    const stored = await publisher.write(() => records.get(org, id));
+    return stored === null || stored.managedBy === null ? null : stored;
+  };
+  return {
+    get: (id: string, organization: OrganizationFacts) => managed(organization.id, id),
+    publish: async (record) => {
+      const stored = await publisher.write(() => records.get(record.org, record.id));
+      if (stored !== null && stored.managedBy === null) return { refusal: taken };
+      try {
+        await publisher.write(async () => (stored === null ? records.create(record) : records.update(stored, record)));
+      } catch (error) {
+        const obstacle = isRefusal(error) ? await records.obstacleTo(record, error) : null;
+        if (obstacle === null) throw error;
+        return obstacle;
+      }
+      if (stored === null) records.created?.(record);
+      return null;
+    },
+    retract: async (id, namespace) => {
+      // Without its organization everything is gone with that.
+      const organization = organizationOf(organizations, namespace);
+      if (organization === undefined) return;
+      const { id: org } = organizationFacts(organization);
+      if ((await managed(org, id)) === null) return;
+      await publisher.write(() => records.delete(org, id)).catch(ignoreMissing);
+    },
+    generationOf: () => null,
+  };
+}
+
+function isRefusal(error: unknown): error is PosthornError {
+  return isPosthornError(error, 'CONFLICT', 'RESOURCE_NOT_FOUND') && error.details?.['epoch'] === undefined;
+}
+
+function ignoreMissing(error: unknown): void {
+  if (!isPosthornError(error, 'RESOURCE_NOT_FOUND')) throw error;
+}

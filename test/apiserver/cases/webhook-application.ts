@@ -1,0 +1,28 @@
+import { specCases, text, type ValidationCase } from './case.ts';
+
+const { valid, invalid, validChange } = specCases('WebhookApplication', {});
+
+export const webhookApplicationCases: ValidationCase[] = [
+  valid('nothing', {}),
+  valid('everything', {
+    name: 'Shop 17',
+    externalId: 'customer/17',
+    metadata: { tier: 'gold', contacts: [{ name: 'Ann' }], none: null },
+    rateLimits: { perSecond: 1, perMinute: 1_000_000, perHour: 5 },
+    enabled: false,
+    disabledReason: 'Unpaid.',
+  }),
+  valid('one rate limit', { rateLimits: { perHour: 7 } }),
+  valid('the longest external id', { externalId: text(255, '😀') }),
+  invalid('no external id', { externalId: '' }, 'spec.externalId'),
+  invalid('an external id too long', { externalId: text(256) }, 'spec.externalId'),
+  invalid('an external id with a line break', { externalId: 'a\nb' }, 'spec.externalId'),
+  invalid('metadata that is no object', { metadata: ['gold'] }, 'spec.metadata'),
+  invalid('a rate limit of nothing', { rateLimits: { perMinute: 0 } }, 'spec.rateLimits.perMinute'),
+  invalid('a rate limit too high', { rateLimits: { perHour: 1_000_001 } }, 'spec.rateLimits.perHour'),
+  invalid('half a message', { rateLimits: { perSecond: 1.5 } }, 'spec.rateLimits.perSecond'),
+  invalid('a reason although it is enabled', { disabledReason: 'Unpaid.' }, 'spec.disabledReason'),
+  invalid('a reason too long', { enabled: false, disabledReason: text(501) }, 'spec.disabledReason'),
+  invalid('an unknown field', { isDisabled: true }, 'spec.isDisabled'),
+  validChange('another external id', { externalId: 'one' }, { externalId: 'two' }),
+];
