@@ -1,12 +1,13 @@
 import { checkShards } from '../data/shard-check.ts';
 import { agreeOnShards } from '../data/shard-count.ts';
+import { checkWebhooks } from '../data/webhooks/webhook-check.ts';
 import { commandConnection } from '../redis/connection.ts';
 import { redisUnavailable } from '../redis/unavailable.ts';
 import type { Config } from './config.ts';
 import { redisOf } from './redis-address.ts';
 
 /**
- * Walks the messages of all shards and writes what is not as it must be, a line each, then one line of figures. Answers the exit
+ * Walks the messages of all shards and the webhook stores and writes what is not as it must be, a line each, then a line of figures for each. Answers the exit
  * code: 0 when all is well, 1 when not. Throws UNAVAILABLE when Redis does not answer (the program then exits with 2).
  */
 export async function check(config: Config, write: (line: string) => void): Promise<number> {
@@ -19,9 +20,14 @@ export async function check(config: Config, write: (line: string) => void): Prom
     });
     const shards = Math.max(1, await agreeOnShards({ redis, prefix, known: 0 }));
     const { messages, unfinished, findings } = await checkShards({ redis, prefix, shards });
-    for (const { id, complaint } of findings) write(`${id} ${complaint}`);
+    const webhooks = await checkWebhooks({ redis, prefix });
+    for (const { id, complaint } of [...findings, ...webhooks.findings]) write(`${id} ${complaint}`);
+    const { applications, endpoints, subscriptions } = webhooks;
+    write(
+      `webhooks: ${applications} applications, ${endpoints} endpoints, ${subscriptions} subscriptions, ${webhooks.findings.length} findings`,
+    );
     write(`shards ${shards}: ${messages} messages, ${unfinished} unfinished, ${findings.length} findings`);
-    return findings.length === 0 ? 0 : 1;
+    return findings.length + webhooks.findings.length === 0 ? 0 : 1;
   } finally {
     redis.disconnect();
   }

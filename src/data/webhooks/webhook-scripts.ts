@@ -16,6 +16,7 @@ const scripts = {
   update: script('update'),
   remove: script('remove'),
   sweep: script('sweep'),
+  check: script('check'),
 };
 
 /** Letters that stand for a kind in Redis. */

@@ -5,7 +5,9 @@ import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { allPages, newWebhookEndpoint } from '../../../test/support/webhooks.ts';
 import { isPosthornError } from '../../core/errors.ts';
 import { systemClock } from '../../runtime/clock.ts';
+import { registryKeys } from '../registry-keys.ts';
 import { RedisWebhookStore } from './redis-webhook-store.ts';
+import { checkWebhooks } from './webhook-check.ts';
 import type { WebhookApplication, WebhookEndpoint, WebhookSubscription } from './webhooks.ts';
 
 const org = 'org_a';
@@ -157,6 +159,12 @@ class Run {
 
   async compare(): Promise<void> {
     const { store, applications, endpoints, subscriptions } = this;
+    expect(await checkWebhooks({ redis: redis.client, prefix })).toEqual({
+      applications: applications.length,
+      endpoints: endpoints.length,
+      subscriptions: subscriptions.length,
+      findings: [],
+    });
     expect(await allPages((page) => store.applications(org, {}, page), 3)).toEqual(applications.toReversed());
     const names = (await allPages((page) => store.applications(org, { orderBy: 'name', order: 'asc' }, page), 2)).map(({ name }) => name);
     expect(names).toEqual(
@@ -198,6 +206,8 @@ class Run {
     for (const { id } of this.applications) await this.store.deleteApplication(org, id);
     for (const type of eventTypes) await this.store.deleteEventType(org, type);
     const left = await redis.client.keys(`${prefix}*`);
+    const { applications, endpoints, subscriptions } = await checkWebhooks({ redis: redis.client, prefix });
+    expect([applications, endpoints, subscriptions]).toEqual([0, 0, 0]);
     const own = left.filter((key) => key.includes(`{wh:${org}}`));
     for (const key of own) expect([`${prefix}{wh:${org}}:ctl`, `${prefix}{wh:${org}}:v`]).toContain(key);
   }
@@ -207,6 +217,7 @@ test('the store does what plain lists do, and keeps nothing of what is deleted',
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 60, size: 'max' }), async (steps) => {
       await redis.client.flushall();
+      await redis.client.hset(registryKeys(prefix).records('organization'), org, '{}');
       const run = new Run();
       for (const [i, each] of steps.entries()) {
         await run.take(each);

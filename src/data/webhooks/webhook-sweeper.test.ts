@@ -5,8 +5,10 @@ import { passes } from '../../../test/support/passes.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { allPages, newWebhookEndpoint } from '../../../test/support/webhooks.ts';
 import type { RedisClient } from '../../redis/connection.ts';
+import { registryKeys } from '../registry-keys.ts';
 import { RedisWebhookStore } from './redis-webhook-store.ts';
 import { WebhookCandidates } from './webhook-candidates.ts';
+import { checkWebhooks } from './webhook-check.ts';
 import { webhookKeys } from './webhook-keys.ts';
 import { WebhookSweeper } from './webhook-sweeper.ts';
 
@@ -23,11 +25,16 @@ beforeAll(async () => {
 });
 afterAll(() => redis.stop());
 beforeEach(async () => {
-  await redis.client.flushall();
+  await empty();
   clock = new FakeClock();
   store = storeOn(redis.client);
   sweeper = new WebhookSweeper({ redis: redis.client, prefix, clock, logger: silentLogger });
 });
+
+async function empty(): Promise<void> {
+  await redis.client.flushall();
+  await redis.client.hset(registryKeys(prefix).records('organization'), org, '{}');
+}
 
 function storeOn(client: RedisClient): RedisWebhookStore {
   return new RedisWebhookStore({ redis: client, prefix, clock, logger: silentLogger });
@@ -113,7 +120,7 @@ describe.each(deletions)('deleting %s', (_, remove, left) => {
       await remove(storeOn(all.client), await makeWorld());
       expect(all.count()).toBeGreaterThan(4);
       for (let nth = 1; nth <= all.count(); nth++) {
-        await redis.client.flushall();
+        await empty();
         const world = await makeWorld();
         const whole = await sizes();
         const { client, count } = dyingClient(nth, moment);
@@ -122,6 +129,8 @@ describe.each(deletions)('deleting %s', (_, remove, left) => {
         await redis.client.ping();
         const isMade = JSON.stringify(await sizes()) !== JSON.stringify(whole);
         if (isMade) await expectGone(world, left);
+        // Also what is half removed fits together.
+        expect((await checkWebhooks({ redis: redis.client, prefix })).findings).toEqual([]);
         await sweeper.sweep();
         expect(await sizes()).toEqual(isMade ? left : whole);
       }
