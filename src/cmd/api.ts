@@ -17,6 +17,7 @@ import { RedisRegistryReader } from '../data/registry-reader.ts';
 import { RedisTaskCaller } from '../data/task-caller.ts';
 import { taskBlockSeconds } from '../data/task-kind.ts';
 import { RedisWebhookStore } from '../data/webhooks/redis-webhook-store.ts';
+import { WebhookMessages } from '../data/webhooks/webhook-messages.ts';
 import { webhookSending } from '../data/webhooks/webhook-sending.ts';
 import { createFacade } from '../facade/app.ts';
 import { createIngestHandler } from '../ingest/handler.ts';
@@ -75,6 +76,7 @@ async function runApi(context: RoleContext): Promise<void> {
     intake: new RedisIntake(shared),
     statistics: new RedisStatisticsReader({ redis: link.main, prefix, clock, shards: () => shards }),
     circuits: new Circuits({ redis: link.main, prefix, shards: () => shards }),
+    webhookMessages: new WebhookMessages({ redis: link.main, prefix, shards: () => shards }),
     shards: () => shards,
     webhooks,
     sending,

@@ -1,8 +1,7 @@
-import { PosthornError } from '../core/errors.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { CounterReader } from './counters.ts';
-import { decodeCursor, encodeCursor, type Position } from './cursor.ts';
 import { failedSamples } from './failed-samples.ts';
+import { indexPage, type Listing, type TimeRange } from './index-pages.ts';
 import { attemptViews, deliveryView, eventStatus, eventView, type MessagePlace } from './message-view.ts';
 import type {
   AttemptView,
@@ -21,29 +20,13 @@ import { homeShard, recordKey } from './record-key.ts';
 import { list, text } from './script-reply.ts';
 import { type IndexEntry, ShardReader } from './shard-reader.ts';
 
-const mostPerPage = 100;
-/** A filter that matches rarely ends its page after this many entries; the cursor leads on. */
-const mostEntriesPerPage = 1000;
 /** Shown with an event (`read.lua`). */
 const mostDeliveriesOfEvent = 1000;
 /** A message may move on while it is looked for. */
 const mostMoves = 4;
 
-interface TimeRange {
-  fromMs?: number;
-  toMs?: number;
-}
-
 interface PlacedDelivery extends MessagePlace {
   view: DeliveryView;
-}
-
-/** What a list is made of: an index, and what becomes of its entries (null: does not belong to the list). */
-interface Listing<T> {
-  index: string;
-  kind: 'e' | 'm';
-  scope: readonly (string | undefined)[];
-  views: (shard: number, entries: readonly IndexEntry[]) => Promise<(T | null)[]>;
 }
 
 /** Throws UNAVAILABLE when Redis does not answer. */
@@ -73,7 +56,7 @@ export class RedisMessageReader implements MessageReader {
 
   events(org: string, filter: { sourceId?: string; status?: EventStatus } & TimeRange, page: PageQuery): Promise<ViewPage<EventView>> {
     const { sourceId, status } = filter;
-    const views = async (shard: number, entries: readonly IndexEntry[]) => {
+    const views = async ({ shard }: ShardReader, entries: readonly IndexEntry[]) => {
       const events = await this.#events(shard, entries);
       return events.map((view) => (view?.org === org && (status === undefined || view.status === status) ? view : null));
     };
@@ -123,7 +106,7 @@ export class RedisMessageReader implements MessageReader {
       (routeId === undefined || view.routeId === routeId) &&
       (destinationId === undefined || view.destinationId === destinationId || view.failedOverFrom === destinationId) &&
       (status === undefined || view.status === status);
-    const views = async (shard: number, entries: readonly IndexEntry[]) => {
+    const views = async ({ shard }: ShardReader, entries: readonly IndexEntry[]) => {
       const here = entries.map(({ key, reply }) => (reply === null ? null : deliveryView(shard, key, reply)));
       const moved = here.flatMap((each) => (each?.elsewhere == null ? [] : [{ id: each.view.id, shard: each.elsewhere }]));
       const elsewhere = await this.#deliveries(moved);
@@ -226,43 +209,8 @@ export class RedisMessageReader implements MessageReader {
     return replies.flat();
   }
 
-  async #page<T>(
-    { index, kind, scope: scopeParts, views }: Listing<T>,
-    { fromMs = 0, toMs }: TimeRange,
-    { limit, cursor }: PageQuery,
-  ): Promise<ViewPage<T>> {
-    if (limit < 1 || limit > mostPerPage) throw new PosthornError('INVALID_QUERY', `limit must be between 1 and ${mostPerPage}`);
-    const scope = JSON.stringify([kind, ...scopeParts, fromMs, toMs]);
-    let position = decodeCursor(cursor, scope);
-    if (toMs !== undefined && toMs + 1 < position.ms) position = { ms: toMs + 1, shard: 0, number: 0 };
-    const readers = this.#all();
-    const chunk = readers.length === 1 ? mostPerPage : Math.ceil((2 * limit) / readers.length) + 5;
-    const walks = readers.map((reader) => {
-      const load = async (before: Position) => {
-        const entries = await reader.entries(index, kind, { position: before, fromMs, count: chunk });
-        const items = await views(reader.shard, entries);
-        return entries.map(({ ms, number }, i) => ({ at: { ms, shard: reader.shard, number }, item: items[i] ?? null }));
-      };
-      return new Walk(position, load);
-    });
-    const items: T[] = [];
-    let pageEnd = position;
-    for (let looked = 0; looked < mostEntriesPerPage; looked++) {
-      const heads = await Promise.all(walks.map((walk) => walk.head()));
-      const newest = heads.reduce<number>((best, head, i) => {
-        const other = heads[best];
-        return head != null && (other == null || isBefore(head.at, other.at)) ? i : best;
-      }, 0);
-      const head = heads[newest];
-      if (head == null) return { items, nextCursor: null };
-      if (head.item !== null && items.length === limit) return { items, nextCursor: encodeCursor(pageEnd, scope) };
-      walks[newest]?.shift();
-      position = head.at;
-      if (head.item === null) continue;
-      items.push(head.item);
-      pageEnd = position;
-    }
-    return { items, nextCursor: encodeCursor(items.length === limit ? pageEnd : position, scope) };
+  #page<T>(listing: Listing<T>, range: TimeRange, page: PageQuery): Promise<ViewPage<T>> {
+    return indexPage(this.#all(), listing, range, page);
   }
 
   #all(): ShardReader[] {
@@ -274,42 +222,4 @@ export class RedisMessageReader implements MessageReader {
     this.#readers.set(shard, known);
     return known;
   }
-}
-
-interface Step<T> {
-  at: Position;
-  item: T | null;
-}
-
-/** Walks down an index of one shard, a chunk at a time. */
-class Walk<T> {
-  readonly #load: (before: Position) => Promise<Step<T>[]>;
-  #position: Position;
-  #steps: Step<T>[] = [];
-  #isOver = false;
-
-  constructor(position: Position, load: (before: Position) => Promise<Step<T>[]>) {
-    this.#position = position;
-    this.#load = load;
-  }
-
-  /** The next step; null at the end. */
-  async head(): Promise<Step<T> | null> {
-    if (this.#steps.length === 0 && !this.#isOver) {
-      this.#steps = await this.#load(this.#position);
-      this.#position = this.#steps.at(-1)?.at ?? this.#position;
-      this.#isOver = this.#steps.length === 0;
-    }
-    return this.#steps[0] ?? null;
-  }
-
-  shift(): void {
-    this.#steps.shift();
-  }
-}
-
-/** Whether the first comes before the second in a list. */
-function isBefore(one: Position, other: Position): boolean {
-  if (one.ms !== other.ms) return one.ms > other.ms;
-  return one.shard === other.shard ? one.number > other.number : one.shard > other.shard;
 }

@@ -13,6 +13,7 @@ import { shardKeys } from './shard-keys.ts';
 const replayScript = new Script(new URL('./scripts/replay.lua', import.meta.url));
 const archiveScript = new Script(new URL('./scripts/archive.lua', import.meta.url));
 const ended: ReadonlySet<DeliveryStatus> = new Set(['delivered', 'failed', 'transform_failed', 'dlq']);
+const betweenAttempts: ReadonlySet<DeliveryStatus> = new Set(['retrying', 'circuit_open']);
 const topCount = 10;
 const fullRetrySeconds = 10;
 
@@ -32,13 +33,14 @@ export class RedisMessageReplayer implements MessageReplayer {
     this.#reader = new RedisMessageReader({ redis, prefix, shards });
   }
 
-  async replay(org: string, id: string): Promise<string> {
+  async replay(org: string, id: string, { alsoBetweenAttempts = false }: { alsoBetweenAttempts?: boolean } = {}): Promise<string> {
     const delivery = await this.#reader.delivery(org, id);
     const shard = homeShard(id);
     if (delivery === null || shard === null) throw notFound();
     // What a route has filtered before it came to a destination cannot go anywhere.
     const isFilteredLate = delivery.status === 'filtered' && delivery.destinationId !== null;
-    if (!ended.has(delivery.status) && !isFilteredLate) {
+    const isBetweenAttempts = alsoBetweenAttempts && delivery.attempts > 0 && betweenAttempts.has(delivery.status);
+    if (!ended.has(delivery.status) && !isFilteredLate && !isBetweenAttempts) {
       const why = delivery.completedAtMs === null ? 'only an ended one can be replayed' : 'it never had a destination to be sent to again';
       throw new PosthornError('CONFLICT', `The delivery is ${delivery.status}: ${why}.`);
     }

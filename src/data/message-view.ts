@@ -7,7 +7,7 @@ import { bytes, fields, integer, list, text } from './script-reply.ts';
 /**
  * A message's hash: e event, t target, s status letter, n attempts made, x largest number of attempts, i index stamp, d due
  * time, c history stamp (`<ms>-<number>`), q dead-letter reason, rp message of which it is the replay, dr of a dead letter how often it was
- * replayed and when last, sb and tf subscription of a webhook endpoint and its transform, fm why it was not sent, y whether the output of its transform is kept, 1, 2, … attempts in their short form; of a message that failed
+ * replayed and when last, dc of an archived one the history stamp it had, sb and tf subscription of a webhook endpoint and its transform, fm why it was not sent, y whether the output of its transform is kept, 1, 2, … attempts in their short form; of a message that failed
  * over also the fields named in `includes/failover.lua`, of a member of a batch bt the batch (`includes/batch.lua`).
  */
 const statuses: ReadonlyMap<string, DeliveryStatus> = new Map([
@@ -40,7 +40,7 @@ export function deliveryView(
   shard: number,
   key: string,
   reply: unknown,
-): { view: DeliveryView; lastAttempt: AttemptView | null; elsewhere: number | null } {
+): { view: DeliveryView; lastAttempt: AttemptView | null; elsewhere: number | null; webhook: WebhookMessagePart } {
   const [hash, org, route, destination, longAttempt, original, cooldownEnd, elsewhere] = list(reply);
   const record = fields(hash);
   const number = (field: string): number => Number(record.get(field) ?? '0');
@@ -69,7 +69,24 @@ export function deliveryView(
     createdAtMs: stampMs(record.get('i')) ?? 0,
     completedAtMs: stampMs(record.get('c')),
   };
-  return { view, lastAttempt: last, elsewhere: text(elsewhere) === '' ? null : integer(elsewhere) };
+  const [retries = '0', lastRetry = null] = record.get('dr')?.split(' ') ?? [];
+  const webhook = {
+    subscriptionId: record.get('sb') ?? null,
+    deadSinceMs: stampMs(record.get('dc') ?? (status === 'dlq' ? record.get('c') : undefined)),
+    retries: Number(retries),
+    lastRetryAtMs: lastRetry === null ? null : Number(lastRetry),
+  };
+  return { view, lastAttempt: last, elsewhere: text(elsewhere) === '' ? null : integer(elsewhere), webhook };
+}
+
+/** What messages to webhook endpoints show besides. */
+export interface WebhookMessagePart {
+  subscriptionId: string | null;
+  /** When it became a dead letter; null: it never was one. */
+  deadSinceMs: number | null;
+  /** How often it was sent again as a dead letter, and when last. */
+  retries: number;
+  lastRetryAtMs: number | null;
 }
 
 function nextAttemptAtMs(status: DeliveryStatus, due: string | undefined, cooldownEndMs: number): number | null {

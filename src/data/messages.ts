@@ -202,8 +202,9 @@ export interface MessageReplayer {
   /**
    * Sends the event of an ended delivery once more to where that went first; answers the id of the new delivery. Throws
    * RESOURCE_NOT_FOUND, CONFLICT while the delivery is under way or never had a destination, PAYLOAD_NOT_FOUND.
+   * `alsoBetweenAttempts`: one that waits for a further attempt, too.
    */
-  replay(org: string, id: string): Promise<string>;
+  replay(org: string, id: string, options?: { alsoBetweenAttempts?: boolean }): Promise<string>;
   /** Ends a dead letter as failed. Throws RESOURCE_NOT_FOUND, or CONFLICT for a delivery that is no dead letter. */
   archive(org: string, id: string): Promise<void>;
   deadLetterStats(org: string): Promise<DeadLetterStats>;

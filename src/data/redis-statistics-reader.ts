@@ -82,13 +82,14 @@ export class RedisStatisticsReader implements StatisticsReader {
       const args = [org, cursor, targetsPerStep, failuresFromMs === null ? 0 : 1];
       const [next, targets] = list(await targetStatesScript.run(this.#options.redis, keys.declared, args).catch(throwUnavailable));
       for (const target of list(targets)) {
-        const [number, routeId, destinationId, fresh, retries, circuit, failures] = list(target);
+        const [number, routeId, destinationId, fresh, retries, circuit, failures, freshUnderWay, retriesUnderWay] = list(target);
         found.set(text(number), {
           routeId: text(routeId),
           destinationId: text(destinationId),
           statistics: new DeliveryStatistics(),
           fresh: integer(fresh),
           retries: integer(retries),
+          underWay: { fresh: integer(freshUnderWay), retries: integer(retriesUnderWay) },
           circuit: circuitStateOf(text(circuit)),
           failures: list(failures)
             .flatMap((failure) => failedAttempt(keys.shard, failure))

@@ -2,7 +2,7 @@ import type { RedisClient } from '../redis/connection.ts';
 import { Script, type ScriptArgument } from '../redis/script.ts';
 import { throwUnavailable } from '../redis/unavailable.ts';
 import type { Position } from './cursor.ts';
-import { integer, list, text } from './script-reply.ts';
+import { bytes, integer, list, text } from './script-reply.ts';
 import { type ShardKeys, shardKeys } from './shard-keys.ts';
 
 const listScript = new Script(new URL('./scripts/list.lua', import.meta.url));
@@ -46,6 +46,13 @@ export class ShardReader {
   /** Per key a `message_view` with the beginning of its event (`read.lua`), or null. */
   async messagesWithEvents(keys: readonly string[], payloadBytes: number): Promise<readonly unknown[]> {
     return keys.length === 0 ? [] : list(await this.#run(readScript, ['s', payloadBytes, ...keys]));
+  }
+
+  /** Per key the text of an event without its payload, or null. */
+  async eventHeads(keys: readonly string[]): Promise<(Buffer | null)[]> {
+    if (keys.length === 0) return [];
+    const replies = list(await this.#run(readScript, ['h', ...keys]));
+    return keys.map((_, i) => (replies[i] == null ? null : bytes(list(replies[i])[0])));
   }
 
   /** Per key the status letter and the shard where the message is now (null: here), or null. */

@@ -42,6 +42,8 @@ export interface TargetStatistics {
   /** Messages that wait for their first attempt or are in it. */
   fresh: number;
   retries: number;
+  /** How many of both are being attempted. */
+  underWay: { fresh: number; retries: number };
   circuit: CircuitState;
   /** The newest of the range; empty unless asked for. */
   failures: FailedAttempt[];

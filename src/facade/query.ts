@@ -19,7 +19,7 @@ export const queryBoolean = z
   .pipe(z.boolean());
 
 export const querySearch = z.string().max(200);
-const queryTime = z.iso.datetime({ offset: true, error: 'must be an ISO 8601 time such as 2026-01-31T12:00:00Z' });
+export const queryTime = z.iso.datetime({ offset: true, error: 'must be an ISO 8601 time such as 2026-01-31T12:00:00Z' });
 
 /** What clients send so that no cache answers. */
 const cacheBuster = '_';
@@ -57,10 +57,17 @@ export const timeRangeQuery = {
   to: queryTime.optional().describe('Not later: ISO 8601.'),
 };
 
-/** The range in milliseconds since the epoch; INVALID_QUERY when it ends before it begins. */
-export function timeRange(from: string | undefined, to: string | undefined): { fromMs?: number; toMs?: number } {
+/** The range in milliseconds since the epoch; INVALID_QUERY when it ends before it begins. `names` are those of the two parameters. */
+export function timeRange(
+  from: string | undefined,
+  to: string | undefined,
+  names: { from: string; to: string } = { from: 'from', to: 'to' },
+): { fromMs?: number; toMs?: number } {
   const fromMs = from === undefined ? undefined : Date.parse(from);
   const toMs = to === undefined ? undefined : Date.parse(to);
-  if (fromMs !== undefined && toMs !== undefined && toMs < fromMs) throw new PosthornError('INVALID_QUERY', 'Query: to is before from.');
+  if (fromMs !== undefined && toMs !== undefined && toMs < fromMs) {
+    const details = { [names.to]: [`is before ${names.from}`] };
+    throw new PosthornError('INVALID_QUERY', `Query: ${names.to} is before ${names.from}.`, { details });
+  }
   return { fromMs, toMs };
 }

@@ -14,6 +14,7 @@ import type { RateLimiter } from '../data/rate-limit.ts';
 import type { RegistryReader } from '../data/registry.ts';
 import type { StatisticsReader } from '../data/statistics.ts';
 import type { TaskCaller } from '../data/task-caller.ts';
+import type { WebhookMessages } from '../data/webhooks/webhook-messages.ts';
 import type { WebhookSending } from '../data/webhooks/webhook-sending.ts';
 import type { WebhookStore } from '../data/webhooks/webhooks.ts';
 import type { PosthornKind } from '../resources/kinds.ts';
@@ -41,6 +42,7 @@ export interface FacadeServices {
   shards: () => number;
   /** What send-event needs. */
   sending: Omit<WebhookSending, 'storePage'>;
+  webhookMessages: WebhookMessages;
   /** Where what users write is checked and tried. */
   sandbox: Sandbox;
   cronRuns: CronRuns;

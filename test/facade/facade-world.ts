@@ -25,6 +25,7 @@ import { RedisRegistryReader } from '../../src/data/registry-reader.ts';
 import { RedisTaskCaller } from '../../src/data/task-caller.ts';
 import { taskBlockSeconds } from '../../src/data/task-kind.ts';
 import { RedisWebhookStore } from '../../src/data/webhooks/redis-webhook-store.ts';
+import { WebhookMessages } from '../../src/data/webhooks/webhook-messages.ts';
 import { webhookSending } from '../../src/data/webhooks/webhook-sending.ts';
 import type { Delivery, DeliveryOptions } from '../../src/delivery/start-delivery.ts';
 import { createFacade, type FacadeOptions } from '../../src/facade/app.ts';
@@ -110,6 +111,7 @@ export async function startFacadeWorld(
     statistics: new RedisStatisticsReader({ redis: redis.client, prefix, clock }),
     circuits: new Circuits({ redis: redis.client, prefix }),
     webhooks,
+    webhookMessages: new WebhookMessages({ redis: redis.client, prefix }),
     shards: () => 1,
     sending: webhookSending({ ...shared, store: webhooks, maxAttempts: 8 }),
     cronRuns: new CronRuns({ redis: redis.client, prefix }),

@@ -20,7 +20,7 @@ local t = call('HMGET', P .. 't:' .. m[3], 'o', 'r', 'd')
 remove_dead_letter(id, m[2], t[1], t[2], t[3], m[4])
 local stamp = monotonic_ms() .. '-' .. counter()
 call('XADD', P .. 'fin', stamp, 'i', id)
-call('HSET', key, 's', 'x', 'c', stamp)
+call('HSET', key, 's', 'x', 'c', stamp, 'dc', m[2])
 if t[1] then
   count_status(t[1], 'q', 'x')
   write_status_counts()

@@ -3,10 +3,11 @@
 --
 -- KEYS: see includes/shard.lua.
 -- ARGV[1] `e` an event, `d` the messages of an event, `m` messages, `l` status letters of messages, `s` messages with
--- the beginning of their event; [2]… keys, for `s` after how many bytes of payload are enough.
+-- the beginning of their event, `h` events without payload; [2]… keys, for `s` after how many bytes of payload are enough.
 -- Reply: for `e` event_view; for `d` {event_view, {key, message_view} …}; both nil when there is no such event; for `m` per key
 -- message_view; for `l` per key {letter, shard where the message is now or ''}; for `s` per key {message_view, text of the event, bytes
--- of its payload} or, without its event, {message_view}; nil in the place of one that is not there.
+-- of its payload} or, without its event, {message_view}; for `h` per key {text of the event that
+-- ends before its payload, bytes of that}; nil in the place of one that is not there.
 -- @include "includes/shard.lua"
 -- @include "includes/event-messages.lua"
 -- @include "includes/view.lua"
@@ -33,6 +34,13 @@ if ARGV[1] == 's' then
     local view = message_view(ARGV[k])
     local event = view and call('HGET', P .. 'm:' .. ARGV[k], 'e')
     reply[k - 2] = view and { view, event_beginning(event, tonumber(ARGV[2])) } or false
+  end
+  return reply
+end
+if ARGV[1] == 'h' then
+  for k = 2, #ARGV do
+    local text, size = event_beginning(ARGV[k], 0)
+    reply[k - 1] = text and { text, size } or false
   end
   return reply
 end

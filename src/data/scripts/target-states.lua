@@ -4,7 +4,8 @@
 -- KEYS: see includes/shard.lua.
 -- ARGV[1] organization, [2] cursor (begin with 0), [3] how many to look at, [4] 1: with their newest failed attempts.
 -- Reply: {next cursor ('0' at the end), targets {number, route, destination, messages in its fresh lane, retries (each batch one)
--- that wait or are under way, state of its circuit or '', failed attempts {message, number of the attempt, its record}}}.
+-- that wait or are under way, state of its circuit or '', failed attempts {message, number of the attempt, its record}, how many of its
+-- fresh messages and of its retries are under way}}.
 -- @include "includes/shard.lua"
 -- @include "includes/target.lua"
 -- @include "includes/batch.lua"
@@ -24,6 +25,11 @@ local function failures_of(noted)
   return failures
 end
 
+local function under_way(lane, length)
+  local pending = length > 0 and redis.pcall('XPENDING', P .. 'w:' .. lane, 'g')
+  return pending and not failed(pending) and pending[1] or 0
+end
+
 local scan = call('HSCAN', P .. 'tn:' .. ARGV[1], ARGV[2], 'COUNT', ARGV[3])
 local found = {}
 for k = 1, #scan[2], 2 do
@@ -32,9 +38,19 @@ for k = 1, #scan[2], 2 do
   if destination and destination ~= '' then
     local t = call('HMGET', P .. 't:' .. n, 'cs', 'rl', 'rf')
     local waiting = tonumber(call('HGET', P .. 'retries', n) or '0')
-    local retries = waiting + (t[2] and lane_length(retry_lane(n)) or 0)
+    local fresh, ready_retries = lane_length(n), t[2] and lane_length(retry_lane(n)) or 0
     local failures = ARGV[4] == '1' and t[3] and failures_of(t[3]) or {}
-    found[#found + 1] = { n, route, destination, lane_length(n), retries, t[1] or '', failures }
+    found[#found + 1] = {
+      n,
+      route,
+      destination,
+      fresh,
+      waiting + ready_retries,
+      t[1] or '',
+      failures,
+      under_way(n, fresh),
+      under_way(retry_lane(n), ready_retries),
+    }
   end
 end
 return { scan[1], found }

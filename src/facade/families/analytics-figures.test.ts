@@ -10,7 +10,17 @@ function target(
   const { delivered = 0, failed = 0, movedAway = 0, ms, ...rest } = changes;
   const statistics = Object.assign(new DeliveryStatistics(), { delivered, failed, movedAway });
   if (ms !== undefined) statistics.latencies.add(latencyBucket(ms), 10);
-  return { routeId: 'rte_a', destinationId: 'dst_a', statistics, fresh: 0, retries: 0, circuit: 'closed', failures: [], ...rest };
+  return {
+    routeId: 'rte_a',
+    destinationId: 'dst_a',
+    statistics,
+    fresh: 0,
+    retries: 0,
+    underWay: { fresh: 0, retries: 0 },
+    circuit: 'closed',
+    failures: [],
+    ...rest,
+  };
 }
 const score = (...targets: TargetStatistics[]): number => healthScore(figuresOf(targets, { movedAwayCounts: true }));
 

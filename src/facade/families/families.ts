@@ -11,7 +11,9 @@ import { payloadSchemas } from './payload-schemas.ts';
 import { routes } from './routes.ts';
 import { sources } from './sources.ts';
 import { transforms } from './transforms.ts';
+import { deadLetters } from './webhooks/dead-letters.ts';
 import { eventTypes } from './webhooks/event-types.ts';
+import { outboundMessages } from './webhooks/outbound-messages.ts';
 import { sendEvent } from './webhooks/send-event.ts';
 import { webhookApplications } from './webhooks/webhook-applications.ts';
 
@@ -32,4 +34,6 @@ export const families: readonly Family[] = [
   eventTypes,
   webhookApplications,
   sendEvent,
+  outboundMessages,
+  deadLetters,
 ];

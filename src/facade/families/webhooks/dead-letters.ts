@@ -1,0 +1,211 @@
+import { z } from 'zod';
+import { isPosthornError, PosthornError } from '../../../core/errors.ts';
+import { webhookOrganization } from '../../../core/webhook.ts';
+import { deadLetterReasons } from '../../../data/message-view.ts';
+import type { DeadLetterStats } from '../../../data/messages.ts';
+import { reasonOf, type WebhookMessageView } from '../../../data/webhooks/webhook-messages.ts';
+import { queueWithinQuota } from '../../message-quota.ts';
+import { type Call, type Family, operation } from '../../operation.ts';
+import { cursorPageOf, cursorPagination, cursorQuery } from '../../pagination.ts';
+import { queryTime, timeRange } from '../../query.ts';
+import { deleted, isDeleted, single } from './envelope.ts';
+import { deadLetterReason, MessageNames, messageRecord, shownMessage } from './message-record.ts';
+import { findMessage, messageFilterQuery, resend, resent } from './outbound-messages.ts';
+
+const messageIds = z.array(z.string().min(1).max(128)).min(1).max(100);
+const exampleIds = { messageIds: ['msg_00m2k3x7q4uabcdefghijklmnop'] };
+
+/** API document, "Outbound messages, DLQ, export". */
+export const deadLetters: Family = {
+  name: 'Dead letters',
+  description: 'Messages that could not be delivered.',
+  shown: {
+    ...shownMessage,
+    status: 'dlq',
+    attempts: 8,
+    lastResponseStatus: 500,
+    lastErrorType: 'http_error',
+    lastErrorMessage: 'the receiver answered 500',
+    dlqReason: 'max_retries_exceeded',
+    dlqMovedAt: '2026-01-31T12:00:00.000Z',
+    byReason: { max_retries_exceeded: 1 },
+  },
+  operations: [
+    operation({
+      method: 'GET',
+      path: '/outbound-messages/dlq/messages',
+      operationId: 'listDeadLetters',
+      summary: 'List dead letters',
+      description: 'A page may be shorter than `limit` when few messages match; `hasMore` tells whether there are more.',
+      scope: 'read',
+      query: z.object({
+        reason: deadLetterReason.optional(),
+        ...messageFilterQuery,
+        startDate: queryTime.optional().describe('Not moved earlier: ISO 8601.'),
+        endDate: queryTime.optional().describe('Not moved later: ISO 8601.'),
+        ...cursorQuery,
+      }),
+      answer: { status: 200, description: 'The last moved first.', schema: cursorPageOf(messageRecord) },
+      handle: async (call) => {
+        const { limit, cursor, startDate, endDate, ...narrowing } = call.query;
+        const filter = { ...narrowing, ...timeRange(startDate, endDate, { from: 'startDate', to: 'endDate' }) };
+        const { items, nextCursor } = await call.services.webhookMessages.deadLetters(call.caller.organization.id, filter, {
+          limit,
+          cursor,
+        });
+        return { data: await new MessageNames(call).records(items), pagination: cursorPagination(nextCursor) };
+      },
+    }),
+    operation({
+      method: 'GET',
+      path: '/outbound-messages/dlq/stats',
+      operationId: 'getWebhookDeadLetterStats',
+      summary: 'Count the dead letters',
+      scope: 'read',
+      answer: {
+        status: 200,
+        description: 'By reason, and the ten endpoints with the most of them.',
+        schema: single(
+          z.object({
+            total: z.int().min(0),
+            byReason: z.record(z.string(), z.int()).describe('Reasons that there are.'),
+            topFailingEndpoints: z.array(z.object({ endpointId: z.string(), endpointUrl: z.string().nullable(), count: z.int() })),
+          }),
+        ),
+      },
+      handle: async (call) => ({ data: await statsOf(call) }),
+    }),
+    operation({
+      method: 'POST',
+      path: '/outbound-messages/dlq/{id}/retry',
+      operationId: 'retryDeadLetter',
+      summary: 'Send a dead letter again',
+      description: 'As a new message with the same payload. The old one stays a dead letter, and counts how often it was sent again.',
+      scope: 'write',
+      answer: { status: 201, description: 'The new message is queued.', schema: single(resent) },
+      errors: ['RESOURCE_NOT_FOUND', 'CONFLICT', 'PAYLOAD_NOT_FOUND', 'QUOTA_EXCEEDED'],
+      handle: async (call) => {
+        const message = await findDeadLetter(call);
+        return queueWithinQuota(call, 1, async () => ({ queued: 1, answer: { data: await resend(call, message) } }));
+      },
+    }),
+    operation({
+      method: 'POST',
+      path: '/outbound-messages/dlq/retry-bulk',
+      operationId: 'retryDeadLetters',
+      summary: 'Send dead letters again',
+      description: 'Each as a new message. What is unknown, no dead letter or without payload is skipped.',
+      scope: 'write',
+      body: z.strictObject({ messageIds }),
+      requestExample: exampleIds,
+      answer: {
+        status: 200,
+        description: 'What was queued.',
+        schema: single(z.object({ queued: z.int().min(0), skipped: z.int().min(0), messages: z.array(resent.omit({ status: true })) })),
+      },
+      errors: ['QUOTA_EXCEEDED'],
+      handle: async (call) => {
+        const wanted = [...new Set(call.body.messageIds)];
+        return queueWithinQuota(call, wanted.length, async () => {
+          const sent = await Promise.all(wanted.map((id) => unlessSkipped(retry(withMessage(call, id)))));
+          const messages = sent.filter((each) => each !== null);
+          const queued = messages.length;
+          return { queued, answer: { data: { queued, skipped: wanted.length - queued, messages } } };
+        });
+      },
+    }),
+    operation({
+      method: 'DELETE',
+      path: '/outbound-messages/dlq/{id}',
+      operationId: 'archiveDeadLetter',
+      summary: 'Archive a dead letter',
+      description: 'Its status becomes `exhausted`, and it counts as a dead letter no more.',
+      scope: 'delete',
+      answer: { status: 200, description: 'It is archived.', schema: deleted },
+      errors: ['RESOURCE_NOT_FOUND', 'CONFLICT'],
+      handle: async (call) => {
+        await archive(call);
+        return isDeleted;
+      },
+    }),
+    operation({
+      method: 'DELETE',
+      path: '/outbound-messages/dlq/bulk',
+      operationId: 'archiveDeadLetters',
+      summary: 'Archive dead letters',
+      description: 'Archives each of them. What is unknown or no dead letter is left alone.',
+      scope: 'delete',
+      body: z.strictObject({ messageIds }),
+      requestExample: exampleIds,
+      answer: {
+        status: 200,
+        description: 'How many were archived.',
+        schema: z.object({ success: z.literal(true), archived: z.int().min(0) }),
+      },
+      handle: async (call) => {
+        const wanted = [...new Set(call.body.messageIds)];
+        const archived = await Promise.all(wanted.map((id) => unlessSkipped(archive(withMessage(call, id)).then(() => id))));
+        return { success: true as const, archived: archived.filter((id) => id !== null).length };
+      },
+    }),
+  ],
+};
+
+function withMessage(call: Call, id: string): Call {
+  return { ...call, params: { id } };
+}
+
+/** CONFLICT for a message that is no dead letter. */
+async function findDeadLetter(call: Call): Promise<WebhookMessageView> {
+  const message = await findMessage(call);
+  if (message.status !== 'dlq') throw new PosthornError('CONFLICT', `The message is ${message.status}: it is no dead letter.`);
+  return message;
+}
+
+async function retry(call: Call) {
+  const { originalMessageId, newMessageId } = await resend(call, await findDeadLetter(call));
+  return { originalMessageId, newMessageId };
+}
+
+async function archive(call: Call): Promise<void> {
+  const { id } = await findDeadLetter(call);
+  await call.services.replayer.archive(webhookOrganization(call.caller.organization.id), id);
+}
+
+/** Null for what a bulk operation leaves out. */
+async function unlessSkipped<T>(work: Promise<T>): Promise<T | null> {
+  try {
+    return await work;
+  } catch (error) {
+    if (isPosthornError(error, 'RESOURCE_NOT_FOUND', 'CONFLICT', 'PAYLOAD_NOT_FOUND')) return null;
+    throw error;
+  }
+}
+
+async function statsOf({ services, caller }: Call) {
+  const org = caller.organization.id;
+  const { total, byReason: counted, topDestinations } = await services.replayer.deadLetterStats(webhookOrganization(org));
+  const endpoints = await services.webhooks.endpointsById(
+    org,
+    topDestinations.map(({ destinationId }) => destinationId),
+  );
+  return {
+    total,
+    byReason: countedByReason(counted),
+    topFailingEndpoints: topDestinations.map(({ destinationId, count }) => ({
+      endpointId: destinationId,
+      endpointUrl: endpoints.get(destinationId)?.url ?? null,
+      count,
+    })),
+  };
+}
+
+/** Under the reasons that users know. */
+function countedByReason(counted: DeadLetterStats['byReason']): Record<string, number> {
+  const byReason: Record<string, number> = {};
+  for (const reason of deadLetterReasons) {
+    const count = counted[reason] ?? 0;
+    if (count > 0) byReason[reasonOf(reason)] = (byReason[reasonOf(reason)] ?? 0) + count;
+  }
+  return byReason;
+}

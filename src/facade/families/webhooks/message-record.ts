@@ -1,0 +1,169 @@
+import { z } from 'zod';
+import type { AttemptView } from '../../../data/messages.ts';
+import type { WebhookDeadLetterReason, WebhookMessageStatus, WebhookMessageView } from '../../../data/webhooks/webhook-messages.ts';
+import type { Call } from '../../operation.ts';
+import { isoTime, isoTimeOrNull, timestamp } from '../../resources/record-fields.ts';
+
+/** Records of messages and attempts (API document, "Outbound message", "Delivery attempt"). */
+
+export const messageStatus = z
+  .enum(['pending', 'processing', 'success', 'failed', 'exhausted', 'dlq'])
+  .describe(
+    'pending: queued. processing: being delivered. success: delivered. failed: will be tried again. exhausted: archived from the dead letters, or ended without an attempt. dlq: a dead letter.',
+  ) satisfies z.ZodType<WebhookMessageStatus>;
+
+export const deadLetterReason = z.enum([
+  'max_retries_exceeded',
+  'circuit_breaker_exhausted',
+  'endpoint_not_found',
+  'payload_not_found',
+  'secret_decryption_failed',
+  'queue_limit_exceeded',
+]) satisfies z.ZodType<WebhookDeadLetterReason>;
+
+export const messageRecord = z
+  .object({
+    id: z.string(),
+    eventId: z.string(),
+    eventType: z.string().nullable().describe('Name of the event type; null when the event is no longer stored.'),
+    applicationId: z.string(),
+    applicationName: z.string().nullable().describe('null when the application is gone.'),
+    endpointId: z.string(),
+    endpointUrl: z.string().nullable().describe('null when the endpoint is gone.'),
+    subscriptionId: z.string().nullable(),
+    status: messageStatus,
+    attempts: z.int().min(0),
+    maxAttempts: z.int().min(0),
+    nextAttemptAt: timestamp.nullable(),
+    lastResponseStatus: z.int().nullable(),
+    lastErrorType: z.string().nullable(),
+    lastErrorMessage: z.string().nullable(),
+    labels: z.record(z.string(), z.string()).describe('Those of the event.'),
+    replayedFrom: z.string().nullable().describe('The message of which this one is the replay or the retry.'),
+    dlqReason: deadLetterReason.nullable().describe('null: it never was a dead letter.'),
+    dlqMovedAt: timestamp.nullable(),
+    dlqRetryCount: z.int().min(0).describe('How often it was sent again as a dead letter.'),
+    dlqLastRetryAt: timestamp.nullable(),
+    createdAt: timestamp,
+    completedAt: timestamp.nullable(),
+  })
+  .meta({ id: 'OutboundMessage' });
+
+export const messageAttempt = z
+  .object({
+    id: z.string(),
+    messageId: z.string(),
+    attemptNumber: z.int().min(1),
+    status: z.enum(['success', 'failed']),
+    responseStatus: z.int().nullable(),
+    responseTimeMs: z.number().min(0),
+    responseBody: z.string().nullable().describe('At most the first 10 KiB.'),
+    errorType: z.string().nullable(),
+    errorMessage: z.string().nullable(),
+    createdAt: timestamp,
+    completedAt: timestamp,
+  })
+  .meta({ id: 'OutboundMessageAttempt' });
+
+/** What messages show as examples. */
+export const shownMessage = {
+  eventType: 'order.paid',
+  applicationName: 'Customer A',
+  endpointUrl: 'https://customer.example.com/hooks',
+  status: 'success',
+  attempts: 1,
+  maxAttempts: 8,
+  nextAttemptAt: null,
+  lastResponseStatus: 200,
+  lastErrorType: null,
+  lastErrorMessage: null,
+  labels: { country: 'at' },
+  replayedFrom: null,
+  dlqReason: null,
+  dlqMovedAt: null,
+  dlqRetryCount: 0,
+  dlqLastRetryAt: null,
+};
+
+type Names = Map<string, string>;
+
+/** Names of applications and URLs of endpoints, each read once. */
+export class MessageNames {
+  readonly #call: Pick<Call, 'services' | 'caller'>;
+  readonly #applications: Names = new Map();
+  readonly #urls: Names = new Map();
+
+  constructor(call: Pick<Call, 'services' | 'caller'>) {
+    this.#call = call;
+  }
+
+  async records(views: readonly WebhookMessageView[]): Promise<z.input<typeof messageRecord>[]> {
+    const { services, caller } = this.#call;
+    const org = caller.organization.id;
+    // What a long export has met is not kept without bound.
+    if (this.#urls.size > mostNames) this.#urls.clear();
+    if (this.#applications.size > mostNames) this.#applications.clear();
+    const unknown = (ids: string[], names: Names): string[] => [...new Set(ids)].filter((id) => !names.has(id));
+    const applicationIds = unknown(
+      views.map(({ applicationId }) => applicationId),
+      this.#applications,
+    );
+    const endpointIds = unknown(
+      views.map(({ endpointId }) => endpointId),
+      this.#urls,
+    );
+    const [applications, endpoints] = await Promise.all([
+      services.webhooks.applicationsById(org, applicationIds),
+      services.webhooks.endpointsById(org, endpointIds),
+    ]);
+    for (const { id, name } of applications.values()) this.#applications.set(id, name);
+    for (const { id, url } of endpoints.values()) this.#urls.set(id, url);
+    return views.map((view) =>
+      toRecord(view, {
+        applicationName: this.#applications.get(view.applicationId) ?? null,
+        endpointUrl: this.#urls.get(view.endpointId) ?? null,
+      }),
+    );
+  }
+}
+
+const mostNames = 5000;
+
+function toRecord(
+  view: WebhookMessageView,
+  names: { applicationName: string | null; endpointUrl: string | null },
+): z.input<typeof messageRecord> {
+  const { event, deadLetter, nextAttemptAtMs, createdAtMs, completedAtMs, ...rest } = view;
+  return {
+    ...rest,
+    ...names,
+    eventType: event?.typeName ?? null,
+    labels: event?.labels ?? {},
+    nextAttemptAt: isoTimeOrNull(nextAttemptAtMs),
+    dlqReason: deadLetter?.reason ?? null,
+    dlqMovedAt: isoTimeOrNull(deadLetter?.movedAtMs ?? null),
+    dlqRetryCount: deadLetter?.retries ?? 0,
+    dlqLastRetryAt: isoTimeOrNull(deadLetter?.lastRetryAtMs ?? null),
+    createdAt: isoTime(createdAtMs),
+    completedAt: isoTimeOrNull(completedAtMs),
+  };
+}
+
+export function toAttempt(messageId: string, view: AttemptView): z.input<typeof messageAttempt> {
+  const { startedAtMs, durationMs, attemptNumber, ...rest } = view;
+  return {
+    ...rest,
+    id: attemptId(messageId, attemptNumber),
+    messageId,
+    attemptNumber,
+    status: view.errorType === null ? 'success' : 'failed',
+    responseTimeMs: durationMs,
+    createdAt: isoTime(startedAtMs),
+    completedAt: isoTime(startedAtMs + durationMs),
+  };
+}
+
+/** `msg_…` and the number of the attempt. */
+function attemptId(messageId: string, attemptNumber: number): string {
+  return `${messageId.replace(/^msg_/, 'att_')}_${attemptNumber}`;
+}

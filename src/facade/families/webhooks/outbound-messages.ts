@@ -1,0 +1,142 @@
+import { z } from 'zod';
+import { PosthornError } from '../../../core/errors.ts';
+import { webhookOrganization } from '../../../core/webhook.ts';
+import type { WebhookMessageView } from '../../../data/webhooks/webhook-messages.ts';
+import { queueWithinQuota } from '../../message-quota.ts';
+import { type Call, type Family, operation } from '../../operation.ts';
+import { cursorPageOf, cursorPagination, cursorQuery } from '../../pagination.ts';
+import { single } from './envelope.ts';
+import { MessageNames, messageAttempt, messageRecord, messageStatus, shownMessage, toAttempt } from './message-record.ts';
+
+const id = z.string().min(1).max(128);
+const count = z.int().min(0);
+
+export const messageFilterQuery = {
+  eventType: z.string().min(1).max(100).optional().describe('Name of the event type.'),
+  applicationId: id.optional(),
+  endpointId: id.optional(),
+};
+
+export const resent = z.object({
+  originalMessageId: z.string(),
+  newMessageId: z.string(),
+  status: z.literal('queued').describe('The new message is pending.'),
+});
+
+const counts = z.object({
+  pending: count,
+  processing: count,
+  success: count,
+  failed: count,
+  exhausted: count,
+  dlq: count,
+  total: count,
+});
+
+/** API document, "Outbound messages, DLQ, export". */
+export const outboundMessages: Family = {
+  name: 'Outbound messages',
+  description: 'One for each endpoint that an event goes to.',
+  shown: { ...shownMessage, errorType: null, errorMessage: null, responseStatus: 200, attemptNumber: 1 },
+  operations: [
+    operation({
+      method: 'GET',
+      path: '/outbound-messages',
+      operationId: 'listOutboundMessages',
+      summary: 'List messages',
+      description: 'A page may be shorter than `limit` when few messages match; `hasMore` tells whether there are more.',
+      scope: 'read',
+      query: z.object({ status: messageStatus.optional(), ...messageFilterQuery, ...cursorQuery }),
+      answer: {
+        status: 200,
+        description: 'Newest first; dead letters alone in the order in which they became ones.',
+        schema: cursorPageOf(messageRecord),
+      },
+      handle: async (call) => {
+        const { limit, cursor, ...filter } = call.query;
+        const { items, nextCursor } = await call.services.webhookMessages.messages(call.caller.organization.id, filter, { limit, cursor });
+        return { data: await new MessageNames(call).records(items), pagination: cursorPagination(nextCursor) };
+      },
+    }),
+    operation({
+      method: 'GET',
+      path: '/outbound-messages/stats/summary',
+      operationId: 'getOutboundMessageStats',
+      summary: 'Count messages by status',
+      description: 'As it is now, of the messages that are still kept. total is their sum.',
+      scope: 'read',
+      answer: {
+        status: 200,
+        description: 'The counts.',
+        schema: single(counts),
+        example: { data: { pending: 4, processing: 1, success: 1250, failed: 2, exhausted: 1, dlq: 3, total: 1261 } },
+      },
+      handle: async ({ services, caller }) => {
+        const byStatus = await services.webhookMessages.counts(caller.organization.id);
+        return { data: { ...byStatus, total: Object.values(byStatus).reduce((sum, each) => sum + each, 0) } };
+      },
+    }),
+    operation({
+      method: 'GET',
+      path: '/outbound-messages/{id}',
+      operationId: 'getOutboundMessage',
+      summary: 'Read a message',
+      scope: 'read',
+      answer: { status: 200, description: 'The message.', schema: single(messageRecord) },
+      errors: ['RESOURCE_NOT_FOUND'],
+      handle: async (call) => {
+        const [data] = await new MessageNames(call).records([await findMessage(call)]);
+        return { data };
+      },
+    }),
+    operation({
+      method: 'GET',
+      path: '/outbound-messages/{id}/attempts',
+      operationId: 'listOutboundMessageAttempts',
+      summary: 'List the attempts of a message',
+      scope: 'read',
+      answer: { status: 200, description: 'The first attempt first.', schema: z.object({ data: z.array(messageAttempt) }) },
+      errors: ['RESOURCE_NOT_FOUND'],
+      handle: async (call) => {
+        const message = await findMessage(call);
+        const attempts = await call.services.webhookMessages.attempts(message.id);
+        return { data: attempts.map((attempt) => toAttempt(message.id, attempt)) };
+      },
+    }),
+    operation({
+      method: 'POST',
+      path: '/outbound-messages/{id}/replay',
+      operationId: 'replayOutboundMessage',
+      summary: 'Replay a message',
+      description:
+        'Sends the event once more to the endpoint, as a new message with the same payload. The old one, stays as it is; it must have ended, or have failed and wait for its next attempt.',
+      scope: 'write',
+      answer: { status: 201, description: 'The new message is queued.', schema: single(resent) },
+      errors: ['RESOURCE_NOT_FOUND', 'CONFLICT', 'PAYLOAD_NOT_FOUND', 'QUOTA_EXCEEDED'],
+      handle: async (call) => {
+        const message = await findMessage(call);
+        return queueWithinQuota(call, 1, async () => ({ queued: 1, answer: { data: await resend(call, message) } }));
+      },
+    }),
+  ],
+};
+
+/** The message of the path; RESOURCE_NOT_FOUND when the organization has no such one. */
+export async function findMessage({ services, caller, params: { id: wanted = '' } }: Call): Promise<WebhookMessageView> {
+  const message = await services.webhookMessages.message(caller.organization.id, wanted);
+  if (message === null) throw new PosthornError('RESOURCE_NOT_FOUND', 'There is no such message.');
+  return message;
+}
+
+/** Makes a new message of an ended one. CONFLICT while it is under way, PAYLOAD_NOT_FOUND when its payload is gone. */
+export async function resend({ services, caller }: Call, { id: originalMessageId, status }: WebhookMessageView) {
+  if (status === 'pending' || status === 'processing')
+    throw new PosthornError('CONFLICT', `The message is ${status}: it has not ended yet.`);
+  const newMessageId = await services.replayer
+    .replay(webhookOrganization(caller.organization.id), originalMessageId, { alsoBetweenAttempts: true })
+    .catch((error: unknown) => {
+      if (!(error instanceof PosthornError) || error.code !== 'PAYLOAD_NOT_FOUND') throw error;
+      throw new PosthornError('PAYLOAD_NOT_FOUND', 'payload_not_found: the payload of the message is no longer stored.', { cause: error });
+    });
+  return { originalMessageId, newMessageId, status: 'queued' as const };
+}

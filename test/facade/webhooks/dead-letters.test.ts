@@ -1,0 +1,224 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import type { DeadLetterReason } from '../../../src/data/messages.ts';
+import { passes } from '../../support/passes.ts';
+import { dead, delivered, failure } from '../../support/queue-worker.ts';
+import { idsOf, type MessagesWorld, startMessagesWorld } from './messages-world.ts';
+
+let world: MessagesWorld;
+beforeAll(async () => {
+  world = await startMessagesWorld();
+});
+afterAll(() => world.stop());
+beforeEach(() => world.clear());
+
+const call = (method: string, path: string, body?: object) => world.facade.request(method, `/api/outbound-messages/dlq${path}`, { body });
+const listed = async (query = '') => idsOf((await call('GET', `/messages${query}`)).body.data);
+const stats = async () => (await call('GET', '/stats')).body.data;
+const message = async (id: string) => (await world.facade.request('GET', `/api/outbound-messages/${id}`)).body.data;
+
+/** Sends to the endpoints, and all of it ends as dead letters for the reason. */
+async function bury(
+  endpoints: Parameters<MessagesWorld['send']>[0],
+  reason: DeadLetterReason = 'max_retries_exceeded',
+  eventType?: string,
+) {
+  const ids = await world.send(endpoints, { eventType });
+  await world.end({ type: 'dead', attempt: failure, reason });
+  return ids;
+}
+
+describe('a dead letter', () => {
+  test('says why, since when, and how often it was sent again', async () => {
+    const [id = ''] = await bury([await world.endpoint()]);
+    const [record] = (await call('GET', '/messages')).body.data;
+    expect(record).toMatchObject({
+      id,
+      status: 'dlq',
+      lastErrorType: 'http_error',
+      dlqReason: 'max_retries_exceeded',
+      dlqMovedAt: record.completedAt,
+      dlqRetryCount: 0,
+      dlqLastRetryAt: null,
+    });
+    expect(Math.abs(Date.parse(record.dlqMovedAt) - Date.now())).toBeLessThan(60_000);
+    for (const count of [1, 2]) {
+      const { status, body } = await call('POST', `/${id}/retry`);
+      expect([status, body]).toEqual([201, { data: { originalMessageId: id, newMessageId: expect.any(String), status: 'queued' } }]);
+      expect(await message(body.data.newMessageId)).toMatchObject({ status: 'pending', replayedFrom: id });
+      const { status: unchanged, dlqRetryCount, dlqLastRetryAt } = await message(id);
+      expect([unchanged, dlqRetryCount]).toEqual(['dlq', count]);
+      expect(Math.abs(Date.parse(dlqLastRetryAt) - Date.now())).toBeLessThan(60_000);
+    }
+  });
+
+  test('is archived: it is exhausted, keeps why and since when it was one, and is in no list of dead letters', async () => {
+    const [id = ''] = await bury([await world.endpoint()]);
+    const { dlqMovedAt } = await message(id);
+    expect(await call('DELETE', `/${id}`)).toMatchObject({ status: 200, body: { success: true } });
+    expect(await message(id)).toMatchObject({ status: 'exhausted', dlqReason: 'max_retries_exceeded', dlqMovedAt });
+    expect(await listed()).toEqual([]);
+    expect(await stats()).toEqual({ total: 0, byReason: {}, topFailingEndpoints: [] });
+    const again = await call('DELETE', `/${id}`);
+    expect([again.status, again.body]).toEqual([409, { error: 'Conflict', message: expect.stringContaining('exhausted') }]);
+  });
+
+  test('alone can be retried and archived here: 409 for another message, 404 for none', async () => {
+    const [id = ''] = await world.send([await world.endpoint()]);
+    for (const [method, path] of [
+      ['POST', '/retry'],
+      ['DELETE', ''],
+    ] as const) {
+      expect((await call(method, `/${id}${path}`)).status).toBe(409);
+      const unknown = await call(method, `/msg_00${'a'.repeat(25)}${path}`);
+      expect([unknown.status, unknown.body.error]).toEqual([404, 'Not found']);
+    }
+    expect(await message(id)).toMatchObject({ status: 'pending' });
+  });
+
+  test('of an endpoint that is deleted, or whose application is, has the reason endpoint_not_found', async () => {
+    const [id = ''] = await bury([await world.endpoint()], 'destination_not_found');
+    const [other = ''] = await bury([await world.endpoint()], 'route_deleted');
+    const [none = ''] = await bury([await world.endpoint()], 'payload_not_found');
+    expect(await listed('?reason=endpoint_not_found')).toEqual([other, id]);
+    expect(await listed('?reason=payload_not_found')).toEqual([none]);
+    expect((await stats()).byReason).toEqual({ endpoint_not_found: 2, payload_not_found: 1 });
+  });
+});
+
+describe('the list', () => {
+  test('filters by reason, event type, application, endpoint and the time of the move', async () => {
+    const [first, second] = [await world.endpoint(), await world.endpoint()];
+    const third = await world.endpoint(second.applicationId);
+    const [exhausted = ''] = await bury([first]);
+    const [lost = ''] = await bury([second], 'circuit_breaker_exhausted', 'order.lost');
+    const [undecryptable = ''] = await bury([third], 'secret_decryption_failed');
+    await world.send([first]);
+    await world.end(delivered);
+    expect(await listed()).toEqual([undecryptable, lost, exhausted]);
+    for (const [query, ids] of [
+      ['reason=max_retries_exceeded', [exhausted]],
+      ['reason=secret_decryption_failed', [undecryptable]],
+      ['reason=circuit_breaker_exhausted', [lost]],
+      ['eventType=order.lost', [lost]],
+      [`applicationId=${second.applicationId}`, [undecryptable, lost]],
+      [`endpointId=${third.id}`, [undecryptable]],
+      [`applicationId=${second.applicationId}&endpointId=${second.id}`, [lost]],
+      ['startDate=2020-01-01T00:00:00Z', [undecryptable, lost, exhausted]],
+      ['endDate=2020-01-01T00:00:00Z', []],
+    ] as const)
+      expect([query, await listed(`?${query}`)]).toEqual([query, ids]);
+    const { dlqMovedAt } = await message(lost);
+    expect(await listed(`?startDate=${dlqMovedAt}&endDate=${dlqMovedAt}`)).toContain(lost);
+  });
+
+  test('means the time of the move, not that of the message', async () => {
+    const [early = ''] = await world.send([await world.endpoint()]);
+    await world.end({ type: 'retry', attempt: failure, delayMs: 0 });
+    const [late = ''] = await bury([await world.endpoint()]);
+    await world.queue.promote();
+    await world.end(dead);
+    expect(await listed()).toEqual([early, late]);
+  });
+
+  test('goes on by cursor, each once, also while others come', async () => {
+    const target = await world.endpoint();
+    const ids: string[] = [];
+    for (let i = 0; i < 25; i++) ids.push(...(await bury([target])));
+    const seen: string[] = [];
+    for (let cursor: string | null = ''; cursor !== null; ) {
+      const { body } = await call('GET', `/messages?limit=10${cursor === '' ? '' : `&cursor=${cursor}`}`);
+      seen.push(...idsOf(body.data));
+      cursor = body.pagination.nextCursor;
+      await bury([target]);
+    }
+    expect(seen).toEqual(ids.reverse());
+  });
+
+  test.each([
+    ['reason=unknown', 'reason'],
+    ['startDate=yesterday', 'startDate'],
+    ['startDate=2026-02-01T00:00:00Z&endDate=2026-01-01T00:00:00Z', 'endDate'],
+    ['limit=101', 'limit'],
+    ['cursor=forged', 'cursor'],
+  ])('with %s is 400', async (query, field) => {
+    const { status, body } = await call('GET', `/messages?${query}`);
+    expect([status, body.error, Object.keys(body.details)]).toEqual([400, 'Invalid input', [field]]);
+  });
+});
+
+test('the statistics name the endpoints with the most dead letters', async () => {
+  const [one, two] = [await world.endpoint(), await world.endpoint()];
+  await bury([one, two]);
+  await bury([two]);
+  expect(await stats()).toEqual({
+    total: 3,
+    byReason: { max_retries_exceeded: 3 },
+    topFailingEndpoints: [
+      { endpointId: two.id, endpointUrl: two.url, count: 2 },
+      { endpointId: one.id, endpointUrl: one.url, count: 1 },
+    ],
+  });
+});
+
+describe('many at once', () => {
+  test('are retried: those that are no dead letters are skipped', async () => {
+    const ids = await bury([await world.endpoint(), await world.endpoint()]);
+    const [pending = ''] = await world.send([await world.endpoint()]);
+    const { status, body } = await call('POST', '/retry-bulk', { messageIds: [...ids, ids[0], pending, 'unknown'] });
+    expect([status, body.data]).toEqual([
+      200,
+      {
+        queued: 2,
+        skipped: 2,
+        messages: ids.map((originalMessageId) => ({ originalMessageId, newMessageId: expect.stringMatching(/^msg_/) })),
+      },
+    ]);
+    expect(await world.end(delivered)).toEqual(
+      expect.arrayContaining(body.data.messages.map(({ newMessageId }: { newMessageId: string }) => newMessageId)),
+    );
+    expect(await listed()).toHaveLength(2);
+  });
+
+  test('are archived: those that are no dead letters are left alone', async () => {
+    const ids = await bury([await world.endpoint(), await world.endpoint()]);
+    const [pending = ''] = await world.send([await world.endpoint()]);
+    const { status, body } = await call('DELETE', '/bulk', { messageIds: [...ids, ids[0], pending, 'unknown'] });
+    expect([status, body]).toEqual([200, { success: true, archived: 2 }]);
+    expect(await listed()).toEqual([]);
+    expect(await message(pending)).toMatchObject({ status: 'pending' });
+  });
+
+  test('are at most 100', async () => {
+    const messageIds = Array.from({ length: 101 }, (_, i) => `msg_${i}`);
+    for (const [method, path] of [
+      ['POST', '/retry-bulk'],
+      ['DELETE', '/bulk'],
+    ] as const) {
+      for (const body of [{ messageIds }, { messageIds: [] }, {}]) {
+        const answer = await call(method, path, body);
+        expect([answer.status, Object.keys(answer.body.details)]).toEqual([400, ['messageIds']]);
+      }
+      expect((await call(method, path, { messageIds: messageIds.slice(1) })).status).toBe(200);
+    }
+  });
+
+  test('count as messages of the month: above it none is queued', async () => {
+    const spec = { namespace: 'metered', plan: 'free' as const, limits: { monthlyMessages: 1 } };
+    await world.facade.store.apply({ kind: 'Organization', metadata: { name: 'metered' }, spec }, { manager: 'kubectl' });
+    await passes(() => world.facade.store.get('Namespace', { name: 'metered' }));
+    const key = await world.facade.addKey('metered');
+    const answer = await world.facade.request('POST', '/api/outbound-messages/dlq/retry-bulk', { key, body: { messageIds: ['a', 'b'] } });
+    expect([answer.status, answer.body.error]).toEqual([429, 'Monthly limit exceeded']);
+  });
+});
+
+test('a viewer reads dead letters, and changes none', async () => {
+  const [id = ''] = await bury([await world.endpoint()]);
+  const key = await world.facade.addKey('acme', { role: 'viewer' });
+  const asViewer = async (method: string, path: string) =>
+    (await world.facade.request(method, `/api/outbound-messages/${path}`, { key })).status;
+  expect(await asViewer('GET', 'dlq/messages')).toBe(200);
+  expect(await asViewer('POST', `dlq/${id}/retry`)).toBe(403);
+  expect(await asViewer('DELETE', `dlq/${id}`)).toBe(403);
+  expect(await asViewer('POST', `${id}/replay`)).toBe(403);
+});

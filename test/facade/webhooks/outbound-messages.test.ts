@@ -1,0 +1,237 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { dead, delivered, failure, settleAll, takeFrom } from '../../support/queue-worker.ts';
+import { newWebhookEvent } from '../../support/webhook-messages.ts';
+import { dropped, idsOf, later, type MessagesWorld, startMessagesWorld } from './messages-world.ts';
+
+let world: MessagesWorld;
+beforeAll(async () => {
+  world = await startMessagesWorld();
+});
+afterAll(() => world.stop());
+beforeEach(() => world.clear());
+
+const call = (method: string, path: string, body?: object) => world.facade.request(method, `/api/outbound-messages${path}`, { body });
+const read = async (path: string) => (await call('GET', path)).body.data;
+
+describe('a message', () => {
+  test('shows its event, endpoint, application, subscription and what became of it', async () => {
+    const target = await world.endpoint();
+    const event = newWebhookEvent(world.org, [target], { webhook: { labels: { country: 'at' } } });
+    await world.facade.acceptor.accept(event);
+    const id = event.targets[0]?.messageId ?? '';
+    const shown = {
+      id,
+      eventId: event.id,
+      eventType: 'order.paid',
+      applicationId: target.applicationId,
+      applicationName: expect.stringMatching(/^Customer/),
+      endpointId: target.id,
+      endpointUrl: target.url,
+      subscriptionId: `sub_of_${target.id}`,
+      status: 'pending',
+      attempts: 0,
+      maxAttempts: 8,
+      nextAttemptAt: null,
+      lastResponseStatus: null,
+      lastErrorType: null,
+      lastErrorMessage: null,
+      labels: { country: 'at' },
+      replayedFrom: null,
+      dlqReason: null,
+      dlqMovedAt: null,
+      dlqRetryCount: 0,
+      dlqLastRetryAt: null,
+      createdAt: expect.any(String),
+      completedAt: null,
+    };
+    expect(await read(`/${id}`)).toEqual(shown);
+    await world.end(delivered);
+    const ended = { ...shown, status: 'success', attempts: 1, lastResponseStatus: 200, completedAt: expect.any(String) };
+    expect(await read(`/${id}`)).toEqual(ended);
+    expect(await read('')).toEqual([ended]);
+  });
+
+  test('goes through every status', async () => {
+    const statuses: string[] = [];
+    const [id = ''] = await world.send([await world.endpoint()]);
+    const look = async () => statuses.push((await read(`/${id}`)).status);
+    await look();
+    const jobs = await takeFrom(world.queue, 'w1', 1);
+    await look();
+    await settleAll(world.queue, 'w1', jobs, { type: 'retry', attempt: failure, delayMs: 0 });
+    await look();
+    await world.queue.promote();
+    await world.end(dead);
+    await look();
+    await call('DELETE', `/dlq/${id}`);
+    await look();
+    const [other = ''] = await world.send([await world.endpoint()]);
+    await world.end(delivered);
+    statuses.push((await read(`/${other}`)).status);
+    expect(statuses).toEqual(['pending', 'processing', 'failed', 'dlq', 'exhausted', 'success']);
+  });
+
+  test('that its transform refused, or its filter, is exhausted and says so', async () => {
+    for (const type of ['transform_failed', 'filtered'] as const) {
+      const [id = ''] = await world.send([await world.endpoint()]);
+      await world.end(dropped(type));
+      expect(await read(`/${id}`)).toMatchObject({ status: 'exhausted', lastErrorType: type, lastErrorMessage: 'why', attempts: 0 });
+    }
+  });
+
+  test('shows when it is tried again', async () => {
+    const [id = ''] = await world.send([await world.endpoint()]);
+    await world.end(later);
+    const { nextAttemptAt, lastErrorType, lastErrorMessage, lastResponseStatus } = await read(`/${id}`);
+    expect(Date.parse(nextAttemptAt)).toBeGreaterThan(Date.now() + 3_000_000);
+    expect([lastErrorType, lastErrorMessage, lastResponseStatus]).toEqual(['http_error', 'status 500', 500]);
+  });
+
+  test('of an endpoint that is gone is still shown, without its URL', async () => {
+    const target = await world.endpoint();
+    const [id = ''] = await world.send([target]);
+    await world.store.deleteApplication(world.org, target.applicationId);
+    expect(await read(`/${id}`)).toMatchObject({ endpointId: target.id, endpointUrl: null, applicationName: null });
+  });
+
+  test('of a part of an event shows the event itself', async () => {
+    const [id = ''] = await world.send([await world.endpoint()], { webhook: { partOf: 'evt_whole' } });
+    expect(await read(`/${id}`)).toMatchObject({ eventId: 'evt_whole' });
+  });
+
+  test('is unknown to other organizations and to family A', async () => {
+    const [id = ''] = await world.send([await world.endpoint()]);
+    await world.facade.addOrganization('other');
+    const key = await world.facade.addKey('other');
+    for (const path of [`/${id}`, `/${id}/attempts`]) {
+      const { status, body } = await world.facade.request('GET', `/api/outbound-messages${path}`, { key });
+      expect([status, body]).toEqual([404, { error: 'Not found', message: 'There is no such message.' }]);
+    }
+    expect((await world.facade.request('GET', '/api/outbound-messages', { key })).body.data).toEqual([]);
+    expect((await world.facade.request('GET', `/api/deliveries/${id}`)).status).toBe(404);
+    expect((await call('GET', '/nonsense')).status).toBe(404);
+  });
+});
+
+test('attempts of a message have all fields, the first first', async () => {
+  const [id = ''] = await world.send([await world.endpoint()]);
+  await world.end({ type: 'retry', attempt: { ...failure, startedAtMs: 1000, durationMs: 7, responseBody: 'no' }, delayMs: 0 });
+  await world.queue.promote();
+  await world.end(delivered);
+  const attempts = await read(`/${id}/attempts`);
+  expect(attempts).toEqual([
+    {
+      id: `${id.replace('msg_', 'att_')}_1`,
+      messageId: id,
+      attemptNumber: 1,
+      status: 'failed',
+      responseStatus: 500,
+      responseTimeMs: 7,
+      responseBody: 'no',
+      errorType: 'http_error',
+      errorMessage: 'status 500',
+      createdAt: '1970-01-01T00:00:01.000Z',
+      completedAt: '1970-01-01T00:00:01.007Z',
+    },
+    expect.objectContaining({ attemptNumber: 2, status: 'success', responseStatus: 200, responseBody: 'ok', errorType: null }),
+  ]);
+});
+
+describe('the list', () => {
+  test('filters by status, event type, application and endpoint', async () => {
+    const [first, second] = [await world.endpoint(), await world.endpoint()];
+    const third = await world.endpoint(second.applicationId);
+    const [ended = ''] = await world.send([first]);
+    await world.end(delivered);
+    const [dlq = ''] = await world.send([first], { eventType: 'order.lost' });
+    await world.end(dead);
+    const [failing = ''] = await world.send([second]);
+    await world.end(later);
+    const [pending = ''] = await world.send([third]);
+    const listed = async (query: string) => idsOf(await read(`?${query}`));
+    expect(await listed('')).toEqual([pending, failing, dlq, ended]);
+    expect(await listed('status=success')).toEqual([ended]);
+    expect(await listed('status=dlq')).toEqual([dlq]);
+    expect(await listed('status=failed')).toEqual([failing]);
+    expect(await listed('status=pending')).toEqual([pending]);
+    expect(await listed('status=processing')).toEqual([]);
+    await call('DELETE', `/dlq/${dlq}`);
+    expect(await listed('status=exhausted')).toEqual([dlq]);
+    expect(await listed('eventType=order.lost')).toEqual([dlq]);
+    expect(await listed(`applicationId=${second.applicationId}`)).toEqual([pending, failing]);
+    expect(await listed(`endpointId=${first.id}`)).toEqual([dlq, ended]);
+    expect(await listed(`endpointId=${first.id}&applicationId=${second.applicationId}`)).toEqual([]);
+    expect(await listed(`endpointId=${first.id}&status=success`)).toEqual([ended]);
+  });
+
+  test('goes on by cursor, each message once, also while others are sent', async () => {
+    const target = await world.endpoint();
+    const sent: string[] = [];
+    for (let i = 0; i < 130; i++) sent.push(...(await world.send([target])));
+    const seen: string[] = [];
+    for (let cursor: string | null = ''; cursor !== null; ) {
+      const { body } = await call('GET', `?limit=30${cursor === '' ? '' : `&cursor=${cursor}`}`);
+      seen.push(...idsOf(body.data));
+      cursor = body.pagination.nextCursor;
+      expect(body.pagination.hasMore).toBe(cursor !== null);
+      await world.send([target]);
+    }
+    expect(seen).toEqual(sent.reverse());
+    expect((await read('')).length).toBe(50);
+  });
+
+  test.each(['limit=0', 'limit=101', 'cursor=forged', 'status=queued'])('with %s is 400', async (query) => {
+    const { status, body } = await call('GET', `?${query}`);
+    expect([status, body.error, Object.keys(body.details)]).toEqual([400, 'Invalid input', [query.split('=')[0]]]);
+  });
+});
+
+describe('a replay', () => {
+  test('of an ended message, or one between its attempts, is a new message of the same event', async () => {
+    const outcomes = { success: delivered, failed: later, exhausted: dropped('transform_failed'), dlq: dead };
+    for (const [status, outcome] of Object.entries(outcomes)) {
+      const [id = ''] = await world.send([await world.endpoint()]);
+      await world.end(outcome);
+      const replay = await call('POST', `/${id}/replay`);
+      const newMessageId = replay.body.data?.newMessageId;
+      expect([replay.status, replay.body]).toEqual([201, { data: { originalMessageId: id, newMessageId, status: 'queued' } }]);
+      const { eventId, subscriptionId } = await read(`/${id}`);
+      expect(await read(`/${id}`)).toMatchObject({ status });
+      expect(await read(`/${newMessageId}`)).toMatchObject({ status: 'pending', replayedFrom: id, eventId, subscriptionId });
+      expect(await world.end(delivered)).toEqual([newMessageId]);
+    }
+  });
+
+  test('of what is under way is 409, of what has no payload any more 409 with payload_not_found', async () => {
+    const [id = ''] = await world.send([await world.endpoint()]);
+    expect((await call('POST', `/${id}/replay`)).body).toEqual({ error: 'Conflict', message: expect.stringContaining('pending') });
+    await world.end(dead);
+    await world.facade.redis.client.del(await world.facade.redis.client.keys('test:{s0}:e:*'));
+    for (const path of [`/${id}/replay`, `/dlq/${id}/retry`]) {
+      const { status, body } = await call('POST', path);
+      expect([status, body]).toEqual([409, { error: 'Conflict', message: expect.stringContaining('payload_not_found') }]);
+    }
+    expect(await read(`/${id}`)).toMatchObject({ eventType: null, labels: {} });
+  });
+});
+
+test('the summary counts messages by their status', async () => {
+  const target = await world.endpoint();
+  const none = { pending: 0, processing: 0, success: 0, failed: 0, exhausted: 0, dlq: 0, total: 0 };
+  expect(await read('/stats/summary')).toEqual(none);
+  await world.send([target]);
+  await world.end(delivered);
+  await world.send([target, await world.endpoint()]);
+  const [archived] = await world.end(dead);
+  await call('DELETE', `/dlq/${archived}`);
+  await world.send([target]);
+  await world.end(dropped('transform_failed'));
+  await world.send([target]);
+  await world.end(dropped('filtered'));
+  await world.send([target]);
+  await world.end(later);
+  await world.send([target]);
+  await takeFrom(world.queue, 'w1', 1);
+  await world.send([target, await world.endpoint()]);
+  expect(await read('/stats/summary')).toEqual({ pending: 2, processing: 1, success: 1, failed: 1, exhausted: 3, dlq: 1, total: 9 });
+});
