@@ -73,7 +73,8 @@ async function runApi(context: RoleContext): Promise<void> {
     registry: records,
     messages: new RedisMessageReader({ redis: link.main, prefix, shards: () => shards }),
     replayer: new RedisMessageReplayer({ redis: link.main, prefix, clock, shards: () => shards }),
-    intake: new RedisIntake(shared),
+    // By the connection that stores events, too: it is asked whether one is stored.
+    intake: new RedisIntake(ingestRedis),
     statistics: new RedisStatisticsReader({ redis: link.main, prefix, clock, shards: () => shards }),
     circuits: new Circuits({ redis: link.main, prefix, shards: () => shards }),
     webhookMessages: new WebhookMessages({ redis: link.main, prefix, shards: () => shards }),

@@ -39,12 +39,14 @@ export class OutboxCarrier {
     this.#storePage = storePage ?? null;
   }
 
-  /** Carries these entries. Rejects with UNAVAILABLE when a shard did not answer or is full; the others have theirs. */
+  /** Carries these entries, and what goes on with them. Rejects with UNAVAILABLE when a shard did not answer or is full; the others have theirs. */
   async carryEntries(shard: number, entryIds: readonly string[]): Promise<void> {
     const unreachable = new Set<number>();
     let failure: unknown = null;
-    for (let first = 0; first < entryIds.length; first += entriesPerRead) {
-      const step = await this.#carryBatch(shard, [0, ...entryIds.slice(first, first + entriesPerRead)], unreachable);
+    const left = [...entryIds];
+    while (left.length > 0) {
+      const step = await this.#carryBatch(shard, [0, ...left.splice(0, entriesPerRead)], unreachable);
+      left.push(...step.further);
       failure ??= step.failure;
     }
     if (failure !== null) throw failure;
@@ -82,7 +84,8 @@ export class OutboxCarrier {
     shard: number,
     args: readonly ScriptArgument[],
     unreachable: Set<number>,
-  ): Promise<{ next: string | null; failure: unknown }> {
+  ): Promise<{ next: string | null; further: string[]; failure: unknown }> {
+    const further: string[] = [];
     const entries = list(await this.#run(shard, scripts.read, args)).map(list);
     let failure: unknown = null;
     await Promise.all(
@@ -90,30 +93,32 @@ export class OutboxCarrier {
         const to = Number(text(entry[1]));
         if (unreachable.has(to)) return;
         try {
-          await this.#carry(shard, entry);
+          const next = await this.#carry(shard, entry);
+          if (next !== '') further.push(next);
         } catch (error) {
-          unreachable.add(to);
+          // What an expansion fails at is not this shard.
+          if (text(entry[2]) !== 'w') unreachable.add(to);
           failure ??= error;
         }
       }),
     );
     const last = entries.at(-1);
-    return { next: last === undefined ? null : text(last[0]), failure };
+    return { next: last === undefined ? null : text(last[0]), further, failure };
   }
 
-  async #carry(from: number, entry: readonly unknown[]): Promise<void> {
+  /** Answers the entry that goes on with it, or ''. */
+  async #carry(from: number, entry: readonly unknown[]): Promise<string> {
     const [id = '', shard = '', kind = ''] = entry.slice(0, 3).map(text);
     const to = Number(shard);
     switch (kind) {
       case 'x':
-        if (await this.#carryMessages(from, to, id, entry)) return;
+        if (await this.#carryMessages(from, to, id, entry)) return '';
         break;
       case 'v':
         await this.#carryMoved(from, to, id, entry);
         break;
       case 'w':
-        await this.#expand(from, id, entry);
-        return;
+        return await this.#expand(from, id, entry);
       case 'n':
         await this.#run(to, scripts.news, [kind, text(entry[3]), from, keyIn(to, 'msg_', from, text(entry[4]))]);
         break;
@@ -121,17 +126,16 @@ export class OutboxCarrier {
         await this.#run(to, scripts.news, [kind, text(entry[3]), from]);
     }
     await this.#run(from, scripts.done, [id, kind === 'v' ? text(entry[3]) : '']);
+    return '';
   }
 
-  async #expand(shard: number, firstEntry: string, [, , , key, stored, from, end]: readonly unknown[]): Promise<void> {
-    if (this.#storePage === null) return;
+  /** One page; the entry that stands for the rest comes behind all others. */
+  async #expand(shard: number, entry: string, [, , , key, stored, from, end]: readonly unknown[]): Promise<string> {
+    if (this.#storePage === null) return '';
     const event = bytes(stored).length === 0 ? null : decodeEvent(bytes(stored));
     const range = { from: Number(text(from)), end: Number(text(end)) };
-    for (let entry = firstEntry; entry !== ''; ) {
-      const next: number | null = event === null ? null : await this.#storePage(recordId('evt_', shard, text(key)), event, range);
-      entry = text(await this.#run(shard, scripts.expand, [entry, next ?? '']));
-      range.from = next ?? range.end;
-    }
+    const next = event === null ? null : await this.#storePage(recordId('evt_', shard, text(key)), event, range);
+    return text(await this.#run(shard, scripts.expand, [entry, next ?? '']));
   }
 
   /** Answers true when the entry is ended with it. */

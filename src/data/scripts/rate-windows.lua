@@ -1,7 +1,7 @@
 -- Counts messages in windows that begin with their first message, unless one of them would hold too many: then nothing is counted.
 -- KEYS[1]  hash of an application: c<ms> messages, e<ms> end of the window in milliseconds since the epoch
 -- ARGV[1]  messages, then per window its length in milliseconds and the largest number of messages
--- Answers 0, or in how many milliseconds there is room; -1: there never is room for so many.
+-- Answers 0, or in how many milliseconds there is room. More than a window ever holds have room in one that is empty.
 local count = tonumber(ARGV[1])
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
@@ -13,9 +13,7 @@ for k = 2, #ARGV, 2 do
   if ends <= now then
     before, ends = 0, now + ms
   end
-  if count > most then
-    return -1
-  elseif before + count > most then
+  if before > 0 and before + count > most then
     wait = math.max(wait, ends - now)
   end
   longest = math.max(longest, ends - now)

@@ -33,7 +33,7 @@ export class EventExpander {
     if (webhook === null || org === null) return null;
     const { labels, metadata } = webhook;
     const judged = { type: sourceSlug, data: JSON.parse(event.payload.toString()), labels, metadata };
-    const { matches, next } = await matcher.matchPage(org, sourceId, webhook, judged, range);
+    const { matches, next } = await matcher.matchWindow(org, sourceId, webhook, judged, range);
     const byShard = Map.groupBy(matches, ({ shard }) => shard);
     const parts = [...byShard].map(([shard, group]): NewEvent => {
       const nowMs = clock.now();

@@ -39,7 +39,7 @@ beforeAll(async () => {
 afterAll(() => redis?.stop());
 
 const newSending = (): WebhookSending =>
-  webhookSending({ redis: redis.client, prefix, clock: systemClock, logger: silentLogger, store, maxAttempts: 8 });
+  webhookSending({ redis: redis.client, prefix, clock: systemClock, logger: silentLogger, store, maxAttempts: 8, windowPlaces: 500 });
 
 function match(labels: Record<string, string>, narrowed: string | null = null): Promise<WebhookMatches> {
   const event = { type: eventType.name, data: {}, labels, metadata: {} };

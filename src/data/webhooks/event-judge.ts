@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { type CelEvent, type CelFilter, celEvent, compileCelFilter } from '../../core/cel-filter.ts';
+import { type CelEvent, type CelFilter, type CelVerdict, celEvent, compileCelFilter } from '../../core/cel-filter.ts';
 import { matchesLabels } from '../../core/label-filters.ts';
 import type { WebhookCandidate } from './webhook-candidates.ts';
 
@@ -21,6 +21,9 @@ export interface Judgement {
 }
 
 const mostCompiled = 5000;
+/** All expressions of one event together; what is asked after it fails. */
+const mostMsPerEvent = 500;
+const tooLong: CelVerdict = { isMatch: false, error: 'the filters of the event take too long together' };
 
 /** Whether an event meets what subscriptions want of it: their labels first, then their expression. */
 export class EventJudge {
@@ -29,11 +32,23 @@ export class EventJudge {
   /** Of one event, for any number of subscriptions. */
   of(event: JudgedEvent): (wishes: SubscriptionWishes) => Judgement {
     let seen: CelEvent | null = null;
+    let leftMs = mostMsPerEvent;
+    const verdicts = new Map<string, CelVerdict>();
+    const ask = (expression: string): CelVerdict => {
+      const known = verdicts.get(expression);
+      if (known !== undefined) return known;
+      if (leftMs <= 0) return tooLong;
+      const startedMs = performance.now();
+      seen ??= celEvent(event);
+      const verdict = this.#filter(expression)(seen);
+      leftMs -= performance.now() - startedMs;
+      verdicts.set(expression, verdict);
+      return verdict;
+    };
     return ({ filterExpression, labelFilters, labelFilterMode }) => {
       if (!matchesLabels(labelFilters, labelFilterMode, event.labels)) return { isMatch: false, wasAsked: false, error: null };
       if (filterExpression === null) return { isMatch: true, wasAsked: false, error: null };
-      seen ??= celEvent(event);
-      return { ...this.#filter(filterExpression)(seen), wasAsked: true };
+      return { ...ask(filterExpression), wasAsked: true };
     };
   }
 

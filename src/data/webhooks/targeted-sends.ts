@@ -30,12 +30,8 @@ export class TargetedSends {
       });
     const waitMs = integer(reply);
     if (waitMs === 0) return;
-    throw new PosthornError(
-      'APPLICATION_RATE_LIMITED',
-      waitMs < 0
-        ? `One event may not bring the application ${messages} messages: that is more than its limits ever allow.`
-        : 'The application gets no more messages than its limits allow.',
-      { retryAfterSeconds: waitMs < 0 ? 3600 : waitMs / 1000 },
-    );
+    throw new PosthornError('APPLICATION_RATE_LIMITED', 'The application gets no more messages than its limits allow.', {
+      retryAfterSeconds: waitMs / 1000,
+    });
   }
 }

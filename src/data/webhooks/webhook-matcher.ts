@@ -1,6 +1,8 @@
 import { LRUCache } from 'lru-cache';
+import type { Clock } from '../../core/clock.ts';
 import type { Logger } from '../../core/logger.ts';
 import { EventJudge, type JudgedEvent, type Judgement, type SubscriptionWishes } from './event-judge.ts';
+import { FilterErrorNotes } from './filter-error-notes.ts';
 import type { CandidatePage, WebhookCandidate, WebhookCandidates } from './webhook-candidates.ts';
 import type { WebhookStore } from './webhooks.ts';
 
@@ -19,12 +21,18 @@ export interface WebhookMatches {
 }
 
 const mostMatchesAtOnce = 1000;
-const perPage = 250;
+const perPage = 200;
+/** How far an expansion goes at a time: a copy of the payload for each shard that has matches among them. */
+const defaultWindowPlaces = 2000;
 /** Of each event type so many candidates are kept in memory, and of further ones how many there are of each wish. */
 const keptPerType = 2000;
 const mostWishes = 5000;
 /** Over all event types: about 40 MB. */
 const mostKept = 100_000;
+
+/** Between so many others have their turn. */
+const judgedAtOnce = 250;
+const nextTurn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
 interface KeptCandidates {
   version: string;
@@ -41,8 +49,8 @@ type Walk = (from: number) => Promise<CandidatePage>;
 /** Finds the subscriptions that an event goes to. Rejects with UNAVAILABLE when Redis does not answer. */
 export class WebhookMatcher {
   readonly #candidates: WebhookCandidates;
-  readonly #store: Pick<WebhookStore, 'noteFilterError'>;
-  readonly #logger: Logger;
+  readonly #notes: FilterErrorNotes;
+  readonly #windowPlaces: number;
   readonly #judge = new EventJudge();
   readonly #kept = new LRUCache<string, KeptCandidates>({
     maxSize: mostKept,
@@ -50,10 +58,16 @@ export class WebhookMatcher {
   });
   readonly #loading = new Map<string, Promise<KeptCandidates>>();
 
-  constructor(options: { candidates: WebhookCandidates; store: Pick<WebhookStore, 'noteFilterError'>; logger: Logger }) {
+  constructor(options: {
+    candidates: WebhookCandidates;
+    store: Pick<WebhookStore, 'noteFilterError'>;
+    clock: Clock;
+    logger: Logger;
+    windowPlaces?: number | undefined;
+  }) {
     this.#candidates = options.candidates;
-    this.#store = options.store;
-    this.#logger = options.logger;
+    this.#notes = new FilterErrorNotes(options);
+    this.#windowPlaces = options.windowPlaces ?? defaultWindowPlaces;
   }
 
   async match(org: string, eventTypeId: string, { applicationId, endpointIds }: Narrowing, event: JudgedEvent): Promise<WebhookMatches> {
@@ -66,7 +80,10 @@ export class WebhookMatcher {
     if (applicationId !== null) return await walkOn(this.#walk(org, eventTypeId, applicationId), 0, noMatches(), judge);
     const kept = await this.#keptOf(org, eventTypeId);
     const matches = noMatches();
-    for (const candidate of kept.candidates) add(matches, candidate, judge);
+    for (const [i, candidate] of kept.candidates.entries()) {
+      if (i % judgedAtOnce === judgedAtOnce - 1) await nextTurn();
+      add(matches, candidate, judge);
+    }
     matches.end = kept.end;
     if (kept.next === null) return summed(matches);
     const judgeWishes = this.#judge.of(event);
@@ -78,18 +95,28 @@ export class WebhookMatcher {
     return summed(matches);
   }
 
-  /** Matches of one page of a walk that began with `match`; `next` null: it is over. */
-  async matchPage(
+  /**
+   * Matches of one window of a walk that began with `match`; `next` null: it is over. Windows are of places, so that whoever repeats one finds
+   * the same ones, but for those that have changed.
+   */
+  async matchWindow(
     org: string,
     eventTypeId: string,
     { applicationId }: Pick<Narrowing, 'applicationId'>,
     event: JudgedEvent,
-    range: { from: number; end: number },
+    { from, end }: { from: number; end: number },
   ): Promise<{ matches: WebhookCandidate[]; next: number | null }> {
     const judge = this.#judgeOf(org, event);
-    const page = await this.#walk(org, eventTypeId, applicationId)(range.from);
-    const isOver = page.next === null || page.next >= range.end;
-    return { matches: page.candidates.filter((each) => each.place < range.end && judge(each)), next: isOver ? null : page.next };
+    const walk = this.#walk(org, eventTypeId, applicationId);
+    const windowEnd = Math.min(from + this.#windowPlaces, end);
+    const matches: WebhookCandidate[] = [];
+    let at: number | null = from;
+    while (at !== null && at < windowEnd) {
+      const page: CandidatePage = await walk(at);
+      for (const candidate of page.candidates) if (candidate.place < windowEnd && judge(candidate)) matches.push(candidate);
+      at = page.next;
+    }
+    return { matches, next: windowEnd >= end ? null : windowEnd };
   }
 
   #walk(org: string, eventTypeId: string, applicationId: string | null): Walk {
@@ -140,12 +167,8 @@ export class WebhookMatcher {
     const judge = this.#judge.of(event);
     return (candidate) => {
       const { isMatch, wasAsked, error }: Judgement = judge(candidate);
-      if (wasAsked && error !== candidate.lastFilterError) {
+      if (wasAsked && error !== candidate.lastFilterError && this.#notes.note(org, candidate.subscriptionId, error))
         candidate.lastFilterError = error;
-        this.#store.noteFilterError(org, candidate.subscriptionId, error).catch((reason: unknown) => {
-          this.#logger.debug({ err: reason, subscriptionId: candidate.subscriptionId }, 'the error of a filter was not noted');
-        });
-      }
       return isMatch;
     };
   }

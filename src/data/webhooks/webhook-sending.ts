@@ -28,6 +28,7 @@ export function webhookSending({
   logger,
   store,
   maxAttempts,
+  windowPlaces,
 }: {
   redis: RedisClient;
   prefix: string;
@@ -35,8 +36,10 @@ export function webhookSending({
   logger: Logger;
   store: Pick<WebhookStore, 'noteFilterError'>;
   maxAttempts: number;
+  /** How far an expansion goes at a time; default 2000. */
+  windowPlaces?: number;
 }): WebhookSending {
-  const matcher = new WebhookMatcher({ candidates: new WebhookCandidates({ redis, prefix }), store, logger });
+  const matcher = new WebhookMatcher({ candidates: new WebhookCandidates({ redis, prefix }), store, clock, logger, windowPlaces });
   const storePage: StorePage = (...page) => expander.storePage(...page);
   const acceptor = new RedisMessageAcceptor({ redis, prefix, clock, storePage });
   const expander = new EventExpander({ matcher, acceptor, maxAttempts, clock });

@@ -10,14 +10,13 @@ import { eventAnswer, type SentEvent, sentEvent } from './sent-event.ts';
 import { takeWebhookEvent } from './take-event.ts';
 
 const largestBodyBytes = 2 * 1024 * 1024;
-const largestBatchBytes = 16 * 1024 * 1024;
+const largestBatchBytes = 8 * 1024 * 1024;
 const mostEvents = 100;
 
 const example = {
   eventType: 'order.paid',
   payload: { id: 'o-17', total: 12.5 },
   labels: { country: 'at' },
-  idempotencyKey: 'order-17-paid',
 };
 const errors = ['RESOURCE_NOT_FOUND', 'APPLICATION_RATE_LIMITED', 'QUOTA_EXCEEDED', 'UNAVAILABLE'] as const;
 const description =

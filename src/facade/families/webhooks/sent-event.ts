@@ -21,7 +21,7 @@ export const sentEvent = z.strictObject({
     .optional()
     .describe('What label filters of subscriptions look at; numbers and booleans are kept as text.'),
   metadata: z
-    .record(z.string().min(1), z.json())
+    .record(z.string().min(1), z.unknown())
     .refine((metadata) => JSON.stringify(metadata).length <= limits.metadataBytes, `at most ${limits.metadataBytes} bytes of JSON`)
     .optional()
     .describe('Kept with the event; filter expressions see it. It is not delivered.'),

@@ -1,0 +1,44 @@
+import type { Clock } from '../../core/clock.ts';
+import type { Logger } from '../../core/logger.ts';
+import type { WebhookStore } from './webhooks.ts';
+
+const mostWaiting = 1000;
+const everyMs = 5000;
+
+/**
+ * Notes with subscriptions what their filters fail with, of each the last: the first ones at once, then some every few seconds, so that filters
+ * that fail now and then cost next to nothing.
+ */
+export class FilterErrorNotes {
+  readonly #options: { store: Pick<WebhookStore, 'noteFilterError'>; clock: Clock; logger: Logger };
+  readonly #waiting = new Map<string, { org: string; error: string | null }>();
+  #isBusy = false;
+
+  constructor(options: { store: Pick<WebhookStore, 'noteFilterError'>; clock: Clock; logger: Logger }) {
+    this.#options = options;
+  }
+
+  /** False when too many wait. */
+  note(org: string, subscriptionId: string, error: string | null): boolean {
+    if (this.#waiting.size >= mostWaiting && !this.#waiting.has(subscriptionId)) return false;
+    this.#waiting.set(subscriptionId, { org, error });
+    if (!this.#isBusy) void this.#write();
+    return true;
+  }
+
+  async #write(): Promise<void> {
+    const { store, clock, logger } = this.#options;
+    this.#isBusy = true;
+    const some = [...this.#waiting];
+    this.#waiting.clear();
+    for (const [subscriptionId, { org, error }] of some) {
+      await store.noteFilterError(org, subscriptionId, error).catch((reason: unknown) => {
+        logger.debug({ err: reason, subscriptionId }, 'the error of a filter was not noted');
+      });
+    }
+    clock.after(everyMs, () => {
+      this.#isBusy = false;
+      if (this.#waiting.size > 0) void this.#write();
+    });
+  }
+}
