@@ -78,6 +78,7 @@ async function runApi(context: RoleContext): Promise<void> {
     statistics: new RedisStatisticsReader({ redis: link.main, prefix, clock, shards: () => shards }),
     circuits: new Circuits({ redis: link.main, prefix, shards: () => shards }),
     webhookMessages: new WebhookMessages({ redis: link.main, prefix, shards: () => shards }),
+    allowsInsecureEndpoints: config.webhooks.allowsInsecureUrls,
     shards: () => shards,
     webhooks,
     sending,

@@ -47,7 +47,16 @@ export class Circuits {
 
   /** Those of a route's destinations; one that has had no message yet has none. */
   async ofRoute(org: string, routeId: string, destinationIds: readonly string[]): Promise<CircuitView[]> {
-    const pairs = destinationIds.flatMap((id) => [routeId, id]);
+    return await this.ofTargets(
+      org,
+      destinationIds.map((destinationId) => ({ routeId, destinationId })),
+    );
+  }
+
+  /** The same of any targets. */
+  async ofTargets(org: string, targets: readonly { routeId: string; destinationId: string }[]): Promise<CircuitView[]> {
+    if (targets.length === 0) return [];
+    const pairs = targets.flatMap(({ routeId, destinationId }) => [routeId, destinationId]);
     const replies = await this.#inAll((shard) => this.#run(shard, circuitsScript, [org, ...pairs]));
     return replies.flatMap((reply) => list(list(reply)[1]).map(circuitView));
   }

@@ -38,6 +38,8 @@ export interface FacadeServices {
   circuits: Circuits;
   /** Applications, endpoints and subscriptions. */
   webhooks: WebhookStore;
+  /** Webhook endpoints may have http URLs. */
+  allowsInsecureEndpoints: boolean;
   /** How many shards there are for what is new. */
   shards: () => number;
   /** What send-event needs. */

@@ -49,6 +49,7 @@ export async function startContractWorld(): Promise<ContractWorld> {
   const org = (await facade.store.get('Organization', { name: organization })).status?.id ?? '';
   await deliverSome(facade, org, 'dst_a');
   await facade.startWorker();
+  await makeEndpointOfExamples(facade, org);
   const examples = await runExamples(operations, async (operation, body) => {
     const [id = 'none'] = operation.path.includes('{') ? await idsIn(operation.path.slice(0, operation.path.indexOf('/{')), key) : [];
     return facade.request(operation.method, `/api${operation.path.replace('{id}', id)}`, { key, body });
@@ -102,6 +103,14 @@ async function runExamples(
     open = refused;
   }
   return answers;
+}
+
+/** The application and the endpoint that the examples name: ids are made by the store. */
+async function makeEndpointOfExamples({ webhooks }: FacadeWorld, org: string): Promise<void> {
+  const tail = 'mzxw6ytboi4dsnrrgq3tkojqge';
+  const { id } = await webhooks.createApplication({ org, id: `app_${tail}`, shard: 0, name: 'Of the examples' });
+  const sealSecret = () => ({ sealed: '', prefix: 'whsec_MfKQ', version: 1, previous: [] });
+  await webhooks.createEndpoint({ org, id: `ep_${tail}`, applicationId: id, url: 'https://customer.example.com/', sealSecret });
 }
 
 /** A dead letter, a delivered message and one that waits. */

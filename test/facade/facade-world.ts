@@ -113,6 +113,7 @@ export async function startFacadeWorld(
     circuits: new Circuits({ redis: redis.client, prefix }),
     webhooks,
     webhookMessages: new WebhookMessages({ redis: redis.client, prefix }),
+    allowsInsecureEndpoints: false,
     shards: () => 1,
     sending: webhookSending({ ...shared, store: webhooks, maxAttempts: 8 }),
     cronRuns: new CronRuns({ redis: redis.client, prefix }),

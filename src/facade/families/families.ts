@@ -16,6 +16,8 @@ import { eventTypes } from './webhooks/event-types.ts';
 import { outboundMessages } from './webhooks/outbound-messages.ts';
 import { sendEvent } from './webhooks/send-event.ts';
 import { webhookApplications } from './webhooks/webhook-applications.ts';
+import { webhookEndpoints } from './webhooks/webhook-endpoints.ts';
+import { webhookSubscriptions } from './webhooks/webhook-subscriptions.ts';
 
 /** Everything that the API serves. A new family is a file of its own and one line here. */
 export const families: readonly Family[] = [
@@ -36,4 +38,6 @@ export const families: readonly Family[] = [
   sendEvent,
   outboundMessages,
   deadLetters,
+  webhookEndpoints,
+  webhookSubscriptions,
 ];

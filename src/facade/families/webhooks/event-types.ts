@@ -15,6 +15,7 @@ import { clearableToSpec } from '../../resources/record-fields.ts';
 import { matchesText } from '../../resources/search.ts';
 import { refuseProblem } from '../code-problem.ts';
 import { deleted, isDeleted, single } from './envelope.ts';
+import { eventTypeKey } from './event-type-lookup.ts';
 import { eventTypeRecord, eventTypeRecords, toEventTypeRecord } from './event-type-record.ts';
 
 const fields = webhookEventType.spec.shape;
@@ -34,8 +35,7 @@ const readOnly = Object.keys(eventTypeRecord.shape).filter((field) => !(field in
 
 /** Names are accepted in paths, too. */
 function withSlug<C extends Call>(call: C): C {
-  const { id = '' } = call.params;
-  return { ...call, params: { id: /^etp_[a-z2-7]{26}$/.test(id) ? id : eventTypeSlug(id) } };
+  return { ...call, params: { id: eventTypeKey(call.params['id'] ?? '') } };
 }
 
 const definition = {

@@ -1,0 +1,82 @@
+import { z } from 'zod';
+import { PosthornError } from '../../../core/errors.ts';
+import { headerName, headerValue, isSettableHeader } from '../../../resources/http-header.ts';
+import { httpUrl } from '../../../resources/url.ts';
+
+const mostHeaders = 20;
+/** Posthorn sets them itself (API decisions, "Delivery"). */
+const ownNames: readonly string[] = ['content-type', 'user-agent', 'accept-encoding'];
+
+const header = z.strictObject({ name: headerName, value: headerValue });
+
+/** Fields of an endpoint that can be set. */
+export const endpointFields = {
+  url: httpUrl.describe('Where messages are posted to: https, and http where the installation allows it.'),
+  description: z.string().max(500),
+  headers: z.array(header).max(mostHeaders).describe('Sent with every message, each name once; none that Posthorn or the connection sets.'),
+  timeoutSeconds: z.int().min(1).max(120).describe('For the whole request; default 30.'),
+  rateLimitPerSecond: z.int().min(0).max(100_000).describe('What exceeds it waits; 0, the default: unlimited.'),
+  circuitFailureThreshold: z.int().min(1).max(1000).describe('Consecutive failed attempts that open the circuit; default 5.'),
+  circuitSuccessThreshold: z.int().min(1).max(100).describe('Successful probes that close it; default 2.'),
+  circuitCooldownSeconds: z.int().min(1).max(86_400).describe('Seconds that it waits before it is probed; default 60.'),
+  isDisabled: z.boolean().describe('Whether new events skip it and queued messages wait.'),
+  disabledReason: z.string().min(1).max(500).nullable(),
+};
+
+const pace = {
+  timeoutSeconds: endpointFields.timeoutSeconds.optional(),
+  rateLimitPerSecond: endpointFields.rateLimitPerSecond.optional(),
+  circuitFailureThreshold: endpointFields.circuitFailureThreshold.optional(),
+  circuitSuccessThreshold: endpointFields.circuitSuccessThreshold.optional(),
+  circuitCooldownSeconds: endpointFields.circuitCooldownSeconds.optional(),
+};
+const description = endpointFields.description.nullable().optional();
+const headers = endpointFields.headers.optional();
+
+export const newEndpointBody = z.strictObject({
+  applicationId: z.string().min(1).max(128),
+  url: endpointFields.url,
+  description,
+  headers,
+  ...pace,
+});
+
+export const endpointChangeBody = z.strictObject({
+  applicationId: z.string().min(1).max(128).optional().describe('Cannot be changed.'),
+  url: endpointFields.url.optional(),
+  description,
+  headers,
+  ...pace,
+  isDisabled: endpointFields.isDisabled.optional(),
+  disabledReason: endpointFields.disabledReason.optional(),
+});
+
+/** What a schema cannot say. INVALID_URL and VALIDATION_FAILED name the field. */
+export function refuseWrongEndpoint(sent: Pick<z.output<typeof endpointChangeBody>, 'url' | 'headers'>, allowsInsecureUrls: boolean): void {
+  const { url, headers: sentHeaders = [] } = sent;
+  if (url !== undefined && !(URL.canParse(url) && (allowsInsecureUrls || new URL(url).protocol === 'https:'))) {
+    const complaint = `must be an absolute ${allowsInsecureUrls ? 'http or https' : 'https'} URL`;
+    throw new PosthornError('INVALID_URL', `url ${complaint}.`, { details: { url: [complaint] } });
+  }
+  for (const [index, { name }] of sentHeaders.entries()) {
+    const isOwn = !isSettableHeader(name) || ownNames.includes(name.toLowerCase());
+    const isTwice = sentHeaders.findIndex((other) => other.name.toLowerCase() === name.toLowerCase()) < index;
+    if (!isOwn && !isTwice) continue;
+    const field = `headers[${index}].name`;
+    const complaint = isOwn ? 'is set by Posthorn or the connection' : 'is there twice';
+    throw new PosthornError('VALIDATION_FAILED', `${field} ${complaint}.`, { details: { [field]: [complaint] } });
+  }
+}
+
+/** What the store keeps of the fields that both bodies have. */
+export function endpointSettings(sent: Omit<z.output<typeof endpointChangeBody>, 'applicationId' | 'isDisabled' | 'disabledReason'>) {
+  const { circuitFailureThreshold, circuitSuccessThreshold, circuitCooldownSeconds, ...rest } = sent;
+  return {
+    ...rest,
+    circuit: {
+      failureThreshold: circuitFailureThreshold,
+      successThreshold: circuitSuccessThreshold,
+      cooldownSeconds: circuitCooldownSeconds,
+    },
+  };
+}

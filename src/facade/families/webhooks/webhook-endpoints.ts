@@ -1,0 +1,198 @@
+import { z } from 'zod';
+import { PosthornError } from '../../../core/errors.ts';
+import { webhookOrganization } from '../../../core/webhook.ts';
+import type { EndpointFilter } from '../../../data/webhooks/webhooks.ts';
+import { type Call, type Family, operation } from '../../operation.ts';
+import { cursorPageOf, cursorPagination, cursorQuery } from '../../pagination.ts';
+import { queryBoolean } from '../../query.ts';
+import { endpointChangeBody, endpointSettings, newEndpointBody, refuseWrongEndpoint } from './endpoint-fields.ts';
+import { circuitState, type EndpointRecord, endpointRecord, endpointRecords, toEndpoint } from './endpoint-record.ts';
+import { newEndpointSecret, rotateEndpointSecret, sealedSecret } from './endpoint-secret.ts';
+import { deleted, isDeleted, single } from './envelope.ts';
+import { findEndpoint } from './find-endpoint.ts';
+import { disablingOf, refuseManaged } from './managed.ts';
+
+/** How often a list looks further for endpoints in a rare state of the circuit. */
+const mostLooks = 20;
+const secretWarning = 'Store the secret now: it is not shown again.';
+
+const readOnly = Object.keys(endpointRecord.shape).filter((field) => !(field in endpointChangeBody.shape));
+const readOnlyOnCreate = Object.keys(endpointRecord.shape).filter((field) => !(field in newEndpointBody.shape));
+
+/** API document, "Webhook endpoints". */
+export const webhookEndpoints: Family = {
+  name: 'Webhook endpoints',
+  description: 'Where the messages to an application are posted.',
+  shown: {
+    url: 'https://customer.example.com/webhooks',
+    description: 'Production',
+    headers: [{ name: 'X-Tenant', value: 'acme' }],
+    timeoutSeconds: 30,
+    rateLimitPerSecond: 0,
+    circuitFailureThreshold: 5,
+    circuitSuccessThreshold: 2,
+    circuitCooldownSeconds: 60,
+    circuitState: 'closed',
+    circuitFailureCount: 0,
+    secretPrefix: 'whsec_MfKQ…',
+    secretVersion: 1,
+    isDisabled: false,
+    disabledReason: null,
+    totalMessages: 1203,
+    totalSuccesses: 1200,
+    totalFailures: 3,
+    avgResponseTimeMs: 87.5,
+    subscriptionCount: 3,
+    secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=',
+  },
+  operations: [
+    operation({
+      method: 'GET',
+      path: '/webhook-endpoints',
+      operationId: 'listWebhookEndpoints',
+      summary: 'List endpoints',
+      description: 'With circuitState a page may be shorter than `limit`, or empty, although there is more.',
+      scope: 'read',
+      query: z.object({
+        applicationId: z.string().min(1).max(128).optional(),
+        isDisabled: queryBoolean.optional(),
+        circuitState: circuitState.optional(),
+        ...cursorQuery,
+      }),
+      answer: { status: 200, description: 'Newest first.', schema: cursorPageOf(endpointRecord) },
+      handle: async (call) => {
+        const { limit, cursor, circuitState: state, ...filter } = call.query;
+        const { records, nextCursor } = await listed(call, { filter, state, limit, cursor });
+        return { data: records, pagination: cursorPagination(nextCursor) };
+      },
+    }),
+    operation({
+      method: 'POST',
+      path: '/webhook-endpoints',
+      operationId: 'createWebhookEndpoint',
+      summary: 'Create an endpoint',
+      scope: 'write',
+      body: newEndpointBody,
+      readOnly: readOnlyOnCreate,
+      requestExample: {
+        applicationId: 'app_mzxw6ytboi4dsnrrgq3tkojqge',
+        url: 'https://customer.example.com/webhooks',
+        description: 'Production',
+        headers: [{ name: 'X-Tenant', value: 'acme' }],
+      },
+      answer: {
+        status: 201,
+        description: 'The new endpoint, with its signing secret.',
+        schema: single(endpointRecord.extend({ secret: z.string().describe('Signs its messages; shown only here.') })).extend({
+          warning: z.string(),
+        }),
+      },
+      errors: ['RESOURCE_NOT_FOUND', 'INVALID_URL'],
+      handle: async (call) => {
+        const { applicationId, url, ...rest } = call.body;
+        refuseWrongEndpoint(call.body, call.services.allowsInsecureEndpoints);
+        const secret = newEndpointSecret();
+        const endpoint = await call.services.webhooks.createEndpoint({
+          org: call.caller.organization.id,
+          applicationId,
+          ...endpointSettings(rest),
+          url,
+          sealSecret: (id) => ({ ...sealedSecret(call, id, secret), version: 1, previous: [] }),
+        });
+        return { data: { ...(await toEndpoint(endpoint, call)), secret }, warning: secretWarning };
+      },
+    }),
+    operation({
+      method: 'GET',
+      path: '/webhook-endpoints/{id}',
+      operationId: 'getWebhookEndpoint',
+      summary: 'Read an endpoint',
+      scope: 'read',
+      answer: { status: 200, description: 'The endpoint.', schema: single(endpointRecord) },
+      errors: ['RESOURCE_NOT_FOUND'],
+      handle: async (call) => ({ data: await toEndpoint(await findEndpoint(call, call.params['id'] ?? ''), call) }),
+    }),
+    operation({
+      method: 'PATCH',
+      path: '/webhook-endpoints/{id}',
+      operationId: 'updateWebhookEndpoint',
+      summary: 'Change an endpoint',
+      description: 'Fields that are not sent stay as they are.',
+      scope: 'write',
+      body: endpointChangeBody,
+      readOnly,
+      requestExample: { url: 'https://customer.example.com/v2/webhooks', timeoutSeconds: 10 },
+      answer: { status: 200, description: 'The changed endpoint.', schema: single(endpointRecord) },
+      errors: ['RESOURCE_NOT_FOUND', 'INVALID_URL', 'FIELD_MANAGED', 'CONFLICT'],
+      handle: async (call) => {
+        const current = await findEndpoint(call, call.params['id'] ?? '');
+        refuseManaged('endpoint', current);
+        const { applicationId, isDisabled, disabledReason, ...rest } = call.body;
+        if (applicationId !== undefined && applicationId !== current.applicationId) {
+          const details = { applicationId: ['cannot be changed'] };
+          throw new PosthornError('VALIDATION_FAILED', 'applicationId cannot be changed.', { details });
+        }
+        refuseWrongEndpoint(rest, call.services.allowsInsecureEndpoints || rest.url === current.url);
+        const change = { ...endpointSettings(rest), ...disablingOf({ isDisabled, disabledReason }) };
+        return { data: await toEndpoint(await call.services.webhooks.updateEndpoint(current.org, current.id, change), call) };
+      },
+    }),
+    operation({
+      method: 'DELETE',
+      path: '/webhook-endpoints/{id}',
+      operationId: 'deleteWebhookEndpoint',
+      summary: 'Delete an endpoint with its subscriptions',
+      description: 'What is queued for it becomes dead letters.',
+      scope: 'delete',
+      answer: { status: 200, description: 'It is deleted.', schema: deleted },
+      errors: ['RESOURCE_NOT_FOUND', 'FIELD_MANAGED'],
+      handle: async (call) => {
+        const current = await findEndpoint(call, call.params['id'] ?? '');
+        refuseManaged('endpoint', current);
+        await call.services.webhooks.deleteEndpoint(current.org, current.id);
+        return isDeleted;
+      },
+    }),
+    rotateEndpointSecret,
+    operation({
+      method: 'POST',
+      path: '/webhook-endpoints/{id}/reset-circuit',
+      operationId: 'resetWebhookEndpointCircuit',
+      summary: 'Close the circuit of an endpoint',
+      scope: 'write',
+      answer: {
+        status: 200,
+        description: 'The circuit is closed.',
+        schema: z.object({ success: z.literal(true), circuitState: z.literal('closed') }),
+      },
+      errors: ['RESOURCE_NOT_FOUND'],
+      handle: async (call) => {
+        const { org, id, applicationId } = await findEndpoint(call, call.params['id'] ?? '');
+        await call.services.circuits.reset(webhookOrganization(org), applicationId, [id]);
+        return { success: true, circuitState: 'closed' };
+      },
+    }),
+  ],
+};
+
+interface Wanted {
+  filter: EndpointFilter;
+  state: EndpointRecord['circuitState'] | undefined;
+  limit: number;
+  cursor: string | undefined;
+}
+
+/** Looks no further than so many pages for endpoints in a state of the circuit. */
+async function listed(call: Call, wanted: Wanted): Promise<{ records: EndpointRecord[]; nextCursor: string | null }> {
+  const { filter, state, limit } = wanted;
+  const records: EndpointRecord[] = [];
+  let cursor: string | undefined = wanted.cursor;
+  for (let looks = 1; ; looks++) {
+    const page = { limit: limit - records.length, cursor };
+    const { items, nextCursor } = await call.services.webhooks.endpoints(call.caller.organization.id, filter, page);
+    const found = await endpointRecords(items, call);
+    records.push(...found.filter((record) => state === undefined || record.circuitState === state));
+    if (nextCursor === null || state === undefined || records.length === limit || looks === mostLooks) return { records, nextCursor };
+    cursor = nextCursor;
+  }
+}
