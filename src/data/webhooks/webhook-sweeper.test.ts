@@ -170,6 +170,24 @@ test('an organization leaves the list of those to look at a minute after its las
   expect(await redis.client.zcard(unfinished)).toBe(0);
 });
 
+test('a deletion that begins while the list is looked through keeps its organization there', async () => {
+  await sweeper.announce(org);
+  await clock.advance(120_000);
+  const interrupted = new Proxy(redis.client, {
+    get(target, name) {
+      const member = Reflect.get(target, name);
+      if (name !== 'zscore') return typeof member === 'function' ? member.bind(target) : member;
+      return async (...args: Parameters<typeof target.zscore>) => {
+        const score = await target.zscore(...args);
+        await sweeper.announce(org);
+        return score;
+      };
+    },
+  });
+  await new WebhookSweeper({ redis: interrupted, prefix, clock, logger: silentLogger }).sweep();
+  expect(await redis.client.zrange(unfinished, '0', '-1')).toEqual([org]);
+});
+
 test('a large deletion is answered before everything is removed, and goes on', async () => {
   const { id } = await store.createApplication({ org, name: 'a', shard: 0 });
   const types = Array.from({ length: 100 }, (_, i) => `etp_${i}`);
