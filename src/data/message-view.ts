@@ -10,7 +10,7 @@ import { bytes, fields, integer, list, text } from './script-reply.ts';
  * replayed and when last, dc of an archived one the history stamp it had, sb and tf subscription of a webhook endpoint and its transform, fm why it was not sent, y whether the output of its transform is kept, 1, 2, … attempts in their short form; of a message that failed
  * over also the fields named in `includes/failover.lua`, of a member of a batch bt the batch (`includes/batch.lua`).
  */
-const statuses: ReadonlyMap<string, DeliveryStatus> = new Map([
+export const statuses: ReadonlyMap<string, DeliveryStatus> = new Map([
   ['p', 'pending'],
   ['a', 'processing'],
   ['r', 'retrying'],

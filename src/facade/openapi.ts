@@ -140,6 +140,12 @@ function answerOf({ path, answer, offersYaml }: Operation, shown: Json, schemas:
       ...(offersYaml !== undefined && {
         'application/yaml': { schema: { type: 'string', description: offersYaml.description }, example: offersYaml.example },
       }),
+      ...(answer.otherContent !== undefined && {
+        [answer.otherContent.type]: {
+          schema: { type: 'string', description: answer.otherContent.description },
+          example: answer.otherContent.example,
+        },
+      }),
     },
   };
 }

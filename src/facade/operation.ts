@@ -54,6 +54,8 @@ export interface OperationDefinition<Query extends z.ZodObject, Body extends z.Z
     example?: unknown;
     /** Another success, of the same schema: see `Call.answerOtherwise`. */
     otherwise?: { status: 200 | 201; description: string };
+    /** Another type in which a `StreamedAnswer` may be. */
+    otherContent?: { type: 'text/csv'; description: string; example: string };
   };
   /** With `Accept: application/yaml` the answer is text, as this says. */
   offersYaml?: { description: string; example: string };

@@ -7,6 +7,7 @@ import type { Caller } from './caller.ts';
 import { type Answer, answerOnce, type Idempotency } from './idempotency.ts';
 import type { Operation } from './operation.ts';
 import type { FacadeServices } from './services.ts';
+import { StreamedAnswer, sendStreamed } from './streamed-answer.ts';
 
 export interface OperationRouterOptions {
   services: FacadeServices;
@@ -98,6 +99,7 @@ function run(operation: Operation, { services, publicUrl }: OperationRouterOptio
     const caller = callerOf(response);
     const bodyBytes = Buffer.isBuffer(request.body) ? request.body : noBytes;
     const body = readJsonObject(bodyBytes);
+    const streamed: StreamedAnswer[] = [];
     const perform = async (idempotency: Idempotency | null): Promise<Answer> => {
       const warnings = new Set<string>();
       let status: number = operation.answer.status;
@@ -117,6 +119,7 @@ function run(operation: Operation, { services, publicUrl }: OperationRouterOptio
           status = operation.answer.otherwise?.status ?? status;
         },
       });
+      if (answer instanceof StreamedAnswer) streamed.push(answer);
       return {
         status,
         headers: {
@@ -129,7 +132,10 @@ function run(operation: Operation, { services, publicUrl }: OperationRouterOptio
     };
     const key = operation.method === 'POST' ? request.get('idempotency-key') : undefined;
     const equalRequest = (): string => canonicalJson([request.path, request.query, body]);
-    send(response, key === undefined ? await perform(null) : await answerOnce({ services, caller, key, request: equalRequest() }, perform));
+    const answer = key === undefined ? await perform(null) : await answerOnce({ services, caller, key, request: equalRequest() }, perform);
+    const [pieces] = streamed;
+    if (pieces === undefined) send(response, answer);
+    else await sendStreamed(response, pieces, answer.status);
   };
 }
 

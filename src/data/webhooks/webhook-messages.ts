@@ -2,40 +2,24 @@ import { webhookOrganization } from '../../core/webhook.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { decodeEvent, type StoredEvent } from '../event-text.ts';
 import { indexEntries, indexPage, type ListedEntry, type Listing, type TimeRange } from '../index-pages.ts';
-import { attemptViews, deliveryView, eventView, type WebhookMessagePart } from '../message-view.ts';
-import type { AttemptView, DeadLetterReason, DeliveryStatus, DeliveryView, EventView, PageQuery, ViewPage } from '../messages.ts';
+import { attemptViews, deliveryView, eventView, type MessagePlace } from '../message-view.ts';
+import type { AttemptView, DeliveryView, PageQuery, ViewPage } from '../messages.ts';
 import { homeShard, recordId, recordKey } from '../record-key.ts';
+import { list, text } from '../script-reply.ts';
 import { type IndexEntry, ShardReader } from '../shard-reader.ts';
+import {
+  type FoundMessage,
+  reasonOf,
+  statusOf,
+  statusOfLetter,
+  type WebhookDeadLetterReason,
+  type WebhookEventView,
+  type WebhookMessageStatus,
+  type WebhookMessageView,
+  webhookEventView,
+  webhookMessageView,
+} from './webhook-message-view.ts';
 import { type StatusCounts, webhookStatusCounts } from './webhook-status-counts.ts';
-
-/** States of messages to webhook endpoints (API document, "States and transitions"). */
-export type WebhookMessageStatus = 'pending' | 'processing' | 'success' | 'failed' | 'exhausted' | 'dlq';
-
-export type WebhookDeadLetterReason = Exclude<DeadLetterReason, 'destination_not_found' | 'route_deleted'> | 'endpoint_not_found';
-
-/** Times are milliseconds since the epoch. */
-export interface WebhookMessageView {
-  id: string;
-  /** The event that users know: of a part of one the event itself. */
-  eventId: string;
-  /** Null when the event is gone. */
-  event: { typeName: string; labels: Record<string, string> } | null;
-  applicationId: string;
-  endpointId: string;
-  subscriptionId: string | null;
-  status: WebhookMessageStatus;
-  attempts: number;
-  maxAttempts: number;
-  nextAttemptAtMs: number | null;
-  lastResponseStatus: number | null;
-  lastErrorType: string | null;
-  lastErrorMessage: string | null;
-  replayedFrom: string | null;
-  createdAtMs: number;
-  completedAtMs: number | null;
-  /** Null: it never was a dead letter. */
-  deadLetter: { reason: WebhookDeadLetterReason; movedAtMs: number; retries: number; lastRetryAtMs: number | null } | null;
-}
 
 export interface WebhookMessageFilter extends TimeRange {
   status?: WebhookMessageStatus;
@@ -49,24 +33,8 @@ export interface DeadLetterFilter extends Omit<WebhookMessageFilter, 'status'> {
   reason?: WebhookDeadLetterReason;
 }
 
-/** An event that was sent to webhook endpoints. */
-export interface WebhookEventView {
-  id: string;
-  typeName: string;
-  labels: Record<string, string>;
-  metadata: Record<string, unknown>;
-  idempotencyKey: string | null;
-  applicationId: string | null;
-  endpointIds: readonly string[];
-  createdAtMs: number;
-  /** How many messages it has, replays among them. */
-  messageCount: number;
-}
-
-export interface WebhookEventFilter extends TimeRange {
-  eventTypeId?: string;
-  applicationId?: string;
-}
+/** Of events; the status is one that at least one of its messages has. */
+export type WebhookEventFilter = Omit<WebhookMessageFilter, 'endpointId'>;
 
 /** Messages to webhook endpoints, and their events, as the API shows them. Throws UNAVAILABLE when Redis does not answer. */
 export class WebhookMessages {
@@ -91,7 +59,7 @@ export class WebhookMessages {
     if (reply === null || reply === undefined) return null;
     const found = deliveryView(shard, key, reply);
     if (found.view.org !== webhookOrganization(org)) return null;
-    return messageView(found, (await eventsOf(reader, [found.view])).get(found.view.eventId));
+    return webhookMessageView(found, (await eventsOf(reader, [found.view])).get(found.view.eventId));
   }
 
   /** Newest first. Throws INVALID_QUERY for a forged cursor. */
@@ -122,21 +90,84 @@ export class WebhookMessages {
     return attemptViews(...(await this.#in(shard).attempts(key)));
   }
 
+  /** An event with its payload and at most its first 1,000 messages. */
+  async event(
+    org: string,
+    id: string,
+  ): Promise<{ event: WebhookEventView; payload: Buffer | null; messages: WebhookMessageView[] } | null> {
+    const shard = homeShard(id);
+    const key = shard === null ? null : recordKey(id, shard);
+    const reply = shard === null || key === null ? null : await this.#in(shard).eventWithMessages(key);
+    if (shard === null || key === null || reply === null) return null;
+    const [stored, ...pairs] = list(reply);
+    const { view, elsewhere } = eventView(shard, key, stored);
+    const event = webhookEventView(webhookOrganization(org), view);
+    if (event === null) return null;
+    const here = pairs.map((pair) => {
+      const [messageKey, message] = list(pair);
+      return deliveryView(shard, text(messageKey), message);
+    });
+    const others = await this.#found(elsewhere.slice(0, mostMessagesOfEvent - here.length));
+    const source = { sourceSlug: view.source, webhook: view.webhook };
+    return { event, payload: view.payload, messages: [...here, ...others].map((found) => webhookMessageView(found, source)) };
+  }
+
+  /** What was sent with an event that is there. */
+  async payload(id: string): Promise<Buffer | null> {
+    const shard = homeShard(id);
+    const key = shard === null ? null : recordKey(id, shard);
+    const reply = shard === null || key === null ? null : await this.#in(shard).event(key);
+    return shard === null || key === null || reply === null ? null : eventView(shard, key, reply).view.payload;
+  }
+
   /** All events, newest first, without the parts of those with very many messages. */
   everyEvent(org: string, filter: WebhookEventFilter, cursor?: string): AsyncIterable<ListedEntry<WebhookEventView>> {
     const internal = webhookOrganization(org);
-    const { eventTypeId, applicationId } = filter;
+    const { eventType, applicationId, status } = filter;
     const listing: Listing<WebhookEventView> = {
-      index: eventTypeId === undefined ? `i:ev:${internal}` : `i:${eventTypeId}`,
+      index: `i:ev:${internal}`,
       kind: 'e',
-      scope: [internal, 'events', eventTypeId, applicationId],
-      views: async ({ shard }, entries) =>
-        entries.map(({ key, reply }) => {
-          const view = reply === null ? null : webhookEventView(internal, eventView(shard, key, reply).view);
-          return view !== null && (applicationId === undefined || view.applicationId === applicationId) ? view : null;
-        }),
+      scope: [internal, 'events', eventType, applicationId, status],
+      views: async ({ shard }, entries) => {
+        const views = entries.map(({ key, reply }) => (reply === null ? null : eventView(shard, key, reply)));
+        const elsewhere = status === undefined ? [] : views.flatMap((event) => event?.elsewhere ?? []);
+        const letters = await this.#letters(elsewhere);
+        return views.map((event) => {
+          const view = event === null ? null : webhookEventView(internal, event.view);
+          if (event === null || view === null) return null;
+          const others = event.elsewhere.map(({ id, letterOfMissing }) => letters.get(id) ?? letterOfMissing);
+          const matches =
+            (eventType === undefined || view.typeName === eventType) &&
+            (applicationId === undefined || view.applicationId === applicationId) &&
+            (status === undefined || [...event.letters, ...others].some((letter) => statusOfLetter(letter) === status));
+          return matches ? view : null;
+        });
+      },
     };
     return indexEntries(this.#all(), listing, filter, { cursor, limit: entriesAtOnce });
+  }
+
+  async #found(places: readonly MessagePlace[]): Promise<FoundMessage[]> {
+    const byShard = Map.groupBy(places, ({ shard }) => shard);
+    const found = await Promise.all(
+      [...byShard].map(async ([shard, group]) => {
+        const keys = group.map(({ id }) => recordKey(id, shard) ?? '');
+        const replies = await this.#in(shard).messages(keys);
+        return replies.flatMap((reply, i) => (reply == null ? [] : [deliveryView(shard, keys[i] ?? '', reply)]));
+      }),
+    );
+    return found.flat();
+  }
+
+  async #letters(places: readonly MessagePlace[]): Promise<ReadonlyMap<string, string>> {
+    const byShard = Map.groupBy(places, ({ shard }) => shard);
+    const found = await Promise.all(
+      [...byShard].map(async ([shard, group]) => {
+        const letters = await this.#in(shard).letters(group.map(({ id }) => recordKey(id, shard) ?? ''));
+        return group.map(({ id }, i) => [id, letters[i]?.letter ?? ''] as const);
+      }),
+    );
+    return new Map(found.flat().filter(([, letter]) => letter !== ''));
   }
 
   #all(): ShardReader[] {
@@ -151,15 +182,7 @@ export class WebhookMessages {
 }
 
 const entriesAtOnce = 1000;
-
-/** Null for one of another organization, and for the part of an event. */
-function webhookEventView(internal: string, { org, id, source, receivedAtMs, deliveryCount, webhook }: Omit<EventView, 'status'>) {
-  if (org !== internal || webhook === null || webhook.partOf !== undefined) return null;
-  const { total, partOf: _, ...sent } = webhook;
-  return { ...sent, id, typeName: source, createdAtMs: receivedAtMs, messageCount: total ?? deliveryCount } satisfies WebhookEventView;
-}
-
-type FoundMessage = Pick<ReturnType<typeof deliveryView>, 'view' | 'webhook'>;
+const mostMessagesOfEvent = 1000;
 
 function messageListing(org: string, filter: WebhookMessageFilter): Listing<WebhookMessageView> {
   const internal = webhookOrganization(org);
@@ -209,7 +232,7 @@ function viewsOf(
     );
     return found.map((message) => {
       const event = message === null ? undefined : events.get(message.view.eventId);
-      return message === null || (eventType !== undefined && event?.sourceSlug !== eventType) ? null : messageView(message, event);
+      return message === null || (eventType !== undefined && event?.sourceSlug !== eventType) ? null : webhookMessageView(message, event);
     });
   };
 }
@@ -225,68 +248,4 @@ async function eventsOf(reader: ShardReader, messages: readonly DeliveryView[]):
       return head == null ? [] : [[recordId('evt_', reader.shard, key), decodeEvent(head)] as const];
     }),
   );
-}
-
-function messageView({ view, webhook }: FoundMessage, event: StoredEvent | undefined): WebhookMessageView {
-  const { id, attempts, maxAttempts, nextAttemptAtMs, lastResponseStatus, lastErrorMessage, replayedFrom } = view;
-  return {
-    id,
-    eventId: event?.webhook?.partOf ?? view.eventId,
-    event: event === undefined ? null : { typeName: event.sourceSlug, labels: event.webhook?.labels ?? {} },
-    applicationId: view.routeId,
-    endpointId: view.destinationId ?? '',
-    subscriptionId: webhook.subscriptionId,
-    status: statusOf(view),
-    attempts,
-    maxAttempts,
-    nextAttemptAtMs,
-    lastResponseStatus,
-    lastErrorType: unsentErrorType(view.status) ?? view.lastErrorType,
-    lastErrorMessage,
-    replayedFrom,
-    createdAtMs: view.createdAtMs,
-    completedAtMs: view.completedAtMs,
-    deadLetter: deadLetterOf(view, webhook),
-  };
-}
-
-function deadLetterOf(view: DeliveryView, { deadSinceMs, retries, lastRetryAtMs }: WebhookMessagePart): WebhookMessageView['deadLetter'] {
-  if (view.deadLetterReason === null) return null;
-  const movedAtMs = deadSinceMs ?? view.completedAtMs ?? view.createdAtMs;
-  return { reason: reasonOf(view.deadLetterReason), movedAtMs, retries, lastRetryAtMs };
-}
-
-/** What waits for an open circuit has been tried, or not. */
-function statusOf({ status, attempts }: DeliveryView): WebhookMessageStatus {
-  switch (status) {
-    case 'pending':
-    case 'processing':
-    case 'dlq':
-      return status;
-    case 'circuit_open':
-      return attempts === 0 ? 'pending' : 'failed';
-    case 'retrying':
-      return 'failed';
-    case 'delivered':
-      return 'success';
-    case 'failed':
-    case 'filtered':
-    case 'schema_failed':
-    case 'transform_failed':
-      return 'exhausted';
-    default:
-      return status satisfies never;
-  }
-}
-
-/** Of a message that ended without an attempt; null of any other. */
-function unsentErrorType(status: DeliveryStatus): string | null {
-  return status === 'filtered' || status === 'schema_failed' || status === 'transform_failed' ? status : null;
-}
-
-/** An endpoint that is gone is one, also when it went with its application. */
-export function reasonOf(reason: DeadLetterReason): WebhookDeadLetterReason;
-export function reasonOf(reason: DeadLetterReason | null): WebhookDeadLetterReason | null;
-export function reasonOf(reason: DeadLetterReason | null): WebhookDeadLetterReason | null {
-  return reason === 'destination_not_found' || reason === 'route_deleted' ? 'endpoint_not_found' : reason;
 }

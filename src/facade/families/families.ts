@@ -13,10 +13,12 @@ import { sources } from './sources.ts';
 import { transforms } from './transforms.ts';
 import { deadLetters } from './webhooks/dead-letters.ts';
 import { eventTypes } from './webhooks/event-types.ts';
+import { messageExport } from './webhooks/message-export.ts';
 import { outboundMessages } from './webhooks/outbound-messages.ts';
 import { sendEvent } from './webhooks/send-event.ts';
 import { webhookApplications } from './webhooks/webhook-applications.ts';
 import { webhookEndpoints } from './webhooks/webhook-endpoints.ts';
+import { webhookEvents } from './webhooks/webhook-events.ts';
 import { webhookSubscriptions } from './webhooks/webhook-subscriptions.ts';
 
 /** Everything that the API serves. A new family is a file of its own and one line here. */
@@ -40,4 +42,6 @@ export const families: readonly Family[] = [
   deadLetters,
   webhookEndpoints,
   webhookSubscriptions,
+  messageExport,
+  webhookEvents,
 ];

@@ -3,7 +3,7 @@ import { isPosthornError, PosthornError } from '../../../core/errors.ts';
 import { webhookOrganization } from '../../../core/webhook.ts';
 import { deadLetterReasons } from '../../../data/message-view.ts';
 import type { DeadLetterStats } from '../../../data/messages.ts';
-import { reasonOf, type WebhookMessageView } from '../../../data/webhooks/webhook-messages.ts';
+import { reasonOf, type WebhookMessageView } from '../../../data/webhooks/webhook-message-view.ts';
 import { queueWithinQuota } from '../../message-quota.ts';
 import { type Call, type Family, operation } from '../../operation.ts';
 import { cursorPageOf, cursorPagination, cursorQuery } from '../../pagination.ts';

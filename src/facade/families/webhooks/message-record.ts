@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { AttemptView } from '../../../data/messages.ts';
-import type { WebhookDeadLetterReason, WebhookMessageStatus, WebhookMessageView } from '../../../data/webhooks/webhook-messages.ts';
+import type { WebhookDeadLetterReason, WebhookMessageStatus, WebhookMessageView } from '../../../data/webhooks/webhook-message-view.ts';
 import type { Call } from '../../operation.ts';
 import { isoTime, isoTimeOrNull, timestamp } from '../../resources/record-fields.ts';
 

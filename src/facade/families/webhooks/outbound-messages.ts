@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { PosthornError } from '../../../core/errors.ts';
 import { webhookOrganization } from '../../../core/webhook.ts';
-import type { WebhookMessageView } from '../../../data/webhooks/webhook-messages.ts';
+import type { WebhookMessageView } from '../../../data/webhooks/webhook-message-view.ts';
 import { queueWithinQuota } from '../../message-quota.ts';
 import { type Call, type Family, operation } from '../../operation.ts';
 import { cursorPageOf, cursorPagination, cursorQuery } from '../../pagination.ts';

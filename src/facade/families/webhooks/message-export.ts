@@ -1,0 +1,204 @@
+import { z } from 'zod';
+import type { ListedEntry } from '../../../data/index-pages.ts';
+import type { WebhookEventView, WebhookMessageView } from '../../../data/webhooks/webhook-message-view.ts';
+import { csvLine } from '../../csv.ts';
+import { type Call, type Family, operation } from '../../operation.ts';
+import { queryInteger, queryTime, timeRange } from '../../query.ts';
+import { isoTime, timestamp } from '../../resources/record-fields.ts';
+import { StreamedAnswer } from '../../streamed-answer.ts';
+import { MessageNames, messageRecord, messageStatus } from './message-record.ts';
+import { eventItem, toEventItem } from './webhook-event-record.ts';
+
+const id = z.string().min(1).max(128);
+const rowsPerPiece = 100;
+/** Payloads of so many events are in memory at once. */
+const eventsPerPiece = 8;
+/** A filter that matches rarely ends its export after so many entries; the cursor leads on. */
+const mostEntries = 1_000_000;
+
+const exportedEvent = eventItem.extend({ payload: z.unknown() }).meta({ id: 'ExportedWebhookEvent' });
+
+const query = z.object({
+  format: z.enum(['json', 'csv']).default('json'),
+  type: z.enum(['events', 'messages']).default('events'),
+  startDate: queryTime.optional().describe('Not sent earlier: ISO 8601.'),
+  endDate: queryTime.optional().describe('Not sent later: ISO 8601.'),
+  status: messageStatus.optional().describe('Of messages; of events those with a message of this status.'),
+  eventType: z.string().min(1).max(100).optional().describe('Name of the event type.'),
+  applicationId: id.optional().describe('Of messages; of events those that were sent to this application alone.'),
+  limit: queryInteger({ min: 1, max: 50_000 }).default(10_000).describe('Most records in the answer.'),
+  cursor: z.string().min(1).max(1024).optional().describe('`nextCursor` of an export before, with the same filters.'),
+});
+type ExportCall = Call<z.output<typeof query>>;
+
+/** Records of a piece, as they stand in JSON, and as cells of CSV. */
+interface Row {
+  json: string;
+  cells: (string | number | null)[];
+}
+
+/** API document, "Outbound messages, DLQ, export". */
+export const messageExport: Family = {
+  name: 'Export',
+  description: 'Events and messages as a file.',
+  operations: [
+    operation({
+      method: 'GET',
+      path: '/outbound-messages/export',
+      operationId: 'exportOutboundMessages',
+      summary: 'Export events or messages',
+      description:
+        'Newest first. CSV is RFC 4180 with a header row; objects stand in a cell as JSON, and a cell that begins with =, +, -, @, a tab or a carriage return has an apostrophe before it. ' +
+        'An export that breaks off ends without its last line.',
+      scope: 'read',
+      query,
+      answer: {
+        status: 200,
+        description: 'A file.',
+        schema: z.object({
+          data: z.array(z.union([exportedEvent, messageRecord])),
+          pagination: z.object({ hasMore: z.boolean(), nextCursor: z.string().nullable() }),
+          exportedAt: timestamp,
+        }),
+        example: {
+          data: [
+            {
+              id: 'evt_00m2k3x7q4uabcdefghijklmnop',
+              eventType: 'order.paid',
+              labels: { country: 'at' },
+              metadata: {},
+              idempotencyKey: 'order-17-paid',
+              applicationId: null,
+              endpointIds: [],
+              createdAt: '2026-01-31T12:00:00.000Z',
+              messageCount: 3,
+              payload: { id: 'o-17', total: 12.5 },
+            },
+          ],
+          pagination: { hasMore: false, nextCursor: null },
+          exportedAt: '2026-01-31T12:00:00.000Z',
+        },
+        otherContent: {
+          type: 'text/csv',
+          description: 'With format=csv.',
+          example: `${csvLine(['id', 'eventType', 'payload'])}${csvLine(['evt_00m2k3x7q4uabcdefghijklmnop', 'order.paid', '{"id":"o-17"}'])}`,
+        },
+      },
+      handle: async (call) => {
+        const { format, type } = call.query;
+        const day = isoTime(call.services.clock.now()).slice(0, 10);
+        const headers = {
+          'Content-Type': format === 'csv' ? 'text/csv; charset=utf-8; header=present' : 'application/json; charset=utf-8',
+          'Content-Disposition': `attachment; filename="${type}-${day}.${format}"`,
+          'X-Content-Type-Options': 'nosniff',
+        };
+        const batches = type === 'events' ? eventRows(call) : messageRows(call);
+        const columns = Object.keys((type === 'events' ? exportedEvent : messageRecord).shape);
+        const pieces = format === 'csv' ? csvPieces(columns, batches) : jsonPieces(batches, isoTime(call.services.clock.now()));
+        return new StreamedAnswer(headers, pieces);
+      },
+    }),
+  ],
+};
+
+/** Rows in batches; what is returned at the end is the cursor for the rest, null when there is none. */
+type Batches = AsyncGenerator<Row[], string | null>;
+
+/** The header goes with the first rows: what fails before them, such as a forged cursor, can still be answered with an error. */
+async function* csvPieces(columns: readonly string[], batches: Batches): AsyncGenerator<string> {
+  let header = csvLine(columns);
+  for await (const rows of batches) {
+    yield header + rows.map(({ cells }) => csvLine(cells)).join('');
+    header = '';
+  }
+}
+
+async function* jsonPieces(batches: Batches, exportedAt: string): AsyncGenerator<string> {
+  let before = '{"data":[';
+  try {
+    for (;;) {
+      const { done, value } = await batches.next();
+      if (done === true) {
+        const pagination = { hasMore: value !== null, nextCursor: value };
+        const isEmpty = before !== ',\n';
+        yield `${isEmpty ? before : ''}],"pagination":${JSON.stringify(pagination)},"exportedAt":${JSON.stringify(exportedAt)}}\n`;
+        return;
+      }
+      if (value.length === 0) continue;
+      yield before + value.map(({ json }) => json).join(',\n');
+      before = ',\n';
+    }
+  } finally {
+    await batches.return(null);
+  }
+}
+
+function messageRows(call: ExportCall): Batches {
+  const { services, caller, query: sent } = call;
+  const { startDate, endDate, status, eventType, applicationId, cursor } = sent;
+  const filter = { status, eventType, applicationId, ...timeRange(startDate, endDate, dateNames) };
+  const names = new MessageNames(call);
+  const entries = services.webhookMessages.everyMessage(caller.organization.id, filter, cursor);
+  return inBatches(entries, { limit: sent.limit, size: rowsPerPiece }, async (views: WebhookMessageView[]) =>
+    (await names.records(views)).map((record) => ({ json: JSON.stringify(record), cells: cellsOf(messageRecord, record) })),
+  );
+}
+
+function eventRows(call: ExportCall): Batches {
+  const { services, caller, query: sent } = call;
+  const { startDate, endDate, status, eventType, applicationId, cursor } = sent;
+  const filter = { status, eventType, applicationId, ...timeRange(startDate, endDate, dateNames) };
+  const org = caller.organization.id;
+  const entries = services.webhookMessages.everyEvent(org, filter, cursor);
+  return inBatches(entries, { limit: sent.limit, size: eventsPerPiece }, (views: WebhookEventView[]) =>
+    Promise.all(
+      views.map(async (view) => {
+        const item = toEventItem(view);
+        // The text as it was sent: JSON that is read and written again may say something else, such as of large numbers.
+        const payload = (await services.webhookMessages.payload(view.id))?.toString() ?? null;
+        return {
+          json: `${JSON.stringify(item).slice(0, -1)},"payload":${payload ?? 'null'}}`,
+          cells: [...cellsOf(eventItem, item), payload],
+        };
+      }),
+    ),
+  );
+}
+
+const dateNames = { from: 'startDate', to: 'endDate' };
+
+async function* inBatches<T>(
+  entries: AsyncIterable<ListedEntry<T>>,
+  { limit, size }: { limit: number; size: number },
+  rowsOf: (items: T[]) => Promise<Row[]>,
+): Batches {
+  let batch: T[] = [];
+  let count = 0;
+  let looked = 0;
+  let last: (() => string) | null = null;
+  for await (const { item, cursor } of entries) {
+    if (count === limit || looked === mostEntries) {
+      yield await rowsOf(batch);
+      return last?.() ?? null;
+    }
+    last = cursor;
+    looked += 1;
+    if (item === null) continue;
+    count += 1;
+    batch.push(item);
+    if (batch.length < size) continue;
+    yield await rowsOf(batch);
+    batch = [];
+  }
+  yield await rowsOf(batch);
+  return null;
+}
+
+/** In the order of the schema. */
+function cellsOf(schema: z.ZodObject, record: Readonly<Record<string, unknown>>): (string | number | null)[] {
+  return Object.keys(schema.shape).map((name) => {
+    const value = record[name];
+    if (value === null || value === undefined) return null;
+    return typeof value === 'string' || typeof value === 'number' ? value : JSON.stringify(value);
+  });
+}

@@ -1,0 +1,22 @@
+import { z } from 'zod';
+import type { WebhookEventView } from '../../../data/webhooks/webhook-message-view.ts';
+import { isoTime, timestamp } from '../../resources/record-fields.ts';
+
+/** What lists say of an event (API decisions, "Event record"). */
+export const eventItem = z
+  .object({
+    id: z.string(),
+    eventType: z.string(),
+    labels: z.record(z.string(), z.string()),
+    metadata: z.record(z.string(), z.unknown()),
+    idempotencyKey: z.string().nullable(),
+    applicationId: z.string().nullable().describe('The application that it was sent to alone.'),
+    endpointIds: z.array(z.string()).describe('The endpoints that it was sent to alone; empty: to all that subscribe.'),
+    createdAt: timestamp,
+    messageCount: z.int().min(0).describe('Replays and retries among them.'),
+  })
+  .meta({ id: 'WebhookEventItem' });
+
+export function toEventItem({ typeName, createdAtMs, endpointIds, ...rest }: WebhookEventView): z.input<typeof eventItem> {
+  return { ...rest, eventType: typeName, endpointIds: [...endpointIds], createdAt: isoTime(createdAtMs) };
+}

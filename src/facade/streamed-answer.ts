@@ -1,0 +1,44 @@
+import { once } from 'node:events';
+import type { Response } from 'express';
+
+/** An answer that is sent as it is made, so that it needs no memory for the whole. */
+export class StreamedAnswer {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly pieces: AsyncIterable<string>;
+
+  constructor(headers: Readonly<Record<string, string>>, pieces: AsyncIterable<string>) {
+    this.headers = headers;
+    this.pieces = pieces;
+  }
+}
+
+/** A client that reads nothing for so long is given up. */
+const stalledMs = 60_000;
+
+/**
+ * Sends the pieces as fast as the client reads them. What fails before the first piece rejects with nothing sent; what fails later rejects, too,
+ * and the answer then must be broken off, so that nobody takes it for whole.
+ */
+export async function sendStreamed(response: Response, { headers, pieces }: StreamedAnswer, status: number): Promise<void> {
+  const made = pieces[Symbol.asyncIterator]();
+  try {
+    let next = await made.next();
+    response.status(status).set(headers);
+    response.setTimeout(stalledMs, () => response.destroy());
+    while (next.done !== true && !response.destroyed) {
+      if (!response.write(next.value)) await readOn(response);
+      next = await made.next();
+    }
+    response.end();
+  } finally {
+    await made.return?.();
+  }
+}
+
+/** Resolves when the client has read what was written, or is gone. */
+async function readOn(response: Response): Promise<void> {
+  const either = new AbortController();
+  const events = ['drain', 'close'].map((event) => once(response, event, { signal: either.signal }).catch(() => undefined));
+  await Promise.race(events);
+  either.abort();
+}

@@ -1,0 +1,189 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DuckDBInstance } from '@duckdb/node-api';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { dead, delivered, failure } from '../../support/queue-worker.ts';
+import { newWebhookEvent } from '../../support/webhook-messages.ts';
+import { idsOf, type MessagesWorld, startMessagesWorld } from './messages-world.ts';
+
+let world: MessagesWorld;
+beforeAll(async () => {
+  world = await startMessagesWorld();
+});
+afterAll(() => world.stop());
+beforeEach(() => world.clear());
+
+const request = (query = '', key?: string) => world.facade.request('GET', `/api/outbound-messages/export${query}`, { key });
+const exported = async (query = '') => (await request(query)).body;
+
+/** The rows of a CSV as an independent reader sees them, every cell as text. */
+async function csvRows(text: string): Promise<Record<string, unknown>[]> {
+  const directory = mkdtempSync(join(tmpdir(), 'posthorn-csv-'));
+  try {
+    writeFileSync(join(directory, 'export.csv'), text);
+    const instance = await DuckDBInstance.create(':memory:');
+    const connection = await instance.connect();
+    const options = "header = true, all_varchar = true, delim = ',', quote = '\"', escape = '\"', strict_mode = true";
+    const result = await connection.runAndReadAll(`SELECT * FROM read_csv('${directory}/export.csv', ${options})`);
+    const rows = result.getRowObjectsJson();
+    connection.closeSync();
+    instance.closeSync();
+    return rows;
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+describe('an export', () => {
+  test('of messages as JSON holds the records of the list', async () => {
+    await world.send([await world.endpoint(), await world.endpoint()]);
+    await world.end(delivered);
+    await world.send([await world.endpoint()]);
+    const { status, headers, body } = await request('?type=messages');
+    expect([status, headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8']);
+    expect(headers.get('content-disposition')).toMatch(/^attachment; filename="messages-\d{4}-\d\d-\d\d\.json"$/);
+    expect(body).toEqual({
+      data: (await world.facade.request('GET', '/api/outbound-messages')).body.data,
+      pagination: { hasMore: false, nextCursor: null },
+      exportedAt: expect.stringMatching(/^\d{4}-/),
+    });
+    expect(body.data).toHaveLength(3);
+  });
+
+  test('is of events, as JSON, unless the query says otherwise; payloads are as they were sent, parts are left out', async () => {
+    const target = await world.endpoint();
+    const payload = Buffer.from('{ "large": 12345678901234567890, "x": 1.50 }');
+    const event = newWebhookEvent(world.org, [target], { payload, webhook: { labels: { a: 'b' }, idempotencyKey: 'k' } });
+    await world.facade.acceptor.accept(event);
+    await world.send([target], { webhook: { partOf: event.id } });
+    const { text, body, headers } = await request();
+    expect(headers.get('content-disposition')).toContain('filename="events-');
+    expect(body.data).toEqual([
+      {
+        id: event.id,
+        eventType: 'order.paid',
+        labels: { a: 'b' },
+        metadata: {},
+        idempotencyKey: 'k',
+        applicationId: null,
+        endpointIds: [],
+        createdAt: new Date(event.receivedAtMs).toISOString(),
+        messageCount: 1,
+        payload: JSON.parse(payload.toString()),
+      },
+    ]);
+    expect(text).toContain(`"payload":${payload}`);
+  });
+
+  test('of nothing is an empty list, or the header alone', async () => {
+    expect(await exported()).toMatchObject({ data: [], pagination: { hasMore: false, nextCursor: null } });
+    const { text, headers } = await request('?format=csv');
+    expect(headers.get('content-type')).toBe('text/csv; charset=utf-8; header=present');
+    expect(text).toBe('id,eventType,labels,metadata,idempotencyKey,applicationId,endpointIds,createdAt,messageCount,payload\r\n');
+  });
+
+  test('as CSV is read back by an independent reader, cells with quotes, commas, line ends and formulas included', async () => {
+    const texts = [
+      'plain',
+      'a,b',
+      'say "hi"',
+      'two\r\nlines',
+      'two\nlines',
+      '=1+1',
+      '+1',
+      '-1',
+      '@SUM(A1)',
+      "'quoted",
+      'ümläut ✓',
+      '\ttab',
+    ];
+    const shown = (value: string) => (/^[=+\-@\t]/.test(value) ? `'${value}` : value);
+    for (const value of texts) {
+      const [id] = await world.send([await world.endpoint()], { webhook: { labels: { value } } });
+      expect(id).toBeDefined();
+      await world.end({ type: 'dead', attempt: { ...failure, errorMessage: value }, reason: 'max_retries_exceeded' });
+    }
+    const messages = await csvRows((await request('?type=messages&format=csv')).text);
+    expect(messages.map(({ lastErrorMessage }) => lastErrorMessage)).toEqual(texts.map(shown).reverse());
+    expect(messages.map(({ labels }) => JSON.parse(String(labels)).value)).toEqual([...texts].reverse());
+    expect(messages[0]).toMatchObject({ status: 'dlq', attempts: '1', nextAttemptAt: null, lastResponseStatus: '500' });
+    const events = await csvRows((await request('?format=csv')).text);
+    expect(events.map(({ payload }) => payload)).toEqual(texts.map(() => '{"a":1}'));
+  });
+
+  test('filters by status, event type, application and time', async () => {
+    const [one, two] = [await world.endpoint(), await world.endpoint()];
+    const early = newWebhookEvent(world.org, [one], { webhook: { applicationId: one.applicationId } });
+    await world.facade.acceptor.accept(early);
+    await world.end(delivered);
+    const lost = newWebhookEvent(world.org, [two], { eventType: 'order.lost' });
+    await world.facade.acceptor.accept(lost);
+    await world.end(dead);
+    const [earlyId, lostId] = [early, lost].map(({ targets }) => targets[0]?.messageId ?? '');
+    const ids = async (query: string) => idsOf((await exported(`?${query}`)).data);
+    for (const [query, events, messages] of [
+      ['', [lost.id, early.id], [lostId, earlyId]],
+      ['status=dlq', [lost.id], [lostId]],
+      ['status=success', [early.id], [earlyId]],
+      ['status=processing', [], []],
+      ['eventType=order.lost', [lost.id], [lostId]],
+      [`applicationId=${one.applicationId}`, [early.id], [earlyId]],
+      ['endDate=2020-01-01T00:00:00Z', [], []],
+      ['startDate=2020-01-01T00:00:00Z&endDate=2099-01-01T00:00:00Z', [lost.id, early.id], [lostId, earlyId]],
+    ] as const) {
+      expect([query, await ids(query)]).toEqual([query, events]);
+      expect([query, await ids(`type=messages&${query}`)]).toEqual([query, messages]);
+    }
+  });
+
+  test('ends at its limit, and goes on by its cursor', async () => {
+    const target = await world.endpoint();
+    const sent: string[] = [];
+    for (let i = 0; i < 5; i++) sent.push(...(await world.send([target])));
+    const first = await exported('?type=messages&limit=3');
+    expect([first.data.length, first.pagination.hasMore]).toEqual([3, true]);
+    const rest = await exported(`?type=messages&limit=3&cursor=${first.pagination.nextCursor}`);
+    expect(rest.pagination).toEqual({ hasMore: false, nextCursor: null });
+    expect(idsOf([...first.data, ...rest.data])).toEqual(sent.reverse());
+    expect((await exported('?type=messages&limit=5')).pagination.hasMore).toBe(false);
+  });
+
+  test.each([
+    ['format=xml', 'format'],
+    ['type=endpoints', 'type'],
+    ['limit=0', 'limit'],
+    ['limit=50001', 'limit'],
+    ['startDate=now', 'startDate'],
+    ['startDate=2026-02-01T00:00:00Z&endDate=2026-01-01T00:00:00Z', 'endDate'],
+    ['status=queued', 'status'],
+    ['cursor=forged', 'cursor'],
+    ['cursor=forged&format=csv', 'cursor'],
+  ])('with %s is 400', async (query, field) => {
+    const { status, body } = await request(`?${query}`);
+    expect([status, body.error, Object.keys(body.details)]).toEqual([400, 'Invalid input', [field]]);
+  });
+
+  test('holds nothing of another organization', async () => {
+    await world.send([await world.endpoint()]);
+    await world.facade.addOrganization('other');
+    const key = await world.facade.addKey('other');
+    for (const type of ['events', 'messages']) expect((await request(`?type=${type}`, key)).body.data).toEqual([]);
+  });
+});
+
+test('50,000 messages are exported whole, as JSON and as CSV', async () => {
+  const [count, perEvent] = [50_000, 100];
+  const target = await world.endpoint();
+  const sent = new Set<string>();
+  for (let i = 0; i < count / perEvent; i++)
+    for (const id of await world.send(Array.from({ length: perEvent }, () => target))) sent.add(id);
+  const { text } = await request('?type=messages&limit=50000');
+  const { data, pagination } = JSON.parse(text);
+  expect([data.length, pagination.hasMore]).toEqual([count, false]);
+  expect(new Set(idsOf(data))).toEqual(sent);
+  const csv = await request('?type=messages&limit=50000&format=csv');
+  const rows = await csvRows(csv.text);
+  expect(rows).toHaveLength(count);
+  expect(new Set(rows.map(({ id }) => id))).toEqual(sent);
+}, 300_000);
