@@ -187,6 +187,9 @@ async function makeItWork(): Promise<void> {
   }
 }
 
+/** Fields that bear the name of a secret elsewhere: headers of an endpoint are shown with it. */
+const shown = new Set(['/webhook-endpoints value']);
+
 describe('a secret that is put into every field for one', () => {
   test('is in every field of every kind that refers to a Secret', () => {
     for (const field of secretFieldsOfKinds()) expect(canaries.map((canary) => canary.field)).toContain(field);
@@ -198,7 +201,7 @@ describe('a secret that is put into every field for one', () => {
       (operation) => operation.method === 'POST' && !operation.path.endsWith('/import'),
     ))
       for (const name of body === null ? [] : secretsInSchema(body, names, schemas))
-        expect(canaries.map(({ field }) => field)).toContain(`${method} ${path} ${name}`);
+        if (!shown.has(`${path} ${name}`)) expect(canaries.map(({ field }) => field)).toContain(`${method} ${path} ${name}`);
   });
 
   test('is in every environment variable that holds one, but those of a Redis that standalone starts itself', () => {
