@@ -5,6 +5,6 @@ export default {
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '\\.ts$': '<rootDir>/hack/jest/strip-types.js' },
   reporters: ['default', '<rootDir>/hack/jest/count-reporter.js'],
-  testTimeout: 30_000,
+  testTimeout: 90_000,
   maxWorkers: 2,
 };

@@ -24,6 +24,7 @@ const program = startProgram(['standalone'], {
   POSTHORN_PORT: String(port),
   POSTHORN_DATA_DIR: join(directory, 'data'),
   POSTHORN_LOG_LEVEL: 'warn',
+  POSTHORN_ALLOW_INSECURE_ENDPOINTS: 'true',
 });
 
 async function end(code: number): Promise<never> {
@@ -45,7 +46,8 @@ try {
   const creates = describedOperations(document).filter(({ method, path }) => method === 'POST' && !path.includes('{'));
   // Twice: some examples refer to what others make.
   for (const { path, bodyExamples } of [...creates, ...creates]) for (const body of bodyExamples) await send('POST', `/api${path}`, body);
-  const source = await send('POST', '/api/sources', { name: 'Contract' });
+  const allowedMethods = ['POST', 'PUT', 'PATCH', 'GET', 'DELETE'];
+  const source = await send('POST', '/api/sources', { name: 'Contract', allowedMethods });
   const destination = await send('POST', '/api/destinations', { name: 'Contract', url: `http://127.0.0.1:${receiverPort}` });
   await send('POST', '/api/routes', { name: 'Contract', sourceId: source.body['id'], destinationIds: [destination.body['id']] });
   const { eventId } = (await send('POST', '/ingest/default/contract', { order: 1 })).body;
@@ -53,11 +55,29 @@ try {
     const { body } = await send('GET', '/api/deliveries?status=delivered');
     return Array.isArray(body['data']) ? members(body['data'][0])['id'] : undefined;
   });
+  const created = async (path: string, body: unknown) => String(members((await send('POST', path, body)).body['data'])['id']);
+  const applicationId = members((await send('GET', '/api/webhook-applications/by-external-id/customer-17')).body['data'])['id'];
+  const endpointId = await created('/api/webhook-endpoints', { applicationId, url: `http://127.0.0.1:${receiverPort}` });
+  const subscriptionId = await created('/api/webhook-subscriptions', { endpointId, eventTypeId: 'order.paid' });
+  const webhookEvent = await send('POST', '/api/send-event', { eventType: 'order.paid', payload: { id: 'o-17' } });
+  const messageId = await waitUntil('a message', 10_000, async () => {
+    const { body } = await send('GET', '/api/outbound-messages?status=success');
+    return Array.isArray(body['data']) ? members(body['data'][0])['id'] : undefined;
+  });
   const standard = ['--max-examples', '5', '--checks', 'all', '--seed', '1', '--no-color'];
   const run = ['--config-file', config, 'run', `${url}/openapi.json`, '--header', `Authorization: Bearer ${key}`, ...standard, ...wanted];
   const child = spawn(schemathesis, run, {
     cwd: directory,
-    env: { ...process.env, POSTHORN_CONTRACT_EVENT: String(eventId), POSTHORN_CONTRACT_DELIVERY: String(deliveryId) },
+    env: {
+      ...process.env,
+      POSTHORN_CONTRACT_EVENT: String(eventId),
+      POSTHORN_CONTRACT_DELIVERY: String(deliveryId),
+      POSTHORN_CONTRACT_APPLICATION: String(applicationId),
+      POSTHORN_CONTRACT_ENDPOINT: endpointId,
+      POSTHORN_CONTRACT_SUBSCRIPTION: subscriptionId,
+      POSTHORN_CONTRACT_MESSAGE: String(messageId),
+      POSTHORN_CONTRACT_WEBHOOK_EVENT: String(members(webhookEvent.body['data'])['eventId']),
+    },
     stdio: 'inherit',
   });
   const [code] = await once(child, 'exit');

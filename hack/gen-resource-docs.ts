@@ -23,6 +23,7 @@ const keywords = z.looseObject({
   required: z.array(z.string()).default([]),
   'x-kubernetes-list-type': z.string().optional(),
   'x-kubernetes-list-map-keys': z.array(z.string()).optional(),
+  'x-kubernetes-int-or-string': z.boolean().optional(),
 });
 type Schema = z.output<typeof keywords> & { properties?: Record<string, Schema>; items?: Schema };
 const schema: z.ZodType<Schema> = z.lazy(() =>
@@ -106,7 +107,7 @@ function typeOf(field: Schema): string {
     case 'number':
       return `number, ${field.minimum} to ${field.maximum}`;
     case undefined:
-      return 'any value';
+      return field['x-kubernetes-int-or-string'] === true ? 'quantity' : 'any value';
     default:
       return field.type;
   }

@@ -11,10 +11,10 @@ import { type ControlPlane, startControlPlane } from '../../test/support/control
 import { freePort } from '../../test/support/ports.ts';
 import { type Program, startProgram } from '../../test/support/program.ts';
 import { startRedis } from '../../test/support/redis.ts';
+import { concurrency, inParallel } from './lib/in-parallel.ts';
 
 const [routes = 10_000, destinations = 10_000, quietSeconds = 60] = process.argv.slice(2).map(Number);
 const namespace = 'bench';
-const concurrency = 32;
 const deadlineMs = 300_000;
 const root = '/apis/posthorn.dev/v1alpha1';
 
@@ -128,14 +128,6 @@ async function create(send: Send): Promise<void> {
       object('Route', `route-${i}`, { sourceRef: { name: 'orders' }, destinationRefs: [{ name: `destination-${i % destinations}` }] }),
     ),
   );
-}
-
-async function inParallel(count: number, run: (i: number) => Promise<unknown>): Promise<void> {
-  let next = 0;
-  const worker = async (): Promise<void> => {
-    for (let i = next++; i < count; i = next++) await run(i);
-  };
-  await Promise.all(Array.from({ length: concurrency }, worker));
 }
 
 async function lists(send: Send): Promise<Item[]> {

@@ -1,14 +1,13 @@
 // What a source's settings cost ingest: events a second, and processor time of the api process, which is the steadier figure:
 //   node hack/bench/ingest.ts [events] [senders]
 // Payload 400 bytes, one route whose deliveries wait (no worker runs); senders and api share the cores.
-import { readFileSync } from 'node:fs';
 import type { SourceRecord } from '../../src/core/records.ts';
+import { processorSeconds } from './lib/processes.ts';
 import { perSecond, report } from './lib/report.ts';
 import { Sender } from './lib/traffic.ts';
 import { startWorld } from './lib/world.ts';
 
 const [events = 10_000, senders = 64] = process.argv.slice(2).map(Number);
-const ticksPerSecond = 100;
 
 const settings: Record<string, Partial<SourceRecord>> = {
   plain: {},
@@ -20,20 +19,13 @@ const lanes = Object.entries(settings).map(([slug, source]) => ({ slug, source, 
 const world = await startWorld({ lanes, workers: 0 });
 const sender = new Sender(world.api, senders);
 
-/** User and system time of the api process in seconds (proc(5), fields 14 and 15). */
-function processorSeconds(): number {
-  const [, after = ''] = readFileSync(`/proc/${world.programs.api.pid}/stat`, 'utf8').split(') ');
-  const fields = after.split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
-}
-
 try {
   for (const { slug } of lanes) await sender.closedLoop(world.path(slug), 2000, senders);
   const rows: [string, string][] = [];
   for (const { slug } of lanes) {
-    const before = processorSeconds();
+    const before = processorSeconds(world.programs.api.pid);
     const { seconds, refused } = await sender.closedLoop(world.path(slug), events, senders);
-    const microseconds = ((processorSeconds() - before) * 1e6) / events;
+    const microseconds = ((processorSeconds(world.programs.api.pid) - before) * 1e6) / events;
     rows.push([slug, `${perSecond(events / seconds)}, ${microseconds.toFixed(0)} µs of processor each, ${refused} refused`]);
   }
   report('ingest', `${events} events, ${senders} senders`, rows);

@@ -6,18 +6,16 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { newApiKey } from '../../src/core/api-keys.ts';
-import { startControlPlane } from '../../test/support/control-plane.ts';
 import { freePort } from '../../test/support/ports.ts';
-import { type Program, startProgram } from '../../test/support/program.ts';
-import { startRedis } from '../../test/support/redis.ts';
+import { startProgram } from '../../test/support/program.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
+import { startControlPlanePrograms } from './lib/control-plane-programs.ts';
 import { ms, percentile, report } from './lib/report.ts';
 
 const [destinations = 10_000, pages = 500] = process.argv.slice(2).map(Number);
 const ofOneImport = 1000;
 const pageSize = 100;
 const built = new URL('../../dist/cmd/posthorn.js', import.meta.url).pathname;
-const apiVersion = 'posthorn.dev/v1alpha1';
 
 interface Api {
   send(method: string, path: string, body?: unknown): Promise<Answer>;
@@ -78,41 +76,16 @@ async function inStandalone(): Promise<{ imports: number[]; pages: number[]; sea
 }
 
 async function inKubernetes(): Promise<number> {
-  const [plane, redis] = await Promise.all([startControlPlane(), startRedis()]);
-  const programs: Program[] = [];
+  const { apiPort, apiKey, stop } = await startControlPlanePrograms(['controller', 'api']);
   try {
-    await plane.applyCrds();
-    const port = await freePort();
-    for (const [role, more] of [
-      ['controller', {}],
-      ['api', { POSTHORN_PORT: String(port) }],
-    ] as const) {
-      const environment = {
-        KUBECONFIG: plane.kubeconfigPath,
-        POSTHORN_REDIS_URL: redis.url,
-        POSTHORN_ENCRYPTION_KEYS: `k1:${Buffer.alloc(32, 1).toString('base64')}`,
-        POSTHORN_OPS_PORT: String(await freePort()),
-        POSTHORN_LOG_LEVEL: 'warn',
-        ...more,
-      };
-      programs.push(startProgram([role], environment, built));
-    }
-    const { key, sha256 } = newApiKey();
-    const root = `/apis/${apiVersion}`;
-    await plane.request('POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'bench' } });
-    const organization = { apiVersion, kind: 'Organization', metadata: { name: 'bench' }, spec: { namespace: 'bench' } };
-    await plane.request('POST', `${root}/organizations`, organization);
-    const apiKey = { apiVersion, kind: 'ApiKey', metadata: { name: 'bench' }, spec: { sha256, role: 'admin' } };
-    await plane.request('POST', `${root}/namespaces/bench/apikeys`, apiKey);
-    const api = clientOf(port, key);
+    const api = clientOf(apiPort, apiKey);
     await waitUntil('the API to know the key', 60_000, async () => {
       const answer = await api.send('GET', '/api/destinations').catch(() => null);
       return answer?.status === 200 ? true : undefined;
     });
     return await importOne(api, 0);
   } finally {
-    await Promise.all(programs.map((program) => program.stop()));
-    await Promise.all([plane.stop(), redis.stop()]);
+    await stop();
   }
 }
 

@@ -1,9 +1,6 @@
 // The webhook store with many customers: bytes of Redis per endpoint, lists, matching, and what a worker keeps.
 //   node hack/bench/webhook-store.ts [endpoints]
 // Each application has 10 endpoints, each endpoint 3 subscriptions of 100 event types. Redis has no persistence; it shares the cores.
-import { randomBytes } from 'node:crypto';
-import { Keyring } from '../../src/core/sealing.ts';
-import { webhookSecretSealingContext } from '../../src/core/sealing-contexts.ts';
 import { changeStreamBlockMs } from '../../src/data/change-stream.ts';
 import { RedisMessagePurger } from '../../src/data/message-purger.ts';
 import type { PageQuery, ViewPage } from '../../src/data/messages.ts';
@@ -14,17 +11,15 @@ import { blockingConnection, commandConnection } from '../../src/redis/connectio
 import { systemClock } from '../../src/runtime/clock.ts';
 import { silentLogger } from '../../test/support/logger.ts';
 import { startRedis } from '../../test/support/redis.ts';
+import { fillCustomers } from './lib/customers.ts';
 import { ms, percentile, report } from './lib/report.ts';
 
 const [endpoints = 1_000_000] = process.argv.slice(2).map(Number);
-const endpointsPerApplication = 10;
-const subscriptionsPerEndpoint = 3;
 const atOnce = 100;
 const slowMs = 5;
 const org = `org_${'o'.repeat(26)}`;
 const prefix = 'posthorn:';
 const eventTypes = Array.from({ length: 100 }, (_, i) => `etp_${String(i).padStart(26, 'e')}`);
-const keyring = new Keyring([{ id: 'k1', key: Buffer.alloc(32, 1) }]);
 
 async function main(): Promise<void> {
   const server = await startRedis();
@@ -41,14 +36,21 @@ async function main(): Promise<void> {
     const emptyBytes = await usedBytes();
     await redis.config('SET', 'slowlog-log-slower-than', String(slowMs * 1000));
     const startedAt = performance.now();
-    const made = await fill(store);
+    const made = await fillCustomers(store, {
+      org,
+      endpoints,
+      eventTypes,
+      shards: 16,
+      encryptionKey: Buffer.alloc(32, 1),
+      url: (application, endpoint) => `https://hooks.customer-${application}.example.com/webhooks/incoming/${endpoint}`,
+    });
     const filledMs = performance.now() - startedAt;
     const filledBytes = await usedBytes();
     const bytesPerEndpoint = (filledBytes - emptyBytes) / endpoints;
     const any = <T>(list: readonly T[]): T => list[Math.floor(Math.random() * list.length)] ?? throwEmpty();
     const anyType = (): string => any(eventTypes);
     const rows: [string, string][] = [
-      [`bytes of Redis per endpoint with ${subscriptionsPerEndpoint} subscriptions`, bytesPerEndpoint.toFixed(0)],
+      ['bytes of Redis per endpoint with 3 subscriptions', bytesPerEndpoint.toFixed(0)],
       [`made, ${atOnce} at a time`, `${((endpoints / filledMs) * 1000).toFixed(0)} endpoints/s`],
     ];
     const pages: [string, (page: PageQuery) => Promise<ViewPage<unknown>>][] = [
@@ -96,38 +98,6 @@ async function main(): Promise<void> {
     redis.disconnect();
     await server.stop();
   }
-}
-
-async function fill(store: RedisWebhookStore): Promise<{ applications: string[]; endpoints: string[] }> {
-  const made = { applications: [] as string[], endpoints: [] as string[] };
-  const count = Math.ceil(endpoints / endpointsPerApplication);
-  let next = 0;
-  const work = async (): Promise<void> => {
-    for (let i = next++; i < count; i = next++) {
-      const name = `Customer number ${i} of the shop`;
-      const { id: applicationId } = await store.createApplication({ org, name, externalId: `customer-${i}`, shard: i % 16 });
-      made.applications.push(applicationId);
-      for (let k = 0; k < endpointsPerApplication; k++) {
-        const { id: endpointId } = await store.createEndpoint({
-          org,
-          applicationId,
-          url: `https://hooks.customer-${i}.example.com/webhooks/incoming/${k}`,
-          sealSecret: (id) => {
-            const secret = `whsec_${randomBytes(32).toString('base64')}`;
-            const sealed = keyring.seal(secret, webhookSecretSealingContext(org, id));
-            return { sealed, prefix: secret.slice(0, 10), version: 1, previous: [] };
-          },
-        });
-        made.endpoints.push(endpointId);
-        const first = Math.floor(Math.random() * eventTypes.length);
-        const types = Array.from({ length: subscriptionsPerEndpoint }, (_, n) => eventTypes[(first + n * 7) % eventTypes.length] ?? '');
-        await store.createSubscriptions({ org, endpointId }, types);
-      }
-      if (i % 10_000 === 0) console.log(`${i} applications of ${count}`);
-    }
-  };
-  await Promise.all(Array.from({ length: atOnce }, work));
-  return made;
 }
 
 /** Pages one after the other, from the newest on. */

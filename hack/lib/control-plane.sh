@@ -50,6 +50,7 @@ control_plane() {
     --tls-cert-file="$state/pki/server.crt" --tls-private-key-file="$state/pki/server.key" --client-ca-file="$state/pki/ca.crt" \
     --service-account-issuer=https://kubernetes.default.svc --service-account-signing-key-file="$state/pki/sa.key" --service-account-key-file="$state/pki/sa.pub" \
     --token-auth-file="$state/tokens.csv" --authorization-mode=Node,RBAC --kubelet-preferred-address-types=InternalIP \
+    --audit-policy-file="$root/hack/lib/audit-policy.yaml" --audit-log-path="$state/audit.log" --audit-log-maxsize=1000 \
     --service-cluster-ip-range="$service_cidr" --allow-privileged=true "${flags[@]}"
   write_kubeconfig "$api_port" "$token"
   await kube-apiserver 60 kubectl get --raw /readyz

@@ -4,6 +4,8 @@
 base_image=docker.io/library/node:24-bookworm-slim
 posthorn_image=localhost/posthorn:dev
 redis_image=localhost/posthorn-redis:dev
+# The same as posthorn_image: what an upgrade in test/e2e goes to.
+next_image=localhost/posthorn:next
 
 has_docker() { command -v docker >/dev/null && docker info >/dev/null 2>&1; }
 
@@ -71,6 +73,11 @@ build_image() {
     tail -n 30 "$cluster_cache/image.log" >&2
     die "$1 could not be built: see above"
   }
+}
+
+# image_id IMAGE: what tells it from another of the same name.
+image_id() {
+  if has_docker; then docker image inspect --format '{{.Id}}' "$1"; else buildah inspect --type image --format '{{.FromImageID}}' "$1"; fi
 }
 
 build_images() {

@@ -87,6 +87,24 @@ ensure_redis() {
   redis_is_recent || die "the system's redis-server is older than 7 ($(redis-server --version 2>/dev/null || echo none)): install a newer one, then try again"
 }
 
+# install_go_program DIRECTORY NAME PACKAGE@VERSION: into DIRECTORY, unless it is there in this version.
+install_go_program() {
+  local mark=$1/$2.${3##*@}
+  [ -e "$mark" ] && return
+  ensure_go "to build $2"
+  say "building $2 ${3##*@}"
+  mkdir -p "$1"
+  CGO_ENABLED=0 GOBIN=$1 go install -ldflags '-s -w' "$3" 2>"$1/$2.log" || die "$2: $(tail -n 1 "$1/$2.log")"
+  rm -f "$1/$2".v*
+  touch "$mark"
+}
+
+# ensure_go PURPOSE
+ensure_go() {
+  PATH=$PATH:/usr/local/go/bin
+  command -v go >/dev/null || install_system_package "$1" golang-go || die "needs Go $1: install it, then try again"
+}
+
 # Sets `schemathesis` to the program, of this version and in an environment of its own; false without Python 3.10 or newer.
 schemathesis_version=4.32.5
 ensure_schemathesis() {

@@ -13,22 +13,28 @@ import { RedisMessageReplayer } from '../data/message-replayer.ts';
 import { OrganizationLock } from '../data/organization-lock.ts';
 import { RateLimiter } from '../data/rate-limit.ts';
 import { RedisStatisticsReader } from '../data/redis-statistics-reader.ts';
+import type { RegistryReader } from '../data/registry.ts';
 import { RedisRegistryReader } from '../data/registry-reader.ts';
 import { RedisTaskCaller } from '../data/task-caller.ts';
 import { taskBlockSeconds } from '../data/task-kind.ts';
 import { RedisWebhookStore } from '../data/webhooks/redis-webhook-store.ts';
 import { WebhookMessages } from '../data/webhooks/webhook-messages.ts';
 import { webhookSending } from '../data/webhooks/webhook-sending.ts';
+import { WebhookStatistics } from '../data/webhooks/webhook-statistics.ts';
 import { createFacade } from '../facade/app.ts';
+import { KubernetesCallers } from '../facade/kubernetes-callers.ts';
 import { createIngestHandler } from '../ingest/handler.ts';
 import { ingestServerOptions } from '../ingest/limits.ts';
 import { Sandbox } from '../sandbox/sandbox.ts';
+import type { KubernetesApi } from '../store/kubernetes/kubernetes-api.ts';
 import { createStoreMetrics } from '../store/metrics.ts';
 import { agreedShards } from './agreed-shards.ts';
 import { answerClientError } from './client-error.ts';
+import type { Config } from './config.ts';
 import { FacadeCaches } from './facade-caches.ts';
 import { closeServer, listen } from './listen.ts';
 import { metricsOf, opsHandler } from './ops-server.ts';
+import { readableLayout } from './readable-layout.ts';
 import { redisOf } from './redis-address.ts';
 import { RedisLink } from './redis-link.ts';
 import { openResourceStore } from './resource-store.ts';
@@ -47,8 +53,8 @@ async function runApi(context: RoleContext): Promise<void> {
   const ownOps = opsHandler({ readiness, logger, metrics: metricsOf(registry) });
   const ops = config.opsUpstream === undefined ? ownOps : upstreamOps(config.opsUpstream);
   const ending = new AbortController();
-  const link = new RedisLink(redisOf(config), { name: 'api', logger, readiness });
   const prefix = config.redisKeyPrefix;
+  const link = new RedisLink(redisOf(config), { name: 'api', prefix, logger, readiness });
   const keyring = new Keyring(config.encryptionKeys);
   const records = new RedisRegistryReader({
     redis: link.main,
@@ -58,7 +64,7 @@ async function runApi(context: RoleContext): Promise<void> {
     logger,
   });
   const storeMetrics = createStoreMetrics(registry);
-  const { store, close: closeStore } = await openResourceStore(link, config, { clock, metrics: storeMetrics });
+  const { store, kubernetes, close: closeStore } = await openResourceStore(link, config, { clock, metrics: storeMetrics });
   const resources = new FacadeCaches({ store, clock, logger, metrics: storeMetrics });
   const shared = { redis: link.main, prefix, clock, logger };
   const sandbox = new Sandbox({ clock, processes: 2 });
@@ -71,6 +77,7 @@ async function runApi(context: RoleContext): Promise<void> {
     store,
     caches: resources.caches,
     registry: records,
+    kubernetesCallers: await openKubernetesCallers(kubernetes, records, config),
     messages: new RedisMessageReader({ redis: link.main, prefix, shards: () => shards }),
     replayer: new RedisMessageReplayer({ redis: link.main, prefix, clock, shards: () => shards }),
     // By the connection that stores events, too: it is asked whether one is stored.
@@ -78,6 +85,7 @@ async function runApi(context: RoleContext): Promise<void> {
     statistics: new RedisStatisticsReader({ redis: link.main, prefix, clock, shards: () => shards }),
     circuits: new Circuits({ redis: link.main, prefix, shards: () => shards }),
     webhookMessages: new WebhookMessages({ redis: link.main, prefix, shards: () => shards }),
+    webhookStatistics: new WebhookStatistics({ redis: link.main, prefix, clock, shards: () => shards }),
     allowsInsecureEndpoints: config.webhooks.allowsInsecureUrls,
     shards: () => shards,
     webhooks,
@@ -119,6 +127,7 @@ async function runApi(context: RoleContext): Promise<void> {
   const opsServer = await startOpsServer(context, ownOps);
   logger.info({ port: config.port }, 'listening');
   if (await link.waitUntilReachable(clock, stopping)) {
+    await readableLayout(link, context);
     shards = await agreedShards(link, context);
   } else ending.abort();
   records.start();
@@ -147,6 +156,17 @@ function aborted(signal: AbortSignal): Promise<void> {
     if (signal.aborted) resolve();
     signal.addEventListener('abort', () => resolve(), { once: true });
   });
+}
+
+/** Null: resources live in Redis, and there is no API server to ask. */
+async function openKubernetesCallers(
+  api: KubernetesApi | null,
+  registry: RegistryReader,
+  { tokenAudiences }: Config,
+): Promise<KubernetesCallers | null> {
+  if (api === null) return null;
+  const { KubernetesAccess } = await import('../store/kubernetes/kubernetes-access.ts');
+  return new KubernetesCallers({ access: new KubernetesAccess({ api, audiences: tokenAudiences }), registry });
 }
 
 /** Ingest has deadlines of its own for each request; these bound what never becomes one. */

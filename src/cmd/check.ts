@@ -1,10 +1,8 @@
 import { checkShards } from '../data/shard-check.ts';
 import { agreeOnShards } from '../data/shard-count.ts';
 import { checkWebhooks } from '../data/webhooks/webhook-check.ts';
-import { commandConnection } from '../redis/connection.ts';
-import { redisUnavailable } from '../redis/unavailable.ts';
 import type { Config } from './config.ts';
-import { redisOf } from './redis-address.ts';
+import { withRedis } from './with-redis.ts';
 
 /**
  * Walks the messages of all shards and the webhook stores and writes what is not as it must be, a line each, then a line of figures for each. Answers the exit
@@ -12,12 +10,7 @@ import { redisOf } from './redis-address.ts';
  */
 export async function check(config: Config, write: (line: string) => void): Promise<number> {
   const { redisKeyPrefix: prefix } = config;
-  const redis = commandConnection(redisOf(config), { name: 'posthorn-check' });
-  redis.on('error', () => {});
-  try {
-    await redis.connect().catch((error: unknown) => {
-      throw redisUnavailable(error);
-    });
+  return await withRedis(config, { name: 'posthorn-check' }, async (redis) => {
     const shards = Math.max(1, await agreeOnShards({ redis, prefix, known: 0 }));
     const { messages, unfinished, findings } = await checkShards({ redis, prefix, shards });
     const webhooks = await checkWebhooks({ redis, prefix });
@@ -28,7 +21,5 @@ export async function check(config: Config, write: (line: string) => void): Prom
     );
     write(`shards ${shards}: ${messages} messages, ${unfinished} unfinished, ${findings.length} findings`);
     return findings.length + webhooks.findings.length === 0 ? 0 : 1;
-  } finally {
-    redis.disconnect();
-  }
+  });
 }

@@ -5,6 +5,9 @@ test.each([
   [['standalone', '--manifests', 'dir', '--workers=3'], { name: 'standalone', manifestsDirectory: 'dir', workers: 3 }],
   [['standalone'], { name: 'standalone', manifestsDirectory: undefined, workers: 1 }],
   [['delivery'], { name: 'delivery' }],
+  [['migrate'], { name: 'migrate' }],
+  [['uninstall', '--controller=c'], { name: 'uninstall', controller: 'c', deletesOrganizations: false }],
+  [['uninstall', '--controller=c', '--delete-organizations'], { name: 'uninstall', controller: 'c', deletesOrganizations: true }],
   [['--version'], { name: 'version' }],
   [['standalone', '--help'], { name: 'help', of: 'standalone' }],
 ])('%j is understood', (argv, command) => {
@@ -17,6 +20,7 @@ test.each([
   [['--verbose']],
   [['api', '--port', '1']],
   [['api', 'now']],
+  [['uninstall']],
   [['standalone', '--workers', '0']],
   [['standalone', '--workers', 'many']],
 ])('%j is refused', (argv) => {

@@ -6,7 +6,8 @@ export type Command =
   | { name: 'help'; of: string | undefined }
   | { name: 'version' }
   | { name: 'crds' }
-  | { name: 'check' | 'rekey' | 'controller' | 'api' | 'delivery' }
+  | { name: 'check' | 'migrate' | 'rekey' | 'controller' | 'api' | 'delivery' }
+  | { name: 'uninstall'; controller: string; deletesOrganizations: boolean }
   | { name: 'standalone'; manifestsDirectory: string | undefined; workers: number };
 
 /** The command line cannot be understood; the program says why and exits with 2. */
@@ -14,7 +15,7 @@ export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-const commands = [...roles, 'crds', 'check', 'rekey'] as const;
+const commands = [...roles, 'crds', 'check', 'migrate', 'rekey', 'uninstall'] as const;
 const workersMax = 64;
 
 const flagsOf = {
@@ -23,7 +24,9 @@ const flagsOf = {
   delivery: {},
   crds: {},
   check: {},
+  migrate: {},
   rekey: {},
+  uninstall: { controller: { type: 'string' }, 'delete-organizations': { type: 'boolean' } },
   standalone: { manifests: { type: 'string' }, workers: { type: 'string' } },
 } as const;
 
@@ -37,11 +40,21 @@ export function parseCommandLine(argv: readonly string[]): Command {
   if (name === undefined) throw new UsageError(first.startsWith('-') ? `unknown flag ${first}` : `unknown role ${first}`);
   const values = parseFlags(name, rest);
   if (values.help === true) return { name: 'help', of: name };
+  if (name === 'uninstall') {
+    if (values.controller === undefined) throw new UsageError('uninstall needs --controller');
+    return { name, controller: values.controller, deletesOrganizations: values['delete-organizations'] === true };
+  }
   if (name !== 'standalone') return { name };
   return { name, manifestsDirectory: values.manifests, workers: parseWorkers(values.workers) };
 }
 
-const flagValues = z.object({ help: z.boolean().optional(), manifests: z.string().optional(), workers: z.string().optional() });
+const flagValues = z.object({
+  help: z.boolean().optional(),
+  manifests: z.string().optional(),
+  workers: z.string().optional(),
+  controller: z.string().min(1).optional(),
+  'delete-organizations': z.boolean().optional(),
+});
 
 function parseFlags(name: keyof typeof flagsOf, argv: string[]): z.output<typeof flagValues> {
   try {
@@ -68,7 +81,9 @@ Roles
   delivery     a worker that delivers
   crds         prints the CustomResourceDefinitions as YAML
   check        proves that each accepted message is in exactly one place; exit code 1 when not
+  migrate      after an upgrade: brings what earlier releases have written into the form of this one; exit code 1 when it cannot
   rekey        seals all stored secrets under the newest key; exit code 1 when something does not open
+  uninstall    what comes before an installation in Kubernetes is deleted; the Helm chart runs it
 
 Flags
   --help       this text; after a role, its flags
@@ -84,10 +99,19 @@ const standalone = `Usage: posthorn standalone [flags]
   --help            this text
 `;
 
+const uninstall = `Usage: posthorn uninstall --controller NAME [flags]
+
+  --controller NAME        Deployment of the controllers, in the namespace of this pod: it is deleted
+  --delete-organizations   delete all Organizations before, with everything that they have
+  --help                   this text
+`;
+
 export function usage(of?: string): string {
   switch (of) {
     case 'standalone':
       return standalone;
+    case 'uninstall':
+      return uninstall;
     case undefined:
       return general;
     default:

@@ -1,6 +1,7 @@
 import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 import { redisNodes } from '../redis/address.ts';
+import { hostPattern } from '../resources/host-pattern.ts';
 
 const serviceLink = /^tcp:\/\//;
 export const portNumber = z
@@ -34,6 +35,15 @@ export const cidrList = z
   .string()
   .transform((text) => splitList(text))
   .refine((list) => list.every(isCidr), 'must be CIDRs separated by commas, such as 10.0.0.0/8,fd00::/8')
+  .default([]);
+
+export const hostList = z
+  .string()
+  .transform((text) => splitList(text))
+  .refine(
+    (list) => list.every((host) => hostPattern.safeParse(host).success),
+    'must be host names separated by commas; *. may stand in front',
+  )
   .default([]);
 
 export const redisUrl = z
@@ -77,7 +87,7 @@ export const retryDelays = z
   )
   .optional();
 
-function splitList(text: string): string[] {
+export function splitList(text: string): string[] {
   return text
     .split(',')
     .map((part) => part.trim())

@@ -28,6 +28,10 @@ describe('the configuration', () => {
     expect(readConfig('api', needed).encryptionKeys.map(({ id }) => id)).toEqual(['k2', 'k1']);
   });
 
+  test('a batch of a warehouse waits for 60 seconds', () => {
+    expect(readConfig('delivery', needed).warehouse.batchAgeMs).toBe(60_000);
+  });
+
   test('lists all mistakes at once', () => {
     const mistakes = mistakesOf(() =>
       readConfig('delivery', {

@@ -1,21 +1,12 @@
 import { z } from 'zod';
+import type { PoolDefaults } from '../compile/delivery-pool/pool-setting.ts';
 import { defaultWebhookRetryDelaysMs } from '../core/webhook.ts';
-import { type RedisMode, redisNodes } from '../redis/address.ts';
-import {
-  byteCount,
-  cidrList,
-  count,
-  encryptionKeys,
-  flag,
-  port,
-  portNumber,
-  proxyUrl,
-  redisUrl,
-  retryDelays,
-  storeEndpoint,
-  wholeNumber,
-} from './config-values.ts';
+import { cidrList, count, encryptionKeys, flag, port, portNumber, retryDelays, wholeNumber } from './config-values.ts';
+import { deliveryPoolEnvironment, poolDefaults } from './delivery-pool-config.ts';
+import { type EgressConfig, egressConfig, egressEnvironment } from './egress-config.ts';
+import { type RedisConfig, redisConfig, redisEnvironment, redisMistakes } from './redis-config.ts';
 import { type SmtpConfig, smtpConfig, smtpEnvironment, smtpMistakes } from './smtp-config.ts';
+import { type WarehouseConfig, warehouseConfig, warehouseEnvironment } from './warehouse-config.ts';
 
 export const roles = ['controller', 'api', 'delivery', 'standalone'] as const;
 export type Role = (typeof roles)[number];
@@ -42,67 +33,7 @@ export const environmentSchema = z.object({
     .optional()
     .describe('Where `/readyz` and `/metrics` on `POSTHORN_PORT` are fetched from. Standalone sets it for its own api process.')
     .meta({ roles: ['api'] }),
-  POSTHORN_REDIS_URL: redisUrl
-    .describe(
-      'Redis: `redis://[user:password@]host[:port][,host[:port]…][/database]`, `rediss://…` for TLS, or the path of a unix socket. Standalone starts a redis-server of its own in the data directory when it is not given; the other roles need it.',
-    )
-    .meta({ roles: [...roles], secret: true }),
-  POSTHORN_REDIS_MODE: z
-    .enum(['single', 'sentinel', 'cluster'])
-    .default('single')
-    .describe(
-      'How Redis is run. With `sentinel` the hosts in the URL are those of the sentinels, with `cluster` some nodes of the cluster.',
-    )
-    .meta({ roles: [...roles] }),
-  POSTHORN_REDIS_SENTINEL_MASTER: z
-    .string()
-    .min(1)
-    .default('mymaster')
-    .describe('Name of the master, as the sentinels know it.')
-    .meta({ roles: [...roles] }),
-  POSTHORN_REDIS_SENTINEL_USERNAME: z
-    .string()
-    .min(1)
-    .optional()
-    .describe('User at the sentinels.')
-    .meta({ roles: [...roles] }),
-  POSTHORN_REDIS_SENTINEL_PASSWORD: z
-    .string()
-    .min(1)
-    .optional()
-    .describe('Password at the sentinels.')
-    .meta({ roles: [...roles], secret: true }),
-  POSTHORN_REDIS_CA_FILE: z
-    .string()
-    .min(1)
-    .optional()
-    .describe('PEM file of the certificate authorities trusted for `rediss://` instead of the well-known ones.')
-    .meta({ roles: [...roles] }),
-  POSTHORN_REDIS_CERT_FILE: z
-    .string()
-    .min(1)
-    .optional()
-    .describe('PEM file of the certificate that Posthorn shows to Redis.')
-    .meta({ roles: [...roles] }),
-  POSTHORN_REDIS_KEY_FILE: z
-    .string()
-    .min(1)
-    .optional()
-    .describe('PEM file of the key of that certificate.')
-    .meta({ roles: [...roles] }),
-  POSTHORN_REDIS_MEMORY_LIMIT: byteCount
-    .optional()
-    .describe(
-      'Bytes of memory that Redis may use, such as `4gb`, where it has no `maxmemory` of its own: above 60 % finished messages go early, above 80 % ingest answers 503. The redis-server of standalone has one: half of the memory of the machine.',
-    )
-    .meta({ roles: ['delivery', 'standalone'] }),
-  POSTHORN_REDIS_KEY_PREFIX: z
-    .string()
-    .max(64)
-    .regex(/^[^{}\s]*$/, 'must not contain braces or blanks')
-    .default('posthorn:')
-    .describe('Stands before every key, so that installations can share a Redis.')
-    .meta({ roles: [...roles] }),
+  ...redisEnvironment,
   POSTHORN_SHARDS: wholeNumber(1, 1296)
     .optional()
     .describe(
@@ -114,6 +45,15 @@ export const environmentSchema = z.object({
     .default('kubernetes')
     .describe('Where resources live: in the Kubernetes API server, or in Redis. Standalone keeps them in Redis.')
     .meta({ roles: ['controller', 'api'] }),
+  POSTHORN_TOKEN_AUDIENCES: z
+    .string()
+    .regex(/^[^\s,]+(,[^\s,]+)*$/, 'must be names with commas between them')
+    .default('posthorn')
+    .transform((text) => text.split(','))
+    .describe(
+      'Audiences, with commas between them: in a cluster a token of Kubernetes (of a service account, or of a user) for one of them is taken in place of an API key, as in `kubectl create token NAME --audience posthorn`. Default: `posthorn`.',
+    )
+    .meta({ roles: ['api'] }),
   KUBECONFIG: z
     .string()
     .min(1)
@@ -156,51 +96,26 @@ export const environmentSchema = z.object({
     .max(512)
     .regex(/^[\x21-\x7e]+$/, 'must be printable ASCII without blanks')
     .optional()
-    .describe('Admin key of the organization `default`. One is made, printed once and kept in the data directory when it is not given.')
-    .meta({ roles: ['standalone'], secret: true }),
+    .describe(
+      'Admin key of the organization `default`. Standalone makes one, prints it once and keeps it in the data directory when it is not given; the controller makes none.',
+    )
+    .meta({ roles: ['controller', 'standalone'], secret: true }),
+  POSTHORN_BOOTSTRAP_DIR: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'Directory of YAML manifests of what an installation must have, such as the organization `default`: a controller that begins to lead applies them, and deletes nothing. The Helm chart sets it.',
+    )
+    .meta({ roles: ['controller'] }),
   POSTHORN_MANIFESTS_DIR: z
     .string()
     .min(1)
     .optional()
     .describe('Directory of YAML manifests to load and watch; `--manifests` goes before it.')
     .meta({ roles: ['standalone'] }),
-  POSTHORN_EGRESS_ALLOWED_CIDRS: cidrList
-    .describe(
-      'Networks that are not public and that deliveries of every organization may reach, as CIDRs separated by commas. Standalone adds the loopback addresses.',
-    )
-    .meta({ roles: ['delivery', 'standalone'] }),
-  POSTHORN_EGRESS_CA_FILE: z
-    .string()
-    .min(1)
-    .optional()
-    .describe('PEM file of certificate authorities that deliveries trust besides the well-known ones.')
-    .meta({ roles: ['delivery', 'standalone'] }),
-  POSTHORN_EGRESS_PROXY_URL: proxyUrl
-    .optional()
-    .describe(
-      'Proxy (CONNECT) with a fixed address, `http://[user:password@]host:port`, through which destinations with `useStaticIp` are reached. It is told addresses that were checked, not names.',
-    )
-    .meta({ roles: ['delivery', 'standalone'], secret: true }),
-  POSTHORN_WAREHOUSE_BATCH_SECONDS: count(1, 3600, 60)
-    .describe('How long the oldest record of a batch for a warehouse waits for others; a batch of 1000 records or 5 MiB goes at once.')
-    .meta({ roles: ['delivery', 'standalone'] }),
-  POSTHORN_WAREHOUSE_PLATFORM_IDENTITY: flag
-    .prefault('false')
-    .describe(
-      '`true`: warehouse destinations of every organization may have `identity: platform`, and with it write wherever the identity of the delivery pods may. The same for all roles.',
-    )
-    .meta({ roles: [...roles] }),
-  POSTHORN_WAREHOUSE_S3_ENDPOINT: storeEndpoint
-    .describe(
-      'Server that speaks S3 and takes the files of all destinations of type s3, instead of AWS: `http(s)://host:port`, buckets in the path.',
-    )
-    .meta({ roles: ['delivery', 'standalone'] }),
-  POSTHORN_WAREHOUSE_GCS_ENDPOINT: storeEndpoint
-    .describe('The same for destinations of type gcs: an emulator of Google Cloud Storage, which is asked without credentials.')
-    .meta({ roles: ['delivery', 'standalone'] }),
-  POSTHORN_WAREHOUSE_AZURE_ENDPOINT: storeEndpoint
-    .describe('The same for destinations of type azure_blob, such as Azurite: accounts in the path.')
-    .meta({ roles: ['delivery', 'standalone'] }),
+  ...egressEnvironment,
+  ...warehouseEnvironment,
   POSTHORN_WEBHOOK_RETRY_DELAYS: retryDelays
     .describe(
       'Seconds from one attempt at a webhook endpoint to the next, separated by commas; with the first attempt there is one more than these. Default: 5,300,1800,7200,18000,36000,36000.',
@@ -211,6 +126,7 @@ export const environmentSchema = z.object({
     .describe('`true`: webhook endpoints may have `http://` URLs, for development. Otherwise they must have `https://`.')
     .meta({ roles: ['api', 'controller', 'delivery', 'standalone'] }),
   ...smtpEnvironment,
+  ...deliveryPoolEnvironment,
   POSTHORN_DELIVERY_CONCURRENCY: count(1, 10_000, 128)
     .describe('Delivery attempts under way at the same time in one worker.')
     .meta({ roles: ['delivery', 'standalone'] }),
@@ -236,15 +152,6 @@ export const environmentSchema = z.object({
     .meta({ roles: [...roles] }),
 });
 
-export interface RedisConfig {
-  mode: RedisMode;
-  url: string;
-  sentinel: { master: string; username?: string; password?: string };
-  caFile: string | undefined;
-  certFile: string | undefined;
-  keyFile: string | undefined;
-}
-
 export interface Config {
   port: number;
   host: string | undefined;
@@ -266,20 +173,18 @@ export interface Config {
   dataDirectory: string;
   apiKey: string | undefined;
   manifestsDirectory: string | undefined;
-  egressAllowedCidrs: string[];
-  egressCaFile: string | undefined;
-  egressProxyUrl: string | undefined;
+  bootstrapDirectory: string | undefined;
+  egress: EgressConfig;
   /** Undefined: no e-mail is sent. */
   smtp: SmtpConfig | undefined;
+  /** What the workers of DeliveryPools get. */
+  pools: PoolDefaults;
   deliveryConcurrency: number;
-  warehouse: {
-    batchAgeMs: number;
-    /** Destinations may have the identity of the delivery pods. */
-    allowsPlatformIdentity: boolean;
-    endpoints: { s3?: string | undefined; gcs?: string | undefined; azure?: string | undefined };
-  };
+  warehouse: WarehouseConfig;
   webhooks: { retryDelaysMs: readonly number[]; allowsInsecureUrls: boolean };
   publicUrl: string | undefined;
+  /** Of tokens that are taken in place of API keys. */
+  tokenAudiences: string[];
   trustedProxies: string[];
   drainMs: number;
   logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent';
@@ -298,13 +203,18 @@ export class ConfigError extends Error {
   }
 }
 
-/** Reads the configuration of a role, of `posthorn check` or of `posthorn rekey`; an empty variable counts as absent. Throws ConfigError. */
-export function readConfig(role: Role | 'check' | 'rekey', environment: Record<string, string | undefined>): Config {
+/** Reads the configuration of a role, of `posthorn check`, `migrate`, `rekey` or `uninstall`; an empty variable counts as absent. Throws ConfigError. */
+export function readConfig(
+  role: Role | 'check' | 'migrate' | 'rekey' | 'uninstall',
+  environment: Record<string, string | undefined>,
+): Config {
   const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
   const parsed = environmentSchema.safeParse(given);
   const mistakes = parsed.success ? [] : parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
-  if (role !== 'standalone') {
-    for (const name of role === 'check' ? ['POSTHORN_REDIS_URL'] : ['POSTHORN_REDIS_URL', 'POSTHORN_ENCRYPTION_KEYS']) {
+  if (role !== 'standalone' && role !== 'uninstall') {
+    for (const name of role === 'check' || role === 'migrate'
+      ? ['POSTHORN_REDIS_URL']
+      : ['POSTHORN_REDIS_URL', 'POSTHORN_ENCRYPTION_KEYS']) {
       if (given[name] === undefined) mistakes.push(`${name}: is required by ${role}`);
     }
   }
@@ -331,60 +241,22 @@ export function readConfig(role: Role | 'check' | 'rekey', environment: Record<s
     dataDirectory: values.POSTHORN_DATA_DIR,
     apiKey: values.POSTHORN_API_KEY,
     manifestsDirectory: values.POSTHORN_MANIFESTS_DIR,
-    egressAllowedCidrs: values.POSTHORN_EGRESS_ALLOWED_CIDRS,
-    egressCaFile: values.POSTHORN_EGRESS_CA_FILE,
-    egressProxyUrl: values.POSTHORN_EGRESS_PROXY_URL,
+    bootstrapDirectory: values.POSTHORN_BOOTSTRAP_DIR,
+    egress: egressConfig(values),
     smtp: smtpConfig(values),
+    pools: poolDefaults(values),
     deliveryConcurrency: values.POSTHORN_DELIVERY_CONCURRENCY,
-    warehouse: {
-      batchAgeMs: values.POSTHORN_WAREHOUSE_BATCH_SECONDS * 1000,
-      allowsPlatformIdentity: values.POSTHORN_WAREHOUSE_PLATFORM_IDENTITY,
-      endpoints: {
-        s3: values.POSTHORN_WAREHOUSE_S3_ENDPOINT,
-        gcs: values.POSTHORN_WAREHOUSE_GCS_ENDPOINT,
-        azure: values.POSTHORN_WAREHOUSE_AZURE_ENDPOINT,
-      },
-    },
+    warehouse: warehouseConfig(values),
     webhooks: {
       retryDelaysMs: values.POSTHORN_WEBHOOK_RETRY_DELAYS ?? defaultWebhookRetryDelaysMs,
       allowsInsecureUrls: values.POSTHORN_ALLOW_INSECURE_ENDPOINTS,
     },
     publicUrl: values.POSTHORN_PUBLIC_URL?.replace(/\/+$/, ''),
+    tokenAudiences: values.POSTHORN_TOKEN_AUDIENCES,
     trustedProxies: values.POSTHORN_TRUSTED_PROXIES,
     drainMs: values.POSTHORN_DRAIN_SECONDS * 1000,
     logLevel: values.POSTHORN_LOG_LEVEL,
   };
-}
-
-type Environment = z.output<typeof environmentSchema>;
-
-function redisConfig(values: Environment, url: string): RedisConfig {
-  const { POSTHORN_REDIS_SENTINEL_USERNAME: username, POSTHORN_REDIS_SENTINEL_PASSWORD: password } = values;
-  return {
-    mode: values.POSTHORN_REDIS_MODE,
-    url,
-    sentinel: {
-      master: values.POSTHORN_REDIS_SENTINEL_MASTER,
-      ...(username !== undefined && { username }),
-      ...(password !== undefined && { password }),
-    },
-    caFile: values.POSTHORN_REDIS_CA_FILE,
-    certFile: values.POSTHORN_REDIS_CERT_FILE,
-    keyFile: values.POSTHORN_REDIS_KEY_FILE,
-  };
-}
-
-function redisMistakes(values: Environment): string[] {
-  const { POSTHORN_REDIS_MODE: mode, POSTHORN_REDIS_URL: url, POSTHORN_REDIS_CERT_FILE: cert, POSTHORN_REDIS_KEY_FILE: key } = values;
-  const mistakes: string[] = [];
-  if (mode !== 'single' && url === undefined) mistakes.push(`POSTHORN_REDIS_URL: is required where POSTHORN_REDIS_MODE is ${mode}`);
-  if (mode !== 'single' && url?.startsWith('/')) mistakes.push(`POSTHORN_REDIS_URL: must name hosts where POSTHORN_REDIS_MODE is ${mode}`);
-  if (mode === 'single' && url?.includes(',')) mistakes.push('POSTHORN_REDIS_URL: must name one host where POSTHORN_REDIS_MODE is single');
-  if (mode === 'cluster' && url !== undefined && !url.startsWith('/') && redisNodes(url).database !== 0)
-    mistakes.push('POSTHORN_REDIS_URL: a cluster has database 0 only');
-  if ((cert === undefined) !== (key === undefined))
-    mistakes.push('POSTHORN_REDIS_CERT_FILE: belongs with POSTHORN_REDIS_KEY_FILE; give both or none');
-  return mistakes;
 }
 
 const setByKubernetes = /_(SERVICE_HOST|SERVICE_PORT(_.+)?|PORT(_\d+_.+)?)$/;

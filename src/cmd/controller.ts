@@ -5,11 +5,13 @@ import { LoggingEventRecorder } from '../controllers/logging-event-recorder.ts';
 import { runControllers } from '../controllers/run-controllers.ts';
 import { isPosthornError, PosthornError } from '../core/errors.ts';
 import { Keyring } from '../core/sealing.ts';
+import { ArchiveTroubles } from '../data/archive-troubles.ts';
 import { changeStreamBlockMs } from '../data/change-stream.ts';
 import { CircuitFeed, circuitFeedBlockMs } from '../data/circuit-feed.ts';
 import { Circuits } from '../data/circuits.ts';
 import { CronExecutions } from '../data/cron-executions.ts';
 import { CronRuns } from '../data/cron-runs.ts';
+import { IntentFinisher } from '../data/intent-finisher.ts';
 import { RedisMessagePurger } from '../data/message-purger.ts';
 import { RedisRegistryPublisher } from '../data/registry-publisher.ts';
 import { RedisRegistryReader } from '../data/registry-reader.ts';
@@ -23,20 +25,25 @@ import { LeaseLock } from '../runtime/lease-elector.ts';
 import { RedisLock } from '../runtime/redis-elector.ts';
 import { Sandbox } from '../sandbox/sandbox.ts';
 import { CronScheduler } from '../schedule/cron-scheduler.ts';
-import { createStoreMetrics } from '../store/metrics.ts';
+import { createStoreMetrics, type StoreMetrics } from '../store/metrics.ts';
 import { agreedShards } from './agreed-shards.ts';
+import { bootstrapInstallation } from './bootstrap.ts';
+import { leadDeliveryPools } from './lead-delivery-pools.ts';
 import { leaderMetric } from './leader-metric.ts';
 import { leaseNamespace } from './lease-namespace.ts';
 import { closeServer } from './listen.ts';
 import { metricsOf, opsHandler } from './ops-server.ts';
+import { readableLayout } from './readable-layout.ts';
 import { redisOf } from './redis-address.ts';
 import { RedisLink } from './redis-link.ts';
 import { checkRedisSettings } from './redis-settings.ts';
-import { type OpenedStore, openResourceStore } from './resource-store.ts';
+import { clusterObjects, type OpenedStore, openResourceStore } from './resource-store.ts';
 import { type RoleContext, type RoleDefinition, startOpsServer } from './role-process.ts';
 
 const leaseName = 'posthorn-controller';
 const retryMs = 1000;
+/** The controller manager looks every 30 seconds which kinds there are. */
+const countedAfterMs = 60_000;
 
 /**
  * Reconciles while it leads. Caches are filled before, so that a new leader starts at once. Leadership that is lost ends
@@ -50,7 +57,7 @@ async function runControllerRole(context: RoleContext): Promise<void> {
   setFlagsFromString('--heap-growing-percent=50');
   const { config, logger, clock, registry, readiness, stopping } = context;
   const ending = new AbortController();
-  const link = new RedisLink(redisOf(config), { name: 'controller', logger, readiness });
+  const link = new RedisLink(redisOf(config), { name: 'controller', prefix: config.redisKeyPrefix, logger, readiness });
   const storeMetrics = createStoreMetrics(registry);
   const opened = await openResourceStore(link, config, { clock, metrics: storeMetrics });
   const caches = new ControllerCaches({ store: opened.store, clock, logger, metrics: storeMetrics });
@@ -63,13 +70,19 @@ async function runControllerRole(context: RoleContext): Promise<void> {
   try {
     if (!(await link.waitUntilReachable(clock, stopping))) return;
     await checkRedisSettings(link.main, logger);
-    const sweeper = new WebhookSweeper({ redis: link.main, prefix: config.redisKeyPrefix, clock, logger });
-    following = Promise.all([caches.run(ending.signal), scheduleCron(context, link, ending.signal), sweeper.run(ending.signal)]);
+    await readableLayout(link, context);
+    const shared = { redis: link.main, prefix: config.redisKeyPrefix, clock, logger };
+    following = Promise.all([
+      caches.run(ending.signal),
+      scheduleCron(context, link, ending.signal),
+      new WebhookSweeper(shared).run(ending.signal),
+      new IntentFinisher(shared).run(ending.signal),
+    ]);
     const term = await elector.acquire(stopping);
     if (term === null) return;
     leading.set(true);
     try {
-      await lead(term, { context, opened, link, caches });
+      await lead(term, { context, opened, link, caches, storeMetrics });
     } finally {
       leading.set(false);
       await term.release().catch((error) => logger.warn({ err: error }, 'the leader lock could not be released: it ends by itself'));
@@ -106,10 +119,11 @@ interface Leading {
   opened: OpenedStore;
   link: RedisLink;
   caches: ControllerCaches;
+  storeMetrics: StoreMetrics;
 }
 
 /** Runs the controllers until the process is to stop. Throws CONFLICT when another candidate leads. */
-async function lead(term: Term, { context, opened, link, caches }: Leading): Promise<void> {
+async function lead(term: Term, { context, opened, link, caches, storeMetrics }: Leading): Promise<void> {
   const { config, logger, clock, registry, stopping } = context;
   const prefix = config.redisKeyPrefix;
   const signal = AbortSignal.any([stopping, term.lost]);
@@ -118,6 +132,8 @@ async function lead(term: Term, { context, opened, link, caches }: Leading): Pro
   const options = {
     caches,
     store: opened.store,
+    objects: await clusterObjects(opened, clock),
+    countedAfterMs,
     registry: new RedisRegistryPublisher(link.main, prefix),
     purger: new RedisMessagePurger({ redis: link.main, prefix, shards }),
     webhooks: (epoch: number) => new RedisWebhookStore({ redis: link.main, prefix, clock, logger, epoch }),
@@ -130,9 +146,11 @@ async function lead(term: Term, { context, opened, link, caches }: Leading): Pro
       })),
       prefix,
     }),
+    archiveTroubles: new ArchiveTroubles({ redis: link.main, prefix, shards }),
     cronRuns: new CronRuns({ redis: link.main, prefix }),
     keyring: new Keyring(config.encryptionKeys),
     allowsPlatformIdentity: config.warehouse.allowsPlatformIdentity,
+    allowsInsecureUrls: config.webhooks.allowsInsecureUrls,
     sandbox,
     clock,
     logger,
@@ -144,6 +162,15 @@ async function lead(term: Term, { context, opened, link, caches }: Leading): Pro
     shards,
     renewLeadership: () => term.renew(),
   };
+  const ended = new AbortController();
+  const bootstrapped = bootstrapInstallation(
+    { store: opened.store, directory: config.bootstrapDirectory, apiKey: config.apiKey, clock, logger },
+    AbortSignal.any([signal, ended.signal]),
+  );
+  const pools = leadDeliveryPools(
+    { ...options, context, opened, link, organizations: caches.Organization, storeMetrics },
+    AbortSignal.any([signal, ended.signal]),
+  );
   try {
     while (!signal.aborted) {
       try {
@@ -155,6 +182,9 @@ async function lead(term: Term, { context, opened, link, caches }: Leading): Pro
       }
     }
   } finally {
+    ended.abort();
+    await bootstrapped;
+    await pools;
     sandbox.close();
   }
   if (term.lost.aborted) throw new PosthornError('CONFLICT', 'leadership is lost: this process ends, to begin anew');

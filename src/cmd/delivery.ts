@@ -13,7 +13,7 @@ import { disableEndpoint } from '../data/webhooks/disable-endpoint.ts';
 import { RedisWebhookStore } from '../data/webhooks/redis-webhook-store.ts';
 import { WebhookDirectory } from '../data/webhooks/webhook-directory.ts';
 import { startDelivery } from '../delivery/start-delivery.ts';
-import { Mailer } from '../delivery/targets/channel/mailer.ts';
+import type { Mailer } from '../delivery/targets/channel/mailer.ts';
 import { RefusedAddresses } from '../delivery/targets/http/egress-policy.ts';
 import { Notifier } from '../notify/notifier.ts';
 import { redisNodes } from '../redis/address.ts';
@@ -23,6 +23,7 @@ import type { Config } from './config.ts';
 import { closeServer } from './listen.ts';
 import { metricsOf, opsHandler } from './ops-server.ts';
 import { readPem } from './pem-file.ts';
+import { readableLayout } from './readable-layout.ts';
 import { redisOf } from './redis-address.ts';
 import { RedisLink } from './redis-link.ts';
 import { checkRedisSettings } from './redis-settings.ts';
@@ -40,10 +41,10 @@ export const deliveryRole: RoleDefinition = { role: 'delivery', checks: ['redis'
 async function runDelivery(context: RoleContext): Promise<void> {
   const { config, logger, clock, registry, readiness, stopping } = context;
   const extraCa: { extraCa?: string } =
-    config.egressCaFile === undefined ? {} : { extraCa: readPem(config.egressCaFile, 'CERTIFICATE', 'POSTHORN_EGRESS_CA_FILE') };
-  const mailer = openMailer(config, extraCa.extraCa);
+    config.egress.caFile === undefined ? {} : { extraCa: readPem(config.egress.caFile, 'CERTIFICATE', 'POSTHORN_EGRESS_CA_FILE') };
+  const mailer = await openMailer(config, extraCa.extraCa);
   const prefix = config.redisKeyPrefix;
-  const link = new RedisLink(redisOf(config), { name: 'delivery', logger, readiness });
+  const link = new RedisLink(redisOf(config), { name: 'delivery', prefix, logger, readiness });
   const opsServer = await startOpsServer(context, opsHandler({ readiness, logger, metrics: metricsOf(registry) }));
   const records = new RedisRegistryReader({
     redis: link.main,
@@ -59,6 +60,7 @@ async function runDelivery(context: RoleContext): Promise<void> {
     const worker = link.command('worker');
     if (!(await link.waitUntilReachable(clock, stopping))) return;
     await checkRedisSettings(link.main, logger, config.redisMemoryLimitBytes);
+    await readableLayout(link, context);
     records.start();
     webhooks.start();
     const refused = new RefusedAddresses();
@@ -93,7 +95,7 @@ async function runDelivery(context: RoleContext): Promise<void> {
       version,
       concurrency: config.deliveryConcurrency,
       memoryLimitBytes: config.redisMemoryLimitBytes,
-      egress: { allowedCidrs: config.egressAllowedCidrs, refused },
+      egress: { ...config.egress, refused },
       warehouse: config.warehouse,
       webhooks: {
         directory: webhooks,
@@ -102,7 +104,7 @@ async function runDelivery(context: RoleContext): Promise<void> {
         allowsInsecureUrls: config.webhooks.allowsInsecureUrls,
       },
       ...extraCa,
-      ...(config.egressProxyUrl !== undefined && { proxyUrl: config.egressProxyUrl }),
+      ...(config.egress.proxyUrl !== undefined && { proxyUrl: config.egress.proxyUrl }),
     });
     for (let looks = 1; !stopping.aborted; looks++) {
       if (looks % addressesEveryLooks === 0) void refuseOwn(refused, link.main, config);
@@ -121,10 +123,11 @@ async function runDelivery(context: RoleContext): Promise<void> {
 }
 
 /** Null: no SMTP server is configured. */
-function openMailer({ smtp }: Config, extraCa: string | undefined): Mailer | null {
+async function openMailer({ smtp }: Config, extraCa: string | undefined): Promise<Mailer | null> {
   if (smtp === undefined) return null;
   const { login, ...rest } = smtp;
   const credentials = login === null ? null : smtpCredentials(login);
+  const { Mailer } = await import('../delivery/targets/channel/mailer.ts');
   return new Mailer({ ...rest, credentials, ...(extraCa !== undefined && { ca: [...rootCertificates, extraCa] }) });
 }
 

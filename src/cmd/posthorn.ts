@@ -25,9 +25,19 @@ async function main(): Promise<void> {
       process.exitCode = await check(readConfig('check', process.env), (line) => process.stdout.write(`${line}\n`));
       return;
     }
+    case 'migrate': {
+      const { migrate } = await import('./migrate.ts');
+      process.exitCode = await migrate(readConfig('migrate', process.env), (line) => process.stdout.write(`${line}\n`));
+      return;
+    }
     case 'rekey': {
       const { rekey } = await import('./rekey.ts');
       process.exitCode = await rekey(readConfig('rekey', process.env), (line) => process.stdout.write(`${line}\n`));
+      return;
+    }
+    case 'uninstall': {
+      const { uninstallFromCluster } = await import('./uninstall-from-cluster.ts');
+      await uninstallFromCluster(readConfig('uninstall', process.env), command, (line) => process.stdout.write(`${line}\n`));
       return;
     }
     case 'controller':

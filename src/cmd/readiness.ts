@@ -9,6 +9,7 @@ export interface ReadinessCheck {
 export class Readiness {
   readonly #checks = new Map<string, ReadinessCheck>();
   readonly #notes = new Map<string, () => string | undefined>();
+  readonly #becameReady = Promise.withResolvers<void>();
 
   /** `names` are not ok until they are set. */
   constructor(names: readonly string[]) {
@@ -17,6 +18,12 @@ export class Readiness {
 
   set(name: string, check: ReadinessCheck): void {
     this.#checks.set(name, check);
+    if (this.ready) this.#becameReady.resolve();
+  }
+
+  /** Resolves when everything works for the first time. */
+  get becameReady(): Promise<void> {
+    return this.#becameReady.promise;
   }
 
   /** Something to show that does not decide, such as whether this controller leads. */

@@ -1,7 +1,8 @@
 import { PosthornError } from '../core/errors.ts';
 import type { RedisAddress } from '../redis/address.ts';
-import type { Config, RedisConfig } from './config.ts';
+import type { Config } from './config.ts';
 import { readPem } from './pem-file.ts';
+import type { RedisConfig } from './redis-config.ts';
 
 /** Where the Redis of a role is. Standalone without one of its own has made up its mind before. */
 export function redisOf({ redis }: Config): RedisAddress {

@@ -1,5 +1,6 @@
 import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
+import { processName } from '../data/connected-processes.ts';
 import { describeRedis, type RedisAddress } from '../redis/address.ts';
 import { blockingConnection, commandConnection, type RedisClient } from '../redis/connection.ts';
 import type { Readiness } from './readiness.ts';
@@ -13,19 +14,17 @@ export class RedisLink {
   #isClosing = false;
   readonly main: RedisClient;
 
-  constructor(address: RedisAddress, options: { name: string; logger: Logger; readiness: Readiness }) {
+  constructor(address: RedisAddress, options: { name: string; prefix: string; logger: Logger; readiness: Readiness }) {
     this.#address = address;
     this.#name = options.name;
     this.#logger = options.logger;
-    this.main = this.command('main');
+    this.main = this.#commands(processName(options.name, options.prefix));
     this.#watch(options.readiness);
   }
 
   /** A connection for commands and scripts, connecting in the background. */
   command(purpose: string, options: { commandTimeoutMs?: number } = {}): RedisClient {
-    const client = this.#open(commandConnection(this.#address, { ...options, name: `posthorn-${this.#name}-${purpose}` }));
-    client.connect().catch(() => {});
-    return client;
+    return this.#commands(`posthorn-${this.#name}-${purpose}`, options);
   }
 
   /** A connection for one reader that blocks for at most `blockMs`; the reader connects it. */
@@ -45,6 +44,12 @@ export class RedisLink {
   close(): void {
     this.#isClosing = true;
     for (const client of this.#clients) client.disconnect();
+  }
+
+  #commands(name: string, options: { commandTimeoutMs?: number } = {}): RedisClient {
+    const client = this.#open(commandConnection(this.#address, { ...options, name }));
+    client.connect().catch(() => {});
+    return client;
   }
 
   #open(client: RedisClient): RedisClient {

@@ -2,17 +2,18 @@ import { Keyring } from '../core/sealing.ts';
 import { resealRecords } from '../data/reseal-records.ts';
 import { resealWebhooks } from '../data/webhooks/reseal-webhooks.ts';
 import { resealSecrets } from '../facade/resources/reseal-secrets.ts';
-import { commandConnection, type RedisClient } from '../redis/connection.ts';
-import { redisUnavailable } from '../redis/unavailable.ts';
+import type { RedisClient } from '../redis/connection.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { RedisStore } from '../store/redis/redis-store.ts';
 import { resealObjects } from '../store/redis/reseal-objects.ts';
 import type { ResourceStore } from '../store/store.ts';
 import type { Config } from './config.ts';
-import { redisOf } from './redis-address.ts';
+import { withRedis } from './with-redis.ts';
 
 /** What is written while it runs may be sealed under the old key once more, by a process that has not got the new one yet. */
-const mostPasses = 5;
+const mostPasses = 6;
+/** A controller that has read a record before it was sealed anew publishes it a moment later as it was: so nothing is left only when a later look says so, too. */
+const laterMs = 3000;
 
 /**
  * Seals everything that is stored sealed under the newest key: Secrets made by the API, in Kubernetes or Redis, published records, and webhook endpoints.
@@ -22,17 +23,13 @@ const mostPasses = 5;
 export async function rekey(config: Config, write: (line: string) => void): Promise<number> {
   const { redisKeyPrefix: prefix } = config;
   const keyring = new Keyring(config.encryptionKeys);
-  const redis = commandConnection(redisOf(config), { name: 'posthorn-rekey' });
-  redis.on('error', () => {});
   const complaints = new Set<string>();
   const report = (complaint: string): void => void complaints.add(complaint);
-  try {
-    await redis.connect().catch((error: unknown) => {
-      throw redisUnavailable(error);
-    });
+  return await withRedis(config, { name: 'posthorn-rekey' }, async (redis) => {
     const { store, close } = await openStore(config, redis, keyring);
     const figures = { secrets: 0, stored: 0, records: 0, endpoints: 0 };
     let changed = 0;
+    let wasClean = false;
     try {
       for (let pass = 1; pass <= mostPasses; pass++) {
         const secrets = await resealSecrets(store, keyring, report);
@@ -44,7 +41,9 @@ export async function rekey(config: Config, write: (line: string) => void): Prom
         figures.records += records;
         figures.endpoints += endpoints;
         changed = secrets + stored + records + endpoints;
-        if (changed === 0) break;
+        if (changed === 0 && wasClean) break;
+        wasClean = changed === 0;
+        if (wasClean) await systemClock.sleep(laterMs);
       }
     } finally {
       await close();
@@ -56,9 +55,7 @@ export async function rekey(config: Config, write: (line: string) => void): Prom
     );
     if (changed > 0) write('values are still being sealed under an older key: give all processes the new one, then run this again');
     return complaints.size === 0 && changed === 0 ? 0 : 1;
-  } finally {
-    redis.disconnect();
-  }
+  });
 }
 
 async function openStore(config: Config, redis: RedisClient, keyring: Keyring): Promise<{ store: ResourceStore; close(): Promise<void> }> {

@@ -1,5 +1,6 @@
 import type { Clock } from '../core/clock.ts';
 import { Keyring } from '../core/sealing.ts';
+import type { ClusterObjects } from '../store/cluster-objects.ts';
 import type { KubernetesApi } from '../store/kubernetes/kubernetes-api.ts';
 import { meteredStore } from '../store/metered-store.ts';
 import type { StoreMetrics } from '../store/metrics.ts';
@@ -13,6 +14,13 @@ export interface OpenedStore {
   /** Null when resources live in Redis. */
   kubernetes: KubernetesApi | null;
   close(): Promise<void>;
+}
+
+/** Objects that are not Posthorn's own; null when resources live in Redis. */
+export async function clusterObjects({ kubernetes }: OpenedStore, clock: Clock): Promise<ClusterObjects | null> {
+  if (kubernetes === null) return null;
+  const { KubernetesObjects } = await import('../store/kubernetes/kubernetes-objects.ts');
+  return new KubernetesObjects({ api: kubernetes, clock });
 }
 
 /** The store that the configuration names. The client of Kubernetes, the larger part of a process, is loaded only when it is used. */

@@ -9,6 +9,7 @@ import { listen } from './listen.ts';
 import { createLogger } from './logger.ts';
 import { createOpsServer, type OpsHandler } from './ops-server.ts';
 import { Readiness } from './readiness.ts';
+import { releaseStartMemory } from './start-memory.ts';
 
 /** What every role is given. */
 export interface RoleContext {
@@ -49,13 +50,15 @@ export async function runAsProcess(
     process.exit(1);
   });
   for (const name of unknownVariables(environment)) logger.warn({ name }, 'the environment has a variable that Posthorn does not know');
+  const readiness = new Readiness(definition.checks);
+  void releaseStartMemory(readiness);
   try {
     await definition.run({
       config,
       logger,
       clock: systemClock,
       registry,
-      readiness: new Readiness(definition.checks),
+      readiness,
       stopping: stopping.signal,
     });
     logger.info({}, 'stopped');

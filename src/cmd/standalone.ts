@@ -9,14 +9,16 @@ import { type Component, supervise } from '../runtime/supervisor.ts';
 import type { RedisStore } from '../store/redis/redis-store.ts';
 import type { ApplyObject } from '../store/store.ts';
 import { encryptionKeys } from './config-values.ts';
+import { adminKeyName, defaultOrganization } from './default-organization.ts';
 import { closeServer, listen } from './listen.ts';
 import { createOpsServer, opsHandler } from './ops-server.ts';
+import { readableLayout } from './readable-layout.ts';
 import { redisOf } from './redis-address.ts';
 import { RedisLink } from './redis-link.ts';
 import { checkRedisSettings } from './redis-settings.ts';
 import { openRedisStore } from './resource-store.ts';
 import type { RoleContext, RoleDefinition } from './role-process.ts';
-import { adminKeyName, bootstrap, defaultOrganization, standaloneManager } from './standalone/bootstrap.ts';
+import { bootstrap, standaloneManager } from './standalone/bootstrap.ts';
 import { ChildRole } from './standalone/child-role.ts';
 import { waitUntilJudged } from './standalone/in-force.ts';
 import { mergeMetrics } from './standalone/merged-metrics.ts';
@@ -59,11 +61,12 @@ async function runStandalone(context: RoleContext, options: StandaloneOptions): 
   let link: RedisLink | null = null;
   try {
     if (ownRedis !== null && !(await Promise.race([ownRedis.waitUntilUp(stopping), redisRuns.then(() => false)]))) return;
-    link = new RedisLink(redis, { name: standaloneConnectionName, logger, readiness });
+    link = new RedisLink(redis, { name: standaloneConnectionName, prefix: config.redisKeyPrefix, logger, readiness });
     const keyring = new Keyring(encryptionKeys.parse(secrets.encryptionKeys));
     const store = openRedisStore(link, { keyring, prefix: config.redisKeyPrefix, clock });
     if (!(await link.waitUntilReachable(clock, stopping))) return;
     await checkRedisSettings(link.main, logger);
+    await readableLayout(link, context);
     await bootstrap(store, secrets.apiKey);
     await runChildren({ context, options, manifestsDirectory, secrets, redis, store });
   } finally {
@@ -116,7 +119,7 @@ async function runChildren(parts: Parts): Promise<void> {
     POSTHORN_RESOURCE_STORE: 'redis',
     POSTHORN_SHARDS: String(config.shards),
     POSTHORN_ENCRYPTION_KEYS: secrets.encryptionKeys,
-    POSTHORN_EGRESS_ALLOWED_CIDRS: [...config.egressAllowedCidrs, ...loopback].join(','),
+    POSTHORN_EGRESS_ALLOWED_CIDRS: [...config.egress.allowedCidrs, ...loopback].join(','),
     POSTHORN_OPS_UPSTREAM: `http://127.0.0.1:${opsPort}`,
     POSTHORN_API_KEY: undefined,
   };

@@ -3,6 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { createCertificateAuthority } from '../../test/support/certificate-authority.ts';
 import { storedObject } from '../../test/support/objects.ts';
 import { httpSettings } from '../../test/support/records.ts';
+import type { Plan } from '../core/records.ts';
 import { Keyring } from '../core/sealing.ts';
 import { recordSealingContext } from '../core/sealing-contexts.ts';
 import type { SpecInputOf } from '../resources/kinds.ts';
@@ -21,9 +22,13 @@ const acme = storedObject('Organization', 'acme', { namespace: 'acme', plan: 'st
 const organization = organizationFacts(acme);
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
 
-function destination(spec: SpecInputOf<'Destination'>, secrets: Parameters<typeof compileDestination>[1]['secrets'] = {}) {
+function destination(
+  spec: SpecInputOf<'Destination'>,
+  secrets: Parameters<typeof compileDestination>[1]['secrets'] = {},
+  plan: Plan = 'pro',
+) {
   return compileDestination(storedObject('Destination', 'shop', spec, 'acme'), {
-    organization,
+    organization: { ...organization, plan },
     secrets,
     shard: 0,
     keyring,
@@ -225,6 +230,37 @@ test.each([
   expect(organizationFacts(storedObject('Organization', 'acme', { namespace: 'acme', plan })).payloadLimitBytes).toBe(bytes);
   const limited = { namespace: 'acme', plan, limits: { payloadBytes: 2048 } };
   expect(organizationFacts(storedObject('Organization', 'acme', limited)).payloadLimitBytes).toBe(2048);
+});
+
+describe('below the plan that a destination needs it is suspended:', () => {
+  const http = { url: 'https://shop.example/hook' };
+  const s3 = { bucket: 'events', region: 'eu-central-1' };
+  const warehouse = { type: 's3' as const, s3, warehouse: { identity: 'platform' as const } };
+  const rate = { mode: 'rate' as const, rateLimit: 1, rateUnit: 'second' as const };
+  test.each<[string, SpecInputOf<'Destination'>, Plan, Plan, string]>([
+    ['a warehouse', warehouse, 'starter', 'pro', 'type s3 needs the plan pro or above; this organization has starter'],
+    ['a rate', { http, throttle: rate }, 'free', 'starter', 'throttle mode rate needs a paid plan; this organization has free'],
+    [
+      'a concurrency',
+      { http, throttle: { mode: 'concurrency', maxConcurrency: 1 } },
+      'free',
+      'starter',
+      'throttle mode concurrency needs a paid plan; this organization has free',
+    ],
+    [
+      'a static address',
+      { http: { ...http, useStaticIp: true } },
+      'free',
+      'starter',
+      'useStaticIp needs a paid plan; this organization has free',
+    ],
+  ])('%s', (_, spec, below, enough, message) => {
+    expect(destination(spec, {}, below)).toMatchObject({ record: { enabled: false }, refusal: { reason: 'PlanTooLow', message } });
+    const compiled = destination(spec, {}, enough);
+    expect(compiled.record).toMatchObject({ enabled: true });
+    expect(compiled.refusal).toBeUndefined();
+    expect(destination({ http, throttle: { mode: 'off' } }, {}, below).refusal).toBeUndefined();
+  });
 });
 
 test('destinations spread over the shards, each always to the same', () => {

@@ -27,12 +27,17 @@ describe('an HttpCronJob', () => {
   test.each<[string, Partial<SpecInputOf<'HttpCronJob'>>, string]>([
     ['a day that no month has', { schedule: '0 0 30 2 *' }, 'InvalidSchedule'],
     ['a zone that nobody knows', { timeZone: 'Mars/Olympus' }, 'InvalidTimeZone'],
-    ['a static address on the free plan', { useStaticIp: true }, 'PlanTooLow'],
   ])('with %s is refused', (_, spec, reason) => {
     expect(compiled(spec).refusal?.reason).toBe(reason);
   });
 
-  test('has a static address on a paid plan', () => {
-    expect(compiled({ useStaticIp: true }, 'starter').record?.http.useStaticIp).toBe(true);
+  test('has a static address on a paid plan, and is suspended with one on the free plan', () => {
+    const paid = compiled({ useStaticIp: true }, 'starter');
+    expect(paid).toMatchObject({ record: { enabled: true, http: { useStaticIp: true } } });
+    expect(paid).not.toHaveProperty('refusal');
+    expect(compiled({ useStaticIp: true })).toEqual({
+      record: { ...paid.record, id: expect.any(String), enabled: false },
+      refusal: { reason: 'PlanTooLow', message: 'useStaticIp needs a paid plan; this organization has free' },
+    });
   });
 });

@@ -5,14 +5,15 @@ import { type CronJobRecord, recordLayoutVersion } from '../core/records.ts';
 import { isTimeZone } from '../core/time-zone.ts';
 import { httpCronJob as definition } from '../resources/http-cron-job.ts';
 import type { PosthornObject } from '../resources/kinds.ts';
-import { type Compiled, refuse } from './compiled.ts';
+import { cronJobBeyondPlan } from '../resources/plan-gates.ts';
+import { type CompiledByPlan, refuse, suspendable } from './compiled.ts';
 import type { OrganizationFacts } from './organization.ts';
 
-/** Refuses a schedule that never runs, a zone that nobody knows, and what the plan does not have. */
+/** Refuses a schedule that never runs and a zone that nobody knows. What the plan does not have is suspended: it does not run. */
 export function compileCronJob(
   { metadata, spec }: PosthornObject<'HttpCronJob'>,
   organization: OrganizationFacts,
-): Compiled<CronJobRecord> {
+): CompiledByPlan<CronJobRecord> {
   try {
     parseCronExpression(spec.schedule);
   } catch (error) {
@@ -21,20 +22,18 @@ export function compileCronJob(
   }
   if (!isTimeZone(spec.timeZone)) return refuse('InvalidTimeZone', 'spec.timeZone is not a time zone of the IANA database');
   if (!URL.canParse(spec.url)) return refuse('InvalidURL', 'spec.url is not an absolute http or https URL');
-  if (spec.useStaticIp && organization.plan === 'free') return refuse('PlanTooLow', 'spec.useStaticIp needs a paid plan');
   const { schedule, timeZone, url, method, headers = [], payload = '', timeoutMs, useStaticIp, enabled } = spec;
-  return {
-    record: {
-      v: recordLayoutVersion,
-      id: resourceId(definition.idPrefix, metadata),
-      org: organization.id,
-      slug: metadata.name,
-      name: spec.name ?? metadata.name,
-      enabled,
-      schedule,
-      timeZone,
-      http: { url, method, headers: headers.map(({ name, value }) => ({ name, value })), payload, timeoutMs, useStaticIp },
-      generation: metadata.generation,
-    },
+  const record: CronJobRecord = {
+    v: recordLayoutVersion,
+    id: resourceId(definition.idPrefix, metadata),
+    org: organization.id,
+    slug: metadata.name,
+    name: spec.name ?? metadata.name,
+    enabled,
+    schedule,
+    timeZone,
+    http: { url, method, headers: headers.map(({ name, value }) => ({ name, value })), payload, timeoutMs, useStaticIp },
+    generation: metadata.generation,
   };
+  return suspendable(record, cronJobBeyondPlan(spec, organization.plan));
 }

@@ -5,7 +5,8 @@ import { recordSealingContext, type SealedRecordField } from '../core/sealing-co
 import { standardWebhooksSecretRule, standardWebhooksSecrets } from '../core/standard-webhooks-secrets.ts';
 import { destination as definition } from '../resources/destination.ts';
 import type { PosthornObject, SpecOf } from '../resources/kinds.ts';
-import { type Compiled, type Refusal, refuse } from './compiled.ts';
+import { destinationBeyondPlan } from '../resources/plan-gates.ts';
+import { type Compiled, type CompiledByPlan, type Refusal, refuse, suspendable } from './compiled.ts';
 import { compileTls } from './destination-tls.ts';
 import type { OrganizationFacts } from './organization.ts';
 import { type Seal, sealValue } from './sealed-value.ts';
@@ -33,8 +34,11 @@ export function destinationRefusal(spec: SpecOf<'Destination'>): Refusal | null 
   return null;
 }
 
-/** Refuses URLs and field mappings that do not parse, incomplete credentials and malformed signing secrets. */
-export function compileDestination(object: PosthornObject<'Destination'>, inputs: DestinationInputs): Compiled<DestinationRecord> {
+/**
+ * Refuses URLs and field mappings that do not parse, incomplete credentials and malformed signing secrets. What the plan does not have is
+ * suspended: its messages wait.
+ */
+export function compileDestination(object: PosthornObject<'Destination'>, inputs: DestinationInputs): CompiledByPlan<DestinationRecord> {
   const { metadata, spec } = object;
   const { organization, shard, keyring } = inputs;
   const refusal = destinationRefusal(spec);
@@ -44,27 +48,26 @@ export function compileDestination(object: PosthornObject<'Destination'>, inputs
     sealValue(plain, recordSealingContext(organization.id, 'destination', id, field), before, keyring);
   const compiled = spec.http === undefined ? compileWarehouse(spec, inputs, seal) : compileHttp(spec.http, inputs, seal);
   if (compiled.refusal !== undefined) return compiled;
-  return {
-    record: {
-      v: recordLayoutVersion,
-      id,
-      org: organization.id,
-      slug: metadata.name,
-      name: spec.name ?? metadata.name,
-      ...compiled.record,
-      enabled: spec.enabled,
-      shard,
-      throttle: {
-        mode: spec.throttle?.mode ?? 'off',
-        rateLimit: spec.throttle?.rateLimit ?? null,
-        rateUnit: spec.throttle?.rateUnit ?? null,
-        maxConcurrency: spec.throttle?.maxConcurrency ?? null,
-        queueLimit: spec.throttle?.queueLimit ?? null,
-      },
-      retryPolicy: { ...(spec.retryPolicy ?? definition.spec.shape.retryPolicy.unwrap().parse({})) },
-      generation: metadata.generation,
+  const record: DestinationRecord = {
+    v: recordLayoutVersion,
+    id,
+    org: organization.id,
+    slug: metadata.name,
+    name: spec.name ?? metadata.name,
+    ...compiled.record,
+    enabled: spec.enabled,
+    shard,
+    throttle: {
+      mode: spec.throttle?.mode ?? 'off',
+      rateLimit: spec.throttle?.rateLimit ?? null,
+      rateUnit: spec.throttle?.rateUnit ?? null,
+      maxConcurrency: spec.throttle?.maxConcurrency ?? null,
+      queueLimit: spec.throttle?.queueLimit ?? null,
     },
+    retryPolicy: { ...(spec.retryPolicy ?? definition.spec.shape.retryPolicy.unwrap().parse({})) },
+    generation: metadata.generation,
   };
+  return suspendable(record, destinationBeyondPlan(spec, organization.plan));
 }
 
 function compileHttp(

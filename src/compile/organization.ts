@@ -2,7 +2,7 @@ import { resourceId } from '../core/ids.ts';
 import { type OrganizationRecord, recordLayoutVersion } from '../core/records.ts';
 import type { PosthornObject } from '../resources/kinds.ts';
 import { organization as definition } from '../resources/organization.ts';
-import { planMonthlyMessages, planPayloadLimitBytes } from './plan.ts';
+import { planMonthlyMessages, planObjectsPerKind, planPayloadLimitBytes } from './plan.ts';
 
 /** What the resources of an organization take from it. */
 export type OrganizationFacts = Pick<OrganizationRecord, 'id' | 'slug' | 'namespace' | 'plan' | 'payloadLimitBytes' | 'monthlyMessages'>;
@@ -19,13 +19,27 @@ export function organizationFacts({ metadata, spec }: PosthornObject<'Organizati
   };
 }
 
-/** Never refused: what can be wrong with an Organization by itself, its schema refuses. */
-export function compileOrganization(object: PosthornObject<'Organization'>): OrganizationRecord {
+/** Resources of each kind that the organization may have in its namespace; null: any number. */
+export function objectsPerKind({ limits, plan }: PosthornObject<'Organization'>['spec']): number | null {
+  return limits?.objectsPerKind ?? planObjectsPerKind(plan);
+}
+
+/**
+ * Never refused: what can be wrong with an Organization by itself, its schema refuses. `archiveDestinationId`: of the warehouse that
+ * `spec.archive` names; null when it is not there, or is none.
+ */
+export function compileOrganization(
+  object: PosthornObject<'Organization'>,
+  archiveDestinationId: string | null = null,
+): OrganizationRecord {
   const { allowedCidrs = [], allowedHosts = [] } = object.spec.egress ?? {};
+  const mostObjects = objectsPerKind(object.spec);
   return {
     v: recordLayoutVersion,
     ...organizationFacts(object),
+    ...(mostObjects !== null && { objectsPerKind: mostObjects }),
     egress: { allowedCidrs: [...allowedCidrs], allowedHosts: allowedHosts.map((host) => host.toLowerCase()) },
+    ...(object.spec.archive !== undefined && { archive: { destinationId: archiveDestinationId } }),
     generation: object.metadata.generation,
   };
 }

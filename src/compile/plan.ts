@@ -31,3 +31,19 @@ export function planMonthlyMessages(plan: Plan): number | null {
       return null;
   }
 }
+
+/** Resources of each kind that an organization of a plan may have in its namespace; null: any number. All of them share one etcd. */
+export function planObjectsPerKind(plan: Plan): number | null {
+  switch (plan) {
+    case 'free':
+      return 200;
+    case 'starter':
+      return 1000;
+    case 'pro':
+      return 5000;
+    case 'business':
+      return 20_000;
+    case 'enterprise':
+      return null;
+  }
+}

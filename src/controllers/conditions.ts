@@ -16,29 +16,58 @@ export interface Verdict {
   isStalled: boolean;
 }
 
+/** What the conditions of an object are to say. */
+export interface Judgement {
+  /** By the type of their condition. */
+  findings: readonly (readonly [string, Finding])[];
+  ready: Finding;
+  /** As in `Verdict`. */
+  isStalled: boolean;
+}
+
 /** The conditions that `posthorn-status` owns; any other belongs to somebody else. */
-export const ownedConditions: ReadonlySet<string> = new Set(['Accepted', 'ResolvedRefs', 'Programmed', 'Ready', 'Stalled', 'Reconciling']);
+export const ownedConditions: ReadonlySet<string> = new Set([
+  'Accepted',
+  'ResolvedRefs',
+  'Programmed',
+  'Available',
+  'Progressing',
+  'Ready',
+  'Stalled',
+  'Reconciling',
+]);
 
 /** The conjunction: the first finding that is not True says why. */
-export function readiness({ accepted, resolvedRefs, programmed }: Verdict): Finding {
-  const obstacle = [accepted, resolvedRefs, programmed].find(({ status }) => status !== 'True');
-  return obstacle ?? { status: 'True', reason: 'Ready', message: 'in force' };
+export function readiness(findings: readonly Finding[], ready: Finding): Finding {
+  return findings.find(({ status }) => status !== 'True') ?? ready;
+}
+
+/** The judgement of a configuration kind. */
+export function judgementOf({ accepted, resolvedRefs, programmed, isStalled }: Verdict): Judgement {
+  return {
+    findings: [
+      ['Accepted', accepted],
+      ['ResolvedRefs', resolvedRefs],
+      ['Programmed', programmed],
+    ],
+    ready: readiness([accepted, resolvedRefs, programmed], { status: 'True', reason: 'Ready', message: 'in force' }),
+    isStalled,
+  };
 }
 
 /**
  * The conditions of an object (DESIGN section 3). `lastTransitionTime` stays that of `before` unless the status flips. Stalled and
  * Reconciling are there only while they hold, as kstatus expects.
  */
-export function conditionsOf(verdict: Verdict, before: readonly Condition[], generation: number, nowMs: number): Condition[] {
-  const ready = readiness(verdict);
-  const findings: [string, Finding][] = [
-    ['Accepted', verdict.accepted],
-    ['ResolvedRefs', verdict.resolvedRefs],
-    ['Programmed', verdict.programmed],
-    ['Ready', ready],
-  ];
-  if (ready.status !== 'True') findings.push([verdict.isStalled ? 'Stalled' : 'Reconciling', { ...ready, status: 'True' }]);
-  return findings.map(([type, { status, reason, message }]) => {
+export function conditionsOf(
+  { findings, ready, isStalled }: Judgement,
+  before: readonly Condition[],
+  generation: number,
+  nowMs: number,
+): Condition[] {
+  const all: (readonly [string, Finding])[] = [...findings, ['Ready', ready]];
+  if (ready.status !== 'True') all.push([isStalled ? 'Stalled' : 'Reconciling', { ...ready, status: 'True' }]);
+  return all.map(([type, { status, reason, message }]) => {
     const last = before.find((condition) => condition.type === type);
     const lastTransitionTime = last?.status === status ? last.lastTransitionTime : timestamp(nowMs);
     return { type, status, reason, message, lastTransitionTime, observedGeneration: generation };

@@ -31,6 +31,10 @@ export const indexes = {
   transform: 'transform',
   schema: 'schema',
   channel: 'channel',
+  application: 'application',
+  endpoint: 'endpoint',
+  eventType: 'eventType',
+  archive: 'archive',
   /** Made by the cache itself. */
   id: 'id',
 } as const;
@@ -56,6 +60,8 @@ export class ControllerCaches {
   readonly ApiKey: ResourceCache<'ApiKey'>;
   readonly WebhookEventType: ResourceCache<'WebhookEventType'>;
   readonly WebhookApplication: ResourceCache<'WebhookApplication'>;
+  readonly WebhookEndpoint: ResourceCache<'WebhookEndpoint'>;
+  readonly WebhookSubscription: ResourceCache<'WebhookSubscription'>;
   readonly #reflectors: { run(signal: AbortSignal): Promise<void>; synced: Promise<void> }[];
   readonly #secretWatches: SecretWatches;
 
@@ -63,7 +69,13 @@ export class ControllerCaches {
     const { logger } = options;
     this.Namespace = new ResourceCache('Namespace', { logger });
     this.Secret = new ResourceCache('Secret', { logger });
-    this.Organization = new ResourceCache('Organization', { logger, indexes: { [indexes.namespace]: ({ spec }) => [spec.namespace] } });
+    this.Organization = new ResourceCache('Organization', {
+      logger,
+      indexes: {
+        [indexes.namespace]: ({ spec }) => [spec.namespace],
+        [indexes.archive]: ({ spec }) => referredTo(spec, spec.archive?.destinationRef),
+      },
+    });
     this.Source = new ResourceCache('Source', { logger, indexes: { ...byNamespace, [indexes.secret]: sourceSecrets } });
     this.Destination = new ResourceCache('Destination', { logger, indexes: { ...byNamespace, [indexes.secret]: destinationSecrets } });
     this.Route = new ResourceCache('Route', {
@@ -89,6 +101,23 @@ export class ControllerCaches {
     this.ApiKey = new ResourceCache('ApiKey', { logger, indexes: byNamespace });
     this.WebhookEventType = new ResourceCache('WebhookEventType', { logger, indexes: byNamespace });
     this.WebhookApplication = new ResourceCache('WebhookApplication', { logger, indexes: byNamespace });
+    this.WebhookEndpoint = new ResourceCache('WebhookEndpoint', {
+      logger,
+      indexes: {
+        ...byNamespace,
+        [indexes.application]: ({ metadata, spec }) => referredTo(metadata, spec.applicationRef),
+        [indexes.secret]: ({ metadata, spec }) => referredTo(metadata, spec.signingSecretRef),
+      },
+    });
+    this.WebhookSubscription = new ResourceCache('WebhookSubscription', {
+      logger,
+      indexes: {
+        ...byNamespace,
+        [indexes.endpoint]: ({ metadata, spec }) => referredTo(metadata, spec.endpointRef),
+        [indexes.eventType]: ({ metadata, spec }) => referredTo(metadata, spec.eventTypeRef),
+        [indexes.transform]: ({ metadata, spec }) => referredTo(metadata, spec.transformRef),
+      },
+    });
     const reflector = <K extends Kind>(cache: ResourceCache<K>) => new Reflector({ ...options, cache });
     this.#reflectors = [
       reflector(this.Namespace),
@@ -104,6 +133,8 @@ export class ControllerCaches {
       reflector(this.ApiKey),
       reflector(this.WebhookEventType),
       reflector(this.WebhookApplication),
+      reflector(this.WebhookEndpoint),
+      reflector(this.WebhookSubscription),
     ];
     this.#secretWatches = new SecretWatches({ ...options, secrets: this.Secret, organizations: this.Organization });
   }

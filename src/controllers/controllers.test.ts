@@ -206,7 +206,7 @@ describe('a resource', () => {
     await store.delete('Organization', { name: 'copy' });
     await passes(async () => {
       await expect(store.get('Organization', { name: 'copy' })).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' });
-    }, 15_000);
+    });
     expect(await controllers.registry.get('destination', id)).toMatchObject({ slug: 'shop' });
   });
 
@@ -366,7 +366,7 @@ describe('the registry', () => {
     const made = await source();
     await expectReady('Source', inAcme('orders'));
     await redis.client.flushall();
-    await passes(async () => expect(await controllers.registry.get('source', idOf('Source', made))).not.toBeNull(), 15_000);
+    await passes(async () => expect(await controllers.registry.get('source', idOf('Source', made))).not.toBeNull());
   });
 
   test('refuses a leader that another has followed, and that one ends', async () => {

@@ -1,5 +1,14 @@
 import type { Finding } from './conditions.ts';
 
+/** Reason of Programmed: the plan does not have what the object asks for. */
+export const suspended = 'Suspended';
+
+/** Condition Programmed of an object whose present generation is published. */
+export function programmed(isSuspended: boolean): Finding {
+  if (!isSuspended) return { status: 'True', reason: 'Programmed', message: '' };
+  return { status: 'False', reason: suspended, message: 'nothing goes out; messages wait' };
+}
+
 /** Condition Programmed of an object whose present generation is not published. */
 export function notProgrammed(published: { generation: number | null } | null): Finding {
   if (published === null) return { status: 'False', reason: 'NothingInForce', message: 'nothing is in force' };

@@ -2,6 +2,7 @@ import { resourceId } from '../core/ids.ts';
 import { kinds, type ObjectOf, type PosthornKind, type PosthornObject } from '../resources/kinds.ts';
 import type { ObjectMeta } from '../resources/metadata.ts';
 import type { ResourceCache } from '../store/cache.ts';
+import type { ClusterObject } from '../store/cluster-objects.ts';
 import type { Key } from '../store/store.ts';
 import { indexes } from './controller-caches.ts';
 
@@ -41,4 +42,9 @@ function oldest<T extends { metadata: ObjectMeta }>(objects: readonly T[]): T | 
   return objects
     .filter(isLive)
     .reduce<T | undefined>((first, object) => (first === undefined || age(object) < age(first) ? object : first), undefined);
+}
+
+/** Whether the object is its owner's by its owner reference: what merely has the name belongs to somebody else. */
+export function isOwned(owner: { metadata: { uid: string } }, { metadata }: ClusterObject): boolean {
+  return metadata.ownerReferences?.some(({ uid, controller }) => uid === owner.metadata.uid && controller === true) === true;
 }

@@ -1,6 +1,6 @@
 import { destinationRefusal } from '../compile/destination.ts';
 import { canonicalJson } from '../core/canonical-json.ts';
-import { type ObjectOf, type PosthornKind, posthornKinds } from '../resources/kinds.ts';
+import { type ConfigurationKind, configurationKinds, type ObjectOf } from '../resources/kinds.ts';
 import type { ObjectMeta } from '../resources/metadata.ts';
 import { formatKey } from '../runtime/object-key.ts';
 import type { WorkQueue } from '../runtime/work-queue.ts';
@@ -10,17 +10,17 @@ import type { GoneIds } from './gone-ids.ts';
 import { idOf, isLive } from './references.ts';
 import type { StatusWriter } from './status-writer.ts';
 
-export type Queues = Record<PosthornKind, WorkQueue>;
+export type Queues = Record<ConfigurationKind, WorkQueue>;
 
 export interface RequeueOptions {
   caches: ControllerCaches;
   queues: Queues;
   /** Of each kind, what notes the ids that are gone. */
-  reconcilers: { [K in PosthornKind]: { readonly gone: GoneIds<K> } };
+  reconcilers: { [K in ConfigurationKind]: { readonly gone: GoneIds<K> } };
   status: StatusWriter;
 }
 
-const kindsInNamespaces = posthornKinds.filter((kind) => kind !== 'Organization');
+const kindsInNamespaces = configurationKinds.filter((kind) => kind !== 'Organization');
 
 /**
  * Turns changes in the caches into work: for the object itself and, through the indexes, for those that refer to it. Returns the
@@ -28,17 +28,18 @@ const kindsInNamespaces = posthornKinds.filter((kind) => kind !== 'Organization'
  */
 export function requeueOnChange({ caches, queues, reconcilers, status }: RequeueOptions): () => void {
   const subscriptions: (() => void)[] = [];
-  const cacheOf: { [K in PosthornKind]: ResourceCache<K> } = caches;
+  const cacheOf: { [K in ConfigurationKind]: ResourceCache<K> } = caches;
 
-  const addAll = (kind: PosthornKind, index: string, value: string): void => {
+  const addAll = (kind: ConfigurationKind, index: string, value: string): void => {
     for (const { metadata } of caches[kind].byIndex(index, value)) queues[kind].add(formatKey(metadata));
   };
-  const addRoutes =
-    (index: string) =>
+  const add =
+    (kind: ConfigurationKind, index: string) =>
     ({ metadata }: { metadata: ObjectMeta }): void =>
-      addAll('Route', index, nameIn(metadata.namespace, metadata.name));
+      addAll(kind, index, nameIn(metadata.namespace, metadata.name));
+  const addRoutes = (index: string) => add('Route', index);
   /** `addReferrers` queues those that depend on the object, on `facts` of it beside its identity. */
-  const onChange = <K extends PosthornKind>(
+  const onChange = <K extends ConfigurationKind>(
     kind: K,
     addReferrers: (object: ObjectOf<K>) => void = () => {},
     facts: (object: ObjectOf<K>) => unknown = () => null,
@@ -73,22 +74,39 @@ export function requeueOnChange({ caches, queues, reconcilers, status }: Requeue
     ({ metadata, spec }) => [spec.namespace, metadata.generation],
   );
   onChange('Source', addRoutes(indexes.source));
-  onChange('Destination', addRoutes(indexes.destination), ({ spec }) => destinationRefusal(spec));
+  onChange(
+    'Destination',
+    (object) => {
+      addRoutes(indexes.destination)(object);
+      addAll('Organization', indexes.archive, nameIn(object.metadata.namespace, object.metadata.name));
+    },
+    ({ spec }) => destinationRefusal(spec),
+  );
   onChange('Filter', addRoutes(indexes.filter), generationOf);
-  onChange('Transform', addRoutes(indexes.transform), generationOf);
+  onChange(
+    'Transform',
+    (object) => {
+      addRoutes(indexes.transform)(object);
+      add('WebhookSubscription', indexes.transform)(object);
+    },
+    generationOf,
+  );
   onChange('PayloadSchema', addRoutes(indexes.schema), generationOf);
   onChange('Route');
   onChange('NotificationChannel', addRoutes(indexes.channel));
   onChange('HttpCronJob');
   onChange('ApiKey');
-  onChange('WebhookEventType');
-  onChange('WebhookApplication');
+  onChange('WebhookEventType', add('WebhookSubscription', indexes.eventType));
+  onChange('WebhookApplication', add('WebhookEndpoint', indexes.application));
+  onChange('WebhookEndpoint', add('WebhookSubscription', indexes.endpoint));
+  onChange('WebhookSubscription');
 
   subscriptions.push(
     caches.Secret.onChange(({ namespace, name }) => {
       addAll('Source', indexes.secret, nameIn(namespace, name));
       addAll('Destination', indexes.secret, nameIn(namespace, name));
       addAll('NotificationChannel', indexes.secret, nameIn(namespace, name));
+      addAll('WebhookEndpoint', indexes.secret, nameIn(namespace, name));
     }),
     caches.Namespace.onChange(({ name }) => addAll('Organization', indexes.namespace, name)),
   );
@@ -98,6 +116,6 @@ export function requeueOnChange({ caches, queues, reconcilers, status }: Requeue
 }
 
 /** The other objects that claim the same id: which of them has it may have changed. */
-function sharingId<K extends PosthornKind>(cache: ResourceCache<K>, object: ObjectOf<K>): ObjectOf<K>[] {
+function sharingId<K extends ConfigurationKind>(cache: ResourceCache<K>, object: ObjectOf<K>): ObjectOf<K>[] {
   return cache.byIndex(indexes.id, idOf(cache.kind, object)).filter(({ metadata }) => metadata.uid !== object.metadata.uid);
 }

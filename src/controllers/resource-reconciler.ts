@@ -7,10 +7,10 @@ import { kinds, type ObjectOf, type PosthornKind } from '../resources/kinds.ts';
 import type { ReconcileResult } from '../runtime/controller.ts';
 import type { ResourceCache } from '../store/cache.ts';
 import type { Key } from '../store/store.ts';
-import type { Finding, Verdict } from './conditions.ts';
+import { type Finding, judgementOf, type Verdict } from './conditions.ts';
 import { type ControllerCaches, indexes } from './controller-caches.ts';
 import { GoneIds } from './gone-ids.ts';
-import { notProgrammed } from './in-force.ts';
+import { notProgrammed, programmed } from './in-force.ts';
 import type { RecordPlace } from './record-place.ts';
 import { holdsItsId, idOf, isLive, organizationOf } from './references.ts';
 import { secretNotFound } from './secret-reader.ts';
@@ -18,7 +18,7 @@ import type { StatusWriter } from './status-writer.ts';
 
 /** What a kind's own rules say about one object. */
 export interface Evaluation<Published> {
-  /** Why the object itself cannot be put in force. */
+  /** Why the object itself cannot be put in force; with a record, why it is suspended. */
   refusal?: Refusal;
   /** Which reference leads nowhere. */
   unresolved?: Refusal;
@@ -35,7 +35,7 @@ export interface RecordRules<K extends PosthornKind, Published, Stored = Publish
   kind: K;
   /** `published` reads what is in force now. */
   evaluate(object: ObjectOf<K>, organization: OrganizationFacts, published: () => Promise<Stored | null>): Promise<Evaluation<Published>>;
-  /** The record with this id is no more. */
+  /** The record with this id is no more; also told when there was none. */
   retracted?(id: string): void;
 }
 
@@ -111,7 +111,7 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
     signal.throwIfAborted();
     const graceMs = verdict.resolvedRefs.reason === secretNotFound ? this.#graceMs(object) : 0;
     if (graceMs > 0) return { requeueAfterMs: graceMs };
-    await this.#status.write(this.#cache, object, verdict, { id, ...fields });
+    await this.#status.write(this.#cache, object, judgementOf(verdict), { id, ...fields });
     return isObstructed ? { requeueAfterMs: obstacleLookMs * (0.8 + 0.4 * Math.random()) } : {};
   }
 
@@ -136,19 +136,22 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
     const published = async (): Promise<Stored | null> => (place === null ? null : place.get(id, facts));
     const evaluation = await this.#rules.evaluate(object, facts, published);
     const { record, status = {} } = evaluation;
-    if (evaluation.isWithdrawn === true) await place?.retract(id, namespace);
+    if (evaluation.isWithdrawn === true) {
+      await place?.retract(id, namespace);
+      this.#rules.retracted?.(id);
+    }
     const obstacle = place === null || record === undefined ? null : await place.publish(record);
     const refusal = evaluation.refusal ?? obstacle?.refusal;
     const unresolved = evaluation.unresolved ?? obstacle?.unresolved;
-    const isInForce = place === null ? refusal === undefined && unresolved === undefined : record !== undefined && obstacle === null;
-    const stored = isInForce ? null : await published();
+    const isPublished = place === null ? refusal === undefined && unresolved === undefined : record !== undefined && obstacle === null;
+    const stored = isPublished ? null : await published();
     return {
       verdict: {
         accepted: refusal === undefined ? { status: 'True', reason: 'Accepted', message: '' } : { status: 'False', ...refusal },
         resolvedRefs:
           unresolved === undefined ? { status: 'True', reason: 'ResolvedRefs', message: '' } : { status: 'False', ...unresolved },
-        programmed: isInForce
-          ? { status: 'True', reason: 'Programmed', message: '' }
+        programmed: isPublished
+          ? programmed(refusal !== undefined)
           : notProgrammed(stored === null || place === null ? null : { generation: place.generationOf(stored) }),
         isStalled: evaluation.refusal !== undefined,
       },

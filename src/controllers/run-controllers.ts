@@ -2,35 +2,42 @@ import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
 import type { RecordKind } from '../core/records.ts';
 import type { Keyring } from '../core/sealing.ts';
+import type { ArchiveTroubles } from '../data/archive-troubles.ts';
 import type { CircuitFeed } from '../data/circuit-feed.ts';
 import type { Circuits } from '../data/circuits.ts';
 import type { CronRuns } from '../data/cron-runs.ts';
 import type { MessagePurger } from '../data/messages.ts';
 import type { RegistryPublisher } from '../data/registry.ts';
 import type { WebhookStore } from '../data/webhooks/webhooks.ts';
-import { type PosthornKind, posthornKinds } from '../resources/kinds.ts';
+import { type ConfigurationKind, configurationKinds } from '../resources/kinds.ts';
 import { runController } from '../runtime/controller.ts';
 import type { ControllerMetrics } from '../runtime/controller-metrics.ts';
 import { formatKey } from '../runtime/object-key.ts';
 import { WorkQueue } from '../runtime/work-queue.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import type { ResourceCache } from '../store/cache.ts';
+import type { ClusterObjects } from '../store/cluster-objects.ts';
 import type { ResourceStore } from '../store/store.ts';
 import { apiKeyRules } from './api-key/api-key-rules.ts';
 import { CodeChecks } from './code-checks.ts';
-import type { ControllerCaches } from './controller-caches.ts';
+import { type ControllerCaches, indexes, nameIn } from './controller-caches.ts';
 import { destinationRules } from './destination/destination-rules.ts';
 import type { EventRecorder } from './event-recorder.ts';
 import { FencedPublisher } from './fenced-publisher.ts';
 import { filterRules } from './filter/filter-rules.ts';
 import { FirstPass } from './first-pass.ts';
+import { followObjects } from './follow-objects.ts';
+import { runArchiveHealth } from './health/archive-health.ts';
 import { runHealth } from './health/run-health.ts';
 import { cronJobRules } from './http-cron-job/cron-job-rules.ts';
 import { runScheduleStatus } from './http-cron-job/schedule-status.ts';
 import { notificationChannelRules } from './notification-channel/notification-channel-rules.ts';
+import { organizationLabel } from './organization/organization-namespace.ts';
+import { OrganizationQuotas, quotaKind } from './organization/organization-quota.ts';
 import { OrganizationReconciler } from './organization/organization-reconciler.ts';
 import { payloadSchemaRules } from './payload-schema/payload-schema-rules.ts';
 import { registryPlace } from './record-place.ts';
+import { organizationOf } from './references.ts';
 import { type Queues, requeueOnChange } from './requeue.ts';
 import { ResourceReconciler, type ResourceRules } from './resource-reconciler.ts';
 import { RouteCode } from './route/route-code.ts';
@@ -44,12 +51,21 @@ import { runSweep } from './sweep.ts';
 import { transformRules } from './transform/transform-rules.ts';
 import { webhookApplicationPlace } from './webhook-application/webhook-application-place.ts';
 import { webhookApplicationRules } from './webhook-application/webhook-application-rules.ts';
+import { webhookEndpointPlace } from './webhook-endpoint/webhook-endpoint-place.ts';
+import { webhookEndpointRules } from './webhook-endpoint/webhook-endpoint-rules.ts';
+import { webhookEventTypePlace } from './webhook-event-type/webhook-event-type-place.ts';
 import { webhookEventTypeRules } from './webhook-event-type/webhook-event-type-rules.ts';
+import { webhookSubscriptionPlace } from './webhook-subscription/webhook-subscription-place.ts';
+import { webhookSubscriptionRules } from './webhook-subscription/webhook-subscription-rules.ts';
 
 export interface RunControllersOptions {
   /** Running; they may have been started long before. */
   caches: ControllerCaches;
   store: ResourceStore;
+  /** Objects that are not Posthorn's own; null where resources do not live in Kubernetes. */
+  objects: ClusterObjects | null;
+  /** As in `OrganizationQuotasOptions`, from when the caches are filled. */
+  countedAfterMs: number;
   registry: RegistryPublisher;
   /** Applications, endpoints and subscriptions as the leader of this epoch writes them. */
   webhooks(epoch: number): WebhookStore;
@@ -57,10 +73,13 @@ export interface RunControllersOptions {
   /** Of this process alone; closed when the controllers end. */
   feed: CircuitFeed;
   purger: MessagePurger;
+  archiveTroubles: Pick<ArchiveTroubles, 'all'>;
   cronRuns: Pick<CronRuns, 'lastSlots'>;
   keyring: Keyring;
   /** Warehouses may have the identity of the delivery pods. */
   allowsPlatformIdentity: boolean;
+  /** Webhook endpoints may be reached by http. */
+  allowsInsecureUrls: boolean;
   /** Where the code and the schemas of users are checked. */
   sandbox: Sandbox;
   clock: Clock;
@@ -74,7 +93,7 @@ export interface RunControllersOptions {
 }
 
 /** How many objects of a kind are worked on at a time: enough to keep the API server busy, few enough to leave it to others. */
-const workers: Record<PosthornKind, number> = {
+const workers: Record<ConfigurationKind, number> = {
   Organization: 2,
   Source: 4,
   Destination: 12,
@@ -87,8 +106,12 @@ const workers: Record<PosthornKind, number> = {
   ApiKey: 4,
   WebhookEventType: 4,
   WebhookApplication: 4,
+  WebhookEndpoint: 8,
+  WebhookSubscription: 8,
 };
 const deadlineMs = 30_000;
+/** How soon a changed ResourceQuota is looked at: its status changes with every object that is made. */
+const quotaChangeMs = 2000;
 
 /**
  * Runs all controllers of a leader until the signal aborts, then waits for what is under way. Rejects with CONFLICT once a newer
@@ -112,26 +135,56 @@ export async function runControllers(options: RunControllersOptions, signal: Abo
   const directory = new ShardDirectory(publisher, shards);
   const checks = new CodeChecks(sandbox);
   const common = { caches, status, clock };
-  const published = <K extends PosthornKind, R extends RecordKind>(rules: ResourceRules<K, R>, cache: ResourceCache<K>) =>
+  const published = <K extends ConfigurationKind, R extends RecordKind>(rules: ResourceRules<K, R>, cache: ResourceCache<K>) =>
     new ResourceReconciler(rules, rules.recordKind === null ? null : registryPlace(publisher, rules.recordKind), cache, common);
   const webhooks = options.webhooks(epoch);
+  const code = new RouteCode({ caches, publisher, checks });
+  const requeueReferrers =
+    (kind: ConfigurationKind, index: string) =>
+    (record: { managedBy: string }): void => {
+      for (const { metadata } of caches[kind].byIndex(index, record.managedBy)) queues[kind].add(formatKey(metadata));
+    };
+  const requeueSubscriptionsOf = (endpointId: string): void => {
+    for (const { metadata } of caches.WebhookEndpoint.byIndex(indexes.id, endpointId))
+      for (const subscription of caches.WebhookSubscription.byIndex(indexes.endpoint, nameIn(metadata.namespace, metadata.name)))
+        queues.WebhookSubscription.add(formatKey(subscription.metadata));
+  };
+  const { objects } = options;
+  const quotas = objects === null ? null : new OrganizationQuotas({ ...options, objects });
   const webhookPlaces = { webhooks, publisher, organizations: caches.Organization };
   const reconcilers = {
-    Organization: new OrganizationReconciler({ ...options, ...common, publisher }),
+    Organization: new OrganizationReconciler({ ...options, ...common, publisher, quotas }),
     Source: published(sourceRules(secrets, keyring), caches.Source),
     Destination: published(destinationRules({ ...options, secrets, shards: directory }), caches.Destination),
-    Route: published(routeRules(caches, directory, new RouteCode({ ...common, publisher, checks })), caches.Route),
+    Route: published(routeRules(caches, directory, code), caches.Route),
     Filter: published(filterRules(), caches.Filter),
     Transform: published(transformRules(checks), caches.Transform),
     PayloadSchema: published(payloadSchemaRules(checks), caches.PayloadSchema),
     NotificationChannel: published(notificationChannelRules(secrets, keyring), caches.NotificationChannel),
     HttpCronJob: published(cronJobRules(), caches.HttpCronJob),
     ApiKey: published(apiKeyRules(), caches.ApiKey),
-    WebhookEventType: published(webhookEventTypeRules(checks, clock), caches.WebhookEventType),
+    WebhookEventType: new ResourceReconciler(
+      webhookEventTypeRules(checks, clock),
+      webhookEventTypePlace(webhookPlaces),
+      caches.WebhookEventType,
+      common,
+    ),
     WebhookApplication: new ResourceReconciler(
       webhookApplicationRules(),
-      webhookApplicationPlace({ ...webhookPlaces, shards }),
+      webhookApplicationPlace({ ...webhookPlaces, shards, created: requeueReferrers('WebhookEndpoint', indexes.application) }),
       caches.WebhookApplication,
+      common,
+    ),
+    WebhookEndpoint: new ResourceReconciler(
+      webhookEndpointRules({ ...options, secrets, ended: requeueSubscriptionsOf }),
+      webhookEndpointPlace({ ...webhookPlaces, created: requeueReferrers('WebhookSubscription', indexes.endpoint) }),
+      caches.WebhookEndpoint,
+      common,
+    ),
+    WebhookSubscription: new ResourceReconciler(
+      webhookSubscriptionRules(caches, code),
+      webhookSubscriptionPlace(webhookPlaces),
+      caches.WebhookSubscription,
       common,
     ),
   };
@@ -148,9 +201,11 @@ export async function runControllers(options: RunControllersOptions, signal: Abo
     ApiKey: new WorkQueue({ clock }),
     WebhookEventType: new WorkQueue({ clock }),
     WebhookApplication: new WorkQueue({ clock }),
+    WebhookEndpoint: new WorkQueue({ clock }),
+    WebhookSubscription: new WorkQueue({ clock }),
   };
   const addEverything = (): void => {
-    for (const kind of posthornKinds) for (const { metadata } of caches[kind].list()) queues[kind].add(formatKey(metadata), 'initial');
+    for (const kind of configurationKinds) for (const { metadata } of caches[kind].list()) queues[kind].add(formatKey(metadata), 'initial');
   };
   const unsubscribe = requeueOnChange({ caches, queues, reconcilers, status });
   const firstPass = new FirstPass({ queues: Object.values(queues), publisher, clock, logger });
@@ -159,9 +214,21 @@ export async function runControllers(options: RunControllersOptions, signal: Abo
     firstPass.begin();
   };
   publishEverything();
-  logger.info({ epoch, objects: posthornKinds.reduce((sum, kind) => sum + caches[kind].size, 0) }, 'controllers are running');
+  logger.info({ epoch, objects: configurationKinds.reduce((sum, kind) => sum + caches[kind].size, 0) }, 'controllers are running');
+  const requeueOrganization = ({ namespace = '' }: { namespace?: string }): void => {
+    const owner = organizationOf(caches.Organization, namespace);
+    if (owner !== undefined) queues.Organization.addAfter(formatKey(owner.metadata), quotaChangeMs);
+  };
   const parts = [
-    ...posthornKinds.map((kind) =>
+    ...(objects === null
+      ? []
+      : [
+          followObjects(
+            { objects, kind: quotaKind, query: { labelSelector: organizationLabel }, onChange: requeueOrganization, clock, logger },
+            running,
+          ),
+        ]),
+    ...configurationKinds.map((kind) =>
       runController(
         {
           kind,
@@ -180,6 +247,7 @@ export async function runControllers(options: RunControllersOptions, signal: Abo
     watchMarker({ publisher, known, clock, logger, onDataLoss: publishEverything }, running),
     firstPass.run(running),
     runHealth(options, running),
+    runArchiveHealth(options, running),
     runScheduleStatus(options, running),
   ];
   try {

@@ -4,7 +4,7 @@ import type { ObjectOf, PosthornKind } from '../resources/kinds.ts';
 import type { Condition } from '../resources/metadata.ts';
 import type { ResourceCache } from '../store/cache.ts';
 import { type ResourceStore, versionOf } from '../store/store.ts';
-import { conditionsOf, ownedConditions, readiness, type Verdict } from './conditions.ts';
+import { conditionsOf, type Finding, type Judgement, ownedConditions } from './conditions.ts';
 import type { EventRecorder } from './event-recorder.ts';
 
 /** Fields of a status that `posthorn-health` and `posthorn-cron` own. */
@@ -31,13 +31,13 @@ export class StatusWriter {
   }
 
   /**
-   * Brings the status of `object` (as the cache has it) to the verdict. `fields`: further status fields of the kind. Throws
+   * Brings the status of `object` (as the cache has it) to the judgement. `fields`: further status fields of the kind. Throws
    * CONFLICT when the object has changed meanwhile.
    */
   async write<K extends PosthornKind>(
     cache: ResourceCache<K>,
     object: ObjectOf<K>,
-    verdict: Verdict,
+    judgement: Judgement,
     fields: Record<string, unknown>,
   ): Promise<void> {
     const { name, namespace, generation } = object.metadata;
@@ -45,7 +45,7 @@ export class StatusWriter {
     const status: OwnStatus = {
       observedGeneration: generation,
       ...fields,
-      conditions: conditionsOf(verdict, before, generation, this.#clock.now()),
+      conditions: conditionsOf(judgement, before, generation, this.#clock.now()),
     };
     if (isDeepStrictEqual(ownPart(object.status ?? {}), ownPart(status))) return;
     const key = namespace === undefined ? { name } : { namespace, name };
@@ -56,7 +56,7 @@ export class StatusWriter {
       whole: withForeignPart(object.status, status),
     });
     this.#remember(cache, object, written);
-    this.#announce(object, verdict, before);
+    this.#announce(object, judgement.ready, before);
   }
 
   /**
@@ -70,9 +70,8 @@ export class StatusWriter {
     this.#ownVersions.delete(written.metadata.resourceVersion);
   }
 
-  #announce<K extends PosthornKind>(object: ObjectOf<K>, verdict: Verdict, before: readonly Condition[]): void {
+  #announce<K extends PosthornKind>(object: ObjectOf<K>, ready: Finding, before: readonly Condition[]): void {
     const last = before.find(({ type }) => type === 'Ready');
-    const ready = readiness(verdict);
     const isNews = last === undefined ? ready.status !== 'True' : last.status !== ready.status || last.reason !== ready.reason;
     if (!isNews) return;
     this.#recorder.record({ object, type: ready.status === 'True' ? 'Normal' : 'Warning', reason: ready.reason, message: ready.message });

@@ -1,8 +1,12 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { startControllers } from '../../test/support/controllers.ts';
+import { silentLogger } from '../../test/support/logger.ts';
 import { passes } from '../../test/support/passes.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
+import { alertOrganization } from '../core/alert.ts';
+import { webhookOrganization } from '../core/webhook.ts';
 import { shardKeys } from '../data/shard-keys.ts';
+import { RedisWebhookStore } from '../data/webhooks/redis-webhook-store.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { MemoryStore } from '../store/memory/memory-store.ts';
 
@@ -32,7 +36,16 @@ test('a leader removes the counters of what was deleted, and of nothing else', a
   const [organization = '', destination = ''] = ids;
   const key = shardKeys(prefix, 0).counters(organization);
   await redis.client.hset(key, destination, '1 1 5 1 1', 'dst_gone', '1 1 5 1 1', 'rte_gone', '1 1', 'src_gone', '1 1');
+  const webhooks = new RedisWebhookStore({ redis: redis.client, prefix, clock: systemClock, logger: silentLogger });
+  const { id } = await webhooks.createApplication({ org: organization, name: 'Customer', shard: 0 });
+  const counted = ['ep_gone', 'app_gone', 'total:app_gone', 'etp_gone', id, `total:${id}`];
+  const ofWebhooks = shardKeys(prefix, 0).counters(webhookOrganization(organization));
+  const ofAlerts = shardKeys(prefix, 0).counters(alertOrganization(organization));
+  await redis.client.hset(ofWebhooks, ...counted.flatMap((field) => [field, '1 1 5 1 1']));
+  await redis.client.hset(ofAlerts, 'nch_gone', '1 1 5 1 1', 'mail_rte_gone', '1 1 5 1 1', '~nch_gone', '1 1');
   controllers = startControllers({ store, redis: redis.client, prefix });
   await passes(async () => expect(await redis.client.hkeys(key)).toEqual([destination]));
+  await passes(async () => expect(await redis.client.hkeys(ofAlerts)).toEqual([]));
+  await passes(async () => expect((await redis.client.hkeys(ofWebhooks)).toSorted()).toEqual([id, `total:${id}`]));
   await controllers.stop();
 });

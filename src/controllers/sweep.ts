@@ -1,13 +1,18 @@
+import { alertOrganization } from '../core/alert.ts';
 import type { Clock } from '../core/clock.ts';
 import type { RecordKind } from '../core/records.ts';
+import { webhookOrganization } from '../core/webhook.ts';
 import type { MessagePurger } from '../data/messages.ts';
 import type { PosthornKind } from '../resources/kinds.ts';
 import type { ResourceCache } from '../store/cache.ts';
-import { indexes } from './controller-caches.ts';
+import { type ControllerCaches, indexes } from './controller-caches.ts';
 import type { FencedPublisher } from './fenced-publisher.ts';
-import { sweepWebhooks, type WebhookSweepOptions } from './webhook-sweep.ts';
+import { goneAmong } from './gone-among.ts';
+import { webhookEventTypePlace } from './webhook-event-type/webhook-event-type-place.ts';
+import { sweepEventTypes, sweepWebhooks, type WebhookSweepOptions } from './webhook-sweep.ts';
 
 export interface SweepOptions extends WebhookSweepOptions {
+  caches: ControllerCaches;
   publisher: FencedPublisher;
   purger: MessagePurger;
   clock: Clock;
@@ -18,7 +23,7 @@ const retryMs = 5000;
 const countersIntervalMs = 86_400_000;
 
 /**
- * Retracts the records whose objects are gone: those that went while nobody watched; and once a day removes the counters of what was
+ * Retracts the records whose objects are gone: those that went while nobody watched; and once a day removes the counters and targets of what was
  * deleted. Runs after the first complete list and every ten minutes, until the signal aborts.
  */
 export async function runSweep(options: SweepOptions, signal: AbortSignal): Promise<void> {
@@ -40,27 +45,30 @@ export async function runSweep(options: SweepOptions, signal: AbortSignal): Prom
   }
 }
 
-async function sweepCounters({ caches, publisher, purger, logger }: SweepOptions, signal: AbortSignal): Promise<void> {
-  const counted = [caches.Source, caches.Route, caches.Destination];
-  const isGone = (id: string): boolean => counted.every((cache) => cache.byIndex(indexes.id, id).length === 0);
+async function sweepCounters({ caches, publisher, purger, webhooks, logger }: SweepOptions, signal: AbortSignal): Promise<void> {
   let forgotten = 0;
   for (const organization of await publisher.ids('organization')) {
-    signal.throwIfAborted();
-    forgotten += await purger.forgetCounters(organization, isGone);
+    const goneOf = goneAmong({ caches, webhooks }, organization);
+    for (const each of [organization, alertOrganization(organization), webhookOrganization(organization)])
+      forgotten += await purger.forgetGone(each, goneOf, signal);
   }
   if (forgotten > 0) logger.info({ counters: forgotten }, 'counters of what was deleted were removed');
 }
 
 async function sweep(options: SweepOptions, signal: AbortSignal): Promise<void> {
   const { caches, publisher, purger, logger } = options;
-  const retractGone = async <K extends PosthornKind>(kind: RecordKind, cache: ResourceCache<K>): Promise<string[]> => {
+  const retractGone = async <K extends PosthornKind>(
+    kind: RecordKind,
+    cache: ResourceCache<K>,
+    retract: (id: string) => Promise<unknown> = (id) => publisher.retract(kind, id),
+  ): Promise<string[]> => {
     const gone: string[] = [];
     for (const id of await publisher.ids(kind)) {
       signal.throwIfAborted();
       // Looked up one by one, as objects come while this runs.
       if (cache.byIndex(indexes.id, id).length > 0) continue;
       if (kind === 'organization') await purger.purgeOrganization(id, signal);
-      await publisher.retract(kind, id);
+      await retract(id);
       gone.push(id);
     }
     if (gone.length > 0) logger.info({ kind, records: gone.length }, 'records whose objects are gone were retracted');
@@ -74,7 +82,9 @@ async function sweep(options: SweepOptions, signal: AbortSignal): Promise<void> 
   await retractGone('notificationChannel', caches.NotificationChannel);
   await retractGone('cronJob', caches.HttpCronJob);
   await retractGone('apiKey', caches.ApiKey);
-  await retractGone('eventType', caches.WebhookEventType);
+  const eventTypes = webhookEventTypePlace({ ...options, organizations: caches.Organization });
+  await retractGone('eventType', caches.WebhookEventType, (id) => eventTypes.retract(id, ''));
   await retractGone('organization', caches.Organization);
   await sweepWebhooks(options, signal);
+  await sweepEventTypes(options, signal);
 }

@@ -22,7 +22,7 @@ export interface WebhookRecords<Record, Stored> {
   delete(org: string, id: string): Promise<void>;
   /** What in others makes the store refuse the record; null: nothing is known that does. */
   obstacleTo(record: Record, error: PosthornError): Promise<Obstacle | null>;
-  /** It was not there before. */
+  /** It was not there before; also told when it is not known whether it is there now. */
   created?(record: Record): void;
 }
 
@@ -45,9 +45,11 @@ export function webhookPlace<Record extends { org: string; id: string }, Stored 
       try {
         await publisher.write(async () => (stored === null ? records.create(record) : records.update(stored, record)));
       } catch (error) {
-        const obstacle = isRefusal(error) ? await records.obstacleTo(record, error) : null;
-        if (obstacle === null) throw error;
-        return obstacle;
+        const obstacle = isRefusal(error) ? await publisher.write(() => records.obstacleTo(record, error)) : null;
+        if (obstacle !== null) return obstacle;
+        // It may be there all the same, and is no news the next time.
+        if (stored === null) records.created?.(record);
+        throw error;
       }
       if (stored === null) records.created?.(record);
       return null;

@@ -3,20 +3,28 @@ import type { Logger } from '../core/logger.ts';
 import type { WebhookStore } from '../data/webhooks/webhooks.ts';
 import { kinds } from '../resources/kinds.ts';
 import type { ObjectMeta } from '../resources/metadata.ts';
+import type { ResourceStore } from '../store/store.ts';
 import { type ControllerCaches, indexes } from './controller-caches.ts';
 import type { FencedPublisher } from './fenced-publisher.ts';
-import { idOf, organizationOf } from './references.ts';
+import { idOf, isLive, organizationOf } from './references.ts';
+
+type WebhookKind = 'WebhookApplication' | 'WebhookEndpoint' | 'WebhookSubscription';
 
 export interface WebhookSweepOptions {
-  caches: ControllerCaches;
+  caches: Pick<ControllerCaches, WebhookKind | 'WebhookEventType' | 'Organization'>;
   publisher: Pick<FencedPublisher, 'ids' | 'write'>;
   webhooks: WebhookStore;
+  store: Pick<ResourceStore, 'list'>;
   logger: Logger;
 }
 
 /** Removes from the webhook store what custom resources declared that are gone. */
 export async function sweepWebhooks({ caches, publisher, webhooks, logger }: WebhookSweepOptions, signal: AbortSignal): Promise<void> {
-  const declared = [{ cache: caches.WebhookApplication, remove: webhooks.deleteApplication.bind(webhooks) }];
+  const declared = [
+    { cache: caches.WebhookApplication, remove: webhooks.deleteApplication.bind(webhooks) },
+    { cache: caches.WebhookEndpoint, remove: webhooks.deleteEndpoint.bind(webhooks) },
+    { cache: caches.WebhookSubscription, remove: webhooks.deleteSubscription.bind(webhooks) },
+  ];
   const isOf = (org: string, { namespace = '' }: ObjectMeta): boolean => {
     const organization = organizationOf(caches.Organization, namespace);
     return organization !== undefined && idOf('Organization', organization) === org;
@@ -38,4 +46,41 @@ export async function sweepWebhooks({ caches, publisher, webhooks, logger }: Web
     }
   }
   if (removed > 0) logger.info({ records: removed }, 'webhook records whose objects are gone were removed');
+}
+
+/**
+ * Deletes the subscriptions of event types that are gone: those that were made while theirs was being deleted, or that nobody took along because it
+ * was deleted before it was published and while nobody led.
+ */
+export async function sweepEventTypes(
+  { caches, publisher, webhooks, store, logger }: WebhookSweepOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const org of await publisher.ids('organization')) {
+    signal.throwIfAborted();
+    const namespace = caches.Organization.byIndex(indexes.id, org).find(isLive)?.spec.namespace;
+    if (namespace === undefined) continue;
+    const isCached = (id: string): boolean =>
+      caches.WebhookEventType.byIndex(indexes.id, id).some(({ metadata }) => metadata.namespace === namespace);
+    const unknown = (await publisher.write(() => webhooks.eventTypeIds(org))).filter((id) => !isCached(id));
+    if (unknown.length === 0) continue;
+    // Whoever subscribes has seen the event type in the store, which the cache may follow late.
+    const stored = await storedEventTypeIds(store, namespace);
+    for (const id of unknown.filter((each) => !stored.has(each))) {
+      signal.throwIfAborted();
+      await publisher.write(() => webhooks.deleteEventType(org, id));
+      logger.info({ organization: org, eventType: id }, 'subscriptions of an event type that is gone were deleted');
+    }
+  }
+}
+
+async function storedEventTypeIds(store: Pick<ResourceStore, 'list'>, namespace: string): Promise<Set<string>> {
+  const ids = new Set<string>();
+  let continueToken: string | undefined;
+  do {
+    const page = await store.list('WebhookEventType', { namespace, continueToken });
+    for (const object of page.items.filter(isLive)) ids.add(idOf('WebhookEventType', object));
+    continueToken = page.continueToken;
+  } while (continueToken !== undefined);
+  return ids;
 }

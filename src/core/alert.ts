@@ -61,6 +61,11 @@ export function mailTarget(routeId: string): AlertTarget {
   return { routeId: mark + routeId, destinationId: mailPrefix + routeId };
 }
 
+/** The channel or the route that a part of an alert target stands for; of any other target the part itself. */
+export function behindAlertTarget(id: string): string {
+  return id.replace(/^(?:~|mail_)/, '');
+}
+
 /** The route whose addresses a target stands for; null when it is a channel. */
 export function routeOfMailTarget(destinationId: string): string | null {
   return destinationId.startsWith(mailPrefix) ? destinationId.slice(mailPrefix.length) : null;

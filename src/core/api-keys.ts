@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import { base32 } from './ids.ts';
 
 /** A new API key: `ph_` + base32 of 32 random bytes. Only `sha256` and `prefix` may be stored (DESIGN section 8). */
@@ -9,7 +9,7 @@ export function newApiKey(): { key: string; sha256: string; prefix: string } {
 
 /** Hex SHA-256 of the whole key: what is stored, and what it is found by. */
 export function hashApiKey(key: string): string {
-  return createHash('sha256').update(key, 'utf8').digest('hex');
+  return hash('sha256', key, 'hex');
 }
 
 /** The characters of a key that may be shown, to tell keys apart: no more than a quarter of it. */

@@ -72,6 +72,10 @@ describe('is refused with the place:', () => {
   test.each([
     ['', /^line 1, column 1: /],
     ['event.type = "a"', /^line 1, column 12: /],
+    ['1', /^line 1, column 1: the result is neither true nor false$/],
+    ['"event.data.a == 1"', /neither true nor false$/],
+    ['[true]', /neither true nor false$/],
+    ['{"a": true}', /neither true nor false$/],
     ['event.data.a &&\n  event.data.b ||', /^line 2, column \d+: /],
     ['event.type == "a" && evnet.data.x', /^line 1, column 22: there is no evnet/],
     ['event.payload.x == 1', /^line 1, column 6: event has type and data, but no payload$/],

@@ -1,4 +1,5 @@
-import { type CelInput, CelScalar, celEnv, celFunc, isCelError, parse, plan } from '@bufbuild/cel';
+import { createRequire } from 'node:module';
+import type { CelInput, parse } from '@bufbuild/cel';
 import { type BoundedPattern, boundedPattern, patternLimits } from './bounded-pattern.ts';
 import { type celGlobals, checkedExpression, type Expression, type Loop } from './cel-expression.ts';
 import { PosthornError } from './errors.ts';
@@ -82,41 +83,60 @@ let running: { event: CelEvent; loop: Loop | null; patterns: ReadonlyMap<string,
 
 const bounded = '@bounded';
 
-const environment = celEnv({
-  funcs: [
-    celFunc(bounded, [CelScalar.DYN], CelScalar.DYN, (range) => {
-      const size = typeof range === 'object' && range !== null && 'size' in range ? Number(range.size) : 0;
-      if (size > celLimits.listLength) throw new Error(`a list of ${size} elements: at most ${celLimits.listLength}`);
-      const { event, loop } = running ?? {};
-      const perElement = loop?.comparedWith.reduce((sum, name) => sum + (event?.weights[name] ?? 0), 0) ?? 0;
-      if (size * perElement > celLimits.loopWork) throw new Error(`${size} elements, each compared with more than is possible`);
-      return range;
-    }),
-  ],
-  re2: {
-    compile: (source) => ({
-      test: (text) => {
-        const pattern = running?.patterns.get(source);
-        if (running === null || pattern === undefined) throw new Error('matches needs a pattern that is written in the expression');
-        running.matchSteps -= pattern.stepsOn(text);
-        if (running.matchSteps < 0) throw new Error('the text is too long for matches');
-        return pattern.test(text);
-      },
-    }),
-  },
-});
+interface CelRuntime {
+  cel: typeof import('@bufbuild/cel');
+  environment: ReturnType<typeof import('@bufbuild/cel').celEnv>;
+  knownFunctions: ReadonlySet<string>;
+}
 
-const knownFunctions = new Set([...environment.funcs].map(({ name }) => name));
+let loaded: CelRuntime | null = null;
+
+/** Loaded with the first filter, because it takes 20 MB of memory. */
+function celRuntime(): CelRuntime {
+  if (loaded !== null) return loaded;
+  const cel: CelRuntime['cel'] = createRequire(import.meta.url)('@bufbuild/cel');
+  const environment = celEnvironment(cel);
+  loaded = { cel, environment, knownFunctions: new Set([...environment.funcs].map(({ name }) => name)) };
+  return loaded;
+}
+
+function celEnvironment({ celEnv, celFunc, CelScalar }: CelRuntime['cel']): CelRuntime['environment'] {
+  return celEnv({
+    funcs: [
+      celFunc(bounded, [CelScalar.DYN], CelScalar.DYN, (range) => {
+        const size = typeof range === 'object' && range !== null && 'size' in range ? Number(range.size) : 0;
+        if (size > celLimits.listLength) throw new Error(`a list of ${size} elements: at most ${celLimits.listLength}`);
+        const { event, loop } = running ?? {};
+        const perElement = loop?.comparedWith.reduce((sum, name) => sum + (event?.weights[name] ?? 0), 0) ?? 0;
+        if (size * perElement > celLimits.loopWork) throw new Error(`${size} elements, each compared with more than is possible`);
+        return range;
+      }),
+    ],
+    re2: {
+      compile: (source) => ({
+        test: (text) => {
+          const pattern = running?.patterns.get(source);
+          if (running === null || pattern === undefined) throw new Error('matches needs a pattern that is written in the expression');
+          running.matchSteps -= pattern.stepsOn(text);
+          if (running.matchSteps < 0) throw new Error('the text is too long for matches');
+          return pattern.test(text);
+        },
+      }),
+    },
+  });
+}
 
 /**
  * Compiles a filter expression: CEL over `event` {type, data}, `labels` and `metadata` (DESIGN section 7). Numbers of JSON are
  * doubles. Throws VALIDATION_FAILED with the place of what is wrong; beside the syntax these are refused: more than 1000 characters,
- * names and functions that do not exist, more than one comprehension, `matches` with a pattern that is not written as text.
+ * names and functions that do not exist, a text, number, list or map as the whole, more than one comprehension, `matches` with a pattern that is not written as text.
  * Evaluation is linear in the event, a comprehension goes through at most 1000 elements.
  */
 export function compileCelFilter(source: string): CelFilter {
-  if (source.length > celLimits.sourceLength) throw wrong(`at most ${celLimits.sourceLength} characters`);
-  const parsed = parsedExpression(source);
+  if (source.length > celLimits.sourceLength && [...source].length > celLimits.sourceLength)
+    throw wrong(`at most ${celLimits.sourceLength} characters`);
+  const { cel, environment, knownFunctions } = celRuntime();
+  const parsed = parsedExpression(cel, source);
   const offsets = parsed.sourceInfo?.positions ?? {};
   const at = (expression: Expression): Place => placeOf(source, offsets[String(expression.id)] ?? 0);
   const checked = checkedExpression(parsed.expr, {
@@ -126,6 +146,7 @@ export function compileCelFilter(source: string): CelFilter {
     },
     wrapRange: bounded,
   });
+  if (isNeverBoolean(checked.expression)) throw wrong(notBoolean, at(checked.expression));
   const patterns = new Map(
     checked.patterns.map(({ source: text, expression }) => {
       const pattern = boundedPattern(text);
@@ -133,19 +154,26 @@ export function compileCelFilter(source: string): CelFilter {
       return [text, pattern];
     }),
   );
-  const evaluate = plan(environment, checked.expression);
+  const evaluate = cel.plan(environment, checked.expression);
   return (event) => {
     running = { event, loop: checked.loop, patterns, matchSteps: patternLimits.matchSteps };
     try {
       const result = evaluate({ ...event.variables });
       if (typeof result === 'boolean') return { isMatch: result, error: null };
-      return failed(isCelError(result) ? result.message : 'the result is neither true nor false');
+      return failed(cel.isCelError(result) ? result.message : notBoolean);
     } catch (error) {
       return failed(error instanceof Error ? error.message : String(error));
     } finally {
       running = null;
     }
   };
+}
+
+const notBoolean = 'the result is neither true nor false';
+
+function isNeverBoolean({ exprKind }: Expression): boolean {
+  if (exprKind.case === 'constExpr') return exprKind.value.constantKind.case !== 'boolValue';
+  return exprKind.case === 'listExpr' || exprKind.case === 'structExpr';
 }
 
 function failed(message: string): CelVerdict {
@@ -157,9 +185,9 @@ interface Place {
   column: number;
 }
 
-function parsedExpression(source: string): ReturnType<typeof parse> {
+function parsedExpression(cel: CelRuntime['cel'], source: string): ReturnType<typeof parse> {
   try {
-    return parse(source);
+    return cel.parse(source);
   } catch (error) {
     const [, line, column, message] = /^<input>:(\d+):(\d+): (.*)$/s.exec(error instanceof Error ? error.message : '') ?? [];
     if (message === undefined) throw wrong('not a CEL expression');

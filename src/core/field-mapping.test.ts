@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import { cpuMs } from '../../test/support/cpu-time.ts';
 import { readFieldMapping } from './field-mapping.ts';
 import { readJsonPath } from './json-path.ts';
 import type { ColumnType } from './records.ts';
@@ -95,17 +96,14 @@ describe('paths of RFC 9535', () => {
 
   test('a pattern that would hang another engine takes no time', () => {
     const { query } = readJsonPath("$[?match(@, '(a|a)*b') || search(@, '(a+)+$b')]");
-    const startedAt = performance.now();
-    expect(query?.([`${'a'.repeat(50_000)}!`])).toEqual([]);
-    expect(performance.now() - startedAt).toBeLessThan(1000);
+    const took = cpuMs(() => expect(query?.([`${'a'.repeat(50_000)}!`])).toEqual([]));
+    expect(took).toBeLessThan(1000);
   });
 
   test('the costliest path that is accepted takes little time on a wide document', () => {
     const wide = Array.from({ length: 64 }, () => Array.from({ length: 64 }, () => Array.from({ length: 20 }, () => [])));
     const { query } = readJsonPath(`$..[*,0]${'[*,-1]'.repeat(2)}${'[*]'.repeat(20)}`);
-    const startedAt = performance.now();
-    expect(query?.(wide)).toEqual([]);
-    expect(performance.now() - startedAt).toBeLessThan(3000);
+    expect(cpuMs(() => expect(query?.(wide)).toEqual([]))).toBeLessThan(3000);
   });
 
   test('a path that finds too many nodes has nothing', () => {

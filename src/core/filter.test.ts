@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { cpuMs } from '../../test/support/cpu-time.ts';
 import { compileFilter, filterLimits, tryFilter } from './filter.ts';
 import type { FilterCondition, FilterOperator } from './records.ts';
 
@@ -219,16 +220,13 @@ describe('regular expressions take linear time', () => {
   test.each(['^(a+)+$', '^(a|a)*$', '(.*)*x', '([a-zA-Z]+)*$'])('%s on 29 characters that do not match takes less than 50 ms', (value) => {
     const filter = compileFilter({ logic: 'AND', conditions: [{ field: 'a', operator: 'matches', value }] });
     const payload = { a: `${'a'.repeat(28)}!` };
-    const startedMs = performance.now();
-    filter({ payload, headers: {} });
-    expect(performance.now() - startedMs).toBeLessThan(50);
+    expect(cpuMs(() => filter({ payload, headers: {} }))).toBeLessThan(50);
   });
 
   test('a text that is too long for its pattern does not match, at once', () => {
     const filter = compileFilter({ logic: 'AND', conditions: [{ field: 'a', operator: 'matches', value: '(?:a|b)*a(?:a|b){300}$' }] });
-    const startedMs = performance.now();
-    expect(filter({ payload: { a: 'ab'.repeat(500_000) }, headers: {} })).toBe(false);
-    expect(performance.now() - startedMs).toBeLessThan(50);
+    const took = cpuMs(() => expect(filter({ payload: { a: 'ab'.repeat(500_000) }, headers: {} })).toBe(false));
+    expect(took).toBeLessThan(50);
   });
 });
 
@@ -262,11 +260,12 @@ describe('the classes of patterns are bounded in what they cost to compile', () 
     ['all patterns of a filter', Array.from({ length: 50 }, () => wide), 7],
     ['properties in all patterns of a filter', Array.from({ length: 50 }, () => '\\pL'.repeat(333)), 7],
   ])('of %s, without compiling it', (_, values, index) => {
-    const startedMs = performance.now();
-    expect(() => compile(values)).toThrow(
-      expect.objectContaining({ details: { [`conditions.${index}.value`]: [expect.stringContaining('(?i)')] } }),
+    const took = cpuMs(() =>
+      expect(() => compile(values)).toThrow(
+        expect.objectContaining({ details: { [`conditions.${index}.value`]: [expect.stringContaining('(?i)')] } }),
+      ),
     );
-    expect(performance.now() - startedMs).toBeLessThan(500);
+    expect(took).toBeLessThan(500);
   });
 
   test.each([

@@ -5,12 +5,13 @@ import { compare, isEqual, textOf } from './filter-values.ts';
 import { classCost } from './pattern-classes.ts';
 import type { FilterCondition, FilterDefinition, FilterOperator } from './records.ts';
 
-/** Whether the event meets the filter. */
-export type CompiledFilter = (context: FilterContext) => boolean;
+/** Whether the event meets the filter. `shared`: what all filters of an event may cost together. */
+export type CompiledFilter = (context: FilterContext, shared?: MatchBudget) => boolean;
 
 /** Steps that the patterns of a filter may still take on this event. */
 interface Budget {
   matchSteps: number;
+  shared: MatchBudget | null;
 }
 
 type Condition = (context: FilterContext, budget: Budget) => boolean;
@@ -27,7 +28,30 @@ export const filterLimits = {
   valueDepth: 32,
   /** Instructions × characters that all `matches` of a filter may cost for an event; a text for which too few are left does not match. */
   matchSteps: patternLimits.matchSteps,
+  /** The same for all filters of an event: about 200 ms at worst. */
+  matchStepsOfEvent: 2 * patternLimits.matchSteps,
 };
+
+/** What the patterns of all filters of one event may still cost, and how many texts they were not tried on. */
+export class MatchBudget {
+  #steps = filterLimits.matchStepsOfEvent;
+  #untried = 0;
+
+  get untried(): number {
+    return this.#untried;
+  }
+
+  /** False: there are not so many left. */
+  take(steps: number): boolean {
+    if (steps > this.#steps) return false;
+    this.#steps -= steps;
+    return true;
+  }
+
+  noteUntried(): void {
+    this.#untried++;
+  }
+}
 
 /**
  * Compiles inline conditions (DESIGN section 7). A condition on a field that is not there is false, except for
@@ -52,20 +76,20 @@ export function tryFilter(definition: FilterDefinition, context: FilterContext):
 function joined({ logic }: FilterDefinition, conditions: readonly Condition[]): CompiledFilter {
   switch (logic) {
     case 'AND':
-      return (context) => {
-        const budget = newBudget();
+      return (context, shared) => {
+        const budget = newBudget(shared);
         return conditions.every((isMet) => isMet(context, budget));
       };
     case 'OR':
-      return (context) => {
-        const budget = newBudget();
+      return (context, shared) => {
+        const budget = newBudget(shared);
         return conditions.some((isMet) => isMet(context, budget));
       };
   }
 }
 
-function newBudget(): Budget {
-  return { matchSteps: filterLimits.matchSteps };
+function newBudget(shared: MatchBudget | null = null): Budget {
+  return { matchSteps: filterLimits.matchSteps, shared };
 }
 
 function compileConditions(definition: FilterDefinition): Condition[] {
@@ -215,7 +239,10 @@ function pattern(value: unknown): Test | string {
     const text = textOf(actual);
     if (text === null) return false;
     const steps = compiled.stepsOn(text);
-    if (steps > budget.matchSteps) return false;
+    if (steps > budget.matchSteps || budget.shared?.take(steps) === false) {
+      budget.shared?.noteUntried();
+      return false;
+    }
     budget.matchSteps -= steps;
     return compiled.test(text);
   };

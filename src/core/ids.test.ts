@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { asksForForeignId, base32, newTimedId, parseTimedId, resourceId } from './ids.ts';
+import { asksForForeignId, base32, newTimedId, parseTimedId, resourceId, shardOfTimedId } from './ids.ts';
 
 describe('base32', () => {
   // RFC 4648 section 10, in lower case and without padding.
@@ -51,6 +51,7 @@ describe('newTimedId', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 1295 }), fc.integer({ min: 0, max: 8_640_000_000_000 }), (shard, nowMs) => {
         expect(parseTimedId(newTimedId('msg_', shard, nowMs))).toEqual({ shard, createdAtMs: nowMs });
+        expect(shardOfTimedId(newTimedId('evt_', shard, nowMs))).toBe(shard);
       }),
     );
   });
@@ -61,5 +62,6 @@ describe('newTimedId', () => {
 
   test.each(['', 'msg_', 'msg_00', 'dst_00abcdefghijklmnopqrstuvwxy', '../../etc/passwd'])('%j is not such an id', (id) => {
     expect(parseTimedId(id)).toBeNull();
+    expect(shardOfTimedId(id)).toBeNull();
   });
 });

@@ -43,6 +43,7 @@ function isKept(prefix: string, id: string): boolean {
   return id.startsWith(prefix) && keptPattern.test(id);
 }
 
+const shardStart = 'msg_'.length;
 const shardWidth = 2;
 const timeWidth = 9;
 
@@ -61,6 +62,11 @@ export function derivedTimedId(prefix: 'evt_' | 'msg_', shard: number, nowMs: nu
 }
 
 const timedIdPattern = /^(?:evt|msg)_([0-9a-z]{2})([0-9a-z]{9})[a-z2-7]{16}$/;
+
+/** The shard that an id made by `newTimedId` names; null when it is not one. */
+export function shardOfTimedId(id: string): number | null {
+  return timedIdPattern.test(id) ? Number.parseInt(id.slice(shardStart, shardStart + shardWidth), 36) : null;
+}
 
 /** Shard and creation time of an id made by `newTimedId`; null when it is not one. */
 export function parseTimedId(id: string): { shard: number; createdAtMs: number } | null {

@@ -30,7 +30,11 @@ export interface OrganizationRecord {
   payloadLimitBytes: number;
   /** Messages that may be queued in a month; absent: any number. */
   monthlyMessages?: number;
+  /** Resources of each kind that may be in the namespace; absent: any number. */
+  objectsPerKind?: number;
   egress: { allowedCidrs: string[]; allowedHosts: string[] };
+  /** Where finished messages are kept; `destinationId` null: what is named is not there, or is no warehouse. Absent: nowhere. */
+  archive?: { destinationId: string | null };
   generation: number;
 }
 export type Plan = 'free' | 'starter' | 'pro' | 'business' | 'enterprise';

@@ -6,32 +6,62 @@ import { recordKey } from './record-key.ts';
 
 /** More targets than this are more than one event may have. */
 const largestFanOut = 10_000;
-/** How many messages one script call makes; what is more goes through the outbox. */
-const messagesPerCall = 100;
+/** Of an event with no more targets the messages here are made when it is accepted; those of one with more all go through the outbox. */
+const messagesAtOnce = 100;
+/** How many messages one script call makes of an event with more, in about 2 ms. */
+export const messagesPerCall = 20;
+
+/** A message in the outbox, about. */
+const bytesPerLine = 160;
 
 type Target = NewEvent['targets'][number];
 
 /**
- * Arguments of the accept script for one event, and their size in bytes. Throws INTERNAL
+ * Arguments of the accept script for one event, their size in bytes, and how much it has to write: a record or an entry of the outbox
+ * weighs 1. Throws INTERNAL
  * for an event with more targets than an event may have, and for ids that are none.
  */
-export function acceptArguments(event: NewEvent, shard: number): { args: ScriptArgument[]; bytes: number } {
+export function acceptArguments(event: NewEvent, shard: number): { args: ScriptArgument[]; bytes: number; weight: number } {
   if (event.targets.length + event.filtered.length > largestFanOut) {
     throw new PosthornError('INTERNAL', `an event has ${event.targets.length} targets, and at most ${largestFanOut} can be stored`);
   }
   const encoded = encodeEvent(event);
-  const here = event.targets.filter((target) => target.shard === shard);
+  const atOnce = event.targets.length > messagesAtOnce ? [] : event.targets.filter((target) => target.shard === shard);
   const args: ScriptArgument[] = [keyOf(event.id, shard), event.org, event.sourceId, encoded];
-  args.push(...targetArguments(here.slice(0, messagesPerCall), shard), event.filtered.length);
-  for (const filtered of event.filtered) args.push(keyOf(filtered.messageId, shard), filtered.routeId, filtered.brokenSchema ?? '');
-  const entries = [...chunks(here.slice(messagesPerCall)), ...otherShards(event.targets, shard).flatMap(chunks)];
+  args.push(...targetArguments(atOnce, shard), event.filtered.length);
+  for (const filtered of event.filtered) args.push(keyOf(filtered.messageId, shard), filtered.routeId, endOf(filtered));
+  const later = atOnce.length === 0 ? event.targets : event.targets.filter((target) => target.shard !== shard);
+  const entries = outboxEntries(later, shard);
   args.push(entries.length);
-  for (const entry of entries) {
-    const entryShard = entry[0]?.shard ?? shard;
-    args.push(entryShard, entryShard === shard ? 1 : 0, ...targetArguments(entry, shard));
+  for (const { shard: to, count, lines } of entries) args.push(to, to === shard ? 1 : 0, count, lines);
+  if (entries.length > 0) {
+    // Applications are counted where their messages are made.
+    const routes = new Set(event.webhook === undefined ? later.map(({ routeId }) => routeId) : []);
+    args.push(later.map(({ messageId }) => keyOf(messageId, shard)).join(' '), routes.size, ...routes);
   }
   args.push(event.further === undefined ? '' : `${event.further.from} ${event.further.end}`);
-  return { args, bytes: encoded.length + args.length * 32 };
+  const answer = event.answer === undefined ? '' : `${event.answer.keptMs} ${event.answer.text}`;
+  args.push(answer);
+  const bytes = encoded.length + answer.length + args.length * 32 + later.length * bytesPerLine;
+  const weight = 1 + atOnce.length + event.filtered.length + entries.length;
+  return { args, bytes, weight };
+}
+
+/** The letter of its status, and why. */
+function endOf({ brokenSchema, untried = '' }: NewEvent['filtered'][number]): string {
+  return brokenSchema === undefined ? `f${untried}` : `v${brokenSchema}`;
+}
+
+/** Messages as they stand in the outbox of a shard (`includes/outbox.lua`), each entry for one shard. */
+export function outboxEntries(targets: readonly Target[], shard: number): { shard: number; count: number; lines: string }[] {
+  return [...Map.groupBy(targets, (target) => target.shard)].flatMap(([to, group]) =>
+    chunks(group).map((some) => {
+      const lines = some.map((target) =>
+        [keyOf(target.messageId, shard), target.routeId, target.destinationId, settingOf(target)].join(' '),
+      );
+      return { shard: to, count: some.length, lines: lines.join('\n') };
+    }),
+  );
 }
 
 function targetArguments(targets: readonly Target[], shard: number): ScriptArgument[] {
@@ -44,12 +74,6 @@ function settingOf({ maxAttempts, subscription }: Target): ScriptArgument {
   if (subscription === undefined) return maxAttempts;
   const { id, transformId } = subscription;
   return transformId === null ? `${maxAttempts} ${id}` : `${maxAttempts} ${id} ${transformId}`;
-}
-
-function otherShards(targets: readonly Target[], shard: number): Target[][] {
-  const byShard = Map.groupBy(targets, (target) => target.shard);
-  byShard.delete(shard);
-  return [...byShard.values()];
 }
 
 function chunks(targets: readonly Target[]): Target[][] {

@@ -141,6 +141,18 @@ describe('a failure alert', () => {
     expect(subjectsOf(await alerts({ wanted: ['failed'] }))).toEqual(['failed 3']);
   });
 
+  test('has a window of five minutes', async () => {
+    states = new AlertStates({ redis: redis.client, prefix });
+    const wanted = { wanted: ['failed'] as const, failureThreshold: 1 };
+    await end(false);
+    expect(subjectsOf(await alerts(wanted))).toEqual(['failed 1']);
+    await end(false);
+    expect(await alerts(wanted)).toEqual([]);
+    const { nextMs } = await states.decide(0, rules(wanted));
+    expect(nextMs).toBeGreaterThan(290_000);
+    expect(nextMs).toBeLessThanOrEqual(300_000);
+  });
+
   test('is followed by one with the count of the rest at the end of the window, and by no other', async () => {
     const wanted = { wanted: ['failed'] as const, failureThreshold: 1 };
     await end(false);

@@ -19,6 +19,13 @@ const errorLetters: readonly (readonly [AttemptErrorType, string])[] = [
 const letters: ReadonlyMap<AttemptErrorType | null, string> = new Map(errorLetters);
 const types: ReadonlyMap<string, AttemptErrorType> = new Map(errorLetters.map(([type, letter]) => [letter, type]));
 
+/** By which errors are counted, too (`scripts/includes/count.lua`). */
+export const errorTypeByLetter: ReadonlyMap<string, AttemptErrorType> = types;
+
+export function errorLetter(type: AttemptErrorType): string {
+  return letters.get(type) ?? '-';
+}
+
 export type NewAttempt = Omit<AttemptView, 'attemptNumber'>;
 
 export function encodeAttempt(attempt: NewAttempt): { short: string; long: string } {

@@ -234,6 +234,14 @@ describe('a target', () => {
     expect(await dequeue()).toHaveLength(1);
   });
 
+  test('that goes on after a pause drains with a ramp', async () => {
+    for (let i = 0; i < 20; i++) await acceptor.accept(newEvent());
+    const target = await targetOf();
+    await queue.configure(target, targetSetting({ revision: '1', paused: true }));
+    await queue.configure(target, targetSetting({ revision: '2', paused: false }));
+    expect(await dequeue()).toHaveLength(2);
+  });
+
   test('that is dropped sends what is queued and what waits to the dead letters', async () => {
     const [queued, waiting] = [newEvent(), newEvent()];
     await acceptor.accept(waiting);

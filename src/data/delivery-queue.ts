@@ -164,6 +164,15 @@ export interface QueueFigures {
   /** What waits to be carried to other shards, and for how long its oldest. */
   outboxEntries: number;
   outboxAgeMs: number;
+  /** Messages that more workers could deliver sooner: not those that wait for their next attempt, a circuit, a limit or the rest of a batch. */
+  backlog: number;
+}
+
+/** How long what has ended stays, and what becomes of that which no archive has yet written (default: it stays, for 72 hours). */
+export interface Retention {
+  finishedMs: number;
+  deadLettersMs: number;
+  unwritten?: 'stays' | 'goes where the archive fails' | 'goes';
 }
 
 /**
@@ -171,15 +180,20 @@ export interface QueueFigures {
  * happened. Throws UNAVAILABLE when Redis does not answer.
  */
 export interface DeliveryQueue {
-  /** Up to `count` (1..64) messages, fairest first; `unconfigured` targets have work but need `configure` first. */
+  /**
+   * Up to `count` (1..64) messages, fairest first; `unconfigured` targets have work but need `configure` first. `busiest`: the organization of
+   * which the worker has had the most work lately, to which the others go first; `hasMoreOfOthers`: work of these is left.
+   */
   dequeue(
     worker: string,
     count: number,
     slowRoom?: SlowRoom,
+    busiest?: string | null,
   ): Promise<{
     jobs: Job[];
     unconfigured: Target[];
     hasMore: boolean;
+    hasMoreOfOthers: boolean;
     nextDueMs: number | null;
     hasOutbox: boolean;
     hasEndedBatches: boolean;
@@ -229,11 +243,8 @@ export interface DeliveryQueue {
   drop(target: Target, reason: DeadLetterReason): Promise<{ dropped: number; hasMore: boolean; hasRetries: boolean }>;
   /** The same for waiting retries of several targets; `next` is null at the end. */
   dropRetries(targets: ReadonlyMap<string, DeadLetterReason>, cursor: string): Promise<{ dropped: number; next: string | null }>;
-  /** Removes the oldest history beyond its retention, a bounded number of records. */
-  prune(retention: {
-    finishedMs: number;
-    deadLettersMs: number;
-  }): Promise<{ removed: number; hasMore: boolean; memoryShare: number | null }>;
+  /** Removes the oldest history beyond its retention, a bounded number of records; `lost`: how many of them an archive was to have. */
+  prune(retention: Retention): Promise<{ removed: number; hasMore: boolean; memoryShare: number | null; lost: number }>;
   /** Adds the oldest tallies of the analytics to the statistics of their periods; answers whether another one is due. */
   foldTallies(): Promise<boolean>;
   figures(): Promise<QueueFigures>;

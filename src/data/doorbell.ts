@@ -1,6 +1,12 @@
 import type { RedisClient } from '../redis/connection.ts';
 import { shardKeys } from './shard-keys.ts';
 
+/** A shard in which there is work; `isFirst`: of an organization that had none there just before. */
+export interface Ring {
+  shard: number;
+  isFirst: boolean;
+}
+
 /** The longest sleep on the doorbell, in seconds. */
 export const doorbellBlockSeconds = 30;
 
@@ -17,11 +23,12 @@ export class Doorbell {
     redis.on('error', () => undefined);
   }
 
-  /** The shard that rang, null after 30 s of silence. Rejects when Redis is away or the doorbell was closed. */
-  async wait(): Promise<number | null> {
+  /** Null after 30 s of silence. Rejects when Redis is away or the doorbell was closed. */
+  async wait(): Promise<Ring | null> {
     if (this.#redis.status === 'wait' || this.#redis.status === 'end') await this.#redis.connect();
     const rang = await this.#redis.blpop(...this.#shards.keys(), doorbellBlockSeconds);
-    return rang === null ? null : (this.#shards.get(rang[0]) ?? null);
+    const shard = rang === null ? undefined : this.#shards.get(rang[0]);
+    return shard === undefined ? null : { shard, isFirst: rang?.[1] === 'f' };
   }
 
   close(): void {

@@ -11,6 +11,9 @@ export interface IntakeKeys {
   readonly declared: readonly [string, string];
   readonly quota: string;
   readonly reserved: string;
+  /** `scripts/includes/intents.lua` */
+  readonly intents: string;
+  readonly outcomes: readonly [string, string];
   /** The hashes of all marks that can be there at a time. */
   marks(nowMs: number): string[][];
 }
@@ -21,6 +24,8 @@ export function intakeKeys(prefix: string, org: string): IntakeKeys {
     declared: [`${base}quota`, `${base}~`],
     quota: `${base}quota`,
     reserved: `${base}reserved`,
+    intents: `${base}intents`,
+    outcomes: [`${base}outcomes`, `${base}outcomes-by`],
     marks: (nowMs) => {
       const newest = Math.floor(nowMs / bucketMs);
       return Array.from({ length: oldestBuckets }, (_, i) =>
@@ -28,4 +33,9 @@ export function intakeKeys(prefix: string, org: string): IntakeKeys {
       );
     },
   };
+}
+
+/** A sorted set of the organizations in which something was begun (`message-intents.ts`), by when. */
+export function unfinishedIntentsKey(prefix: string): string {
+  return `${prefix}{intents}:unfinished`;
 }

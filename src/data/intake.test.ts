@@ -61,7 +61,7 @@ describe('a mark', () => {
     const first = claimOf({ mark: newMark(), windowMs: 40 });
     await intake.claim(first);
     await intake.settle(first, 'stored');
-    const answer = await waitUntil('the end of the window', 5000, async () => {
+    const answer = await waitUntil('the end of the window', 30_000, async () => {
       const answered = await intake.claim(claimOf({ mark: first.mark, windowMs: 40 }));
       return answered.outcome === 'store' ? answered : undefined;
     });
@@ -126,6 +126,20 @@ describe('the messages of a month', () => {
     await intake.settle(claim, 'failed');
     expect((await intake.claim(claimOf({ messages: 10, monthlyMessages: 10 }))).outcome).toBe('store');
     expect((await intake.claim(claimOf({ messages: 1, monthlyMessages: 10 }))).outcome).toBe('quotaExceeded');
+  });
+
+  test('say how many are left, and to whom whose messages are counted already all of them', async () => {
+    const of = (fields: Partial<EventClaim> = {}) => ({ ...claimOf(fields), monthlyMessages: 10 });
+    expect(await intake.left(of())).toBe(10);
+    const claim = of({ mark: newMark(), messages: 6 });
+    await intake.claim(claim);
+    const other = of({ mark: newMark() });
+    expect([await intake.left(of()), await intake.left(other), await intake.left(claim)]).toEqual([4, 4, 10]);
+    expect(await intake.left(of({ receivedAtMs: Date.now() + 40 * 86_400_000 }))).toBe(10);
+    await intake.claim(of({ messages: 4 }));
+    expect(await intake.left(of())).toBe(0);
+    await intake.settle(claim, 'failed');
+    expect(await intake.left(claim)).toBe(6);
   });
 
   test('of a refused event leave no mark', async () => {

@@ -7,6 +7,7 @@ import { redisUnavailable, throwUnavailable } from '../redis/unavailable.ts';
 import { intakeKeys } from './intake-keys.ts';
 import { type RateLimitState, takeRequest } from './rate-limit.ts';
 import { homeShard, recordKey } from './record-key.ts';
+import { integer } from './script-reply.ts';
 import { shardKeys } from './shard-keys.ts';
 
 /** What an event is claimed with. */
@@ -23,6 +24,11 @@ export interface EventClaim {
   monthlyMessages: number | null;
 }
 
+/** What a claim can be asked for before it is known how many messages the event has. */
+export interface UncountedClaim extends Pick<EventClaim, 'org' | 'receivedAtMs' | 'mark' | 'windowMs'> {
+  monthlyMessages: number;
+}
+
 export type ClaimOutcome =
   /** Accept it under `eventId`, which is another than the own one when somebody claimed the same event before. `duplicateOf`: the same event, from before the window. */
   | { outcome: 'store'; eventId: string; duplicateOf: string | null }
@@ -33,6 +39,10 @@ export type ClaimOutcome =
 export interface Intake {
   /** Counts a request to the source against its limit per minute. */
   takeRequest(sourceId: string, limit: number): Promise<RateLimitState>;
+  /** The event that was accepted with the mark within the window; null: none, or one of which nobody knows yet. Claims nothing. */
+  accepted(claim: Pick<EventClaim, 'org' | 'windowMs'> & { mark: string }): Promise<string | null>;
+  /** How many messages the event may have; one whose messages are counted already as many as there may be in a month. Counts nothing. */
+  left(claim: UncountedClaim): Promise<number>;
   /** Before the event is accepted: it may be a duplicate, or one too many. */
   claim(claim: EventClaim): Promise<ClaimOutcome>;
   /**
@@ -58,6 +68,8 @@ export function quotaExceeded(nowMs: number, monthlyMessages: number): PosthornE
 }
 
 const claimScript = new Script(new URL('./scripts/intake-claim.lua', import.meta.url));
+const knownScript = new Script(new URL('./scripts/intake-known.lua', import.meta.url));
+const leftScript = new Script(new URL('./scripts/intake-left.lua', import.meta.url));
 const duplicateScript = new Script(new URL('./scripts/count-duplicate.lua', import.meta.url));
 const settleScript = new Script(new URL('./scripts/intake-settle.lua', import.meta.url));
 
@@ -66,6 +78,8 @@ const claimReply = z.union([
   z.tuple([z.literal('duplicate'), z.string()]),
   z.tuple([z.literal('quota')]),
 ]);
+
+const knownReply = z.union([z.tuple([]), z.tuple([z.enum(['c', 'r', 'a']), z.string()])]);
 
 /**
  * The marks and counts of an organization have a slot of their own (DESIGN section 6): claim first, which names the event; accept second, in the
@@ -80,6 +94,20 @@ export class RedisIntake implements Intake {
 
   async takeRequest(sourceId: string, limit: number): Promise<RateLimitState> {
     return await takeRequest(this.#options, sourceId, limit).catch(throwUnavailable);
+  }
+
+  async accepted({ org, mark, windowMs }: Pick<EventClaim, 'org' | 'windowMs'> & { mark: string }): Promise<string | null> {
+    const { redis, prefix } = this.#options;
+    const reply = await knownScript.run(redis, intakeKeys(prefix, org).declared, [mark, windowMs]).catch(throwUnavailable);
+    const [state, eventId] = knownReply.parse(reply);
+    if (eventId === undefined) return null;
+    return state === 'a' || (await this.#isStored(eventId)) ? eventId : null;
+  }
+
+  async left({ org, mark, windowMs, receivedAtMs, monthlyMessages }: UncountedClaim): Promise<number> {
+    const { redis, prefix } = this.#options;
+    const args = [mark ?? '', windowMs, monthOf(receivedAtMs), monthlyMessages];
+    return integer(await leftScript.run(redis, intakeKeys(prefix, org).declared, args).catch(throwUnavailable));
   }
 
   async claim(claim: EventClaim): Promise<ClaimOutcome> {
@@ -127,9 +155,13 @@ export class RedisIntake implements Intake {
   async #run(script: Script, claim: EventClaim, more: readonly string[]): Promise<unknown> {
     const { redis, prefix } = this.#options;
     const { org, eventId, mark, windowMs, receivedAtMs, messages } = claim;
-    const month = new Date(receivedAtMs).toISOString().slice(0, 7);
     return await script
-      .run(redis, intakeKeys(prefix, org).declared, [eventId, mark ?? '', windowMs, month, messages, ...more])
+      .run(redis, intakeKeys(prefix, org).declared, [eventId, mark ?? '', windowMs, monthOf(receivedAtMs), messages, ...more])
       .catch(throwUnavailable);
   }
+}
+
+/** As messages are counted: `YYYY-MM`, in UTC. */
+export function monthOf(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 7);
 }

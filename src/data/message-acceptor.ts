@@ -5,7 +5,7 @@ import { Script, type ScriptArgument } from '../redis/script.ts';
 import { redisUnavailable } from '../redis/unavailable.ts';
 import { acceptArguments } from './accept-batch.ts';
 import type { MessageAcceptor, NewEvent } from './messages.ts';
-import { OutboxCarrier, type StorePage } from './outbox-carrier.ts';
+import { type FindFurtherTargets, OutboxCarrier } from './outbox-carrier.ts';
 import { homeShard } from './record-key.ts';
 import { list, text } from './script-reply.ts';
 import { type ShardKeys, shardKeys } from './shard-keys.ts';
@@ -19,6 +19,7 @@ interface Stored {
 interface Waiting {
   args: ScriptArgument[];
   bytes: number;
+  weight: number;
   resolve: (stored: Stored) => void;
   reject: (error: PosthornError) => void;
   cancelDeadline: () => void;
@@ -27,8 +28,8 @@ interface Waiting {
 const limits = {
   eventsPerCall: 64,
   bytesPerCall: 4_194_304,
-  /** More arguments than about twice this do not fit into one call of a function. */
-  argumentsPerCall: 50_000,
+  /** About 5 ms of Redis. */
+  weightPerCall: 128,
   callsUnderWay: 8,
   waitingEvents: 10_000,
   waitingBytes: 67_108_864,
@@ -52,11 +53,21 @@ export class RedisMessageAcceptor implements MessageAcceptor {
   readonly #carrier: OutboxCarrier;
   readonly #shards = new Map<number, ShardAcceptor>();
 
-  constructor({ redis, prefix, clock, storePage }: { redis: RedisClient; prefix: string; clock: Clock; storePage?: StorePage }) {
+  constructor({
+    redis,
+    prefix,
+    clock,
+    findFurther,
+  }: {
+    redis: RedisClient;
+    prefix: string;
+    clock: Clock;
+    findFurther?: FindFurtherTargets;
+  }) {
     this.#redis = redis;
     this.#prefix = prefix;
     this.#clock = clock;
-    this.#carrier = new OutboxCarrier({ redis, prefix, storePage });
+    this.#carrier = new OutboxCarrier({ redis, prefix, findFurther, clock });
   }
 
   /** Rejects with UNAVAILABLE when Redis is away or full, or when too much waits already; within 2 s in any case. */
@@ -89,11 +100,11 @@ class ShardAcceptor {
 
   accept(event: NewEvent): Promise<Stored> {
     return new Promise((resolve, reject) => {
-      const { args, bytes } = acceptArguments(event, this.#keys.shard);
+      const { args, bytes, weight } = acceptArguments(event, this.#keys.shard);
       if (this.#waiting.length >= limits.waitingEvents || this.#waitingBytes + bytes > limits.waitingBytes) {
         throw new PosthornError('UNAVAILABLE', 'too many events wait to be stored', { retryAfterSeconds: 1 });
       }
-      const waiting: Waiting = { args, bytes, resolve, reject, cancelDeadline: () => {} };
+      const waiting: Waiting = { args, bytes, weight, resolve, reject, cancelDeadline: () => {} };
       waiting.cancelDeadline = this.#clock.after(limits.deadlineMs, () => this.#expire(waiting));
       this.#waiting.push(waiting);
       this.#waitingBytes += bytes;
@@ -122,12 +133,12 @@ class ShardAcceptor {
   #nextBatch(): Waiting[] {
     let bytes = 0;
     let count = 0;
-    let args = 0;
+    let weight = 0;
     for (const waiting of this.#waiting) {
-      const isTooMuch = bytes + waiting.bytes > limits.bytesPerCall || args + waiting.args.length > limits.argumentsPerCall;
+      const isTooMuch = bytes + waiting.bytes > limits.bytesPerCall || weight + waiting.weight > limits.weightPerCall;
       if (count === limits.eventsPerCall || (count > 0 && isTooMuch)) break;
       bytes += waiting.bytes;
-      args += waiting.args.length;
+      weight += waiting.weight;
       count++;
     }
     this.#waitingBytes -= bytes;

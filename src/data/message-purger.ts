@@ -5,8 +5,9 @@ import type { RedisClient } from '../redis/connection.ts';
 import { Script } from '../redis/script.ts';
 import { redisUnavailable } from '../redis/unavailable.ts';
 import { apiKeyUsageKey } from './api-key-usage.ts';
+import { forgetGone, type GoneIds } from './gone-counters.ts';
 import { idempotencyKeys } from './idempotent-answers.ts';
-import { intakeKeys } from './intake-keys.ts';
+import { intakeKeys, unfinishedIntentsKey } from './intake-keys.ts';
 import { lastNotifiedKey } from './last-notified.ts';
 import type { MessagePurger } from './messages.ts';
 import { organizationLockKeys } from './organization-lock.ts';
@@ -16,7 +17,6 @@ import { sharedWebhookKeys, webhookKeys } from './webhooks/webhook-keys.ts';
 
 const purgeScript = new Script(new URL('./scripts/purge.lua', import.meta.url));
 const eventsPerStep = 20;
-const countersPerStep = 500;
 
 export class RedisMessagePurger implements MessagePurger {
   readonly #redis: RedisClient;
@@ -32,6 +32,8 @@ export class RedisMessagePurger implements MessagePurger {
   /** Step by step, so that Redis serves others in between. Throws UNAVAILABLE when Redis does not answer; call again then. */
   async purgeOrganization(org: string, signal: AbortSignal): Promise<void> {
     try {
+      // Before the messages, so that no more are made for its endpoints; and again at the end, for what was written meanwhile.
+      await this.#unlinkWebhooks(org);
       // While one shard is purged another may still send messages to it.
       for (let hasFound = true; hasFound; ) {
         hasFound = false;
@@ -45,8 +47,7 @@ export class RedisMessagePurger implements MessagePurger {
       const { answers, order } = idempotencyKeys(this.#prefix, org);
       await this.#redis.del(answers, order);
       await this.#purgeIntake(org);
-      // Redis frees them beside its work, however many records they hold.
-      await this.#redis.unlink(...webhookKeys(this.#prefix, org).all);
+      await this.#unlinkWebhooks(org);
       await this.#redis.zrem(sharedWebhookKeys(this.#prefix).unfinished, org);
     } catch (error) {
       throw redisUnavailable(error);
@@ -65,26 +66,20 @@ export class RedisMessagePurger implements MessagePurger {
     return hasFound;
   }
 
-  /** Throws UNAVAILABLE when Redis does not answer. */
-  async forgetCounters(org: string, isGone: (id: string) => boolean): Promise<number> {
-    let forgotten = 0;
-    try {
-      for (let shard = 0; shard < this.#shards; shard++) {
-        const key = shardKeys(this.#prefix, shard).counters(org);
-        const gone = (await this.#redis.hkeys(key)).filter(isGone);
-        for (let first = 0; first < gone.length; first += countersPerStep)
-          forgotten += await this.#redis.hdel(key, ...gone.slice(first, first + countersPerStep));
-      }
-      return forgotten;
-    } catch (error) {
-      throw redisUnavailable(error);
-    }
+  forgetGone(org: string, goneOf: GoneIds, signal: AbortSignal): Promise<number> {
+    return forgetGone({ redis: this.#redis, prefix: this.#prefix, shards: this.#shards }, org, goneOf, signal);
+  }
+
+  /** Redis frees them beside its work, however many records they hold. */
+  async #unlinkWebhooks(org: string): Promise<void> {
+    await this.#redis.unlink(...webhookKeys(this.#prefix, org).all);
   }
 
   async #purgeIntake(org: string): Promise<void> {
     const keys = intakeKeys(this.#prefix, org);
     const [seconds] = await this.#redis.time();
     for (const hashes of keys.marks(Number(seconds) * 1000)) await this.#redis.del(...hashes);
-    await this.#redis.del(keys.quota, keys.reserved);
+    await this.#redis.del(keys.quota, keys.reserved, keys.intents, ...keys.outcomes);
+    await this.#redis.zrem(unfinishedIntentsKey(this.#prefix), org);
   }
 }

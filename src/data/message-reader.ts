@@ -86,9 +86,13 @@ export class RedisMessageReader implements MessageReader {
     return (await this.#delivery(org, id))?.view ?? null;
   }
 
-  /** The shard where a delivery is now; null when there is no such delivery. */
-  async placeOf(org: string, id: string): Promise<number | null> {
-    return (await this.#delivery(org, id))?.shard ?? null;
+  /** The deliveries that there are, each with the shard where it is now. */
+  async placed(org: string, ids: readonly string[]): Promise<Map<string, { shard: number; view: DeliveryView }>> {
+    const places = ids.flatMap((id) => {
+      const shard = homeShard(id);
+      return shard === null ? [] : [{ id, shard }];
+    });
+    return new Map([...(await this.#deliveries(places))].filter(([, { view }]) => view.org === org));
   }
 
   deliveries(

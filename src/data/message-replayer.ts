@@ -1,62 +1,133 @@
+import { randomUUID } from 'node:crypto';
 import type { Clock } from '../core/clock.ts';
 import { PosthornError } from '../core/errors.ts';
-import { newTimedId } from '../core/ids.ts';
 import type { RedisClient } from '../redis/connection.ts';
-import { Script } from '../redis/script.ts';
 import { redisUnavailable, throwUnavailable } from '../redis/unavailable.ts';
+import { archiveIn, carryOut, finishIntent, type MessageResult, nearlyFull, replayId } from './carry-out-intent.ts';
+import { accountOf, type Intent, MessageIntents } from './message-intents.ts';
 import { RedisMessageReader } from './message-reader.ts';
 import { deadLetterReasons } from './message-view.ts';
-import type { DeadLetterStats, DeliveryStatus, MessageReplayer } from './messages.ts';
-import { homeShard, recordKey } from './record-key.ts';
+import type { DeadLetterStats, DeliveryStatus, DeliveryView, MessageReplayer, ReplayRequest } from './messages.ts';
+import { homeShard } from './record-key.ts';
 import { shardKeys } from './shard-keys.ts';
 
-const replayScript = new Script(new URL('./scripts/replay.lua', import.meta.url));
-const archiveScript = new Script(new URL('./scripts/archive.lua', import.meta.url));
 const ended: ReadonlySet<DeliveryStatus> = new Set(['delivered', 'failed', 'transform_failed', 'dlq']);
 const betweenAttempts: ReadonlySet<DeliveryStatus> = new Set(['retrying', 'circuit_open']);
 const topCount = 10;
-const fullRetrySeconds = 10;
 
 export class RedisMessageReplayer implements MessageReplayer {
-  readonly #redis: RedisClient;
-  readonly #prefix: string;
-  readonly #clock: Clock;
+  readonly #world: { redis: RedisClient; prefix: string; clock: Clock };
   readonly #shards: () => number;
   readonly #reader: RedisMessageReader;
+  readonly #intents: MessageIntents;
 
   /** `shards`: how many there are. */
   constructor({ redis, prefix, clock, shards = () => 1 }: { redis: RedisClient; prefix: string; clock: Clock; shards?: () => number }) {
-    this.#redis = redis;
-    this.#prefix = prefix;
-    this.#clock = clock;
+    this.#world = { redis, prefix, clock };
     this.#shards = shards;
     this.#reader = new RedisMessageReader({ redis, prefix, shards });
+    this.#intents = new MessageIntents(this.#world);
   }
 
-  async replay(org: string, id: string, { alsoBetweenAttempts = false }: { alsoBetweenAttempts?: boolean } = {}): Promise<string> {
-    const delivery = await this.#reader.delivery(org, id);
-    const shard = homeShard(id);
-    if (delivery === null || shard === null) throw notFound();
-    // What a route has filtered before it came to a destination cannot go anywhere.
-    const isFilteredLate = delivery.status === 'filtered' && delivery.destinationId !== null;
-    const isBetweenAttempts = alsoBetweenAttempts && delivery.attempts > 0 && betweenAttempts.has(delivery.status);
-    if (!ended.has(delivery.status) && !isFilteredLate && !isBetweenAttempts) {
-      const why = delivery.completedAtMs === null ? 'only an ended one can be replayed' : 'it never had a destination to be sent to again';
-      throw new PosthornError('CONFLICT', `The delivery is ${delivery.status}: ${why}.`);
-    }
-    const replayed = newTimedId('msg_', shard, this.#clock.now());
-    const answer = await this.#run(replayScript, shard, [recordKey(id, shard) ?? '', recordKey(replayed, shard) ?? '', id]);
-    if (answer === 'gone') throw notFound();
-    if (answer === 'payload') throw new PosthornError('PAYLOAD_NOT_FOUND', 'The payload of the delivery is gone.');
-    if (answer === 'full') throw new PosthornError('UNAVAILABLE', 'Redis is nearly full', { retryAfterSeconds: fullRetrySeconds });
-    return replayed;
+  async replay(org: string, id: string, request: ReplayRequest & { check?: () => Promise<unknown> } = {}): Promise<string> {
+    const results = await this.#replays(org, request, async () => {
+      await request.check?.();
+      const placed = await this.#reader.placed(org, [id]);
+      refuseReplay(placed.get(id)?.view, request);
+      return [id];
+    });
+    const result = results.get(id);
+    if (result === 'payload') throw new PosthornError('PAYLOAD_NOT_FOUND', 'The payload of the delivery is gone.');
+    if (typeof result !== 'object') throw notFound();
+    return result.newId;
+  }
+
+  async replayMany(
+    org: string,
+    ids: readonly string[],
+    request: ReplayRequest & { onlyDeadLetters?: boolean } = {},
+  ): Promise<{ originalId: string; newId: string }[]> {
+    const results = await this.#replays(org, request, async () => {
+      const placed = await this.#reader.placed(org, ids);
+      return ids.filter((id) => {
+        const view = placed.get(id)?.view;
+        return mayBeReplayed(view, request) && (request.onlyDeadLetters !== true || view?.status === 'dlq');
+      });
+    });
+    return ids.flatMap((originalId) => {
+      const result = results.get(originalId);
+      return typeof result === 'object' ? [{ originalId, newId: result.newId }] : [];
+    });
+  }
+
+  /** What became of each message that `plan` names or, when an equal request has begun, of those that it named then. */
+  async #replays(
+    org: string,
+    { mark, monthlyMessages }: ReplayRequest,
+    plan: () => Promise<string[]>,
+  ): Promise<Map<string, 'gone' | 'payload' | { newId: string }>> {
+    const account = accountOf(org);
+    const known = mark == null ? null : await this.#intents.find(account, mark);
+    const begun = known ?? (await this.#begin(account, { mark: mark ?? null, monthlyMessages: monthlyMessages ?? null, plan }));
+    if (begun === null) return new Map();
+    if ('outcome' in begun) return new Map(begun.outcome.done.map((id) => [id, { newId: replayId(begun.outcome, id) }]));
+    const { intent } = begun;
+    const results = await finishIntent(this.#world, account, intent);
+    return new Map([...results].map(([id, result]) => [id, result === 'done' ? { newId: replayId(intent, id) } : result]));
+  }
+
+  /** Null: there is nothing to do. */
+  async #begin(
+    account: string,
+    { mark, monthlyMessages, plan }: { mark: string | null; monthlyMessages: number | null; plan: () => Promise<string[]> },
+  ): Promise<Awaited<ReturnType<MessageIntents['begin']>> | null> {
+    const [ids] = await Promise.all([plan(), this.#intents.announce(account)]);
+    if (ids.length === 0) return null;
+    const messages = byShard(ids, (id) => homeShard(id));
+    await this.#refuseFull(messages.map(([shard]) => shard));
+    const intent: Intent = {
+      id: mark ?? randomUUID(),
+      action: 'replay',
+      beganAtMs: this.#world.clock.now(),
+      isAskedAgain: mark !== null,
+      messages,
+    };
+    return this.#intents.begin(account, intent, monthlyMessages);
+  }
+
+  /** Before anything is begun that would have to wait for room. */
+  async #refuseFull(shards: readonly number[]): Promise<void> {
+    const { redis, prefix } = this.#world;
+    const full = await Promise.all(shards.map((shard) => redis.hget(shardKeys(prefix, shard).declared[0], 'full'))).catch(throwUnavailable);
+    if (full.some((each) => each !== null)) throw nearlyFull();
   }
 
   async archive(org: string, id: string): Promise<void> {
-    const place = await this.#reader.placeOf(org, id);
-    if (place === null) throw notFound();
-    if ((await this.#run(archiveScript, place, [recordKey(id, place) ?? ''])) !== 1)
-      throw new PosthornError('CONFLICT', 'The delivery is no dead letter.');
+    const place = (await this.#reader.placed(org, [id])).get(id);
+    if (place === undefined) throw notFound();
+    const [archived] = await archiveIn(this.#world, place.shard, [id]);
+    if (archived !== 'done') throw new PosthornError('CONFLICT', 'The delivery is no dead letter.');
+  }
+
+  async archiveMany(
+    org: string,
+    ids: readonly string[],
+    { onlyDeadLetters = false }: { onlyDeadLetters?: boolean } = {},
+  ): Promise<string[]> {
+    const account = accountOf(org);
+    const placed = await this.#reader.placed(org, ids);
+    const wanted = ids.filter((id) => placed.has(id) && (!onlyDeadLetters || placed.get(id)?.view.status === 'dlq'));
+    const messages = byShard(wanted, (id) => placed.get(id)?.shard ?? null);
+    const intent: Intent = { id: randomUUID(), action: 'archive', beganAtMs: this.#world.clock.now(), isAskedAgain: false, messages };
+    // What lies in one shard is one step.
+    const results = messages.length <= 1 ? await carryOut(this.#world, intent) : await this.#carryOutNoted(account, intent);
+    return wanted.filter((id) => results.get(id) === 'done');
+  }
+
+  async #carryOutNoted(account: string, intent: Intent): Promise<Map<string, MessageResult>> {
+    await this.#intents.announce(account);
+    await this.#intents.begin(account, intent, null);
+    return finishIntent(this.#world, account, intent);
   }
 
   async deadLetterStats(org: string): Promise<DeadLetterStats> {
@@ -80,16 +151,36 @@ export class RedisMessageReplayer implements MessageReplayer {
 
   async #deadLetters(shard: number, org: string): Promise<[string, number][]> {
     try {
-      const stored = await this.#redis.hgetall(shardKeys(this.#prefix, shard).deadLetters(org));
+      const stored = await this.#world.redis.hgetall(shardKeys(this.#world.prefix, shard).deadLetters(org));
       return Object.entries(stored).map(([field, count]) => [field, Number(count)]);
     } catch (error) {
       throw redisUnavailable(error);
     }
   }
+}
 
-  async #run(script: Script, shard: number, args: readonly string[]): Promise<unknown> {
-    return await script.run(this.#redis, shardKeys(this.#prefix, shard).declared, args).catch(throwUnavailable);
+/** The messages of each shard; those without one are left out. */
+function byShard(ids: readonly string[], shardOf: (id: string) => number | null): Intent['messages'] {
+  const shards = new Map<number, string[]>();
+  for (const id of ids) {
+    const shard = shardOf(id);
+    if (shard !== null) shards.set(shard, [...(shards.get(shard) ?? []), id]);
   }
+  return [...shards];
+}
+
+function mayBeReplayed(view: DeliveryView | undefined, { alsoBetweenAttempts = false }: ReplayRequest): boolean {
+  if (view === undefined) return false;
+  // What a route has filtered before it came to a destination cannot go anywhere.
+  const isFilteredLate = view.status === 'filtered' && view.destinationId !== null;
+  return ended.has(view.status) || isFilteredLate || (alsoBetweenAttempts && view.attempts > 0 && betweenAttempts.has(view.status));
+}
+
+function refuseReplay(view: DeliveryView | undefined, request: ReplayRequest): void {
+  if (view === undefined) throw notFound();
+  if (mayBeReplayed(view, request)) return;
+  const why = view.completedAtMs === null ? 'only an ended one can be replayed' : 'it never had a destination to be sent to again';
+  throw new PosthornError('CONFLICT', `The delivery is ${view.status}: ${why}.`);
 }
 
 function notFound(): PosthornError {

@@ -2,6 +2,7 @@
  * Messages in Redis (DESIGN section 6): the interface between ingest, the delivery worker and the facade. Shards,
  * scripts and keys are this folder's own affair.
  */
+import type { GoneIds } from './gone-counters.ts';
 
 /** What an event that was sent to webhook endpoints has besides. */
 export interface WebhookEventPart {
@@ -45,8 +46,13 @@ export interface NewEvent {
   }[];
   /** Where the walk over the candidates begins and ends that are targets besides (`webhooks/webhook-matcher.ts`). Absent: there are none. */
   further?: { from: number; end: number };
-  /** One per route whose schema (then with what it breaks) or filter the event did not meet: recorded as a delivery that is over. */
-  filtered: { messageId: string; routeId: string; brokenSchema?: string }[];
+  /** What is to be answered to whoever sends it again; kept for so long, unless the event is removed before. Absent: nothing. */
+  answer?: { text: string; keptMs: number };
+  /**
+   * One per route whose schema (then with what it breaks) or filter the event did not meet: recorded as a delivery that is over. `untried`: why
+   * a filter was not judged in full.
+   */
+  filtered: { messageId: string; routeId: string; brokenSchema?: string; untried?: string }[];
 }
 
 export type EventStatus = 'pending' | 'delivered' | 'partial' | 'failed' | 'filtered' | 'no_routes';
@@ -197,16 +203,37 @@ export interface DeadLetterStats {
   topDestinations: { destinationId: string; count: number }[];
 }
 
-/** Second chances. Throws UNAVAILABLE when Redis does not answer or is nearly full. */
+/** How messages are replayed. */
+export interface ReplayRequest {
+  /** How many messages the organization may queue in a month; null or absent: any number. */
+  monthlyMessages?: number | null;
+  /** The same for equal requests that are to replay once for a day, whichever of them comes to it. Absent or null: no other is equal. */
+  mark?: string | null;
+  /** What waits for a further attempt, too. */
+  alsoBetweenAttempts?: boolean;
+}
+
+/**
+ * Second chances. Throws UNAVAILABLE when Redis does not answer or is nearly full; what was begun by then is finished by this process, or by
+ * another (`intent-finisher.ts`).
+ */
 export interface MessageReplayer {
   /**
    * Sends the event of an ended delivery once more to where that went first; answers the id of the new delivery. Throws
-   * RESOURCE_NOT_FOUND, CONFLICT while the delivery is under way or never had a destination, PAYLOAD_NOT_FOUND.
-   * `alsoBetweenAttempts`: one that waits for a further attempt, too.
+   * RESOURCE_NOT_FOUND, CONFLICT while the delivery is under way or never had a destination, PAYLOAD_NOT_FOUND, QUOTA_EXCEEDED. `check`: throws what else
+   * is against it; not asked when an equal request has begun.
    */
-  replay(org: string, id: string, options?: { alsoBetweenAttempts?: boolean }): Promise<string>;
+  replay(org: string, id: string, request?: ReplayRequest & { check?: () => Promise<unknown> }): Promise<string>;
+  /** The same of at most 100 deliveries, of which those that cannot be replayed are left out. All or none are begun: QUOTA_EXCEEDED. */
+  replayMany(
+    org: string,
+    ids: readonly string[],
+    request?: ReplayRequest & { onlyDeadLetters?: boolean },
+  ): Promise<{ originalId: string; newId: string }[]>;
   /** Ends a dead letter as failed. Throws RESOURCE_NOT_FOUND, or CONFLICT for a delivery that is no dead letter. */
   archive(org: string, id: string): Promise<void>;
+  /** The same of at most 100; answers which are archived by now. `onlyDeadLetters`: and were not before. */
+  archiveMany(org: string, ids: readonly string[], options?: { onlyDeadLetters?: boolean }): Promise<string[]>;
   deadLetterStats(org: string): Promise<DeadLetterStats>;
 }
 
@@ -214,6 +241,9 @@ export interface MessageReplayer {
 export interface MessagePurger {
   /** Removes every key of the organization: events, messages, attempts, counters, queues. Rejects once the signal aborts. */
   purgeOrganization(org: string, signal: AbortSignal): Promise<void>;
-  /** Removes the counters of sources, routes and destinations that are gone; answers how many. */
-  forgetCounters(org: string, isGone: (id: string) => boolean): Promise<number>;
+  /**
+   * Removes counters of what is gone, and targets of that without messages; answers how many. `org` may be one beside the real one. Rejects once the
+   * signal aborts.
+   */
+  forgetGone(org: string, goneOf: GoneIds, signal: AbortSignal): Promise<number>;
 }

@@ -1,8 +1,12 @@
+import type { Clock } from '../core/clock.ts';
 import { PosthornError } from '../core/errors.ts';
+import { Semaphore } from '../core/semaphore.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { Script, type ScriptArgument } from '../redis/script.ts';
-import { redisUnavailable } from '../redis/unavailable.ts';
+import { redisUnavailable, throwUnavailable } from '../redis/unavailable.ts';
+import { messagesPerCall, outboxEntries } from './accept-batch.ts';
 import { decodeEvent, type StoredEvent } from './event-text.ts';
+import type { NewEvent } from './messages.ts';
 import { homeShard, recordId, recordKey } from './record-key.ts';
 import { bytes, integer, list, text } from './script-reply.ts';
 import { shardKeys } from './shard-keys.ts';
@@ -18,8 +22,18 @@ const scripts = {
 };
 const entriesPerRead = 64;
 
-/** Stores a page of an event's further targets; answers where the next page begins, null after the last. */
-export type StorePage = (eventId: string, event: StoredEvent, range: { from: number; end: number }) => Promise<number | null>;
+/** How many messages are made side by side by scripts with few. */
+const messagesAtOnce = 50;
+/** After a script with as many as it may have others have their turn in Redis for as long as it took, but no longer than this. */
+const longestPauseMs = 50;
+/** Calls of `carryEntries` that wait; what exceeds them is left to the workers. */
+const mostWaiting = 10_000;
+
+/** Finds some of an event's further targets; `next` is where to go on, null at the end. */
+export type FindFurtherTargets = (
+  event: StoredEvent,
+  range: { from: number; end: number },
+) => Promise<{ targets: NewEvent['targets']; next: number | null }>;
 
 /**
  * Carries what stands in the outbox of a shard to other shards (`includes/outbox.lua`): messages for targets there, messages that
@@ -28,26 +42,42 @@ export type StorePage = (eventId: string, event: StoredEvent, range: { from: num
 export class OutboxCarrier {
   readonly #redis: RedisClient;
   readonly #prefix: string;
-  readonly #storePage: StorePage | null;
+  readonly #findFurther: FindFurtherTargets | null;
+  readonly #clock: Clock | null;
+  readonly #making = new Semaphore(messagesAtOnce);
+  readonly #makingMany = new Semaphore(1);
   readonly #carrying = new Map<number, Promise<void>>();
   readonly #again = new Set<number>();
+  #waiting = 0;
 
-  /** Without `storePage` entries that stand for further targets are left to others. */
-  constructor({ redis, prefix, storePage }: { redis: RedisClient; prefix: string; storePage?: StorePage | undefined }) {
+  /** Without `findFurther` entries that stand for further targets are left to others; without `clock` there are no pauses. */
+  constructor({
+    redis,
+    prefix,
+    findFurther,
+    clock,
+  }: { redis: RedisClient; prefix: string; findFurther?: FindFurtherTargets | undefined; clock?: Clock }) {
     this.#redis = redis;
     this.#prefix = prefix;
-    this.#storePage = storePage ?? null;
+    this.#findFurther = findFurther ?? null;
+    this.#clock = clock ?? null;
   }
 
   /** Carries these entries, and what goes on with them. Rejects with UNAVAILABLE when a shard did not answer or is full; the others have theirs. */
   async carryEntries(shard: number, entryIds: readonly string[]): Promise<void> {
+    if (this.#waiting >= mostWaiting) return;
     const unreachable = new Set<number>();
     let failure: unknown = null;
     const left = [...entryIds];
-    while (left.length > 0) {
-      const step = await this.#carryBatch(shard, [0, ...left.splice(0, entriesPerRead)], unreachable);
-      left.push(...step.further);
-      failure ??= step.failure;
+    this.#waiting++;
+    try {
+      while (left.length > 0) {
+        const step = await this.#carryBatch(shard, [0, ...left.splice(0, entriesPerRead)], unreachable);
+        left.push(...step.further);
+        failure ??= step.failure;
+      }
+    } finally {
+      this.#waiting--;
     }
     if (failure !== null) throw failure;
   }
@@ -93,8 +123,7 @@ export class OutboxCarrier {
         const to = Number(text(entry[1]));
         if (unreachable.has(to)) return;
         try {
-          const next = await this.#carry(shard, entry);
-          if (next !== '') further.push(next);
+          further.push(...(await this.#carry(shard, entry)));
         } catch (error) {
           // What an expansion fails at is not this shard.
           if (text(entry[2]) !== 'w') unreachable.add(to);
@@ -106,13 +135,13 @@ export class OutboxCarrier {
     return { next: last === undefined ? null : text(last[0]), further, failure };
   }
 
-  /** Answers the entry that goes on with it, or ''. */
-  async #carry(from: number, entry: readonly unknown[]): Promise<string> {
+  /** Answers the entries that go on with it. */
+  async #carry(from: number, entry: readonly unknown[]): Promise<string[]> {
     const [id = '', shard = '', kind = ''] = entry.slice(0, 3).map(text);
     const to = Number(shard);
     switch (kind) {
       case 'x':
-        if (await this.#carryMessages(from, to, id, entry)) return '';
+        if (await this.#carryMessages(from, to, id, entry)) return [];
         break;
       case 'v':
         await this.#carryMoved(from, to, id, entry);
@@ -126,33 +155,54 @@ export class OutboxCarrier {
         await this.#run(to, scripts.news, [kind, text(entry[3]), from]);
     }
     await this.#run(from, scripts.done, [id, kind === 'v' ? text(entry[3]) : '']);
-    return '';
+    return [];
   }
 
-  /** One page; the entry that stands for the rest comes behind all others. */
-  async #expand(shard: number, entry: string, [, , , key, stored, from, end]: readonly unknown[]): Promise<string> {
-    if (this.#storePage === null) return '';
+  /** One window; the entry that stands for the rest comes behind those of what was found. */
+  async #expand(shard: number, entry: string, [, , , , stored, from, end]: readonly unknown[]): Promise<string[]> {
+    if (this.#findFurther === null) return [];
     const event = bytes(stored).length === 0 ? null : decodeEvent(bytes(stored));
     const range = { from: Number(text(from)), end: Number(text(end)) };
-    const next = event === null ? null : await this.#storePage(recordId('evt_', shard, text(key)), event, range);
-    return text(await this.#run(shard, scripts.expand, [entry, next ?? '']));
+    const { targets, next } = event === null ? { targets: [], next: null } : await this.#findFurther(event, range);
+    const entries = outboxEntries(targets, shard).flatMap(({ shard: to, count, lines }) => [to, count, lines]);
+    const reply = await this.#run(shard, scripts.expand, [entry, next ?? '', ...entries]);
+    if (Buffer.isBuffer(reply)) throw isFull(shard);
+    return list(reply).map(text);
   }
 
   /** Answers true when the entry is ended with it. */
   async #carryMessages(from: number, to: number, entryId: string, entry: readonly unknown[]): Promise<boolean> {
-    const event = bytes(entry[4]);
-    if (event.length === 0) return false;
-    const targets = text(entry[5])
-      .split('\n')
-      .flatMap((line) => {
-        const [message = '', route = '', destination = '', ...setting] = line.split(' ');
-        return [keyIn(to, 'msg_', from, message), route, destination, setting.join(' ')];
-      });
+    const known = bytes(entry[4]);
+    if (known.length === 0) return false;
+    const lines = text(entry[5]).split('\n');
+    const targets = lines.flatMap((line) => {
+      const [message = '', route = '', destination = '', ...setting] = line.split(' ');
+      return [keyIn(to, 'msg_', from, message), route, destination, setting.join(' ')];
+    });
     const isHere = from === to;
     const source = isHere ? entryId : `${from}/${entryId}`;
-    const made = await this.#run(to, scripts.importMessages, [keyIn(to, 'evt_', from, text(entry[3])), event, source, ...targets]);
-    if (Buffer.isBuffer(made)) throw new PosthornError('UNAVAILABLE', `shard ${to} is full`, { retryAfterSeconds: 10 });
+    const make = (event: Buffer): Promise<unknown> =>
+      this.#run(to, scripts.importMessages, [keyIn(to, 'evt_', from, text(entry[3])), event, source, ...targets]);
+    const makeAll = async (): Promise<unknown> => {
+      const reply = await make(known);
+      if (!Buffer.isBuffer(reply) || text(reply) !== 'text') return reply;
+      const whole = await this.#redis.getBuffer(shardKeys(this.#prefix, from).event(text(entry[3]))).catch(throwUnavailable);
+      return whole === null ? 0 : await make(whole);
+    };
+    const made = await (lines.length < messagesPerCall
+      ? this.#making.run(lines.length, makeAll)
+      : this.#makingMany.run(1, () => this.#withPause(makeAll)));
+    if (Buffer.isBuffer(made)) throw isFull(to);
     return isHere;
+  }
+
+  /** The busier Redis is, the longer it took, and the longer is the pause. */
+  async #withPause<T>(work: () => Promise<T>): Promise<T> {
+    const clock = this.#clock;
+    const startedAtMs = clock?.now() ?? 0;
+    const result = await work();
+    if (clock !== null) await clock.sleep(Math.min(longestPauseMs, clock.now() - startedAtMs));
+    return result;
   }
 
   async #carryMoved(from: number, to: number, entryId: string, entry: readonly unknown[]): Promise<void> {
@@ -187,6 +237,10 @@ export class OutboxCarrier {
       throw redisUnavailable(error);
     }
   }
+}
+
+function isFull(shard: number): PosthornError {
+  return new PosthornError('UNAVAILABLE', `shard ${shard} is full`, { retryAfterSeconds: 10 });
 }
 
 const hopsField = Buffer.from('h');

@@ -24,16 +24,17 @@ const windowMs = 60_000;
 const pauseAfterFailureMs = 5000;
 const script = new Script(new URL('./scripts/rate-limit.lua', import.meta.url));
 
-/** Counts requests of `subject` against `limit` per minute, over all replicas in one call of Redis. Rejects when that fails. */
+/** Counts requests of `subject` against `limit` per minute, all or none, over all replicas in one call of Redis. Rejects when that fails. */
 export async function takeRequest(
   { redis, prefix, clock }: Pick<RateLimiterOptions, 'redis' | 'prefix' | 'clock'>,
   subject: string,
   limit: number,
   requests = 1,
 ): Promise<RateLimitState> {
-  const [count, resetAtMs] = numbers(await script.run(redis, [`${prefix}{rate:${subject}}`], [windowMs, requests]));
+  const reply = await script.run(redis, [`${prefix}{rate:${subject}}`], [windowMs, requests, limit]);
+  const [allowed, count, resetAtMs] = numbers(reply);
   const retryAfterSeconds = Math.max(1, Math.ceil((resetAtMs - clock.now()) / 1000));
-  return { allowed: count <= limit, limit, remaining: Math.max(0, limit - count), resetAtMs, retryAfterSeconds };
+  return { allowed: allowed === 1, limit, remaining: Math.max(0, limit - count), resetAtMs, retryAfterSeconds };
 }
 
 /** Requests per minute and credential. Without Redis nobody is refused. */
@@ -59,7 +60,7 @@ export class RateLimiter {
   }
 }
 
-function numbers(reply: unknown): [number, number] {
+function numbers(reply: unknown): [number, number, number] {
   if (!Array.isArray(reply)) throw new Error('rate-limit.lua answered no list');
-  return [Number(reply[0]), Number(reply[1])];
+  return [Number(reply[0]), Number(reply[1]), Number(reply[2])];
 }

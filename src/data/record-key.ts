@@ -1,4 +1,4 @@
-import { parseTimedId } from '../core/ids.ts';
+import { shardOfTimedId } from '../core/ids.ts';
 
 const prefixLength = 'msg_'.length;
 const keyStart = 'msg_00'.length;
@@ -9,9 +9,9 @@ const foreignLength = 27;
  * is no id.
  */
 export function recordKey(id: string, shard: number): string | null {
-  const parsed = parseTimedId(id);
-  if (parsed === null) return null;
-  return id.slice(parsed.shard === shard ? keyStart : prefixLength);
+  const home = shardOfTimedId(id);
+  if (home === null) return null;
+  return id.slice(home === shard ? keyStart : prefixLength);
 }
 
 /** The id behind a key of a shard. */
@@ -21,5 +21,5 @@ export function recordId(prefix: 'evt_' | 'msg_', shard: number, key: string): s
 
 /** The shard that an id names; null when it is no id of an event or a message. */
 export function homeShard(id: string): number | null {
-  return parseTimedId(id)?.shard ?? null;
+  return shardOfTimedId(id);
 }

@@ -3,7 +3,7 @@ import { parseTimedId } from '../core/ids.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { Script, type ScriptArgument } from '../redis/script.ts';
 import { redisUnavailable } from '../redis/unavailable.ts';
-import { encodeAttempt, encodeBatchAttempt, type NewAttempt } from './attempt-record.ts';
+import { encodeAttempt, encodeBatchAttempt, errorLetter, type NewAttempt } from './attempt-record.ts';
 import { readBatch, readEvents } from './batch-reply.ts';
 import type {
   Batch,
@@ -11,6 +11,7 @@ import type {
   DeliveryQueue,
   Job,
   QueueFigures,
+  Retention,
   SettleAnswer,
   Settlement,
   ShardState,
@@ -61,6 +62,12 @@ const membersPerStep = 200;
 const unsentLetters = { filtered: 'f', transform_failed: 't', dlq: 'q' } satisfies Record<UnsentMember['status'], string>;
 /** DESIGN section 6, "Circuit": 72 h. */
 const longestCircuitWaitMs = 259_200_000;
+/** For so long what an archive has not been able to write stays beyond its retention. */
+const longestArchiveWaitMs = 259_200_000;
+const unwrittenModes = { stays: 0, 'goes where the archive fails': 1, goes: 2 } satisfies Record<
+  NonNullable<Retention['unwritten']>,
+  number
+>;
 /** So long a tally grows before it becomes part of the statistics: what it saves is reading and writing these. */
 const defaultTallyMs = 10_000;
 
@@ -84,13 +91,15 @@ export class RedisDeliveryQueue implements DeliveryQueue {
     this.#keys = shardKeys(prefix, shard);
   }
 
-  async dequeue(worker: string, count: number, slowRoom: SlowRoom = { slow: count, probes: count }) {
-    const reply = list(await this.#runBuffer(scripts.dequeue, [worker, count, holdMs, slowRoom.slow, slowRoom.probes]));
+  async dequeue(worker: string, count: number, slowRoom: SlowRoom = { slow: count, probes: count }, busiest: string | null = null) {
+    const args = [worker, count, holdMs, slowRoom.slow, slowRoom.probes, busiest ?? ''];
+    const reply = list(await this.#runBuffer(scripts.dequeue, args));
     const [, , , unconfigured, more, nextDue, outbox, ended] = reply;
     return {
       jobs: await this.#jobs(reply),
       unconfigured: list(unconfigured).map(targetOf),
-      hasMore: integer(more) === 1,
+      hasMore: integer(more) > 0,
+      hasMoreOfOthers: integer(more) === 2,
       nextDueMs: dueMs(nextDue),
       hasOutbox: integer(outbox) === 1,
       hasEndedBatches: integer(ended) === 1,
@@ -263,9 +272,10 @@ export class RedisDeliveryQueue implements DeliveryQueue {
     return { dropped: integer(dropped), next: text(next) === '0' ? null : text(next) };
   }
 
-  async prune({ finishedMs, deadLettersMs }: { finishedMs: number; deadLettersMs: number }) {
-    const [removed, more, permille] = list(await this.#run(scripts.prune, [finishedMs, deadLettersMs, recordsPerPrune, this.#memoryLimit]));
-    return { removed: integer(removed), hasMore: integer(more) === 1, memoryShare: share(permille) };
+  async prune({ finishedMs, deadLettersMs, unwritten = 'stays' }: Retention) {
+    const args = [finishedMs, deadLettersMs, recordsPerPrune, this.#memoryLimit, unwrittenModes[unwritten], longestArchiveWaitMs];
+    const [removed, more, permille, lost] = list(await this.#run(scripts.prune, args));
+    return { removed: integer(removed), hasMore: integer(more) === 1, memoryShare: share(permille), lost: integer(lost) };
   }
 
   async foldTallies(): Promise<boolean> {
@@ -273,7 +283,7 @@ export class RedisDeliveryQueue implements DeliveryQueue {
   }
 
   async figures(): Promise<QueueFigures> {
-    const [unfinished, retries, held, dead, oldest, outbox, outboxAge] = list(await this.#run(scripts.stats, []));
+    const [unfinished, retries, held, dead, oldest, outbox, outboxAge, backlog] = list(await this.#run(scripts.stats, []));
     const oldestId = parseTimedId(recordId('msg_', this.#keys.shard, text(oldest)));
     return {
       unfinished: integer(unfinished),
@@ -283,6 +293,7 @@ export class RedisDeliveryQueue implements DeliveryQueue {
       oldestUnreadAtMs: oldestId?.createdAtMs ?? null,
       outboxEntries: integer(outbox),
       outboxAgeMs: integer(outboxAge),
+      backlog: integer(backlog),
     };
   }
 
@@ -343,6 +354,7 @@ function settleArguments({ job, outcome, maxAttempts }: Settlement): ScriptArgum
     outcome.type === 'unsent' ? outcome.tookMs : (attempt?.durationMs ?? -1),
     last,
     toCircuit(attempt, job.target),
+    attempt === null || attempt.errorType === null ? '' : errorLetter(attempt.errorType),
   ];
 }
 

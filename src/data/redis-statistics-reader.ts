@@ -4,6 +4,7 @@ import { Script } from '../redis/script.ts';
 import { throwUnavailable } from '../redis/unavailable.ts';
 import { decodeAttempt } from './attempt-record.ts';
 import { circuitStateOf } from './circuits.ts';
+import { readCounts } from './period-counts.ts';
 import { recordId } from './record-key.ts';
 import { integer, list, text } from './script-reply.ts';
 import { type ShardKeys, shardKeys } from './shard-keys.ts';
@@ -15,13 +16,10 @@ import {
   type TargetStatistics,
 } from './statistics.ts';
 import { periodsOf, rangeBeginMs, type StatisticsRange } from './statistics-periods.ts';
-import { type Counts, StatisticsSums, talliesFrom } from './statistics-sums.ts';
+import { StatisticsSums } from './statistics-sums.ts';
 
 const targetStatesScript = new Script(new URL('./scripts/target-states.lua', import.meta.url));
-const talliesScript = new Script(new URL('./scripts/tallies.lua', import.meta.url));
 const targetsPerStep = 200;
-/** So often a shard is read again in which tallies were folded meanwhile: they might count twice, or not at all. */
-const mostReads = 4;
 
 export interface RedisStatisticsReaderOptions {
   redis: RedisClient;
@@ -50,29 +48,18 @@ export class RedisStatisticsReader implements StatisticsReader {
     const targets = await Promise.all(
       all.map(async (keys) => {
         const found = await this.#targets(keys, org, failures ? rangeBeginMs(range, nowMs) : null);
-        const { periods, tallies } = await this.#counts(keys, org, range, nowMs);
+        const wanted = { periods: periodsOf(range, nowMs), fromMs: rangeBeginMs(range, nowMs) };
+        const { periods, tallies } = await readCounts(this.#options.redis, keys, org, wanted);
         for (const period of periods) {
           sums.addPeriod(period, found);
           // A period of an organization with many targets takes a millisecond or two: requests of others go in between.
           if (Object.keys(period).length > 0) await new Promise((resolve) => setImmediate(resolve));
         }
-        for (const tally of tallies) sums.addTally(tally, found);
+        for (const { fields } of tallies) sums.addTally(fields, found);
         return [...found.values()];
       }),
     );
     return { targets: targets.flat(), ...sums };
-  }
-
-  async #counts(keys: ShardKeys, org: string, range: StatisticsRange, nowMs: number): Promise<Counts> {
-    const { redis } = this.#options;
-    for (let reads = 1; ; reads++) {
-      const [folds, tallies] = list(await talliesScript.run(redis, keys.declared, [org]).catch(throwUnavailable));
-      const names = periodsOf(range, nowMs);
-      const periods = await Promise.all(names.map((period) => redis.hgetallBuffer(keys.statistics(org, period)))).catch(throwUnavailable);
-      const isSteady =
-        reads === mostReads || ((await redis.hget(keys.declared[0], 'folds').catch(throwUnavailable)) ?? '0') === text(folds);
-      if (isSteady) return { periods, tallies: talliesFrom(list(tallies), rangeBeginMs(range, nowMs)) };
-    }
   }
 
   /** By number. Failed attempts from `failuresFromMs` on (null: none). */

@@ -33,7 +33,12 @@ export type KindAndRecord =
 export function indexEntries({ kind, record }: KindAndRecord): IndexEntry[] {
   switch (kind) {
     case 'organization':
-      return [hashEntry('org-slug', record.slug)];
+      return [
+        hashEntry('org-slug', record.slug),
+        ...(record.archive === undefined
+          ? []
+          : [{ type: 'set', index: 'archives', field: record.id, changeKey: 'archives' } satisfies IndexEntry]),
+      ];
     case 'source':
       return [hashEntry('source-slug', `${record.orgSlug}/${record.slug}`)];
     case 'route': {

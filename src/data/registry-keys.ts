@@ -4,6 +4,7 @@ import type { RecordKind } from '../core/records.ts';
 export interface RegistryKeys {
   marker: string;
   complete: string;
+  layout: string;
   epoch: string;
   sequence: string;
   changes: string;
@@ -17,6 +18,7 @@ export function registryKeys(prefix: string): RegistryKeys {
   return {
     marker: `${base}marker`,
     complete: `${base}complete`,
+    layout: `${base}layout`,
     epoch: `${base}epoch`,
     sequence: `${base}seq`,
     changes: `${base}changes`,

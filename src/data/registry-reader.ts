@@ -1,25 +1,17 @@
-import type { Clock } from '../core/clock.ts';
 import { PosthornError } from '../core/errors.ts';
-import type { Logger } from '../core/logger.ts';
 import type { RecordByKind, RecordKind } from '../core/records.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { throwUnavailable } from '../redis/unavailable.ts';
-import { ChangeStream } from './change-stream.ts';
+import { FollowedCache, type FollowedCacheOptions } from './followed-cache.ts';
 import type { RegistryReader } from './registry.ts';
-import { RegistryCache } from './registry-cache.ts';
 import { type RegistryKeys, registryKeys } from './registry-keys.ts';
 import { parseRecord } from './registry-record.ts';
 
-export interface RegistryReaderOptions {
+/** `maxEntries`: of records, index entries and derived values. */
+export interface RegistryReaderOptions extends Pick<FollowedCacheOptions, 'blocking' | 'clock' | 'logger' | 'maxEntries'> {
   /** For reads of what is not in the cache. */
   redis: RedisClient;
-  /** For the change stream alone; ended by `stop`. */
-  blocking: RedisClient;
   prefix: string;
-  clock: Clock;
-  logger: Logger;
-  /** Records, index entries and derived values kept in memory; default 50,000. */
-  maxEntries?: number;
 }
 
 /**
@@ -29,39 +21,21 @@ export interface RegistryReaderOptions {
 export class RedisRegistryReader implements RegistryReader {
   readonly #redis: RedisClient;
   readonly #keys: RegistryKeys;
-  readonly #logger: Logger;
-  readonly #cache: RegistryCache;
-  readonly #stream: ChangeStream;
-  readonly #listeners = new Set<(changeKey: string) => void>();
+  readonly #cache: FollowedCache;
 
-  constructor({ redis, blocking, prefix, clock, logger, maxEntries = 50_000 }: RegistryReaderOptions) {
+  constructor({ redis, prefix, ...following }: RegistryReaderOptions) {
     this.#redis = redis;
     this.#keys = registryKeys(prefix);
-    this.#logger = logger;
-    this.#cache = new RegistryCache(maxEntries);
-    this.#stream = new ChangeStream({
-      blocking,
-      keys: this.#keys,
-      clock,
-      logger,
-      onChange: (changeKeys) => {
-        for (const changeKey of changeKeys) this.#cache.invalidate(changeKey);
-        for (const changeKey of changeKeys) this.#notify(changeKey);
-      },
-      onFlush: () => {
-        this.#cache.flush();
-        this.#notify('*');
-      },
-    });
+    this.#cache = new FollowedCache({ ...following, keys: this.#keys });
   }
 
   /** Begins to follow the changes; Redis need not be up. */
   start(): void {
-    this.#stream.start();
+    this.#cache.start();
   }
 
   async stop(): Promise<void> {
-    await this.#stream.stop();
+    await this.#cache.stop();
   }
 
   get<K extends RecordKind>(kind: K, id: string): Promise<RecordByKind[K] | null> {
@@ -92,6 +66,10 @@ export class RedisRegistryReader implements RegistryReader {
     return this.#members(`channels-of:${org}`);
   }
 
+  archivingOrganizations(): Promise<string[]> {
+    return this.#members('archives');
+  }
+
   #members(index: string): Promise<string[]> {
     return this.#cache.get(index, async () => {
       // Some of the routes of an emptied Redis are not all of them: an event accepted now would miss the others for good.
@@ -107,8 +85,7 @@ export class RedisRegistryReader implements RegistryReader {
   }
 
   onChange(listener: (changeKey: string) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return this.#cache.onChange(listener);
   }
 
   #indexed(name: string, field: string): Promise<string | null> {
@@ -130,15 +107,5 @@ export class RedisRegistryReader implements RegistryReader {
   async #requirePublished(): Promise<void> {
     if ((await this.#redis.exists(this.#keys.complete).catch(throwUnavailable)) === 1) return;
     throw new PosthornError('UNAVAILABLE', 'the configuration is being published', { retryAfterSeconds: 1 });
-  }
-
-  #notify(changeKey: string): void {
-    for (const listener of this.#listeners) {
-      try {
-        listener(changeKey);
-      } catch (error) {
-        this.#logger.error({ err: error, changeKey }, 'a listener of registry changes failed');
-      }
-    }
   }
 }

@@ -5,6 +5,7 @@ import type { RecordByKind, RecordKind } from '../core/records.ts';
  *
  * - `<prefix>{cfg}:marker` random value written when the store was made; another value means data loss
  * - `<prefix>{cfg}:complete` there once a leader has published everything into this store: only then is what is absent unknown
+ * - `<prefix>{cfg}:layout` in which form everything in Redis is (`store-layout.ts`); absent: never migrated
  * - `<prefix>{cfg}:epoch` leader epoch, integer; publishing under an older one is refused
  * - `<prefix>{cfg}:seq` dense number of the last change
  * - `<prefix>{cfg}:changes` stream, entry id `<seq>-0`, field `k` = `<record kind>:<id>`, first of all also `m` the marker; trimmed by length
@@ -42,6 +43,8 @@ export interface RegistryReader {
   routeIdsOfSource(sourceId: string): Promise<string[]>;
   /** Ids of the notification channels of an organization, unordered. */
   channelIdsOfOrganization(org: string): Promise<string[]>;
+  /** Ids of the organizations that keep what has finished in an archive, unordered. */
+  archivingOrganizations(): Promise<string[]>;
   /** By the name that events are sent by. */
   eventTypeIdByName(org: string, name: string): Promise<string | null>;
   apiKeyIdByHash(sha256: string): Promise<string | null>;

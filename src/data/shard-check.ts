@@ -17,6 +17,7 @@ export interface CheckReport {
 }
 
 const pageSize = 500;
+const asked = 100;
 /** What is only under way between two places is elsewhere when it is looked at again. */
 const rounds = 3;
 /** Stands for the event in the hash of a batch. */
@@ -102,6 +103,7 @@ class ShardWalk {
     for (const key of await this.#keys('b:*')) await this.#walkBatch(key);
     await this.#walkOutbox();
     await this.#walkHistory('fin', 'finished');
+    for (const key of await this.#keys('fin:*')) await this.#walkHistory(key.slice(this.#base.length), 'finished');
     await this.#walkHistory('dead', 'dead');
     const figures = await this.#walkMessages();
     for (const [id, places] of this.#places) this.#complain(id, `is ${places.join(' and ')}, but has no record`);
@@ -156,9 +158,10 @@ class ShardWalk {
     let messages = 0;
     let unfinished = 0;
     const ofEvent = new Map<string, number>();
-    for (const key of await this.#keys('m:*')) {
+    const records = together(await this.#keys('m:*'), async (key) => ({ key, fields: await this.#redis.hmget(key, 's', 'e', 'u', 'bt') }));
+    for await (const { key, fields } of records) {
       const id = key.slice(this.#base.length + 2);
-      const [status, event, elsewhere, batch] = await this.#redis.hmget(key, 's', 'e', 'u', 'bt');
+      const [status, event, elsewhere, batch] = fields;
       if (status === null || status === undefined) continue;
       if (event === batchMarker) {
         this.#checkPlace(id, status);
@@ -174,7 +177,7 @@ class ShardWalk {
       if (this.#batches.get(batch ?? '')?.has(id) === true) this.#note(id, 'in a batch');
       this.#checkPlace(id, status);
     }
-    for (const [event, count] of ofEvent) await this.#checkEvent(event, count);
+    for await (const _ of together([...ofEvent], ([event, count]) => this.#checkEvent(event, count)));
     return { messages, unfinished };
   }
 
@@ -232,6 +235,11 @@ class ShardWalk {
       from = `(${last[0]}`;
     }
   }
+}
+
+/** What is asked for each of these, in their order; so many at a time that a round trip counts for little. */
+async function* together<T, R>(items: readonly T[], ask: (item: T) => Promise<R>): AsyncGenerator<R> {
+  for (let from = 0; from < items.length; from += asked) yield* await Promise.all(items.slice(from, from + asked).map(ask));
 }
 
 function expectedPlaces(status: string): string[] {

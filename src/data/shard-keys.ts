@@ -6,6 +6,7 @@
  *   unfinished messages, marker, full (accept refuses)
  * - `e:<event>` string (`event-text.ts`), `x:<event>` ids of its messages when there are several, `refs` hash of the number of those
  *   here, `far` hash of other shards that have a copy
+ * - `an:<event>` string: what is answered to whoever sends the event again; it expires
  * - `out` stream, the outbox (`includes/outbox.lua`); `seen:<message>` the last move that brought it here
  * - `y:<event>` hash of outputs of transforms by route (`event-output.ts`)
  * - `m:<message>` hash (`message-view.ts`), `a:<message>` hash of attempts that do not fit into it
@@ -21,10 +22,12 @@
  * - `due` sorted set `<target> <message>` by due time, `retries` hash of how many each target has there; `paused` set of targets
  * - `held` sorted set `<lane>/<entry>/<worker>` by deadline, `held:<worker>` hash `<lane>/<entry>` → message
  * - `i:<org>`, `i:<route>`, `i:<destination>` indexes of messages, `i:dead:<org>` and `i:fail:<route>` of dead letters, `i:ev:<org>` and
- *   `i:<source>` of events, `i:cp:<org>` of copies of events (`includes/index.lua`); `fin` and `dead` streams of what ended, which pruning walks
+ *   `i:<source>` of events, `i:cp:<org>` of copies of events (`includes/index.lua`); `fin` and `dead` streams of what ended, which pruning walks;
+ *   `fin:<org>`, `arc`, `ar:<org>`, `ah`, `az`, `arw` of organizations with an archive (`includes/archive.lua`)
  * - `b:<batch>` string of the members of a batch, `m:<batch>` its hash, `bs:<target>` set of batches, `ended` list of those that have
  *   ended and whose members have not (`includes/batch.lua`)
- * - `k:<org>` hash of counters (`includes/count.lua`), `st:<org>:<period>` hashes of the analytics (`includes/statistics.lua`);
+ * - `k:<org>` hash of counters (`includes/count.lua`), `st:<org>:<period>` hashes of the analytics (`includes/statistics.lua`), and of webhooks
+ *   `st:<org>:<period>:f`, `un:<org>` (`includes/webhook-statistics.lua`) and `ra:<target>` newest attempts (`includes/failures.lua`);
  *   `q:<org>` of dead letters by reason and destination, `ms:<org>` of webhook messages by status (`includes/status-counts.lua`); `bell` list, the doorbell
  */
 export interface ShardKeys {
@@ -34,14 +37,27 @@ export interface ShardKeys {
   readonly doorbell: string;
   counters(org: string): string;
   statistics(org: string, period: string): string;
+  /** The set of an organization's tallies, and one of them. */
+  tallies(org: string): string;
+  tally(org: string, name: string): string;
+  failing(org: string, period: string): string;
+  unfinished(org: string): string;
+  targetNumbers(org: string): string;
+  target(number: string): string;
+  newestAttempts(target: string): string;
+  readonly held: string;
   deadLetters(org: string): string;
   statusCounts(org: string): string;
   attempts(messageKey: string): string;
   message(messageKey: string): string;
   event(eventKey: string): string;
+  answer(eventKey: string): string;
   batch(batchKey: string): string;
   unsentOfBatch(batchKey: string): string;
   readonly circuits: string;
+  readonly archives: string;
+  readonly archiveTroubles: string;
+  archive(org: string): string;
 }
 
 /** What every key of a shard begins with. */
@@ -56,13 +72,25 @@ export function shardKeys(prefix: string, shard: number): ShardKeys {
     declared: [`${base}ctl`, `${base}~`],
     doorbell: `${base}bell`,
     circuits: `${base}circuits`,
+    archives: `${base}arc`,
+    archiveTroubles: `${base}arw`,
+    archive: (org) => `${base}ar:${org}`,
     counters: (org) => `${base}k:${org}`,
     statistics: (org, period) => `${base}st:${org}:${period}`,
+    tallies: (org) => `${base}st:${org}:t`,
+    tally: (org, name) => `${base}st:${org}:t${name}`,
+    failing: (org, period) => `${base}st:${org}:${period}:f`,
+    unfinished: (org) => `${base}un:${org}`,
+    targetNumbers: (org) => `${base}tn:${org}`,
+    target: (number) => `${base}t:${number}`,
+    newestAttempts: (target) => `${base}ra:${target}`,
+    held: `${base}held`,
     statusCounts: (org) => `${base}ms:${org}`,
     deadLetters: (org) => `${base}q:${org}`,
     attempts: (messageKey) => `${base}a:${messageKey}`,
     message: (messageKey) => `${base}m:${messageKey}`,
     event: (eventKey) => `${base}e:${eventKey}`,
+    answer: (eventKey) => `${base}an:${eventKey}`,
     batch: (batchKey) => `${base}b:${batchKey}`,
     unsentOfBatch: (batchKey) => `${base}bu:${batchKey}`,
   };

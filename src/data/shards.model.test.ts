@@ -3,13 +3,13 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { acceptOnly } from '../../test/support/accept-only.ts';
 import { newEvent } from '../../test/support/new-event.ts';
+import { dead, delivered, failure } from '../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { targetSetting } from '../../test/support/target-setting.ts';
 import { isPosthornError } from '../core/errors.ts';
 import { newTimedId } from '../core/ids.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { systemClock } from '../runtime/clock.ts';
-import type { NewAttempt } from './attempt-record.ts';
 import type { Job, Outcome, Target } from './delivery-queue.ts';
 import { RedisMessageReader } from './message-reader.ts';
 import { RedisMessageReplayer } from './message-replayer.ts';
@@ -27,18 +27,10 @@ const spares = [1, 0, 2].map((shard, i) => ({ id: `dst_spare${i}`, shard }));
 /** Of all targets of one of the shards. */
 const sharedLimiter = { id: 'app_a', revision: 1, windows: [{ ms: 6, most: 40 }] };
 
-const attempt: NewAttempt = {
-  startedAtMs: 1,
-  durationMs: 5,
-  responseStatus: 500,
-  responseBody: '',
-  errorType: 'http_error',
-  errorMessage: null,
-};
 const outcomes = {
-  delivered: { type: 'delivered', attempt: { ...attempt, responseStatus: 200, errorType: null } },
-  retry: { type: 'retry', attempt, delayMs: 0 },
-  dead: { type: 'dead', attempt, reason: 'max_retries_exceeded' },
+  delivered,
+  retry: { type: 'retry', attempt: failure, delayMs: 0 },
+  dead,
   unsent: { type: 'unsent', status: 'transform_failed', reason: 'x is not a function', tookMs: 5 },
   back: { type: 'back' },
 } satisfies Record<Outcome['type'], Outcome>;

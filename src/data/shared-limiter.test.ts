@@ -83,7 +83,6 @@ test('an application gets no more than its limits over all its endpoints and wor
     }
   }
   expect(tookMs).toBeGreaterThanOrEqual(1600);
-  expect(tookMs).toBeLessThan(6000);
 });
 
 test('the endpoints of an application that is at its limit take turns', async () => {

@@ -41,6 +41,20 @@ export function rangeBeginMs(range: StatisticsRange, nowMs: number): number {
   }
 }
 
+const chartLevels = {
+  '1h': { level: 'm', lengthMs: fiveMinutesMs, rangeMs: hourMs },
+  '24h': { level: 'h', lengthMs: hourMs, rangeMs: dayMs },
+  '7d': { level: 'd', lengthMs: dayMs, rangeMs: 7 * dayMs },
+  '30d': { level: 'd', lengthMs: dayMs, rangeMs: 30 * dayMs },
+} as const satisfies Record<StatisticsRange, unknown>;
+
+/** The periods of a chart, of the same length each: five minutes, an hour or a day; the first begins at `beginMs`. */
+export function chartPeriods(range: StatisticsRange, nowMs: number): { names: string[]; beginMs: number; lengthMs: number } {
+  const { level, lengthMs, rangeMs } = chartLevels[range];
+  const beginMs = Math.floor((nowMs - rangeMs) / lengthMs) * lengthMs;
+  return { names: periods(level, lengthMs, beginMs, nowMs), beginMs, lengthMs };
+}
+
 function periods(level: string, lengthMs: number, fromMs: number, toMs: number): string[] {
   const first = Math.floor(fromMs / lengthMs);
   const count = Math.floor(toMs / lengthMs) - first + 1;

@@ -1,27 +1,10 @@
 import { unpackNumbers } from './packed-numbers.ts';
-import { fields, list, text } from './script-reply.ts';
 import { DeliveryStatistics, type TargetStatistics } from './statistics.ts';
 
-/** What a shard has counted in a range. */
-export interface Counts {
-  /** Hashes of periods as `includes/statistics.lua` describes them. */
-  periods: readonly Record<string, Buffer>[];
-  /** Hashes of tallies as `includes/count.lua` describes them. */
-  tallies: readonly ReadonlyMap<string, string>[];
-}
-
-const tallyPeriodMs = 300_000;
 /** Field of a period that is the number of a target; the others are ids. */
 const targetNumber = /^\d+$/;
-const tallyField = /^(\S+) ([a-z])(\d*)$/;
-
-/** From the reply of `tallies.lua` those of the range. */
-export function talliesFrom(reply: readonly unknown[], beginMs: number): ReadonlyMap<string, string>[] {
-  return reply.flatMap((tally) => {
-    const [period, hash] = list(tally);
-    return Number(text(period)) * tallyPeriodMs >= beginMs ? [fields(hash)] : [];
-  });
-}
+/** An id, what is counted, and the bucket of a latency or nothing. */
+export const tallyField = /^(\S+) ([a-z])(\d*)$/;
 
 export class StatisticsSums {
   readonly total = new DeliveryStatistics();
@@ -54,20 +37,14 @@ export class StatisticsSums {
   }
 
   #addRecord(field: string, numbers: readonly number[], of: (number: string) => DeliveryStatistics[]): void {
-    const [first = 0, second = 0, third = 0, fourth = 0] = numbers;
+    const [first = 0, second = 0, third = 0] = numbers;
     if (!targetNumber.test(field)) {
       addTo(this.events, field, first);
       addTo(this.#heldBack(field), field, second);
       this.#addUnsent(field, third);
       return;
     }
-    for (const statistics of of(field)) {
-      statistics.delivered += first;
-      statistics.failed += second;
-      statistics.movedAway += third;
-      statistics.latencySumMs += fourth;
-      for (let i = 4; i + 1 < numbers.length; i += 2) statistics.latencies.add(numbers[i] ?? 0, numbers[i + 1] ?? 0);
-    }
+    for (const statistics of of(field)) statistics.addRecord(numbers);
   }
 
   #addCount(field: string, count: number, of: (number: string) => DeliveryStatistics[]): void {
@@ -75,15 +52,7 @@ export class StatisticsSums {
     if (what === 'e') addTo(this.events, id, count);
     else if (what === 'x') addTo(this.#heldBack(id), id, count);
     else if (what === 'u') this.#addUnsent(id, count);
-    else {
-      for (const statistics of of(id)) {
-        if (what === 'd' || what === 'o') statistics.delivered += count;
-        if (what === 'f') statistics.failed += count;
-        if (what === 'm') statistics.movedAway += count;
-        if (what === 's') statistics.latencySumMs += count;
-        if (bucket !== '') statistics.latencies.add(Number(bucket), count);
-      }
-    }
+    else for (const statistics of of(id)) statistics.addTallied(what, bucket, count);
   }
 }
 

@@ -21,6 +21,25 @@ export class DeliveryStatistics {
     this.latencies.merge(other.latencies);
   }
 
+  /** Adds the list of a target as `includes/statistics.lua` describes it. */
+  addRecord(numbers: readonly number[]): void {
+    const [delivered = 0, failed = 0, movedAway = 0, latencySumMs = 0] = numbers;
+    this.delivered += delivered;
+    this.failed += failed;
+    this.movedAway += movedAway;
+    this.latencySumMs += latencySumMs;
+    for (let i = 4; i + 1 < numbers.length; i += 2) this.latencies.add(numbers[i] ?? 0, numbers[i + 1] ?? 0);
+  }
+
+  /** Adds what a tally has of a target, as `includes/count.lua` describes it: a letter, a bucket or '', and how many. */
+  addTallied(what: string, bucket: string, count: number): void {
+    if (what === 'd' || what === 'o') this.delivered += count;
+    if (what === 'f') this.failed += count;
+    if (what === 'm') this.movedAway += count;
+    if (what === 's') this.latencySumMs += count;
+    if (bucket !== '') this.latencies.add(Number(bucket), count);
+  }
+
   get averageLatencyMs(): number | null {
     return this.latencies.total === 0 ? null : this.latencySumMs / this.latencies.total;
   }

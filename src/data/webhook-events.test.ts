@@ -72,6 +72,15 @@ async function take(count: number): Promise<Job[]> {
 
 const subscriptionOf = (shard: number, messageId: string) => redis.client.hget(`${prefix}{s${shard}}:m:${messageId.slice(-25)}`, 'sb');
 
+test.each([3, 120])('an event for %i endpoints is the last one of each of their applications', async (endpoints) => {
+  const event = webhookEvent(endpoints);
+  await acceptor.accept(event);
+  await passes(async () => {
+    for (const application of ['app_0', 'app_1'])
+      expect((await reader.eventCounters(org, application)).lastEventAtMs).toBeGreaterThanOrEqual(event.receivedAtMs - 1000);
+  });
+});
+
 test('what was sent with an event is read back, and what was not is absent', async () => {
   const whole = webhookEvent(1);
   const bare = webhookEvent(1, { labels: {}, metadata: {}, idempotencyKey: null, applicationId: null, endpointIds: [] });

@@ -1,39 +1,18 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import { deliverySuite } from '../../test/support/delivery-suite.ts';
 import { newEvent } from '../../test/support/new-event.ts';
 import { passes } from '../../test/support/passes.ts';
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts';
-import { destinationRecord, organizationRecord, RecordRegistry, routeRecord } from '../../test/support/record-registry.ts';
-import { type RedisServer, startRedis } from '../../test/support/redis.ts';
-import { startTestDelivery } from '../../test/support/test-delivery.ts';
+import { destinationRecord, routeRecord } from '../../test/support/record-registry.ts';
 import type { RouteRecord } from '../core/records.ts';
-import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
-import { RedisMessageReader } from '../data/message-reader.ts';
-import { systemClock } from '../runtime/clock.ts';
 
-const prefix = 'test:';
 const noRetry = { maxRetries: 0, initialDelayMs: 100, maxDelayMs: 100, backoffMultiplier: 1 };
 const retryOften = { maxRetries: 25, initialDelayMs: 100, maxDelayMs: 100, backoffMultiplier: 1 };
-let redis: RedisServer;
-let registry: RecordRegistry;
-let acceptor: RedisMessageAcceptor;
-let reader: RedisMessageReader;
-const ends: (() => Promise<unknown>)[] = [];
+const suite = deliverySuite();
+const { ends, prefix } = suite;
 
-beforeAll(async () => {
-  redis = await startRedis();
-  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock });
-  reader = new RedisMessageReader({ redis: redis.client, prefix });
-});
-afterAll(() => redis.stop());
-beforeEach(async () => {
-  await redis.client.flushall();
-  registry = new RecordRegistry();
-  registry.put('organization', organizationRecord());
-  const delivery = startTestDelivery(redis, { prefix, registry });
-  ends.push(() => delivery.stop(1000));
-});
-afterEach(async () => {
-  for (const end of ends.splice(0).reverse()) await end();
+beforeEach(() => {
+  suite.worker();
 });
 
 /** A receiver that answers with what `health` says at the moment. */
@@ -46,7 +25,7 @@ async function receiver(health: { status: number }): Promise<Receiver> {
   return started;
 }
 function route(circuit: Partial<RouteRecord['circuit']>, failover: string[] = [], afterAttempts = 3): void {
-  registry.put(
+  suite.registry.put(
     'route',
     routeRecord({
       circuit: { failureThreshold: 1000, cooldownSeconds: 60, probeSuccessThreshold: 1, ...circuit },
@@ -56,17 +35,17 @@ function route(circuit: Partial<RouteRecord['circuit']>, failover: string[] = []
 }
 async function send(): Promise<string> {
   const event = newEvent();
-  await acceptor.accept(event);
+  await suite.acceptor.accept(event);
   return event.targets[0]?.messageId ?? '';
 }
 const becomes = (id: string, expected: object): Promise<void> =>
-  passes(async () => expect(await reader.delivery('org_a', id)).toMatchObject(expected));
+  passes(async () => expect(await suite.reader.delivery('org_a', id)).toMatchObject(expected));
 
 describe('a circuit', () => {
   test('opens after consecutive failures, lets messages wait, and closes after a successful probe', async () => {
     const health = { status: 500 };
     const to = await receiver(health);
-    registry.put('destination', destinationRecord({ url: to.url }, { retryPolicy: retryOften }));
+    suite.registry.put('destination', destinationRecord({ url: to.url }, { retryPolicy: retryOften }));
     route({ failureThreshold: 2, cooldownSeconds: 1 });
     const id = await send();
     await becomes(id, { status: 'circuit_open', attempts: 2 });
@@ -80,14 +59,14 @@ describe('a circuit', () => {
 
   test('is not opened by 429', async () => {
     const to = await receiver({ status: 429 });
-    registry.put('destination', destinationRecord({ url: to.url }, { retryPolicy: { ...retryOften, maxRetries: 4 } }));
+    suite.registry.put('destination', destinationRecord({ url: to.url }, { retryPolicy: { ...retryOften, maxRetries: 4 } }));
     route({ failureThreshold: 2 });
     await becomes(await send(), { status: 'dlq', attempts: 5 });
   });
 
   test('a message whose last attempt was a failed probe is a dead letter of the circuit', async () => {
     const to = await receiver({ status: 500 });
-    registry.put('destination', destinationRecord({ url: to.url }, { retryPolicy: { ...retryOften, maxRetries: 1 } }));
+    suite.registry.put('destination', destinationRecord({ url: to.url }, { retryPolicy: { ...retryOften, maxRetries: 1 } }));
     route({ failureThreshold: 1, cooldownSeconds: 1 });
     await becomes(await send(), { status: 'dlq', attempts: 2, deadLetterReason: 'circuit_breaker_exhausted' });
   });
@@ -97,8 +76,8 @@ describe('failover', () => {
   test('takes a message after the failed attempts, with its headers, and the record says where it ended', async () => {
     const broken = await receiver({ status: 500 });
     const spare = await receiver({ status: 200 });
-    registry.put('destination', destinationRecord({ url: broken.url }, { retryPolicy: retryOften }));
-    registry.put('destination', destinationRecord({ url: spare.url }, { id: 'dst_spare' }));
+    suite.registry.put('destination', destinationRecord({ url: broken.url }, { retryPolicy: retryOften }));
+    suite.registry.put('destination', destinationRecord({ url: spare.url }, { id: 'dst_spare' }));
     route({}, ['dst_spare'], 2);
     const id = await send();
     await becomes(id, { status: 'delivered', attempts: 3, destinationId: 'dst_spare', failedOverFrom: 'dst_a' });
@@ -112,15 +91,15 @@ describe('failover', () => {
       'x-posthorn-failure-reason': 'failed_attempts',
     });
     for (const destinationId of ['dst_a', 'dst_spare']) {
-      expect((await reader.deliveries('org_a', { destinationId }, { limit: 10 })).items.map((each) => each.id)).toEqual([id]);
+      expect((await suite.reader.deliveries('org_a', { destinationId }, { limit: 10 })).items.map((each) => each.id)).toEqual([id]);
     }
   });
 
   test('takes messages at once while the circuit is open', async () => {
     const broken = await receiver({ status: 500 });
     const spare = await receiver({ status: 200 });
-    registry.put('destination', destinationRecord({ url: broken.url }, { retryPolicy: retryOften }));
-    registry.put('destination', destinationRecord({ url: spare.url }, { id: 'dst_spare' }));
+    suite.registry.put('destination', destinationRecord({ url: broken.url }, { retryPolicy: retryOften }));
+    suite.registry.put('destination', destinationRecord({ url: spare.url }, { id: 'dst_spare' }));
     route({ failureThreshold: 1 }, ['dst_spare'], 10);
     await becomes(await send(), { status: 'delivered', attempts: 2, destinationId: 'dst_spare' });
     await becomes(await send(), { status: 'delivered', attempts: 1, destinationId: 'dst_spare' });
@@ -132,9 +111,12 @@ describe('failover', () => {
     const first = await receiver({ status: 500 });
     const second = await receiver({ status: 500 });
     const third = await receiver({ status: 500 });
-    registry.put('destination', destinationRecord({ url: first.url }, { retryPolicy: noRetry }));
-    registry.put('destination', destinationRecord({ url: second.url }, { id: 'dst_b', retryPolicy: { ...retryOften, maxRetries: 2 } }));
-    registry.put('destination', destinationRecord({ url: third.url }, { id: 'dst_c', retryPolicy: noRetry }));
+    suite.registry.put('destination', destinationRecord({ url: first.url }, { retryPolicy: noRetry }));
+    suite.registry.put(
+      'destination',
+      destinationRecord({ url: second.url }, { id: 'dst_b', retryPolicy: { ...retryOften, maxRetries: 2 } }),
+    );
+    suite.registry.put('destination', destinationRecord({ url: third.url }, { id: 'dst_c', retryPolicy: noRetry }));
     route({}, ['dst_b', 'dst_c'], 5);
     const id = await send();
     await becomes(id, {
@@ -151,14 +133,14 @@ describe('failover', () => {
 test('what exceeds the queue limit is a dead letter that can be seen, and the rest is delivered', async () => {
   const to = await receiver({ status: 200 });
   const throttle = { mode: 'rate', rateLimit: 5, rateUnit: 'second', maxConcurrency: null, queueLimit: 3 } as const;
-  registry.put('destination', destinationRecord({ url: to.url }, { throttle }));
+  suite.registry.put('destination', destinationRecord({ url: to.url }, { throttle }));
   route({});
   await becomes(await send(), { status: 'delivered' });
-  await passes(async () => expect(await redis.client.hget(`${prefix}{s0}:l:dst_a`, 'q')).toBe('3'));
+  await passes(async () => expect(await suite.redis.client.hget(`${prefix}{s0}:l:dst_a`, 'q')).toBe('3'));
   const events = Array.from({ length: 20 }, () => newEvent());
-  await Promise.all(events.map((event) => acceptor.accept(event)));
+  await Promise.all(events.map((event) => suite.acceptor.accept(event)));
   await passes(async () => {
-    const { items } = await reader.deliveries('org_a', {}, { limit: 100 });
+    const { items } = await suite.reader.deliveries('org_a', {}, { limit: 100 });
     expect(items.filter(({ status }) => status === 'delivered').length + (await dead()).length).toBe(21);
   });
   expect((await dead()).length).toBeGreaterThanOrEqual(10);
@@ -166,5 +148,5 @@ test('what exceeds the queue limit is a dead letter that can be seen, and the re
 });
 
 async function dead() {
-  return (await reader.deliveries('org_a', { status: 'dlq' }, { limit: 100 })).items;
+  return (await suite.reader.deliveries('org_a', { status: 'dlq' }, { limit: 100 })).items;
 }

@@ -7,7 +7,7 @@ import type { DeadLetterReason } from '../data/messages.ts';
 import type { RegistryReader } from '../data/registry.ts';
 import { type AlertPlan, alertPlan } from './alert-plan.ts';
 import type { Mailer } from './targets/channel/mailer.ts';
-import { egressRules } from './targets/http/egress-policy.ts';
+import { type EgressRules, egressRules } from './targets/http/egress-policy.ts';
 import { type HttpPlan, httpPlan } from './targets/http/http-plan.ts';
 import { layoutText } from './targets/warehouse/batch-layout.ts';
 import { type RefusedWarehouse, type WarehousePlan, type WarehouseSources, warehousePlan } from './targets/warehouse/warehouse-plan.ts';
@@ -62,7 +62,7 @@ export interface PlanSources extends WarehouseSources {
   /** How long the oldest record of a batch waits for others. */
   batchAgeMs: number;
   /** Of the installation; an organization's own are added. */
-  allowedCidrs: readonly string[];
+  allowed: EgressRules;
   /** Null: no SMTP server is configured. */
   mailer: Mailer | null;
   clock: Clock;
@@ -105,9 +105,9 @@ const endpointDeleted: DeliveryPlan = { state: 'impossible', reason: 'destinatio
 
 /** The plan of a target that stands for a notification channel, or for the addresses of a route. */
 async function alertDeliveryPlan(sources: PlanSources, org: string, destinationId: string): Promise<DeliveryPlan> {
-  const { registry, allowedCidrs } = sources;
+  const { registry, allowed } = sources;
   return await registry.derive(`alerts:${destinationId}`, async () => {
-    const egress = egressRules(allowedCidrs, await registry.get('organization', org));
+    const egress = egressRules(allowed, await registry.get('organization', org));
     const plan = await alertPlan(sources, org, destinationId, { ...sources, egress });
     const record = routeOfMailTarget(destinationId);
     return {
@@ -123,7 +123,7 @@ async function alertDeliveryPlan(sources: PlanSources, org: string, destinationI
 const routeDeleted: DeliveryPlan = { state: 'impossible', reason: 'route_deleted', setting: null };
 
 async function makePlan(sources: PlanSources, org: string, route: RouteRecord, destinationId: string): Promise<DeliveryPlan> {
-  const { registry, allowedCidrs, batchAgeMs } = sources;
+  const { registry, allowed, batchAgeMs } = sources;
   const [destination, organization, transform] = await Promise.all([
     registry.get('destination', destinationId),
     registry.get('organization', org),
@@ -134,7 +134,7 @@ async function makePlan(sources: PlanSources, org: string, route: RouteRecord, d
   if (route.transformId !== undefined && transform === null) return awaitingTransform(setting);
   if (setting.paused) return { state: 'paused', setting };
   const { retryPolicy } = destination;
-  const egress = egressRules(allowedCidrs, organization);
+  const egress = egressRules(allowed, organization);
   if (destination.type !== 'http') {
     const warehouse = await warehousePlan(destination, { ...sources, egress });
     if (warehouse === null) return { state: 'impossible', reason: 'secret_decryption_failed', setting };

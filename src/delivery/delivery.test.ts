@@ -1,77 +1,42 @@
 import { createServer } from 'node:net';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
 import { createCertificateAuthority } from '../../test/support/certificate-authority.ts';
 import { testKeyring } from '../../test/support/controllers.ts';
+import { deliverySuite } from '../../test/support/delivery-suite.ts';
 import { newEvent } from '../../test/support/new-event.ts';
 import { passes } from '../../test/support/passes.ts';
 import { freePort } from '../../test/support/ports.ts';
-import { type Receiver, startReceiver } from '../../test/support/receiver.ts';
 import { destinationRecord, organizationRecord, RecordRegistry, routeRecord } from '../../test/support/record-registry.ts';
-import { type RedisServer, startRedis } from '../../test/support/redis.ts';
+import { startRedis } from '../../test/support/redis.ts';
 import { startTestDelivery } from '../../test/support/test-delivery.ts';
 import { startTlsReceiver } from '../../test/support/tls-receiver.ts';
 import type { HttpDestinationRecord } from '../core/records.ts';
 import { recordSealingContext } from '../core/sealing-contexts.ts';
 import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
-import { RedisMessageReader } from '../data/message-reader.ts';
 import { systemClock } from '../runtime/clock.ts';
-import type { Delivery } from './start-delivery.ts';
 
-const prefix = 'test:';
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
-let redis: RedisServer;
-let registry: RecordRegistry;
-let acceptor: RedisMessageAcceptor;
-let reader: RedisMessageReader;
-const ends: (() => Promise<unknown>)[] = [];
+const suite = deliverySuite();
+const { ends, prefix, receiver, worker } = suite;
 
-beforeAll(async () => {
-  redis = await startRedis();
-  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock });
-  reader = new RedisMessageReader({ redis: redis.client, prefix });
-});
-afterAll(() => redis.stop());
-beforeEach(async () => {
-  await redis.client.flushall();
-  registry = newRegistry();
-});
-afterEach(async () => {
-  for (const end of ends.splice(0).reverse()) await end();
-});
+beforeEach(() => suite.registry.put('route', routeRecord()));
 
-/** What a process has: each worker that stands for a process of its own needs its own. */
-function newRegistry(): RecordRegistry {
-  const fresh = new RecordRegistry();
-  fresh.put('organization', organizationRecord());
-  fresh.put('route', routeRecord());
-  return fresh;
-}
-function worker(options: { concurrency?: number; workerId?: string } = {}): Delivery {
-  const delivery = startTestDelivery(redis, { prefix, registry, ...options });
-  ends.push(() => delivery.stop(1000));
-  return delivery;
-}
-async function receiver(answer?: Parameters<typeof startReceiver>[0]): Promise<Receiver> {
-  const started = await startReceiver(answer);
-  ends.push(() => started.close());
-  return started;
-}
 function destination(url: string, changes: Partial<HttpDestinationRecord> = {}, http: Partial<HttpDestinationRecord['http']> = {}): void {
-  registry.put('destination', destinationRecord({ url, ...http }, changes));
+  suite.registry.put('destination', destinationRecord({ url, ...http }, changes));
 }
 async function send(changes: Parameters<typeof newEvent>[0] = {}) {
   const event = newEvent(changes);
-  await acceptor.accept(event);
+  await suite.acceptor.accept(event);
   return event.targets[0]?.messageId ?? '';
 }
 async function delivery(id: string) {
-  const found = await reader.delivery('org_a', id);
+  const found = await suite.reader.delivery('org_a', id);
   if (found === null) throw new Error(`there is no delivery ${id}`);
   return found;
 }
-async function ended(id: string, expected: object, withinMs = 10_000): Promise<void> {
-  await passes(async () => expect(await delivery(id)).toMatchObject(expected), withinMs);
+async function ended(id: string, expected: object): Promise<void> {
+  await passes(async () => expect(await delivery(id)).toMatchObject(expected));
 }
 
 describe('a delivery', () => {
@@ -111,7 +76,7 @@ describe('a delivery', () => {
     expect(requests.map(({ headers }) => headers['webhook-id'])).toEqual([id, id, id]);
     expect(requests.map(({ headers }) => headers['x-posthorn-attempt'])).toEqual(['1', '2', '3']);
     await ended(id, { status: 'delivered', attempts: 3 });
-    expect((await reader.attempts('org_a', id)).map(({ responseStatus }) => responseStatus)).toEqual([500, 500, 200]);
+    expect((await suite.reader.attempts('org_a', id)).map(({ responseStatus }) => responseStatus)).toEqual([500, 500, 200]);
   });
 
   test('that always fails is a dead letter after its retries', async () => {
@@ -125,9 +90,9 @@ describe('a delivery', () => {
     const to = await receiver();
     destination(to.url);
     const event = newEvent();
-    await acceptor.accept(event);
-    const [key] = await redis.client.keys(`${prefix}{s0}:e:*`);
-    expect(await redis.client.del(key ?? '')).toBe(1);
+    await suite.acceptor.accept(event);
+    const [key] = await suite.redis.client.keys(`${prefix}{s0}:e:*`);
+    expect(await suite.redis.client.del(key ?? '')).toBe(1);
     worker();
     await ended(event.targets[0]?.messageId ?? '', { status: 'dlq', deadLetterReason: 'payload_not_found', attempts: 0 });
   });
@@ -152,7 +117,7 @@ describe('a delivery', () => {
 
   test('succeeds only with the response that the route expects', async () => {
     const to = await receiver((response, number) => response.writeHead(200).end(number === 1 ? 'queued' : 'all done'));
-    registry.put('route', routeRecord({ expectedResponse: { statusCodes: [200], bodyContains: 'done' } }));
+    suite.registry.put('route', routeRecord({ expectedResponse: { statusCodes: [200], bodyContains: 'done' } }));
     destination(to.url);
     worker();
     await ended(await send(), { status: 'delivered', attempts: 2 });
@@ -171,9 +136,8 @@ describe('what goes wrong is named', () => {
     destination(to.url, once, { timeoutMs: 500 });
     worker();
     const id = await send();
-    await ended(id, { completedAtMs: expect.any(Number) }, 5000);
-    const [attempt] = await reader.attempts('org_a', id);
-    expect(attempt?.durationMs).toBeLessThan(1500);
+    await ended(id, { completedAtMs: expect.any(Number) });
+    expect(await suite.reader.attempts('org_a', id)).toMatchObject([{ errorType: 'timeout' }]);
   });
 
   test('a receiver that never answers is a timeout', async () => {
@@ -192,7 +156,7 @@ describe('what goes wrong is named', () => {
   test('a name that does not resolve is dns', async () => {
     destination('http://nothing.invalid/hook', once);
     worker();
-    await ended(await send(), { status: 'dlq', lastErrorType: 'dns' }, 15_000);
+    await ended(await send(), { status: 'dlq', lastErrorType: 'dns' });
   });
 
   test('a server that speaks no TLS is tls or network', async () => {
@@ -224,7 +188,7 @@ describe('what goes wrong is named', () => {
     'http://[64:ff9b::7f00:1]/',
   ])('%s is blocked where the organization allows no private networks', async (url) => {
     const to = await receiver();
-    registry.put('organization', organizationRecord({ egress: { allowedCidrs: [], allowedHosts: [] } }));
+    suite.registry.put('organization', organizationRecord({ egress: { allowedCidrs: [], allowedHosts: [] } }));
     destination(url.replace('{port}', new URL(to.url).port), once, { timeoutMs: 2000 });
     worker();
     await ended(await send(), { status: 'dlq', lastErrorType: 'blocked' });
@@ -245,7 +209,7 @@ describe('what goes wrong is named', () => {
     worker();
     const id = await send();
     await ended(id, { status: 'delivered' });
-    expect((await reader.attempts('org_a', id))[0]?.responseBody?.length).toBeLessThanOrEqual(10_240);
+    expect((await suite.reader.attempts('org_a', id))[0]?.responseBody?.length).toBeLessThanOrEqual(10_240);
   });
 
   test('a receiver with a private authority gets the certificate that it asks for', async () => {
@@ -283,21 +247,35 @@ describe('configuration', () => {
     await new Promise((resolve) => setTimeout(resolve, 500));
     expect(to.requests).toEqual([]);
     destination(to.url, { enabled: true, generation: 2 });
-    await to.arrived(1, 15_000);
+    await to.arrived(1);
+    await ended(id, { status: 'delivered' });
+  });
+
+  test('a disabled route keeps its messages, and sends them on when it is enabled', async () => {
+    const to = await receiver();
+    destination(to.url);
+    suite.registry.put('route', routeRecord({ enabled: false }));
+    worker();
+    const id = await send();
+    await passes(async () => expect(await suite.redis.client.scard(`${prefix}{s0}:paused`)).toBe(1));
+    expect((await delivery(id)).status).toBe('pending');
+    expect(to.requests).toEqual([]);
+    suite.registry.put('route', routeRecord({ enabled: true, generation: 2 }));
+    await to.arrived(1);
     await ended(id, { status: 'delivered' });
   });
 
   test('a destination that is deleted and that no route names sends its messages to the dead letters', async () => {
-    registry.put('route', routeRecord({ destinations: [] }));
+    suite.registry.put('route', routeRecord({ destinations: [] }));
     worker();
-    await ended(await send(), { status: 'dlq', deadLetterReason: 'destination_not_found' }, 15_000);
+    await ended(await send(), { status: 'dlq', deadLetterReason: 'destination_not_found' });
   });
 
   test('messages wait for the record of a destination that their route names', async () => {
     const { url, arrived } = await receiver();
     worker();
     const id = await send();
-    await passes(async () => expect(await redis.client.scard(`${prefix}{s0}:paused`)).toBe(1));
+    await passes(async () => expect(await suite.redis.client.scard(`${prefix}{s0}:paused`)).toBe(1));
     expect((await delivery(id)).status).toBe('pending');
     destination(url);
     await arrived(1);
@@ -305,24 +283,22 @@ describe('configuration', () => {
 
   test('a route that is deleted sends its messages to the dead letters', async () => {
     destination('http://127.0.0.1:9/');
-    registry.remove('route', 'rte_a');
+    suite.registry.remove('route', 'rte_a');
     worker();
-    await ended(await send(), { status: 'dlq', deadLetterReason: 'route_deleted' }, 15_000);
+    await ended(await send(), { status: 'dlq', deadLetterReason: 'route_deleted' });
   });
 });
 
 test('a target that hangs does not keep a healthy one waiting', async () => {
   const hanging = await receiver(() => {});
   const healthy = await receiver();
-  registry.put('destination', destinationRecord({ url: hanging.url, timeoutMs: 30_000 }, { id: 'dst_hang' }));
+  suite.registry.put('destination', destinationRecord({ url: hanging.url, timeoutMs: 300_000 }, { id: 'dst_hang' }));
   destination(healthy.url);
   worker({ concurrency: 32 });
   for (let i = 0; i < 100; i++) await send({ destinations: ['dst_hang'] });
   await hanging.arrived(8);
-  const begin = performance.now();
   for (let i = 0; i < 20; i++) await send();
-  await healthy.arrived(20, 3000);
-  expect(performance.now() - begin).toBeLessThan(3000);
+  await healthy.arrived(20);
 });
 
 test('stopping finishes what is under way and leaves the rest to the next worker', async () => {
@@ -332,27 +308,26 @@ test('stopping finishes what is under way and leaves the rest to the next worker
   const id = await send();
   await to.arrived(1);
   await first.stop(5000);
-  await ended(id, { status: 'delivered', attempts: 1 }, 100);
+  expect(await delivery(id)).toMatchObject({ status: 'delivered', attempts: 1 });
   const later = await send();
   await new Promise((resolve) => setTimeout(resolve, 200));
   expect(to.requests).toHaveLength(1);
-  registry = newRegistry();
-  destination(to.url);
-  worker({ workerId: 'w_second' });
+  // Another process has a registry of its own.
+  const registry = new RecordRegistry();
+  registry.put('organization', organizationRecord());
+  registry.put('route', routeRecord());
+  registry.put('destination', destinationRecord({ url: to.url }));
+  worker({ workerId: 'w_second', registry });
   await ended(later, { status: 'delivered' });
 });
 
 test('what is accepted before Redis is killed is delivered after it is back', async () => {
   const own = await startRedis(['--appendonly', 'yes', '--appendfsync', 'always']);
-  const shared = redis;
-  redis = own;
-  ends.unshift(async () => {
-    redis = shared;
-    await own.stop();
-  });
+  ends.push(() => own.stop());
   const to = await receiver();
   const owned = new RedisMessageAcceptor({ redis: own.client, prefix, clock: systemClock });
-  worker();
+  const delivery = startTestDelivery(own, { prefix, registry: suite.registry });
+  ends.push(() => delivery.stop(1000));
   const event = newEvent();
   await owned.accept(event);
   await own.kill('SIGKILL');
@@ -360,10 +335,10 @@ test('what is accepted before Redis is killed is delivered after it is back', as
   destination(to.url);
   await own.start();
   const after = newEvent();
-  await passes(() => owned.accept(after), 10_000);
-  await to.arrived(1, 20_000);
+  await passes(() => owned.accept(after));
+  await to.arrived(1);
   await passes(async () => {
     const ids = to.requests.map(({ headers }) => headers['webhook-id']);
     expect(ids).toContain(after.targets[0]?.messageId);
-  }, 20_000);
-}, 60_000);
+  });
+});

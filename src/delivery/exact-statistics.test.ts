@@ -58,4 +58,4 @@ test('what a worker delivers until it is stopped is counted exactly, and percent
     expect(Math.abs((total.latencies.quantile(share) ?? 0) - exact) / exact).toBeLessThanOrEqual(0.05);
   }
   expect(await reader.destinationCounters('org_a', 'dst_a')).toMatchObject({ deliveries: messages, successes: messages - refused });
-}, 60_000);
+});

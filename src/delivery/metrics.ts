@@ -1,5 +1,6 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { DeliveryQueue, QueueFigures } from '../data/delivery-queue.ts';
+import { figuresOfAll } from '../data/queue-figures.ts';
 
 export interface DeliveryMetrics {
   /** Outcomes of attempts: delivered, retry, dead, back. */
@@ -10,6 +11,10 @@ export interface DeliveryMetrics {
   storeResets: Counter;
   memoryShare: Gauge;
   prunedEarly: Counter;
+  /** Messages that archives have; batches by outcome: stored or failed; messages that were removed before they were written. */
+  archived: Counter;
+  archiveUploads: Counter<'outcome'>;
+  archiveLost: Counter;
   /** Attempts to send alerts. */
   alerts: Counter<'channel' | 'outcome'>;
   /** Tests and triggers; outcome ok, error or late: nobody waited for the answer any more. */
@@ -28,7 +33,7 @@ export function deliveryMetrics(
   let look: Promise<QueueFigures | null> | null = null;
   const figures = (): Promise<QueueFigures | null> => {
     look ??= Promise.all(queues.map((queue) => queue.figures()))
-      .then(inAll, () => null)
+      .then(figuresOfAll, () => null)
       .finally(() => {
         look = null;
       });
@@ -47,6 +52,16 @@ export function deliveryMetrics(
       this.set({ state: 'retry_waiting' }, seen.retriesWaiting);
       this.set({ state: 'processing' }, seen.held);
       this.set({ state: 'dead_letter' }, seen.deadLetters);
+    },
+  });
+  new Gauge({
+    name: 'posthorn_backlog_messages',
+    help: 'Messages that more workers could deliver sooner; every worker says the same. It drives autoscaling.',
+    registers,
+    async collect() {
+      const seen = await figures();
+      this.reset();
+      if (seen !== null) this.set(seen.backlog);
     },
   });
   new Gauge({
@@ -118,6 +133,22 @@ export function deliveryMetrics(
       help: 'Finished messages removed before their retention, because Redis was getting full.',
       registers,
     }),
+    archived: new Counter({
+      name: 'posthorn_archived_messages_total',
+      help: 'Finished messages that were written into archives.',
+      registers,
+    }),
+    archiveUploads: new Counter({
+      name: 'posthorn_archive_uploads_total',
+      help: 'Attempts to write a batch of an archive: stored or failed.',
+      labelNames: ['outcome'],
+      registers,
+    }),
+    archiveLost: new Counter({
+      name: 'posthorn_archive_lost_total',
+      help: 'Finished messages that were removed before their archive had them: Redis was getting full, or the archive has failed for too long.',
+      registers,
+    }),
     cronRuns: new Counter({
       name: 'posthorn_cron_runs_total',
       help: 'Scheduled runs of cron jobs by outcome; late ones are skipped, dropped ones are of jobs that are gone or disabled.',
@@ -137,19 +168,5 @@ export function deliveryMetrics(
       registers,
     }),
     storeResets: new Counter({ name: 'posthorn_store_resets_total', help: 'Times that Redis was found emptied.', registers }),
-  };
-}
-
-function inAll(figures: readonly QueueFigures[]): QueueFigures {
-  const sum = (of: (each: QueueFigures) => number): number => figures.reduce((total, each) => total + of(each), 0);
-  const oldest = figures.flatMap(({ oldestUnreadAtMs }) => (oldestUnreadAtMs === null ? [] : [oldestUnreadAtMs]));
-  return {
-    unfinished: sum(({ unfinished }) => unfinished),
-    retriesWaiting: sum(({ retriesWaiting }) => retriesWaiting),
-    held: sum(({ held }) => held),
-    deadLetters: sum(({ deadLetters }) => deadLetters),
-    oldestUnreadAtMs: oldest.length === 0 ? null : Math.min(...oldest),
-    outboxEntries: sum(({ outboxEntries }) => outboxEntries),
-    outboxAgeMs: Math.max(...figures.map(({ outboxAgeMs }) => outboxAgeMs)),
   };
 }

@@ -58,6 +58,7 @@ export class ShardLine {
   #mayHaveWork = false;
   #mustAdopt = false;
   #isTaking = false;
+  #isPressing = false;
   #isResting = false;
   #isEndingBatches = false;
   #activeAtMs = Number.NEGATIVE_INFINITY;
@@ -99,14 +100,20 @@ export class ShardLine {
     return !this.#isTaking && !this.#isResting && (this.#mayHaveWork || this.#mustAdopt);
   }
 
-  /** Says that there may be work. */
-  wake(): void {
+  /** Work waits here of an organization that is not the one of which the worker has had the most lately. */
+  get isPressing(): boolean {
+    return this.#isPressing;
+  }
+
+  /** Says that there may be work; `isPressing`: such as is not to wait until it is this shard's turn. */
+  wake({ isPressing = false }: { isPressing?: boolean } = {}): void {
     this.#mayHaveWork = true;
+    if (isPressing) this.#isPressing = true;
     this.#options.onWork();
   }
 
-  /** Up to `count` jobs that this worker did not know. Never rejects. */
-  async take(count: number, slowRoom: SlowRoom): Promise<Job[]> {
+  /** Up to `count` jobs that this worker did not know, of `busiest` the last. Never rejects. */
+  async take(count: number, slowRoom: SlowRoom, busiest: string | null): Promise<Job[]> {
     const { queue, worker, clock } = this.#options;
     this.#isTaking = true;
     try {
@@ -116,9 +123,12 @@ export class ShardLine {
         return this.#unknown(adopted);
       }
       this.#mayHaveWork = false;
-      const { jobs, unconfigured, hasMore, nextDueMs, hasOutbox, hasEndedBatches } = await queue.dequeue(worker, count, slowRoom);
+      this.#isPressing = false;
+      const answer = await queue.dequeue(worker, count, slowRoom, busiest);
+      const { jobs, unconfigured, hasMore, hasMoreOfOthers, nextDueMs, hasOutbox, hasEndedBatches } = answer;
       if (this.#trouble.over()) this.#mustAdopt = true;
       if (hasMore) this.#mayHaveWork = true;
+      if (hasMoreOfOthers) this.#isPressing = true;
       if (jobs.length > 0) this.#activeAtMs = clock.now();
       this.#promoteIn(nextDueMs);
       for (const target of unconfigured) void this.configure(target);

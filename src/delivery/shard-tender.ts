@@ -108,13 +108,18 @@ export class ShardTender {
     const endMs = clock.now() + longestWorkMs;
     this.#isPruning = true;
     while (this.#isPruning && !this.#stopping.signal.aborted && clock.now() < endMs) {
-      this.#isPruning = (await queue.prune(retention)).hasMore;
+      const step = await queue.prune(retention);
+      this.#onLost(step.lost);
+      this.#isPruning = step.hasMore;
       if (this.#isPruning) await clock.sleep(pauseBetweenStepsMs, this.#stopping.signal);
     }
     this.#prunedAtMs = clock.now();
   }
 
-  /** Above 60 % of the memory limit finished history goes early, the oldest first; above 70 % dead letters go, too. */
+  /**
+   * Above 60 % of the memory limit finished history goes early, the oldest first; above 70 % dead letters go, too, and what no archive has
+   * written yet.
+   */
   async #makeRoom(memoryShare: number | null): Promise<void> {
     const { queue, retention, clock, metrics, logger } = this.#options;
     metrics.memoryShare.set(memoryShare ?? 0);
@@ -127,12 +132,24 @@ export class ShardTender {
     const endMs = clock.now() + longestWorkMs;
     let share: number | null = memoryShare;
     while (share !== null && share >= historyShare && !this.#stopping.signal.aborted && clock.now() < endMs) {
-      const step = await queue.prune({ finishedMs: 0, deadLettersMs: share >= deadLettersShare ? 0 : retention.deadLettersMs });
+      const isScarce = share >= deadLettersShare;
+      const step = await queue.prune({
+        finishedMs: 0,
+        deadLettersMs: isScarce ? 0 : retention.deadLettersMs,
+        unwritten: isScarce ? 'goes' : 'goes where the archive fails',
+      });
       metrics.prunedEarly.inc(step.removed);
+      this.#onLost(step.lost);
       if (step.removed === 0) return;
       share = step.memoryShare;
       await clock.sleep(pauseBetweenStepsMs, this.#stopping.signal);
     }
+  }
+
+  #onLost(messages: number): void {
+    if (messages === 0) return;
+    this.#options.metrics.archiveLost.inc(messages);
+    this.#options.logger.warn({ messages }, 'finished messages were removed that their archive does not have');
   }
 
   #compareMarker(marker: string): void {

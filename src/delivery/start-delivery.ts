@@ -10,6 +10,7 @@ import { CronBell, CronRuns } from '../data/cron-runs.ts';
 import type { DeliveryQueue, Target } from '../data/delivery-queue.ts';
 import { Doorbell } from '../data/doorbell.ts';
 import { LastNotified } from '../data/last-notified.ts';
+import { MessageArchive } from '../data/message-archive.ts';
 import { OutboxCarrier } from '../data/outbox-carrier.ts';
 import { RedisDeliveryQueue } from '../data/redis-delivery-queue.ts';
 import type { RegistryReader } from '../data/registry.ts';
@@ -20,6 +21,7 @@ import { RedisWorkerDirectory } from '../data/worker-directory.ts';
 import { blockingGroups, type RedisClient } from '../redis/connection.ts';
 import { Sandbox } from '../sandbox/sandbox.ts';
 import type { AlertReport } from './alert-attempt.ts';
+import { Archiver } from './archive/archiver.ts';
 import { CronRunner } from './cron/cron-runner.ts';
 import { type DeliveryPlan, deliveryPlan } from './delivery-plan.ts';
 import { deliveryMetrics } from './metrics.ts';
@@ -32,6 +34,7 @@ import type { StoreEndpoints } from './targets/warehouse/open-object-store.ts';
 import { channelTestHandler } from './tasks/channel-test.ts';
 import { cronRunHandler } from './tasks/cron-run.ts';
 import { destinationTestHandler } from './tasks/destination-test.ts';
+import { endpointTestHandler } from './tasks/endpoint-test.ts';
 import { TaskRunner } from './tasks/task-runner.ts';
 import { EventTransformer } from './transformed-event.ts';
 import { WebhookKeeper } from './webhook-keeper.ts';
@@ -56,7 +59,7 @@ export interface DeliveryOptions {
   workerId?: string;
   /** Attempts at the same time; default 64. */
   concurrency?: number;
-  egress: { allowedCidrs: readonly string[]; refused?: RefusedAddresses };
+  egress: { allowedCidrs: readonly string[]; allowedHosts?: readonly string[]; refused?: RefusedAddresses };
   /** PEM of certificate authorities trusted besides the well-known ones. */
   extraCa?: string;
   /** Proxy for destinations that ask for a static address. */
@@ -66,10 +69,10 @@ export interface DeliveryOptions {
   /** Endpoints of webhook applications, and how they are delivered to. */
   webhooks: WebhookPlanSources;
   /**
-   * Servers that stand for the object stores of the clouds, how long the oldest record of a batch waits (default 60 s), and whether the
-   * identity of this process may be used (default: not).
+   * Servers that stand for the object stores of the clouds, how long the oldest record of a batch waits (default 60 s), the oldest message of
+   * an archive (10 minutes), and whether the identity of this process may be used (default: not).
    */
-  warehouse?: { endpoints?: StoreEndpoints; batchAgeMs?: number; allowsPlatformIdentity?: boolean };
+  warehouse?: { endpoints?: StoreEndpoints; batchAgeMs?: number; archiveAgeMs?: number; allowsPlatformIdentity?: boolean };
   /** Default: 7 days, dead letters 30 days. */
   retention?: { finishedMs: number; deadLettersMs: number };
   /** Memory of Redis that counts as all of it where Redis has no maxmemory. */
@@ -95,13 +98,16 @@ const healthyForMs = 15_000;
 const sandboxProcesses = 2;
 const defaultGraceMs = 25_000;
 const defaultBatchAgeMs = 60_000;
+const defaultArchiveAgeMs = 600_000;
+/** Of a batch of an archive; what it becomes as JSON may be some times that. */
+const archiveBatch = { records: 1000, bytes: 4 * 1024 * 1024 };
 
 /** Runs a delivery worker until `stop`. Redis need not be up yet. */
 export function startDelivery(options: DeliveryOptions): Delivery {
   const { redis, openBlocking, prefix, registry, keyring, clock, logger, egress, version } = options;
   const { concurrency: slots = 64, retention = { finishedMs: 7 * dayMs, deadLettersMs: 30 * dayMs }, shards = 1 } = options;
   const wrapQueue = options.wrapQueue ?? ((queue: DeliveryQueue) => queue);
-  const { allowedCidrs, refused } = egress;
+  const { allowedCidrs, allowedHosts = [], refused } = egress;
   const dispatchers = new Dispatchers({
     connections: slots,
     extraCa: options.extraCa,
@@ -113,15 +119,16 @@ export function startDelivery(options: DeliveryOptions): Delivery {
   const { endpoints = {}, batchAgeMs = defaultBatchAgeMs, allowsPlatformIdentity = false } = options.warehouse ?? {};
   const mailer = options.mailer ?? null;
   const stores = { endpoints, batchAgeMs, allowsPlatformIdentity };
-  const outgoing = { registry, keyring, dispatchers, allowedCidrs, ...stores, mailer, clock, userAgent };
+  const outgoing = { registry, keyring, dispatchers, allowed: { allowedCidrs, allowedHosts }, ...stores, mailer, clock, userAgent };
   const webhookPlans = new WebhookPlans({ ...outgoing, webhooks: options.webhooks });
   const planOf = (target: Target): Promise<DeliveryPlan> => deliveryPlan({ ...outgoing, webhookPlans }, target);
   const id = options.workerId ?? `w_${randomBytes(9).toString('base64url')}`;
   const troubles = new RedisTroubles(logger);
   const store = new RedisWebhookStore({ redis, prefix, clock, logger });
+  const plansNow = new WebhookPlans({ ...outgoing, webhooks: { ...options.webhooks, directory: store } });
   const maxAttempts = options.webhooks.retries.delaysMs.length + 1;
-  const { storePage } = webhookSending({ redis, prefix, clock, logger, store, maxAttempts });
-  const carrier = new OutboxCarrier({ redis, prefix, storePage });
+  const { findFurther } = webhookSending({ redis, prefix, clock, logger, store, maxAttempts });
+  const carrier = new OutboxCarrier({ redis, prefix, findFurther, clock });
   const sandbox = new Sandbox({ clock, processes: sandboxProcesses });
   const queues = Array.from({ length: shards }, (_, shard) =>
     wrapQueue(new RedisDeliveryQueue({ redis, prefix, shard, memoryLimitBytes: options.memoryLimitBytes })),
@@ -184,20 +191,34 @@ export function startDelivery(options: DeliveryOptions): Delivery {
   });
   const tasks = new TaskRunner({
     queue: new TaskQueue({ redis, blocking: openBlocking(), prefix }),
-    handlers: [destinationTestHandler(outgoing), channelTestHandler(outgoing), cronRunHandler(cron)],
+    handlers: [
+      destinationTestHandler(outgoing),
+      endpointTestHandler(outgoing, plansNow),
+      channelTestHandler(outgoing),
+      cronRunHandler(cron),
+    ],
     worker: id,
     clock,
     logger,
     trouble: troubles.watch(),
     metrics,
   });
+  const limits = { ...archiveBatch, ageMs: options.warehouse?.archiveAgeMs ?? defaultArchiveAgeMs };
+  const archiver = new Archiver({
+    ...outgoing,
+    archives: queues.map((_, shard) => new MessageArchive({ redis, prefix, shard, limits })),
+    worker: id,
+    logger,
+    metrics,
+  });
   worker.start();
+  archiver.start();
   tasks.start();
   cronRunner.start();
   return {
     isHealthy: () => worker.lastBeatAtMs !== null && clock.now() - worker.lastBeatAtMs < healthyForMs,
     stop: async (graceMs = defaultGraceMs) => {
-      await Promise.all([worker.stop(graceMs), tasks.stop(graceMs), cronRunner.stop(graceMs)]);
+      await Promise.all([worker.stop(graceMs), archiver.stop(), tasks.stop(graceMs), cronRunner.stop(graceMs)]);
       sandbox.close();
       await dispatchers.close();
     },

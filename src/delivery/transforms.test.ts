@@ -1,81 +1,49 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
 import { testKeyring } from '../../test/support/controllers.ts';
+import { deliverySuite } from '../../test/support/delivery-suite.ts';
 import { newEvent } from '../../test/support/new-event.ts';
 import { passes } from '../../test/support/passes.ts';
-import { type Receiver, startReceiver } from '../../test/support/receiver.ts';
-import { destinationRecord, organizationRecord, RecordRegistry, routeRecord } from '../../test/support/record-registry.ts';
-import { type RedisServer, startRedis } from '../../test/support/redis.ts';
-import { startTestDelivery } from '../../test/support/test-delivery.ts';
+import { destinationRecord, organizationRecord, routeRecord } from '../../test/support/record-registry.ts';
 import { recordLayoutVersion, type TransformRecord } from '../core/records.ts';
 import { recordSealingContext } from '../core/sealing-contexts.ts';
-import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
-import { RedisMessageReader } from '../data/message-reader.ts';
 import { RedisMessageReplayer } from '../data/message-replayer.ts';
 import type { NewEvent } from '../data/messages.ts';
 import { RedisDeliveryQueue } from '../data/redis-delivery-queue.ts';
 import { systemClock } from '../runtime/clock.ts';
-import type { Delivery } from './start-delivery.ts';
 
-const prefix = 'test:';
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
-let redis: RedisServer;
-let registry: RecordRegistry;
-let acceptor: RedisMessageAcceptor;
-let reader: RedisMessageReader;
 let replayer: RedisMessageReplayer;
-const ends: (() => Promise<unknown>)[] = [];
+const suite = deliverySuite();
+const { prefix, receiver, worker } = suite;
 
-beforeAll(async () => {
-  redis = await startRedis();
-  const shared = { redis: redis.client, prefix, clock: systemClock };
-  acceptor = new RedisMessageAcceptor(shared);
-  reader = new RedisMessageReader(shared);
-  replayer = new RedisMessageReplayer(shared);
-});
-afterAll(() => redis.stop());
-beforeEach(async () => {
-  await redis.client.flushall();
-  registry = new RecordRegistry();
-  registry.put('organization', organizationRecord());
-});
-afterEach(async () => {
-  for (const end of ends.splice(0).reverse()) await end();
+beforeAll(() => {
+  replayer = new RedisMessageReplayer({ redis: suite.redis.client, prefix, clock: systemClock });
 });
 
-function worker(): Delivery {
-  const delivery = startTestDelivery(redis, { prefix, registry });
-  ends.push(() => delivery.stop(1000));
-  return delivery;
-}
-async function receiver(answer?: Parameters<typeof startReceiver>[0]): Promise<Receiver> {
-  const started = await startReceiver(answer);
-  ends.push(() => started.close());
-  return started;
-}
 function transform(type: TransformRecord['type'], code: string, generation = 1): void {
-  registry.put('transform', { v: recordLayoutVersion, id: 'trf_a', org: 'org_a', type, code, generation });
+  suite.registry.put('transform', { v: recordLayoutVersion, id: 'trf_a', org: 'org_a', type, code, generation });
 }
 async function send(changes: Parameters<typeof newEvent>[0] = {}): Promise<NewEvent> {
   const event = newEvent({ contentType: 'application/json', payload: Buffer.from('{"id":"o-1","amount":5}'), ...changes });
-  await acceptor.accept(event);
+  await suite.acceptor.accept(event);
   return event;
 }
 const messageId = (event: NewEvent, at = 0): string => event.targets[at]?.messageId ?? '';
 async function ended(id: string, expected: object): Promise<void> {
-  await passes(async () => expect(await reader.delivery('org_a', id)).toMatchObject(expected), 15_000);
+  await passes(async () => expect(await suite.reader.delivery('org_a', id)).toMatchObject(expected));
 }
 
 /** Code whose output is another one each time. */
 const random = '({ made: Math.random() })';
 
 describe('a delivery with a transform', () => {
-  beforeEach(() => registry.put('route', routeRecord({ transformId: 'trf_a' })));
+  beforeEach(() => suite.registry.put('route', routeRecord({ transformId: 'trf_a' })));
 
   test('carries the output, signed, as JSON, without the headers that spoke of the payload', async () => {
     const to = await receiver();
     const sealed = testKeyring.seal(secret, recordSealingContext('org_a', 'destination', 'dst_a', 'signingSecrets'));
-    registry.put('destination', destinationRecord({ url: to.url, signingSecrets: [sealed] }));
+    suite.registry.put('destination', destinationRecord({ url: to.url, signingSecrets: [sealed] }));
     transform('jsonata', '{"order": payload.id, "kind": headers."x-kind", "event": id, "source": source, "at": receivedAt}');
     worker();
     const headers: [string, string][] = [
@@ -105,7 +73,7 @@ describe('a delivery with a transform', () => {
       if (number === 1) transform('javascript', '({ changed: true })', 2);
       response.writeHead(number < 3 ? 500 : 200).end();
     });
-    registry.put('destination', destinationRecord({ url: to.url }));
+    suite.registry.put('destination', destinationRecord({ url: to.url }));
     transform('javascript', random);
     worker();
     const event = await send();
@@ -117,12 +85,12 @@ describe('a delivery with a transform', () => {
 
   test('sends the same bytes again when it is replayed, also when the transform is gone by then', async () => {
     const to = await receiver();
-    registry.put('destination', destinationRecord({ url: to.url }));
+    suite.registry.put('destination', destinationRecord({ url: to.url }));
     transform('javascript', random);
     worker();
     const event = await send();
     await ended(messageId(event), { status: 'delivered' });
-    registry.put('route', routeRecord({ generation: 2 }));
+    suite.registry.put('route', routeRecord({ generation: 2 }));
     const replayed = await replayer.replay('org_a', messageId(event));
     await ended(replayed, { status: 'delivered', replayedFrom: messageId(event) });
     const bodies = to.requests.map(({ body }) => body.toString());
@@ -132,10 +100,10 @@ describe('a delivery with a transform', () => {
 
   test('sends what was kept by a worker that died between transform and attempt', async () => {
     const to = await receiver();
-    registry.put('destination', destinationRecord({ url: to.url }));
+    suite.registry.put('destination', destinationRecord({ url: to.url }));
     transform('javascript', random);
     const event = await send();
-    const queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
+    const queue = new RedisDeliveryQueue({ redis: suite.redis.client, prefix });
     const kept = { contentType: 'application/json', body: Buffer.from('{"made":"before"}') };
     const message = { messageKey: messageId(event).slice(-25), eventId: event.id, target: { routeId: 'rte_a' } };
     expect(await queue.output(message, kept)).toEqual(kept);
@@ -146,8 +114,8 @@ describe('a delivery with a transform', () => {
 
   test('goes to all destinations of the route with one output, and what is kept goes with the event', async () => {
     const [one, other] = [await receiver(), await receiver()];
-    registry.put('destination', destinationRecord({ url: one.url }));
-    registry.put('destination', destinationRecord({ url: other.url }, { id: 'dst_b', slug: 'b' }));
+    suite.registry.put('destination', destinationRecord({ url: one.url }));
+    suite.registry.put('destination', destinationRecord({ url: other.url }, { id: 'dst_b', slug: 'b' }));
     transform('javascript', random);
     worker();
     const event = await send({ destinations: ['dst_a', 'dst_b'] });
@@ -156,17 +124,17 @@ describe('a delivery with a transform', () => {
     expect(second?.body.toString()).toBe(first?.body.toString());
     await ended(messageId(event, 0), { status: 'delivered' });
     await ended(messageId(event, 1), { status: 'delivered' });
-    expect(await redis.client.keys(`${prefix}{s0}:y:*`)).toHaveLength(1);
-    const queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
+    expect(await suite.redis.client.keys(`${prefix}{s0}:y:*`)).toHaveLength(1);
+    const queue = new RedisDeliveryQueue({ redis: suite.redis.client, prefix });
     await passes(async () => {
       await queue.prune({ finishedMs: -1000, deadLettersMs: -1000 });
-      expect(await redis.client.keys(`${prefix}{s0}:[yem]:*`)).toEqual([]);
+      expect(await suite.redis.client.keys(`${prefix}{s0}:[yem]:*`)).toEqual([]);
     });
   });
 
   test('fails for good when the code fails, with the reason, and can be replayed with better code', async () => {
     const to = await receiver();
-    registry.put('destination', destinationRecord({ url: to.url }));
+    suite.registry.put('destination', destinationRecord({ url: to.url }));
     transform('javascript', 'function transform(event) {\n  return event.payload.customer.name;\n}');
     worker();
     const event = await send();
@@ -178,8 +146,8 @@ describe('a delivery with a transform', () => {
       deadLetterReason: null,
       completedAtMs: expect.any(Number),
     });
-    expect((await reader.event('org_a', event.id))?.status).toBe('failed');
-    expect((await reader.deliveries('org_a', { status: 'transform_failed' }, { limit: 10 })).items).toHaveLength(1);
+    expect((await suite.reader.event('org_a', event.id))?.status).toBe('failed');
+    expect((await suite.reader.deliveries('org_a', { status: 'transform_failed' }, { limit: 10 })).items).toHaveLength(1);
     expect((await replayer.deadLetterStats('org_a')).total).toBe(0);
     transform('javascript', '({ fixed: true })', 2);
     const replayed = await replayer.replay('org_a', messageId(event));
@@ -189,18 +157,18 @@ describe('a delivery with a transform', () => {
 
   test('is filtered when there is no output', async () => {
     const to = await receiver();
-    registry.put('destination', destinationRecord({ url: to.url }));
+    suite.registry.put('destination', destinationRecord({ url: to.url }));
     transform('jsonata', 'payload.amount > 10 ? payload : null');
     worker();
     const event = await send();
     await ended(messageId(event), { status: 'filtered', attempts: 0, destinationId: 'dst_a', lastErrorMessage: null });
-    expect((await reader.event('org_a', event.id))?.status).toBe('filtered');
+    expect((await suite.reader.event('org_a', event.id))?.status).toBe('filtered');
     expect(to.requests).toHaveLength(0);
   });
 
   test('sends a template as text', async () => {
     const to = await receiver();
-    registry.put('destination', destinationRecord({ url: to.url }));
+    suite.registry.put('destination', destinationRecord({ url: to.url }));
     transform('liquid', 'Order {{ payload.id }} over {{ payload.amount }}');
     worker();
     await send();
@@ -210,10 +178,10 @@ describe('a delivery with a transform', () => {
 
   test('waits while the transform is deleted, and goes on when it is back', async () => {
     const to = await receiver();
-    registry.put('destination', destinationRecord({ url: to.url }));
+    suite.registry.put('destination', destinationRecord({ url: to.url }));
     worker();
     const event = await send();
-    await passes(async () => expect(await redis.client.scard(`${prefix}{s0}:paused`)).toBe(1));
+    await passes(async () => expect(await suite.redis.client.scard(`${prefix}{s0}:paused`)).toBe(1));
     expect(to.requests).toHaveLength(0);
     transform('jsonata', 'payload.id');
     const [request] = await to.arrived(1);
@@ -224,8 +192,8 @@ describe('a delivery with a transform', () => {
 
 test('endless transforms of one organization hold up neither the transforms of another nor deliveries without', async () => {
   const to = await receiver();
-  for (const org of ['org_a', 'org_b']) registry.put('organization', organizationRecord({ id: org, slug: org, namespace: org }));
-  registry.put('transform', {
+  for (const org of ['org_a', 'org_b']) suite.registry.put('organization', organizationRecord({ id: org, slug: org, namespace: org }));
+  suite.registry.put('transform', {
     v: recordLayoutVersion,
     id: 'trf_slow',
     org: 'org_a',
@@ -233,12 +201,19 @@ test('endless transforms of one organization hold up neither the transforms of a
     code: 'while (true) {}',
     generation: 1,
   });
-  registry.put('transform', { v: recordLayoutVersion, id: 'trf_fast', org: 'org_b', type: 'jsonata', code: 'payload', generation: 1 });
-  registry.put('route', routeRecord({ id: 'rte_slow', transformId: 'trf_slow' }));
-  registry.put('route', routeRecord({ id: 'rte_fast', org: 'org_b', transformId: 'trf_fast' }));
-  registry.put('route', routeRecord({ id: 'rte_plain', org: 'org_b' }));
-  registry.put('destination', destinationRecord({ url: to.url }));
-  registry.put('destination', destinationRecord({ url: to.url }, { id: 'dst_b', org: 'org_b' }));
+  suite.registry.put('transform', {
+    v: recordLayoutVersion,
+    id: 'trf_fast',
+    org: 'org_b',
+    type: 'jsonata',
+    code: 'payload',
+    generation: 1,
+  });
+  suite.registry.put('route', routeRecord({ id: 'rte_slow', transformId: 'trf_slow' }));
+  suite.registry.put('route', routeRecord({ id: 'rte_fast', org: 'org_b', transformId: 'trf_fast' }));
+  suite.registry.put('route', routeRecord({ id: 'rte_plain', org: 'org_b' }));
+  suite.registry.put('destination', destinationRecord({ url: to.url }));
+  suite.registry.put('destination', destinationRecord({ url: to.url }, { id: 'dst_b', org: 'org_b' }));
   const target = (routeId: string, destinationId: string) => ({
     ...newEvent().targets[0],
     routeId,
@@ -254,9 +229,11 @@ test('endless transforms of one organization hold up neither the transforms of a
   const slow: NewEvent[] = [];
   for (let i = 0; i < 12; i++) slow.push(await sendTo('org_a', 'rte_slow', 'dst_a'));
   // The organization has to be known as a slow one.
-  await passes(async () => expect((await reader.deliveries('org_a', { status: 'transform_failed' }, { limit: 20 })).items).not.toEqual([]));
+  await passes(async () =>
+    expect((await suite.reader.deliveries('org_a', { status: 'transform_failed' }, { limit: 20 })).items).not.toEqual([]),
+  );
   for (let i = 0; i < 20; i++) await sendTo('org_b', i % 2 === 0 ? 'rte_fast' : 'rte_plain', 'dst_b');
-  await to.arrived(20, 8000);
-  const failed = (await reader.deliveries('org_a', { status: 'transform_failed' }, { limit: 20 })).items;
+  await to.arrived(20);
+  const failed = (await suite.reader.deliveries('org_a', { status: 'transform_failed' }, { limit: 20 })).items;
   expect(failed.length).toBeLessThan(slow.length);
-}, 30_000);
+});

@@ -67,4 +67,4 @@ test('a batch whose transforms the sandbox never runs uses up its attempts, with
     await agent.close();
     await redis.stop();
   }
-}, 30_000);
+});

@@ -1,6 +1,8 @@
+import type { KeyObject } from 'node:crypto';
 import { retryCount } from '../core/backoff.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Job, Outcome, Settlement } from '../data/delivery-queue.ts';
+import type { StoredEvent } from '../data/event-text.ts';
 import { attemptOutcome, attemptRecord, gone } from './attempt-outcome.ts';
 import type { DeliveryMetrics } from './metrics.ts';
 import { exchange, type HttpResult } from './targets/http/http-exchange.ts';
@@ -28,11 +30,7 @@ export async function attemptWebhook(job: Job, plan: WebhookPlan, context: Conte
   if (keys === null) return settle({ type: 'dead', attempt: null, reason: 'secret_decryption_failed' });
   const eventId = event.webhook?.partOf ?? job.eventId;
   const identity = { messageId, eventId, number, timestampSeconds: Math.floor(startedAtMs / 1000), userAgent };
-  const headers = webhookHeaders(plan.headers, keys, event, identity);
-  const { origin, path, timeoutMs } = plan;
-  const result: HttpResult = plan.isForbidden
-    ? { type: 'error', error: new InsecureUrlError() }
-    : await exchange(plan.dispatcher(), { origin, path, method: 'POST', headers, body: event.payload }, { timeoutMs, clock, signal });
+  const result = await exchangeWithEndpoint(plan, { keys, event, identity }, { clock, signal });
   if (signal.aborted && result.type === 'error') return settle({ type: 'back' });
   const attempt = attemptRecord(result, { expectedResponse: null }, { startedAtMs, endedAtMs: clock.now() });
   metrics.attemptSeconds.observe({ result: attempt.errorType ?? 'ok' }, attempt.durationMs / 1000);
@@ -42,4 +40,22 @@ export async function attemptWebhook(job: Job, plan: WebhookPlan, context: Conte
     return settle({ type: 'dead', attempt: { ...attempt, errorType: 'gone' }, reason: 'destination_not_found' });
   }
   return settle(attemptOutcome(attempt, result, plan, number));
+}
+
+interface Sent {
+  keys: readonly KeyObject[];
+  event: Pick<StoredEvent, 'contentType' | 'payload' | 'sourceSlug'>;
+  identity: Parameters<typeof webhookHeaders>[3];
+}
+
+/** Signs and sends a payload once, within the limits of the plan. */
+export async function exchangeWithEndpoint(
+  plan: WebhookPlan,
+  { keys, event, identity }: Sent,
+  { clock, signal }: Pick<Context, 'clock' | 'signal'>,
+): Promise<HttpResult> {
+  if (plan.isForbidden) return { type: 'error', error: new InsecureUrlError() };
+  const headers = webhookHeaders(plan.headers, keys, event, identity);
+  const { origin, path, timeoutMs } = plan;
+  return await exchange(plan.dispatcher(), { origin, path, method: 'POST', headers, body: event.payload }, { timeoutMs, clock, signal });
 }

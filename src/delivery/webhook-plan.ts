@@ -40,7 +40,7 @@ interface EndpointSecret {
 }
 
 export interface WebhookPlanSources {
-  directory: Pick<WebhookDirectory, 'application' | 'endpoint' | 'onChange'>;
+  directory: EndpointReader & Pick<WebhookDirectory, 'onChange'>;
   /** Nothing happens when the endpoint is gone. Rejects with UNAVAILABLE. */
   disableEndpoint: (org: string, id: string, reason: string) => Promise<void>;
   retries: RetrySchedule;
@@ -48,12 +48,15 @@ export interface WebhookPlanSources {
   allowsInsecureUrls: boolean;
 }
 
+/** A cache of the store, or the store. */
+type EndpointReader = Pick<WebhookDirectory, 'application' | 'endpoint'>;
+
 interface Sources {
-  webhooks: WebhookPlanSources;
+  webhooks: Omit<WebhookPlanSources, 'directory'> & { directory: EndpointReader };
   registry: RegistryReader;
   keyring: Keyring;
   dispatchers: Dispatchers;
-  allowedCidrs: readonly string[];
+  allowed: EgressRules;
 }
 
 interface Made {
@@ -85,7 +88,7 @@ export class WebhookPlans {
     const known = this.#made.get(endpointId);
     const from = [endpoint, application, organization] as const;
     if (known?.from.every((each, i) => each === from[i]) === true) return known.plan;
-    const plan = this.#make(org, endpoint, application, egressRules(this.#sources.allowedCidrs, organization));
+    const plan = this.#make(org, endpoint, application, egressRules(this.#sources.allowed, organization));
     this.#made.set(endpointId, { from, plan });
     return plan;
   }

@@ -1,28 +1,22 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { Webhook as StandardWebhook } from 'standardwebhooks';
-import { Webhook as SvixWebhook } from 'svix';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import { testKeyring } from '../../test/support/controllers.ts';
+import { deliverySuite } from '../../test/support/delivery-suite.ts';
 import { MemoryDirectory, webhookApplication, webhookEndpoint } from '../../test/support/memory-directory.ts';
 import { newEvent } from '../../test/support/new-event.ts';
 import { passes } from '../../test/support/passes.ts';
-import { type ReceivedRequest, type Receiver, startReceiver } from '../../test/support/receiver.ts';
-import { organizationRecord, RecordRegistry } from '../../test/support/record-registry.ts';
-import { type RedisServer, startRedis } from '../../test/support/redis.ts';
-import { startTestDelivery } from '../../test/support/test-delivery.ts';
+import type { startReceiver } from '../../test/support/receiver.ts';
+import { organizationRecord } from '../../test/support/record-registry.ts';
+import { verifies } from '../../test/support/webhook-verification.ts';
 import { newTimedId } from '../core/ids.ts';
 import { recordLayoutVersion } from '../core/records.ts';
 import { Keyring } from '../core/sealing.ts';
 import { webhookSecretSealingContext } from '../core/sealing-contexts.ts';
 import { webhookOrganization } from '../core/webhook.ts';
 import { Circuits } from '../data/circuits.ts';
-import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
-import { RedisMessageReader } from '../data/message-reader.ts';
 import type { DeliveryView, NewEvent } from '../data/messages.ts';
 import type { WebhookEndpoint, WebhookSecret } from '../data/webhooks/webhooks.ts';
-import { systemClock } from '../runtime/clock.ts';
 import type { WebhookPlanSources } from './webhook-plan.ts';
 
-const prefix = 'test:';
 const org = webhookOrganization('org_a');
 const secretOf = (byte: number): string => `whsec_${Buffer.alloc(32, byte).toString('base64')}`;
 const sealed = (byte: number, endpointId = 'ep_a', keyring = testKeyring): string =>
@@ -33,43 +27,17 @@ const secretWith = (sealedSecret: string, previous: WebhookSecret['previous'] = 
   version: 1,
   previous,
 });
-let redis: RedisServer;
-let registry: RecordRegistry;
 let directory: MemoryDirectory;
-let acceptor: RedisMessageAcceptor;
-let reader: RedisMessageReader;
-const ends: (() => Promise<unknown>)[] = [];
+const suite = deliverySuite();
+const { prefix, receiver } = suite;
 
-beforeAll(async () => {
-  redis = await startRedis();
-  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock });
-  reader = new RedisMessageReader({ redis: redis.client, prefix });
-});
-afterAll(() => redis.stop());
-beforeEach(async () => {
-  await redis.client.flushall();
-  registry = new RecordRegistry();
-  registry.put('organization', organizationRecord());
+beforeEach(() => {
   directory = new MemoryDirectory();
   directory.putApplication(webhookApplication());
 });
-afterEach(async () => {
-  for (const end of ends.splice(0).reverse()) await end();
-});
 
 function worker(webhooks: Partial<WebhookPlanSources> = {}): void {
-  const delivery = startTestDelivery(redis, {
-    prefix,
-    registry,
-    webhooks: { ...directory.sources(), retries: { delaysMs: [50, 100] }, ...webhooks },
-  });
-  ends.push(() => delivery.stop(1000));
-}
-
-async function receiver(answer?: Parameters<typeof startReceiver>[0]): Promise<Receiver> {
-  const started = await startReceiver(answer);
-  ends.push(() => started.close());
-  return started;
+  suite.worker({ webhooks: { ...directory.sources(), retries: { delaysMs: [50, 100] }, ...webhooks } });
 }
 
 const status =
@@ -101,29 +69,14 @@ async function send(body = '{"a": 1.0}', { endpoints = ['ep_a'], transformId = n
     webhook,
     targets,
   };
-  await acceptor.accept(event);
+  await suite.acceptor.accept(event);
   return event;
 }
 
 const messageOf = ({ targets }: NewEvent): string => targets[0]?.messageId ?? '';
 
 async function ended(event: NewEvent, expected: Partial<DeliveryView>): Promise<void> {
-  await passes(async () => expect(await reader.delivery(org, messageOf(event))).toMatchObject(expected));
-}
-
-/** What both independent verifiers say of a request under a secret. */
-function verifies({ headers, body }: ReceivedRequest, secret: string): boolean {
-  const given = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
-  const says = [new StandardWebhook(secret), new SvixWebhook(secret)].map((verifier) => {
-    try {
-      verifier.verify(body, given);
-      return true;
-    } catch {
-      return false;
-    }
-  });
-  expect(says[0]).toBe(says[1]);
-  return says[0] === true;
+  await passes(async () => expect(await suite.reader.delivery(org, messageOf(event))).toMatchObject(expected));
 }
 
 describe('a delivery', () => {
@@ -199,7 +152,7 @@ describe('a delivery', () => {
 
   test('reaches no private address that the organization does not allow', async () => {
     const { url, requests } = await receiver();
-    registry.put('organization', organizationRecord({ egress: { allowedCidrs: [], allowedHosts: [] } }));
+    suite.registry.put('organization', organizationRecord({ egress: { allowedCidrs: [], allowedHosts: [] } }));
     endpoint(url);
     worker({ retries: { delaysMs: [] } });
     await ended(await send(), { status: 'dlq', lastErrorType: 'blocked' });
@@ -215,7 +168,7 @@ describe('secrets', () => {
     worker({ retries: { delaysMs: Array.from({ length: 20 }, () => 100) } });
     const event = await send();
     await passes(async () => expect(Date.now()).toBeGreaterThan(validUntilMs + 300));
-    const attempts = await reader.attempts(org, messageOf(event));
+    const attempts = await suite.reader.attempts(org, messageOf(event));
     const isInGrace = attempts.map(({ startedAtMs }) => startedAtMs < validUntilMs);
     expect(new Set(isInGrace)).toEqual(new Set([true, false]));
     for (const [i, expected] of isInGrace.entries()) {
@@ -272,7 +225,7 @@ describe('an endpoint', () => {
     });
     expect(directory.reasons).toEqual(['the endpoint answered 410 Gone']);
     const waiting = await send();
-    await passes(async () => expect(await redis.client.smembers(`${prefix}{s0}:paused`)).toHaveLength(1));
+    await passes(async () => expect(await suite.redis.client.smembers(`${prefix}{s0}:paused`)).toHaveLength(1));
     await ended(waiting, { status: 'pending', attempts: 0 });
     expect(requests).toHaveLength(1);
   });
@@ -282,10 +235,10 @@ describe('an endpoint', () => {
     const disabled = endpoint(url, { isDisabled: true });
     worker();
     await send();
-    await passes(async () => expect(await redis.client.smembers(`${prefix}{s0}:paused`)).toHaveLength(1));
+    await passes(async () => expect(await suite.redis.client.smembers(`${prefix}{s0}:paused`)).toHaveLength(1));
     expect(requests).toEqual([]);
     directory.putEndpoint({ ...disabled, isDisabled: false, revision: 2 });
-    await arrived(1, 3000);
+    await arrived(1);
   });
 
   test('waits while its application is disabled', async () => {
@@ -294,10 +247,10 @@ describe('an endpoint', () => {
     directory.putApplication(webhookApplication({ isDisabled: true, revision: 2 }));
     worker();
     await send();
-    await passes(async () => expect(await redis.client.smembers(`${prefix}{s0}:paused`)).toHaveLength(1));
+    await passes(async () => expect(await suite.redis.client.smembers(`${prefix}{s0}:paused`)).toHaveLength(1));
     expect(requests).toEqual([]);
     directory.putApplication(webhookApplication({ revision: 3 }));
-    await arrived(1, 3000);
+    await arrived(1);
   });
 
   test('that is deleted leaves its queued messages and its waiting retries to the dead letters', async () => {
@@ -316,7 +269,7 @@ describe('an endpoint', () => {
     endpoint(url, { circuit: { failureThreshold: 2, successThreshold: 1, cooldownSeconds: 60 } });
     worker();
     const event = await send();
-    const circuits = new Circuits({ redis: redis.client, prefix });
+    const circuits = new Circuits({ redis: suite.redis.client, prefix });
     await ended(event, { status: 'circuit_open', attempts: 2 });
     expect(await circuits.ofRoute(org, 'app_a', ['ep_a'])).toMatchObject([{ state: 'open', consecutiveFailures: 2 }]);
     await circuits.reset(org, 'app_a', ['ep_a']);
@@ -344,15 +297,15 @@ test('an application gets no more than its limit over all its endpoints, and wha
   await send('{}', { endpoints });
   await send('{}', { endpoints });
   await arrived(7);
-  await passes(async () => expect(await redis.client.zcard(`${prefix}{s0}:wait:app_a`)).toBeGreaterThanOrEqual(2));
+  await passes(async () => expect(await suite.redis.client.zcard(`${prefix}{s0}:wait:app_a`)).toBeGreaterThanOrEqual(2));
   expect(requests).toHaveLength(7);
   directory.putApplication(webhookApplication({ rateLimits: { ...rateLimits, perMinute: 100 }, revision: 2 }));
-  await arrived(10, 3000);
+  await arrived(10);
 });
 
 describe('the transform of a subscription', () => {
   const transform = (code: string, generation = 1) =>
-    registry.put('transform', { v: recordLayoutVersion, id: 'trf_a', org: 'org_a', type: 'javascript', code, generation });
+    suite.registry.put('transform', { v: recordLayoutVersion, id: 'trf_a', org: 'org_a', type: 'javascript', code, generation });
 
   test('runs once for all endpoints with it, and every retry sends the same bytes', async () => {
     const { url, requests } = await receiver((response, number) => response.writeHead(number <= 2 ? 500 : 200).end());

@@ -2,6 +2,7 @@ import { withJitter } from '../core/backoff.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
 import type { Job, Settlement, SlowRoom, Target } from '../data/delivery-queue.ts';
+import type { Ring } from '../data/doorbell.ts';
 import type { Beat, WorkerDirectory } from '../data/worker-directory.ts';
 import { workerLifetimeMs } from '../data/worker-directory.ts';
 import type { AlertReport } from './alert-attempt.ts';
@@ -9,6 +10,7 @@ import { attemptDelivery } from './attempt.ts';
 import type { DeliveryPlan } from './delivery-plan.ts';
 import { Heart } from './heart.ts';
 import type { DeliveryMetrics } from './metrics.ts';
+import { RecentJobs } from './recent-jobs.ts';
 import type { RedisTroubles } from './redis-trouble.ts';
 import { ShardLine, type ShardParts } from './shard-line.ts';
 import { BatchRoom } from './targets/warehouse/batch-room.ts';
@@ -16,6 +18,12 @@ import { type EventTransformer, hasTransform } from './transformed-event.ts';
 import { Wakeup } from './wakeup.ts';
 
 const mostPerDequeue = 64;
+/** Where many shards have work: one call for some messages costs Redis half of what many calls for one each do. */
+const fewestPerDequeue = 16;
+/** More of them would only wait in Redis, and everything else behind them. */
+const dequeuesAtOnce = 2;
+/** Beside other organizations the busiest one is served at a pace that leaves Redis room for them: after a dequeue a pause as long as it took. */
+const longestPauseMs = 50;
 /** Below this share of free slots a dequeue waits a moment for more of them: fewer, larger script calls. */
 const patientShare = 0.25;
 const patienceMs = 1;
@@ -30,9 +38,9 @@ const mostUploads = 16;
 /** Batches whose transforms are run; of an organization one, which keeps the sandbox busy. */
 const mostTransformed = 8;
 
-/** What a worker sleeps on: `wait` resolves to the shard that rang, null after some silence; rejects when Redis is away. */
+/** What a worker sleeps on: `wait` resolves to null after some silence; rejects when Redis is away. */
 export interface WorkerDoorbell {
-  wait(): Promise<number | null>;
+  wait(): Promise<Ring | null>;
   close(): void;
 }
 
@@ -64,6 +72,7 @@ export class Worker {
   readonly #heart: Heart;
   readonly #lines: readonly ShardLine[];
   readonly #wakeup = new Wakeup();
+  readonly #recentJobs = new RecentJobs();
   readonly #rooms: { uploadRoom: BatchRoom; transformRoom: BatchRoom };
   readonly #stopping = new AbortController();
   readonly #breakingOff = new AbortController();
@@ -71,7 +80,9 @@ export class Worker {
   #slowInFlight = 0;
   /** Slots that dequeues under way may fill. */
   #reserved = 0;
-  /** Where the next round of dequeues begins. */
+  #dequeues = 0;
+  #isPausing = false;
+  /** The line after the one that had its turn last. */
   #next = 0;
   #totalSlots: number;
   #knowsOfMoreShards = false;
@@ -155,7 +166,8 @@ export class Worker {
     while (!signal.aborted) {
       const free = (): number => slots - this.#inFlight - this.#reserved;
       const wanting = this.#lines.filter(({ wantsToTake }) => wantsToTake);
-      if (wanting.length === 0 || free() <= 0) {
+      const isPressing = wanting.some((line) => line.isPressing);
+      if (wanting.length === 0 || free() <= 0 || !(isPressing || this.#mayTakeMore())) {
         await this.#wakeup.wait();
         continue;
       }
@@ -163,14 +175,29 @@ export class Worker {
         await clock.sleep(patienceMs, signal);
         continue;
       }
-      if (free() < slots * patientShare) await clock.sleep(patienceMs, signal);
-      const share = Math.min(mostPerDequeue, Math.ceil(free() / wanting.length));
-      const first = this.#next++ % wanting.length;
-      for (const line of [...wanting.slice(first), ...wanting.slice(0, first)]) {
+      if (free() < slots * patientShare && !isPressing) await clock.sleep(patienceMs, signal);
+      const share = Math.min(mostPerDequeue, Math.max(fewestPerDequeue, Math.ceil(free() / wanting.length)));
+      for (const line of this.#inTurn()) {
         const count = Math.min(share, free());
-        if (count > 0) void this.#take(line, count);
+        if (count <= 0) break;
+        if (!line.isPressing) {
+          if (!this.#mayTakeMore()) break;
+          this.#next = (this.#lines.indexOf(line) + 1) % this.#lines.length;
+        }
+        void this.#take(line, count);
       }
     }
+  }
+
+  /** Work that is not pressing. */
+  #mayTakeMore(): boolean {
+    return !this.#isPausing && this.#dequeues < (this.#recentJobs.areMixed ? 1 : dequeuesAtOnce);
+  }
+
+  /** Those that want to take: first where others than the busiest organization wait, then round the shards. */
+  #inTurn(): ShardLine[] {
+    const round = [...this.#lines.slice(this.#next), ...this.#lines.slice(0, this.#next)].filter(({ wantsToTake }) => wantsToTake);
+    return [...round.filter(({ isPressing }) => isPressing), ...round.filter(({ isPressing }) => !isPressing)];
   }
 
   /** After a stop of this process others may have put back what it held: it must say that it lives before it takes more. */
@@ -181,13 +208,29 @@ export class Worker {
 
   async #take(line: ShardLine, count: number): Promise<void> {
     this.#reserved += count;
-    const jobs = await line.take(count, this.#slowRoom());
+    this.#dequeues++;
+    const { clock } = this.#options;
+    const startedAtMs = clock.now();
+    const jobs = await line.take(count, this.#slowRoom(), this.#recentJobs.busiest);
+    this.#dequeues--;
+    for (const { target } of jobs) this.#recentJobs.add(target.org);
+    if (this.#recentJobs.areMixed) this.#pause(clock.now() - startedAtMs);
+    this.#wakeup.signal();
     for (const [i, job] of jobs.entries()) {
       if (i > 0 && i % jobsPerTick === 0) await new Promise((resolve) => setImmediate(resolve));
       this.#begin(line, job);
     }
     this.#reserved -= count;
     this.#wakeup.signal();
+  }
+
+  #pause(ms: number): void {
+    if (ms <= 0 || this.#isPausing) return;
+    this.#isPausing = true;
+    this.#options.clock.after(Math.min(ms, longestPauseMs), () => {
+      this.#isPausing = false;
+      this.#wakeup.signal();
+    });
   }
 
   /** Attempts to slow targets hold at most half of this worker's slots, with single ones three quarters, over all shards. */
@@ -202,11 +245,11 @@ export class Worker {
     const trouble = this.#troubles.watch();
     while (!signal.aborted) {
       try {
-        const shard = await doorbell.wait();
+        const rang = await doorbell.wait();
         trouble.over();
-        const line = this.#lines.find((each) => each.shard === shard);
+        const line = this.#lines.find(({ shard }) => shard === rang?.shard);
         if (line === undefined) continue;
-        line.wake();
+        line.wake({ isPressing: rang?.isFirst === true });
         // A full worker passes the bell on: promote rings when there is work.
         if (this.#inFlight >= slots) {
           await line.passBellOn();

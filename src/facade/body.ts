@@ -5,22 +5,25 @@ import { fieldPath, isRecord } from '../resources/field-tree.ts';
 import { plainIssues } from '../resources/plain-issues.ts';
 
 const deepestNesting = 32;
+/** What the parsers of receivers take without being told to. */
+const deepestFreeNesting = 512;
 const mostComplaints = 5;
+const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
- * The JSON object in a body. MALFORMED_JSON when it is none; nesting beyond 32 levels and keys named `__proto__` are
- * refused as VALIDATION_FAILED. No body at all is an empty object.
+ * The JSON object in a body. MALFORMED_JSON when it is none; what `refuseHostileShapes` refuses is VALIDATION_FAILED. No body at all is an
+ * empty object.
  */
-export function readJsonObject(bytes: Buffer | undefined): Record<string, unknown> {
+export function readJsonObject(bytes: Buffer | undefined, freeField?: string): Record<string, unknown> {
   if (bytes === undefined || bytes.length === 0) return {};
   let value: unknown;
   try {
-    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+    value = JSON.parse(utf8.decode(bytes));
   } catch {
     throw new PosthornError('MALFORMED_JSON', 'The body is not valid JSON in UTF-8.');
   }
   if (!isRecord(value)) throw new PosthornError('VALIDATION_FAILED', 'The body must be a JSON object.');
-  refuseHostileShapes(value);
+  refuseHostileShapes(value, freeField);
   return value;
 }
 
@@ -88,11 +91,33 @@ function pathText(path: readonly PropertyKey[]): string {
   return text.length > 100 ? `${text.slice(0, 100)}…` : text;
 }
 
-function refuseHostileShapes(body: Record<string, unknown>): void {
-  let level: object[] = [body];
-  for (let depth = 1; level.length > 0; depth++) {
-    if (depth > deepestNesting) throw new PosthornError('VALIDATION_FAILED', `The body is nested deeper than ${deepestNesting} levels.`);
-    if (level.some((value) => Object.hasOwn(value, '__proto__'))) throw new PosthornError('UNKNOWN_FIELD', 'unknown field "__proto__".');
-    level = level.flatMap((value) => Object.values(value).filter((child) => typeof child === 'object' && child !== null));
+/**
+ * VALIDATION_FAILED for nesting beyond 32 levels, UNKNOWN_FIELD for keys named `__proto__`, which code that copies objects trips over. `freeField`
+ * holds what is handed on and not copied: there any key may be, and nesting of 512 levels.
+ */
+export function refuseHostileShapes(body: Record<string, unknown>, freeField?: string): void {
+  refuseKey(body);
+  for (const [name, value] of Object.entries(body)) {
+    if (name === freeField) refuseDeep(value, { levels: deepestFreeNesting, where: freeField, isOwn: false }, 1);
+    else refuseDeep(value, ownShape, 2);
   }
+}
+
+interface Shape {
+  levels: number;
+  where: string;
+  isOwn: boolean;
+}
+
+const ownShape: Shape = { levels: deepestNesting, where: 'The body', isOwn: true };
+
+function refuseDeep(value: unknown, shape: Shape, level: number): void {
+  if (typeof value !== 'object' || value === null) return;
+  if (level > shape.levels) throw new PosthornError('VALIDATION_FAILED', `${shape.where} is nested deeper than ${shape.levels} levels.`);
+  if (shape.isOwn) refuseKey(value);
+  for (const each of Array.isArray(value) ? value : Object.values(value)) refuseDeep(each, shape, level + 1);
+}
+
+function refuseKey(value: object): void {
+  if (Object.hasOwn(value, '__proto__')) throw new PosthornError('UNKNOWN_FIELD', 'unknown field "__proto__".');
 }

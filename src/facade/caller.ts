@@ -1,10 +1,27 @@
-import type { Plan, Role, Scope } from '../core/records.ts';
+import type { OrganizationRecord, Plan, Role, Scope } from '../core/records.ts';
 
-/** Who sends a request: an API key, which acts in one organization. */
+/** Who sends a request, acting in one organization: an API key, or a user or service account of Kubernetes. */
 export interface Caller {
-  apiKeyId: string;
+  /** `id` of a user stands for its name, which may be any text. */
+  credential: { type: 'apiKey'; id: string } | { type: 'user'; id: string; name: string };
   role: Role;
   scopes: readonly Scope[];
-  /** `monthlyMessages`: that it may queue; null: any number. */
-  organization: { id: string; slug: string; namespace: string; plan: Plan; monthlyMessages: number | null };
+  /** `monthlyMessages`: that it may queue; `objectsPerKind`: resources of each kind that it may have; null: any number. */
+  organization: { id: string; slug: string; namespace: string; plan: Plan; monthlyMessages: number | null; objectsPerKind: number | null };
+}
+
+export function callerOrganization({
+  id,
+  slug,
+  namespace,
+  plan,
+  monthlyMessages,
+  objectsPerKind,
+}: OrganizationRecord): Caller['organization'] {
+  return { id, slug, namespace, plan, monthlyMessages: monthlyMessages ?? null, objectsPerKind: objectsPerKind ?? null };
+}
+
+/** How the log names the credential. */
+export function credentialFields({ credential }: Caller): { apiKeyId: string } | { userName: string } {
+  return credential.type === 'apiKey' ? { apiKeyId: credential.id } : { userName: credential.name };
 }

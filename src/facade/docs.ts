@@ -35,11 +35,13 @@ const page = `<!doctype html>
 
 const start = `SwaggerUIBundle({ url: '/openapi.json', dom_id: '#ui', deepLinking: true, validatorUrl: null });\n`;
 
-/** `/openapi.json`, and `/docs` with Swagger UI from this server alone. */
-export function docsRouter(document: object): Router {
+/** `/openapi.json`, and `/docs` with Swagger UI from this server alone. The document is made when it is first asked for. */
+export function docsRouter(makeDocument: () => Promise<object>): Router {
   const router = Router({ caseSensitive: true });
-  const json = JSON.stringify(document);
-  router.get('/openapi.json', (_request, response) => {
+  let document: Promise<Buffer> | undefined;
+  router.get('/openapi.json', async (_request, response) => {
+    document ??= makeDocument().then((made) => Buffer.from(JSON.stringify(made)));
+    const json = await document;
     response.set('Access-Control-Allow-Origin', '*').type('json').send(json);
   });
   router.use('/docs', (_request, response, next) => {

@@ -31,7 +31,7 @@ export const errorExamples: Record<ErrorCode, string> = {
   PAYLOAD_TOO_LARGE: 'The body is larger than 1048576 bytes.',
   UNSUPPORTED_MEDIA_TYPE: 'Send the body as application/json in UTF-8.',
   QUOTA_EXCEEDED: 'This would exceed the 10000 messages that the organization may queue in a month (UTC)',
-  RATE_LIMITED: 'More than 1000 requests in a minute with this API key.',
+  RATE_LIMITED: 'More than 1000 requests in a minute with these credentials.',
   APPLICATION_RATE_LIMITED: 'The application takes at most 100 messages per second.',
   HEADERS_TOO_LARGE: 'The request line and the headers are more than 16 KiB together.',
   INTERNAL: 'Something went wrong on our side; the request id finds it in the logs.',

@@ -1,6 +1,8 @@
-import type { Response } from 'express';
+import type { ServerResponse } from 'node:http';
 import { z } from 'zod';
 import { type ErrorCode, errorCodes, PosthornError } from '../core/errors.ts';
+import type { Logger } from '../core/logger.ts';
+import { jsonContentType } from './json-content-type.ts';
 
 /** Body of every error (API document, "Errors"). */
 export const errorBody = z
@@ -86,16 +88,37 @@ function webhookReason(code: ErrorCode): string {
 
 const defaultRetryAfterSeconds = 1;
 
-/** Answers with an error in the form of the family that `path` (with the query) belongs to. */
-export function sendError(response: Response, error: PosthornError, path: string): void {
+/**
+ * Answers with what was thrown, in the form of the family that `path` (without the query) belongs to; an answer that has begun is broken off. What
+ * is a defect or keeps a service away goes to the log.
+ */
+export function answerError(
+  { logger }: { logger: Logger },
+  { response, path }: { response: ServerResponse; path: string },
+  thrown: unknown,
+): void {
+  const error = toPosthornError(thrown);
+  const requestId = response.getHeader('X-Request-Id');
+  if (error.code === 'INTERNAL') logger.error({ err: thrown, requestId, path }, 'an API request met a defect');
+  if (error.code === 'UNAVAILABLE' && error.cause !== undefined)
+    logger.warn({ err: thrown, requestId, path }, 'what an API request needs does not answer');
+  if (response.headersSent) response.destroy();
+  else sendError(response, error, path);
+}
+
+function sendError(response: ServerResponse, error: PosthornError, path: string): void {
   const { status } = errorCodes[error.code];
-  response.set('X-Error-Code', error.code);
-  if (status === 401) response.set('WWW-Authenticate', 'Bearer');
+  response.statusCode = status;
+  response.setHeader('X-Error-Code', error.code);
+  if (status === 401) response.setHeader('WWW-Authenticate', 'Bearer');
   if (status === 429 || status === 503 || error.retryAfterSeconds !== undefined) {
-    response.set('Retry-After', String(Math.ceil(error.retryAfterSeconds ?? defaultRetryAfterSeconds)));
+    response.setHeader('Retry-After', String(Math.ceil(error.retryAfterSeconds ?? defaultRetryAfterSeconds)));
   }
-  const below = path.replace(/\?.*$/s, '').replace(/^\/api\/(?:organizations\/[^/]+\/)?/, '');
-  response.status(status).json(errorIn(errorFormOf(below), error));
+  const below = path.replace(/^\/api\/(?:organizations\/[^/]+\/)?/, '');
+  const body = JSON.stringify(errorIn(errorFormOf(below), error));
+  response.setHeader('Content-Type', jsonContentType);
+  response.setHeader('Content-Length', Buffer.byteLength(body));
+  response.end(body);
 }
 
 /**
@@ -129,5 +152,5 @@ export function toPosthornError(error: unknown): PosthornError {
 const httpError = z.looseObject({ status: z.int().min(400).max(599), type: z.string().optional(), limit: z.int().optional() });
 
 function isZlibError(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && /^(?:Z_|ERR_)/.test(String(error.code));
+  return error instanceof Error && 'code' in error && /^(?:Z_|ZSTD_|ERR_)/.test(String(error.code));
 }

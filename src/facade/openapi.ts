@@ -1,8 +1,10 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
 import { type ErrorCode, errorCodes } from '../core/errors.ts';
 import { errorExamples } from './error-examples.ts';
 import { type ErrorForm, errorBody, errorFormOf, errorIn, textErrorBody, webhookErrorBody } from './error-response.ts';
 import { exampleOf } from './openapi-example.ts';
+import { ingestPaths, ingestTag } from './openapi-ingest.ts';
 import type { Family, Operation } from './operation.ts';
 
 type Json = Record<string, unknown>;
@@ -57,8 +59,11 @@ const idempotencyKey = {
   schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~]+$' },
 };
 
-/** The OpenAPI 3.1 document of the families, with every error; pure, so that it can be generated and checked for drift. */
-export function openApiDocument(families: readonly Family[], version: string): Json {
+/**
+ * The OpenAPI 3.1 document of the families and of ingest, with every error. Making it takes a good part of a second: after each operation what else
+ * the process has to do gets its turn.
+ */
+export async function openApiDocument(families: readonly Family[], version: string): Promise<Json> {
   const schemas: Json = {};
   const paths: Record<string, Json> = {};
   for (const { name, operations, shown = {} } of families) {
@@ -66,6 +71,7 @@ export function openApiDocument(families: readonly Family[], version: string): J
       const path = paths[operation.path] ?? {};
       path[operation.method.toLowerCase()] = describe(operation, { tag: name, shown }, schemas);
       paths[operation.path] = path;
+      await nextTurn();
     }
   }
   for (const body of [errorBody, textErrorBody, webhookErrorBody]) schemaOf(body, 'output', schemas);
@@ -80,11 +86,11 @@ export function openApiDocument(families: readonly Family[], version: string): J
       },
     ],
     security: [{ bearer: [] }, { apiKey: [] }],
-    tags: families.map(({ name, description: text }) => ({ name, description: text })),
-    paths,
+    tags: [...families.map(({ name, description: text }) => ({ name, description: text })), ingestTag],
+    paths: { ...paths, ...ingestPaths() },
     components: {
       securitySchemes: {
-        bearer: { type: 'http', scheme: 'bearer', description: 'An API key.' },
+        bearer: { type: 'http', scheme: 'bearer', description: 'An API key; in a cluster also a Kubernetes token.' },
         apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' },
       },
       headers: answerHeaders,

@@ -22,6 +22,8 @@ export interface Call<Query = unknown, Body = unknown> {
   idempotency: Idempotency | null;
   /** Where the client reached this server, such as `https://hooks.example.com`. */
   baseUrl: string;
+  /** Counts so many requests more against the rate limit of the API key; RATE_LIMITED beyond it, and then none. */
+  charge(requests: number): Promise<void>;
   /** Adds a `Warning: 199 - "<text>"` header to the answer; `text` is fixed words, nothing that was sent. */
   warn(text: string): void;
   /** Answers with the operation's other status. */
@@ -45,6 +47,8 @@ export interface OperationDefinition<Query extends z.ZodObject, Body extends z.Z
   readOnly?: readonly string[];
   /** Of the body, where it may be larger than others. */
   maxBodyBytes?: number;
+  /** Field of the body that holds any JSON (`refuseHostileShapes`). */
+  freeField?: string;
   requestExample?: unknown;
   /** 204 has no `schema`. */
   answer: {

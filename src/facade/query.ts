@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { PosthornError } from '../core/errors.ts';
 import { wording } from '../resources/complaints.ts';
 import { plainIssues } from '../resources/plain-issues.ts';
+import { text } from '../resources/text.ts';
 
 /** Schemas of query values: text in, typed out, so that the OpenAPI document shows the type. */
 
@@ -18,8 +19,10 @@ export const queryBoolean = z
   .transform((value) => value === 'true')
   .pipe(z.boolean());
 
-export const querySearch = z.string().max(200);
-export const queryTime = z.iso.datetime({ offset: true, error: 'must be an ISO 8601 time such as 2026-01-31T12:00:00Z' });
+export const querySearch = text(0, 200);
+const error = 'must be an ISO 8601 time such as 2026-01-31T12:00:00Z, or a day such as 2026-01-31';
+export const queryTime = z.union([z.iso.datetime({ offset: true, error }), z.iso.date({ error })]);
+const dayMs = 86_400_000;
 
 /** What clients send so that no cache answers. */
 const cacheBuster = '_';
@@ -57,14 +60,14 @@ export const timeRangeQuery = {
   to: queryTime.optional().describe('Not later: ISO 8601.'),
 };
 
-/** The range in milliseconds since the epoch; INVALID_QUERY when it ends before it begins. `names` are those of the two parameters. */
+/** The range in milliseconds since the epoch, days in UTC and the last one with all its hours; INVALID_QUERY when it ends before it begins. `names` are those of the two parameters. */
 export function timeRange(
   from: string | undefined,
   to: string | undefined,
   names: { from: string; to: string } = { from: 'from', to: 'to' },
 ): { fromMs?: number; toMs?: number } {
   const fromMs = from === undefined ? undefined : Date.parse(from);
-  const toMs = to === undefined ? undefined : Date.parse(to);
+  const toMs = to === undefined ? undefined : Date.parse(to) + (to.includes('T') ? 0 : dayMs - 1);
   if (fromMs !== undefined && toMs !== undefined && toMs < fromMs) {
     const details = { [names.to]: [`is before ${names.from}`] };
     throw new PosthornError('INVALID_QUERY', `Query: ${names.to} is before ${names.from}.`, { details });

@@ -1,4 +1,4 @@
-import type { Response } from 'express';
+import type { ServerResponse } from 'node:http';
 import { PosthornError } from '../core/errors.ts';
 import type { Plan } from '../core/records.ts';
 import type { RateLimiter } from '../data/rate-limit.ts';
@@ -13,9 +13,9 @@ const limits: Readonly<Record<Counted, Readonly<Record<Plan, number | null>>>> =
   send: { free: 100, starter: 1000, pro: 5000, business: 10_000, enterprise: null },
 };
 
-const sendPath = /^\/api\/(?:organizations\/[^/]+\/)?send-events?(?:[/?]|$)/;
+const sendPath = /^\/api\/(?:organizations\/[^/]+\/)?send-events?(?:\/|$)/;
 
-/** What a request to a path (with the query) counts as. */
+/** What a request to a path counts as. */
 export function countedAs(path: string): Counted {
   return sendPath.test(path) ? 'send' : 'request';
 }
@@ -24,22 +24,21 @@ export function countedAs(path: string): Counted {
 export async function limitRate(
   rateLimiter: RateLimiter,
   caller: Caller,
-  { response, counted, count = 1 }: { response?: Pick<Response, 'set'>; counted: Counted; count?: number },
+  { response, counted, count = 1 }: { response: Pick<ServerResponse, 'setHeader'>; counted: Counted; count?: number },
 ): Promise<void> {
   const limit = limits[counted][caller.organization.plan];
   if (limit === null || count === 0) return;
-  const state = await rateLimiter.take(counted === 'send' ? `${caller.apiKeyId}:send` : caller.apiKeyId, limit, count);
+  const { id } = caller.credential;
+  const state = await rateLimiter.take(counted === 'send' ? `${id}:send` : id, limit, count);
   if (state === null) return;
-  response?.set({
-    'X-RateLimit-Limit': String(state.limit),
-    'X-RateLimit-Remaining': String(state.remaining),
-    'X-RateLimit-Reset': String(Math.ceil(state.resetAtMs / 1000)),
-  });
+  response.setHeader('X-RateLimit-Limit', String(state.limit));
+  response.setHeader('X-RateLimit-Remaining', String(state.remaining));
+  response.setHeader('X-RateLimit-Reset', String(Math.ceil(state.resetAtMs / 1000)));
   if (state.allowed) return;
   const options = { retryAfterSeconds: state.retryAfterSeconds };
   throw new PosthornError(
     'RATE_LIMITED',
-    `More than ${state.limit} ${counted === 'send' ? 'events' : 'requests'} in a minute with this API key.`,
+    `More than ${state.limit} ${counted === 'send' ? 'events' : 'requests'} in a minute with these credentials.`,
     options,
   );
 }

@@ -1,10 +1,9 @@
-import type { RequestHandler } from 'express';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { requestIdFor } from '../core/request-id.ts';
 
-/** Echoes `X-Request-Id` when it is harmless, makes one otherwise, and leaves it in `response.locals.requestId`. */
-export const requestId: RequestHandler = (request, response, next) => {
+/** Echoes `X-Request-Id` when it is harmless, makes one otherwise. Answers which. */
+export function answerRequestId(request: IncomingMessage, response: ServerResponse): string {
   const id = requestIdFor(request.headers['x-request-id']);
-  response.locals['requestId'] = id;
-  response.set('X-Request-Id', id);
-  next();
-};
+  response.setHeader('X-Request-Id', id);
+  return id;
+}

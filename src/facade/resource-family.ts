@@ -3,7 +3,7 @@ import { type Family, type Operation, operation } from './operation.ts';
 import { cutPage, pageOf, type pageQuery } from './pagination.ts';
 import type { ResourceFamilyDefinition } from './resource-family-definition.ts';
 import { changeRecord, createRecord, deleteRecord } from './resource-writes.ts';
-import { find, newestFirst } from './resources/lookup.ts';
+import { findToRead, newestFirst } from './resources/lookup.ts';
 import { nouns } from './resources/nouns.ts';
 import type { ServedKind } from './services.ts';
 
@@ -56,7 +56,7 @@ export function resourceFamily<K extends ServedKind, Body extends z.ZodObject, Q
       scope: 'read',
       answer: { status: 200, description: `The ${noun}.`, schema: record },
       errors: ['RESOURCE_NOT_FOUND'],
-      handle: async (call) => definition.toRecord(await find(call, kind, call.params['id'] ?? ''), call),
+      handle: async (call) => definition.toRecord(await findToRead(call, kind, call.params['id'] ?? ''), call),
     }),
     operation({
       method: 'PATCH',

@@ -38,6 +38,8 @@ async function completed<K extends ServedKind>(call: Call, kind: K): Promise<Obj
   const secrets = await Promise.all(secretRefsIn(made.spec).map((ref) => readSecret(call, ref)));
   if (!secrets.includes(null)) return made;
   await deleteObject(call, made);
+  // Its slug is free for what takes its place.
+  await awaitGone(call, kind, made);
   return null;
 }
 

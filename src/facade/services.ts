@@ -16,14 +16,16 @@ import type { StatisticsReader } from '../data/statistics.ts';
 import type { TaskCaller } from '../data/task-caller.ts';
 import type { WebhookMessages } from '../data/webhooks/webhook-messages.ts';
 import type { WebhookSending } from '../data/webhooks/webhook-sending.ts';
+import type { WebhookStatistics } from '../data/webhooks/webhook-statistics.ts';
 import type { WebhookStore } from '../data/webhooks/webhooks.ts';
-import type { PosthornKind } from '../resources/kinds.ts';
+import type { ConfigurationKind } from '../resources/kinds.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import type { ResourceCache } from '../store/cache.ts';
 import type { ResourceStore } from '../store/store.ts';
+import type { KubernetesCallers } from './kubernetes-callers.ts';
 
 /** The kinds that the facade serves, each with a cache that a `Reflector` keeps. What the others declare of webhooks is in the webhook store. */
-export type ServedKind = Exclude<PosthornKind, 'Organization' | 'WebhookApplication'>;
+export type ServedKind = Exclude<ConfigurationKind, 'Organization' | 'WebhookApplication' | 'WebhookEndpoint' | 'WebhookSubscription'>;
 export type ResourceCaches = { readonly [K in ServedKind]: ResourceCache<K> };
 
 /** What operations work with. */
@@ -31,6 +33,8 @@ export interface FacadeServices {
   store: ResourceStore;
   caches: ResourceCaches;
   registry: RegistryReader;
+  /** Null outside of a cluster. */
+  kubernetesCallers: KubernetesCallers | null;
   messages: MessageReader;
   replayer: MessageReplayer;
   intake: Intake;
@@ -43,8 +47,9 @@ export interface FacadeServices {
   /** How many shards there are for what is new. */
   shards: () => number;
   /** What send-event needs. */
-  sending: Omit<WebhookSending, 'storePage'>;
+  sending: Omit<WebhookSending, 'findFurther'>;
   webhookMessages: WebhookMessages;
+  webhookStatistics: WebhookStatistics;
   /** Where what users write is checked and tried. */
   sandbox: Sandbox;
   cronRuns: CronRuns;

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { Response } from 'express';
+import type { ServerResponse } from 'node:http';
 
 /** An answer that is sent as it is made, so that it needs no memory for the whole. */
 export class StreamedAnswer {
@@ -19,11 +19,12 @@ const stalledMs = 60_000;
  * Sends the pieces as fast as the client reads them. What fails before the first piece rejects with nothing sent; what fails later rejects, too,
  * and the answer then must be broken off, so that nobody takes it for whole.
  */
-export async function sendStreamed(response: Response, { headers, pieces }: StreamedAnswer, status: number): Promise<void> {
+export async function sendStreamed(response: ServerResponse, { headers, pieces }: StreamedAnswer, status: number): Promise<void> {
   const made = pieces[Symbol.asyncIterator]();
   try {
     let next = await made.next();
-    response.status(status).set(headers);
+    response.statusCode = status;
+    for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
     response.setTimeout(stalledMs, () => response.destroy());
     while (next.done !== true && !response.destroyed) {
       if (!response.write(next.value)) await readOn(response);
@@ -36,7 +37,7 @@ export async function sendStreamed(response: Response, { headers, pieces }: Stre
 }
 
 /** Resolves when the client has read what was written, or is gone. */
-async function readOn(response: Response): Promise<void> {
+async function readOn(response: ServerResponse): Promise<void> {
   const either = new AbortController();
   const events = ['drain', 'close'].map((event) => once(response, event, { signal: either.signal }).catch(() => undefined));
   await Promise.race(events);

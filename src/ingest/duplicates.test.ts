@@ -35,7 +35,7 @@ const storedEvents = async (): Promise<EventView[]> => (await reader.events('org
 
 /** The next answer once the first event is known to be stored, which is noted after its own answer. */
 async function duplicateOf(send: () => Promise<Answer>): Promise<Answer> {
-  return waitUntil('a duplicate', 5000, async () => {
+  return waitUntil('a duplicate', 30_000, async () => {
     const answer = await send();
     return answer.body.duplicate === true ? answer : undefined;
   });
@@ -59,7 +59,7 @@ describe('equal events', () => {
     const events = await storedEvents();
     expect(events.length - before).toBe(1);
     expect(events[0]).toMatchObject({ id: answers[0]?.body.eventId, duplicateOf: null });
-    await waitUntil('all deliveries', 5000, async () =>
+    await waitUntil('all deliveries', 30_000, async () =>
       (await reader.deliveriesOfEvent('org_a', events[0]?.id ?? '')).length === shards.length ? true : undefined,
     );
   });
@@ -77,7 +77,7 @@ describe('equal events', () => {
     await duplicateOf(() => ingest.send(path, { headers: delivery('b') }));
     expect((await ingest.outcomes())['duplicate']).toBe(1);
     const statistics = new RedisStatisticsReader({ redis: ingest.redis.client, prefix: keyPrefix, clock: systemClock });
-    await waitUntil('the counts', 5000, async () => {
+    await waitUntil('the counts', 30_000, async () => {
       const { duplicates, events } = await statistics.ofOrganization('org_a', '1h');
       return duplicates.get('src_a') === 2 && events.get('src_a') === 2 ? true : undefined;
     });
@@ -222,6 +222,8 @@ function withoutSettling(redis: RedisClient): Intake {
   const intake = new RedisIntake({ redis, prefix: keyPrefix, clock: systemClock });
   return {
     takeRequest: (...args) => intake.takeRequest(...args),
+    accepted: (claim) => intake.accepted(claim),
+    left: (claim) => intake.left(claim),
     claim: (claim) => intake.claim(claim),
     settle: async () => {},
     countDuplicate: async () => {},
@@ -259,7 +261,7 @@ describe('the messages of a month', () => {
     await ingest.redis.client.hset(`${keyPrefix}{s0}:ctl`, 'full', '1');
     expect((await ingest.send(path)).status).toBe(503);
     await ingest.redis.client.hdel(`${keyPrefix}{s0}:ctl`, 'full');
-    await waitUntil('200', 5000, async () => ((await ingest.send(path)).status === 200 ? true : undefined));
+    await waitUntil('200', 30_000, async () => ((await ingest.send(path)).status === 200 ? true : undefined));
     expect((await storedEvents()).length).toBe(1);
   });
 });

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { MatchBudget } from '../core/filter.ts';
 import { newTimedId, parseTimedId } from '../core/ids.ts';
 import type { NewEvent } from '../data/messages.ts';
 import type { BrokenSchemas } from './broken-schemas.ts';
@@ -13,6 +14,9 @@ export interface ReceivedRequest {
   signatureValid: boolean | null;
 }
 
+const patternsUntried =
+  'a regular expression of the filter was not tried: with this text it, or the filters of all routes together, would take too long';
+
 /** Runs the routes of the plan, of each first its schema, then its filter: which targets the event goes to, and which routes do not want it. `id`: that of the event, when it has one. */
 export function makeEvent(
   { source, routes }: IngestPlan,
@@ -21,15 +25,17 @@ export function makeEvent(
   id?: string,
 ): NewEvent {
   const targets: NewEvent['targets'] = [];
-  const filtered: { routeId: string; brokenSchema?: string }[] = [];
+  const filtered: Omit<NewEvent['filtered'][number], 'messageId'>[] = [];
+  const budget = new MatchBudget();
   for (const route of routes) {
     const brokenSchema = route.schemaId === null ? undefined : broken.get(route.schemaId);
     if (brokenSchema !== undefined) {
       filtered.push({ routeId: route.id, brokenSchema });
       continue;
     }
-    if (route.filter !== null && !route.filter(context)) {
-      filtered.push({ routeId: route.id });
+    const untriedBefore = budget.untried;
+    if (route.filter !== null && !route.filter(context, budget)) {
+      filtered.push({ routeId: route.id, ...(budget.untried > untriedBefore && { untried: patternsUntried }) });
       continue;
     }
     for (const target of route.targets) targets.push({ messageId: newTimedId('msg_', target.shard, receivedAtMs), ...target });

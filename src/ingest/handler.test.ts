@@ -165,7 +165,7 @@ describe('routes', () => {
     ingest.registry.onChange((changeKey) => changed.add(changeKey));
     await ingest.publishRoute({ destinations: [{ id: 'dst_b', shard: 0 }], generation: 2 });
     await ingest.publishRoute({ id: 'rte_b', slug: 'b' });
-    await waitUntil('the change', 10_000, async () => (changed.has('route:rte_b') ? true : undefined));
+    await waitUntil('the change', 30_000, async () => (changed.has('route:rte_b') ? true : undefined));
     await ingest.send('/ingest/acme/github');
     expect(ingest.kept.events[1]?.targets.map(({ destinationId }) => destinationId)).toEqual(['dst_b', 'dst_a']);
   });
@@ -174,7 +174,7 @@ describe('routes', () => {
     await ingest.publishSource();
     expect((await ingest.send('/ingest/acme/github')).status).toBe(200);
     await ingest.publisher.retract(ingest.epoch, 'source', 'src_a');
-    await waitUntil('a 404', 10_000, async () => ((await ingest.send('/ingest/acme/github')).status === 404 ? true : undefined));
+    await waitUntil('a 404', 30_000, async () => ((await ingest.send('/ingest/acme/github')).status === 404 ? true : undefined));
   });
 });
 

@@ -5,6 +5,7 @@ import { recordLayoutVersion } from '../core/records.ts';
 import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
 import { RedisMessageReader } from '../data/message-reader.ts';
 import { systemClock } from '../runtime/clock.ts';
+import type { IngestLimits } from './limits.ts';
 
 let ingest: IngestUnderTest;
 let reader: RedisMessageReader;
@@ -13,10 +14,11 @@ beforeAll(async () => {
   reader = new RedisMessageReader({ redis: ingest.redis.client, prefix: keyPrefix });
 });
 afterAll(() => ingest.stop());
-beforeEach(async () => {
-  await ingest.reset({}, new RedisMessageAcceptor({ redis: ingest.redis.client, prefix: keyPrefix, clock: systemClock }));
+const serve = async (limits: Partial<IngestLimits> = {}) => {
+  await ingest.reset(limits, new RedisMessageAcceptor({ redis: ingest.redis.client, prefix: keyPrefix, clock: systemClock }));
   await ingest.publishSource();
-});
+};
+beforeEach(() => serve());
 
 const schema = { type: 'object', required: ['id'], properties: { id: { type: 'string' } } };
 const publishSchema = (id: string, jsonSchema: object, generation = 1) =>
@@ -95,18 +97,25 @@ test('while the schema of a route is deleted nothing passes', async () => {
 });
 
 test('an event whose schema takes for ever is accepted and fails by it, and does not hold up those of other sources', async () => {
+  await serve({ checkDeadlineMs: 60_000 });
   await publishSchema('sch_a', endless());
   await ingest.publishRoute({ schemaId: 'sch_a' });
   await ingest.publishSource({ id: 'src_b', slug: 'other' });
-  const slow = ingest.send('/ingest/acme/github', { body: '1' });
-  const startedAt = performance.now();
-  for (let i = 0; i < 20; i++) expect((await ingest.send('/ingest/acme/other', { body: '{}' })).status).toBe(200);
-  expect(performance.now() - startedAt).toBeLessThan(1000);
-  const { status, body } = await slow;
-  expect(status).toBe(200);
-  expect(await reader.deliveriesOfEvent('org_a', body.eventId ?? '')).toMatchObject([
-    { routeId: 'rte_a', status: 'schema_failed', lastErrorMessage: expect.stringContaining('cannot be checked') },
-  ]);
+  let ended = 0;
+  // One after another they take 4 s.
+  const slow = Array.from({ length: 2 }, async () => {
+    const answer = await ingest.send('/ingest/acme/github', { body: '1' });
+    ended += 1;
+    return answer;
+  });
+  for (let i = 0; i < 5; i++) expect((await ingest.send('/ingest/acme/other', { body: '{}' })).status).toBe(200);
+  expect(ended).toBeLessThan(2);
+  for (const { status, body } of await Promise.all(slow)) {
+    expect(status).toBe(200);
+    expect(await reader.deliveriesOfEvent('org_a', body.eventId ?? '')).toMatchObject([
+      { routeId: 'rte_a', status: 'schema_failed', lastErrorMessage: expect.stringContaining('cannot be checked') },
+    ]);
+  }
 });
 
 test('the checks of requests that are over are not made', async () => {
@@ -118,7 +127,7 @@ test('the checks of requests that are over are not made', async () => {
   expect(late.map(({ status }) => status)).toEqual(late.map(() => 503));
   await publishSchema('sch_a', {}, 2);
   const startedAt = performance.now();
-  await waitUntil('the sandbox is free', 20_000, async () =>
+  await waitUntil('the sandbox is free', 30_000, async () =>
     (await ingest.send('/ingest/acme/github', { body: '1' })).status === 200 ? true : undefined,
   );
   // Twelve checks, one after another, would take 24 seconds.

@@ -5,12 +5,14 @@ import type { BrokenSchemas } from './broken-schemas.ts';
 import { eventMark } from './deduplication.ts';
 import { makeEvent, type ReceivedRequest } from './event.ts';
 import { EventContext } from './event-context.ts';
+import type { IngestMetrics } from './metrics.ts';
 import type { IngestPlan } from './plan.ts';
 
 export interface TakingServices {
   acceptor: MessageAcceptor;
   intake: Intake;
   logger: Logger;
+  metrics: Pick<IngestMetrics, 'untriedFilters'>;
 }
 
 export interface TakenEvent {
@@ -29,9 +31,10 @@ export async function takeEvent(
   received: ReceivedRequest,
   broken: BrokenSchemas,
 ): Promise<TakenEvent> {
-  const { acceptor, intake } = services;
+  const { acceptor, intake, metrics } = services;
   const context = new EventContext(received.request.headers, received.body);
   const event = makeEvent(plan, received, { context, broken });
+  metrics.untriedFilters.inc(event.filtered.filter(({ untried }) => untried !== undefined).length);
   const claim = claimOf(plan, received, context, event);
   if (claim === null) {
     await acceptor.accept(event);

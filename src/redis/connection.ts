@@ -78,7 +78,8 @@ function connection(address: RedisAddress | string, own: RedisOptions): RedisCli
       ...(sentinel?.username !== undefined && { sentinelUsername: sentinel.username }),
       ...(sentinel?.password !== undefined && { sentinelPassword: sentinel.password }),
       ...(usesTls && { enableTLSForSentinelMode: true, sentinelTLS: { minVersion: 'TLSv1.2', ...tls } }),
-      failoverDetector: true,
+      // No failoverDetector: when it speaks while ioredis reconnects by itself, the connection ends for good. Sentinel closes the connections to a
+      // master that it demotes.
       sentinelCommandTimeout: 2000,
       sentinelRetryStrategy: reconnectDelay,
     });

@@ -10,12 +10,13 @@ export type ScriptArgument = string | number | Buffer;
  */
 export class Script {
   readonly #text: string;
-  readonly #sha: string;
+  /** By which Redis knows it. */
+  readonly sha: string;
 
   /** `file`: URL of the .lua file, as `new URL('./scripts/accept.lua', import.meta.url)`. */
   constructor(file: URL) {
     this.#text = withIncludes(file);
-    this.#sha = createHash('sha1').update(this.#text).digest('hex');
+    this.sha = createHash('sha1').update(this.#text).digest('hex');
   }
 
   /** Runs the script; strings in the reply are decoded as UTF-8. */
@@ -36,7 +37,7 @@ export class Script {
   ): Promise<unknown> {
     const rest = [keys.length, ...keys, ...args];
     try {
-      return await redis[method]('EVALSHA', this.#sha, ...rest);
+      return await redis[method]('EVALSHA', this.sha, ...rest);
     } catch (error) {
       if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error;
       return await redis[method]('EVAL', this.#text, ...rest);

@@ -15,7 +15,7 @@ export interface CustomResourceDefinition {
 /** The CRD of a kind: its zod schemas as structural schema, its rules as CEL, its printer columns. */
 export function crdFor(kind: PosthornKind): CustomResourceDefinition {
   const definition: KindDefinition = kinds[kind];
-  const { plural, singular, shortName, scope, printerColumns } = definition;
+  const { plural, singular, shortName, scope, printerColumns, scale } = definition;
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
@@ -29,7 +29,7 @@ export function crdFor(kind: PosthornKind): CustomResourceDefinition {
           name: version,
           served: true,
           storage: true,
-          subresources: { status: {} },
+          subresources: { status: {}, ...(scale !== undefined && { scale }) },
           additionalPrinterColumns: printerColumns,
           schema: { openAPIV3Schema: objectSchema(kind, definition) },
         },

@@ -50,12 +50,14 @@ export interface KindDefinition<Spec extends z.ZodObject = z.ZodObject, Status e
   shortName: string;
   scope: 'Namespaced' | 'Cluster';
   description: string;
-  /** Prefix of API ids, with the underscore. */
+  /** Prefix of API ids, with the underscore; empty: the API has no ids of it. */
   idPrefix: string;
   spec: Spec;
   status: Status;
   rules: readonly Rule[];
   printerColumns: readonly PrinterColumn[];
+  /** The scale subresource, for `kubectl scale`. */
+  scale?: { specReplicasPath: string; statusReplicasPath: string; labelSelectorPath: string };
 }
 
 export function defineKind<Spec extends z.ZodObject, Status extends z.ZodObject>(

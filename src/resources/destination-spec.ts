@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { description, displayName, secretKeyRef } from './fields.ts';
 import { headerName, headerValue } from './http-header.ts';
-import { text } from './text.ts';
+import { line, text } from './text.ts';
 import { bucketName, httpsUrl, httpUrl } from './url.ts';
 
 const auth = z.strictObject({
@@ -49,7 +49,7 @@ const http = z.strictObject({
   useStaticIp: z
     .boolean()
     .default(false)
-    .describe('Deliveries go through the egress proxy of the installation, which has a fixed address.'),
+    .describe('Deliveries go through the egress proxy of the installation, which has a fixed address. Needs a paid plan.'),
   signingSecretRef: secretKeyRef.optional().describe('Deliveries are signed with it as Standard Webhooks describes (whsec_ + base64).'),
 });
 
@@ -69,7 +69,7 @@ const retryPolicy = z.strictObject({
 });
 
 const warehouse = z.strictObject({
-  prefix: text(0, 512).optional().describe('First part of the object keys.'),
+  prefix: line(0, 512).optional().describe('First part of the object keys.'),
   fileFormat: z.enum(['jsonl', 'json']).default('jsonl').describe('Format of the objects.'),
   partitionBy: z.enum(['date', 'hour', 'source']).default('date').describe('How object keys are partitioned.'),
   identity: z

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { dateTime, text } from './text.ts';
+import { dateTime, line, paragraph, text } from './text.ts';
 
 /** Field schemas that several kinds share. Every string and list has a bound, which the CEL cost estimator needs. */
 
@@ -27,8 +27,8 @@ export const secretKeyRef = z
   })
   .meta({ 'x-kubernetes-map-type': 'atomic' });
 
-export const displayName = text(1, 200).describe('Name shown to people; metadata.name when absent.');
-export const description = text(0, 1000).describe('What this is for.');
+export const displayName = line(1, 200).describe('Name shown to people; metadata.name when absent.');
+export const description = paragraph(0, 1000).describe('What this is for.');
 
 /** Up to `max` objects of the same namespace, each at most once. */
 export const referenceList = (max: number) =>

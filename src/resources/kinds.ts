@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { apiKey } from './api-key.ts';
 import { apiVersion, type KindDefinition } from './definition.ts';
+import { deliveryPool } from './delivery-pool.ts';
 import { destination } from './destination.ts';
 import { filter } from './filter.ts';
 import { httpCronJob } from './http-cron-job.ts';
@@ -12,11 +13,14 @@ import { route } from './route.ts';
 import { source } from './source.ts';
 import { transform } from './transform.ts';
 import { webhookApplication } from './webhook-application.ts';
+import { webhookEndpoint } from './webhook-endpoint.ts';
 import { webhookEventType } from './webhook-event-type.ts';
+import { webhookSubscription } from './webhook-subscription.ts';
 
 /** Every kind of the group, by its name. A new kind is a file of its own and one line here. */
 export const kinds = {
   Organization: organization,
+  DeliveryPool: deliveryPool,
   Source: source,
   Destination: destination,
   Route: route,
@@ -28,10 +32,16 @@ export const kinds = {
   ApiKey: apiKey,
   WebhookEventType: webhookEventType,
   WebhookApplication: webhookApplication,
+  WebhookEndpoint: webhookEndpoint,
+  WebhookSubscription: webhookSubscription,
 } as const;
 
 export type PosthornKind = keyof typeof kinds;
 export const posthornKinds = Object.keys(kinds) as PosthornKind[];
+
+/** The kinds of both worlds, which say what is delivered where; the others tell a cluster how to run Posthorn. */
+export type ConfigurationKind = Exclude<PosthornKind, 'DeliveryPool'>;
+export const configurationKinds: readonly ConfigurationKind[] = posthornKinds.filter((kind) => kind !== 'DeliveryPool');
 
 export type SpecOf<K extends PosthornKind> = z.output<(typeof kinds)[K]['spec']>;
 /** What a user writes: defaults may be left out. */

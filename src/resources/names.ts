@@ -29,6 +29,12 @@ export const nameRules: readonly NameRule[] = [
     check: (name) => !name.includes('.') && name.length <= 63,
   },
   {
+    cel: 'self.metadata.name.size() <= 40',
+    message: 'must be at most 40 characters long: the objects of a pool are called posthorn-delivery-<name>',
+    appliesTo: (kind) => kind === 'DeliveryPool',
+    check: (name) => name.length <= 40,
+  },
+  {
     cel: "self.metadata.name == self.spec.name.replace('_', '-')",
     message: 'must be spec.name with - for each _',
     appliesTo: (kind) => kind === 'WebhookEventType',

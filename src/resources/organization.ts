@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { cidr, cidrRule } from './cidr.ts';
 import { defineKind, type Rule } from './definition.ts';
-import { commonStatus, displayName, objectName } from './fields.ts';
+import { commonStatus, displayName, objectName, reference } from './fields.ts';
+import { hostPattern } from './host-pattern.ts';
 import { ageColumn, readyColumns } from './printer-columns.ts';
 import { text } from './text.ts';
 
@@ -13,6 +14,14 @@ const limits = z.strictObject({
     .max(1_000_000_000_000)
     .optional()
     .describe('Messages that may be queued in a UTC month; the plan decides when absent.'),
+  objectsPerKind: z
+    .int()
+    .min(1)
+    .max(1_000_000)
+    .optional()
+    .describe(
+      'Resources of each kind that may be in the namespace; the plan decides when absent. Those that the REST API keeps in Redis do not count.',
+    ),
 });
 
 const egress = z.strictObject({
@@ -23,15 +32,15 @@ const egress = z.strictObject({
     .optional()
     .describe('Non-public networks that deliveries may reach, as CIDR.'),
   allowedHosts: z
-    .array(
-      text(1, 253)
-        .regex(/^(\*\.)?[A-Za-z0-9_]([-A-Za-z0-9_.]*[A-Za-z0-9_])?$/, 'must be a host name; *. may stand in front of it')
-        .describe('Host name or pattern.'),
-    )
+    .array(hostPattern)
     .max(64)
     .meta({ 'x-kubernetes-list-type': 'set' })
     .optional()
     .describe('Host patterns, such as *.shop.svc.cluster.local, that deliveries may reach although they are not public.'),
+});
+
+const archive = z.strictObject({
+  destinationRef: reference.describe('Destination of the type s3, r2, gcs or azure_blob, in the namespace of the organization.'),
 });
 
 const spec = z.strictObject({
@@ -40,9 +49,12 @@ const spec = z.strictObject({
   plan: z
     .enum(['free', 'starter', 'pro', 'business', 'enterprise'])
     .default('enterprise')
-    .describe('Decides the limits that are not set here.'),
+    .describe('Decides the limits that are not set here, and what destinations and cron jobs may use: what is beyond it is suspended.'),
   limits: limits.optional().describe('Limits in place of those of the plan.'),
   egress: egress.optional().describe('Where deliveries may go beyond public addresses.'),
+  archive: archive
+    .optional()
+    .describe('Where messages that have ended are written before their retention is over. Without it they are removed then.'),
 });
 
 const rules: readonly Rule[] = [

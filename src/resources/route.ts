@@ -20,7 +20,7 @@ const expectedResponse = z.strictObject({
 });
 
 const failover = z.strictObject({
-  destinationRefs: referenceList(3).describe('Tried in this order.'),
+  destinationRefs: referenceList(3).default([]).describe('Tried in this order.'),
   afterAttempts: z.int().min(1).max(10).default(3).describe('Failed attempts after which the first failover destination is tried.'),
 });
 
@@ -34,7 +34,7 @@ const spec = z.strictObject({
   name: displayName.optional(),
   description: description.optional(),
   sourceRef: reference.describe('The source whose events are routed. Cannot be changed.'),
-  destinationRefs: referenceList(100).describe('Each event goes to every one of these.'),
+  destinationRefs: referenceList(100).default([]).describe('Each event goes to every one of these.'),
   filterRef: reference.optional().describe('A Filter; an alternative to filter.'),
   filter: inlineFilter.optional().describe('Inline filter; an alternative to filterRef.'),
   transformRef: reference.optional().describe('A Transform that makes what is delivered from the event.'),

@@ -28,6 +28,9 @@ function cleaned(given: object): StructuralSchema {
       case '$schema':
       case 'additionalProperties':
         return value === false || keyword === '$schema' ? [] : [[keyword, cleaned(value)]];
+      case 'anyOf':
+        // A number or a text: Kubernetes has a keyword of its own.
+        return 'x-kubernetes-int-or-string' in node ? [] : [[keyword, value]];
       case 'properties':
         return [
           [

@@ -12,6 +12,26 @@ export function text(min: number, max: number): z.ZodString {
     .refine((value) => characters(value) <= max, { error: `must be at most ${max} characters long` });
 }
 
+/** C0, DEL and C1, as ranges of a class. */
+const controls = String.raw`\x00-\x1f\x7f-\x9f`;
+const controlsInParagraphs = String.raw`\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f`;
+
+/** A `text` that stands in one line, such as a name. */
+export function line(min: number, max: number): z.ZodString {
+  return text(min, max).regex(new RegExp(`^[^${controls}]*$`), 'must have no control characters or line breaks');
+}
+
+/** A `line` that is more than blanks. One pattern: two of them are an `allOf`, which is harder to read and to make values from. */
+export function filledLine(max: number): z.ZodString {
+  const pattern = new RegExp(`^[^${controls}]*[^\\s${controls}][^${controls}]*$`);
+  return text(1, max).regex(pattern, 'must not be blank, and have no control characters or line breaks');
+}
+
+/** A `text` for people to read, of one line or several. */
+export function paragraph(min: number, max: number): z.ZodString {
+  return text(min, max).regex(new RegExp(`^[^${controlsInParagraphs}]*$`), 'must have no control characters but tabs and line breaks');
+}
+
 /** Length in code points. */
 export function characters(value: string): number {
   let count = 0;

@@ -2,11 +2,28 @@ import { patternComplaint } from './structural-schema.ts';
 import { text } from './text.ts';
 
 // Patterns read alike by RE2 and JavaScript: no \s (Unicode in one, ASCII in the other), no look-around. A backslash is
-// refused because URL parsers disagree about it; user info because credentials belong into Secrets.
-const authority = String.raw`(\[[0-9A-Fa-f:.]+\]|[^\x00-\x20\x7f/?#@:\[\]\\]+)(:[0-9]{1,5})?`;
+// refused because URL parsers disagree about it; user info because credentials belong into Secrets. What they take in
+// ASCII a URL parser takes, too. Addresses have one spelling: not all read 127.1 or 010.0.0.1 alike.
+const labelCharacter = String.raw`[^\x00-\x2c\x2e\x2f\x3a-\x40\x5b-\x5e\x60\x7b-\xa0]`;
+/** Neither digits alone nor 0x…: those would make the name an address. */
+const lastLabel = String.raw`([0-9]*[^\x00-\x2c\x2e-\x40X\x5b-\x5e\x60x\x7b-\xa0]|([1-9][0-9]*)?[Xx])${labelCharacter}*`;
+const name = String.raw`(${labelCharacter}+\.)*${lastLabel}\.?`;
+
+const octet = '(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])';
+const ipv4 = String.raw`${octet}(\.${octet}){3}`;
+
+const group = '[0-9A-Fa-f]{1,4}';
+const shortened = [1, 2, 3, 4, 5, 6].map((after) => `(${group}:){1,${7 - after}}(:${group}){1,${after}}`);
+const ipv6 = [`(${group}:){7}${group}`, `(${group}:){1,7}:`, ...shortened, `:((:${group}){1,7}|:)`].join('|');
+
+const port = '([0-5]?[0-9]{1,4}|6([0-4][0-9]{3}|5([0-4][0-9]{2}|5([0-2][0-9]|3[0-5]))))';
+const authority = String.raw`(${ipv4}|${name}|\[(${ipv6})\])(:${port})?`;
 const rest = String.raw`([/?#][^\x00-\x20\x7f\\]*)?`;
 
-/** Absolute http(s) URL. The compile step parses it for good: what only a URL parser can tell becomes a condition. */
+/**
+ * Absolute http(s) URL. Whoever uses it parses it for good: only a URL parser can tell which names beyond ASCII are possible. The facade
+ * refuses the others, and of a custom resource they become a condition.
+ */
 export const httpUrl = urlOf('https?', 'must be an absolute http or https URL without user, password and spaces');
 
 export const httpsUrl = urlOf('https', 'must be an absolute https URL without user, password and spaces');

@@ -3,16 +3,13 @@ import { defineKind, type Rule } from './definition.ts';
 import { isRecord } from './field-tree.ts';
 import { commonStatus, displayName } from './fields.ts';
 import { ageColumn, readyColumns } from './printer-columns.ts';
-import { text } from './text.ts';
+import { line, paragraph } from './text.ts';
 
 const limit = (messages: number) => z.int().min(1).max(1_000_000).default(messages);
 
 const spec = z.strictObject({
   name: displayName.optional(),
-  externalId: text(1, 255)
-    .regex(/^[^\p{Cc}]*$/u, 'must have no control characters')
-    .optional()
-    .describe("The sender's own id of the customer; no other application of the organization has it."),
+  externalId: line(1, 255).optional().describe("The sender's own id of the customer; no other application of the organization has it."),
   metadata: z
     .unknown()
     .refine(isRecord, { error: 'must be an object' })
@@ -28,12 +25,12 @@ const spec = z.strictObject({
     .optional()
     .describe('Messages to all its endpoints together.'),
   enabled: z.boolean().default(true).describe('While false, events skip it and queued messages wait.'),
-  disabledReason: text(1, 500).optional().describe('Why it is not enabled.'),
+  disabledReason: paragraph(1, 500).optional().describe('Why it is not enabled.'),
 });
 type Spec = z.output<typeof spec>;
 
 /** A reason belongs to what is not enabled. */
-const disabledReasonRule: Rule = {
+export const disabledReasonRule: Rule = {
   at: '',
   cel: '!(self.enabled && has(self.disabledReason))',
   message: 'must be left out while enabled is true',

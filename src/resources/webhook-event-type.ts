@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineKind } from './definition.ts';
 import { commonStatus, description } from './fields.ts';
 import { ageColumn, readyColumns } from './printer-columns.ts';
-import { dateTime, text } from './text.ts';
+import { dateTime, line, paragraph, text } from './text.ts';
 import { httpUrl } from './url.ts';
 
 const mostCharacters = 65_536;
@@ -22,9 +22,9 @@ export const webhookEventType = defineKind({
   idPrefix: 'etp_',
   spec: z.strictObject({
     name: eventTypeName.describe('Name by which events are sent, such as order.paid. metadata.name is the same with - for each _.'),
-    displayName: text(1, 200).optional().describe('Name shown to people.'),
+    displayName: line(1, 200).optional().describe('Name shown to people.'),
     description: description.optional(),
-    category: text(1, 100).optional().describe('Group that it is listed under.'),
+    category: line(1, 100).optional().describe('Group that it is listed under.'),
     schema: text(1, mostCharacters)
       .optional()
       .describe(
@@ -34,7 +34,7 @@ export const webhookEventType = defineKind({
     documentationUrl: httpUrl.optional().describe('Where subscribers read more.'),
     enabled: z.boolean().default(true).describe('Whether events of this type are taken.'),
     deprecated: z.boolean().default(false).describe('Whether subscribers should move to something else. Events are still taken.'),
-    deprecatedMessage: text(1, 500).optional().describe('What subscribers should do about it.'),
+    deprecatedMessage: paragraph(1, 500).optional().describe('What subscribers should do about it.'),
   }),
   status: z.strictObject({
     ...commonStatus,

@@ -13,7 +13,7 @@ let api: KubernetesApi;
 beforeAll(async () => {
   controlPlane = await startControlPlane();
   api = kubernetesApi(controlPlane);
-}, 90_000);
+});
 afterAll(async () => {
   await api?.close();
   await controlPlane?.stop();
@@ -61,4 +61,4 @@ test('a leader goes on over a short outage of the API server', async () => {
   await term?.renew();
   expect(term?.lost.aborted).toBe(false);
   await term?.release();
-}, 60_000);
+});

@@ -38,7 +38,7 @@ export function unchecked(reason: string): SchemaProblem {
 }
 
 export const sandboxLimits = {
-  /** Of computing; JavaScript and Liquid are stopped by themselves, and anything is broken off after `hardDeadlineMs`. */
+  /** Of computing: JavaScript and Liquid are stopped by themselves, and anything is broken off after `hardDeadlineMs` unless the machine has not let it compute. */
   computingMs: 1000,
   hardDeadlineMs: 2000,
   /** Of the schemas of one event: those that have not begun by then count as unchecked. */

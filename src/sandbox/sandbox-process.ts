@@ -4,11 +4,14 @@ import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import type { Clock } from '../core/clock.ts';
 import { failed, type Job, type Reply, sandboxLimits } from './jobs.ts';
+import { processCpuMs } from './process-cpu.ts';
 
 /** How a process ends for which the code is to blame: V8 aborts when the heap is full. */
 const crashes: ReadonlySet<string> = new Set(['SIGABRT', 'SIGTRAP', 'SIGILL', 'SIGSEGV', 'SIGBUS']);
 const startDeadlineMs = 20_000;
 const heapMb = 96;
+/** For code that the machine does not let compute; then it is given up, and is not to blame. */
+const starvedDeadlines = 3;
 
 /** Node runs the TypeScript of the source tree as it is; beside a built module stands a built one. */
 const body = fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? './process-body.ts' : './process-body.js', import.meta.url));
@@ -39,7 +42,10 @@ export class SandboxProcess {
     this.#clock = clock;
   }
 
-  /** Rejects when no process could be started, or when somebody else has ended it; what the code does wrong is a reply. `onStart`: the job begins now. */
+  /**
+   * Rejects when no process could be started, when somebody else has ended it, or when the machine gave it no time to compute; what the
+   * code does wrong is a reply. `onStart`: the job begins now.
+   */
   async run(job: Job, onStart: () => void): Promise<Reply> {
     this.#starting ??= this.#start();
     let child: ChildProcess;
@@ -114,7 +120,17 @@ export class SandboxProcess {
       };
       const exited = (_code: number | null, signal: NodeJS.Signals | null): void =>
         signal !== null && crashes.has(signal) ? stop('more memory than a transform may use') : fail();
-      const cancel = this.#clock.after(sandboxLimits.hardDeadlineMs, () => stop(`stopped after ${sandboxLimits.hardDeadlineMs} ms`));
+      const begunAt = cpuMsOf(child);
+      let deadlines = 0;
+      const atDeadline = (): void => {
+        const at = cpuMsOf(child);
+        deadlines++;
+        const isStarved = at !== null && begunAt !== null && at - begunAt < sandboxLimits.computingMs;
+        if (!isStarved) stop(`stopped after ${deadlines * sandboxLimits.hardDeadlineMs} ms`);
+        else if (deadlines === starvedDeadlines) fail();
+        else cancel = this.#clock.after(sandboxLimits.hardDeadlineMs, atDeadline);
+      };
+      let cancel = this.#clock.after(sandboxLimits.hardDeadlineMs, atDeadline);
       child.on('message', received);
       child.once('exit', exited);
       child.send(job, (error) => {
@@ -130,3 +146,5 @@ export class SandboxProcess {
     this.#current = null;
   }
 }
+
+const cpuMsOf = ({ pid }: ChildProcess): number | null => (pid === undefined ? null : processCpuMs(pid));

@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, describe, expect, test } from '@jest/globals';
+import { FakeClock } from '../../test/support/fake-clock.ts';
 import { systemClock } from '../runtime/clock.ts';
-import type { TransformType } from './jobs.ts';
+import { sandboxLimits, type TransformType } from './jobs.ts';
 import { Sandbox } from './sandbox.ts';
 
 const sandbox = new Sandbox({ clock: systemClock, processes: 1 });
@@ -15,6 +16,8 @@ const event = (body: string = JSON.stringify(payload)) => ({
 });
 const run = (type: TransformType, code: string, body?: string) => sandbox.transform('org_a', { type, code }, event(body));
 const output = async (type: TransformType, code: string, body?: string) => (await run(type, code, body)).output?.body ?? null;
+const processes = async () =>
+  (await promisify(execFile)('pgrep', ['-P', String(process.pid), '-f', 'process-body'])).stdout.trim().split('\n').map(Number);
 const problem = async (type: TransformType, code: string, body?: string) => (await run(type, code, body)).problem?.message ?? null;
 
 describe('what a transform sees and makes', () => {
@@ -212,7 +215,12 @@ describe('schemas', () => {
       [],
       [{ path: '', message: 'cannot be checked: $schema must be draft 2020-12 or draft 07' }],
       // Whichever comes first.
-      [{ path: '', message: expect.stringMatching(/^cannot be checked: (stopped after 2000 ms|more memory than a transform may use)$/) }],
+      [
+        {
+          path: '',
+          message: expect.stringMatching(/^cannot be checked: (stopped after [246]000 ms|more memory than a transform may use)$/),
+        },
+      ],
       [{ path: '', message: 'must be string' }],
     ]);
   });
@@ -221,15 +229,38 @@ describe('schemas', () => {
 test('schemas that all take for ever end in bounded time, and those that had none left count as unchecked', async () => {
   const payload = Buffer.from(JSON.stringify(Array.from({ length: 80_000 }, (_, i) => ({ i }))));
   const slow = JSON.stringify({ uniqueItems: true });
-  const startedAt = performance.now();
   const problems = await sandbox.validate('org_a', [slow, slow, slow, slow, '{}'], payload, { mostProblems: 1 });
-  expect(performance.now() - startedAt).toBeLessThan(12_000);
-  expect(problems.map(([problem]) => problem?.message)).toEqual([
-    'cannot be checked: stopped after 2000 ms',
-    'cannot be checked: stopped after 2000 ms',
-    ...Array.from({ length: 3 }, () => 'cannot be checked: the schemas took 5000 ms before it'),
-  ]);
-}, 20_000);
+  const messages = problems.map(([problem]) => problem?.message);
+  const unbegun = messages.filter((message) => message === 'cannot be checked: the schemas took 5000 ms before it');
+  expect(unbegun.length).toBeGreaterThanOrEqual(3);
+  // A slow machine gives the check of all of them more than the 2 s.
+  const begun = messages.slice(0, 5 - unbegun.length);
+  expect(begun.length).toBeGreaterThanOrEqual(1);
+  for (const message of begun) expect(message).toMatch(/^cannot be checked: stopped after [246]000 ms$/);
+});
+
+test('code that the machine does not let compute is not to blame: it is waited for, and given up at last', async () => {
+  const clock = new FakeClock();
+  const starved = new Sandbox({ clock, processes: 1 });
+  const transformed = (code: string) => starved.transform('org_a', { type: 'javascript', code }, event());
+  try {
+    const others = new Set(await processes().catch(() => []));
+    expect((await transformed('1')).output?.body).toBe('1');
+    const [pid = 0] = (await processes()).filter((each) => !others.has(each));
+    process.kill(pid, 'SIGSTOP');
+    const late = transformed('2');
+    await clock.advance(2 * sandboxLimits.hardDeadlineMs);
+    process.kill(pid, 'SIGCONT');
+    expect((await late).output?.body).toBe('2');
+    process.kill(pid, 'SIGSTOP');
+    const givenUp = expect(transformed('3')).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    await clock.advance(3 * sandboxLimits.hardDeadlineMs);
+    await givenUp;
+    expect((await transformed('4')).output?.body).toBe('4');
+  } finally {
+    starved.close();
+  }
+});
 
 test('slow transforms of one organization do not hold up those of another', async () => {
   const shared = new Sandbox({ clock: systemClock, processes: 2 });
@@ -263,11 +294,9 @@ test('a sandbox that is closed refuses what is under way, what waits and what co
 test('a process that somebody else ends is not the fault of the code', async () => {
   const killed = new Sandbox({ clock: systemClock, processes: 1 });
   try {
-    const children = async () =>
-      (await promisify(execFile)('pgrep', ['-P', String(process.pid), '-f', 'process-body'])).stdout.trim().split('\n').map(Number);
-    const before = new Set(await children().catch(() => []));
+    const before = new Set(await processes().catch(() => []));
     await killed.transform('org_a', { type: 'jsonata', code: '1' }, event());
-    const [pid = 0] = (await children()).filter((each) => !before.has(each));
+    const [pid = 0] = (await processes()).filter((each) => !before.has(each));
     const answer = killed.transform('org_a', { type: 'javascript', code: 'while (true) {}' }, event());
     process.kill(pid, 'SIGTERM');
     setTimeout(() => process.kill(pid, 'SIGKILL'), 100);

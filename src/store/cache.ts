@@ -161,7 +161,7 @@ function byAge({ metadata: one }: ObjectOf<Kind>, { metadata: other }: ObjectOf<
 const idIndex = 'id';
 
 function idPrefixOf(kind: Kind): string | null {
-  return kind === 'Namespace' || kind === 'Secret' ? null : kinds[kind].idPrefix;
+  return kind === 'Namespace' || kind === 'Secret' || kinds[kind].idPrefix === '' ? null : kinds[kind].idPrefix;
 }
 
 function keyText(key: Key): string {

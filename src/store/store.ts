@@ -100,7 +100,10 @@ export interface ResourceStore {
   list<K extends Kind>(kind: K, query?: ListQuery): Promise<Page<K>>;
   watch<K extends Kind>(kind: K, from: Version, signal: AbortSignal, query?: { namespace?: string }): AsyncIterable<WatchEvent<K>>;
   create<K extends Kind>(object: ApplyObject<K>, options: { manager: FieldManager }): Promise<ObjectOf<K>>;
-  /** Server-side apply: makes the object when it is missing. An apply that changes nothing leaves the version. */
+  /**
+   * Server-side apply: makes the object when it is missing. An apply that changes nothing leaves the version. An empty list has no owner in
+   * Kubernetes: who wants it to go gives null for it.
+   */
   apply<K extends Kind>(object: ApplyObject<K>, options: ApplyOptions): Promise<ObjectOf<K>>;
   /**
    * Server-side apply of the status subresource: fields of `status` that this manager gave before and gives no more are

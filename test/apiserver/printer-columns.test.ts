@@ -21,6 +21,13 @@ const specs: Record<PosthornKind, Record<string, unknown>> = {
   ApiKey: { sha256: '0'.repeat(64), role: 'viewer' },
   WebhookEventType: { name: 'sample', category: 'Orders' },
   WebhookApplication: { externalId: 'customer-17' },
+  WebhookEndpoint: {
+    applicationRef: { name: 'shop' },
+    url: 'https://shop.example/hooks',
+    signingSecretRef: { name: 'shop', key: 'secret' },
+  },
+  WebhookSubscription: { endpointRef: { name: 'hooks' }, eventTypeRef: { name: 'order.paid' } },
+  DeliveryPool: { image: 'posthorn:1' },
 };
 const ready = { type: 'Ready', status: 'False', reason: 'SecretNotFound', message: '', lastTransitionTime: '2026-01-31T12:00:00Z' };
 const circuit = { state: 'open', since: '2026-01-31T12:00:00Z' };
@@ -28,8 +35,10 @@ const statuses: Partial<Record<PosthornKind, Record<string, unknown>>> = {
   HttpCronJob: { lastScheduleTime: '2026-01-31T12:00:00Z' },
   Destination: { circuit },
   Route: { circuit },
+  WebhookEndpoint: { circuit },
   Source: { ingestPath: '/ingest/acme/github' },
   PayloadSchema: { version: 3 },
+  DeliveryPool: { readyReplicas: 2, desiredReplicas: 3, backlog: 17, oldestMessageAgeSeconds: 5 },
 };
 /** What the columns between Name, Ready, Reason and Age show; the wide ones last. */
 const shown: Record<PosthornKind, [names: string[], cells: unknown[]]> = {
@@ -68,6 +77,18 @@ const shown: Record<PosthornKind, [names: string[], cells: unknown[]]> = {
   WebhookApplication: [
     ['External Id', 'Enabled'],
     ['customer-17', true],
+  ],
+  WebhookEndpoint: [
+    ['Application', 'Circuit', 'URL'],
+    ['shop', 'open', 'https://shop.example/hooks'],
+  ],
+  WebhookSubscription: [
+    ['Endpoint', 'Event Type', 'Enabled'],
+    ['hooks', 'order.paid', true],
+  ],
+  DeliveryPool: [
+    ['Pods', 'Desired', 'Backlog', 'Oldest', 'Image'],
+    [2, 3, 17, 5, 'posthorn:1'],
   ],
 };
 const table = z.looseObject({

@@ -223,7 +223,7 @@ describe('faults between the reflector and the API server', () => {
     await put('b');
     await waitUntil('synced', 40_000, () => reflector.state === 'synced' || undefined);
     await cachedBecomes('a', 'b');
-  }, 90_000);
+  });
 });
 
 function kubeConfig(server: string, checked: boolean): KubeConfig {

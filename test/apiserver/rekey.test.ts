@@ -10,6 +10,7 @@ import { KubernetesStore } from '../../src/store/kubernetes/kubernetes-store.ts'
 import { type FacadeWorld, startFacadeWorld } from '../facade/facade-world.ts';
 import { type ControlPlane, startControlPlane } from '../support/control-plane.ts';
 import { kubernetesApi } from '../support/kubernetes-api.ts';
+import { tokenOfJob } from '../support/service-account-tokens.ts';
 
 let controlPlane: ControlPlane;
 let api: KubernetesApi;
@@ -28,7 +29,7 @@ afterAll(async () => {
   await controlPlane.stop();
 });
 
-test('rekey seals Secrets in Kubernetes and published records under the newest key, whose owner and fields stay', async () => {
+test('rekey, with the rights that its manifest gives it, seals Secrets in Kubernetes and published records under the newest key, whose owner and fields stay', async () => {
   const body = { name: 'Orders', url: 'https://hooks.example.com/in', authType: 'bearer', authConfig: { token: 'a-long-token-000042' } };
   const { body: made } = await world.request('POST', '/api/destinations', { body });
   const ref = (await store.get('Destination', { namespace: 'acme', name: 'orders' })).spec.http?.auth?.tokenSecretRef;
@@ -46,7 +47,7 @@ test('rekey seals Secrets in Kubernetes and published records under the newest k
     POSTHORN_REDIS_URL: world.redis.url,
     POSTHORN_REDIS_KEY_PREFIX: 'test:',
     POSTHORN_ENCRYPTION_KEYS: `k2:${next.toString('base64')},k1:${Buffer.alloc(32, 1).toString('base64')}`,
-    KUBECONFIG: controlPlane.kubeconfigPath,
+    KUBECONFIG: controlPlane.writeKubeconfig({ token: await tokenOfJob(controlPlane, 'rekey/rekey.yaml', 'posthorn-rekey') }),
   });
   const lines: string[] = [];
   expect(await rekey(config, (line) => lines.push(line))).toBe(0);

@@ -157,12 +157,12 @@ test('what is exported as manifests and applied with kubectl in an emptied names
   await passes(async () => {
     expect(await records('destination')).toEqual({});
     expect(await records('route')).toEqual({});
-  }, 20_000);
+  });
   kubectl(['apply', '--server-side', '-f', '-'], manifests);
   await passes(async () => {
     expect(await records('destination')).toEqual(before.destinations);
     expect(await records('route')).toEqual(before.routes);
-  }, 20_000);
+  });
 }, 120_000);
 
 test('what is exported as JSON and imported into another organization is exported there as the same document', async () => {
@@ -187,7 +187,7 @@ test('what is exported as JSON and imported into another organization is exporte
     expect([again.errors, again.overwritten ?? again.summary.overwritten]).toEqual([[], document[family].length]);
     expect(apart(await beta('GET', path))).toEqual(apart(document));
   }
-}, 60_000);
+});
 
 test('without credentials the manifests say which Secrets they need, and hold no secret', async () => {
   const text = await yamlOf('destinations/export');

@@ -6,6 +6,7 @@ import { ApiClient, collectionPath, type ServerVerdict } from './api-client.ts';
 import { apiKeyCases } from './cases/api-key.ts';
 import type { Body, ValidationCase } from './cases/case.ts';
 import { coreCases } from './cases/core.ts';
+import { deliveryPoolCases } from './cases/delivery-pool.ts';
 import { destinationCases } from './cases/destination.ts';
 import { filterCases } from './cases/filter.ts';
 import { httpCronJobCases } from './cases/http-cron-job.ts';
@@ -19,7 +20,9 @@ import { sourceCases } from './cases/source.ts';
 import { type StatusCase, statusCases } from './cases/status.ts';
 import { transformCases } from './cases/transform.ts';
 import { webhookApplicationCases } from './cases/webhook-application.ts';
+import { webhookEndpointCases } from './cases/webhook-endpoint.ts';
 import { webhookEventTypeCases } from './cases/webhook-event-type.ts';
+import { webhookSubscriptionCases } from './cases/webhook-subscription.ts';
 import { fieldsOfComplaint } from './server-complaint.ts';
 
 const posthornCases = [
@@ -35,6 +38,9 @@ const posthornCases = [
   ...apiKeyCases,
   ...webhookEventTypeCases,
   ...webhookApplicationCases,
+  ...webhookEndpointCases,
+  ...webhookSubscriptionCases,
+  ...deliveryPoolCases,
   ...metadataCases,
 ];
 const cases = [...posthornCases, ...coreCases, ...sampleCases];

@@ -14,9 +14,18 @@ export interface Canary {
 /** A canary of the form that a field of this name asks for, or plain text where that breaks the form. */
 export function newCanary(field: string, name: string, options: { malformed?: boolean } = {}): Canary {
   const marker = `canary${base32(randomBytes(25)).slice(0, 26)}`;
-  const value = options.malformed === true ? marker : formed(name, marker);
+  const value = options.malformed === true ? marker : formed(field, name, marker);
   const inner = name === 'clientKey' && value !== marker ? value.split('\n').slice(1, -2).join('').slice(20, 60) : marker.slice(8, 28);
   return { field, value, needles: formsOf(inner) };
+}
+
+/** A secret that Posthorn has made and shown once: its text, and the bytes that a Standard Webhooks secret is. */
+export function shownSecret(field: string, value: string): Canary {
+  const encoded = value.replace(/^whsec_/, '');
+  // The first characters are shown for good, so that people know it again.
+  const text = encoded.slice(4, 34);
+  const bytes = encoded === value ? [] : [Buffer.from(encoded, 'base64').toString('hex')];
+  return { field, value, needles: [...formsOf(text), ...bytes] };
 }
 
 /** Values of the environment variables that hold secrets, by the name of the variable. */
@@ -34,15 +43,16 @@ export function environmentOf(put: (field: string, name: string) => string): Rec
   };
 }
 
-function formed(name: string, marker: string): string {
+function formed(field: string, name: string, marker: string): string {
   switch (name) {
     case 'signingSecret':
+    case 'previousSecret':
     case 'secret':
       return `whsec_${Buffer.from(marker).toString('base64')}`;
     case 'clientKey':
       return generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
     case 'webhookUrl':
-      return `https://hooks.slack.com/services/T0/B0/${marker}`;
+      return `https://${field.includes('discord') ? 'discord.com/api/webhooks' : 'hooks.slack.com/services'}/T0/B0/${marker}`;
     case 'accountKey':
       return Buffer.from(marker.padEnd(64, '=')).toString('base64');
     case 'serviceAccountKey':

@@ -1,21 +1,27 @@
 import { readdirSync } from 'node:fs';
 import { type FieldNode, fieldTree, isRecord } from '../../src/resources/field-tree.ts';
-import { type Kind, kinds, type PosthornKind, posthornKinds } from '../../src/resources/kinds.ts';
+import { configurationKinds, type Kind, kinds, type PosthornKind } from '../../src/resources/kinds.ts';
 import type { ValidationCase } from '../apiserver/cases/case.ts';
 import { members, type Schema } from '../contract/described-operations.ts';
 import type { DocumentSchemas } from '../contract/document-schemas.ts';
 
 const suffix = 'SecretRef';
+/** Those that are a secret by their name, and not the secret of what they name. */
+const secretsByName = new Set(['signingSecretRef', 'previousSecretRef']);
 
-/** Every field of the kinds that refers to a value in a Secret, as `Destination spec.http.auth.tokenSecretRef`. */
+/** Every field of the kinds of both worlds that refers to a value in a Secret, as `Destination spec.http.auth.tokenSecretRef`. */
 export function secretFieldsOfKinds(): string[] {
-  return posthornKinds.flatMap((kind) => refsIn(fieldTree(kinds[kind].spec), `${kind} spec`));
+  return configurationKinds.flatMap((kind) => refsIn(fieldTree(kinds[kind].spec), `${kind} spec`));
 }
 
-/** The names of such fields without `SecretRef`, which are their names in the API, and what the API calls some of them. */
+/** The names of the values of such fields, which are their names in the API, and what the API calls some of them. */
 export function secretNames(): Set<string> {
-  const names = secretFieldsOfKinds().map((field) => field.slice(field.lastIndexOf('.') + 1, -suffix.length));
-  return new Set([...names, 'secret']);
+  return new Set([...secretFieldsOfKinds().map((field) => secretNameOf(field.slice(field.lastIndexOf('.') + 1))), 'secret']);
+}
+
+/** `token` of `tokenSecretRef`, `signingSecret` of `signingSecretRef`. */
+function secretNameOf(reference: string): string {
+  return reference.slice(0, secretsByName.has(reference) ? -'Ref'.length : -suffix.length);
 }
 
 function refsIn(node: FieldNode, path: string): string[] {
@@ -51,7 +57,15 @@ export async function bearersOfAllFields(): Promise<Bearer[]> {
   const covered = new Set<string>();
   return cases.flatMap(({ kind, object, old, invalid }) => {
     const spec = members(object)['spec'];
-    if (invalid !== undefined || old !== undefined || !isRecord(spec) || kind === 'Secret' || kind === 'Namespace') return [];
+    if (
+      invalid !== undefined ||
+      old !== undefined ||
+      !isRecord(spec) ||
+      kind === 'Secret' ||
+      kind === 'Namespace' ||
+      kind === 'DeliveryPool'
+    )
+      return [];
     const fields = refPathsOf(spec, `${kind satisfies PosthornKind} spec`);
     if (fields.every((field) => covered.has(field))) return [];
     for (const field of fields) covered.add(field);
@@ -67,14 +81,14 @@ function refPathsOf(value: unknown, path: string): string[] {
   );
 }
 
-/** A copy in which every reference to a Secret is another one; `refer` is given the field and its name without `SecretRef`. */
+/** A copy in which every reference to a Secret is another one; `refer` is given the field and the name of its value. */
 export function withReferences(value: unknown, path: string, refer: (field: string, name: string) => object): unknown {
   if (Array.isArray(value)) return value.map((item) => withReferences(item, path, refer));
   if (!isRecord(value)) return value;
   const entries = Object.entries(value).map(([name, member]) => [
     name,
     name.endsWith(suffix) && isRecord(member)
-      ? refer(`${path}.${name}`, name.slice(0, -suffix.length))
+      ? refer(`${path}.${name}`, secretNameOf(name))
       : withReferences(member, `${path}.${name}`, refer),
   ]);
   return Object.fromEntries(entries);

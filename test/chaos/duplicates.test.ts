@@ -29,7 +29,7 @@ beforeAll(async () => {
     ports.push(await freePort());
     await startApi(i);
   }
-}, 60_000);
+});
 afterAll(async () => {
   await Promise.all(programs.map((program) => program.stop()));
   await redis.stop();

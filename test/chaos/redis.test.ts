@@ -14,7 +14,11 @@ test.each([
 ])(
   'Redis is %s',
   async (_, args) => {
-    const { stdout } = await run(process.execPath, [script, ...args, '--short'], { timeout: 240_000 });
+    const { stdout } = await run(process.execPath, [script, ...args, '--short'], { timeout: 240_000 }).catch(
+      (error: { stdout?: string }) => {
+        throw new Error(error.stdout, { cause: error });
+      },
+    );
     expect(stdout).toContain('| findings of posthorn check, unfinished messages | 0, 0 |');
     expect(stdout).not.toContain('NOT AS IT MUST BE');
   },

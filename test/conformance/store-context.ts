@@ -13,7 +13,7 @@ export interface StoreUnderTest {
   close(): Promise<void>;
 }
 
-const settleMs = 20_000;
+const settleMs = 30_000;
 
 /** What the cases work with: the store, a namespace of each case's own, and objects in it. */
 export class StoreContext {

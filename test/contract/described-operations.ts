@@ -21,11 +21,22 @@ export interface DescribedAnswer {
   codes: readonly string[];
 }
 
-/** Everything that the document describes, in its order. */
+/** Everything that the document describes below `/api`, in its order. */
 export function describedOperations(document: Schema): DescribedOperation[] {
-  return Object.entries(members(document['paths'])).flatMap(([path, item]) =>
-    Object.entries(members(item)).map(([method, operation]) => described(method.toUpperCase(), path, members(operation))),
-  );
+  return operationsOf(document, (item) => item['servers'] === undefined);
+}
+
+/** What it describes beside `/api`, on servers of its own: ingest. */
+export function ingestOperations(document: Schema): DescribedOperation[] {
+  return operationsOf(document, (item) => item['servers'] !== undefined);
+}
+
+function operationsOf(document: Schema, isMeant: (item: Schema) => boolean): DescribedOperation[] {
+  return Object.entries(members(document['paths'])).flatMap(([path, value]) => {
+    const { servers: _, parameters: __, ...byMethod } = members(value);
+    const operations = Object.entries(byMethod).map(([method, operation]) => described(method.toUpperCase(), path, members(operation)));
+    return isMeant(members(value)) ? operations : [];
+  });
 }
 
 function described(method: string, path: string, operation: Schema): DescribedOperation {

@@ -9,15 +9,21 @@ import { members, type Schema } from './described-operations.ts';
 /** The schemas of an OpenAPI document, as a validator that knows nothing of zod reads them. */
 export class DocumentSchemas {
   readonly #components: unknown;
-  readonly #compiled = new WeakMap<Schema, ValidateFunction>();
+  readonly #ajv = new Ajv2020({ strict: false, allErrors: true });
+  /** By the text of the schema: most are a reference, of which there are many. */
+  readonly #compiled = new Map<string, ValidateFunction>();
 
   constructor(document: Schema) {
     this.#components = document['components'];
+    formats.default(this.#ajv);
+    this.#ajv.addFormat('cidr', isCidr);
+    this.#ajv.addFormat('email-list', areEmailAddresses);
+    this.#ajv.addFormat('header-map', isHeaderMap);
   }
 
   /** What is wrong with the value, in words; none when it fits. */
   complaints(schema: Schema, value: unknown): string[] {
-    const validate = this.#compiled.get(schema) ?? this.#compile(schema);
+    const validate = this.#validatorOf(schema);
     if (validate(value)) return [];
     return (validate.errors ?? []).map(
       ({ instancePath, message, params }) => `${instancePath || '(whole)'} ${message} ${JSON.stringify(params)}`,
@@ -36,14 +42,12 @@ export class DocumentSchemas {
     return this.resolved(members(parts.reduce<unknown>((at, part) => members(at)[part], this.#components)));
   }
 
-  #compile(schema: Schema): ValidateFunction {
-    const ajv = new Ajv2020({ strict: false, allErrors: true });
-    formats.default(ajv);
-    ajv.addFormat('cidr', isCidr);
-    ajv.addFormat('email-list', areEmailAddresses);
-    ajv.addFormat('header-map', isHeaderMap);
-    const validate = ajv.compile({ ...schema, components: this.#components });
-    this.#compiled.set(schema, validate);
+  #validatorOf(schema: Schema): ValidateFunction {
+    const text = JSON.stringify(schema);
+    const known = this.#compiled.get(text);
+    if (known !== undefined) return known;
+    const validate = this.#ajv.compile({ ...schema, components: this.#components });
+    this.#compiled.set(text, validate);
     return validate;
   }
 }

@@ -4,7 +4,7 @@ import { openApiDocument } from '../../src/facade/openapi.ts';
 import { describedOperations, examplesIn, members, type Schema } from './described-operations.ts';
 import { DocumentSchemas } from './document-schemas.ts';
 
-const document: Schema = JSON.parse(JSON.stringify(openApiDocument(families, '1.2.3')));
+const document: Schema = JSON.parse(JSON.stringify(await openApiDocument(families, '1.2.3')));
 const schemas = new DocumentSchemas(document);
 const operations = describedOperations(document).map(({ id, method, path }) => ({
   id,
@@ -23,6 +23,18 @@ function mediaOf(operation: Schema): [string, Schema][] {
   return [...request, ...answers];
 }
 
+test('what else the process has to do gets its turn while the document is made', async () => {
+  let turns = 0;
+  const count = (): void => {
+    turns++;
+    next = setImmediate(count);
+  };
+  let next = setImmediate(count);
+  await openApiDocument(families, '1.2.3');
+  clearImmediate(next);
+  expect(turns).toBeGreaterThanOrEqual(operations.length);
+});
+
 describe('the OpenAPI document', () => {
   test('names itself, its servers, its families and both ways to send a key', () => {
     expect(document).toMatchObject({
@@ -30,7 +42,7 @@ describe('the OpenAPI document', () => {
       info: { title: 'Posthorn', version: '1.2.3' },
       servers: [{ url: '/api' }, { url: '/api/organizations/{orgId}' }],
       security: [{ bearer: [] }, { apiKey: [] }],
-      tags: families.map(({ name }) => ({ name, description: expect.stringMatching(/\w/) })),
+      tags: [...families.map(({ name }) => name), 'Ingest'].map((name) => ({ name, description: expect.stringMatching(/\w/) })),
       components: {
         securitySchemes: { bearer: { type: 'http', scheme: 'bearer' }, apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' } },
       },

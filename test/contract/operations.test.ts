@@ -19,7 +19,7 @@ const timeoutMs = 20_000 + numRuns * 2000;
 let world: ContractWorld;
 beforeAll(async () => {
   world = await startContractWorld();
-}, 60_000);
+});
 afterAll(() => world?.facade.stop());
 
 /** Creates first, so that there is something to change; deletions last. */

@@ -1,7 +1,8 @@
-import { readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
-import { createCertificateAuthority } from '../support/certificate-authority.ts';
+import { type CertificateAuthority, createCertificateAuthority } from '../support/certificate-authority.ts';
+import { chart, helm } from '../support/helm.ts';
 import { type PortForward, portForward } from '../support/port-forward.ts';
+import { waitUntil } from '../support/wait-until.ts';
 import { kubectl, kubectlApply } from './kubectl.ts';
 import type { World } from './world.ts';
 
@@ -12,10 +13,15 @@ export interface ClusterWorld extends World {
   redis(...command: string[]): Promise<string>;
 }
 
-/** Posthorn as pods of a real cluster, where `hack/cluster deploy` has put them; everything goes through kubectl. */
+/** As `startInstalledWorld`, and its workers trust the authority of the world. */
 export async function startClusterWorld(): Promise<ClusterWorld> {
   const authority = createCertificateAuthority();
-  await trust(readFileSync(authority.file, 'utf8'));
+  await trust(authority.file);
+  return startInstalledWorld(authority);
+}
+
+/** Posthorn as pods of a real cluster, where `hack/cluster deploy` has put them; everything goes through kubectl. */
+export async function startInstalledWorld(authority: CertificateAuthority = createCertificateAuthority()): Promise<ClusterWorld> {
   const forward: PortForward = await portForward(system, 'service/posthorn-api', 80);
   return {
     url: `http://127.0.0.1:${forward.port}`,
@@ -34,7 +40,7 @@ export async function startClusterWorld(): Promise<ClusterWorld> {
         '--timeout=30s',
       ]);
     },
-    redis: (...command) => kubectl(['-n', system, 'exec', 'deployment/redis', '--', 'redis-cli', ...command]),
+    redis: (...command) => kubectl(['-n', system, 'exec', 'statefulset/posthorn-redis', '--', 'redis-cli', ...command]),
     stop: async () => {
       await forward.stop();
       authority.remove();
@@ -42,14 +48,22 @@ export async function startClusterWorld(): Promise<ClusterWorld> {
   };
 }
 
-/** Makes the delivery pods trust the CA of this test's receivers. */
-async function trust(certificate: string): Promise<void> {
-  await kubectlApply([
-    { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'egress-ca', namespace: system }, data: { 'ca.crt': certificate } },
-  ]);
-  await kubectl(['-n', system, 'set', 'env', 'deployment/posthorn-delivery', 'POSTHORN_EGRESS_CA_FILE=/etc/posthorn-egress/ca.crt']);
-  await kubectl(['-n', system, 'rollout', 'restart', 'deployment/posthorn-delivery']);
-  await kubectl(['-n', system, 'rollout', 'status', 'deployment/posthorn-delivery', '--timeout=120s']);
+/** Makes the delivery pods trust a CA. */
+async function trust(certificateFile: string): Promise<void> {
+  const value = `egress.caCertificates=${certificateFile}`;
+  const before = await configHash();
+  await helm('upgrade', 'posthorn', chart, '--namespace', system, '--reset-then-reuse-values', '--set-file', value, '--wait');
+  await waitUntil('the controller to give the workers other files', 60_000, async () =>
+    (await configHash()) === before ? undefined : true,
+  );
+  await kubectl(['-n', system, 'rollout', 'status', workers, '--timeout=120s']);
+}
+
+const workers = 'deployment/posthorn-delivery-default';
+
+/** Of what the workers find in their environment and their files. */
+function configHash(): Promise<string> {
+  return kubectl(['-n', system, 'get', workers, '-o', 'jsonpath={.spec.template.metadata.annotations.posthorn\\.dev/config-hash}']);
 }
 
 function inNamespace(namespace: string | undefined): string[] {
@@ -57,7 +71,7 @@ function inNamespace(namespace: string | undefined): string[] {
 }
 
 /** An IPv4 address that pods reach: not the loopback, and not that of the pods' own bridge. */
-function addressOfThisMachine(): string {
+export function addressOfThisMachine(): string {
   for (const [name, addresses] of Object.entries(networkInterfaces())) {
     if (name.startsWith('phcni') || name.startsWith('veth') || name.startsWith('docker') || name.startsWith('br-')) continue;
     for (const { family, internal, address } of addresses ?? []) if (family === 'IPv4' && !internal) return address;

@@ -1,12 +1,18 @@
 import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { readAuditLog } from '../support/audit-log.ts';
 import { type CertificateAuthority, createCertificateAuthority } from '../support/certificate-authority.ts';
 import { type ControlPlane, startControlPlane } from '../support/control-plane.ts';
 import { type Program, startProgram } from '../support/program.ts';
 import { type RedisServer, startRedis } from '../support/redis.ts';
+import { tokenOfRole } from '../support/service-account-tokens.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import type { Manifest } from './world.ts';
 
 const plurals: Record<string, string> = {
+  Namespace: 'namespaces',
   Organization: 'organizations',
   Source: 'sources',
   Destination: 'destinations',
@@ -16,23 +22,48 @@ const plurals: Record<string, string> = {
   Secret: 'secrets',
 };
 
-/** The roles as processes beside a real API server and a real Redis. */
+/** Where the controllers have their Lease, and DeliveryPools would be. */
+const system = 'posthorn-system';
+const auditPolicy = new URL('../../hack/lib/audit-policy.yaml', import.meta.url).pathname;
+
+interface RoleOptions {
+  kubeconfig?: string;
+  port?: number;
+  opsPort?: number;
+  environment?: Record<string, string>;
+}
+
+/** The roles as processes beside a real API server, each with its permissions of config/rbac alone, and a real Redis. */
 export interface ControlPlaneWorld {
   readonly controlPlane: ControlPlane;
   readonly redis: RedisServer;
   readonly authority: CertificateAuthority;
-  /** Starts a role that reaches the API server by this kubeconfig; the default one goes there directly. */
-  start(role: 'controller' | 'api' | 'delivery', options?: { kubeconfig?: string; port?: number; opsPort?: number }): Program;
+  /** A kubeconfig with the permissions of the role, for another address of the API server. */
+  kubeconfig(role: 'controller' | 'api', server: string): string;
+  /** Starts a role that reaches the API server by this kubeconfig; the default one goes there directly. Workers have none. */
+  start(role: 'controller' | 'api' | 'delivery', options?: RoleOptions): Program;
   apply(manifests: readonly Manifest[]): Promise<void>;
   remove(manifest: Manifest): Promise<void>;
   waitUntilReady(manifest: Manifest): Promise<void>;
+  /** Requests of the roles that the API server has refused for want of permissions; it also refuses some when it starts anew. */
+  forbidden(): string[];
   stop(): Promise<void>;
 }
 
 export async function startControlPlaneWorld(): Promise<ControlPlaneWorld> {
-  const [controlPlane, redis] = await Promise.all([startControlPlane(), startRedis()]);
+  const auditDirectory = mkdtempSync(join(tmpdir(), 'posthorn-audit-'));
+  const auditLog = join(auditDirectory, 'audit.log');
+  const apiServerArgs = [`--audit-policy-file=${auditPolicy}`, `--audit-log-path=${auditLog}`];
+  const [controlPlane, redis] = await Promise.all([startControlPlane({ apiServerArgs }), startRedis()]);
   const authority = createCertificateAuthority();
   await controlPlane.applyCrds();
+  await controlPlane.request('POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: system } });
+  const tokens = { controller: await tokenOfRole(controlPlane, 'controller'), api: await tokenOfRole(controlPlane, 'api') };
+  const kubeconfigs = {
+    controller: controlPlane.writeKubeconfig({ token: tokens.controller }),
+    api: controlPlane.writeKubeconfig({ token: tokens.api }),
+    delivery: undefined,
+  };
   const encryptionKeys = `k1:${randomBytes(32).toString('base64')}`;
   const programs: Program[] = [];
   const read = (manifest: Manifest): Promise<unknown> => controlPlane.request('GET', pathOf(manifest));
@@ -40,14 +71,17 @@ export async function startControlPlaneWorld(): Promise<ControlPlaneWorld> {
     controlPlane,
     redis,
     authority,
-    start: (role, { kubeconfig = controlPlane.kubeconfigPath, port, opsPort = 0 } = {}) => {
+    kubeconfig: (role, server) => controlPlane.writeKubeconfig({ server, token: tokens[role] }),
+    start: (role, { kubeconfig = kubeconfigs[role], port, opsPort = 0, environment = {} } = {}) => {
       const program = startProgram([role], {
-        KUBECONFIG: kubeconfig,
+        ...(kubeconfig === undefined ? {} : { KUBECONFIG: kubeconfig }),
+        ...(role === 'controller' ? { POSTHORN_LEASE_NAMESPACE: system } : {}),
         POSTHORN_REDIS_URL: redis.url,
         POSTHORN_ENCRYPTION_KEYS: encryptionKeys,
         POSTHORN_OPS_PORT: String(opsPort),
         POSTHORN_EGRESS_CA_FILE: authority.file,
         ...(port === undefined ? {} : { POSTHORN_PORT: String(port) }),
+        ...environment,
       });
       programs.push(program);
       return program;
@@ -69,10 +103,12 @@ export async function startControlPlaneWorld(): Promise<ControlPlaneWorld> {
         isReady(await read(manifest)) ? true : undefined,
       );
     },
+    forbidden: () => readAuditLog(auditLog).forbidden,
     stop: async () => {
       await Promise.all(programs.map((program) => program.stop()));
       await Promise.all([controlPlane.stop(), redis.stop()]);
       authority.remove();
+      rmSync(auditDirectory, { recursive: true });
     },
   };
 }

@@ -59,17 +59,17 @@ describe('cron jobs in Kubernetes', () => {
   afterAll(async () => {
     await world?.stop();
     await Promise.all([receiver, silent].map((each) => each?.close()));
-  }, 60_000);
+  });
 
   const executions = async (name: string) => (await rest.send('GET', `/api/cron/${name}/executions?limit=100`)).body.executions;
 
   test('run once per slot while the scheduler and all workers are killed, and while the API server is away', async () => {
     const first = nextMinute();
     await until(first);
-    await silent.arrived(1, 15_000);
-    await waitUntil('all runs of the first slot', 15_000, () => (receiver.requests.length >= jobs.length ? true : undefined));
+    await silent.arrived(1);
+    await waitUntil('all runs of the first slot', 30_000, () => (receiver.requests.length >= jobs.length ? true : undefined));
     // Killed before it is recorded, a run that has arrived would be lost, too.
-    await waitUntil('the record of the first run', 15_000, async () =>
+    await waitUntil('the record of the first run', 30_000, async () =>
       (await executions('job-0'))[0]?.status === 'success' ? true : undefined,
     );
     for (const worker of workers) worker.signal('SIGKILL');
@@ -120,7 +120,7 @@ describe('cron jobs in standalone', () => {
   const ends: (() => Promise<unknown>)[] = [];
   afterEach(async () => {
     for (const end of ends.splice(0).reverse()) await end();
-  }, 60_000);
+  });
 
   test('run once per slot, made by the API or by a manifest', async () => {
     const shop = new Shop('cron');

@@ -18,7 +18,7 @@ beforeAll(async () => {
   url = `http://127.0.0.1:${port}`;
   program = startProgram(['standalone'], { POSTHORN_PORT: String(port), POSTHORN_DATA_DIR: directory });
   await program.waitForOutput(/^posthorn ready/m, 60_000);
-}, 90_000);
+});
 afterAll(async () => {
   await program.stop();
   rmSync(directory, { recursive: true, force: true });

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { z } from 'zod';
 import { registryKeys } from '../../src/data/registry-keys.ts';
+import { type CuttableLine, startCuttableLine } from '../support/cuttable-line.ts';
 import { freePort } from '../support/ports.ts';
 import type { Program } from '../support/program.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -16,11 +17,24 @@ describe('two controllers', () => {
   let world: ControlPlaneWorld;
   let first: Program;
   let second: Program;
+  let third: Program;
+  /** From the third to the API server. */
+  let line: CuttableLine;
 
   const isLeading = async (port: number): Promise<boolean> => {
     const response = await fetch(`http://127.0.0.1:${port}/readyz`);
     return report.parse(await response.json()).notes.leadership === 'leading';
   };
+  /** A controller that leads, or could. */
+  const startReady = async (options: { kubeconfig?: string } = {}): Promise<Program> => {
+    const port = await freePort();
+    const program = world.start('controller', { ...options, opsPort: port });
+    await waitUntil('the controller to be ready', 30_000, async () =>
+      (await fetch(`http://127.0.0.1:${port}/readyz`)).status === 200 ? true : undefined,
+    );
+    return program;
+  };
+  const throughTheLine = () => ({ kubeconfig: world.kubeconfig('controller', `https://127.0.0.1:${line.port}`) });
   const publishedPaths = async (): Promise<string[]> => {
     const records = await world.redis.client.hvals(keys.records('destination'));
     return records.map((json) => new URL(JSON.parse(json).http.url).pathname);
@@ -37,7 +51,7 @@ describe('two controllers', () => {
     const organization = shop.organization([]);
     const port = await freePort();
     first = world.start('controller', { opsPort: port });
-    await waitUntil('the first to lead', 20_000, async () => ((await isLeading(port)) ? true : undefined));
+    await waitUntil('the first to lead', 30_000, async () => ((await isLeading(port)) ? true : undefined));
     await world.apply([organization]);
     await world.waitUntilReady(organization);
     await world.apply(shop.secrets);
@@ -47,19 +61,16 @@ describe('two controllers', () => {
   afterAll(async () => {
     first?.signal('SIGCONT');
     await world?.stop();
-  }, 60_000);
+    await line?.stop();
+  });
 
   test('one leads and the other one waits, ready to take over', async () => {
-    const port = await freePort();
-    second = world.start('controller', { opsPort: port });
-    await waitUntil('the second to be ready', 20_000, async () =>
-      (await fetch(`http://127.0.0.1:${port}/readyz`)).status === 200 ? true : undefined,
-    );
+    second = await startReady();
     await new Promise((resolve) => setTimeout(resolve, 3000));
-    expect(await isLeading(port)).toBe(false);
+    expect(second.output()).not.toContain('controllers are running');
     await changeAll('/both');
     await allPublished('/both');
-  }, 60_000);
+  });
 
   test('a leader that was stopped for longer than its lease publishes nothing when it goes on, and ends', async () => {
     // Stopped in the middle of its work, so that it has changes to publish when it goes on.
@@ -86,12 +97,31 @@ describe('two controllers', () => {
   }, 120_000);
 
   test('a leader that is asked to end hands over within seconds', async () => {
-    const third = world.start('controller');
+    const { hostname: host, port } = new URL(world.controlPlane.url);
+    line = await startCuttableLine({ host, port: Number(port) });
+    third = world.start('controller', throughTheLine());
     await new Promise((resolve) => setTimeout(resolve, 3000));
     second.signal('SIGTERM');
     expect(await second.ended).toBe(0);
     await third.waitForOutput(/controllers are running/, 8000);
     await changeAll('/third');
     await allPublished('/third');
-  }, 60_000);
+  });
+
+  test('a leader that is cut off from the API server gives way, publishes nothing more, and comes back as one that waits', async () => {
+    const fourth = await startReady();
+    line.cut();
+    await changeAll('/fourth');
+    await fourth.waitForOutput(/controllers are running/, 30_000);
+    await allPublished('/fourth');
+    expect(await third.ended).toBe(1);
+    expect(third.output()).toContain('leadership is lost');
+    await changeAll('/alone');
+    await allPublished('/alone');
+    line.mend();
+    const returned = await startReady(throughTheLine());
+    await changeAll('/healed');
+    await allPublished('/healed');
+    expect(returned.output()).not.toContain('controllers are running');
+  }, 120_000);
 });

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { passes } from '../support/passes.ts';
-import { type ClusterWorld, startClusterWorld } from './cluster-world.ts';
+import { type ClusterWorld, startClusterWorld, startInstalledWorld } from './cluster-world.ts';
 import { githubDeliveryOf } from './github.ts';
 import { kubectl } from './kubectl.ts';
 import { describeMainJob } from './main-job.ts';
@@ -24,7 +24,7 @@ function describeKubernetes(): void {
     let rest: RestClient;
 
     beforeAll(async () => {
-      world = await startClusterWorld();
+      world = await startInstalledWorld();
       rest = new RestClient(world.url, shop.apiKey);
       await world.apply([shop.organization([])]);
       await world.waitUntilReady(shop.organization([]));
@@ -35,7 +35,7 @@ function describeKubernetes(): void {
     }, 300_000);
     afterAll(async () => {
       await world?.stop();
-    }, 60_000);
+    });
 
     test('kubectl get shows what an operator asks first', async () => {
       const routes = await namespaced('get', 'routes');
@@ -64,7 +64,7 @@ function describeKubernetes(): void {
       );
       expect(inKubernetes?.spec.name).toBe('Made by API');
       await kubectl(['-n', shop.name, 'wait', '--for=condition=Ready', `route/${inKubernetes.metadata.name}`, '--timeout=20s']);
-    }, 60_000);
+    });
 
     test('the API refuses to write a field that Git owns, names the owner, and changes nothing', async () => {
       const { body } = await rest.send('GET', '/api/destinations/billing');

@@ -121,4 +121,4 @@ test('what does not open is named, and the exit code is 1', async () => {
   expect(output).toMatch(/^destination dst_\w+: token does not open: .*k2/m);
   expect(output).toMatch(/^Secret default\/posthorn-orders-\w+ does not open/m);
   expect(await keysInUse()).toEqual(['k2']);
-}, 60_000);
+});

@@ -2,6 +2,15 @@ import { z } from 'zod';
 
 const ingestAnswer = z.looseObject({ success: z.boolean().optional(), eventId: z.string().optional() });
 
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+interface Answer {
+  status: number;
+  // biome-ignore lint/suspicious/noExplicitAny: each test says what it expects of the body
+  body: any;
+  headers: Headers;
+}
+
 /** Requests to a Posthorn as its users make them. */
 export class RestClient {
   readonly #url: string;
@@ -12,20 +21,20 @@ export class RestClient {
     this.#apiKey = apiKey;
   }
 
-  async send(
-    method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
-    path: string,
-    body?: unknown,
-    // biome-ignore lint/suspicious/noExplicitAny: each test says what it expects of the body
-  ): Promise<{ status: number; body: any; headers: Headers }> {
+  send(method: Method, path: string, body?: unknown): Promise<Answer> {
+    return this.sendText(method, path, body === undefined ? undefined : JSON.stringify(body));
+  }
+
+  /** Sends JSON as it stands. */
+  async sendText(method: Method, path: string, text?: string): Promise<Answer> {
     const response = await fetch(this.#url + path, {
       method,
-      headers: { authorization: `Bearer ${this.#apiKey}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      headers: { authorization: `Bearer ${this.#apiKey}`, ...(text === undefined ? {} : { 'content-type': 'application/json' }) },
+      ...(text === undefined ? {} : { body: text }),
       signal: AbortSignal.timeout(10_000),
     });
-    const text = await response.text();
-    return { status: response.status, body: text === '' ? null : JSON.parse(text), headers: response.headers };
+    const answer = await response.text();
+    return { status: response.status, body: answer === '' ? null : JSON.parse(answer), headers: response.headers };
   }
 }
 

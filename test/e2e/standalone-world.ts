@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { type PosthornKind, posthornKinds } from '../../src/resources/kinds.ts';
+import { type ConfigurationKind, configurationKinds } from '../../src/resources/kinds.ts';
 import { createCertificateAuthority } from '../support/certificate-authority.ts';
 import { freePort } from '../support/ports.ts';
 import { startProgram } from '../support/program.ts';
@@ -10,7 +10,7 @@ import { openStandaloneStore } from '../support/standalone-store.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import type { Manifest, World } from './world.ts';
 
-const kinds = z.enum(posthornKinds as [PosthornKind, ...PosthornKind[]]);
+const kinds = z.enum(configurationKinds as [ConfigurationKind, ...ConfigurationKind[]]);
 
 /** `posthorn standalone` with a manifests directory and a Redis of its own. */
 export async function startStandaloneWorld(): Promise<World> {
@@ -37,7 +37,7 @@ export async function startStandaloneWorld(): Promise<World> {
     },
     remove: async (manifest) => unlinkSync(fileOf(manifest)),
     waitUntilReady: async ({ kind, metadata }) => {
-      await waitUntil(`${kind} ${metadata.name} to be ready`, 20_000, async () => {
+      await waitUntil(`${kind} ${metadata.name} to be ready`, 30_000, async () => {
         const object = await store.get(kinds.parse(kind), metadata);
         const ready = object.status?.conditions?.find(({ type }) => type === 'Ready');
         return ready?.status === 'True' && ready.observedGeneration === object.metadata.generation ? true : undefined;

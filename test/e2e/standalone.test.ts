@@ -4,8 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { z } from 'zod';
+import { type ConnectProxy, startConnectProxy } from '../support/connect-proxy.ts';
 import { freePort } from '../support/ports.ts';
 import { type Program, startProgram } from '../support/program.ts';
+import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { RestClient } from './rest.ts';
 
@@ -20,6 +22,7 @@ describe('standalone', () => {
   let url: string;
   let program: Program;
   let rest: RestClient;
+  let proxy: ConnectProxy;
 
   const start = async (): Promise<void> => {
     program = startProgram(['standalone', '--manifests', manifests, '--workers', '2'], environment);
@@ -29,7 +32,7 @@ describe('standalone', () => {
     fetch(`${url}/ingest/default/${name}`, { method: 'POST', body: '{"n":1}', headers: { 'content-type': 'application/json' } });
   const statusOf = async (name: string): Promise<number> => (await post(name)).status;
   const becomes = (name: string, status: number) =>
-    waitUntil(`/ingest/default/${name} to answer ${status}`, 15_000, async () => ((await statusOf(name)) === status ? true : undefined));
+    waitUntil(`/ingest/default/${name} to answer ${status}`, 30_000, async () => ((await statusOf(name)) === status ? true : undefined));
   const text = async (path: string): Promise<string> => (await fetch(url + path)).text();
 
   beforeAll(async () => {
@@ -39,13 +42,15 @@ describe('standalone', () => {
     writeFileSync(join(manifests, 'refused.yaml'), source('refused').replace('generic', 'carrier-pigeon'));
     const port = await freePort();
     url = `http://127.0.0.1:${port}`;
-    environment = { POSTHORN_PORT: String(port), POSTHORN_DATA_DIR: join(directory, 'data') };
+    proxy = await startConnectProxy();
+    environment = { POSTHORN_PORT: String(port), POSTHORN_DATA_DIR: join(directory, 'data'), POSTHORN_EGRESS_PROXY_URL: proxy.url };
     await start();
-  }, 90_000);
+  });
   afterAll(async () => {
     await program?.stop();
+    await proxy?.close();
     rmSync(directory, { recursive: true, force: true });
-  }, 60_000);
+  });
 
   test('prints its URL and the key that it has made, which works', async () => {
     const [, , key = ''] = /^posthorn ready (\S+) key (ph_\S+)$/m.exec(program.output()) ?? [];
@@ -83,12 +88,45 @@ describe('standalone', () => {
     await becomes('later', 403);
   });
 
+  test('reaches who is to see its static address through the egress proxy: destinations and cron jobs', async () => {
+    const receiver = await startReceiver();
+    // One of its own: a tunnel that is open is used again.
+    const runs = await startReceiver();
+    try {
+      const destination = (name: string, useStaticIp: boolean): string => {
+        const route = `apiVersion: posthorn.dev/v1alpha1\nkind: Route\nmetadata: {name: ${name}}\nspec: {sourceRef: {name: beside}, destinationRefs: [{name: ${name}}]}\n`;
+        const http = `{url: "${receiver.url}/${name}", useStaticIp: ${useStaticIp}}`;
+        return `apiVersion: posthorn.dev/v1alpha1\nkind: Destination\nmetadata: {name: ${name}}\nspec: {http: ${http}}\n---\n${route}`;
+      };
+      writeFileSync(join(manifests, 'static.yaml'), `${destination('fixed', true)}---\n${destination('direct', false)}`);
+      await waitUntil('both routes', 30_000, async () =>
+        (await rest.send('GET', '/api/routes')).body.data.length === 2 ? true : undefined,
+      );
+      await statusOf('beside');
+      await receiver.arrived(2);
+      const tunnelTo = ({ url }: Receiver): string => new URL(url).host;
+      expect(proxy.tunnels).toEqual([tunnelTo(receiver)]);
+      for (const useStaticIp of [true, false]) {
+        const body = { name: `Run ${useStaticIp}`, cronExpression: '0 6 1 1 *', url: `${runs.url}/${useStaticIp}`, useStaticIp };
+        const { cronJob } = (await rest.send('POST', '/api/cron', body)).body;
+        const { execution } = (await rest.send('POST', `/api/cron/${cronJob.id}/trigger`)).body;
+        expect(execution).toMatchObject({ status: 'success', responseStatus: 200 });
+      }
+      expect(proxy.tunnels).toEqual([tunnelTo(receiver), tunnelTo(runs)]);
+      expect(receiver.requests.map(({ path }) => path).sort()).toEqual(['/direct', '/fixed']);
+      expect(runs.requests.map(({ path }) => path)).toEqual(['/true', '/false']);
+    } finally {
+      unlinkSync(join(manifests, 'static.yaml'));
+      await Promise.all([receiver.close(), runs.close()]);
+    }
+  });
+
   test('refuses to share its data directory with another standalone', async () => {
     const second = startProgram(['standalone'], { ...environment, POSTHORN_PORT: String(await freePort()) });
     expect(await second.ended).toBe(1);
     expect(second.output()).toContain('another posthorn standalone');
     expect(await statusOf('beside')).toBe(200);
-  }, 30_000);
+  });
 
   test('shows the metrics of all its processes', async () => {
     const metrics = await text('/metrics');
@@ -107,9 +145,9 @@ describe('standalone', () => {
   test('a process that dies is started again', async () => {
     const before = program.output().length;
     for (const pid of childPids(program.pid, ' api')) process.kill(pid, 'SIGKILL');
-    await waitUntil('the api to be back', 20_000, async () => ((await statusOf('beside').catch(() => 0)) === 200 ? true : undefined));
+    await waitUntil('the api to be back', 30_000, async () => ((await statusOf('beside').catch(() => 0)) === 200 ? true : undefined));
     expect(program.output().slice(before)).toContain('a component stopped and is started again');
-  }, 40_000);
+  });
 
   test('keeps everything over a restart, and tells the key no second time', async () => {
     await rest.send('POST', '/api/destinations', { name: 'Kept', url: 'https://kept.example.com/' });
@@ -119,7 +157,7 @@ describe('standalone', () => {
     expect(program.output()).toMatch(/^posthorn ready \S+$/m);
     const { body } = await rest.send('GET', '/api/destinations');
     expect(body.data.map(({ name }: { name: string }) => name)).toEqual(['Kept']);
-  }, 90_000);
+  });
 
   test('starts again after it was killed, with what it had', async () => {
     const { eventId } = accepted.parse(await (await post('beside')).json());
@@ -129,7 +167,7 @@ describe('standalone', () => {
     await new Promise((resolve) => setTimeout(resolve, 500));
     await start();
     expect((await rest.send('GET', `/api/events/${eventId}`)).status).toBe(200);
-  }, 90_000);
+  });
 });
 
 function childPids(parent: number, command: string): number[] {

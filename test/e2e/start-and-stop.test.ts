@@ -4,6 +4,8 @@ import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from '@jest/globals';
+import { earlierProcesses, processName } from '../../src/data/connected-processes.ts';
+import { storeLayout } from '../../src/data/store-layout.ts';
 import { freePort } from '../support/ports.ts';
 import { type Program, startProgram } from '../support/program.ts';
 import { type RedisServer, startRedis } from '../support/redis.ts';
@@ -56,11 +58,14 @@ describe('a role', () => {
     });
     expect((await fetch(`http://127.0.0.1:${port}/livez`)).status).toBe(200);
     await redis.start();
-    await waitUntil('the worker to be ready', 15_000, async () => ((await readyz(port)).status === 200 ? true : undefined));
+    await waitUntil('the worker to be ready', 30_000, async () => ((await readyz(port)).status === 200 ? true : undefined));
     expect(delivery.output()).toMatch(/Redis is reachable again/);
+    await waitUntil('a connection for commands again', 30_000, async () => (await redis.client.ping().catch(() => undefined)) && true);
+    expect(String(await redis.client.call('CLIENT', 'LIST'))).toContain(` name=${processName('delivery', 'posthorn:')} `);
+    expect(await earlierProcesses({ redis: redis.client, prefix: 'posthorn:' })).toEqual([]);
     delivery.signal('SIGTERM');
     expect(await delivery.ended).toBe(0);
-  }, 60_000);
+  });
 
   test('that stops while it waits for Redis ends at once with 0', async () => {
     for (const role of ['delivery', 'api', 'controller']) {
@@ -75,7 +80,7 @@ describe('a role', () => {
       waiting.signal('SIGTERM');
       expect({ role, ended: await waiting.ended }).toEqual({ role, ended: 0 });
     }
-  }, 60_000);
+  });
 
   test('says that its port is in use and ends with 1', async () => {
     const port = await occupiedPort();
@@ -91,14 +96,36 @@ describe('a role', () => {
     const delivery = program(['delivery'], { POSTHORN_REDIS_URL: redis.url, POSTHORN_OPS_PORT: String(port) });
     expect(await delivery.ended).toBe(1);
     expect(delivery.output()).toContain('POSTHORN_OPS_PORT');
-  }, 60_000);
+  });
 
   test('refuses a Redis that would drop messages', async () => {
     const redis = await redisServer(['--save', '', '--maxmemory', '50mb', '--maxmemory-policy', 'allkeys-lru']);
     const delivery = program(['delivery'], { POSTHORN_REDIS_URL: redis.url, POSTHORN_OPS_PORT: '0' });
     expect(await delivery.ended).toBe(1);
     expect(delivery.output()).toContain('noeviction');
-  }, 30_000);
+  });
+
+  test('refuses a Redis that a later release has migrated, says what to do, and changes nothing in it', async () => {
+    const redis = await redisServer();
+    await redis.client.set('posthorn:{cfg}:layout', String(storeLayout + 1));
+    const directory = mkdtempSync(join(tmpdir(), 'posthorn-e2e-'));
+    cleanups.push(async () => rmSync(directory, { recursive: true, force: true }));
+    const codes = { delivery: 1, api: 1, controller: 1, standalone: 1, check: 2, rekey: 2, migrate: 2 };
+    await Promise.all(
+      Object.entries(codes).map(async ([name, code]) => {
+        const refused = program([name], {
+          POSTHORN_REDIS_URL: redis.url,
+          POSTHORN_RESOURCE_STORE: 'redis',
+          POSTHORN_OPS_PORT: String(await freePort()),
+          POSTHORN_PORT: String(await freePort()),
+          POSTHORN_DATA_DIR: directory,
+        });
+        expect({ name, code: await refused.ended }).toEqual({ name, code });
+        expect(refused.output()).toMatch(/layout \d+, to which a later release has migrated it.*run the release that has migrated it/);
+      }),
+    );
+    expect(await redis.client.keys('*')).toEqual(['posthorn:{cfg}:layout']);
+  }, 120_000);
 
   test('lists every mistake of its configuration and ends with 2', async () => {
     const wrong = startProgram(['api'], { POSTHORN_PORT: 'http', POSTHORN_LOG_LEVEL: 'loud' });
@@ -122,11 +149,11 @@ describe('standalone', () => {
     const standalone = program(['standalone'], { POSTHORN_PORT: String(port), POSTHORN_DATA_DIR: directory });
     expect(await standalone.ended).toBe(1);
     expect(standalone.output()).toContain(`posthorn: port ${port} is in use`);
-  }, 30_000);
+  });
 
   test('names a manifests directory that does not exist', async () => {
     const standalone = program(['standalone', '--manifests', '/does/not/exist'], { POSTHORN_PORT: String(await freePort()) });
     expect(await standalone.ended).toBe(1);
     expect(standalone.output()).toContain('/does/not/exist does not exist');
-  }, 30_000);
+  });
 });

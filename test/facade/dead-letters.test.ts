@@ -4,6 +4,7 @@ import { RedisDeliveryQueue } from '../../src/data/redis-delivery-queue.ts';
 import { newEvent } from '../support/new-event.ts';
 import { passes } from '../support/passes.ts';
 import { dead, delivered, failure, settleAll, takeFrom } from '../support/queue-worker.ts';
+import { breakOff } from './broken-off.ts';
 import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
 
 let world: FacadeWorld;
@@ -128,7 +129,7 @@ test('replays count as messages of the month: beyond it none of them is queued, 
   });
   const key = await world.addKey('metered');
   const ids: string[] = [];
-  for (let i = 0; i < 3; i++) {
+  for (let i = 0; i < 4; i++) {
     const event = newEvent({ org: organization });
     await world.acceptor.accept(event);
     ids.push(...event.targets.map(({ messageId }) => messageId));
@@ -143,4 +144,23 @@ test('replays count as messages of the month: beyond it none of them is queued, 
   const refused = await world.request('POST', `/api/deliveries/${ids[2]}/replay`, { key });
   expect([refused.status, refused.body.code]).toEqual([429, 'QUOTA_EXCEEDED']);
   expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+});
+
+test.each<[string, (ids: string[]) => [string, object?]]>([
+  ['a replay', ([id]) => [`/${id}/replay`]],
+  ['a replay of many', (ids) => ['/bulk-replay', { ids }]],
+])('%s that was broken off is not done again by the next request with its Idempotency-Key, which has its answer', async (name, request) => {
+  const ids = await accept(['dst_a', 'dst_b']);
+  await end(dead);
+  const key = name.replaceAll(' ', '-');
+  const [path, body] = request(ids);
+  const post = () => world.request('POST', `/api/deliveries${path}`, { body, headers: { 'idempotency-key': key } });
+  const first = await post();
+  expect((await end(delivered)).length).toBeGreaterThan(0);
+  await call('POST', '/bulk-archive', { ids });
+  await breakOff(world, key);
+  const second = await post();
+  expect([second.status, second.body]).toEqual([first.status, first.body]);
+  expect(second.headers.get('idempotent-replayed')).toBeNull();
+  expect(await end(delivered)).toEqual([]);
 });

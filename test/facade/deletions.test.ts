@@ -5,6 +5,9 @@ import type { ResourceStore } from '../../src/store/store.ts';
 import { newEvent } from '../support/new-event.ts';
 import { passes } from '../support/passes.ts';
 import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
+import { describeDeletions } from './suites/deletions.ts';
+
+describeDeletions(() => startFacadeWorld({ store: whoseControllersHearOfDeletionsLate() }));
 
 let world: FacadeWorld;
 beforeAll(async () => {
@@ -39,38 +42,6 @@ test('a route whose last destination is deleted stays, and is not ready for want
     const { status } = await world.store.get('Route', { namespace: 'acme', name: route.slug });
     expect(status?.conditions?.find(({ type }) => type === 'Ready')).toMatchObject({ status: 'False', reason: 'NoDestinations' });
   });
-});
-
-test('a deletion is answered when ingest and delivery read nothing of it any more', async () => {
-  const own = await startFacadeWorld({ store: whoseControllersHearOfDeletionsLate() });
-  try {
-    const url = 'https://hooks.example.com/in';
-    const source = await own.create('sources');
-    const destination = await own.create('destinations', { url });
-    const route = await own.create('routes', { sourceId: source.id, destinationIds: [destination.id] });
-    const made = [
-      ['routes', 'route', route.id],
-      ['sources', 'source', source.id],
-      ['destinations', 'destination', destination.id],
-      ['transforms', 'transform', (await own.create('transforms', { code: 'payload' })).id],
-      ['schemas', 'payloadSchema', (await own.create('schemas', { jsonSchema: '{}' })).id],
-      [
-        'notification-channels',
-        'notificationChannel',
-        (await own.create('notification-channels', { type: 'email', config: { addresses: ['team@example.com'] } })).id,
-      ],
-      ['cron', 'cronJob', (await own.create('cron', { cronExpression: '0 6 * * *', url })).cronJob.id],
-      ['api-keys', 'apiKey', (await own.create('api-keys')).apiKey.id],
-    ];
-    for (const [path, kind, id] of made) {
-      expect([path, await own.redis.client.hexists(`test:{cfg}:rec:${kind}`, id)]).toEqual([path, 1]);
-      const { status, headers } = await own.request('DELETE', `/api/${path}/${id}`);
-      expect([path, status < 300, headers.get('warning')]).toEqual([path, true, null]);
-      expect([path, await own.redis.client.hexists(`test:{cfg}:rec:${kind}`, id)]).toEqual([path, 0]);
-    }
-  } finally {
-    await own.stop();
-  }
 });
 
 test('a change that is not in force in time is answered with a warning that says so', async () => {

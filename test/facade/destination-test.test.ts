@@ -141,8 +141,6 @@ test('a test that a stopping worker breaks off is 503', async () => {
   const created = await alone.request('POST', '/api/destinations', { body: { name: 'Orders', url: silent.url } });
   const answered = alone.request('POST', `/api/destinations/${created.body.id}/test`);
   await silent.arrived(1);
-  const stopsAtMs = performance.now();
   await worker.stop(200);
-  expect(performance.now() - stopsAtMs).toBeLessThan(3000);
   expect(await answered).toMatchObject({ status: 503, body: { code: 'UNAVAILABLE', message: 'The delivery worker stops.' } });
 });

@@ -26,12 +26,15 @@ import { RedisTaskCaller } from '../../src/data/task-caller.ts';
 import { taskBlockSeconds } from '../../src/data/task-kind.ts';
 import { RedisWebhookStore } from '../../src/data/webhooks/redis-webhook-store.ts';
 import { WebhookMessages } from '../../src/data/webhooks/webhook-messages.ts';
-import { webhookSending } from '../../src/data/webhooks/webhook-sending.ts';
+import { type WebhookSending, webhookSending } from '../../src/data/webhooks/webhook-sending.ts';
+import { WebhookStatistics } from '../../src/data/webhooks/webhook-statistics.ts';
 import type { Delivery, DeliveryOptions } from '../../src/delivery/start-delivery.ts';
 import { createFacade, type FacadeOptions } from '../../src/facade/app.ts';
+import { KubernetesCallers } from '../../src/facade/kubernetes-callers.ts';
 import { blockingConnection } from '../../src/redis/connection.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { Sandbox } from '../../src/sandbox/sandbox.ts';
+import type { KubernetesAccess } from '../../src/store/kubernetes/kubernetes-access.ts';
 import { MemoryStore } from '../../src/store/memory/memory-store.ts';
 import { createStoreMetrics } from '../../src/store/metrics.ts';
 import type { ResourceStore } from '../../src/store/store.ts';
@@ -63,6 +66,8 @@ export interface FacadeWorld {
   readonly acceptor: RedisMessageAcceptor;
   readonly registry: RedisRegistryReader;
   readonly webhooks: RedisWebhookStore;
+  /** Of all replicas. */
+  readonly sending: WebhookSending;
   /** Admin key of the organization `acme`. */
   readonly admin: string;
   /** Everything the facade logged. */
@@ -86,9 +91,21 @@ export interface FacadeWorld {
 
 /** A facade over HTTP with the real controllers behind it, on a real Redis of its own and the given store. */
 export async function startFacadeWorld(
-  options: { store?: ResourceStore; clock?: Clock; inForceTimeoutMs?: number; allowsPlatformIdentity?: boolean } = {},
+  options: {
+    store?: ResourceStore;
+    clock?: Clock;
+    inForceTimeoutMs?: number;
+    allowsPlatformIdentity?: boolean;
+    kubernetesAccess?: KubernetesAccess;
+  } = {},
 ): Promise<FacadeWorld> {
-  const { store = new MemoryStore(systemClock), clock = systemClock, inForceTimeoutMs, allowsPlatformIdentity = true } = options;
+  const {
+    store = new MemoryStore(systemClock),
+    clock = systemClock,
+    inForceTimeoutMs,
+    allowsPlatformIdentity = true,
+    kubernetesAccess,
+  } = options;
   const redis = await startRedis();
   const prefix = 'test:';
   const logLines: string[] = [];
@@ -106,6 +123,7 @@ export async function startFacadeWorld(
   const services = {
     store,
     registry,
+    kubernetesCallers: kubernetesAccess === undefined ? null : new KubernetesCallers({ access: kubernetesAccess, registry }),
     messages: new RedisMessageReader({ redis: redis.client, prefix }),
     replayer: new RedisMessageReplayer({ redis: redis.client, prefix, clock: systemClock }),
     intake: new RedisIntake(shared),
@@ -113,6 +131,7 @@ export async function startFacadeWorld(
     circuits: new Circuits({ redis: redis.client, prefix }),
     webhooks,
     webhookMessages: new WebhookMessages({ redis: redis.client, prefix }),
+    webhookStatistics: new WebhookStatistics({ redis: redis.client, prefix, clock }),
     allowsInsecureEndpoints: false,
     shards: () => 1,
     sending: webhookSending({ ...shared, store: webhooks, maxAttempts: 8 }),
@@ -202,6 +221,7 @@ export async function startFacadeWorld(
     baseUrl: first.baseUrl,
     acceptor: new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock }),
     webhooks,
+    sending: services.sending,
     admin: '',
     logLines,
     request,

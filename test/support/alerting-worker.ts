@@ -5,15 +5,15 @@ import { RedisMessageAcceptor } from '../../src/data/message-acceptor.ts';
 import { RedisMessageReader } from '../../src/data/message-reader.ts';
 import type { DeliveryOptions } from '../../src/delivery/start-delivery.ts';
 import { Notifier } from '../../src/notify/notifier.ts';
+import type { RedisClient } from '../../src/redis/connection.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { silentLogger } from './logger.ts';
-import type { RedisServer } from './redis.ts';
 import { startTestDelivery } from './test-delivery.ts';
 
 type Own = Pick<DeliveryOptions, 'prefix' | 'registry'> & Partial<DeliveryOptions> & { windowMs?: number };
 
 /** A delivery worker with its notifier, as a process of the role delivery has them. Loopback may be reached. Answers the function that ends both. */
-export function startAlertingWorker(redis: RedisServer, { windowMs = 60_000, ...own }: Own): () => Promise<void> {
+export function startAlertingWorker(redis: { client: RedisClient; url: string }, { windowMs = 60_000, ...own }: Own): () => Promise<void> {
   const { prefix, registry, shards = 1, logger = silentLogger } = own;
   const shared = { redis: redis.client, prefix, shards: () => shards };
   const notifier = new Notifier({

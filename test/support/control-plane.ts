@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request } from 'undici';
 import { parseAllDocuments } from 'yaml';
+import { z } from 'zod';
 import { freePort } from './ports.ts';
 import { type ServerProcess, spawnServer } from './server-process.ts';
 
@@ -15,6 +16,8 @@ export interface ControlPlane {
   readonly token: string;
   readonly caFile: string;
   readonly kubeconfigPath: string;
+  /** What the API server has stored at a path below `/registry/`, as text. Throws when there is nothing. */
+  stored(path: string): Promise<string>;
   /** Process id of the API server that runs now. */
   apiServerPid(): number | undefined;
   /** One JSON request as the administrator; throws on a status of 400 and above. */
@@ -30,6 +33,8 @@ export interface ControlPlane {
 }
 
 export interface ControlPlaneOptions {
+  /** As `applyCrds`, before the controller manager starts: later it would find them within 30 seconds, and count none until then. */
+  crds?: boolean;
   /** Namespace deletion and garbage collection by owner references need it. */
   controllerManager?: boolean;
   /** Further flags of kube-apiserver. */
@@ -37,6 +42,7 @@ export interface ControlPlaneOptions {
 }
 
 const startDeadlineMs = 90_000;
+const etcdRange = z.object({ kvs: z.array(z.object({ value: z.string() })).optional() });
 const crdDirectory = new URL('../../crds/', import.meta.url);
 
 /** Where etcd, kube-apiserver, … are: `KUBEBUILDER_ASSETS`, else what `hack/cluster` has built. */
@@ -120,6 +126,16 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     return path;
   };
 
+  const stored: ControlPlane['stored'] = async (path) => {
+    const key = Buffer.from(`/registry/${path}`).toString('base64');
+    const url = `http://127.0.0.1:${etcdPort}/v3/kv/range`;
+    const answer = await request(url, { method: 'POST', body: JSON.stringify({ key }) });
+    const { kvs = [] } = etcdRange.parse(await answer.body.json());
+    const [pair] = kvs;
+    if (pair === undefined) throw new Error(`nothing is stored at ${path}`);
+    return Buffer.from(pair.value, 'base64').toString('utf8');
+  };
+
   const stop = async (): Promise<void> => {
     await Promise.all(processes.map((each) => each.stop('SIGKILL')));
     await agent?.destroy();
@@ -130,6 +146,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     processes.push(await startEtcd(assets, directory, etcdPort, peerPort));
     await startApiServer();
     const kubeconfigPath = writeKubeconfig({});
+    if (options.crds === true) await applyCrds(requestJson);
     if (options.controllerManager === true) {
       const flags = controllerManagerFlags(directory, kubeconfigPath, caFile, await freePort());
       processes.push(spawnServer(join(assets, 'kube-controller-manager'), flags, directory));
@@ -141,6 +158,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
       kubeconfigPath,
       apiServerPid: () => apiServer?.pid,
       request: requestJson,
+      stored,
       writeKubeconfig,
       applyCrds: () => applyCrds(requestJson),
       stopApiServer: async (signal = 'SIGKILL') => {

@@ -6,6 +6,7 @@ import type { RunControllersOptions } from '../../src/controllers/run-controller
 import { runControllers } from '../../src/controllers/run-controllers.ts';
 import type { Clock } from '../../src/core/clock.ts';
 import { Keyring } from '../../src/core/sealing.ts';
+import { ArchiveTroubles } from '../../src/data/archive-troubles.ts';
 import { CircuitFeed, circuitFeedBlockMs } from '../../src/data/circuit-feed.ts';
 import { Circuits } from '../../src/data/circuits.ts';
 import { CronRuns } from '../../src/data/cron-runs.ts';
@@ -54,9 +55,11 @@ export function startControllers(
       webhooks: (epoch) => new RedisWebhookStore({ redis, prefix, clock, logger, epoch }),
       circuits: new Circuits({ redis, prefix }),
       feed: new CircuitFeed({ redis, readers: [{ blocking, shards: [0] }], prefix }),
+      archiveTroubles: new ArchiveTroubles({ redis, prefix }),
       cronRuns: new CronRuns({ redis, prefix }),
       keyring: testKeyring,
       allowsPlatformIdentity: true,
+      allowsInsecureUrls: false,
       sandbox,
       clock,
       logger,
@@ -64,6 +67,8 @@ export function startControllers(
       metrics: new ControllerMetrics(new Registry()),
       shards: 1,
       renewLeadership: async () => {},
+      objects: null,
+      countedAfterMs: 0,
       ...options,
     },
     abort.signal,

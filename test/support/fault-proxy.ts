@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { Agent, request } from 'undici';
+import { Agent, type Dispatcher, request } from 'undici';
 
 /** What the proxy does to one request instead of passing it on. */
 export interface Answer {
@@ -98,8 +98,14 @@ export class FaultProxy {
     }
     const gone = new AbortController();
     response.on('close', () => gone.abort());
-    const { authorization = '', accept = '' } = incoming.headers;
-    const upstream = await request(url, { method: 'GET', dispatcher: agent, headers: { authorization, accept }, signal: gone.signal });
+    const { authorization = '', accept = '', 'content-type': contentType } = incoming.headers;
+    const upstream = await request(url, {
+      method: seen.method as Dispatcher.HttpMethod,
+      dispatcher: agent,
+      headers: { authorization, accept, ...(contentType !== undefined && { 'content-type': contentType }) },
+      body: contentType === undefined ? null : incoming,
+      signal: gone.signal,
+    });
     response.writeHead(upstream.statusCode, { 'content-type': 'application/json' });
     response.flushHeaders();
     const stream: OpenStream = { response, muted: false };

@@ -171,7 +171,7 @@ export class IngestUnderTest {
   }
 
   /** Writes the pieces to a bare socket, one per 20 ms; answers what came back until the other side closes or `forMs` are over. */
-  async sendRaw(pieces: (string | Buffer)[], forMs = 1500): Promise<string> {
+  async sendRaw(pieces: Iterable<string | Buffer>, forMs = 1500): Promise<string> {
     const socket = connect(this.#port, '127.0.0.1');
     let received = '';
     socket.on('error', () => {});

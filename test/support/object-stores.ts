@@ -139,7 +139,7 @@ async function storeServer({
 }): Promise<StoreServer> {
   let server = start();
   const isUp = async (): Promise<void> => {
-    await waitUntil(`${url} to be up`, 20_000, async () => {
+    await waitUntil(`${url} to be up`, 30_000, async () => {
       if (server.exited()) throw new Error(`the object store has ended: ${server.lastOutput()}`);
       return (await accepts(port)) ? true : undefined;
     });

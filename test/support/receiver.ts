@@ -46,7 +46,7 @@ export async function startReceiver(
   return {
     url: tls === undefined ? `http://127.0.0.1:${port}` : `https://localhost:${port}`,
     requests,
-    arrived: async (count, withinMs = 10_000) => {
+    arrived: async (count, withinMs = 30_000) => {
       for (let waited = 0; requests.length < count; waited += 10) {
         if (waited > withinMs) throw new Error(`${requests.length} of ${count} requests arrived within ${withinMs} ms`);
         await sleep(10);

@@ -46,6 +46,8 @@ export class RecordRegistry implements RegistryReader {
   routeIdsOfSource = async (): Promise<string[]> => [];
   channelIdsOfOrganization = async (org: string): Promise<string[]> =>
     [...this.#records.values()].flatMap((record) => ('channel' in record && record.org === org ? [record.id] : []));
+  archivingOrganizations = async (): Promise<string[]> =>
+    [...this.#records.values()].flatMap((record) => ('archive' in record && record.archive !== undefined ? [record.id] : []));
   eventTypeIdByName = async (): Promise<null> => null;
   apiKeyIdByHash = async (): Promise<null> => null;
   organizationIdBySlug = async (): Promise<null> => null;
@@ -94,7 +96,7 @@ export function routeRecord(changes: Partial<RouteRecord> = {}): RouteRecord {
 export function warehouseRecord(
   store: ObjectStoreRecord,
   warehouse: Partial<WarehouseRecord> = {},
-  changes: Partial<Pick<WarehouseDestinationRecord, 'id' | 'generation' | 'throttle' | 'retryPolicy'>> = {},
+  changes: Partial<Pick<WarehouseDestinationRecord, 'id' | 'generation' | 'throttle' | 'retryPolicy' | 'enabled'>> = {},
 ): WarehouseDestinationRecord {
   const { http: _, type: __, ...common } = destinationRecord({ url: 'https://unused.example' });
   return {

@@ -23,7 +23,11 @@ export interface RedisGroup {
   stop(): Promise<void>;
 }
 
-const deadlineMs = 30_000;
+const deadlineMs = 60_000;
+/** How long a server may be silent until it is replaced: longer than a busy machine stops one that lives. */
+const silenceMs = 3000;
+/** Many at once: who writes meanwhile must not be faster than the move. */
+const keysPerMove = 500;
 const common = [
   '--bind',
   '127.0.0.1',
@@ -35,6 +39,8 @@ const common = [
   'noeviction',
   '--stream-node-max-bytes',
   '512',
+  '--repl-diskless-sync-delay',
+  '0',
 ];
 
 async function startNode(directory: string, args: (port: number) => readonly string[], connect: RedisOptions = {}): Promise<RedisNode> {
@@ -70,6 +76,13 @@ async function mastersAmong(nodes: readonly RedisNode[]): Promise<RedisNode[]> {
   return nodes.filter((_, i) => roles[i]?.includes('role:master'));
 }
 
+/** The lines of CLUSTER NODES, one for each node. */
+async function knownNodes(client: Redis): Promise<string[]> {
+  return String(await client.cluster('NODES'))
+    .trim()
+    .split('\n');
+}
+
 /** A Redis Cluster of three masters with a replica each. */
 export async function startRedisCluster(): Promise<RedisGroup> {
   const directory = mkdtempSync(join(tmpdir(), 'posthorn-cluster-'));
@@ -78,52 +91,66 @@ export async function startRedisCluster(): Promise<RedisGroup> {
       const bus = await freePort();
       return startNode(directory, (port) => {
         const own = ['--port', `${port}`, '--cluster-port', `${bus}`, '--cluster-config-file', `nodes-${port}.conf`];
-        return [...common, ...own, '--cluster-enabled', 'yes', '--cluster-node-timeout', '1500', '--cluster-require-full-coverage', 'no'];
+        const settings = ['--cluster-node-timeout', `${silenceMs}`, '--cluster-require-full-coverage', 'no'];
+        return [...common, ...own, '--cluster-enabled', 'yes', ...settings];
       });
     }),
   );
+  const stop = async (): Promise<void> => {
+    await Promise.all(nodes.map((node) => node.kill()));
+    rmSync(directory, { recursive: true, force: true });
+  };
+  try {
+    await joinCluster(nodes);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { nodes, hosts: nodes.map(({ port }) => `127.0.0.1:${port}`).join(','), masters: () => mastersAmong(nodes), stop };
+}
+
+/** The first half become masters, the others a replica of each, and all know that of all. */
+async function joinCluster(nodes: readonly RedisNode[]): Promise<void> {
+  const clients = nodes.map(({ client }) => client);
   const [first, ...others] = nodes;
-  if (first === undefined) throw new Error('no node');
+  const masters = clients.slice(0, nodes.length / 2);
+  const replicas = clients.slice(nodes.length / 2);
   const slots = [0, 5461, 10923, 16384];
-  for (const [i, { client }] of nodes.slice(0, 3).entries())
-    await client.call('CLUSTER', 'ADDSLOTSRANGE', slots[i] ?? 0, (slots[i + 1] ?? 0) - 1);
+  for (const [i, client] of masters.entries()) await client.call('CLUSTER', 'ADDSLOTSRANGE', slots[i] ?? 0, (slots[i + 1] ?? 0) - 1);
   for (const { client, port } of others) {
     const bus = /cluster_port|@(\d+)/.exec(String(await client.cluster('NODES')))?.[1] ?? '';
-    await first.client.call('CLUSTER', 'MEET', '127.0.0.1', port, bus);
+    await first?.client.call('CLUSTER', 'MEET', '127.0.0.1', port, bus);
   }
-  const ids = await Promise.all(nodes.map(({ client }) => client.cluster('MYID')));
-  const knowsAll = async (client: Redis): Promise<boolean> =>
-    ids.every((id) => id !== undefined) &&
-    String(await client.cluster('NODES'))
-      .trim()
-      .split('\n').length === 6;
+  const ids = await Promise.all(clients.map(async (client) => String(await client.cluster('MYID'))));
+  // One that has not answered yet goes by another id.
+  const knowsAll = (known: readonly string[]): boolean =>
+    known.length === ids.length && ids.every((id) => known.some((node) => node.startsWith(`${id} `) && !node.includes('handshake')));
   await waitUntil('the nodes to know each other', deadlineMs, async () =>
-    (await Promise.all(nodes.map(({ client }) => knowsAll(client)))).every(Boolean) ? true : undefined,
+    (await Promise.all(clients.map(knownNodes))).every(knowsAll) ? true : undefined,
   );
-  for (const [i, { client }] of nodes.slice(3).entries()) await client.call('CLUSTER', 'REPLICATE', String(ids[i]));
+  for (const [i, client] of replicas.entries()) await client.call('CLUSTER', 'REPLICATE', ids[i] ?? '');
   await waitUntil('the cluster to be up', deadlineMs, async () => {
-    const states = await Promise.all(nodes.map(({ client }) => client.cluster('INFO')));
-    const linked = await Promise.all(nodes.slice(3).map(({ client }) => client.info('replication')));
+    const states = await Promise.all(clients.map((client) => client.cluster('INFO')));
+    const linked = await Promise.all(replicas.map((client) => client.info('replication')));
+    const known = await Promise.all(clients.map(knownNodes));
     const isUp =
-      states.every((state) => String(state).includes('cluster_state:ok')) && linked.every((link) => link.includes('master_link_status:up'));
+      states.every((state) => String(state).includes('cluster_state:ok')) &&
+      linked.every((link) => link.includes('master_link_status:up')) &&
+      known.every((told) => told.filter((node) => node.includes('slave')).length === replicas.length);
     return isUp ? true : undefined;
   });
-  return {
-    nodes,
-    hosts: nodes.map(({ port }) => `127.0.0.1:${port}`).join(','),
-    masters: () => mastersAmong(nodes),
-    stop: async () => {
-      await Promise.all(nodes.map((node) => node.kill()));
-      rmSync(directory, { recursive: true, force: true });
-    },
-  };
 }
 
 /**
  * Moves the slots of these keys from the first master that has one to another, as `redis-cli --cluster reshard` does; answers how
  * many. All in one direction: slots that move to and fro faster than the nodes tell each other end with two owners.
  */
-export async function moveSlots(cluster: RedisGroup, keys: readonly string[]): Promise<number> {
+export async function moveSlots(
+  cluster: RedisGroup,
+  keys: readonly string[],
+  /** Called while the keys have moved and their slot has not: who asks for them is sent on by ASK. */
+  between: () => Promise<unknown> = async () => undefined,
+): Promise<number> {
   const masters = await cluster.masters();
   const slots = await Promise.all(keys.map(async (key) => Number(await masters[0]?.client.cluster('KEYSLOT', key))));
   const owners = await Promise.all(
@@ -139,10 +166,11 @@ export async function moveSlots(cluster: RedisGroup, keys: readonly string[]): P
     await to.node.client.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', from.id);
     await from.node.client.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', to.id);
     for (;;) {
-      const inSlot = (await from.node.client.call('CLUSTER', 'GETKEYSINSLOT', slot, 10)) as string[];
+      const inSlot = (await from.node.client.call('CLUSTER', 'GETKEYSINSLOT', slot, keysPerMove)) as string[];
       if (inSlot.length === 0) break;
       await from.node.client.call('MIGRATE', '127.0.0.1', to.node.port, '', 0, 5000, 'KEYS', ...inSlot);
     }
+    await between();
     for (const { node } of [to, from, ...owners]) await node.client.call('CLUSTER', 'SETSLOT', slot, 'NODE', to.id);
   }
   return moving.length;
@@ -182,7 +210,7 @@ export async function startRedisSentinel({ tls, users }: SentinelOptions): Promi
   const admin: RedisOptions = { ...connect, username: 'admin', password: 'admin' };
   const serverArgs = (port: number): string[] => [
     ...[...common, ...secured, '--tls-port', `${port}`, '--aclfile', 'users.acl', '--dbfilename', `${port}.rdb`],
-    ...['--masteruser', 'admin', '--masterauth', 'admin', '--repl-diskless-sync-delay', '0'],
+    ...['--masteruser', 'admin', '--masterauth', 'admin'],
   ];
   const master = await startNode(directory, serverArgs, admin);
   const replica = await startNode(directory, (port) => [...serverArgs(port), '--replicaof', `127.0.0.1 ${master.port}`], admin);
@@ -199,7 +227,7 @@ export async function startRedisSentinel({ tls, users }: SentinelOptions): Promi
             `tls-port ${port}\nport 0\nbind 127.0.0.1\ntls-replication yes\ntls-auth-clients no`,
             `tls-cert-file server.crt\ntls-key-file server.key\ntls-ca-cert-file ${tls.caFile}`,
             `sentinel monitor queue 127.0.0.1 ${master.port} 2\nsentinel auth-user queue admin\nsentinel auth-pass queue admin`,
-            'sentinel down-after-milliseconds queue 1500\nsentinel failover-timeout queue 10000',
+            `sentinel down-after-milliseconds queue ${silenceMs}\nsentinel failover-timeout queue 10000`,
           ];
           writeFileSync(file, `${settings.join('\n')}\n`);
           return [file, '--sentinel'];

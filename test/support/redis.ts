@@ -20,13 +20,16 @@ export interface RedisServer {
   stop(): Promise<void>;
 }
 
+/** A machine that stands still for a second or two fails no test. */
+const commandTimeoutMs = 10_000;
+
 /** A real redis-server of this test's own: free port, own directory, noeviction; `args` are further options. */
 export async function startRedis(args: string[] = ['--save', '', '--appendonly', 'no']): Promise<RedisServer> {
   const port = await freePort();
   const directory = mkdtempSync(join(tmpdir(), 'posthorn-redis-'));
   const url = `redis://127.0.0.1:${port}/0`;
   let child: ChildProcess | null = null;
-  const client = commandConnection(url);
+  const client = commandConnection(url, { commandTimeoutMs });
   client.on('error', () => {});
 
   const start = async (): Promise<void> => {

@@ -52,7 +52,7 @@ export async function startSmtpReceiver(options: SMTPServerOptions & { user: str
     port: typeof address === 'object' && address !== null ? address.port : 0,
     mails,
     arrived: async (count) => {
-      await waitUntil(`${count} mails, with ${mails.length} here`, 20_000, () => (mails.length >= count ? true : undefined));
+      await waitUntil(`${count} mails, with ${mails.length} here`, 30_000, () => (mails.length >= count ? true : undefined));
       return mails;
     },
     stop: () => new Promise((resolve) => server.close(() => resolve())),

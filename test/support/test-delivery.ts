@@ -1,17 +1,16 @@
 import { Registry } from 'prom-client';
 import { doorbellBlockSeconds } from '../../src/data/doorbell.ts';
 import { type Delivery, type DeliveryOptions, startDelivery } from '../../src/delivery/start-delivery.ts';
-import { blockingConnection } from '../../src/redis/connection.ts';
+import { blockingConnection, type RedisClient } from '../../src/redis/connection.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { testKeyring } from './controllers.ts';
 import { silentLogger } from './logger.ts';
 import { MemoryDirectory } from './memory-directory.ts';
-import type { RedisServer } from './redis.ts';
 
 type Own = Pick<DeliveryOptions, 'prefix' | 'registry'> & Partial<DeliveryOptions>;
 
 /** A delivery worker of a test on this Redis, with what the test says of it. It stops once: connections that are closed twice keep the process for 2 s. */
-export function startTestDelivery(redis: RedisServer, own: Own): Delivery {
+export function startTestDelivery(redis: { client: RedisClient; url: string }, own: Own): Delivery {
   const delivery = startDelivery({
     redis: redis.client,
     openBlocking: () => blockingConnection(redis.url, { blockMs: doorbellBlockSeconds * 1000 }),

@@ -25,8 +25,10 @@ export interface TlsReceiverOptions {
   tls: { key: Buffer; cert: Buffer; ca?: string; requestCert?: boolean };
   /** Address that senders use and that the certificate names; the receiver listens on all. */
   address: string;
-  /** Status to answer a request with, the first being number 1. Default 200. */
-  respond?(request: TlsRequest, number: number): number;
+  /** Status to answer a request with, the first being number 1, now or later. Default 200. */
+  respond?(request: TlsRequest, number: number): number | Promise<number>;
+  /** Told of a request whose sender has gone before it was answered. */
+  cutOff?(request: TlsRequest): void;
 }
 
 /** An HTTPS endpoint as a customer runs one, which keeps what it receives. */
@@ -41,7 +43,10 @@ export async function startTlsReceiver(options: TlsReceiverOptions): Promise<Tls
         body: await buffer(request),
       };
       requests.push(received);
-      response.writeHead(options.respond?.(received, requests.length) ?? 200).end();
+      response.once('close', () => {
+        if (!response.writableFinished) options.cutOff?.(received);
+      });
+      response.writeHead((await options.respond?.(received, requests.length)) ?? 200).end();
     } catch {
       response.destroy();
     }
@@ -56,7 +61,7 @@ export async function startTlsReceiver(options: TlsReceiverOptions): Promise<Tls
     port,
     requests,
     url: (path = '/') => `https://${options.address}:${port}${path}`,
-    waitForRequests: async (count, deadlineMs = 20_000) => {
+    waitForRequests: async (count, deadlineMs = 30_000) => {
       await waitUntil(`${count} requests, with ${requests.length} here`, deadlineMs, () => (requests.length >= count ? true : undefined));
     },
     stop: () =>

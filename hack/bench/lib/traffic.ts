@@ -10,13 +10,22 @@ export interface Sent {
   answerMs: number[];
 }
 
+/** What a payload is sent in; without: as it is. */
+export interface Envelope {
+  headers: readonly string[];
+  /** The body of the next request. */
+  around: (payload: string) => string;
+}
+
 export class Sender {
   readonly #agent: Agent;
   readonly #origin: string;
+  readonly #envelope: Envelope;
   #next = 0;
 
-  constructor(origin: string, connections: number) {
+  constructor(origin: string, connections: number, envelope: Envelope = { headers: [], around: (payload) => payload }) {
     this.#origin = origin;
+    this.#envelope = envelope;
     this.#agent = new Agent({ connections, pipelining: 1 });
   }
 
@@ -65,7 +74,8 @@ export class Sender {
 
   #send(path: string, sentAt: number): Promise<boolean> {
     const head = `{"number":${this.#next++},"sent":${sentAt},"pad":"`;
-    const body = `${head}${'x'.repeat(Math.max(0, payloadBytes - head.length - 2))}"}`;
+    const body = this.#envelope.around(`${head}${'x'.repeat(Math.max(0, payloadBytes - head.length - 2))}"}`);
+    const headers = ['content-type', 'application/json', ...this.#envelope.headers];
     return new Promise((resolve) => {
       let status = 0;
       const handler: Dispatcher.DispatchHandler = {
@@ -77,7 +87,7 @@ export class Sender {
         onResponseEnd: () => resolve(status >= 200 && status <= 299),
         onResponseError: () => resolve(false),
       };
-      this.#agent.dispatch({ origin: this.#origin, path, method: 'POST', body, headers: ['content-type', 'application/json'] }, handler);
+      this.#agent.dispatch({ origin: this.#origin, path, method: 'POST', body, headers }, handler);
     });
   }
 }

@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import type { HttpDestinationRecord, RouteRecord, SourceRecord } from '../../../src/core/records.ts';
+import { hashApiKey, newApiKey } from '../../../src/core/api-keys.ts';
+import { type HttpDestinationRecord, type RouteRecord, recordLayoutVersion, type SourceRecord } from '../../../src/core/records.ts';
 import { Keyring } from '../../../src/core/sealing.ts';
 import { recordSealingContext } from '../../../src/core/sealing-contexts.ts';
 import { RedisRegistryPublisher } from '../../../src/data/registry-publisher.ts';
@@ -10,7 +11,9 @@ import { sourceRecord } from '../../../test/support/records.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { waitUntil } from '../../../test/support/wait-until.ts';
 
-const key = Buffer.alloc(32, 1);
+/** That seals secrets. */
+export const encryptionKey = Buffer.alloc(32, 1);
+const { key: apiKey } = newApiKey();
 const built = new URL('../../../dist/cmd/posthorn.js', import.meta.url).pathname;
 const prefix = 'posthorn:';
 
@@ -27,9 +30,14 @@ export interface Lane {
 export interface World {
   redis: RedisServer;
   prefix: string;
+  shards: number;
   api: string;
   programs: { api: Program; deliveries: Program[] };
   path(slug: string): string;
+  /** Headers of a request to the API. */
+  credentials: readonly [string, string];
+  /** Ends the api process and starts it anew; answers when it was started, in ms of `performance.now()`. */
+  restartApi(): Promise<number>;
   startDelivery(): Promise<Program>;
   /** Publishes the configuration again, after Redis was emptied. */
   publishAgain(): Promise<void>;
@@ -39,6 +47,8 @@ export interface World {
 /** Real api and delivery processes of the built program, on a Redis of their own with AOF everysec. */
 export async function startWorld(options: {
   lanes: readonly Lane[];
+  /** Names of event types, whose ids are `etp_<name>`. */
+  eventTypes?: readonly string[];
   workers?: number;
   redisArguments?: string[];
   environment?: Record<string, string>;
@@ -46,11 +56,13 @@ export async function startWorld(options: {
   // What is measured is what the image holds.
   execFileSync('npm', ['run', '--silent', 'build'], { stdio: 'inherit' });
   const redis = await startRedis(options.redisArguments ?? ['--save', '', '--appendonly', 'yes', '--appendfsync', 'everysec']);
-  await publish(new RedisRegistryPublisher(redis.client, prefix), options.lanes);
+  const publishAll = (): Promise<void> =>
+    publish(new RedisRegistryPublisher(redis.client, prefix), options.lanes, options.eventTypes ?? []);
+  await publishAll();
   const environment = {
     POSTHORN_REDIS_URL: redis.url,
     POSTHORN_RESOURCE_STORE: 'redis',
-    POSTHORN_ENCRYPTION_KEYS: `k1:${key.toString('base64')}`,
+    POSTHORN_ENCRYPTION_KEYS: `k1:${encryptionKey.toString('base64')}`,
     POSTHORN_EGRESS_ALLOWED_CIDRS: '127.0.0.0/8',
     POSTHORN_REDIS_MEMORY_LIMIT: '4gb',
     POSTHORN_SHARDS: '1',
@@ -62,7 +74,8 @@ export async function startWorld(options: {
     startProgram([role], { ...environment, ...own, POSTHORN_OPS_PORT: String(await freePort()) }, built);
   const port = await freePort();
   const origin = `http://127.0.0.1:${port}`;
-  const programs: World['programs'] = { api: await start('api', { POSTHORN_PORT: String(port) }), deliveries: [] };
+  const startApi = (): Promise<Program> => start('api', { POSTHORN_PORT: String(port) });
+  const programs: World['programs'] = { api: await startApi(), deliveries: [] };
   const startDelivery = async (): Promise<Program> => {
     const program = await start('delivery', {});
     programs.deliveries.push(program);
@@ -76,11 +89,19 @@ export async function startWorld(options: {
   return {
     redis,
     prefix,
+    shards: Number(environment.POSTHORN_SHARDS),
     api: origin,
     programs,
     path: (slug) => `/ingest/acme/${slug}`,
+    credentials: ['authorization', `Bearer ${apiKey}`],
+    restartApi: async () => {
+      await programs.api.stop();
+      const startedAt = performance.now();
+      programs.api = await startApi();
+      return startedAt;
+    },
     startDelivery,
-    publishAgain: () => publish(new RedisRegistryPublisher(redis.client, prefix), options.lanes),
+    publishAgain: publishAll,
     stop: async () => {
       for (const program of [programs.api, ...programs.deliveries]) await program?.stop();
       await redis.stop();
@@ -88,10 +109,33 @@ export async function startWorld(options: {
   };
 }
 
-async function publish(publisher: RedisRegistryPublisher, lanes: readonly Lane[]): Promise<void> {
-  const keyring = new Keyring([{ id: 'k1', key }]);
+async function publish(publisher: RedisRegistryPublisher, lanes: readonly Lane[], eventTypes: readonly string[]): Promise<void> {
+  const keyring = new Keyring([{ id: 'k1', key: encryptionKey }]);
   const epoch = await publisher.mintEpoch();
   await publisher.publish(epoch, 'organization', organizationRecord({ slug: 'acme' }));
+  await publisher.publish(epoch, 'apiKey', {
+    v: recordLayoutVersion,
+    id: 'key_a',
+    org: 'org_a',
+    orgSlug: 'acme',
+    namespace: 'acme',
+    name: 'bench',
+    sha256: hashApiKey(apiKey),
+    role: 'admin',
+    scopes: ['read', 'write', 'delete'],
+    expiresAtMs: null,
+    generation: 1,
+  });
+  const eventType = {
+    v: recordLayoutVersion,
+    org: 'org_a',
+    enabled: true,
+    schema: null,
+    schemaVersion: 1,
+    deprecatedAtMs: null,
+    generation: 1,
+  };
+  for (const name of eventTypes) await publisher.publish(epoch, 'eventType', { ...eventType, id: `etp_${name}`, name });
   for (const { slug, urls, destination = {}, timeoutMs = 30_000, circuit = {}, source = {} } of lanes) {
     const ids = urls.map((_, i) => `dst_${slug}${i}`);
     await publisher.publish(epoch, 'source', sourceRecord({ id: `src_${slug}`, slug, provider: 'generic', ...source }));

@@ -1,13 +1,9 @@
-import { apiKeyPrefix, hashApiKey } from '../../core/api-keys.ts';
 import { isPosthornError } from '../../core/errors.ts';
 import type { ResourceStore } from '../../store/store.ts';
+import { adminKey, defaultOrganization } from '../default-organization.ts';
 
 /** Field manager of what standalone itself makes; manifests that are taken away do not take these along. */
 export const standaloneManager = 'posthorn-standalone';
-/** Name of the organization and of its namespace. */
-export const defaultOrganization = 'default';
-/** Name of the admin key's resource in that namespace. */
-export const adminKeyName = 'admin';
 
 /**
  * Makes the organization `default` when it is missing, and its admin key to be the one given. Of an organization that
@@ -21,14 +17,7 @@ export async function bootstrap(store: ResourceStore, apiKey: string): Promise<v
       { manager: standaloneManager },
     ),
   );
-  await store.apply(
-    {
-      kind: 'ApiKey',
-      metadata: { name: adminKeyName, namespace: defaultOrganization },
-      spec: { name: 'Admin key of standalone', sha256: hashApiKey(apiKey), prefix: apiKeyPrefix(apiKey), role: 'admin' },
-    },
-    { manager: standaloneManager, force: true },
-  );
+  await store.apply(adminKey(defaultOrganization, apiKey, 'Admin key of standalone'), { manager: standaloneManager, force: true });
 }
 
 async function createMissing(create: () => Promise<unknown>): Promise<void> {

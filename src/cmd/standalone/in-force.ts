@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/clock.ts';
 import { isPosthornError } from '../../core/errors.ts';
-import { type Kind, posthornKinds } from '../../resources/kinds.ts';
+import { configurationKinds, type Kind } from '../../resources/kinds.ts';
 import type { ApplyObject, ResourceStore } from '../../store/store.ts';
 
 const pollMs = 50;
@@ -25,7 +25,7 @@ export async function waitUntilJudged(
 }
 
 function isJudged(kind: Kind): boolean {
-  const judged: readonly Kind[] = posthornKinds;
+  const judged: readonly Kind[] = configurationKinds;
   return judged.includes(kind);
 }
 

@@ -3,11 +3,11 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/
 import { type RunningControllers, startControllers } from '../../../test/support/controllers.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { passes } from '../../../test/support/passes.ts';
+import { failure } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
 import { alertOrganization } from '../../core/alert.ts';
 import { webhookOrganization } from '../../core/webhook.ts';
-import type { NewAttempt } from '../../data/attempt-record.ts';
 import { Circuits } from '../../data/circuits.ts';
 import { RedisMessageAcceptor } from '../../data/message-acceptor.ts';
 import { RedisDeliveryQueue } from '../../data/redis-delivery-queue.ts';
@@ -16,14 +16,6 @@ import { MemoryStore } from '../../store/memory/memory-store.ts';
 import { idOf } from '../references.ts';
 
 const prefix = 'test:';
-const failure: NewAttempt = {
-  startedAtMs: 1,
-  durationMs: 5,
-  responseStatus: 500,
-  responseBody: '',
-  errorType: 'http_error',
-  errorMessage: null,
-};
 const route = { namespace: 'acme', name: 'all' };
 const destination = { namespace: 'acme', name: 'shop' };
 let redis: RedisServer;
@@ -126,4 +118,62 @@ test('circuits of webhook endpoints and of channels do not keep those of routes 
   await new Circuits({ redis: redis.client, prefix }).reset(ids.org, ids.route, [ids.destination]);
   controllers = startControllers({ store, redis: redis.client, prefix });
   await passes(async () => expect(await status('Route', 'Delivering')).toBe('True'));
+});
+
+test('the circuit of a webhook endpoint stands in its status', async () => {
+  const options = { manager: 'test', force: true };
+  const hooks = { namespace: 'acme', name: 'hooks' };
+  const data = { secret: Buffer.from(`whsec_${Buffer.alloc(32, 1).toString('base64')}`).toString('base64') };
+  await store.apply({ kind: 'Secret', metadata: { ...hooks, name: 'signing' }, data }, options);
+  const application = await store.apply({ kind: 'WebhookApplication', metadata: { ...hooks, name: 'customer' }, spec: {} }, options);
+  const spec = {
+    applicationRef: { name: 'customer' },
+    url: 'https://customer.example/',
+    signingSecretRef: { name: 'signing', key: 'secret' },
+  };
+  const endpoint = await store.apply({ kind: 'WebhookEndpoint', metadata: hooks, spec }, options);
+  const read = () => store.get('WebhookEndpoint', hooks);
+  await passes(async () =>
+    expect((await read()).status?.conditions).toContainEqual(expect.objectContaining({ type: 'Ready', status: 'True' })),
+  );
+  await open({
+    org: webhookOrganization(ids.org),
+    route: idOf('WebhookApplication', application),
+    destination: idOf('WebhookEndpoint', endpoint),
+  });
+  await passes(async () => expect((await read()).status?.circuit).toMatchObject({ state: 'open', since: expect.any(String) }));
+  const conditions = (await read()).status?.conditions;
+  expect(conditions).toContainEqual(expect.objectContaining({ type: 'Delivering', status: 'False', reason: 'CircuitOpen' }));
+  expect(conditions).toContainEqual(expect.objectContaining({ type: 'Ready', status: 'True' }));
+});
+
+test('many circuits that open at once are told of ten a second, their destination first', async () => {
+  const names = Array.from({ length: 30 }, (_, i) => `route-${i}`);
+  const routes = await Promise.all(
+    names.map((name) =>
+      store.apply(
+        { kind: 'Route', metadata: { ...route, name }, spec: { sourceRef: { name: 'orders' }, destinationRefs: [{ name: 'shop' }] } },
+        { manager: 'test', force: true },
+      ),
+    ),
+  );
+  await passes(() => expect(controllers.caches.Route.list()).toHaveLength(names.length + 1));
+  await controllers.stop();
+  for (const object of routes) await open({ ...ids, route: idOf('Route', object) });
+  controllers = startControllers({ store, redis: redis.client, prefix });
+  const told = () => controllers.events.filter(({ reason }) => reason === 'CircuitOpen');
+  const toldAtMs: number[] = [];
+  await passes(() => {
+    while (toldAtMs.length < told().length) toldAtMs.push(performance.now());
+    expect(toldAtMs).toHaveLength(names.length + 1);
+  });
+  expect(
+    told()
+      .slice(0, 2)
+      .map(({ object }) => object.kind),
+  ).toContain('Destination');
+  // In any second, but for one that a timer was late.
+  for (const [i, atMs] of toldAtMs.entries())
+    expect(toldAtMs.filter((other, j) => j >= i && other < atMs + 1000).length).toBeLessThanOrEqual(12);
+  for (const { metadata } of routes) expect((await store.get('Route', metadata)).status?.circuit).toMatchObject({ state: 'open' });
 });

@@ -20,9 +20,11 @@ export interface HealthReconcilerOptions<K extends HealthKind> {
   store: Pick<ResourceStore, 'applyStatus'>;
   clock: Clock;
   recorder: EventRecorder;
+  /** Resolves when it may write: many circuits may change at once. */
+  turn(): Promise<void>;
 }
 
-export type HealthKind = 'Route' | 'Destination';
+export type HealthKind = 'Route' | 'Destination' | 'WebhookEndpoint';
 
 /** Writes what the circuits say into the status: `circuit` and the condition `Delivering`, both of the manager `posthorn-health`. */
 export class HealthReconciler<K extends HealthKind> {
@@ -34,19 +36,27 @@ export class HealthReconciler<K extends HealthKind> {
   }
 
   async reconcile(key: Key): Promise<ReconcileResult> {
-    const { cache, circuits, clock } = this.#options;
-    const object = cache.get(key);
-    if (object === undefined || !isLive(object)) return {};
-    const health = circuits.of(idOf(cache.kind, object));
-    const known = object.status?.circuit?.state;
-    if ((known ?? 'closed') === health.state && (known !== undefined || health.state === 'closed')) return {};
-    const { uid } = object.metadata;
-    const waitMs = (this.#writtenAtMs.get(uid) ?? 0) + writeIntervalMs - clock.now();
+    const { clock, turn } = this.#options;
+    const stale = this.#stale(key);
+    if (stale === null) return {};
+    const waitMs = (this.#writtenAtMs.get(stale.object.metadata.uid) ?? 0) + writeIntervalMs - clock.now();
     if (waitMs > 0) return { requeueAfterMs: waitMs };
+    await turn();
+    const due = this.#stale(key);
+    if (due === null) return {};
     this.#forgetOld();
-    await this.#write(key, object, health);
-    this.#writtenAtMs.set(uid, clock.now());
+    await this.#write(key, due.object, due.health);
+    this.#writtenAtMs.set(due.object.metadata.uid, clock.now());
     return {};
+  }
+
+  /** The object and what its circuits say, if its status does not say so; null if there is nothing to write. */
+  #stale(key: Key): { object: ObjectOf<K>; health: Health } | null {
+    const { cache, circuits } = this.#options;
+    const object = cache.get(key);
+    if (object === undefined || !isLive(object)) return null;
+    const health = circuits.of(idOf(cache.kind, object));
+    return (object.status?.circuit?.state ?? 'closed') === health.state ? null : { object, health };
   }
 
   async #write(key: Key, object: ObjectOf<K>, health: Health): Promise<void> {

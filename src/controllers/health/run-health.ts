@@ -13,6 +13,7 @@ import type { EventRecorder } from '../event-recorder.ts';
 import { idOf } from '../references.ts';
 import { BrokenCircuits } from './broken-circuits.ts';
 import { type HealthKind, HealthReconciler } from './health-reconciler.ts';
+import { WritePace } from './write-pace.ts';
 
 export interface HealthOptions {
   caches: ControllerCaches;
@@ -25,26 +26,27 @@ export interface HealthOptions {
   metrics: ControllerMetrics;
 }
 
+const healthKinds: readonly HealthKind[] = ['Route', 'Destination', 'WebhookEndpoint'];
 const compareIntervalMs = 600_000;
 const retryMs = 2000;
 const deadlineMs = 30_000;
-/** From so many waiting writes on they are spread: ten a second, those of routes and those of destinations. */
-const calmDepth = 25;
-const spreadMs = 200;
+/** A destination sums up many routes, and is told of before them as long as they have not waited longer than this. */
+const yieldsMs = { Destination: 0, Route: 1000, WebhookEndpoint: 1000 };
 
-/** Brings the state of the circuits into the status of routes and destinations, until the signal aborts. */
+/** Brings the state of the circuits into the status of routes, destinations and webhook endpoints, until the signal aborts. */
 export async function runHealth(options: HealthOptions, signal: AbortSignal): Promise<void> {
   const { caches, clock, logger, metrics } = options;
   const broken = new BrokenCircuits();
-  const common = { ...options, circuits: broken };
-  const routes = new HealthReconciler({ ...common, cache: caches.Route });
-  const destinations = new HealthReconciler({ ...common, cache: caches.Destination });
-  const queues = { Route: new WorkQueue({ clock }), Destination: new WorkQueue({ clock }) };
+  const pace = new WritePace(clock);
+  const common = (kind: HealthKind) => ({ ...options, circuits: broken, turn: () => pace.turn(yieldsMs[kind], signal) });
+  const routes = new HealthReconciler({ ...common('Route'), cache: caches.Route });
+  const destinations = new HealthReconciler({ ...common('Destination'), cache: caches.Destination });
+  const endpoints = new HealthReconciler({ ...common('WebhookEndpoint'), cache: caches.WebhookEndpoint });
+  const queues = { Route: new WorkQueue({ clock }), Destination: new WorkQueue({ clock }), WebhookEndpoint: new WorkQueue({ clock }) };
   const look = (ids: Iterable<string>): void => {
-    for (const id of ids) {
-      for (const { metadata } of caches.Route.byIndex(indexes.id, id)) queues.Route.add(formatKey(metadata));
-      for (const { metadata } of caches.Destination.byIndex(indexes.id, id)) queues.Destination.add(formatKey(metadata));
-    }
+    for (const id of ids)
+      for (const kind of healthKinds)
+        for (const { metadata } of caches[kind].byIndex(indexes.id, id)) queues[kind].add(formatKey(metadata));
   };
   const controller = (kind: keyof typeof queues, reconciler: { reconcile: typeof routes.reconcile }) =>
     runController(
@@ -53,10 +55,7 @@ export async function runHealth(options: HealthOptions, signal: AbortSignal): Pr
         queue: queues[kind],
         workers: 1,
         deadlineMs,
-        reconcile: async (key) => {
-          if (queues[kind].depth > calmDepth) await clock.sleep(spreadMs, signal);
-          return reconciler.reconcile(key);
-        },
+        reconcile: (key) => reconciler.reconcile(key),
         clock,
         logger,
         metrics,
@@ -69,6 +68,7 @@ export async function runHealth(options: HealthOptions, signal: AbortSignal): Pr
   await Promise.all([
     controller('Route', { reconcile: (key) => routes.reconcile(key) }),
     controller('Destination', { reconcile: (key) => destinations.reconcile(key) }),
+    controller('WebhookEndpoint', { reconcile: (key) => endpoints.reconcile(key) }),
     follow({ ...options, broken, look }, signal),
   ]);
 }
@@ -92,6 +92,7 @@ async function follow(
       look(broken.replace(await circuits.broken()));
       look(notClosed('Route', caches.Route));
       look(notClosed('Destination', caches.Destination));
+      look(notClosed('WebhookEndpoint', caches.WebhookEndpoint));
       const endMs = clock.now() + compareIntervalMs;
       for (let isBehind = false; !isBehind && !signal.aborted && clock.now() < endMs; ) {
         const read = await feed.after(position);

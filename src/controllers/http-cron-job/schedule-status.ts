@@ -9,6 +9,7 @@ import type { PosthornObject } from '../../resources/kinds.ts';
 import type { ResourceStore } from '../../store/store.ts';
 import { timestamp } from '../conditions.ts';
 import type { ControllerCaches } from '../controller-caches.ts';
+import { suspended } from '../in-force.ts';
 import { idOf, isLive } from '../references.ts';
 
 export interface ScheduleStatusOptions {
@@ -76,8 +77,9 @@ async function writeAll(
   }
 }
 
-function timesOf({ spec }: PosthornObject<'HttpCronJob'>, lastMs: number | undefined, nowMs: number): ScheduleTimes {
-  const nextMs = spec.enabled ? nextMsOf(spec, nowMs) : null;
+function timesOf({ spec, status }: PosthornObject<'HttpCronJob'>, lastMs: number | undefined, nowMs: number): ScheduleTimes {
+  const isSuspended = status?.conditions?.some(({ type, reason }) => type === 'Programmed' && reason === suspended) === true;
+  const nextMs = spec.enabled && !isSuspended ? nextMsOf(spec, nowMs) : null;
   return {
     ...(lastMs !== undefined && { lastScheduleTime: timestamp(lastMs) }),
     ...(nextMs !== null && { nextScheduleTime: timestamp(nextMs) }),

@@ -6,7 +6,7 @@ import type { ResourceStore } from '../../store/store.ts';
 import { isLive } from '../references.ts';
 
 /** On the namespace of an organization: the organization's name. */
-const organizationLabel = 'posthorn.dev/organization';
+export const organizationLabel = 'posthorn.dev/organization';
 /** On a namespace that was made for an organization and goes with it: the organization's uid. */
 const madeForAnnotation = 'posthorn.dev/made-for';
 const manager = 'posthorn-controller';

@@ -1,6 +1,7 @@
 import type { Refusal } from '../../compile/compiled.ts';
 import { compileOrganization } from '../../compile/organization.ts';
 import type { Clock } from '../../core/clock.ts';
+import { PosthornError } from '../../core/errors.ts';
 import { asksForForeignId } from '../../core/ids.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { OrganizationRecord } from '../../core/records.ts';
@@ -8,24 +9,30 @@ import type { MessagePurger } from '../../data/messages.ts';
 import { kinds, type PosthornObject } from '../../resources/kinds.ts';
 import type { ReconcileResult } from '../../runtime/controller.ts';
 import type { Key, ResourceStore } from '../../store/store.ts';
-import type { Verdict } from '../conditions.ts';
+import { type Finding, judgementOf, type Verdict } from '../conditions.ts';
 import type { ControllerCaches } from '../controller-caches.ts';
+import type { EventRecorder } from '../event-recorder.ts';
 import type { FencedPublisher } from '../fenced-publisher.ts';
 import { GoneIds } from '../gone-ids.ts';
 import { notProgrammed } from '../in-force.ts';
 import { holdsItsId, idOf, isLive, organizationOf } from '../references.ts';
 import type { StatusWriter } from '../status-writer.ts';
+import { archiveReference } from './organization-archive.ts';
 import { OrganizationNamespaces } from './organization-namespace.ts';
+import type { OrganizationQuotas } from './organization-quota.ts';
 import { OrganizationRecords } from './organization-records.ts';
 
 export interface OrganizationReconcilerOptions {
   caches: ControllerCaches;
   store: ResourceStore;
+  /** Null: resources do not live in Kubernetes, where alone there are ResourceQuotas. */
+  quotas: Pick<OrganizationQuotas, 'ensure'> | null;
   publisher: FencedPublisher;
   purger: MessagePurger;
   status: StatusWriter;
   clock: Clock;
   logger: Logger;
+  recorder: EventRecorder;
 }
 
 const finalizer = 'posthorn.dev/purge';
@@ -35,12 +42,14 @@ const purgeLimitMs = 60_000;
 /** What was on its way when the records were retracted has ended by then, and a second purge takes it. */
 const secondPurgeAfterMs = 3000;
 
-/** Reconciles Organizations: namespace, record, and the purge of what Redis holds once they or their namespace are gone. */
+/** Reconciles Organizations: namespace, ResourceQuota, record, and the purge of what Redis holds once they or their namespace are gone. */
 export class OrganizationReconciler {
   readonly gone = new GoneIds('Organization');
   readonly #options: OrganizationReconcilerOptions;
   readonly #namespaces: OrganizationNamespaces;
   readonly #records: OrganizationRecords;
+  /** When records of one that is deleted were retracted last, by its name: long after its deletion, if nobody led until then. */
+  readonly #retractedAtMs = new Map<string, number>();
 
   constructor(options: OrganizationReconcilerOptions) {
     this.#options = options;
@@ -56,7 +65,10 @@ export class OrganizationReconciler {
       if (!isTaken) await this.#records.remove(id, null, signal);
       this.gone.forget(key, id);
     }
-    if (object === undefined) return {};
+    if (object === undefined) {
+      this.#retractedAtMs.delete(key.name);
+      return {};
+    }
     if (!isLive(object)) return this.#finalize(object, signal);
     signal.throwIfAborted();
     if (asksForForeignId(kinds.Organization.idPrefix, object.metadata)) {
@@ -81,7 +93,8 @@ export class OrganizationReconciler {
   async #putInForce(object: PosthornObject<'Organization'>, signal: AbortSignal): Promise<ReconcileResult> {
     const { publisher } = this.#options;
     const id = idOf('Organization', object);
-    const record = compileOrganization(object);
+    const archive = archiveReference(object, this.#options.caches);
+    const record = compileOrganization(object, archive.destinationId);
     const namespace = await this.#namespaces.ensure(object);
     if (namespace.state === 'gone') {
       const hadRecords = await this.#records.remove(id, object.spec.namespace, signal);
@@ -93,27 +106,41 @@ export class OrganizationReconciler {
       return {};
     }
     await publisher.publish('organization', record);
-    await this.#write(object, id, { published: record }, namespace.uid);
-    return {};
+    const { unresolved, ...again } = (await this.#options.quotas?.ensure(object)) ?? {};
+    await this.#write(object, id, { unresolved: archive.unresolved ?? unresolved, published: record, isInForce: true }, namespace.uid);
+    return again;
   }
 
   /** Only a namespace and records that are this organization's own go; those of an older one with the same namespace stay. */
   async #finalize(object: PosthornObject<'Organization'>, signal: AbortSignal): Promise<ReconcileResult> {
     if (object.metadata.finalizers?.includes(finalizer) !== true) return {};
-    const { caches, publisher, clock, logger } = this.#options;
+    const { caches, publisher, clock, logger, recorder } = this.#options;
     const { namespace } = object.spec;
     const successor = organizationOf(caches.Organization, namespace);
-    const deletedForMs = clock.now() - Date.parse(object.metadata.deletionTimestamp ?? '');
+    const nowMs = clock.now();
+    const deletedForMs = nowMs - Date.parse(object.metadata.deletionTimestamp ?? '');
     try {
       if (successor === undefined) await this.#namespaces.release(object);
       const id = idOf('Organization', object);
       const inForce = await publisher.get('organization', id);
       // Another Organization may have this id in force; what is there is not ours then.
-      if (inForce === null || inForce.namespace === namespace)
-        await this.#records.remove(id, successor === undefined ? namespace : null, signal);
-      if (deletedForMs < secondPurgeAfterMs) return { requeueAfterMs: secondPurgeAfterMs };
+      const isOurs = inForce === null || inForce.namespace === namespace;
+      const { name } = object.metadata;
+      if (isOurs && (await this.#records.remove(id, successor === undefined ? namespace : null, signal)))
+        this.#retractedAtMs.set(name, clock.now());
+      const retractedForMs = nowMs - (this.#retractedAtMs.get(name) ?? 0);
+      if (Math.min(deletedForMs, retractedForMs) < secondPurgeAfterMs) return { requeueAfterMs: secondPurgeAfterMs };
     } catch (error) {
-      if (deletedForMs < purgeLimitMs) throw error;
+      if (deletedForMs < purgeLimitMs) {
+        await this.#sayWhyItStays(object, error);
+        throw error;
+      }
+      recorder.record({
+        object,
+        type: 'Warning',
+        reason: 'PurgeAbandoned',
+        message: `let go although it is not cleaned up: ${reasonOf(error)}`,
+      });
       logger.error(
         { err: error, organization: object.metadata.name },
         'the Organization is let go although Redis still holds some of its keys',
@@ -121,6 +148,23 @@ export class OrganizationReconciler {
     }
     await this.#setFinalizers(object, []);
     return {};
+  }
+
+  /** In the status of what is being deleted. That it cannot be written hides nothing: the error that it tells of is thrown anyway. */
+  async #sayWhyItStays(object: PosthornObject<'Organization'>, error: unknown): Promise<void> {
+    const found: Finding = { status: 'True', reason: 'Accepted', message: '' };
+    const message = `it is deleted, and stays until it is cleaned up or a minute has passed: ${reasonOf(error)}`;
+    const programmed: Finding = { status: 'False', reason: 'PurgeFailed', message };
+    const verdict: Verdict = { accepted: found, resolvedRefs: { ...found, reason: 'ResolvedRefs' }, programmed, isStalled: false };
+    const { status, caches, logger } = this.#options;
+    try {
+      await status.write(caches.Organization, object, judgementOf(verdict), {
+        id: object.status?.id,
+        namespaceUid: object.status?.namespaceUid,
+      });
+    } catch (failure) {
+      logger.debug({ err: failure, organization: object.metadata.name }, 'why the Organization stays cannot be written');
+    }
   }
 
   async #refuse(object: PosthornObject<'Organization'>, refusal: Refusal): Promise<ReconcileResult> {
@@ -139,22 +183,28 @@ export class OrganizationReconciler {
     namespaceUid = object.status?.namespaceUid,
   ): Promise<void> {
     const { status, caches } = this.#options;
-    await status.write(caches.Organization, object, verdictOf(outcome), { id, namespaceUid });
+    await status.write(caches.Organization, object, judgementOf(verdictOf(outcome)), { id, namespaceUid });
   }
+}
+
+/** For people; what is no error of a known kind is in the log. */
+function reasonOf(error: unknown): string {
+  return error instanceof PosthornError ? `${error.code}: ${error.message}` : 'an error that the log of the controller has';
 }
 
 interface Outcome {
   refusal?: Refusal;
-  unresolved?: Refusal;
+  unresolved?: Refusal | undefined;
   published: OrganizationRecord | null;
+  /** What is published is of the present generation, although the destination of its archive or its ResourceQuota may be missing. */
+  isInForce?: true;
 }
 
-function verdictOf({ refusal, unresolved, published }: Outcome): Verdict {
+function verdictOf({ refusal, unresolved, published, isInForce }: Outcome): Verdict {
   return {
     accepted: refusal === undefined ? { status: 'True', reason: 'Accepted', message: '' } : { status: 'False', ...refusal },
     resolvedRefs: unresolved === undefined ? { status: 'True', reason: 'ResolvedRefs', message: '' } : { status: 'False', ...unresolved },
-    programmed:
-      refusal === undefined && unresolved === undefined ? { status: 'True', reason: 'Programmed', message: '' } : notProgrammed(published),
+    programmed: isInForce === true ? { status: 'True', reason: 'Programmed', message: '' } : notProgrammed(published),
     isStalled: refusal !== undefined || unresolved?.reason === 'NamespaceGone',
   };
 }

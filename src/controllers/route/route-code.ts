@@ -2,7 +2,7 @@ import type { Refusal } from '../../compile/compiled.ts';
 import type { OrganizationFacts } from '../../compile/organization.ts';
 import { compilePayloadSchema } from '../../compile/payload-schema.ts';
 import { compileTransform } from '../../compile/transform.ts';
-import type { PosthornObject } from '../../resources/kinds.ts';
+import type { PosthornObject, SpecOf } from '../../resources/kinds.ts';
 import type { CodeChecks } from '../code-checks.ts';
 import type { ControllerCaches } from '../controller-caches.ts';
 import type { FencedPublisher } from '../fenced-publisher.ts';
@@ -29,7 +29,8 @@ export class RouteCode {
     this.#checks = checks;
   }
 
-  async transform({ spec }: PosthornObject<'Route'>, organization: OrganizationFacts): Promise<Resolved> {
+  /** Of a route, or of a subscription. */
+  async transform({ spec }: { spec: Pick<SpecOf<'Route'>, 'transformRef'> }, organization: OrganizationFacts): Promise<Resolved> {
     if (spec.transformRef === undefined) return { id: null };
     const { name } = spec.transformRef;
     const object = referenced(this.#caches.Transform, { namespace: organization.namespace, name });

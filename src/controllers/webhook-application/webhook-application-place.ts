@@ -4,17 +4,18 @@ import type { WebhookApplication } from '../../data/webhooks/webhooks.ts';
 import type { RecordPlace } from '../record-place.ts';
 import { type WebhookPlaceOptions, webhookPlace } from '../webhook-place.ts';
 
-/** `shards`: over how many new applications are spread. */
+/** `shards`: over how many new applications are spread. `created`: one that was not there before. */
 export function webhookApplicationPlace(
-  options: WebhookPlaceOptions & { shards: number },
+  options: WebhookPlaceOptions & { shards: number; created(application: ManagedApplication): void },
 ): RecordPlace<ManagedApplication, WebhookApplication> {
-  const { webhooks, shards } = options;
+  const { webhooks, shards, created } = options;
   return webhookPlace(
     {
       get: (org, id) => webhooks.application(org, id),
       create: (record) => webhooks.createApplication({ ...record, shard: shardOf(record.id, shards) }),
       update: (_, { id, org, ...change }) => webhooks.updateApplication(org, id, change),
       delete: (org, id) => webhooks.deleteApplication(org, id),
+      created,
       obstacleTo: async ({ org, id, externalId }) => {
         const other = externalId === null ? null : await webhooks.applicationByExternalId(org, externalId);
         if (other === null || other.id === id) return null;

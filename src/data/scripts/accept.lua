@@ -4,10 +4,12 @@
 --
 -- KEYS: see includes/shard.lua. Ids are without prefix and shard (the last 25 characters).
 -- ARGV[1] number of events; then per event: event, organization, source, text (see event-text.ts), number of targets, per
--- target message, route, destination, largest number of attempts (as in new-message.lua); number of filtered, per filtered message, route, what it breaks of the
--- route's schema or '' (then it is the filter that it does not meet); number of
--- entries for the outbox, per entry shard, whether it is this one (1, 0), number of targets, the targets as above; '' or `<from> <until>`: where the
--- walk over further targets begins and ends. In the entries messages of another shard have their whole key.
+-- target message, route, destination, largest number of attempts (as in new-message.lua); number of filtered, per filtered message, route, `v` and what it breaks of
+-- the route's schema, or `f`, when it does not meet the filter, and why that is not certain; number of
+-- entries for the outbox, per entry shard, whether it is this one (1, 0), number of messages, the messages as the outbox has them; where there are entries
+-- their messages one after the other, number of their routes, the routes; '' or `<from> <until>`: where the
+-- walk over further targets begins and ends; '' or `<milliseconds> <answer>`: what is to be answered, for so long, to whoever sends the event again. In
+-- the entries messages of another shard have their whole key.
 -- Reply: the text `full` when too much memory is in use (tend.lua); else per event: 1 stored, or its entries in the
 -- outbox; 0 was stored already (a re-sent call); or the text of what stands in its way.
 -- @include "includes/shard.lua"
@@ -71,18 +73,12 @@ end
 
 -- Puts messages that are made elsewhere, or here later, into the outbox. Answers how many will be here, the other shards as they stand in `far`,
 -- and the entries.
-local function send_entries(e, ids, routes)
+local function send_entries(e)
   local here, far, sent = 0, '', {}
   for _, entry in ipairs(e.entries) do
-    local lines = {}
-    for k, target in ipairs(entry.targets) do
-      lines[k] = target.id .. ' ' .. target.route .. ' ' .. target.destination .. ' ' .. target.max
-      ids[#ids + 1] = target.id
-      routes[target.route] = true
-    end
-    sent[#sent + 1] = send(entry.shard, 'x', 'e', e.id, 't', table.concat(lines, '\n'))
+    sent[#sent + 1] = send(entry.shard, 'x', 'e', e.id, 't', entry.messages)
     if entry.is_here then
-      here = here + #entry.targets
+      here = here + entry.count
     else
       far = far .. ' ' .. entry.shard .. 'x'
       if not string.find(far .. ' ', ' ' .. entry.shard .. ' ', 1, true) then
@@ -98,7 +94,7 @@ local function store(e)
   local number = counter()
   local stamp = ms .. '-' .. number
   local messages, history = '-', '-'
-  if #e.entries > 0 or #e.targets + #e.filtered > 1 then
+  if e.from or #e.entries > 0 or #e.targets + #e.filtered > 1 then
     messages = '*'
   elseif #e.targets + #e.filtered == 1 then
     messages = (e.targets[1] or e.filtered[1]).id
@@ -108,6 +104,9 @@ local function store(e)
   local head = stamp .. ' ' .. messages .. ' ' .. e.org .. ' ' .. e.source .. ' ' .. history .. '\n'
   if not call('SET', P .. 'e:' .. e.id, head .. e.text, 'NX') then
     return 0
+  end
+  if e.answer then
+    call('SET', P .. 'an:' .. e.id, e.answer, 'PX', e.kept_ms)
   end
   index_add(P .. 'i:ev:' .. e.org, ms, number, e.id)
   index_add(P .. 'i:' .. e.source, ms, number, e.id)
@@ -129,9 +128,12 @@ local function store(e)
     local n = target_of(e.org, filtered.route, '')
     number = counter()
     stamp = ms .. '-' .. number
-    call('HSET', P .. 'm:' .. filtered.id, 'e', e.id, 't', n, 's', 'f', 'x', '0', 'i', stamp, 'c', stamp)
-    if filtered.broken ~= '' then
-      call('HSET', P .. 'm:' .. filtered.id, 's', 'v', 'fm', filtered.broken)
+    local status, why = string.sub(filtered.how, 1, 1), string.sub(filtered.how, 2)
+    call('HSET', P .. 'm:' .. filtered.id, 'e', e.id, 't', n, 's', status, 'x', '0', 'i', stamp, 'c', stamp)
+    if why ~= '' then
+      call('HSET', P .. 'm:' .. filtered.id, 'fm', why)
+    end
+    if status == 'v' then
       count_unsent(e.org, filtered.route)
       index_add(P .. 'i:fail:' .. filtered.route, ms, number, filtered.id)
     else
@@ -143,7 +145,11 @@ local function store(e)
     ids[#ids + 1] = filtered.id
   end
   local here = #ids
-  local later, far, sent = send_entries(e, ids, routes)
+  local later, far, sent = send_entries(e)
+  ids[#ids + 1] = e.later
+  for _, route in ipairs(e.routes) do
+    routes[route] = true
+  end
   if e.from then
     sent[#sent + 1] = send(own_shard, 'w', 'e', e.id, 'f', e.from, 'u', e['until'])
     far = far .. ' ' .. own_shard .. 'w'
@@ -172,15 +178,22 @@ end
 
 local reply = {}
 for _ = 1, tonumber(ARGV[1]) do
-  local e = { id = argument(), org = argument(), source = argument(), text = argument(), filtered = {}, entries = {} }
+  local e = { id = argument(), org = argument(), source = argument(), text = argument(), filtered = {}, entries = {}, routes = {} }
   e.targets = arguments_of_targets()
   for k = 1, tonumber(argument()) do
-    e.filtered[k] = { id = argument(), route = argument(), broken = argument() }
+    e.filtered[k] = { id = argument(), route = argument(), how = argument() }
   end
   for k = 1, tonumber(argument()) do
-    e.entries[k] = { shard = argument(), is_here = argument() == '1', targets = arguments_of_targets() }
+    e.entries[k] = { shard = argument(), is_here = argument() == '1', count = tonumber(argument()), messages = argument() }
+  end
+  if #e.entries > 0 then
+    e.later = argument()
+    for k = 1, tonumber(argument()) do
+      e.routes[k] = argument()
+    end
   end
   e.from, e['until'] = string.match(argument(), '^(%d+) (%d+)$')
+  e.kept_ms, e.answer = string.match(argument(), '^(%d+) (.*)$')
   reply[#reply + 1] = obstacle(e) or store(e)
 end
 write_counts()

@@ -5,8 +5,9 @@
 --
 -- KEYS: see includes/shard.lua.
 -- ARGV[1] worker, [2] how many messages at most (1..64), [3] hold time in ms, after which the work is put back, [4] how many more
--- attempts to slow targets the worker may begin, and [5] with those that are a target's only one.
--- Reply: {targets, jobs, events, unconfigured targets, servable work left 0/1, ms until something is due or -1, 1 when
+-- attempts to slow targets the worker may begin, and [5] with those that are a target's only one, [6] the organization of which the
+-- worker has had the most work lately, in all shards, or '': others go first.
+-- Reply: {targets, jobs, events, unconfigured targets, servable work left 0/1, 2 where some is of others than [6], ms until something is due or -1, 1 when
 -- something was put into the outbox, 1 when a batch has ended}.
 -- @include "includes/shard.lua"
 -- @include "includes/index.lua"
@@ -36,6 +37,7 @@ local left = tonumber(ARGV[2])
 local deadline = now + tonumber(ARGV[3])
 local slots = tonumber(call('HGET', ctl, 'slots') or '0')
 local slow_left, slow_probes_left = tonumber(ARGV[4]), tonumber(ARGV[5])
+local busiest = ARGV[6] or ''
 local base_cap = math.max(8, math.ceil(slots / 10))
 local unconfigured = {}
 -- Arguments of the writes that the whole batch shares.
@@ -233,6 +235,10 @@ local function serve(n, org, start, quantum)
     entries, is_empty, batch_due = batch_read(n, t.rl, t.bt, allowed, worker)
   else
     entries, is_empty = read(n, t.rl, allowed)
+    if entries and not is_empty and not t.rl and under_way == 0 then
+      -- What it has was given out: no second visit to find that out.
+      is_empty = lane_length(n) == #entries
+    end
   end
   if not entries then
     deactivate(n, org)
@@ -298,19 +304,28 @@ local function serve(n, org, start, quantum)
   return given
 end
 
+-- The organization whose turn it is, its start, how many others there are for what is left, and whether the busiest one was passed over.
+local function next_organization()
+  local first = call('ZRANGE', P .. 'ready', 0, busiest == '' and 0 or 1, 'WITHSCORES')
+  local count = call('ZCARD', P .. 'ready')
+  if first[1] == busiest and first[3] then
+    return first[3], tonumber(first[4]), count - 1, true
+  end
+  return first[1], tonumber(first[2]), count, false
+end
+
 local visits = 0
 while left > 0 and visits < visits_limit do
-  local first = call('ZRANGE', P .. 'ready', 0, 0, 'WITHSCORES')
-  local org, org_start = first[1], tonumber(first[2])
+  local org, org_start, count, has_passed = next_organization()
   if not org then
     break
   end
   visits = visits + 1
   call('HSET', ctl, 'vt', org_start)
   local ready = P .. 'ready:' .. org
-  local share = math.ceil(left / call('ZCARD', P .. 'ready'))
-  local served = 0
-  while served < share and visits < visits_limit do
+  local share = math.ceil(left / count)
+  local served, most_visits = 0, visits + math.ceil((visits_limit - visits) / count)
+  while served < share and visits < most_visits do
     local target = call('ZRANGE', ready, 0, 0, 'WITHSCORES')
     if not target[1] then
       break
@@ -321,11 +336,17 @@ while left > 0 and visits < visits_limit do
     served = served + serve(target[1], org, tonumber(target[2]), quantum)
   end
   left = left - served
-  call('HSET', P .. 'o:' .. org, 'f', org_start + served)
+  -- A turn that gave nothing counts, too, or targets that cannot be served would hold up the other organizations.
+  local finish = org_start + math.max(1, served)
+  call('HSET', P .. 'o:' .. org, 'f', finish)
   if call('EXISTS', ready) == 1 then
-    call('ZADD', P .. 'ready', org_start + served, org)
+    call('ZADD', P .. 'ready', finish, org)
   else
     call('ZREM', P .. 'ready', org)
+  end
+  if has_passed then
+    -- What it lost is no claim on the time when it is the busiest one no more.
+    call('ZADD', P .. 'ready', 'XX', 'GT', finish, busiest)
   end
 end
 
@@ -336,8 +357,10 @@ end
 write_shared_limiters()
 write_status_counts()
 load_events()
-local more = call('EXISTS', P .. 'ready')
-if more == 1 then
+local more = call('ZCARD', P .. 'ready')
+if more > 0 then
   ring()
+  local has_others = busiest ~= '' and (more > 1 or not call('ZSCORE', P .. 'ready', busiest))
+  more = has_others and 2 or 1
 end
 return { job_targets, job_list, job_events, unconfigured, more, next_due_ms(), has_sent and 1 or 0, batch_has_ended and 1 or 0 }

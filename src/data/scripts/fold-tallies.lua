@@ -6,9 +6,10 @@
 -- Reply: 1 when another one is due.
 -- @include "includes/shard.lua"
 -- @include "includes/statistics.lua"
+-- @include "includes/webhook-statistics.lua"
 
 local most_tallies, most_fields = 32, 1000
-local positions = { d = 1, o = 1, e = 1, f = 2, x = 2, m = 3, u = 3, s = 4 }
+local positions = { d = 1, o = 1, e = 1, f = 2, x = 2, m = 3, n = 3, u = 3, s = 4 }
 
 local function changes_of(fields)
   local changes = {}
@@ -30,7 +31,7 @@ local function changes_of(fields)
   return changes
 end
 
--- Answers how many fields it had.
+-- Answers how much work it was, in fields.
 local function fold(member)
   local org, period, group = string.match(member, '^(%S+) (%d+):(%S+)$')
   call('ZREM', P .. 'tallies', member)
@@ -42,8 +43,14 @@ local function fold(member)
   local fields = call('HGETALL', key)
   call('DEL', key)
   call('SREM', P .. 'st:' .. org .. ':t', name)
-  write_periods(org, changes_of(fields), tonumber(period) * 300000)
-  return #fields / 2
+  local changes, at_ms = changes_of(fields), tonumber(period) * 300000
+  if string.byte(org) ~= 43 then
+    write_periods(org, changes, at_ms)
+    return #fields / 2
+  end
+  write_periods(org, with_webhook_sums(org, changes, at_ms), at_ms)
+  -- With the sums there is about as much again to read, to add and to write.
+  return 2 * #fields
 end
 
 local due = call('ZRANGEBYSCORE', P .. 'tallies', '-inf', now - tonumber(ARGV[1]), 'LIMIT', 0, most_tallies + 1)

@@ -3,9 +3,9 @@
 -- Without allow-oom: what finds no room stays in the outbox.
 --
 -- KEYS: see includes/shard.lua.
--- ARGV[1] event, [2] its text, [3] entry of this shard's own outbox, or `<shard>/<entry>` of another one; then per target message,
--- route, destination, largest number of attempts (as in new-message.lua).
--- Reply: how many messages were made; `full`: too much memory is in use.
+-- ARGV[1] event, [2] its text, or the first line, which is enough where the event is known, [3] entry of this shard's own outbox, or
+-- `<shard>/<entry>` of another one; then per target message, route, destination, largest number of attempts (as in new-message.lua).
+-- Reply: how many messages were made; `full`: too much memory is in use; `text`: the whole text is needed.
 -- @include "includes/shard.lua"
 -- @include "includes/index.lua"
 -- @include "includes/target.lua"
@@ -34,8 +34,14 @@ if not is_own and call('EXISTS', seen) == 1 then
   call('PEXPIRE', seen, seen_ms)
   return 0
 end
+if is_own and #call('XRANGE', P .. 'out', entry, entry) == 0 then
+  return 0
+end
 if call('HGET', ctl, 'full') then
   return 'full'
+end
+if not is_own and not string.find(text, '\n', 1, true) and call('EXISTS', P .. 'e:' .. event) == 0 then
+  return 'text'
 end
 for k = 4, #ARGV, 4 do
   require_lane(org, ARGV[k + 1], ARGV[k + 2])
@@ -48,19 +54,24 @@ else
   call('SET', seen, '1', 'PX', seen_ms)
   copy_event(event, text)
 end
-local made, touched = 0, {}
+local made, touched, ids, applications = 0, {}, {}, {}
 for k = 4, #ARGV, 4 do
   local target = { id = ARGV[k], route = ARGV[k + 1], destination = ARGV[k + 2], max = ARGV[k + 3] }
   if call('EXISTS', P .. 'm:' .. target.id) == 0 then
     local n = intern(org, target.route, target.destination)
-    if not is_own then
-      event_ref(event, target.id)
-    end
+    ids[#ids + 1] = target.id
     if new_message(event, org, n, target) then
       touched[n] = true
     end
     made = made + 1
+    if is_for_webhooks(org) and not applications[target.route] then
+      applications[target.route] = true
+      count_event(org, target.route)
+    end
   end
+end
+if not is_own then
+  event_refs(event, ids)
 end
 if made > 0 then
   call('HINCRBY', ctl, 'open', made)

@@ -29,7 +29,7 @@ require_lane(org, ARGV[6], ARGV[7])
 call('SET', seen, from, 'PX', seen_ms)
 if not state then
   copy_event(event, text)
-  event_ref(event, id)
+  event_refs(event, { id })
 end
 
 if ARGV[9] ~= '' then

@@ -14,8 +14,10 @@
 -- @include "includes/remove.lua"
 -- @include "includes/event-messages.lua"
 -- @include "includes/statistics.lua"
+-- @include "includes/some-fields.lua"
 
 local org, budget = ARGV[1], tonumber(ARGV[2])
+local most_messages = 200
 local names = P .. 'tn:' .. org
 
 -- Queues: a settle that comes later finds no stream and changes nothing.
@@ -42,7 +44,7 @@ if #events == 0 then
   gather(P .. 'i:cp:' .. org)
 end
 -- An event may have more messages than one call removes.
-local removed, most_messages = 0, 500
+local removed = 0
 for _, event in ipairs(events) do
   local head = call('GETRANGE', P .. 'e:' .. event, 0, 255)
   local is_whole = true
@@ -64,10 +66,30 @@ end
 if #events > 0 then
   return 1
 end
+-- Messages that are not listed with their events.
+local messages = P .. 'i:' .. org
+local kind = call('TYPE', messages).ok
+if kind == 'zset' then
+  local popped = call('ZPOPMIN', messages, budget)
+  for k = 1, #popped, 2 do
+    events[#events + 1] = string.sub(popped[k], 14)
+  end
+elseif kind == 'stream' then
+  for _, entry in ipairs(call('XRANGE', messages, '-', '+', 'COUNT', most_messages)) do
+    events[#events + 1] = entry[2][2]
+    call('XDEL', messages, entry[1])
+  end
+end
+for _, id in ipairs(events) do
+  remove_message(id)
+end
+if #events > 0 then
+  return 1
+end
 
-local scan = call('HSCAN', names, 0, 'COUNT', budget)
-for k = 1, #scan[2], 2 do
-  local n = scan[2][k + 1]
+local targets = some_fields(names, budget)
+for k = 1, #targets, 2 do
+  local n = targets[k + 1]
   local t = call('HMGET', P .. 't:' .. n, 'd', 'b', 'lp')
   if t[2] and t[2] ~= 'cap' and t[2] ~= '!' then
     call('ZREM', P .. 'wait:' .. t[2], n)
@@ -81,7 +103,7 @@ for k = 1, #scan[2], 2 do
     call('LREM', P .. 'ended', 0, batch)
     call('DEL', P .. 'm:' .. batch, P .. 'a:' .. batch, P .. 'b:' .. batch, P .. 'bu:' .. batch)
   end
-  call('DEL', P .. 'w:' .. n, P .. 'w:' .. retry_lane(n), P .. 't:' .. n, P .. 'probe:' .. n, P .. 'bs:' .. n)
+  call('DEL', P .. 'w:' .. n, P .. 'w:' .. retry_lane(n), P .. 't:' .. n, P .. 'probe:' .. n, P .. 'bs:' .. n, P .. 'ra:' .. n)
   if t[1] and t[1] ~= '' then
     call('DEL', P .. 'l:' .. t[1], P .. 'rate:' .. t[1], P .. 'lease:' .. t[1], P .. 'wait:' .. t[1])
   end
@@ -89,7 +111,7 @@ for k = 1, #scan[2], 2 do
     call('DEL', P .. 'l:' .. t[3], P .. 'used:' .. t[3], P .. 'wait:' .. t[3])
   end
   call('SREM', P .. 'paused', n)
-  call('HDEL', names, scan[2][k])
+  call('HDEL', names, targets[k])
 end
 if call('EXISTS', names) == 1 then
   return 1
@@ -104,4 +126,10 @@ call('ZREM', P .. 'waiting', '~slow:' .. org)
 call('DEL', P .. 'ready:' .. org, P .. 'slow:' .. org, P .. 'wait:~slow:' .. org, P .. 'o:' .. org, P .. 'k:' .. org, P .. 'ms:' .. org, P .. 'i:' .. org, P .. 'i:dead:' .. org, P .. 'q:' .. org, P .. 'i:ev:' .. org,
   P .. 'i:cp:' .. org)
 remove_statistics(org)
+-- Of its archive, which belongs to the organization itself.
+call('HDEL', P .. 'arc', org)
+call('ZREM', P .. 'ah', org)
+call('ZREM', P .. 'az', org)
+call('SREM', P .. 'arw', org)
+call('DEL', P .. 'fin:' .. org, P .. 'ar:' .. org)
 return 0

@@ -4,7 +4,7 @@
 --
 -- KEYS: see includes/shard.lua.
 -- ARGV[1] worker, [2] number of items, [3] 1: ring for others when work is left; then per item: lane, entry, message,
--- outcome, detail, short attempt, long attempt, duration in ms, largest number of attempts or '', what it says to the circuit.
+-- outcome, detail, short attempt, long attempt, duration in ms, largest number of attempts or '', what it says to the circuit, letter of its error or ''.
 -- Outcomes: `d` delivered; `r` retry, detail = delay in ms; `q` dead letter, detail = reason; `u` ended before an attempt, detail =
 -- `f` or `t` (finish_unsent) and why; `b` back to the queue, no attempt counted. An attempt is recorded in its short form (in the message's hash) or its long one (`a:<message>`), of a batch in both. To the
 -- circuit: `+` or `-` (success, failure) and the generation under which the attempt began, or '' for nothing.
@@ -27,7 +27,7 @@
 -- @include "includes/retries.lua"
 -- @include "includes/failures.lua"
 
-local item_length = 10
+local item_length = 11
 local worker = ARGV[1]
 local held_by = P .. 'held:' .. worker
 local count = tonumber(ARGV[2])
@@ -54,6 +54,7 @@ local function target_of(lane)
     target.blocked = t[12] or ''
     target.failures = t[13] or ''
     target.route, target.has_alerts = t[14], t[15]
+    target.attempts = t[1] and is_for_webhooks(t[1]) and '' or nil
     target.has_probes = t[4] == 'h'
     target.leased = target.org and call('EXISTS', P .. 'lease:' .. target.destination) == 1
     target.usable = {}
@@ -138,7 +139,7 @@ end
 
 for k = 1, count do
   local lane, entry, id, outcome, detail = item(k, 1), item(k, 2), item(k, 3), item(k, 4), item(k, 5)
-  local short, long, duration, max, said = item(k, 6), item(k, 7), tonumber(item(k, 8)), item(k, 9), item(k, 10)
+  local short, long, duration, max, said, letter = item(k, 6), item(k, 7), tonumber(item(k, 8)), item(k, 9), item(k, 10), item(k, 11)
   local target = target_of(lane)
   release_places(target, handles[k])
   if holding[k] ~= id or not target.usable[lane] or call('XACK', P .. 'w:' .. lane, 'g', entry) == 0 then
@@ -156,6 +157,9 @@ for k = 1, count do
       if short ~= '' or long ~= '' then
         attempts = attempts + 1
         fields = record_attempt(id, attempts, short, long)
+        if target.attempts then
+          target.attempts = id .. '/' .. attempts .. ' ' .. target.attempts
+        end
       end
       if max ~= '' then
         fields[#fields + 1] = 'x'
@@ -167,7 +171,9 @@ for k = 1, count do
         if outcome ~= 'u' then
           count_attempt(target.org, target.n, target.destination, duration, outcome == 'd' and not is_batch)
         end
-        if outcome ~= 'd' and outcome ~= 'u' then
+        if target.attempts and letter ~= '' then
+          count_error(target.org, target.n, letter)
+        elseif outcome ~= 'd' and outcome ~= 'u' and not target.attempts then
           target.failures = with_failure(target.failures, id, attempts)
           target.measured.rf = target.failures
         end
@@ -248,6 +254,9 @@ for _, n in ipairs(order) do
     end
     if #measured > 0 then
       call('HSET', P .. 't:' .. n, unpack(measured))
+    end
+    if target.attempts and target.attempts ~= '' then
+      keep_attempts(n, target.attempts)
     end
     settle_target(n)
     if target.circuit.changed then

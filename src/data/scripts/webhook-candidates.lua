@@ -1,7 +1,8 @@
 -- Subscriptions that an event of a type may match, with what they are below, in the order of their places. The caller judges them.
 -- KEYS: see includes/webhooks.lua.
 -- ARGV[1] id of the event type, [2] 't' all, [3] place to begin at, [4] most; or [2] 'a' of an application, [3] place of an endpoint, [4] most endpoints,
--- [5] application's id, [6] its number, [7] its part; or [2] 'e' of endpoints, then per endpoint id, number, part.
+-- [5] application's id, [6] its number, [7] its part; or [2] 'e' of endpoints, then per endpoint id, number, part; or [2] 'n', then numbers of
+-- subscriptions.
 -- Reply: {place after the last, place to go on at or '', applications as a list of number and record, per row place, number, record, endpoint, its record,
 -- application's number}.
 -- @include "includes/webhooks.lua"
@@ -57,6 +58,19 @@ local function take_of_endpoints(found)
   take(subscriptions)
 end
 
+if ARGV[2] == 'n' then
+  local found, numbers = {}, { unpack(ARGV, 3) }
+  load_rows('sb', numbers)
+  for _, number in ipairs(numbers) do
+    local record = known.sb[number]
+    local own_type, place = string.match(record or '', '^%S+ %d+ (%d+) (%d+) ')
+    if own_type == event_type then
+      found[#found + 1] = { place, number }
+    end
+  end
+  take(found)
+  return { '0', '', applications, rows }
+end
 if ARGV[2] == 'e' then
   local found = {}
   for k = 3, #ARGV, 3 do

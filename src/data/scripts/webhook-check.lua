@@ -4,6 +4,7 @@
 -- Reply: {cursor to go on with, '0' at the end; how many entries were looked at; entry and complaint, one after the other}.
 -- @include "includes/webhooks.lua"
 -- @include "includes/webhook-list.lua"
+-- @include "includes/webhook-transforms.lua"
 
 local what = ARGV[1]
 local complaints = {}
@@ -64,6 +65,10 @@ function check.sb(number, record)
   end
   if member_at('t' .. event_type, place) ~= number then
     complain(number, 'is not in the list of its event type')
+  end
+  local transform = transform_of(record)
+  if transform and call('HEXISTS', transforms, transform) == 0 then
+    complain(number, 'has a transform that counts no subscription')
   end
 end
 

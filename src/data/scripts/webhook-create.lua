@@ -1,18 +1,25 @@
 #!lua flags=allow-oom
 -- Makes an application or an endpoint under a number that was given out for it. Sent again, it answers as before.
 -- KEYS: see includes/webhooks.lua.
--- ARGV[1] kind ap or ep, [2] number, [3] id where it is that of a custom resource, else '', [4] part of the id, [5] JSON; of an application [6] external id
--- or '', [7] name in lower case; of an endpoint [6] application's id, [7] its number, [8] its part.
--- Reply: {'created'} | {'used'} (another record has the number) | {'exists'} (the id is taken) | {'taken', row of the application with that external id} |
+-- ARGV[1] kind ap or ep, [2] number, [3] id where it is that of a custom resource, else '', [4] part of the id, [5] JSON, [6] mark
+-- of the request or ''; of an application [7] external id or '', [8] name in lower case; of an endpoint [7] application's id, [8] its number, [9] its part.
+-- Reply: {'created'} | {'made', row} (this was made under the mark before) | {'used'} (another record has the number) | {'exists'} (the id is taken) | {'taken', row of the application with that external id} |
 -- {'missing'} (no application) .
 -- @include "includes/webhooks.lua"
 -- @include "includes/webhook-list.lua"
+-- @include "includes/webhook-marks.lua"
 
-local kind, number, id, part, json = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local kind, number, id, part, json, mark = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 
 local before = call('HGET', P .. kind, number)
 if before then
   return { part_of(before) == part and 'created' or 'used' }
+end
+local made = made_under(mark)
+local made_record = made and call('HGET', P .. kind, made)
+local made_row = made_record and row_of[kind](made, made_record)
+if made_row then
+  return { 'made', made_row }
 end
 if id ~= '' then
   local kept = call('HGET', P .. 'ids', id)
@@ -24,13 +31,13 @@ end
 local head = part
 local application
 if kind == 'ap' then
-  local other = ARGV[6] ~= '' and call('HGET', P .. 'ax', ARGV[6])
+  local other = ARGV[7] ~= '' and call('HGET', P .. 'ax', ARGV[7])
   local record = other and call('HGET', P .. 'ap', other)
   if record then
     return { 'taken', application_row(other, record) }
   end
 else
-  application = find('ap', ARGV[6], ARGV[7], ARGV[8])
+  application = find('ap', ARGV[7], ARGV[8], ARGV[9])
   if not application then
     return { 'missing' }
   end
@@ -41,10 +48,10 @@ if tonumber(call('HGET', KEYS[1], 'n:' .. kind) or '0') < tonumber(number) then
   call('HSET', KEYS[1], 'n:' .. kind, number)
 end
 if kind == 'ap' then
-  if ARGV[6] ~= '' then
-    call('HSET', P .. 'ax', ARGV[6], number)
+  if ARGV[7] ~= '' then
+    call('HSET', P .. 'ax', ARGV[7], number)
   end
-  call('ZADD', P .. 'an', 0, ARGV[7] .. '\0' .. number)
+  call('ZADD', P .. 'an', 0, ARGV[8] .. '\0' .. number)
 else
   head = part .. ' ' .. application .. ' ' .. list_append('a' .. application, number)
 end
@@ -52,4 +59,5 @@ call('HSET', P .. kind, number, head .. ' ' .. json)
 if id ~= '' then
   call('HSET', P .. 'ids', id, number)
 end
+note_made(mark, number)
 return { 'created' }

@@ -2,19 +2,22 @@
 -- Deletes an object: whatever is below it is gone for every reader, and `webhook-sweep.lua` removes it.
 -- KEYS: see includes/webhooks.lua.
 -- ARGV[1] kind ap, ep or sb, [2] number, [3] record that was read; of an application [4] its external id or '', [5] its name in lower case. Or ARGV[1] ty,
--- [2] id of an event type.
+-- [2] id of an event type, [3] for how many milliseconds nobody may subscribe to it, at most an hour.
 -- Reply: {'removed'} | {'gone'} | {'stored', row} (it is another by now, and nothing was removed).
 -- @include "includes/webhooks.lua"
 -- @include "includes/webhook-list.lua"
+-- @include "includes/webhook-transforms.lua"
 -- @include "includes/webhook-removal.lua"
+-- @include "includes/webhook-gone.lua"
 
 local kind, number = ARGV[1], ARGV[2]
 if kind == 'ty' then
+  mark_gone(number, tonumber(ARGV[3]))
   local event_type = call('HGET', P .. 'ty', number)
   if not event_type then
     return { 'gone' }
   end
-  call('HDEL', P .. 'v', number)
+  call('HDEL', P .. 'v', number, 'j:' .. number)
   call('HSET', P .. 'doom', 't' .. event_type, '')
   call('HDEL', P .. 'ty', number)
   call('HDEL', P .. 'tr', event_type)
@@ -39,7 +42,7 @@ if kind == 'ap' then
   end
   call('ZREM', P .. 'an', ARGV[5] .. '\0' .. number)
   forget_id('app_', stored)
-  bump({ '*' })
+  bump({ { '*', number } })
   call('HSET', P .. 'doom', 'a' .. number, '')
 else
   local application, place = string.match(stored, '^%S+ (%d+) (%d+) ')

@@ -1,17 +1,31 @@
 #!lua flags=allow-oom
 -- Subscribes an endpoint to event types, all in one step; those that it subscribes to already are left alone. Sent again, it answers as before.
 -- KEYS: see includes/webhooks.lua.
--- ARGV[1] endpoint's id, [2] its number, [3] its part, [4] most subscriptions of an endpoint; then per subscription event type's id, own id
--- where it is that of a custom resource, else '', part of the id, JSON.
--- Reply: {'missing'} (no endpoint) | {'exists'} (an id is taken) | {'full'} | {'done', endpoint's number, its part, application's number, its part, per subscription its
--- number or '' (subscribed before)}.
+-- ARGV[1] endpoint's id, [2] its number, [3] its part, [4] most subscriptions of an endpoint, [5] mark of the request or '', [6] id of the transform of
+-- all or ''; then per subscription event type's id, own id where it is that of a custom resource, else '', part of the id, JSON.
+-- Reply: {'missing'} (no endpoint) | {'made', rows} (those were made under the mark before) | {'gone'} (an event type was deleted) | {'retired'} (the
+-- transform is being deleted) | {'exists'} (an id is taken) | {'full'} | {'done', endpoint's number, its part, application's number, its part, per
+-- subscription its number or '' (subscribed before)}.
 -- @include "includes/webhooks.lua"
 -- @include "includes/webhook-list.lua"
+-- @include "includes/webhook-marks.lua"
+-- @include "includes/webhook-gone.lua"
+-- @include "includes/webhook-transforms.lua"
 
+local first = 7
 local endpoint, record = find('ep', ARGV[1], ARGV[2], ARGV[3])
 local over = endpoint and endpoint_row(endpoint, record)
 if not over then
   return { 'missing' }
+end
+
+local made_before = {}
+for number in string.gmatch(made_under(ARGV[5]) or '', '%d+') do
+  local made = call('HGET', P .. 'sb', number)
+  made_before[#made_before + 1] = made and subscription_row(number, made) or nil
+end
+if #made_before > 0 then
+  return { 'made', unpack(made_before) }
 end
 
 local existing = pairs_of(endpoint)
@@ -21,14 +35,14 @@ for _, each in ipairs(existing) do
 end
 
 local event_type_ids = {}
-for k = 5, #ARGV, 4 do
+for k = first, #ARGV, 4 do
   event_type_ids[#event_type_ids + 1] = ARGV[k]
 end
 local event_types = call('HMGET', P .. 'ty', unpack(event_type_ids))
 
 local numbers, fresh, seen = {}, {}, {}
 for at, event_type_id in ipairs(event_type_ids) do
-  local k = 1 + 4 * at
+  local k = first + 4 * (at - 1)
   local id, part = ARGV[k + 1], ARGV[k + 2]
   local event_type = event_types[at]
   local other = event_type and by_event_type[tonumber(event_type)]
@@ -40,6 +54,9 @@ for at, event_type_id in ipairs(event_type_ids) do
     end
   elseif not seen[event_type_id] then
     seen[event_type_id] = true
+    if not event_type and is_gone(event_type_id) then
+      return { 'gone' }
+    end
     local kept = id ~= '' and call('HGET', P .. 'ids', id)
     if kept and call('HEXISTS', P .. 'sb', kept) == 1 then
       return { 'exists' }
@@ -50,10 +67,14 @@ end
 if #existing + #fresh > tonumber(ARGV[4]) then
   return { 'full' }
 end
+local transform = ARGV[6] ~= '' and ARGV[6]
+if #fresh > 0 and transform and is_gone(transform) then
+  return { 'retired' }
+end
 
 if #fresh > 0 then
   local last = call('HINCRBY', KEYS[1], 'n:sb', #fresh)
-  local packed, made, changed = {}, {}, {}
+  local packed, made, changed, new = {}, {}, {}, {}
   for k, each in ipairs(fresh) do
     local event_type, number = each.event_type, whole(last - #fresh + k)
     if not event_type then
@@ -67,14 +88,17 @@ if #fresh > 0 then
       call('HSET', P .. 'ids', each.id, number)
     end
     packed[k] = pair(event_type, number)
-    changed[k] = each.event_type_id
+    changed[k] = { each.event_type_id, number }
     numbers[each.at] = number
+    new[k] = number
   end
+  note_made(ARGV[5], table.concat(new, ' '))
   call('HSET', P .. 'sb', unpack(made))
   call('HSET', P .. 'es', endpoint, (call('HGET', P .. 'es', endpoint) or '') .. table.concat(packed))
+  count_transform(transform, #fresh)
   bump(changed)
   if call('HEXISTS', P .. 'v', '*') == 0 then
-    bump({ '*' })
+    bump({ { '*', '0' } })
   end
 end
 return { 'done', endpoint, part_of(record), over[3], over[4], unpack(numbers) }

@@ -5,7 +5,9 @@
 -- Reply: 1 when there is more to do.
 -- @include "includes/webhooks.lua"
 -- @include "includes/webhook-list.lua"
+-- @include "includes/webhook-transforms.lua"
 -- @include "includes/webhook-removal.lua"
+-- @include "includes/some-fields.lua"
 
 local doom = P .. 'doom'
 local budget = tonumber(ARGV[1])
@@ -70,7 +72,7 @@ local function sweep_event_type(event_type)
 end
 
 local sweep = { a = sweep_application, e = sweep_endpoint, t = sweep_event_type }
-local found = call('HSCAN', doom, 0, 'COUNT', 20)[2]
+local found = some_fields(doom, 20)
 for k = 1, #found, 2 do
   local field = found[k]
   if budget <= 0 or not sweep[string.sub(field, 1, 1)](string.sub(field, 2)) then

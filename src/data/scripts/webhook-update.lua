@@ -3,8 +3,11 @@
 -- KEYS: see includes/webhooks.lua.
 -- ARGV[1] kind ap, ep or sb, [2] number, [3] record that was read, [4] record to store, [5] 1 when what matches an event changes; of an application
 -- [6] external id that was read or '', [7] the one to store, [8] name in lower case that was read, [9] the one to store.
--- Reply: {'updated'} (also when sent again) | {'stored', row} (it is another by now) | {'gone'} | {'taken', row of the application with that external id}.
+-- Reply: {'updated'} (also when sent again) | {'stored', row} (it is another by now) | {'gone'} | {'taken', row of the application with that external id} |
+-- {'retired'} (its transform is being deleted).
 -- @include "includes/webhooks.lua"
+-- @include "includes/webhook-gone.lua"
+-- @include "includes/webhook-transforms.lua"
 
 local kind, number, believed, wanted = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local stored = call('HGET', P .. kind, number)
@@ -37,14 +40,24 @@ if kind == 'ap' then
     call('ZADD', P .. 'an', 0, ARGV[9] .. '\0' .. number)
   end
 end
+if kind == 'sb' then
+  local before, after = transform_of(stored), transform_of(wanted)
+  if before ~= after then
+    if after and is_gone(after) then
+      return { 'retired' }
+    end
+    count_transform(before, -1)
+    count_transform(after, 1)
+  end
+end
 call('HSET', P .. kind, number, wanted)
 if ARGV[5] == '1' then
   if kind == 'ap' then
-    bump({ '*' })
+    bump({ { '*', number } })
   elseif kind == 'ep' then
     bump_event_types_of(number)
   else
-    bump({ row[7] })
+    bump({ { row[7], number } })
   end
 end
 return { 'updated' }

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { FakeClock } from '../../../test/support/fake-clock.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { newWebhookEndpoint } from '../../../test/support/webhooks.ts';
@@ -6,10 +7,15 @@ import { newTimedId } from '../../core/ids.ts';
 import { webhookOrganization } from '../../core/webhook.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { RedisMessageAcceptor } from '../message-acceptor.ts';
+import { RedisMessagePurger } from '../message-purger.ts';
+import { RedisMessageReader } from '../message-reader.ts';
 import type { NewEvent } from '../messages.ts';
-import { OutboxCarrier, type StorePage } from '../outbox-carrier.ts';
+import { type FindFurtherTargets, OutboxCarrier } from '../outbox-carrier.ts';
+import { checkShards } from '../shard-check.ts';
+import { MatchCounter } from './match-counter.ts';
 import { RedisWebhookStore } from './redis-webhook-store.ts';
-import type { WebhookMatches } from './webhook-matcher.ts';
+import { WebhookCandidates } from './webhook-candidates.ts';
+import { WebhookMatcher, type WebhookMatches } from './webhook-matcher.ts';
 import { type WebhookSending, webhookSending } from './webhook-sending.ts';
 import { webhookTarget } from './webhook-target.ts';
 
@@ -46,7 +52,7 @@ function match(labels: Record<string, string>, narrowed: string | null = null): 
   return sending.matcher.match(org, eventType.id, { applicationId: narrowed, endpointIds: [] }, event);
 }
 
-function eventOf(matches: WebhookMatches, labels: Record<string, string>): NewEvent {
+function eventOf(matches: WebhookMatches, labels: Record<string, string>, payload = '{}'): NewEvent {
   const nowMs = Date.now();
   return {
     id: newTimedId('evt_', 0, nowMs),
@@ -57,7 +63,7 @@ function eventOf(matches: WebhookMatches, labels: Record<string, string>): NewEv
     method: 'POST',
     contentType: 'application/json',
     headers: [],
-    payload: Buffer.from('{}'),
+    payload: Buffer.from(payload),
     signatureValid: null,
     duplicateOf: null,
     webhook: { labels, metadata: {}, idempotencyKey: null, applicationId: null, endpointIds: [], total: matches.total },
@@ -80,10 +86,11 @@ async function stored(): Promise<{ of: string[]; left: number }> {
 async function clearMessages(): Promise<void> {
   for (const key of await redis.client.keys(`${prefix}{s*`)) await redis.client.del(key);
 }
-async function carryAll(storePage: StorePage): Promise<void> {
-  const carrier = new OutboxCarrier({ redis: redis.client, prefix, storePage });
+async function carryAll(findFurther: FindFurtherTargets): Promise<void> {
+  const carrier = new OutboxCarrier({ redis: redis.client, prefix, findFurther });
   for (const shard of shards) await carrier.carry(shard);
 }
+const reader = () => new RedisMessageReader({ redis: redis.client, prefix, shards: () => shards.length });
 
 describe('the matches of an event with more than a thousand', () => {
   test('are counted, whatever is kept of them in memory', async () => {
@@ -107,27 +114,89 @@ describe('the matches of an event with more than a thousand', () => {
   });
 });
 
+describe('where the matches are not counted', () => {
+  const countOf = (labels: Record<string, string>, atMost: number, of: Pick<WebhookSending, 'counter'> = sending): Promise<number> =>
+    of.counter.total({
+      org,
+      eventTypeId: eventType.id,
+      narrowing: { applicationId: null, endpointIds: [] },
+      event: { type: eventType.name, data: {}, labels, metadata: {} },
+      known: { first: [], total: 0, isCounted: false, rest: { from: 0, end: endpointCount } },
+      atMost,
+    });
+
+  test('they are counted as an expansion finds them', async () => {
+    const totals = await Promise.all([countOf({ country: 'at' }, endpointCount), countOf({ country: 'de' }, endpointCount)]);
+    expect(totals).toEqual([endpointCount, (endpointCount * 9) / 10]);
+  });
+
+  test('the count ends once there are more than are allowed', async () => {
+    let reads = 0;
+    class Counting extends WebhookCandidates {
+      override ofEventType(...args: Parameters<WebhookCandidates['ofEventType']>): ReturnType<WebhookCandidates['ofEventType']> {
+        reads++;
+        return super.ofEventType(...args);
+      }
+    }
+    const candidates = new Counting({ redis: redis.client, prefix });
+    const matcher = new WebhookMatcher({ candidates, store, clock: systemClock, logger: silentLogger, windowPlaces: 500 });
+    expect(await countOf({ country: 'at' }, 300, { counter: new MatchCounter({ matcher, clock: systemClock }) })).toBe(500);
+    expect(reads).toBe(3);
+  });
+
+  test('what takes too long is UNAVAILABLE, and so is one that too many wait before', async () => {
+    const clock = new FakeClock();
+    const { matcher } = sending;
+    const counter = new MatchCounter({ matcher, clock });
+    const waiting = Array.from({ length: 101 }, () => countOf({ country: 'at' }, endpointCount, { counter }));
+    const last = waiting.pop();
+    const others = Promise.allSettled(waiting);
+    await expect(last).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    clock.jump(20_001);
+    for (const outcome of await others) expect(outcome).toMatchObject({ reason: { code: 'UNAVAILABLE' } });
+    expect(await countOf({ country: 'at' }, endpointCount, { counter })).toBe(endpointCount);
+  });
+});
+
 describe('an event with more than a thousand targets', () => {
   test('gets a message for each of them, once, whoever carries on and wherever they broke off', async () => {
     await clearMessages();
     const alone = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock });
-    await alone.accept(eventOf(await match({ country: 'at' }), { country: 'at' }));
-    let pages = 0;
-    const dying: StorePage = async (...page) => {
-      pages++;
-      if (pages === 2) throw new Error('died before the page was stored');
-      await sending.storePage(...page);
-      if (pages === 3) throw new Error('died before the page was noted');
-      return await sending.storePage(...page);
+    const event = eventOf(await match({ country: 'at' }), { country: 'at' }, JSON.stringify('x'.repeat(100_000)));
+    await alone.accept(event);
+    let windows = 0;
+    const dying: FindFurtherTargets = async (...window) => {
+      windows++;
+      if (windows === 2) throw new Error('died before it was stored');
+      const found = await sending.findFurther(...window);
+      // Somebody else is faster.
+      if (windows === 3) await carryAll(async (...same) => ({ ...(await sending.findFurther(...same)), next: null }));
+      return found;
     };
-    for (let times = 0; times < 2; times++) await expect(carryAll(dying)).rejects.toThrow('died');
+    await expect(carryAll(dying)).rejects.toThrow('died');
     expect((await stored()).of.length).toBeLessThan(endpointCount);
-    await Promise.all([carryAll(sending.storePage), carryAll(newSending().storePage)]);
-    await carryAll(sending.storePage);
+    await Promise.all([carryAll(sending.findFurther), carryAll(newSending().findFurther)]);
+    await carryAll(sending.findFurther);
     expect(await stored()).toEqual({ of: [...subscriptions].sort(), left: 0 });
     // Only the copies in the other shard hold events now.
-    expect(new Set(await redis.client.hvals(`${prefix}{s0}:far`))).toEqual(new Set([' 1']));
-  }, 60_000);
+    expect(await redis.client.hvals(`${prefix}{s0}:far`)).toEqual([' 1']);
+    expect((await checkShards({ redis: redis.client, prefix, shards: shards.length })).findings).toEqual([]);
+  });
+
+  test('is stored once in a shard, stands once in lists and counts, and its messages know it', async () => {
+    await clearMessages();
+    const event = eventOf(await match({ country: 'at' }), { country: 'at' });
+    await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock }).accept(event);
+    expect((await reader().event(event.org, event.id))?.status).toBe('pending');
+    await carryAll(sending.findFurther);
+    expect(await redis.client.keys(`${prefix}{s*}:e:*`)).toHaveLength(shards.length);
+    expect((await reader().events(event.org, {}, { limit: 10 })).items.map(({ id }) => id)).toEqual([event.id]);
+    expect((await reader().eventCounters(event.org, eventType.id)).events).toBe(1);
+    const last = await reader().deliveries(event.org, {}, { limit: 100 });
+    expect(new Set(last.items.map(({ eventId }) => eventId))).toEqual(new Set([event.id]));
+    const inside = new Set(await redis.client.hvals(`${prefix}{s1}:refs`));
+    expect(inside).toEqual(new Set([String(endpointCount / 2)]));
+  });
 
   test('is carried on by whom it was accepted, without those that do not want it, and those that came later', async () => {
     await clearMessages();
@@ -140,5 +209,27 @@ describe('an event with more than a thousand targets', () => {
     while ((await stored()).left > 0 && Date.now() < deadline) await systemClock.sleep(50);
     expect(await stored()).toEqual({ of: [...wanted].sort(), left: 0 });
     await store.deleteSubscription(org, id);
-  }, 60_000);
+  });
+
+  test('that turns out to have none stays as long as others that nobody wants', async () => {
+    await clearMessages();
+    const event = eventOf({ first: [], total: 0, isCounted: true, rest: { from: 0, end: endpointCount } }, {});
+    await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock }).accept(event);
+    await carryAll(async (_, { from }) => ({ targets: [], next: from === 0 ? 1 : null }));
+    expect(await reader().event(event.org, event.id)).toMatchObject({ status: 'no_routes', deliveryCount: 0 });
+    expect(await redis.client.xlen(`${prefix}{s0}:fin`)).toBe(1);
+    expect(await redis.client.exists(`${prefix}{s0}:far`)).toBe(0);
+  });
+
+  test('leaves nothing when the organization goes', async () => {
+    await clearMessages();
+    const event: NewEvent = { ...eventOf(await match({}), {}), answer: { text: 'kept', keptMs: 60_000 } };
+    await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock }).accept(event);
+    await carryAll(sending.findFurther);
+    expect((await stored()).of.length).toBeGreaterThan(2000);
+    expect(await redis.client.keys(`${prefix}{s*}:an:*`)).toHaveLength(1);
+    const purger = new RedisMessagePurger({ redis: redis.client, prefix, shards: shards.length });
+    await purger.purgeOrganization(org, new AbortController().signal);
+    for (const kind of ['[emxwti]', 'an']) expect(await redis.client.keys(`${prefix}{s*}:${kind}:*`)).toEqual([]);
+  });
 });

@@ -4,11 +4,12 @@ import type { Logger } from '../../core/logger.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import type { ScriptArgument } from '../../redis/script.ts';
 import type { PageQuery, ViewPage } from '../messages.ts';
-import { list, text } from '../script-reply.ts';
+import { integer, list, text } from '../script-reply.ts';
 import {
   externalIdTaken,
   removeWebhook,
   replaceWebhook,
+  transformRetired,
   type WebhookReplacement,
   webhookNotFound,
   webhookRows,
@@ -40,6 +41,9 @@ import type {
 const mostSubscriptionsOfEndpoint = 5000;
 const mostEventTypesAtOnce = 100;
 const numberTriesMax = 5;
+/** Longer than a request takes that has seen the event type. */
+const deletedEventTypeMs = 3_600_000;
+const retiredTransformMs = 60_000;
 
 export class RedisWebhookStore implements WebhookStore {
   readonly #scripts: WebhookScripts;
@@ -92,7 +96,7 @@ export class RedisWebhookStore implements WebhookStore {
   async upsertApplication(
     application: NewWebhookApplication & { externalId: string },
   ): Promise<{ application: WebhookApplication; created: boolean }> {
-    const { org, externalId, id: _id, shard: _shard, ...change } = application;
+    const { org, externalId, id: _id, mark: _mark, shard: _shard, ...change } = application;
     let row = await this.#rowByExternalId(org, externalId);
     for (let tries = 0; tries < numberTriesMax; tries++) {
       if (row === null) {
@@ -221,9 +225,22 @@ export class RedisWebhookStore implements WebhookStore {
 
   async deleteEventType(org: string, eventTypeId: string): Promise<void> {
     await this.#sweeper.announce(org);
-    await this.#scripts.run('remove', org, ['ty', eventTypeId]);
+    await this.#scripts.run('remove', org, ['ty', eventTypeId, deletedEventTypeMs]);
     await this.#notes.note({ kind: 'eventType', id: eventTypeId });
     await this.#sweeper.begin(org);
+  }
+
+  async admitEventType(org: string, eventTypeId: string): Promise<void> {
+    await this.#scripts.run('admit', org, [eventTypeId]);
+  }
+
+  eventTypeIds(org: string): Promise<string[]> {
+    return this.#scripts.eventTypeIds(org);
+  }
+
+  async retireTransform(org: string, transformId: string): Promise<number> {
+    const [count] = list(await this.#scripts.run('retire', org, [transformId, retiredTransformMs]));
+    return integer(count);
   }
 
   async #one<T>(kind: KindOfWebhooks<T>, org: string, id: string): Promise<T | null> {
@@ -251,7 +268,7 @@ export class RedisWebhookStore implements WebhookStore {
   /** `taken`: what has a name that is to be unique. */
   async #make<T>(
     kind: KindOfWebhooks<T>,
-    { org, id }: { org: string; id?: string },
+    { org, id, mark = '' }: { org: string; id?: string; mark?: string },
     build: (id: string) => { object: T; args: ScriptArgument[] },
   ): Promise<{ object: T } | { taken: Row<T> }> {
     if (id !== undefined && parseWebhookId(kind.kind, id) === null) throw new PosthornError('INTERNAL', `${id} is no id of this kind`);
@@ -260,11 +277,13 @@ export class RedisWebhookStore implements WebhookStore {
       const part = id === undefined ? newIdPart() : id.slice(webhookIdPrefixes[kind.kind].length);
       const { object, args } = build(id ?? webhookId(kind.kind, number, part));
       const [outcome, row] = list(
-        await this.#scripts.run('create', org, [kind.letters, number, id ?? '', part, kind.encode(object), ...args]),
+        await this.#scripts.run('create', org, [kind.letters, number, id ?? '', part, kind.encode(object), mark, ...args]),
       );
       switch (text(outcome)) {
         case 'created':
           return { object };
+        case 'made':
+          return { object: kind.row(org, row).object };
         case 'taken':
           return { taken: kind.row(org, row) };
         case 'missing':
@@ -283,7 +302,7 @@ export class RedisWebhookStore implements WebhookStore {
 
   /** Those that are made, in the order of the event types. */
   async #subscribe(
-    { id, ...template }: Omit<NewWebhookSubscription, 'eventTypeId'>,
+    { id, mark = '', ...template }: Omit<NewWebhookSubscription, 'eventTypeId'>,
     eventTypeIds: readonly string[],
   ): Promise<WebhookSubscription[]> {
     if (eventTypeIds.length > mostEventTypesAtOnce)
@@ -294,15 +313,19 @@ export class RedisWebhookStore implements WebhookStore {
     const json = encodeSubscription(content);
     const parts = eventTypeIds.map(() => id?.slice(webhookIdPrefixes.subscription.length) ?? newIdPart());
     const each = eventTypeIds.flatMap((eventTypeId, i) => [eventTypeId, id ?? '', parts[i] ?? '', json]);
-    const args = [...idArguments('endpoint', endpointId), mostSubscriptionsOfEndpoint, ...each];
-    const [outcome = '', , , application = '', applicationPart = '', ...numbers] = list(
-      await this.#scripts.run('subscribe', org, args),
-    ).map(text);
+    const args = [...idArguments('endpoint', endpointId), mostSubscriptionsOfEndpoint, mark, content.transformId ?? '', ...each];
+    const reply = list(await this.#scripts.run('subscribe', org, args));
+    if (reply[0] === 'made') return reply.slice(1).map((row) => subscriptionKind.row(org, row).object);
+    const [outcome = '', , , application = '', applicationPart = '', ...numbers] = reply.map(text);
     switch (outcome) {
       case 'done':
         break;
       case 'missing':
         throw webhookNotFound(endpointKind);
+      case 'gone':
+        throw new PosthornError('RESOURCE_NOT_FOUND', 'There is no such event type.');
+      case 'retired':
+        throw transformRetired();
       case 'exists':
         throw idTaken(subscriptionKind);
       case 'full':

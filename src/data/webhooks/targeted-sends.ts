@@ -1,15 +1,24 @@
+import { z } from 'zod';
 import { PosthornError } from '../../core/errors.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { Script } from '../../redis/script.ts';
-import { redisUnavailable } from '../../redis/unavailable.ts';
-import { integer } from '../script-reply.ts';
+import { throwUnavailable } from '../../redis/unavailable.ts';
 import type { WebhookRateLimits } from './webhooks.ts';
 
 const script = new Script(new URL('../scripts/rate-windows.lua', import.meta.url));
+const windowsOf = ({ perSecond, perMinute, perHour }: WebhookRateLimits) => [1000, perSecond, 60_000, perMinute, 3_600_000, perHour];
+const reply = z.union([z.tuple([z.literal(0)]), z.tuple([z.number(), z.number()])]);
+
+/** What one event brings to an application that it was sent to on purpose. */
+export interface TargetedSend {
+  applicationId: string;
+  messages: number;
+  limits: WebhookRateLimits;
+}
 
 /**
- * What is sent to one application on purpose is counted against its limits when it is sent (API decisions, "Family B"); what a broadcast
- * queues is held back when it is delivered.
+ * What is sent to applications on purpose is counted against their limits when it is sent (API decisions, "Family B"); what a broadcast
+ * queues is held back when it is delivered. The counts of an organization are in one slot, so that an event is counted with all its applications or none.
  */
 export class TargetedSends {
   readonly #redis: RedisClient;
@@ -20,17 +29,15 @@ export class TargetedSends {
     this.#prefix = prefix;
   }
 
-  /** Counts so many messages. Throws APPLICATION_RATE_LIMITED beyond a limit, and then has counted none; UNAVAILABLE without Redis. */
-  async count(applicationId: string, messages: number, { perSecond, perMinute, perHour }: WebhookRateLimits): Promise<void> {
-    const windows = [1000, perSecond, 60_000, perMinute, 3_600_000, perHour];
-    const reply = await script
-      .run(this.#redis, [`${this.#prefix}{rate:${applicationId}}`], [messages, ...windows])
-      .catch((error: unknown) => {
-        throw redisUnavailable(error);
-      });
-    const waitMs = integer(reply);
+  /** Throws APPLICATION_RATE_LIMITED beyond a limit of one of them, and then has counted nothing; UNAVAILABLE without Redis. */
+  async count(org: string, sends: readonly TargetedSend[]): Promise<void> {
+    if (sends.length === 0) return;
+    const keys = sends.map(({ applicationId }) => `${this.#prefix}{sent:${org}}:${applicationId}`);
+    const args = sends.flatMap(({ messages, limits }) => [messages, ...windowsOf(limits)]);
+    const [waitMs, slowest = 0] = reply.parse(await script.run(this.#redis, keys, [3, ...args]).catch(throwUnavailable));
     if (waitMs === 0) return;
-    throw new PosthornError('APPLICATION_RATE_LIMITED', 'The application gets no more messages than its limits allow.', {
+    const application = sends[slowest - 1]?.applicationId ?? '';
+    throw new PosthornError('APPLICATION_RATE_LIMITED', `The application ${application} gets no more messages than its limits allow.`, {
       retryAfterSeconds: waitMs / 1000,
     });
   }

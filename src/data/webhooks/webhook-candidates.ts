@@ -14,6 +14,10 @@ export interface WebhookCandidate
   > {
   /** In the list that is walked; candidates that are made later have higher ones. */
   place: number;
+  /** Of the subscription; those of an event type are numbered in the order of their places. */
+  number: number;
+  /** Number of the application. */
+  application: number;
   subscriptionId: string;
   url: string;
   shard: number;
@@ -22,14 +26,24 @@ export interface WebhookCandidate
 
 export interface CandidatePage {
   candidates: WebhookCandidate[];
+  /** Subscriptions that would be candidates if only their application were not disabled. */
+  dormant: { number: number; application: number }[];
   /** The place to go on from; null: that was all. */
   next: number | null;
   /** Higher than all places that there are. */
   end: number;
 }
 
+/** What matches events of a type at a time. */
+export interface CandidatesState {
+  /** As `version` answers it. */
+  version: string;
+  /** What has changed since that version; null: more than is noted. */
+  changesSince(version: string): { subscriptions: number[]; applications: number[] } | null;
+}
+
 /** What one script may take. */
-const mostPerRead = 200;
+export const mostPerRead = 200;
 
 /**
  * Subscriptions that an event may match, in the order in which they were made. Those that are disabled, or below something disabled or deleted,
@@ -59,6 +73,17 @@ export class WebhookCandidates {
     return reading;
   }
 
+  async state(org: string, eventTypeId: string): Promise<CandidatesState> {
+    const { versions, changes } = await this.#scripts.versionsAndChanges(org, eventTypeId);
+    return {
+      version: versions.join('/'),
+      changesSince: (version) => {
+        const [applications, subscriptions] = version.split('/').map((each, i) => numbersAfter(each, versions[i] ?? '', changes[i] ?? ''));
+        return applications == null || subscriptions == null ? null : { subscriptions, applications };
+      },
+    };
+  }
+
   /** Of all applications: at most `count` subscriptions (and 200) from the place `from` on, the first time 0. */
   ofEventType(org: string, eventTypeId: string, from: number, count: number): Promise<CandidatePage> {
     return this.#read(org, [eventTypeId, 't', from, Math.min(count, mostPerRead)]);
@@ -75,6 +100,11 @@ export class WebhookCandidates {
     return (await this.#read(org, [eventTypeId, 'e', ...ids])).candidates;
   }
 
+  /** Those of at most 200 subscriptions to the event type, by their numbers. */
+  ofNumbers(org: string, eventTypeId: string, numbers: readonly number[]): Promise<CandidatePage> {
+    return this.#read(org, [eventTypeId, 'n', ...numbers]);
+  }
+
   async #read(org: string, args: readonly (string | number | Buffer)[]): Promise<CandidatePage> {
     const [end, next, applications, rows] = list(await this.#scripts.run('candidates', org, args));
     const known = new Map<string, { application: WebhookApplication; part: string }>();
@@ -82,19 +112,26 @@ export class WebhookCandidates {
       const [number = '', record = ''] = each.map(text);
       known.set(number, { application: applicationRow(org, [number, record]).object, part: recordParts(record).part });
     }
+    const dormant: CandidatePage['dormant'] = [];
     const candidates = chunksOf(list(rows), 6).flatMap((row) => {
       const [place, number = '', record = '', endpoint = '', endpointRecord = '', applicationNumber = ''] = row.map(text);
       const above = known.get(applicationNumber);
-      if (above === undefined || above.application.isDisabled) return [];
+      if (above === undefined) return [];
       const { object: target } = endpointRow(org, [endpoint, endpointRecord, applicationNumber, above.part]);
       if (target.isDisabled) return [];
       const endpointPart = recordParts(endpointRecord).part;
       const below = [number, record, endpoint, endpointPart, applicationNumber, above.part, ''];
       const { object: subscription } = subscriptionRow(org, below);
       if (!subscription.isEnabled) return [];
+      const numbers = { number: Number(number), application: Number(applicationNumber) };
+      if (above.application.isDisabled) {
+        dormant.push(numbers);
+        return [];
+      }
       return [
         {
           place: Number(place),
+          ...numbers,
           subscriptionId: subscription.id,
           endpointId: target.id,
           applicationId: target.applicationId,
@@ -109,6 +146,19 @@ export class WebhookCandidates {
         },
       ];
     });
-    return { candidates, next: text(next) === '' ? null : integer(next), end: integer(end) };
+    return { candidates, dormant, next: text(next) === '' ? null : integer(next), end: integer(end) };
   }
+}
+
+/** From a journal ` <version>:<number> …` the numbers that come after the version; null when not all changes since then are in it. */
+function numbersAfter(version: string, current: string, journal: string): number[] | null {
+  if (version === current) return [];
+  const at = version === '' ? -1 : journal.lastIndexOf(` ${version}:`);
+  // A process of an earlier release changes versions alone.
+  if (at < 0 || !journal.includes(` ${current}:`, at)) return null;
+  const entries = journal
+    .slice(at + 1)
+    .split(' ')
+    .slice(1);
+  return [...new Set(entries.map((entry) => Number(entry.slice(entry.indexOf(':') + 1))))];
 }

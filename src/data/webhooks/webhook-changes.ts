@@ -42,7 +42,7 @@ export interface WebhookReplacement<T> {
 
 /**
  * Changes an object, whoever else changes it meanwhile; what stays equal is not written. The object is null when it is gone. Throws
- * CONFLICT when the revision is not the expected one, or another application has the external id.
+ * CONFLICT when the revision is not the expected one, another application has the external id, or the transform is being deleted.
  */
 export async function replaceWebhook<T extends Stamped>(
   { scripts, clock }: { scripts: WebhookScripts; clock: Clock },
@@ -71,6 +71,8 @@ export async function replaceWebhook<T extends Stamped>(
         return { object: null, isChanged: false };
       case 'taken':
         throw externalIdTaken();
+      case 'retired':
+        throw transformRetired();
       default:
         throw new PosthornError('INTERNAL', `a script answered ${text(outcome)}`);
     }
@@ -88,6 +90,10 @@ export async function removeWebhook<T>(scripts: WebhookScripts, kind: KindOfWebh
     row = kind.row(org, other);
   }
   throw row == null ? webhookNotFound(kind) : new PosthornError('CONFLICT', `The ${kind.kind} is being changed by others all the time.`);
+}
+
+export function transformRetired(): PosthornError {
+  return new PosthornError('CONFLICT', 'The transform is being deleted.', { details: { transformId: ['is being deleted'] } });
 }
 
 export function externalIdTaken(): PosthornError {

@@ -23,7 +23,7 @@ beforeEach(async () => {
   await store.createApplication({ org, id, name: 'a', externalId: 'x', shard: 0 });
   for (let i = 0; i < 300; i++) {
     const endpoint = await store.createEndpoint(newWebhookEndpoint(id));
-    await store.createSubscriptions({ org, endpointId: endpoint.id }, ['etp_a', 'etp_b']);
+    await store.createSubscriptions({ org, endpointId: endpoint.id, transformId: 'trf_a' }, ['etp_a', 'etp_b']);
   }
 });
 
@@ -62,6 +62,11 @@ test.each<[string, () => Promise<unknown>, string]>([
   ],
   ['a count', () => redis.client.hset(`${base}ls`, 'a1', '299 300'), `${org} webhook list a1 counts 299 members and has 300`],
   ['an event type', () => redis.client.hdel(`${base}tr`, '1'), `${org} webhook subscription 13 has no event type`],
+  [
+    'a count of a transform',
+    () => redis.client.hdel(`${base}tf`, 'trf_a'),
+    `${org} webhook subscription 13 has a transform that counts no subscription`,
+  ],
   ['an id too many', () => redis.client.hset(`${base}ids`, 'ep_x', '7'), `${org} webhook id ep_x is the id of an object that is gone`],
 ])('%s: it is found', async (_, damage, complaint) => {
   await damage();

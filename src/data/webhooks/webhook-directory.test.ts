@@ -74,6 +74,18 @@ test('objects are read once, and again after a change of them or of what they ar
   expect(heard).toContain(`webhookApplication:${application.id}`);
 });
 
+test('what is asked for at the same time is read together, and one that is not there is not mixed up with the others', async () => {
+  const { application, endpoint } = await make();
+  const { id: otherId } = await store.createEndpoint(newWebhookEndpoint(application.id));
+  const ids = [endpoint.id, `${endpoint.id.slice(0, -1)}_`, otherId];
+  let found: (string | undefined)[] = [];
+  const readAll = async () => {
+    found = (await Promise.all(ids.map((id) => directory.endpoint(org, id)))).map((each) => each?.id);
+  };
+  expect(await callsOf(readAll)).toBe(1);
+  expect(found).toEqual([endpoint.id, undefined, otherId]);
+});
+
 test('subscriptions of a deleted event type are gone', async () => {
   const { subscription } = await make();
   expect(await directory.subscription(org, subscription.id)).toEqual(subscription);

@@ -1,25 +1,17 @@
-import type { Clock } from '../../core/clock.ts';
-import type { Logger } from '../../core/logger.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { ChangeStream } from '../change-stream.ts';
-import { RegistryCache } from '../registry-cache.ts';
-import { webhookRows } from './webhook-changes.ts';
+import { FollowedCache, type FollowedCacheOptions } from '../followed-cache.ts';
+import { GatheredRows } from './gathered-rows.ts';
+import type { WebhookKind } from './webhook-ids.ts';
 import { sharedWebhookKeys } from './webhook-keys.ts';
-import { applicationKind, endpointKind, type KindOfWebhooks, subscriptionKind } from './webhook-kinds.ts';
+import { applicationKind, endpointKind, subscriptionKind } from './webhook-kinds.ts';
 import { type WebhookChange, webhookChangeKey } from './webhook-notes.ts';
 import { WebhookScripts } from './webhook-scripts.ts';
 import type { WebhookApplication, WebhookEndpoint, WebhookSubscription } from './webhooks.ts';
 
-export interface WebhookDirectoryOptions {
+export interface WebhookDirectoryOptions extends Pick<FollowedCacheOptions, 'blocking' | 'clock' | 'logger' | 'maxEntries'> {
   /** For reads of what is not kept. */
   redis: RedisClient;
-  /** For the changes alone, of at least `changeStreamBlockMs`; ended by `stop`. */
-  blocking: RedisClient;
   prefix: string;
-  clock: Clock;
-  logger: Logger;
-  /** Objects kept in memory; default 50,000. */
-  maxEntries?: number;
 }
 
 /** A writer that dies between a write and its announcement does harm for so long at most. */
@@ -30,51 +22,38 @@ const keptMs = 60_000;
  * is asked for anew every time. Rejects with UNAVAILABLE for what is not kept while Redis does not answer.
  */
 export class WebhookDirectory {
-  readonly #scripts: WebhookScripts;
-  readonly #cache: RegistryCache;
-  readonly #stream: ChangeStream;
-  readonly #logger: Logger;
-  readonly #listeners = new Set<(changeKey: string) => void>();
+  readonly #cache: FollowedCache;
+  readonly #applications: GatheredRows<WebhookApplication>;
+  readonly #endpoints: GatheredRows<WebhookEndpoint>;
+  readonly #subscriptions: GatheredRows<WebhookSubscription>;
 
-  constructor({ redis, blocking, prefix, clock, logger, maxEntries = 50_000 }: WebhookDirectoryOptions) {
-    this.#scripts = new WebhookScripts({ redis, prefix });
-    this.#cache = new RegistryCache(maxEntries, { keptMs, clock });
-    this.#logger = logger;
-    this.#stream = new ChangeStream({
-      blocking,
-      keys: sharedWebhookKeys(prefix),
-      clock,
-      logger,
-      onChange: (changeKeys) => {
-        for (const changeKey of changeKeys) this.#cache.invalidate(changeKey);
-        for (const changeKey of changeKeys) this.#notify(changeKey);
-      },
-      onFlush: () => {
-        this.#cache.flush();
-        this.#notify('*');
-      },
-    });
+  constructor({ redis, prefix, ...following }: WebhookDirectoryOptions) {
+    const scripts = new WebhookScripts({ redis, prefix });
+    this.#applications = new GatheredRows(scripts, applicationKind);
+    this.#endpoints = new GatheredRows(scripts, endpointKind);
+    this.#subscriptions = new GatheredRows(scripts, subscriptionKind);
+    this.#cache = new FollowedCache({ ...following, keys: sharedWebhookKeys(prefix), keptMs });
   }
 
   /** Begins to follow the changes; Redis need not be up. */
   start(): void {
-    this.#stream.start();
+    this.#cache.start();
   }
 
   async stop(): Promise<void> {
-    await this.#stream.stop();
+    await this.#cache.stop();
   }
 
   application(org: string, id: string): Promise<WebhookApplication | null> {
-    return this.#get(applicationKind, org, id, () => []);
+    return this.#get('application', this.#applications, org, id, () => []);
   }
 
   endpoint(org: string, id: string): Promise<WebhookEndpoint | null> {
-    return this.#get(endpointKind, org, id, ({ applicationId }) => [{ kind: 'application', id: applicationId }]);
+    return this.#get('endpoint', this.#endpoints, org, id, ({ applicationId }) => [{ kind: 'application', id: applicationId }]);
   }
 
   subscription(org: string, id: string): Promise<WebhookSubscription | null> {
-    return this.#get(subscriptionKind, org, id, ({ applicationId, endpointId, eventTypeId }) => [
+    return this.#get('subscription', this.#subscriptions, org, id, ({ applicationId, endpointId, eventTypeId }) => [
       { kind: 'application', id: applicationId },
       { kind: 'endpoint', id: endpointId },
       { kind: 'eventType', id: eventTypeId },
@@ -86,26 +65,15 @@ export class WebhookDirectory {
    * that ends it.
    */
   onChange(listener: (changeKey: string) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return this.#cache.onChange(listener);
   }
 
-  #get<T>(kind: KindOfWebhooks<T>, org: string, id: string, above: (object: T) => WebhookChange[]): Promise<T | null> {
+  #get<T>(kind: WebhookKind, rows: GatheredRows<T>, org: string, id: string, above: (object: T) => WebhookChange[]): Promise<T | null> {
     return this.#cache.get<T | null>(`${org} ${id}`, async () => {
-      const [row] = await webhookRows(this.#scripts, kind, org, [id]);
-      if (row == null) return { value: null, dependsOn: [], isCacheable: false };
-      const changes: WebhookChange[] = [{ kind: kind.kind, id }, { kind: 'organization', id: org }, ...above(row.object)];
+      const row = await rows.row(org, id);
+      if (row === null) return { value: null, dependsOn: [], isCacheable: false };
+      const changes: WebhookChange[] = [{ kind, id }, { kind: 'organization', id: org }, ...above(row.object)];
       return { value: row.object, dependsOn: changes.map(webhookChangeKey), isCacheable: true };
     });
-  }
-
-  #notify(changeKey: string): void {
-    for (const listener of this.#listeners) {
-      try {
-        listener(changeKey);
-      } catch (error) {
-        this.#logger.error({ err: error, changeKey }, 'a listener of changes of webhook objects failed');
-      }
-    }
   }
 }

@@ -34,6 +34,7 @@ test('once a newer leader has looked at an organization, the one before changes 
   await expect(before.createSubscription({ org, endpointId: endpoint.id, eventTypeId: 'etp_a' })).rejects.toMatchObject(refused);
   await expect(before.deleteApplication(org, id)).rejects.toMatchObject(refused);
   await expect(before.deleteEventType(org, 'etp_a')).rejects.toMatchObject(refused);
+  await expect(before.admitEventType(org, 'etp_a')).rejects.toMatchObject(refused);
   expect(await api.application(org, id)).toEqual(made);
   // The API follows no leader.
   expect(await api.updateApplication(org, id, { metadata: { a: 1 } })).toMatchObject({ metadata: { a: 1 } });

@@ -1,9 +1,11 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { type Death, dieEverywhere } from '../../../test/support/dying-client.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { newWebhookEndpoint } from '../../../test/support/webhooks.ts';
 import { Keyring } from '../../core/sealing.ts';
 import { webhookSecretSealingContext } from '../../core/sealing-contexts.ts';
+import type { RedisClient } from '../../redis/connection.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { RedisMessagePurger } from '../message-purger.ts';
 import { registryKeys } from '../registry-keys.ts';
@@ -35,10 +37,13 @@ async function fill(organization: string): Promise<void> {
   });
   const endpoints = [];
   for (let i = 0; i < 2; i++) endpoints.push(await store.createEndpoint(newWebhookEndpoint(application.id, { org: organization })));
-  for (const { id } of endpoints) await store.createSubscriptions({ org: organization, endpointId: id }, ['etp_a']);
+  const template = { org: organization, transformId: 'trf_a' };
+  for (const { id } of endpoints) await store.createSubscriptions({ ...template, endpointId: id }, ['etp_a']);
+  await store.deleteEventType(organization, 'etp_b');
   const candidates = new WebhookCandidates({ redis: redis.client, prefix });
   expect((await candidates.ofEventType(organization, 'etp_a', 0, 5)).candidates).toHaveLength(2);
   await redis.client.hset(webhookKeys(prefix, organization).doomed, 'a99', '');
+  for (const name of ['mk:0', 'mk:1']) await redis.client.hset(`${prefix}{wh:${organization}}:${name}`, 'mark', '1');
   await redis.client.zadd(sharedWebhookKeys(prefix).unfinished, 1, organization);
 }
 
@@ -57,7 +62,7 @@ test('an organization that is purged leaves nothing of its webhooks, and the oth
   expect(await redis.client.zrange(sharedWebhookKeys(prefix).unfinished, '0', '-1')).toEqual(['org_b']);
 });
 
-test('signing secrets are sealed anew under the newest key, those of a rotation too, and nothing else changes', async () => {
+describe('signing secrets', () => {
   const [old, next] = [
     { id: 'k1', key: Buffer.alloc(32, 1) },
     { id: 'k2', key: Buffer.alloc(32, 2) },
@@ -69,22 +74,56 @@ test('signing secrets are sealed anew under the newest key, those of a rotation 
     prefix: 'whsec_abcd',
     version: 2,
     previous: [{ sealed: seal(id, 'previous'), validUntilMs: 5 }],
+    rotatedBy: 'mark',
   });
-  await redis.client.hset(registryKeys(prefix).records('organization'), org, '{}');
-  const application = await store.createApplication({ org, name: 'a', shard: 0 });
-  const made = await store.createEndpoint(newWebhookEndpoint(application.id, { sealSecret }));
-  const foreign = await store.createEndpoint(newWebhookEndpoint(application.id, { sealSecret: () => sealSecret('ep_other') }));
-  const keyring = new Keyring([next, old]);
-  const complaints: string[] = [];
-  const reseal = () => resealWebhooks({ redis: redis.client, prefix, keyring, report: (complaint) => complaints.push(complaint) });
-  expect(await reseal()).toBe(1);
-  expect(complaints).toHaveLength(2);
-  expect(complaints[0]).toContain(foreign.id);
-  expect(await store.endpoint(org, foreign.id)).toEqual(foreign);
-  const resealed = await store.endpoint(org, made.id);
-  expect(resealed).toMatchObject({ ...made, secret: { ...made.secret, sealed: expect.anything(), previous: [{ validUntilMs: 5 }] } });
-  const after = new Keyring([next]);
-  const open = (sealed = ''): string => after.open(sealed, webhookSecretSealingContext(org, made.id));
-  expect([open(resealed?.secret.sealed), open(resealed?.secret.previous[0]?.sealed)]).toEqual(['newest', 'previous']);
-  expect(await reseal()).toBe(0);
+  const applicationId = async (): Promise<string> => {
+    await redis.client.hset(registryKeys(prefix).records('organization'), org, '{}');
+    return (await store.createApplication({ org, name: 'a', shard: 0 })).id;
+  };
+  const reseal = (client: RedisClient, report: (complaint: string) => void) =>
+    resealWebhooks({ redis: client, prefix, keyring: new Keyring([next, old]), report });
+  const opened = (keyring: Keyring, { id, secret }: WebhookEndpoint): string[] =>
+    [secret, ...secret.previous].map(({ sealed }) => keyring.open(sealed, webhookSecretSealingContext(org, id)));
+
+  test('are sealed anew under the newest key, those of a rotation too, and nothing else changes', async () => {
+    const made = await store.createEndpoint(newWebhookEndpoint(await applicationId(), { sealSecret }));
+    const foreign = await store.createEndpoint(newWebhookEndpoint(made.applicationId, { sealSecret: () => sealSecret('ep_other') }));
+    const complaints: string[] = [];
+    const report = (complaint: string): void => void complaints.push(complaint);
+    expect(await reseal(redis.client, report)).toBe(1);
+    expect(complaints).toHaveLength(2);
+    expect(complaints[0]).toContain(foreign.id);
+    expect(await store.endpoint(org, foreign.id)).toEqual(foreign);
+    const resealed = await store.endpoint(org, made.id);
+    if (resealed === null) throw new Error('it is gone');
+    const envelopes = { sealed: expect.anything(), previous: [{ sealed: expect.anything(), validUntilMs: 5 }] };
+    expect(resealed).toEqual({ ...made, secret: { ...made.secret, ...envelopes } });
+    expect(opened(new Keyring([next]), resealed)).toEqual(['newest', 'previous']);
+    expect(await reseal(redis.client, report)).toBe(0);
+  });
+
+  test.each<Death>(['before', 'after'])(
+    'open, all of them, when the process that seals them anew dies %s any of its commands, and the next finishes it',
+    async (moment) => {
+      const report = (complaint: string): never => {
+        throw new Error(complaint);
+      };
+      const secrets = async (keyring: Keyring): Promise<string[]> =>
+        (await store.endpoints(org, {}, { limit: 10 })).items.flatMap((endpoint) => opened(keyring, endpoint));
+      const all = ['newest', 'previous', 'newest', 'previous'];
+      await dieEverywhere(redis.client, moment, {
+        prepare: async () => {
+          await redis.client.flushall();
+          const application = await applicationId();
+          for (let i = 0; i < 2; i++) await store.createEndpoint(newWebhookEndpoint(application, { sealSecret }));
+        },
+        work: (client) => reseal(client, report),
+        look: async () => {
+          expect(await secrets(new Keyring([next, old]))).toEqual(all);
+          await reseal(redis.client, report);
+          expect(await secrets(new Keyring([next]))).toEqual(all);
+        },
+      });
+    },
+  );
 });

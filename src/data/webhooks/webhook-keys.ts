@@ -11,6 +11,9 @@
  * - `ls` hash: the lists `a<application>` of endpoints and `t<event type>` of subscriptions (`includes/webhook-list.lua`)
  * - `v` hash: `*` and event type id → version of what matches an event (`includes/webhooks.lua`)
  * - `epoch`: of the leader that has written last what custom resources say; an older one is refused (`includes/webhooks.lua`)
+ * - `mk:0`, `mk:1` hashes: mark of a request → what it has made, for a day or two (`includes/webhook-marks.lua`)
+ * - `tf` hash: transform id → how many subscriptions name it
+ * - `gone` sorted set: ids of event types and transforms that no subscription may name, by until when (`includes/webhook-gone.lua`)
  * - `doom` hash: `a<application>`, `e<endpoint>`, `t<event type>` that are deleted while what is below them still takes memory
  */
 export interface WebhookKeys {
@@ -19,6 +22,7 @@ export interface WebhookKeys {
   readonly counters: string;
   readonly epoch: string;
   readonly customResources: string;
+  readonly eventTypes: string;
   readonly versions: string;
   readonly endpoints: string;
   readonly doomed: string;
@@ -41,7 +45,7 @@ export function sharedWebhookKeys(prefix: string): SharedWebhookKeys {
   return { marker: `${base}marker`, sequence: `${base}seq`, changes: `${base}changes`, unfinished: `${base}unfinished` };
 }
 
-const names = ['ctl', 'ap', 'ep', 'sb', 'ty', 'tr', 'ids', 'ax', 'an', 'es', 'ls', 'v', 'doom', 'epoch'];
+const names = ['ctl', 'ap', 'ep', 'sb', 'ty', 'tr', 'ids', 'ax', 'an', 'es', 'ls', 'v', 'mk:0', 'mk:1', 'tf', 'gone', 'doom', 'epoch'];
 
 /** `prefix` stands before every key of the installation; `org` is the API id of the organization. */
 export function webhookKeys(prefix: string, org: string): WebhookKeys {
@@ -51,6 +55,7 @@ export function webhookKeys(prefix: string, org: string): WebhookKeys {
     counters: `${base}ctl`,
     epoch: `${base}epoch`,
     customResources: `${base}ids`,
+    eventTypes: `${base}ty`,
     versions: `${base}v`,
     endpoints: `${base}ep`,
     doomed: `${base}doom`,

@@ -1,9 +1,10 @@
-import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../core/clock.ts';
 import type { Logger } from '../../core/logger.ts';
-import { EventJudge, type JudgedEvent, type Judgement, type SubscriptionWishes } from './event-judge.ts';
+import { CandidateCache } from './candidate-cache.ts';
+import type { CandidateIndex } from './candidate-index.ts';
+import { EventJudge, type JudgedEvent, type SubscriptionWishes } from './event-judge.ts';
 import { FilterErrorNotes } from './filter-error-notes.ts';
-import type { CandidatePage, WebhookCandidate, WebhookCandidates } from './webhook-candidates.ts';
+import { type CandidatePage, mostPerRead, type WebhookCandidate, type WebhookCandidates } from './webhook-candidates.ts';
 import type { WebhookStore } from './webhooks.ts';
 
 /** What an event is sent to: everything that wants it, or of an application, or of some endpoints (of that application). */
@@ -15,36 +16,34 @@ export interface Narrowing {
 export interface WebhookMatches {
   /** The first ones, in the order in which they were made; at most 1,000. */
   first: WebhookCandidate[];
+  /** How many there are or, when they are not counted, how many are known. */
   total: number;
+  /** False: they want too many different things, or are not all read yet. */
+  isCounted: boolean;
   /** Where the walk over the others begins and ends; null: there are none. */
   rest: { from: number; end: number } | null;
 }
 
 const mostMatchesAtOnce = 1000;
-const perPage = 200;
-/** How far an expansion goes at a time: a copy of the payload for each shard that has matches among them. */
+/** How far an expansion goes at a time. */
 const defaultWindowPlaces = 2000;
-/** Of each event type so many candidates are kept in memory, and of further ones how many there are of each wish. */
-const keptPerType = 2000;
-const mostWishes = 5000;
-/** Over all event types: about 40 MB. */
-const mostKept = 100_000;
+/** Of one application so many endpoints are looked at before the answer. */
+const mostPagesOfApplication = 10;
+/** For so long an event waits until the candidates of its type are counted, and one whose number decides whether it is taken. */
+const countingWaitMs = 500;
+const longCountingWaitMs = 3000;
 
 /** Between so many others have their turn. */
 const judgedAtOnce = 250;
 const nextTurn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
-interface KeptCandidates {
-  version: string;
-  candidates: WebhookCandidate[];
-  end: number;
-  /** Of those after the kept ones. Null: they want too many different things to be counted beforehand. */
-  counts: { wishes: SubscriptionWishes; count: number }[] | null;
-  /** Where those after the kept ones begin; null: there are none. */
-  next: number | null;
-}
-
 type Walk = (from: number) => Promise<CandidatePage>;
+
+/** Whether an event meets what a subscription wants; of a candidate its last error is noted. */
+interface Judge {
+  ofCandidate(candidate: WebhookCandidate): boolean;
+  ofWishes(wishes: SubscriptionWishes): boolean;
+}
 
 /** Finds the subscriptions that an event goes to. Rejects with UNAVAILABLE when Redis does not answer. */
 export class WebhookMatcher {
@@ -52,11 +51,7 @@ export class WebhookMatcher {
   readonly #notes: FilterErrorNotes;
   readonly #windowPlaces: number;
   readonly #judge = new EventJudge();
-  readonly #kept = new LRUCache<string, KeptCandidates>({
-    maxSize: mostKept,
-    sizeCalculation: ({ candidates, counts }) => 1 + candidates.length + (counts?.length ?? 0),
-  });
-  readonly #loading = new Map<string, Promise<KeptCandidates>>();
+  readonly #cache: CandidateCache;
 
   constructor(options: {
     candidates: WebhookCandidates;
@@ -68,31 +63,90 @@ export class WebhookMatcher {
     this.#candidates = options.candidates;
     this.#notes = new FilterErrorNotes(options);
     this.#windowPlaces = options.windowPlaces ?? defaultWindowPlaces;
+    this.#cache = new CandidateCache(options);
   }
 
-  async match(org: string, eventTypeId: string, { applicationId, endpointIds }: Narrowing, event: JudgedEvent): Promise<WebhookMatches> {
+  /** `mustCount`: rather wait longer than not count them; what wants too many different things is not counted all the same. */
+  async match(
+    org: string,
+    eventTypeId: string,
+    { applicationId, endpointIds }: Narrowing,
+    event: JudgedEvent,
+    { mustCount = false }: { mustCount?: boolean } = {},
+  ): Promise<WebhookMatches> {
+    const waitMs = mustCount ? longCountingWaitMs : countingWaitMs;
     const judge = this.#judgeOf(org, event);
     if (endpointIds.length > 0) {
       const found = await this.#candidates.ofEndpoints(org, eventTypeId, [...new Set(endpointIds)]);
-      const first = found.filter((each) => (applicationId === null || each.applicationId === applicationId) && judge(each));
-      return { first, total: first.length, rest: null };
+      const first = found.filter((each) => (applicationId === null || each.applicationId === applicationId) && judge.ofCandidate(each));
+      return allOf(first);
     }
-    if (applicationId !== null) return await walkOn(this.#walk(org, eventTypeId, applicationId), 0, noMatches(), judge);
-    const kept = await this.#keptOf(org, eventTypeId);
-    const matches = noMatches();
-    for (const [i, candidate] of kept.candidates.entries()) {
+    if (applicationId !== null) return await this.#matchesOfApplication(org, eventTypeId, { applicationId, waitMs }, judge);
+    const index = await this.#cache.index(org, eventTypeId, { waitMs });
+    return await this.#matchesOfAll(org, eventTypeId, index, judge);
+  }
+
+  async #matchesOfAll(org: string, eventTypeId: string, index: CandidateIndex, judge: Judge): Promise<WebhookMatches> {
+    const { end, groups } = index;
+    const matching: WebhookCandidate[] = [];
+    for (const [i, candidate] of index.first.entries()) {
       if (i % judgedAtOnce === judgedAtOnce - 1) await nextTurn();
-      add(matches, candidate, judge);
+      if (judge.ofCandidate(candidate)) matching.push(candidate);
     }
-    matches.end = kept.end;
-    if (kept.next === null) return summed(matches);
-    const judgeWishes = this.#judge.of(event);
-    const later = kept.counts?.reduce((sum, { wishes, count }) => sum + (judgeWishes(wishes).isMatch ? count : 0), 0);
-    const isKnown = later === 0 || (later !== undefined && matches.first.length === mostMatchesAtOnce);
-    if (!isKnown) return await walkOn(this.#walk(org, eventTypeId, null), kept.next, matches, judge);
-    matches.total += later;
-    if (later > 0) matches.restFrom ??= kept.next;
-    return summed(matches);
+    const first = matching.slice(0, mostMatchesAtOnce);
+    const beyond = matching[mostMatchesAtOnce]?.place ?? index.next;
+    if (groups === null)
+      return { first, total: matching.length, isCounted: beyond === null, rest: beyond === null ? null : { from: beyond, end } };
+    const later: (readonly number[])[] = [];
+    for (const [i, { wishes, numbers }] of groups.entries()) {
+      if (i % judgedAtOnce === judgedAtOnce - 1) await nextTurn();
+      if (judge.ofWishes(wishes)) later.push(numbers);
+    }
+    const count = later.reduce((sum, { length }) => sum + length, 0);
+    const total = matching.length + count;
+    if (beyond === null || total <= first.length) return allOf(first);
+    if (matching.length >= mostMatchesAtOnce) return { first, total, isCounted: true, rest: { from: beyond, end } };
+    const wanted = lowest(later, mostMatchesAtOnce - first.length);
+    const found = await this.#ofNumbers(org, eventTypeId, wanted);
+    first.push(...found.filter((candidate) => judge.ofCandidate(candidate)));
+    if (wanted.length === count) return allOf(first);
+    return { first, total, isCounted: true, rest: { from: (found.at(-1)?.place ?? beyond - 1) + 1, end } };
+  }
+
+  /** Places are those of its endpoints, of which the first ones are looked at one by one. */
+  async #matchesOfApplication(
+    org: string,
+    eventTypeId: string,
+    { applicationId, waitMs }: { applicationId: string; waitMs: number },
+    judge: Judge,
+  ): Promise<WebhookMatches> {
+    const walk = this.#walk(org, eventTypeId, applicationId);
+    const found: WebhookCandidate[] = [];
+    let application: number | null = null;
+    let page = await walk(0);
+    for (let pages = 1; ; pages++) {
+      application ??= page.candidates[0]?.application ?? null;
+      found.push(...page.candidates.filter((candidate) => judge.ofCandidate(candidate)));
+      if (page.next === null || pages === mostPagesOfApplication) break;
+      page = await walk(page.next);
+    }
+    const first = found.slice(0, mostMatchesAtOnce);
+    const beyond = found[mostMatchesAtOnce]?.place ?? page.next;
+    const rest = beyond === null ? null : { from: beyond, end: page.end };
+    if (page.next === null || application === null) return { first, total: found.length, isCounted: page.next === null, rest };
+    const index = await this.#cache.index(org, eventTypeId, { waitMs });
+    const numbers = numbersOf(index, application, judge);
+    if (numbers === null) return { first, total: found.length, isCounted: false, rest };
+    if (numbers.length > mostMatchesAtOnce) return { first, total: numbers.length, isCounted: true, rest };
+    const all = (await this.#ofNumbers(org, eventTypeId, numbers)).filter((candidate) => judge.ofCandidate(candidate));
+    return allOf(all);
+  }
+
+  async #ofNumbers(org: string, eventTypeId: string, numbers: readonly number[]): Promise<WebhookCandidate[]> {
+    const found: WebhookCandidate[] = [];
+    for (let i = 0; i < numbers.length; i += mostPerRead)
+      found.push(...(await this.#candidates.ofNumbers(org, eventTypeId, numbers.slice(i, i + mostPerRead))).candidates);
+    return found;
   }
 
   /**
@@ -113,7 +167,7 @@ export class WebhookMatcher {
     let at: number | null = from;
     while (at !== null && at < windowEnd) {
       const page: CandidatePage = await walk(at);
-      for (const candidate of page.candidates) if (candidate.place < windowEnd && judge(candidate)) matches.push(candidate);
+      for (const candidate of page.candidates) if (candidate.place < windowEnd && judge.ofCandidate(candidate)) matches.push(candidate);
       at = page.next;
     }
     return { matches, next: windowEnd >= end ? null : windowEnd };
@@ -122,92 +176,41 @@ export class WebhookMatcher {
   #walk(org: string, eventTypeId: string, applicationId: string | null): Walk {
     return (from) =>
       applicationId === null
-        ? this.#candidates.ofEventType(org, eventTypeId, from, perPage)
-        : this.#candidates.ofApplication(org, eventTypeId, applicationId, from, perPage);
+        ? this.#candidates.ofEventType(org, eventTypeId, from, mostPerRead)
+        : this.#candidates.ofApplication(org, eventTypeId, applicationId, from, mostPerRead);
   }
 
-  async #keptOf(org: string, eventTypeId: string): Promise<KeptCandidates> {
-    const key = `${org} ${eventTypeId}`;
-    const version = await this.#candidates.version(org, eventTypeId);
-    const kept = this.#kept.get(key);
-    if (kept?.version === version) return kept;
-    const loadingKey = `${key} ${version}`;
-    const loading = this.#loading.get(loadingKey) ?? this.#load(org, eventTypeId, version).finally(() => this.#loading.delete(loadingKey));
-    this.#loading.set(loadingKey, loading);
-    const loaded = await loading;
-    this.#kept.set(key, loaded);
-    return loaded;
-  }
-
-  async #load(org: string, eventTypeId: string, version: string): Promise<KeptCandidates> {
-    const walk = this.#walk(org, eventTypeId, null);
-    const candidates: WebhookCandidate[] = [];
-    let page = await walk(0);
-    candidates.push(...page.candidates);
-    while (page.next !== null && candidates.length < keptPerType) {
-      page = await walk(page.next);
-      candidates.push(...page.candidates);
-    }
-    const { next } = page;
-    const counts = new Map<string, { wishes: SubscriptionWishes; count: number }>();
-    while (page.next !== null && counts.size <= mostWishes) {
-      page = await walk(page.next);
-      for (const { filterExpression, labelFilters, labelFilterMode } of page.candidates) {
-        const wishes = { filterExpression, labelFilters, labelFilterMode };
-        const known = counts.get(JSON.stringify(wishes));
-        if (known === undefined) counts.set(JSON.stringify(wishes), { wishes, count: 1 });
-        else known.count++;
-      }
-    }
-    return { version, candidates, end: page.end, counts: counts.size > mostWishes ? null : [...counts.values()], next };
-  }
-
-  /** Judges, and notes with a subscription what its filter has failed with, once. */
-  #judgeOf(org: string, event: JudgedEvent): (candidate: WebhookCandidate) => boolean {
+  #judgeOf(org: string, event: JudgedEvent): Judge {
     const judge = this.#judge.of(event);
-    return (candidate) => {
-      const { isMatch, wasAsked, error }: Judgement = judge(candidate);
-      if (wasAsked && error !== candidate.lastFilterError && this.#notes.note(org, candidate.subscriptionId, error))
-        candidate.lastFilterError = error;
-      return isMatch;
+    return {
+      ofWishes: (wishes) => judge(wishes).isMatch,
+      ofCandidate: (candidate) => {
+        const { isMatch, wasAsked, error } = judge(candidate);
+        if (wasAsked && error !== candidate.lastFilterError && this.#notes.note(org, candidate.subscriptionId, error))
+          candidate.lastFilterError = error;
+        return isMatch;
+      },
     };
   }
 }
 
-interface Gathered {
-  first: WebhookCandidate[];
-  total: number;
-  /** Place of the first match that is not among the first ones. */
-  restFrom: number | null;
-  end: number;
+/** They are all that there are. */
+function allOf(first: WebhookCandidate[]): WebhookMatches {
+  return { first, total: first.length, isCounted: true, rest: null };
 }
 
-function noMatches(): Gathered {
-  return { first: [], total: 0, restFrom: null, end: 0 };
+/** Of ascending lists the lowest numbers, ascending. */
+function lowest(lists: readonly (readonly number[])[], count: number): number[] {
+  const candidates = lists.flatMap((numbers) => numbers.slice(0, count));
+  return candidates.sort((one, other) => one - other).slice(0, count);
 }
 
-function add(matches: Gathered, candidate: WebhookCandidate, judge: (candidate: WebhookCandidate) => boolean): void {
-  if (!judge(candidate)) return;
-  matches.total++;
-  if (matches.first.length < mostMatchesAtOnce) matches.first.push(candidate);
-  else matches.restFrom ??= candidate.place;
-}
-
-async function walkOn(
-  walk: Walk,
-  from: number,
-  matches: Gathered,
-  judge: (candidate: WebhookCandidate) => boolean,
-): Promise<WebhookMatches> {
-  for (let next: number | null = from; next !== null; ) {
-    const page: CandidatePage = await walk(next);
-    for (const candidate of page.candidates) add(matches, candidate, judge);
-    matches.end = page.end;
-    next = page.next;
-  }
-  return summed(matches);
-}
-
-function summed({ first, total, restFrom, end }: Gathered): WebhookMatches {
-  return { first, total, rest: restFrom === null ? null : { from: restFrom, end } };
+/** Subscriptions of an application that match; null: not all are known. */
+function numbersOf({ first, groups }: CandidateIndex, application: number, judge: Judge): number[] | null {
+  if (groups === null) return null;
+  const early = first.filter((candidate) => candidate.application === application && judge.ofCandidate(candidate));
+  const later = groups.flatMap(({ wishes, numbers, applications }) =>
+    judge.ofWishes(wishes) ? numbers.filter((_, i) => applications[i] === application) : [],
+  );
+  return [...early.map(({ number }) => number), ...later];
 }

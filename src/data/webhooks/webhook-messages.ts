@@ -1,11 +1,13 @@
 import { webhookOrganization } from '../../core/webhook.ts';
 import type { RedisClient } from '../../redis/connection.ts';
+import { throwUnavailable } from '../../redis/unavailable.ts';
 import { decodeEvent, type StoredEvent } from '../event-text.ts';
 import { indexEntries, indexPage, type ListedEntry, type Listing, type TimeRange } from '../index-pages.ts';
 import { attemptViews, deliveryView, eventView, type MessagePlace } from '../message-view.ts';
 import type { AttemptView, DeliveryView, PageQuery, ViewPage } from '../messages.ts';
 import { homeShard, recordId, recordKey } from '../record-key.ts';
 import { list, text } from '../script-reply.ts';
+import { shardKeys } from '../shard-keys.ts';
 import { type IndexEntry, ShardReader } from '../shard-reader.ts';
 import {
   type FoundMessage,
@@ -118,6 +120,14 @@ export class WebhookMessages {
     const key = shard === null ? null : recordKey(id, shard);
     const reply = shard === null || key === null ? null : await this.#in(shard).event(key);
     return shard === null || key === null || reply === null ? null : eventView(shard, key, reply).view.payload;
+  }
+
+  /** What is to be answered to whoever sends the event again (`NewEvent`); null: nothing is kept of that. */
+  async answer(eventId: string): Promise<string | null> {
+    const shard = homeShard(eventId);
+    const key = shard === null ? null : recordKey(eventId, shard);
+    if (shard === null || key === null) return null;
+    return await this.#redis.get(shardKeys(this.#prefix, shard).answer(key)).catch(throwUnavailable);
   }
 
   /** All events, newest first, without the parts of those with very many messages. */

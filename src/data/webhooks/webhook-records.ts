@@ -42,6 +42,7 @@ const endpointJson = z.object({
   k: z.tuple([z.string(), z.string()]),
   w: z.number().optional(),
   p: z.array(z.tuple([z.string(), z.number()])).optional(),
+  q: z.string().optional(),
 });
 const subscriptionJson = z.object({
   ...common,
@@ -72,7 +73,7 @@ export function newApplicationContent(
     metadata: metadata ?? {},
     rateLimits: { ...defaultRateLimits, ...definedOf(rateLimits ?? {}) },
     isDisabled: isDisabled ?? false,
-    disabledReason: disabledReason ?? null,
+    disabledReason: isDisabled === true ? (disabledReason ?? null) : null,
     ...newStamps(managedBy, nowMs),
   };
 }
@@ -92,7 +93,7 @@ export function newEndpointContent(
     circuit: { ...defaultCircuit, ...definedOf(circuit ?? {}) },
     secret,
     isDisabled: isDisabled ?? false,
-    disabledReason: disabledReason ?? null,
+    disabledReason: isDisabled === true ? (disabledReason ?? null) : null,
     ...newStamps(managedBy, nowMs),
   };
 }
@@ -174,6 +175,7 @@ export function encodeEndpoint({
       secret.previous.length === 0
         ? undefined
         : secret.previous.map(({ sealed, validUntilMs }) => [sealed, validUntilMs] as [string, number]),
+    q: secret.rotatedBy,
     ...encodeDisabling(rest),
     ...encodeStamps(rest),
   } satisfies z.input<typeof endpointJson>);
@@ -194,6 +196,7 @@ export function decodeEndpoint(json: string): EndpointContent {
       prefix: stored.k[1],
       version: stored.w ?? 1,
       previous: (stored.p ?? []).map(([sealed, validUntilMs]) => ({ sealed, validUntilMs })),
+      ...(stored.q === undefined ? {} : { rotatedBy: stored.q }),
     },
     ...decodeDisabling(stored),
     ...decodeStamps(stored),

@@ -15,6 +15,8 @@ const scripts = {
   candidates: script('candidates'),
   update: script('update'),
   remove: script('remove'),
+  admit: script('admit'),
+  retire: script('retire'),
   sweep: script('sweep'),
   check: script('check'),
 };
@@ -59,18 +61,33 @@ export class WebhookScripts {
     }
   }
 
+  /** The same two, and what has changed last (`includes/webhooks.lua`), of one time; absent ones are empty. */
+  async versionsAndChanges(org: string, eventTypeId: string): Promise<{ versions: string[]; changes: string[] }> {
+    const { versions } = webhookKeys(this.#prefix, org);
+    const found = await this.#redis.hmget(versions, '*', eventTypeId, 'j:*', `j:${eventTypeId}`).catch(throwUnavailable);
+    const texts = found.map((each) => each ?? '');
+    return { versions: texts.slice(0, 2), changes: texts.slice(2) };
+  }
+
   /** Ids of all records that are kept by custom resources, also of some that are being removed. */
-  async customResourceIds(org: string): Promise<string[]> {
-    const ids = new Set<string>();
+  customResourceIds(org: string): Promise<string[]> {
+    return this.#fields(webhookKeys(this.#prefix, org).customResources);
+  }
+
+  /** Ids of all event types that were subscribed to and are not deleted. */
+  eventTypeIds(org: string): Promise<string[]> {
+    return this.#fields(webhookKeys(this.#prefix, org).eventTypes);
+  }
+
+  async #fields(hash: string): Promise<string[]> {
+    const fields = new Set<string>();
     let cursor = '0';
     do {
-      const [next, found] = await this.#redis
-        .hscan(webhookKeys(this.#prefix, org).customResources, cursor, 'COUNT', 500)
-        .catch(throwUnavailable);
-      for (let i = 0; i < found.length; i += 2) ids.add(found[i] ?? '');
+      const [next, found] = await this.#redis.hscan(hash, cursor, 'COUNT', 500).catch(throwUnavailable);
+      for (let i = 0; i < found.length; i += 2) fields.add(found[i] ?? '');
       cursor = next;
     } while (cursor !== '0');
-    return [...ids];
+    return [...fields];
   }
 
   /** A number for a new record, which is given out to nobody else. */

@@ -3,8 +3,9 @@ import type { Logger } from '../../core/logger.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { RedisMessageAcceptor } from '../message-acceptor.ts';
 import type { MessageAcceptor } from '../messages.ts';
-import type { StorePage } from '../outbox-carrier.ts';
-import { EventExpander } from './event-expander.ts';
+import type { FindFurtherTargets } from '../outbox-carrier.ts';
+import { furtherTargets } from './further-targets.ts';
+import { MatchCounter } from './match-counter.ts';
 import { TargetedSends } from './targeted-sends.ts';
 import { WebhookCandidates } from './webhook-candidates.ts';
 import { WebhookMatcher } from './webhook-matcher.ts';
@@ -13,12 +14,13 @@ import type { WebhookStore } from './webhooks.ts';
 /** What brings events to webhook endpoints. */
 export interface WebhookSending {
   matcher: WebhookMatcher;
+  counter: MatchCounter;
   /** Carries on with further targets of what it has accepted. */
   acceptor: MessageAcceptor;
   targetedSends: TargetedSends;
   /** Of a message, the first one included. */
   maxAttempts: number;
-  storePage: StorePage;
+  findFurther: FindFurtherTargets;
 }
 
 export function webhookSending({
@@ -40,8 +42,8 @@ export function webhookSending({
   windowPlaces?: number;
 }): WebhookSending {
   const matcher = new WebhookMatcher({ candidates: new WebhookCandidates({ redis, prefix }), store, clock, logger, windowPlaces });
-  const storePage: StorePage = (...page) => expander.storePage(...page);
-  const acceptor = new RedisMessageAcceptor({ redis, prefix, clock, storePage });
-  const expander = new EventExpander({ matcher, acceptor, maxAttempts, clock });
-  return { matcher, acceptor, targetedSends: new TargetedSends({ redis, prefix }), maxAttempts, storePage };
+  const findFurther = furtherTargets({ matcher, maxAttempts, clock });
+  const acceptor = new RedisMessageAcceptor({ redis, prefix, clock, findFurther });
+  const counter = new MatchCounter({ matcher, clock });
+  return { matcher, counter, acceptor, targetedSends: new TargetedSends({ redis, prefix }), maxAttempts, findFurther };
 }

@@ -13,6 +13,8 @@ import { RedisMessagePurger } from '../message-purger.ts';
 import { RedisMessageReader } from '../message-reader.ts';
 import { RedisMessageReplayer } from '../message-replayer.ts';
 import { RedisDeliveryQueue } from '../redis-delivery-queue.ts';
+import type { WebhookFigures } from './webhook-figures.ts';
+import { type FiguresSubject, WebhookStatistics } from './webhook-statistics.ts';
 import { webhookStatusCounts } from './webhook-status-counts.ts';
 
 const prefix = 'test:';
@@ -28,7 +30,7 @@ const outcomes = {
 } satisfies Record<string, Outcome>;
 
 type Step =
-  | { do: 'accept' | 'promote' | 'crash' | 'prune' | 'replay' | 'archive' | 'drop' }
+  | { do: 'accept' | 'promote' | 'crash' | 'prune' | 'replay' | 'archive' | 'drop' | 'fold' }
   | { do: 'dequeue'; count: number }
   | { do: 'settle' | 'zombie'; outcome: keyof typeof outcomes };
 
@@ -41,7 +43,15 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 4,
     arbitrary: fc.record({
-      do: fc.constantFrom('promote' as const, 'crash' as const, 'prune' as const, 'replay' as const, 'archive' as const, 'drop' as const),
+      do: fc.constantFrom<'promote' | 'crash' | 'prune' | 'replay' | 'archive' | 'drop' | 'fold'>(
+        'promote',
+        'crash',
+        'prune',
+        'replay',
+        'archive',
+        'drop',
+        'fold',
+      ),
     }),
   },
 );
@@ -72,10 +82,24 @@ async function counted(): Promise<Record<string, number>> {
   return counts;
 }
 
+function totals(all: readonly WebhookFigures[]) {
+  const sum = (of: (figures: WebhookFigures) => number): number => all.reduce((total, each) => total + of(each), 0);
+  return {
+    unfinished: sum(({ unfinished }) => unfinished),
+    underWay: sum(({ underWay }) => underWay),
+    ended: sum(({ statistics: { delivered: ok, failed } }) => ok + failed),
+    inPeriods: sum(({ periods }) => periods.reduce((count, period) => count + period.delivered + period.failed, 0)),
+    attempts: sum(({ statistics }) => statistics.latencies.total),
+    errors: sum(({ errors }) => [...errors.values()].reduce((count, each) => count + each, 0)),
+    failing: sum(({ failing }) => failing.reduce((count, { failedAttempts }) => count + failedAttempts, 0)),
+  };
+}
+
 async function run(steps: readonly Step[]): Promise<void> {
   await redis.client.flushall();
   const shared = { redis: redis.client, prefix, clock: systemClock };
-  const queue = new RedisDeliveryQueue(shared);
+  const queue = new RedisDeliveryQueue({ ...shared, tallyMs: 0 });
+  const statistics = new WebhookStatistics(shared);
   const acceptor = new RedisMessageAcceptor(shared);
   const replayer = new RedisMessageReplayer(shared);
   const reader = new RedisMessageReader(shared);
@@ -114,16 +138,29 @@ async function run(steps: readonly Step[]): Promise<void> {
         await queue.configure(target, targetSetting());
       }
     },
+    fold: () => queue.foldTallies(),
   };
+  const figures = (subject: FiguresSubject) => statistics.figures('org_a', subject, '7d');
   await queue.tend('w1', 1000);
   for (const action of steps) {
     await act[action.do](action);
-    expect(await webhookStatusCounts({ redis: redis.client, prefix, shards: 1 }, 'org_a')).toEqual(await counted());
+    const counts = await webhookStatusCounts({ redis: redis.client, prefix, shards: 1 }, 'org_a');
+    expect(counts).toEqual(await counted());
+    const { unfinished, underWay } = await figures({ type: 'organization' });
+    expect({ unfinished, underWay }).toEqual({
+      unfinished: counts.pending + counts.processing + counts.failed,
+      underWay: counts.processing,
+    });
   }
+  const all = await figures({ type: 'organization' });
+  const ofEndpoints = await Promise.all(endpoints.map((id) => figures({ type: 'endpoint', id, applicationId: 'rte_a', shard: 0 })));
+  expect(await figures({ type: 'application', id: 'rte_a', shard: 0 })).toEqual(all);
+  expect(totals(ofEndpoints)).toEqual(totals([all]));
+  expect(totals([all]).ended).toBe(totals([all]).inPeriods);
   await new RedisMessagePurger({ redis: redis.client, prefix }).purgeOrganization('org_a', new AbortController().signal);
   expect(await redis.client.keys(`${prefix}{s0}:ms:*`)).toEqual([]);
 }
 
-test('the counts of messages by status are those of the messages, whatever happens to them', async () => {
+test('the counts of messages by status are those of the messages, and the analytics say the same, whatever happens to them', async () => {
   await fc.assert(fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 60 }), run), { numRuns: 25 });
 }, 120_000);

@@ -14,13 +14,15 @@ const org = 'org_a';
 const prefix = 'test:';
 const eventTypes = ['etp_a', 'etp_b', 'etp_c', 'etp_d'];
 const externalIds = ['x', 'y', 'z'];
+const transforms = ['trf_a', 'trf_b'];
 
 type Step =
   | { do: 'makeApplication' | 'upsert'; external: number; name: string }
   | { do: 'changeApplication'; pick: number; external: number; name: string }
   | { do: 'makeEndpoint' | 'disable' | 'deleteApplication' | 'deleteEndpoint' | 'deleteSubscription'; pick: number }
   | { do: 'subscribe'; pick: number; types: number[] }
-  | { do: 'deleteEventType'; pick: number };
+  | { do: 'transform'; pick: number; transform: number }
+  | { do: 'deleteEventType' | 'admitEventType' | 'retire'; pick: number };
 
 const pick = fc.nat({ max: 1000 });
 const name = fc.constantFrom('Alpha', 'beta', 'Gamma', 'delta');
@@ -44,7 +46,17 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       pick,
     }),
   },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('deleteEventType' as const), pick }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ do: fc.constant('transform' as const), pick, transform: fc.nat({ max: transforms.length }) }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constantFrom('deleteEventType' as const, 'admitEventType' as const, 'retire' as const),
+      pick,
+    }),
+  },
 );
 
 let redis: RedisServer;
@@ -59,6 +71,8 @@ class Run {
   applications: WebhookApplication[] = [];
   endpoints: WebhookEndpoint[] = [];
   subscriptions: WebhookSubscription[] = [];
+  /** Event types and transforms that no subscription may name. */
+  readonly gone = new Set<string>();
 
   async take(step: Step): Promise<void> {
     const { store } = this;
@@ -108,9 +122,13 @@ class Run {
         const endpoint = picked(this.endpoints, step.pick);
         if (endpoint === undefined) return;
         const wanted = step.types.map((type) => eventTypes[type] ?? '');
-        const { created, skipped } = await store.createSubscriptions({ org, endpointId: endpoint.id }, wanted);
+        const transformId = transforms[step.pick % (transforms.length + 1)] ?? null;
         const subscribed = this.subscriptions.filter(({ endpointId }) => endpointId === endpoint.id).map(({ eventTypeId }) => eventTypeId);
         const fresh = [...new Set(wanted)].filter((type) => !subscribed.includes(type));
+        const making = store.createSubscriptions({ org, endpointId: endpoint.id, transformId }, wanted);
+        if (fresh.some((type) => this.gone.has(type))) return await expect(making).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' });
+        if (fresh.length > 0 && this.gone.has(transformId ?? '')) return await expect(making).rejects.toMatchObject({ code: 'CONFLICT' });
+        const { created, skipped } = await making;
         expect(created.map(({ eventTypeId }) => eventTypeId)).toEqual(fresh);
         expect(skipped).toBe(wanted.length - fresh.length);
         this.subscriptions.push(...created);
@@ -149,7 +167,31 @@ class Run {
       case 'deleteEventType': {
         const gone = picked(eventTypes, step.pick) ?? '';
         await store.deleteEventType(org, gone);
+        this.gone.add(gone);
         this.subscriptions = this.subscriptions.filter(({ eventTypeId }) => eventTypeId !== gone);
+        return;
+      }
+      case 'admitEventType': {
+        const back = picked(eventTypes, step.pick) ?? '';
+        await store.admitEventType(org, back);
+        this.gone.delete(back);
+        return;
+      }
+      case 'transform': {
+        const at = step.pick % Math.max(1, this.subscriptions.length);
+        const chosen = this.subscriptions[at];
+        if (chosen === undefined) return;
+        const transformId = transforms[step.transform] ?? null;
+        const changed = await conflictOr(store.updateSubscription(org, chosen.id, { transformId }));
+        expect(changed === null).toBe(transformId !== chosen.transformId && this.gone.has(transformId ?? ''));
+        if (changed !== null) this.subscriptions[at] = changed;
+        return;
+      }
+      case 'retire': {
+        const transform = picked(transforms, step.pick) ?? '';
+        const users = this.subscriptions.filter(({ transformId }) => transformId === transform).length;
+        expect(await store.retireTransform(org, transform)).toBe(users);
+        if (users === 0) this.gone.add(transform);
         return;
       }
       default:
@@ -196,6 +238,12 @@ class Run {
     expect(await store.subscriptionCounts(org, eventTypes)).toEqual(
       new Map(eventTypes.map((type) => [type, subscriptions.filter(({ eventTypeId }) => eventTypeId === type).length])),
     );
+    const uses = Map.groupBy(
+      subscriptions.flatMap(({ transformId }) => transformId ?? []),
+      (id) => id,
+    );
+    const counts = Object.fromEntries([...uses].map(([id, all]) => [id, String(all.length)]));
+    expect(await redis.client.hgetall(`${prefix}{wh:${org}}:tf`)).toEqual(counts);
     expect(await store.subscriptionCountsOfEndpoints(org, endpointIds)).toEqual(
       new Map(endpointIds.map((id) => [id, subscriptions.filter(({ endpointId }) => endpointId === id).length])),
     );
@@ -209,7 +257,7 @@ class Run {
     const { applications, endpoints, subscriptions } = await checkWebhooks({ redis: redis.client, prefix });
     expect([applications, endpoints, subscriptions]).toEqual([0, 0, 0]);
     const own = left.filter((key) => key.includes(`{wh:${org}}`));
-    for (const key of own) expect([`${prefix}{wh:${org}}:ctl`, `${prefix}{wh:${org}}:v`]).toContain(key);
+    for (const key of own) expect(['ctl', 'v', 'gone'].map((name) => `${prefix}{wh:${org}}:${name}`)).toContain(key);
   }
 }
 

@@ -352,3 +352,14 @@ test('a script that is sent again does nothing again', async () => {
   );
   expect(calls.length).toBeGreaterThan(10);
 });
+
+test('creations under one mark at once make one, and so do later ones, until it is deleted', async () => {
+  const create = () => store.createApplication({ org, name: 'Marked', shard: 0, mark: 'of one request' });
+  const made = await Promise.all(Array.from({ length: 16 }, create));
+  expect(new Set(made.map(({ id }) => id)).size).toBe(1);
+  const [application] = made;
+  expect(await create()).toEqual(application);
+  expect((await store.createApplication({ org, name: 'Marked', shard: 0, mark: 'of another' })).id).not.toBe(application?.id);
+  await store.deleteApplication(org, application?.id ?? '');
+  expect((await create()).id).not.toBe(application?.id);
+});

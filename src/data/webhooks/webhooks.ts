@@ -53,6 +53,8 @@ export interface WebhookSecret {
   prefix: string;
   version: number;
   previous: { sealed: string; validUntilMs: number }[];
+  /** Mark of the request that has put it in the place of the one before; absent: it had none. */
+  rotatedBy?: string;
 }
 
 export type LabelFilters = Record<string, string | string[]>;
@@ -76,32 +78,41 @@ export interface WebhookSubscription {
   managedBy: string | null;
 }
 
-/** `id`: of a custom resource; otherwise the store makes one. */
-export type NewWebhookApplication = Pick<WebhookApplication, 'org' | 'name' | 'shard'> & { id?: string } & Partial<
-    Pick<WebhookApplication, 'externalId' | 'metadata' | 'isDisabled' | 'disabledReason' | 'managedBy'>
-  > & { rateLimits?: Partial<WebhookRateLimits> };
+/**
+ * `id`: of a custom resource; otherwise the store makes one. `mark`: of the request; what is to be made under one a second time within a day is
+ * what was made the first time, as it is now.
+ */
+interface Origin {
+  id?: string;
+  mark?: string;
+}
+export type NewWebhookApplication = Pick<WebhookApplication, 'org' | 'name' | 'shard'> &
+  Origin &
+  Partial<Pick<WebhookApplication, 'externalId' | 'metadata' | 'isDisabled' | 'disabledReason' | 'managedBy'>> & {
+    rateLimits?: Partial<WebhookRateLimits>;
+  };
 
 /** `sealSecret` gets the id that the endpoint will have, to which its secret is bound. */
-export type NewWebhookEndpoint = Pick<WebhookEndpoint, 'org' | 'applicationId' | 'url'> & {
-  id?: string;
-  sealSecret(endpointId: string): WebhookSecret;
-} & Partial<
+export type NewWebhookEndpoint = Pick<WebhookEndpoint, 'org' | 'applicationId' | 'url'> &
+  Origin & {
+    sealSecret(endpointId: string): WebhookSecret;
+  } & Partial<
     Pick<
       WebhookEndpoint,
       'description' | 'headers' | 'timeoutSeconds' | 'rateLimitPerSecond' | 'isDisabled' | 'disabledReason' | 'managedBy'
     >
   > & { circuit?: Partial<WebhookEndpoint['circuit']> };
 
-export type NewWebhookSubscription = Pick<WebhookSubscription, 'org' | 'endpointId' | 'eventTypeId'> & { id?: string } & Partial<
-    Pick<WebhookSubscription, 'filterExpression' | 'labelFilters' | 'labelFilterMode' | 'transformId' | 'isEnabled' | 'managedBy'>
-  >;
+export type NewWebhookSubscription = Pick<WebhookSubscription, 'org' | 'endpointId' | 'eventTypeId'> &
+  Origin &
+  Partial<Pick<WebhookSubscription, 'filterExpression' | 'labelFilters' | 'labelFilterMode' | 'transformId' | 'isEnabled' | 'managedBy'>>;
 
 /** What is absent stays. */
-export type WebhookApplicationChange = Partial<Omit<NewWebhookApplication, 'id' | 'org' | 'shard'>>;
-export type WebhookEndpointChange = Partial<Omit<NewWebhookEndpoint, 'id' | 'org' | 'applicationId' | 'sealSecret'>> & {
+export type WebhookApplicationChange = Partial<Omit<NewWebhookApplication, keyof Origin | 'org' | 'shard'>>;
+export type WebhookEndpointChange = Partial<Omit<NewWebhookEndpoint, keyof Origin | 'org' | 'applicationId' | 'sealSecret'>> & {
   secret?: WebhookSecret;
 };
-export type WebhookSubscriptionChange = Partial<Omit<NewWebhookSubscription, 'id' | 'org' | 'endpointId' | 'eventTypeId'>>;
+export type WebhookSubscriptionChange = Partial<Omit<NewWebhookSubscription, keyof Origin | 'org' | 'endpointId' | 'eventTypeId'>>;
 
 export interface ApplicationFilter {
   /** Part of the name or the external id, in any case. */
@@ -160,7 +171,10 @@ export interface WebhookStore {
   /** How many each event type has. */
   subscriptionCounts(org: string, eventTypeIds: readonly string[]): Promise<Map<string, number>>;
   subscriptionCountsOfEndpoints(org: string, endpointIds: readonly string[]): Promise<Map<string, number>>;
-  /** RESOURCE_NOT_FOUND without the endpoint; CONFLICT `Duplicate subscription`. That the event type exists is the caller's to check. */
+  /**
+   * RESOURCE_NOT_FOUND without the endpoint; CONFLICT `Duplicate subscription`, and when the transform is being deleted. That the event type exists
+   * is the caller's to check; one that was deleted since is RESOURCE_NOT_FOUND.
+   */
   createSubscription(subscription: NewWebhookSubscription): Promise<WebhookSubscription>;
   /** One for each event type (at most 100) that the endpoint does not subscribe to yet, all in one step. */
   createSubscriptions(
@@ -171,8 +185,17 @@ export interface WebhookStore {
   /** What the last run of its filter failed with; null: it did not. One that is gone is left alone. */
   noteFilterError(org: string, id: string, error: string | null): Promise<void>;
   deleteSubscription(org: string, id: string): Promise<void>;
-  /** All subscriptions of an event type that is deleted; none may be made any more. */
+  /** All subscriptions of an event type that is deleted. For an hour no other is made, by whoever has seen it before. */
   deleteEventType(org: string, eventTypeId: string): Promise<void>;
+  /** An event type is there: it may be subscribed to, also when one of this id was deleted. */
+  admitEventType(org: string, eventTypeId: string): Promise<void>;
+  /** Ids of the event types that are subscribed to, or were, and not deleted. */
+  eventTypeIds(org: string): Promise<string[]>;
+  /**
+   * Before a transform is deleted. Answers how many subscriptions name it; when there are none, none may for a minute, so that it can be deleted
+   * meanwhile.
+   */
+  retireTransform(org: string, transformId: string): Promise<number>;
 
   /** Ids of all that is kept by custom resources. */
   customResourceIds(org: string): Promise<string[]>;

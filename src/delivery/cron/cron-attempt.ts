@@ -62,14 +62,14 @@ async function recorded(clock: Clock, write: () => Promise<void>): Promise<void>
 }
 
 async function request(
-  { registry, dispatchers, allowedCidrs, clock, userAgent }: CronAttemptOptions,
+  { registry, dispatchers, allowed, clock, userAgent }: CronAttemptOptions,
   run: CronRun,
   job: CronJobRecord,
   signal: AbortSignal,
 ) {
   const { url, method, headers, payload, timeoutMs, useStaticIp } = job.http;
   const { origin, pathname, search } = new URL(url);
-  const egress = egressRules(allowedCidrs, await registry.get('organization', job.org));
+  const egress = egressRules(allowed, await registry.get('organization', job.org));
   const dispatcher = dispatchers.forRules({ egress, tls: null, usesProxy: useStaticIp })();
   const body = payload === '' ? null : Buffer.from(payload);
   return await exchange(

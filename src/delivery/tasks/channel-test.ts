@@ -14,14 +14,14 @@ import { type TaskHandler, taskHandler } from './task-handler.ts';
 
 /** Sends a test alert once. What it opens at PagerDuty is closed at once. */
 export function channelTestHandler(options: PlanSources): TaskHandler {
-  const { registry, keyring, allowedCidrs, clock, mailer } = options;
+  const { registry, keyring, allowed, clock, mailer } = options;
   return taskHandler(channelTestTask, async ({ channelId, generation }, context) => {
     const record = await awaitedRecord(options, 'notificationChannel', channelId, generation, context);
     if (record === null)
       return failure('not_ready', 'The channel is not in force: its conditions say why, such as a Secret that is missing.');
     const { channel, org, id } = record;
     if (channel.type === 'email' && mailer === null) return failure('not_configured', noMailServer);
-    const egress = egressRules(allowedCidrs, await registry.get('organization', org));
+    const egress = egressRules(allowed, await registry.get('organization', org));
     const send = channelSender(
       channel,
       (sealed, field) => keyring.open(sealed, recordSealingContext(org, 'notificationChannel', id, field)),

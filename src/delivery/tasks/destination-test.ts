@@ -33,8 +33,8 @@ async function testHttp(
   payload: Record<string, unknown> | null,
   { org, signal }: TaskContext,
 ): Promise<DestinationTestResult> {
-  const { registry, keyring, dispatchers, allowedCidrs, clock, userAgent } = options;
-  const egress = egressRules(allowedCidrs, await registry.get('organization', org));
+  const { registry, keyring, dispatchers, allowed, clock, userAgent } = options;
+  const egress = egressRules(allowed, await registry.get('organization', org));
   const target = httpPlan(destination, { keyring, dispatchers, egress });
   if (target === null) return failure('secret_decryption_failed', 'A secret of the destination cannot be opened.');
   const startedAtMs = clock.now();
@@ -79,8 +79,8 @@ async function testWarehouse(
   payload: Record<string, unknown> | null,
   { org, signal }: TaskContext,
 ): Promise<DestinationTestResult> {
-  const { registry, allowedCidrs, clock } = options;
-  const egress = egressRules(allowedCidrs, await registry.get('organization', org));
+  const { registry, allowed, clock } = options;
+  const egress = egressRules(allowed, await registry.get('organization', org));
   const target = await warehousePlan(destination, { ...options, egress });
   if (target === null) return failure('secret_decryption_failed', 'A secret of the destination cannot be opened.');
   if ('refusal' in target) return failure('blocked', `The destination must not be used: ${target.refusal.message}.`);

@@ -5,6 +5,7 @@ import { isTimeZone } from '../../core/time-zone.ts';
 import { description } from '../../resources/fields.ts';
 import { headerValue } from '../../resources/http-header.ts';
 import { kinds, type SpecInputOf } from '../../resources/kinds.ts';
+import { isPaidPlan } from '../../resources/plan-gates.ts';
 import { httpUrl } from '../../resources/url.ts';
 import type { SpecInput } from '../resource-family-definition.ts';
 import { clearableToSpec, nameToSpec, sentName, sentSlug } from '../resources/record-fields.ts';
@@ -61,7 +62,7 @@ export async function cronJobToSpec({
   current,
 }: SpecInput<'HttpCronJob', typeof cronJobBody>): Promise<SpecInputOf<'HttpCronJob'>> {
   const before = current?.spec;
-  if (sent.useStaticIp === true && before?.useStaticIp !== true && call.caller.organization.plan === 'free') {
+  if (sent.useStaticIp === true && before?.useStaticIp !== true && !isPaidPlan(call.caller.organization.plan)) {
     throw new PosthornError('FORBIDDEN', 'useStaticIp needs a paid plan.');
   }
   return {

@@ -5,6 +5,7 @@ import { isPosthornError } from '../../core/errors.ts';
 import { isTimeZone } from '../../core/time-zone.ts';
 import type { CronExecution } from '../../data/cron-executions.ts';
 import { kinds, type PosthornObject } from '../../resources/kinds.ts';
+import { cronJobBeyondPlan } from '../../resources/plan-gates.ts';
 import type { Call } from '../operation.ts';
 import { idOf } from '../resources/lookup.ts';
 import { identityOf, isoTime, isoTimeOrNull, recordIdentity, recordTimes, timesOf, timestamp } from '../resources/record-fields.ts';
@@ -19,7 +20,7 @@ export const cronJobItem = z
     method,
     isActive: z.boolean(),
     lastRunAt: timestamp.nullable(),
-    nextRunAt: timestamp.nullable().describe('null while it is not active.'),
+    nextRunAt: timestamp.nullable().describe('null while it is not active, or suspended by the plan.'),
   })
   .meta({ id: 'CronJobItem' });
 
@@ -52,7 +53,7 @@ export const cronExecutionRecord = z
 type CronJob = PosthornObject<'HttpCronJob'>;
 
 /** Items of a list, with one question to Redis. */
-export async function toItems(jobs: readonly CronJob[], { services }: Call): Promise<z.input<typeof cronJobItem>[]> {
+export async function toItems(jobs: readonly CronJob[], { services, caller }: Call): Promise<z.input<typeof cronJobItem>[]> {
   const ids = jobs.map(idOf);
   const lastRunsMs = await services.cronRuns.lastRunsMs(ids);
   const nowMs = services.clock.now();
@@ -63,7 +64,7 @@ export async function toItems(jobs: readonly CronJob[], { services }: Call): Pro
     method: job.spec.method,
     isActive: job.spec.enabled,
     lastRunAt: isoTimeOrNull(lastRunsMs[i] ?? null),
-    nextRunAt: isoTimeOrNull(nextRunMs(job, nowMs)),
+    nextRunAt: isoTimeOrNull(cronJobBeyondPlan(job.spec, caller.organization.plan) === null ? nextRunMs(job, nowMs) : null),
   }));
 }
 

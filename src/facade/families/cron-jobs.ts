@@ -1,10 +1,12 @@
 import { z } from 'zod';
+import { PosthornError } from '../../core/errors.ts';
 import { cronRunTask, triggeredExecution } from '../../data/cron-run-task.ts';
+import { cronJobBeyondPlan } from '../../resources/plan-gates.ts';
 import { type Family, operation } from '../operation.ts';
 import { wholeListQuery } from '../pagination.ts';
 import { queryBoolean, queryInteger, querySearch } from '../query.ts';
 import { changeRecord, createRecord, deleteRecord } from '../resource-writes.ts';
-import { cachedObjects, find, idOf } from '../resources/lookup.ts';
+import { cachedObjects, find, findToRead, idOf } from '../resources/lookup.ts';
 import { matchesText } from '../resources/search.ts';
 import { cronJobBody, cronJobToSpec } from './cron-job-body.ts';
 import { cronExecutionRecord, cronJobItem, cronJobRecord, executionToRecord, toItems, toRecord } from './cron-job-records.ts';
@@ -91,7 +93,7 @@ export const cronJobs: Family = {
       scope: 'read',
       answer: { status: 200, description: 'The cron job.', schema: z.object({ cronJob: cronJobRecord }) },
       errors: ['RESOURCE_NOT_FOUND'],
-      handle: async (call) => ({ cronJob: await toRecord(await find(call, 'HttpCronJob', call.params['id'] ?? ''), call) }),
+      handle: async (call) => ({ cronJob: await toRecord(await findToRead(call, 'HttpCronJob', call.params['id'] ?? ''), call) }),
     }),
     operation({
       method: 'PATCH',
@@ -138,6 +140,8 @@ export const cronJobs: Family = {
       errors: ['RESOURCE_NOT_FOUND', 'CONFLICT'],
       handle: async (call) => {
         const job = await find(call, 'HttpCronJob', call.params['id'] ?? '');
+        const beyondPlan = cronJobBeyondPlan(job.spec, call.caller.organization.plan);
+        if (beyondPlan !== null) throw new PosthornError('FORBIDDEN', `The cron job is suspended: ${beyondPlan}.`);
         const execution = await call.services.tasks.call(cronRunTask, {
           org: call.caller.organization.id,
           input: { jobId: idOf(job), generation: job.metadata.generation },
@@ -156,7 +160,7 @@ export const cronJobs: Family = {
       answer: { status: 200, description: 'The newest first.', schema: z.object({ executions: z.array(cronExecutionRecord) }) },
       errors: ['RESOURCE_NOT_FOUND'],
       handle: async (call) => {
-        const job = await find(call, 'HttpCronJob', call.params['id'] ?? '');
+        const job = await findToRead(call, 'HttpCronJob', call.params['id'] ?? '');
         const executions = await call.services.cronExecutions.newest(idOf(job), call.query.limit);
         return { executions: executions.map(executionToRecord) };
       },

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { isPosthornError, PosthornError } from '../../core/errors.ts';
-import { queueWithinQuota } from '../message-quota.ts';
+import { PosthornError } from '../../core/errors.ts';
 import { type Family, operation } from '../operation.ts';
 import { cursorPageOf, cursorPagination, cursorQuery } from '../pagination.ts';
 import { timeRange, timeRangeQuery } from '../query.ts';
+import { replayRequest } from '../replay-request.ts';
 import { idFor } from '../resources/lookup.ts';
 import { attemptRecord, attemptToRecord, deliveryRecord, deliveryStatus, deliveryToRecord } from './delivery-fields.ts';
 
@@ -11,19 +11,6 @@ const idOrSlug = z.string().min(1).max(128);
 
 const ids = z.array(z.string().min(1).max(128)).min(1).max(100);
 const replayed = z.object({ originalDeliveryId: z.string(), newDeliveryId: z.string(), status: z.literal('queued') });
-
-/** Null for what a bulk operation leaves out. */
-async function unlessSkipped<T>(work: Promise<T>): Promise<T | null> {
-  try {
-    return await work;
-  } catch (error) {
-    const isSkipped = skipped.some((code) => isPosthornError(error, code));
-    if (isSkipped) return null;
-    throw error;
-  }
-}
-
-const skipped = ['RESOURCE_NOT_FOUND', 'CONFLICT', 'PAYLOAD_NOT_FOUND'] as const;
 
 export const deliveries: Family = {
   name: 'Deliveries',
@@ -104,18 +91,20 @@ export const deliveries: Family = {
       scope: 'write',
       answer: { status: 201, description: 'The new delivery is queued.', schema: replayed },
       errors: ['RESOURCE_NOT_FOUND', 'CONFLICT', 'PAYLOAD_NOT_FOUND', 'QUOTA_EXCEEDED'],
-      handle: ({ services, caller, params: { id = '' } }) =>
-        queueWithinQuota({ services, caller }, 1, async () => {
-          const newDeliveryId = await services.replayer.replay(caller.organization.id, id);
-          return { queued: 1, answer: { originalDeliveryId: id, newDeliveryId, status: 'queued' as const } };
-        }),
+      handle: async (call) => {
+        const { services, caller, params } = call;
+        const { id = '' } = params;
+        const newDeliveryId = await services.replayer.replay(caller.organization.id, id, replayRequest(call));
+        return { originalDeliveryId: id, newDeliveryId, status: 'queued' as const };
+      },
     }),
     operation({
       method: 'POST',
       path: '/deliveries/bulk-replay',
       operationId: 'replayDeliveries',
       summary: 'Replay deliveries',
-      description: 'Replays each of them. What is unknown, still under way or without payload is skipped.',
+      description:
+        'Replays each of them. What is unknown, still under way or without payload is skipped. What was begun is finished, also after a crash or a 503.',
       scope: 'write',
       body: z.strictObject({ ids }),
       requestExample: { ids: ['msg_00m2k3x7q4uabcdefghijklmnop'] },
@@ -125,19 +114,11 @@ export const deliveries: Family = {
         schema: z.object({ queued: z.int(), skipped: z.int(), deliveries: z.array(replayed.omit({ status: true })) }),
       },
       errors: ['QUOTA_EXCEEDED'],
-      handle: ({ services, caller, body }) => {
-        const wanted = [...new Set(body.ids)];
-        return queueWithinQuota({ services, caller }, wanted.length, async () => {
-          const answers = await Promise.all(
-            wanted.map(async (id) => {
-              const newDeliveryId = await unlessSkipped(services.replayer.replay(caller.organization.id, id));
-              return newDeliveryId === null ? [] : [{ originalDeliveryId: id, newDeliveryId }];
-            }),
-          );
-          const deliveries = answers.flat();
-          const queued = deliveries.length;
-          return { queued, answer: { queued, skipped: wanted.length - queued, deliveries } };
-        });
+      handle: async (call) => {
+        const wanted = [...new Set(call.body.ids)];
+        const replays = await call.services.replayer.replayMany(call.caller.organization.id, wanted, replayRequest(call));
+        const deliveries = replays.map(({ originalId, newId }) => ({ originalDeliveryId: originalId, newDeliveryId: newId }));
+        return { queued: deliveries.length, skipped: wanted.length - deliveries.length, deliveries };
       },
     }),
     operation({
@@ -158,17 +139,15 @@ export const deliveries: Family = {
       path: '/deliveries/bulk-archive',
       operationId: 'archiveDeliveries',
       summary: 'Archive dead letters',
-      description: 'Archives each of them. What is unknown or no dead letter is skipped.',
+      description:
+        'Archives each of them. What is unknown or no dead letter is skipped. What was begun is finished, also after a crash or a 503.',
       scope: 'delete',
       body: z.strictObject({ ids }),
       requestExample: { ids: ['msg_00m2k3x7q4uabcdefghijklmnop'] },
       answer: { status: 200, description: 'How many were archived.', schema: z.object({ archived: z.int(), skipped: z.int() }) },
       handle: async ({ services, caller, body }) => {
         const wanted = [...new Set(body.ids)];
-        const answers = await Promise.all(
-          wanted.map((id) => unlessSkipped(services.replayer.archive(caller.organization.id, id).then(() => id))),
-        );
-        const archived = answers.filter((id) => id !== null).length;
+        const { length: archived } = await services.replayer.archiveMany(caller.organization.id, wanted);
         return { archived, skipped: wanted.length - archived };
       },
     }),

@@ -3,6 +3,7 @@ import { maskedUnread } from '../../core/masking.ts';
 import { apiVersion } from '../../resources/definition.ts';
 import { kinds, type PosthornObject } from '../../resources/kinds.ts';
 import { authorize } from '../authorization.ts';
+import { credentialFields } from '../caller.ts';
 import { type Call, type Operation, operation } from '../operation.ts';
 import { queryBoolean } from '../query.ts';
 import { mapConcurrently } from '../resources/concurrently.ts';
@@ -90,9 +91,9 @@ export const destinationExportOperation: Operation = operation({
     if (includeSensitive) authorize(call.caller, { scope: 'read', adminOnly: true });
     const objects = exported(call, 'Destination', ids);
     if (includeSensitive) {
-      const { organization, apiKeyId } = call.caller;
+      const { organization } = call.caller;
       call.services.logger.info(
-        { organization: organization.slug, apiKeyId, count: objects.length },
+        { organization: organization.slug, ...credentialFields(call.caller), count: objects.length },
         'destinations are exported with credentials',
       );
     }

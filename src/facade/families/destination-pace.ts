@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { canonicalJson } from '../../core/canonical-json.ts';
 import { PosthornError } from '../../core/errors.ts';
 import { kinds, type SpecInputOf, type SpecOf } from '../../resources/kinds.ts';
+import { isPaidPlan } from '../../resources/plan-gates.ts';
 import type { Call } from '../operation.ts';
 
 /** How fast and how often a destination gets deliveries: `throttle` and `retryPolicy` of the API. */
@@ -76,7 +77,7 @@ export function throttleToSpec(
   const unused = limitFields.find((field) => (sent[field] ?? null) !== null && !isUsed(field, mode));
   if (sent.mode === undefined && unused !== undefined)
     throw new PosthornError('VALIDATION_FAILED', `throttle.${unused} is not used with mode ${mode}: send throttle.mode with it.`);
-  if (mode !== 'off' && mode !== before.mode && call.caller.organization.plan === 'free') {
+  if (mode !== 'off' && mode !== before.mode && !isPaidPlan(call.caller.organization.plan)) {
     throw new PosthornError('FORBIDDEN', `Throttle mode ${mode} needs a paid plan.`);
   }
   const wanted = {

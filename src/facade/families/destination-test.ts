@@ -1,6 +1,8 @@
 import { z } from 'zod';
+import { PosthornError } from '../../core/errors.ts';
 import { destinationTestResult, destinationTestTask } from '../../data/destination-test-task.ts';
 import { kinds } from '../../resources/kinds.ts';
+import { destinationBeyondPlan } from '../../resources/plan-gates.ts';
 import { operation } from '../operation.ts';
 import { find, idOf } from '../resources/lookup.ts';
 
@@ -26,6 +28,8 @@ export const destinationTestOperation = operation({
   errors: ['RESOURCE_NOT_FOUND'],
   handle: async (call) => {
     const destination = await find(call, 'Destination', call.params['id'] ?? '');
+    const beyondPlan = destinationBeyondPlan(destination.spec, call.caller.organization.plan);
+    if (beyondPlan !== null) throw new PosthornError('FORBIDDEN', `The destination is suspended: ${beyondPlan}.`);
     const timeoutMs = destination.spec.http?.timeoutMs ?? httpTimeoutMs.parse(undefined);
     return await call.services.tasks.call(destinationTestTask, {
       org: call.caller.organization.id,

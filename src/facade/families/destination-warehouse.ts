@@ -4,8 +4,8 @@ import { PosthornError } from '../../core/errors.ts';
 import { readFieldMapping } from '../../core/field-mapping.ts';
 import { looksMasked, maskedWithTail } from '../../core/masking.ts';
 import { platformIdentityNotAllowed } from '../../core/platform-identity.ts';
-import type { Plan } from '../../core/records.ts';
 import { kinds, type SpecInputOf, type SpecOf } from '../../resources/kinds.ts';
+import { hasWarehouses } from '../../resources/plan-gates.ts';
 import type { Call } from '../operation.ts';
 import { readSecret, type SecretDraft, type SecretKeyRef } from '../resources/secrets.ts';
 import { hostOf, redacted } from './destination-auth.ts';
@@ -36,7 +36,10 @@ export const warehouseConfig = z
       .describe('platform: the identity of the delivery pods instead of keys, where the installation allows it.'),
     bucket: s3.bucket.optional().describe('With s3, r2 and gcs: required.'),
     region: s3.region.optional().describe('With s3: required.'),
-    endpoint: r2.endpoint.optional().describe('With r2, required: https URL of the S3 interface of the account.'),
+    endpoint: r2.endpoint
+      .refine(URL.canParse, 'must be a URL')
+      .optional()
+      .describe('With r2, required: https URL of the S3 interface of the account.'),
     accessKeyId: s3.accessKeyId.unwrap().optional().describe('With s3 and r2.'),
     secretAccessKey: secretText(256).optional().describe('With s3 and r2. Masked on read.'),
     projectId: gcs.projectId.optional().describe('With gcs: required.'),
@@ -79,8 +82,6 @@ const placeholders: Record<SecretField, string> = {
   accountKey: Buffer.from(redacted).toString('base64'),
 };
 
-const tooSmall: ReadonlySet<Plan> = new Set(['free', 'starter']);
-
 /** How a warehouse's credentials are shown; null: it cannot be read at the moment. */
 export function shownCredential(value: string | null): string {
   return maskedWithTail(value ?? '');
@@ -113,7 +114,7 @@ export async function warehouseToSpec(
   { current, call, secrets }: { current: Spec | undefined; call: Call; secrets: SecretDraft },
 ): Promise<Pick<SpecInput, 'warehouse' | 's3' | 'r2' | 'gcs' | 'azureBlob'>> {
   const { plan } = call.caller.organization;
-  if (current === undefined && tooSmall.has(plan)) {
+  if (current === undefined && !hasWarehouses(plan)) {
     throw new PosthornError('FORBIDDEN', `Warehouse destinations need the plan pro or above; this organization has ${plan}.`);
   }
   const provider = providers[type];

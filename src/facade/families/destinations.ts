@@ -23,7 +23,7 @@ import {
   timestamp,
 } from '../resources/record-fields.ts';
 import { matchesText } from '../resources/search.ts';
-import { readMasked, readSecret, type SecretKeyRef } from '../resources/secrets.ts';
+import { readMasked, readToShow, type SecretKeyRef } from '../resources/secrets.ts';
 import { bulkDelete } from './bulk-delete.ts';
 import { authConfig, authToRecord, authToSpec, authType, carriesCredentialElsewhere, lacksCredential } from './destination-auth.ts';
 import { destinationExportOperation } from './destination-export.ts';
@@ -201,7 +201,7 @@ async function toItem(object: PosthornObject<'Destination'>, call: Call): Promis
 }
 
 function shownBy(call: Call): (ref: SecretKeyRef) => Promise<string> {
-  return async (ref) => shownCredential(await readSecret(call, ref));
+  return async (ref) => shownCredential(await readToShow(call, ref));
 }
 
 /** The fields of HTTP destinations, which warehouses do not have. */

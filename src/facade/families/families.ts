@@ -16,6 +16,7 @@ import { eventTypes } from './webhooks/event-types.ts';
 import { messageExport } from './webhooks/message-export.ts';
 import { outboundMessages } from './webhooks/outbound-messages.ts';
 import { sendEvent } from './webhooks/send-event.ts';
+import { webhookAnalytics } from './webhooks/webhook-analytics.ts';
 import { webhookApplications } from './webhooks/webhook-applications.ts';
 import { webhookEndpoints } from './webhooks/webhook-endpoints.ts';
 import { webhookEvents } from './webhooks/webhook-events.ts';
@@ -44,4 +45,5 @@ export const families: readonly Family[] = [
   webhookSubscriptions,
   messageExport,
   webhookEvents,
+  webhookAnalytics,
 ];

@@ -4,7 +4,7 @@ import type { CircuitView } from '../../data/circuits.ts';
 import { kinds, type PosthornObject } from '../../resources/kinds.ts';
 import { type Call, type Operation, operation } from '../operation.ts';
 import { changeRecord } from '../resource-writes.ts';
-import { byName, find, idOf } from '../resources/lookup.ts';
+import { byName, find, findToRead, idOf } from '../resources/lookup.ts';
 import { isoTimeOrNull, timestamp } from '../resources/record-fields.ts';
 import { routeBody } from './route-body.ts';
 import { routeToSpec } from './route-spec.ts';
@@ -48,7 +48,7 @@ export const routeCircuitOperations: readonly Operation[] = [
     scope: 'read',
     answer: { status: 200, description: 'The circuit.', schema: circuitStatus },
     errors: ['RESOURCE_NOT_FOUND'],
-    handle: async (call) => circuitStatusOf(await find(call, 'Route', call.params['id'] ?? ''), call),
+    handle: async (call) => circuitStatusOf(await findToRead(call, 'Route', call.params['id'] ?? ''), call),
   }),
   operation({
     method: 'POST',

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { FailedSample } from '../../data/messages.ts';
 import { operation } from '../operation.ts';
 import { queryInteger } from '../query.ts';
-import { find, idOf } from '../resources/lookup.ts';
+import { findToRead, idOf } from '../resources/lookup.ts';
 import { isoTime, isoTimeOrNull, timestamp } from '../resources/record-fields.ts';
 import { shownBeginning } from './payload-fields.ts';
 
@@ -40,7 +40,7 @@ export const routeFailedSamples = operation({
   answer: { status: 200, description: 'The newest first.', schema: z.object({ data: z.array(sample) }) },
   errors: ['RESOURCE_NOT_FOUND'],
   handle: async (call) => {
-    const routeId = idOf(await find(call, 'Route', call.params['id'] ?? ''));
+    const routeId = idOf(await findToRead(call, 'Route', call.params['id'] ?? ''));
     const { limit } = call.query;
     const samples = await call.services.messages.failedSamples(call.caller.organization.id, routeId, { limit, payloadBytes });
     return { data: samples.map(sampleToRecord) };

@@ -125,6 +125,6 @@ function refuseDuplicate(call: Call, current: PosthornObject<'Route'> | undefine
 }
 
 /** Equal for routes that connect the same source with the same set of destinations. */
-export function connectionOf({ sourceRef, destinationRefs }: Pick<SpecInput, 'sourceRef' | 'destinationRefs'>): string {
+export function connectionOf({ sourceRef, destinationRefs = [] }: Pick<SpecInput, 'sourceRef' | 'destinationRefs'>): string {
   return [sourceRef.name, ...destinationRefs.map(({ name }) => name).sort()].join(' ');
 }

@@ -22,7 +22,7 @@ import {
   timestamp,
 } from '../resources/record-fields.ts';
 import { matchesText } from '../resources/search.ts';
-import { readSecret } from '../resources/secrets.ts';
+import { readToShow } from '../resources/secrets.ts';
 import { intakeBody, intakeRecord, intakeToRecord, intakeToSpec } from './source-intake.ts';
 import { refuseStoredSecret, refuseUnusableSecret, rotateSourceSecret } from './source-rotation.ts';
 
@@ -116,7 +116,7 @@ const definition: ResourceFamilyDefinition<'Source', typeof body, typeof query> 
   toItem,
   toRecord: async (object, call): Promise<z.input<typeof record>> => {
     const { signingSecretRef, allowedMethods: methods } = object.spec;
-    const secret = signingSecretRef === undefined ? null : await readSecret(call, signingSecretRef);
+    const secret = signingSecretRef === undefined ? null : await readToShow(call, signingSecretRef);
     return {
       ...(await toItem(object, call)),
       verification: object.spec.verification ?? null,

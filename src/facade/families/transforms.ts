@@ -6,7 +6,7 @@ import type { Call } from '../operation.ts';
 import { pageQuery } from '../pagination.ts';
 import { querySearch } from '../query.ts';
 import { resourceFamily } from '../resource-family.ts';
-import { refuseUsed, routesWith } from '../resources/in-use.ts';
+import { refuseSubscribed, refuseUsed, routesWith } from '../resources/in-use.ts';
 import {
   clearableToSpec,
   identityOf,
@@ -82,7 +82,10 @@ export const transforms = resourceFamily(
     },
     beforeDelete: {
       looksAt: ['Route'],
-      run: async (object, call) => refuseUsed('transform', routesWith(object, call)),
+      run: async (object, call) => {
+        refuseUsed('transform', routesWith(object, call));
+        await refuseSubscribed(object, call);
+      },
     },
   },
   [transformTestOperation],

@@ -1,7 +1,7 @@
 import { PosthornError } from '../../core/errors.ts';
 import type { PosthornObject } from '../../resources/kinds.ts';
 import type { Call } from '../operation.ts';
-import { cachedObjects } from './lookup.ts';
+import { cachedObjects, idOf } from './lookup.ts';
 
 const shown = 5;
 
@@ -28,4 +28,11 @@ export function refuseUsed(noun: string, routes: readonly PosthornObject<'Route'
   const names = routes.slice(0, shown).map((route) => route.metadata.name);
   const more = routes.length > shown ? ` and ${routes.length - shown} more` : '';
   throw new PosthornError('IN_USE', `The ${noun} is used by the routes ${names.join(', ')}${more}.`);
+}
+
+/** IN_USE when webhook subscriptions name the transform; otherwise none can for as long as its deletion takes. */
+export async function refuseSubscribed(transform: PosthornObject<'Transform'>, { services, caller }: Call): Promise<void> {
+  const count = await services.webhooks.retireTransform(caller.organization.id, idOf(transform));
+  if (count === 0) return;
+  throw new PosthornError('IN_USE', `The transform is used by ${count} webhook subscription${count === 1 ? '' : 's'}.`);
 }

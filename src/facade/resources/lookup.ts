@@ -21,6 +21,17 @@ export async function find<K extends ServedKind>(call: Call, kind: K, idOrSlug: 
   return object;
 }
 
+/** The same for what only reads: while the store is away, the object as this replica saw it last. */
+export async function findToRead<K extends ServedKind>(call: Call, kind: K, idOrSlug: string): Promise<ObjectOf<K>> {
+  try {
+    return await find(call, kind, idOrSlug);
+  } catch (error) {
+    const cached = isPosthornError(error, 'UNAVAILABLE') ? inCache(call, kind, idOrSlug) : undefined;
+    if (cached === undefined || cached.metadata.deletionTimestamp !== undefined) throw error;
+    return cached;
+  }
+}
+
 /** The objects of the caller's organization that these ids and slugs name, each once, as the store has them now; unknown ones are left out. */
 export async function findAll<K extends ServedKind>(call: Call, kind: K, idsOrSlugs: readonly string[]): Promise<ObjectOf<K>[]> {
   const { namespace } = call.caller.organization;
@@ -35,12 +46,16 @@ export async function findAll<K extends ServedKind>(call: Call, kind: K, idsOrSl
 
 /** What a reference by id or slug points at: as cached, else as stored; null when there is nothing. */
 export async function resolve<K extends ServedKind>(call: Call, kind: K, idOrSlug: string): Promise<ObjectOf<K> | null> {
-  const { namespace } = call.caller.organization;
-  const cache = call.services.caches[kind];
-  const cached = isId(kind, idOrSlug) ? cache.getById(idOrSlug, namespace) : cache.get({ namespace, name: idOrSlug });
+  const cached = inCache(call, kind, idOrSlug);
   if (cached !== undefined) return cached;
   const name = await nameOf(call, kind, idOrSlug);
   return name === null ? null : getByName(call, kind, name);
+}
+
+function inCache<K extends ServedKind>(call: Call, kind: K, idOrSlug: string): ObjectOf<K> | undefined {
+  const { namespace } = call.caller.organization;
+  const cache = call.services.caches[kind];
+  return isId(kind, idOrSlug) ? cache.getById(idOrSlug, namespace) : cache.get({ namespace, name: idOrSlug });
 }
 
 /** The object that a resource refers to by name: as cached, else as stored; null when there is nothing. */

@@ -23,8 +23,11 @@ export function ownedSpec(tree: FieldNode, current: Spec, desired: Spec, managed
 
   refuseForeignRemovals(removed, managedFields);
   const ours = entriesOf(managedFields).filter(({ manager }) => manager === facadeManager);
-  const applied = new Set([...changed, ...reordered, ...ours.flatMap(({ paths }) => paths)]);
-  const projected = project({ spec: desired }, root, [], applied);
+  // In a cluster nobody owns an empty list: it is given always, so that it does not go with the last field beside it, and null takes it away.
+  const emptied = emptyLists({ spec: desired }, root, []);
+  const applied = new Set([...changed, ...reordered, ...emptied, ...ours.flatMap(({ paths }) => paths)]);
+  const cleared = new Set(emptyLists({ spec: current }, root, []).filter((path) => removed.includes(path)));
+  const projected = project({ spec: desired }, root, [], { applied, cleared });
   return isRecord(projected) && isRecord(projected['spec']) ? projected['spec'] : {};
 }
 
@@ -78,23 +81,32 @@ function refuseForeignRemovals(removed: readonly string[], managedFields: readon
   if (Object.keys(details).length > 0) throw fieldManaged(details);
 }
 
-/** The members of `value` that stand in `applied`, and the keys of list items with such members. */
-function project(value: unknown, node: FieldNode, path: readonly string[], applied: ReadonlySet<string>): unknown {
+interface Change {
+  applied: ReadonlySet<string>;
+  /** Lists that were empty and go. */
+  cleared: ReadonlySet<string>;
+}
+
+/** The members of `value` that stand in `applied`, the keys of list items with such members, and null for what is `cleared`. */
+function project(value: unknown, node: FieldNode, path: readonly string[], change: Change): unknown {
+  const { applied, cleared } = change;
   const isApplied = applied.has(pathText(path));
   if ((node.type === 'map' || (node.type === 'object' && !node.atomic)) && isRecord(value)) {
     const entries = Object.entries(value).flatMap(([name, member]): [string, unknown][] => {
       if (member === undefined) return [];
       const child = node.type === 'map' ? node.values : (node.fields.get(name) ?? unknownField);
-      const projected = project(member, child, [...path, `f:${name}`], applied);
+      const projected = project(member, child, [...path, `f:${name}`], change);
       return projected === undefined ? [] : [[name, projected]];
     });
+    const names = node.type === 'object' && cleared.size > 0 ? [...node.fields.keys()] : [];
+    for (const name of names) if (cleared.has(pathText([...path, `f:${name}`]))) entries.push([name, null]);
     return entries.length > 0 || isApplied ? Object.fromEntries(entries) : undefined;
   }
   if (node.type === 'list' && node.listType !== 'atomic' && Array.isArray(value)) {
     const items = value.flatMap((item): unknown[] => {
       const itemPath = [...path, itemElement(item, node)];
       if (node.listType === 'set') return applied.has(pathText(itemPath)) ? [item] : [];
-      const projected = project(item, node.item, itemPath, applied);
+      const projected = project(item, node.item, itemPath, change);
       return projected === undefined
         ? []
         : [{ ...keysOf(item, node.listType === 'map' ? node.keys : []), ...(isRecord(projected) ? projected : {}) }];
@@ -102,6 +114,14 @@ function project(value: unknown, node: FieldNode, path: readonly string[], appli
     return items.length > 0 || isApplied ? items : undefined;
   }
   return isApplied ? value : undefined;
+}
+
+/** The lists of items with owners of their own that have no item. */
+function emptyLists(value: unknown, node: FieldNode, path: readonly string[]): string[] {
+  if (node.type === 'object' && !node.atomic && isRecord(value))
+    return [...node.fields].flatMap(([name, child]) => emptyLists(value[name], child, [...path, `f:${name}`]));
+  const isEmptyList = node.type === 'list' && node.listType !== 'atomic' && Array.isArray(value) && value.length === 0;
+  return isEmptyList ? [pathText(path)] : [];
 }
 
 /** Items of lists that have the same items in another order: all of them are applied, the store takes the order over. */

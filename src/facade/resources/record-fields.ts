@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { displayName } from '../../resources/fields.ts';
 import type { PosthornObject } from '../../resources/kinds.ts';
+import { filledLine } from '../../resources/text.ts';
 import type { ServedKind } from '../services.ts';
 import { idOf } from './lookup.ts';
 
@@ -19,7 +19,7 @@ export const recordTimes = { createdAt: timestamp, updatedAt: timestamp };
 /** A related record, as it is expanded on read. */
 export const related = z.object({ id: z.string(), name: z.string() });
 
-export const sentName = displayName.regex(/\S/, 'must not be blank');
+export const sentName = filledLine(200).describe('Name shown to people.');
 export const sentSlug = z
   .string()
   .min(1)

@@ -13,6 +13,7 @@ import { versionOf } from '../../store/store.ts';
 import type { Call } from '../operation.ts';
 import type { ServedKind } from '../services.ts';
 import { facadeManager } from './owned-spec.ts';
+import { forClients } from './store-errors.ts';
 
 export type SecretKeyRef = z.output<typeof secretKeyRef>;
 
@@ -39,9 +40,19 @@ export async function readSecret(call: Call, ref: SecretKeyRef): Promise<string 
   }
 }
 
+/** The same for what only shows it, which goes on while the store is away: null then, too. */
+export async function readToShow(call: Call, ref: SecretKeyRef): Promise<string | null> {
+  try {
+    return await readSecret(call, ref);
+  } catch (error) {
+    if (isPosthornError(error, 'UNAVAILABLE')) return null;
+    throw error;
+  }
+}
+
 /** How the value behind a reference is shown. */
 export async function readMasked(call: Call, ref: SecretKeyRef): Promise<string> {
-  const value = await readSecret(call, ref);
+  const value = await readToShow(call, ref);
   return value === null ? maskedUnread : masked(value);
 }
 
@@ -96,20 +107,22 @@ export class SecretDraft {
       return [key, Buffer.from(envelope).toString('base64')];
     });
     const { kind, metadata } = owner;
-    await this.#call.services.store.create<'Secret'>(
-      {
-        kind: 'Secret',
-        metadata: {
-          name,
-          namespace: organization.namespace,
-          labels: { 'app.kubernetes.io/managed-by': 'posthorn' },
-          ownerReferences: [{ apiVersion, kind, name: metadata.name, uid: metadata.uid }],
-        },
-        type: 'Opaque',
-        data: Object.fromEntries(sealed),
+    const secret: ApplyObject<'Secret'> = {
+      kind: 'Secret',
+      metadata: {
+        name,
+        namespace: organization.namespace,
+        labels: { 'app.kubernetes.io/managed-by': 'posthorn' },
+        ownerReferences: [{ apiVersion, kind, name: metadata.name, uid: metadata.uid }],
       },
-      { manager: facadeManager },
-    );
+      type: 'Opaque',
+      data: Object.fromEntries(sealed),
+    };
+    try {
+      await this.#call.services.store.create(secret, { manager: facadeManager });
+    } catch (error) {
+      throw forClients(error, kind);
+    }
   }
 
   /** Removes what `store` wrote, after the write of the resource failed. */

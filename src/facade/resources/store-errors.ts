@@ -4,7 +4,15 @@ import { fieldManaged } from './owned-spec.ts';
 
 /** What the store refused, in words for an API client: which field and why, without the store's own phrases and names. */
 export function forClients(error: unknown, kind: ServedKind): unknown {
-  if (!isPosthornError(error) || error.details === undefined) return error;
+  if (!isPosthornError(error)) return error;
+  // It is not the caller who lacks the right.
+  if (error.code === 'FORBIDDEN' && /: User "[^"]*" cannot /.test(error.message))
+    return new PosthornError('INTERNAL', 'The API lacks a right in the cluster that this needs; the request id finds it in the logs.', {
+      cause: error,
+    });
+  if (isQuotaUsedUp(error))
+    return new PosthornError('FORBIDDEN', "A quota of the organization's namespace in the cluster is used up.", { cause: error });
+  if (error.details === undefined) return error;
   if (error.code === 'FIELD_MANAGED') return fieldManaged(error.details);
   if (error.code !== 'VALIDATION_FAILED') return error;
   const complaints = Object.entries(error.details).map(([path, texts]): [string, string[]] => {
@@ -13,6 +21,11 @@ export function forClients(error: unknown, kind: ServedKind): unknown {
   });
   const text = complaints.map(([field, texts]) => `${field} ${texts.join(', ')}`.trim());
   return new PosthornError('VALIDATION_FAILED', `${text.join('; ')}.`, { details: Object.fromEntries(complaints), cause: error });
+}
+
+/** A ResourceQuota of the namespace allows no more of the kind. */
+export function isQuotaUsedUp(error: unknown): boolean {
+  return isPosthornError(error, 'FORBIDDEN') && error.message.includes('exceeded quota');
 }
 
 /** Compiles what was sent; what is wrong with it is told as `forClients` does. */

@@ -8,7 +8,7 @@ import type { ServedKind } from '../services.ts';
 import { nouns } from './nouns.ts';
 import { facadeManager, fieldManaged, foreignManagers, ownedSpec } from './owned-spec.ts';
 import { slugCandidates } from './slug.ts';
-import { forClients } from './store-errors.ts';
+import { forClients, isQuotaUsedUp } from './store-errors.ts';
 
 export type Spec = Record<string, unknown>;
 
@@ -26,7 +26,7 @@ const beingTried = new Set<string>();
 
 /**
  * Makes an object under `slug.exact`, or under the first free one of `slug.base`, `-2`, `-3`, …: the store's
- * ALREADY_EXISTS decides, so that slugs are unique over all replicas.
+ * ALREADY_EXISTS decides, so that slugs are unique over all replicas. FORBIDDEN beyond the limit of the organization.
  */
 export async function createObject<K extends ServedKind>(
   call: Call,
@@ -36,6 +36,7 @@ export async function createObject<K extends ServedKind>(
 ): Promise<ObjectOf<K>> {
   const { namespace } = call.caller.organization;
   const cache = call.services.caches[kind];
+  refuseBeyondLimit(call, kind);
   let tried = 0;
   for (const name of 'exact' in slug ? [slug.exact] : slugCandidates(slug.base)) {
     const trying = `${namespace}/${kind}/${name}`;
@@ -48,6 +49,7 @@ export async function createObject<K extends ServedKind>(
         { manager: facadeManager },
       );
     } catch (error) {
+      if (isQuotaUsedUp(error)) throw beyondLimit(call, kind);
       if (!isPosthornError(error, 'ALREADY_EXISTS')) throw forClients(error, kind);
       if ('exact' in slug) throw new PosthornError('ALREADY_EXISTS', `There is already a ${nouns[kind]} with the slug "${name}".`);
     } finally {
@@ -55,6 +57,21 @@ export async function createObject<K extends ServedKind>(
     }
   }
   throw new PosthornError('CONFLICT', 'No free slug was found for this name; give a slug.');
+}
+
+/** FORBIDDEN when the organization has as many of the kind as its limit says; in a cluster its ResourceQuota says the same to everybody. */
+function refuseBeyondLimit(call: Call, kind: ServedKind): void {
+  const { namespace, objectsPerKind } = call.caller.organization;
+  if (objectsPerKind === null || call.services.caches[kind].list(namespace).length < objectsPerKind) return;
+  throw beyondLimit(call, kind);
+}
+
+function beyondLimit({ caller: { organization } }: Call, kind: ServedKind): PosthornError {
+  const count = organization.objectsPerKind === null ? '' : `${organization.objectsPerKind} `;
+  return new PosthornError(
+    'FORBIDDEN',
+    `The organization has ${count}${nouns[kind]}s, as many as its plan (${organization.plan}) or its limit allows; delete some, or have it raised.`,
+  );
 }
 
 /** What an equal request that was broken off has made: the object, which may lack its Secret. */
@@ -95,7 +112,11 @@ export async function changeSpec<K extends ServedKind>(
       const after = await applySpec(call, kind, before, spec);
       return { before, after };
     } catch (error) {
-      if (!isPosthornError(error, 'CONFLICT') || attempt === changeAttempts) throw forClients(error, kind);
+      if (!isPosthornError(error, 'CONFLICT')) throw forClients(error, kind);
+      if (attempt === changeAttempts) {
+        const message = `The ${nouns[kind]} is being changed by others at this moment; send the request again.`;
+        throw new PosthornError('CONFLICT', message, { cause: error });
+      }
       await pause(attempt * (5 + 10 * Math.random()));
     }
   }

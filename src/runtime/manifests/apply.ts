@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isPosthornError, PosthornError } from '../../core/errors.ts';
-import { type Kind, posthornKinds } from '../../resources/kinds.ts';
+import { configurationKinds, type Kind } from '../../resources/kinds.ts';
 import type { ApplyObject, Key, ResourceStore } from '../../store/store.ts';
 
 /** The field manager of what comes from files. */
@@ -22,6 +22,8 @@ const order: readonly Kind[] = [
   'ApiKey',
   'WebhookEventType',
   'WebhookApplication',
+  'WebhookEndpoint',
+  'WebhookSubscription',
   'Route',
 ];
 
@@ -116,7 +118,7 @@ export class ManifestApplier {
 }
 
 function kindsInOrder(): Kind[] {
-  return [...new Set<Kind>([...order, ...posthornKinds])];
+  return [...new Set<Kind>([...order, ...configurationKinds])];
 }
 
 function idOf(kind: Kind, key: Key): string {

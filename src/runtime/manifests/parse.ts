@@ -1,6 +1,6 @@
 import { parseAllDocuments } from 'yaml';
 import { z } from 'zod';
-import { type Kind, kindPath, posthornKinds } from '../../resources/kinds.ts';
+import { configurationKinds, type Kind, kindPath } from '../../resources/kinds.ts';
 import type { ApplyObject } from '../../store/store.ts';
 
 /** What is wrong with a manifest, for the person who wrote it. */
@@ -47,9 +47,10 @@ const secretManifest = z.strictObject({
 
 /**
  * The objects of a YAML or JSON file as `kubectl apply` takes it: several documents, Lists, Secrets with stringData.
- * A broken document does not keep the others from being read. Whether a spec is valid is the store's to say.
+ * A broken document does not keep the others from being read. Whether a spec is valid is the store's to say. `kinds`: those that are
+ * known beside Namespace and Secret.
  */
-export function parseManifests(file: string, text: string): ParsedManifests {
+export function parseManifests(file: string, text: string, kinds: readonly Kind[] = configurationKinds): ParsedManifests {
   const objects: ApplyObject[] = [];
   const errors: ManifestError[] = [];
   const documents = parseAllDocuments(text);
@@ -58,7 +59,7 @@ export function parseManifests(file: string, text: string): ParsedManifests {
     try {
       if (broken !== undefined) throw new Error(broken.message);
       const value: unknown = document.toJS({ maxAliasCount: aliasesMax });
-      if (value !== null) objects.push(...toObjects(value));
+      if (value !== null) objects.push(...toObjects(value, kinds));
     } catch (error) {
       errors.push({ file, message: error instanceof z.ZodError ? z.prettifyError(error).replaceAll('\n', ' ') : messageOf(error) });
     }
@@ -66,10 +67,12 @@ export function parseManifests(file: string, text: string): ParsedManifests {
   return { objects, errors };
 }
 
-function toObjects(value: unknown): ApplyObject[] {
+function toObjects(value: unknown, kinds: readonly Kind[]): ApplyObject[] {
   const { apiVersion, kind } = head.parse(value);
-  if (apiVersion === 'v1' && kind === 'List') return list.parse(value).items.flatMap(toObjects);
-  const known = knownKind(kind);
+  if (apiVersion === 'v1' && kind === 'List') return list.parse(value).items.flatMap((item) => toObjects(item, kinds));
+  const known = (['Namespace', 'Secret', ...kinds] as const).find((each) => each === kind);
+  if (known === undefined && kind === 'DeliveryPool' && apiVersion === kindPath(kind).apiVersion)
+    throw new Error('DeliveryPool is a kind of clusters: standalone has workers of its own, as many as --workers says');
   if (known === undefined || kindPath(known).apiVersion !== apiVersion)
     throw new Error(`${kind} of ${apiVersion} is not a kind that standalone knows`);
   return [toObject(known, value)];
@@ -99,11 +102,6 @@ function placed(kind: Kind, { name, namespace, labels, annotations }: z.output<t
     ...(labels === undefined ? {} : { labels }),
     ...(annotations === undefined ? {} : { annotations }),
   };
-}
-
-function knownKind(kind: string): Kind | undefined {
-  const all: readonly Kind[] = ['Namespace', 'Secret', ...posthornKinds];
-  return all.find((known) => known === kind);
 }
 
 function messageOf(error: unknown): string {

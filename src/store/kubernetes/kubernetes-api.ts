@@ -4,11 +4,15 @@ import type { Clock } from '../../core/clock.ts';
 import { PosthornError } from '../../core/errors.ts';
 import { type Access, Credentials } from './credentials.ts';
 import { statusError } from './status-error.ts';
+import { yamlOf } from './yaml-body.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** Content type of server-side apply; its body may be JSON. */
+/** Content type of server-side apply. */
 export const applyPatch = 'application/apply-patch+yaml';
+
+/** Content type of an RFC 6902 patch. */
+export const jsonPatch = 'application/json-patch+json';
 
 export interface ApiRequestOptions {
   /** Fields that are undefined are left out. */
@@ -100,7 +104,9 @@ function attempt(
     headers,
     signal,
     dispatcher: access.dispatcher,
-    ...(options.body === undefined ? {} : { body: JSON.stringify(options.body) }),
+    ...(options.body === undefined
+      ? {}
+      : { body: options.contentType === applyPatch ? yamlOf(options.body) : JSON.stringify(options.body) }),
   });
 }
 

@@ -1,11 +1,15 @@
 import { z } from 'zod';
 import type { Clock } from '../../core/clock.ts';
 import { isPosthornError, PosthornError } from '../../core/errors.ts';
+import { invalidObject } from '../../resources/causes.ts';
 import { type Kind, kindPath, type ObjectOf } from '../../resources/kinds.ts';
+import { duplicateItems } from '../../resources/list-duplicates.ts';
+import { mergeSchema } from '../../resources/merge-schema.ts';
 import type { ApplyObject, ApplyOptions, ApplyStatusOptions, Key, ListQuery, Page, ResourceStore, Version, WatchEvent } from '../store.ts';
-import { applyPatch, type KubernetesApi } from './kubernetes-api.ts';
-import { type WatchLimits, watchKind } from './kubernetes-watch.ts';
-import { applyBody, collectionPath, metadataAccept, objectPath, toObject } from './wire.ts';
+import { clearedLists, lacksEmptyList } from './empty-lists.ts';
+import { applyPatch, jsonPatch, type KubernetesApi } from './kubernetes-api.ts';
+import { defaultWatchLimits, type WatchLimits, watchKind } from './kubernetes-watch.ts';
+import { applyBody, collectionPath, metadataAccept, objectPath, toObject, versionOfNothing } from './wire.ts';
 
 export interface KubernetesStoreOptions {
   api: KubernetesApi;
@@ -14,9 +18,7 @@ export interface KubernetesStoreOptions {
 }
 
 const pageLimit = 500;
-const defaultWatchLimits: WatchLimits = { silenceMs: 90_000, maxLineBytes: 8 * 1024 * 1024 };
-/** No object ever has it: etcd's first revision is taken when the store is made. */
-const versionOfNothing = '1';
+const createAttempts = 5;
 const statusAttempts = 5;
 
 const listSchema = z.object({
@@ -58,19 +60,31 @@ export class KubernetesStore implements ResourceStore {
 
   async create<K extends Kind>(object: ApplyObject<K>, options: { manager: string }): Promise<ObjectOf<K>> {
     // A POST would make the manager's fields those of an Update, with which its own later apply conflicts.
-    try {
-      const body = applyBody(object, { resourceVersion: versionOfNothing });
-      return await this.#patch(object.kind, object.metadata, '', body, { manager: options.manager, force: true });
-    } catch (error) {
-      if (!isPosthornError(error, 'CONFLICT')) throw error;
-      throw new PosthornError('ALREADY_EXISTS', `${object.kind} ${object.metadata.name} already exists`, { cause: error });
+    const body = applyBody(object, { resourceVersion: versionOfNothing });
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#patch(object.kind, object.metadata, '', body, { manager: options.manager, force: true });
+      } catch (error) {
+        if (!isPosthornError(error, 'CONFLICT')) throw error;
+        // Also a ResourceQuota that others have changed at the same time is a conflict: it says nothing of the name.
+        if (await this.#exists(object.kind, object.metadata))
+          throw new PosthornError('ALREADY_EXISTS', `${object.kind} ${object.metadata.name} already exists`, { cause: error });
+        if (attempt === createAttempts) throw new PosthornError('UNAVAILABLE', error.message, { retryAfterSeconds: 1, cause: error });
+      }
     }
   }
 
   async apply<K extends Kind>(object: ApplyObject<K>, options: ApplyOptions): Promise<ObjectOf<K>> {
     // With the version alone, an apply to an object that has gone meanwhile would make it anew.
     const precondition = options.ifVersion === undefined ? {} : await this.#preconditionOf(object.kind, object.metadata, options.ifVersion);
-    return this.#patch(object.kind, object.metadata, '', applyBody(object, precondition), options);
+    const applied = await this.#patch(object.kind, object.metadata, '', applyBody(object, precondition), options);
+    // Not of metadata: without its last finalizer, an object that is being deleted has gone.
+    if (object.spec === undefined) return applied;
+    const cleared = clearedLists(object.spec, specOf(applied), '/spec');
+    if (cleared.length > 0) return this.#removeEmpty(object.kind, applied, cleared, options.manager);
+    if (!lacksEmptyList(object.spec, specOf(applied))) return applied;
+    // The merge of the API server lets a list go along with its last item; applied to nothing, an empty list stays.
+    return this.#patch(object.kind, object.metadata, '', applyBody(object, { uid: applied.metadata.uid }), options);
   }
 
   async applyStatus<K extends Kind>(kind: K, key: Key, status: Record<string, unknown>, options: ApplyStatusOptions): Promise<ObjectOf<K>> {
@@ -124,12 +138,56 @@ export class KubernetesStore implements ResourceStore {
     body: unknown,
     options: { manager: string; force?: boolean },
   ): Promise<ObjectOf<K>> {
-    const answer = await this.#api.request('PATCH', objectPath(kindPath(kind), key) + subresource, {
-      query: { fieldManager: options.manager, force: options.force ?? false, fieldValidation: 'Strict' },
-      contentType: applyPatch,
-      body,
-    });
-    return toObject(kind, answer);
+    try {
+      const answer = await this.#api.request('PATCH', objectPath(kindPath(kind), key) + subresource, {
+        query: { fieldManager: options.manager, force: options.force ?? false, fieldValidation: 'Strict' },
+        contentType: applyPatch,
+        body,
+      });
+      return toObject(kind, answer);
+    } catch (error) {
+      // Which item it is the API server does not say.
+      const repeated = isPosthornError(error, 'VALIDATION_FAILED') ? duplicateItems(body, mergeSchema(kind), []) : [];
+      throw repeated.length === 0 ? error : invalidObject(kind, key.name, repeated);
+    }
+  }
+
+  /** An apply does not take away what nobody owns. */
+  async #removeEmpty<K extends Kind>(
+    kind: K,
+    { metadata }: ObjectOf<K>,
+    pointers: readonly string[],
+    manager: string,
+  ): Promise<ObjectOf<K>> {
+    const { name, namespace, uid } = metadata;
+    const key = namespace === undefined ? { name } : { name, namespace };
+    try {
+      const answer = await this.#api.request('PATCH', objectPath(kindPath(kind), key), {
+        query: { fieldManager: manager, fieldValidation: 'Strict' },
+        contentType: jsonPatch,
+        body: [
+          { op: 'test', path: '/metadata/uid', value: uid },
+          ...pointers.flatMap((path) => [
+            { op: 'test', path, value: [] },
+            { op: 'remove', path },
+          ]),
+        ],
+      });
+      return toObject(kind, answer);
+    } catch (error) {
+      if (!isPosthornError(error, 'VALIDATION_FAILED')) throw error;
+      throw new PosthornError('CONFLICT', `${kind} ${name} has been changed meanwhile`, { cause: error });
+    }
+  }
+
+  async #exists(kind: Kind, key: Key): Promise<boolean> {
+    try {
+      await this.get(kind, key);
+      return true;
+    } catch (error) {
+      if (isPosthornError(error, 'RESOURCE_NOT_FOUND')) return false;
+      throw error;
+    }
   }
 
   async #preconditionOf(kind: Kind, key: Key, version: Version): Promise<{ uid: string; resourceVersion: string }> {
@@ -148,4 +206,8 @@ export class KubernetesStore implements ResourceStore {
     if (metadata.uid !== uid) throw new PosthornError('CONFLICT', `${kind} ${key.name} has been made anew meanwhile`);
     return metadata.resourceVersion;
   }
+}
+
+function specOf(object: ObjectOf<Kind>): unknown {
+  return 'spec' in object ? object.spec : undefined;
 }

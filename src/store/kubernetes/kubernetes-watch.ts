@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Clock } from '../../core/clock.ts';
 import { PosthornError } from '../../core/errors.ts';
-import { type Kind, kindPath } from '../../resources/kinds.ts';
+import { type Kind, kindPath, type ObjectOf } from '../../resources/kinds.ts';
 import type { Version, WatchEvent } from '../store.ts';
 import type { KubernetesApi } from './kubernetes-api.ts';
 import { statusError } from './status-error.ts';
@@ -14,13 +14,27 @@ export interface WatchLimits {
   maxLineBytes: number;
 }
 
+export const defaultWatchLimits: WatchLimits = { silenceMs: 90_000, maxLineBytes: 8 * 1024 * 1024 };
 const minTimeoutSeconds = 300;
 const eventSchema = z.object({ type: z.string(), object: z.record(z.string(), z.unknown()) });
 const errorObject = z.object({ code: z.number().default(500) });
 const bookmarkObject = z.object({ metadata: z.object({ resourceVersion: z.string().min(1) }) });
 
-/** One watch of the API server, from one version until its end; see `ResourceStore.watch`. */
-export async function* watchKind<K extends Kind>(
+/** What is watched: where it is, and how an object of it is read. */
+export interface Watched<T> {
+  /** Name in errors. */
+  what: string;
+  path: string;
+  query?: Record<string, string>;
+  /** Default: whole objects. */
+  accept?: string;
+  read(object: Record<string, unknown>): T;
+}
+
+export type WatchedEvent<T> = { type: 'added' | 'modified' | 'deleted'; object: T } | { type: 'bookmark'; version: Version };
+
+/** One watch of a kind of Posthorn's own, from one version until its end; see `ResourceStore.watch`. */
+export function watchKind<K extends Kind>(
   api: KubernetesApi,
   clock: Clock,
   limits: WatchLimits,
@@ -29,6 +43,24 @@ export async function* watchKind<K extends Kind>(
   signal: AbortSignal,
   namespace: string | undefined,
 ): AsyncGenerator<WatchEvent<K>> {
+  const watched: Watched<ObjectOf<K>> = {
+    what: kind,
+    path: collectionPath(kindPath(kind), namespace),
+    ...(kind === 'Secret' ? { accept: metadataAccept('PartialObjectMetadata') } : {}),
+    read: (object) => toObject(kind, object),
+  };
+  return watchPath(api, clock, limits, watched, from, signal);
+}
+
+/** The same for anything that the API server serves. */
+export async function* watchPath<T>(
+  api: KubernetesApi,
+  clock: Clock,
+  limits: WatchLimits,
+  { what, path, query, accept, read }: Watched<T>,
+  from: Version,
+  signal: AbortSignal,
+): AsyncGenerator<WatchedEvent<T>> {
   const silence = new AbortController();
   let cancel = clock.after(limits.silenceMs, () => silence.abort());
   const heard = (): void => {
@@ -38,10 +70,11 @@ export async function* watchKind<K extends Kind>(
   const stop = (): void => cancel();
   signal.addEventListener('abort', stop, { once: true });
   try {
-    const body = await api.stream(collectionPath(kindPath(kind), namespace), {
+    const body = await api.stream(path, {
       signal: AbortSignal.any([signal, silence.signal]),
-      ...(kind === 'Secret' ? { accept: metadataAccept('PartialObjectMetadata') } : {}),
+      ...(accept !== undefined && { accept }),
       query: {
+        ...query,
         watch: 1,
         resourceVersion: from,
         allowWatchBookmarks: true,
@@ -51,13 +84,13 @@ export async function* watchKind<K extends Kind>(
     yield { type: 'bookmark', version: from };
     for await (const line of lines(body, limits.maxLineBytes)) {
       heard();
-      yield toEvent(kind, line);
+      yield toEvent(line, read);
     }
   } catch (error) {
     if (signal.aborted) return;
-    if (silence.signal.aborted) throw new PosthornError('UNAVAILABLE', `the watch of ${kind} was silent for ${limits.silenceMs} ms`);
+    if (silence.signal.aborted) throw new PosthornError('UNAVAILABLE', `the watch of ${what} was silent for ${limits.silenceMs} ms`);
     if (error instanceof PosthornError) throw error;
-    throw new PosthornError('UNAVAILABLE', `the watch of ${kind} broke`, { cause: error });
+    throw new PosthornError('UNAVAILABLE', `the watch of ${what} broke`, { cause: error });
   } finally {
     cancel();
     signal.removeEventListener('abort', stop);
@@ -65,15 +98,15 @@ export async function* watchKind<K extends Kind>(
   }
 }
 
-function toEvent<K extends Kind>(kind: K, line: string): WatchEvent<K> {
+function toEvent<T>(line: string, read: Watched<T>['read']): WatchedEvent<T> {
   const { type, object } = eventSchema.parse(JSON.parse(line));
   switch (type) {
     case 'ADDED':
-      return { type: 'added', object: toObject(kind, object) };
+      return { type: 'added', object: read(object) };
     case 'MODIFIED':
-      return { type: 'modified', object: toObject(kind, object) };
+      return { type: 'modified', object: read(object) };
     case 'DELETED':
-      return { type: 'deleted', object: toObject(kind, object) };
+      return { type: 'deleted', object: read(object) };
     case 'BOOKMARK':
       return { type: 'bookmark', version: bookmarkObject.parse(object).metadata.resourceVersion as Version };
     case 'ERROR':

@@ -56,6 +56,27 @@ test('an unknown field of a strict decoding error is VALIDATION_FAILED', () => {
   expect(statusError(400, status({ message }))).toMatchObject({ code: 'VALIDATION_FAILED', details: { 'spec.zz': ['unknown field'] } });
 });
 
+test.each([
+  ['Invalid value: "object": give filterRef or filter, not both', 'give filterRef or filter, not both'],
+  ['Invalid value: "a \\"b\\": c": must be a time zone: such as Europe/Berlin', 'must be a time zone: such as Europe/Berlin'],
+  ['Invalid value: 5000: spec.a in body should be less than or equal to 1000', 'should be less than or equal to 1000'],
+  ['Invalid value: needs a signingSecretRef when it is true', 'needs a signingSecretRef when it is true'],
+  ['Invalid value: {"a: b":1}: must be smaller', 'Invalid value: {"a: b":1}: must be smaller'],
+  ['Required value', 'Required value'],
+  [
+    "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: the host a is not among those allowed",
+    'the host a is not among those allowed',
+  ],
+])('of the complaint %j the words of the rule are told', (message, told) => {
+  const body = status({ message: 'it is invalid', details: { causes: [{ message, field: 'spec.a' }] } });
+  expect(statusError(422, body).details).toEqual({ 'spec.a': [told] });
+});
+
+test('why the API server is away is a cause, which is not told to API users', () => {
+  const body = status({ message: 'failed calling webhook "w": Post "https://10.96.0.12:443/": dial tcp' });
+  for (const httpStatus of [401, 429, 500]) expect(statusError(httpStatus, body).cause).toBeInstanceOf(Error);
+});
+
 test('a body that is no Status, as a proxy sends it, is told by its HTTP status', () => {
   expect(statusError(502, '<html>Bad Gateway</html>')).toMatchObject({ code: 'UNAVAILABLE', message: '<html>Bad Gateway</html>' });
 });

@@ -25,14 +25,16 @@ export function statusError(httpStatus: number, body: unknown, retryAfterSeconds
   const status = parseStatus(body);
   const message = status.message === '' ? `the API server answered ${httpStatus}` : status.message;
   const wait = retryAfterSeconds ?? status.details?.retryAfterSeconds;
-  const unavailable = (): PosthornError => new PosthornError('UNAVAILABLE', message, wait === undefined ? {} : { retryAfterSeconds: wait });
+  // With a cause, its text is for logs: it names addresses of the cluster.
+  const unavailable = (text = message): PosthornError =>
+    new PosthornError('UNAVAILABLE', text, { retryAfterSeconds: wait, cause: new Error(message) });
   const typed = typedPatchCauses(message);
   if (typed !== null) return new PosthornError('VALIDATION_FAILED', message, { details: typed });
   switch (httpStatus) {
     case 400:
       return badRequest(message);
     case 401:
-      return new PosthornError('UNAVAILABLE', `the API server refuses our credentials: ${message}`);
+      return unavailable(`the API server refuses our credentials: ${message}`);
     case 403:
       return new PosthornError('FORBIDDEN', message);
     case 404:
@@ -92,7 +94,16 @@ function typedPatchCauses(message: string): Record<string, string[]> | null {
 function causesByField(status: Status): Record<string, string[]> {
   // `<nil>` only says that rules were not looked at because of the other causes.
   const causes = (status.details?.causes ?? []).filter((cause) => cause.field !== '<nil>');
-  return collect(causes.map((cause) => [cause.field, cause.message]));
+  return collect(causes.map((cause) => [cause.field, complaintIn(cause)]));
+}
+
+const refusedValue = /^Invalid value: (?:(?:"(?:[^"\\]|\\.)*"|[^\s"{[]+): |(?!["{[]))/;
+const refusingPolicy = /^ValidatingAdmissionPolicy '[^']*' with binding '[^']*' denied request: /;
+
+/** What is wrong and what to do, as a rule or a policy words it: without the value, which the sender knows, and the server's own phrases. */
+function complaintIn({ field, message }: { field: string; message: string }): string {
+  const plain = message.replace(refusedValue, '').replace(refusingPolicy, '');
+  return plain.startsWith(`${field} in body `) ? plain.slice(`${field} in body `.length) : plain;
 }
 
 function withoutDot(path: string): string {

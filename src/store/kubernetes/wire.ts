@@ -1,7 +1,13 @@
 import { z } from 'zod';
 import { PosthornError } from '../../core/errors.ts';
+import { isRecord } from '../../resources/field-tree.ts';
 import { type Kind, type KindPath, kindPath, type ObjectOf } from '../../resources/kinds.ts';
+import { mergeSchema } from '../../resources/merge-schema.ts';
+import { pruneNulls } from '../../resources/null-pruning.ts';
 import type { ApplyObject, Key } from '../store.ts';
+
+/** No object ever has it: etcd's first revision is taken when the store is made. An apply with it makes an object, or is CONFLICT. */
+export const versionOfNothing = '1';
 
 /** Path of a kind's objects: of one namespace, or of all. */
 export function collectionPath(path: KindPath, namespace: string | undefined): string {
@@ -22,10 +28,19 @@ export function metadataAccept(kind: 'PartialObjectMetadata' | 'PartialObjectMet
   return `application/json;as=${kind};g=meta.k8s.io;v=v1`;
 }
 
-/** The body of a server-side apply. `precondition` refuses when the object is another one or has changed. */
+/**
+ * The body of a server-side apply. `precondition` refuses when the object is another one or has changed. The API server drops nulls only from
+ * what it makes; in what it changes they would be values of the wrong type.
+ */
 export function applyBody(object: ApplyObject, precondition: { uid?: string; resourceVersion?: string } = {}): Record<string, unknown> {
-  const { metadata, ...rest } = object;
-  return { ...rest, apiVersion: kindPath(object.kind).apiVersion, metadata: { ...metadata, ...precondition } };
+  const { metadata, spec, ...rest } = object;
+  const pruned = pruneNulls({ spec }, mergeSchema(object.kind));
+  return {
+    ...rest,
+    ...(isRecord(pruned) && pruned),
+    apiVersion: kindPath(object.kind).apiVersion,
+    metadata: { ...metadata, ...precondition },
+  };
 }
 
 const identity = z.looseObject({

@@ -117,8 +117,18 @@ export function fromFieldsV1(fieldsV1: Record<string, unknown>): FieldSet {
 
 function gather(trie: Record<string, unknown>, path: string[], fields: Set<string>): void {
   for (const [element, child] of Object.entries(trie)) {
-    if (element === itself) fields.add(pathText(path));
-    else if (isRecord(child) && Object.keys(child).length > 0) gather(child, [...path, element], fields);
-    else fields.add(pathText([...path, element]));
+    if (element === itself) {
+      fields.add(pathText(path));
+      continue;
+    }
+    const below = [...path, plainElement(element)];
+    if (isRecord(child) && Object.keys(child).length > 0) gather(child, below, fields);
+    else fields.add(pathText(below));
   }
+}
+
+/** As `itemElement` writes it: the API server escapes &, < and > in the keys and values of items. */
+function plainElement(element: string): string {
+  if (!/^[kv]:.*\\/s.test(element)) return element;
+  return element.slice(0, 2) + canonicalJson(JSON.parse(element.slice(2)));
 }

@@ -8,6 +8,13 @@ const compare = (operator: unknown, value: unknown) => first({ field: 'payload.a
 export const filterCases: ValidationCase[] = [
   valid('the smallest one, with defaults', {}),
   valid('a null logic takes the default', { logic: null }),
+  valid('a name in any script', { name: 'Ä 名前 😀' }),
+  invalid('a name of two lines', { name: 'a\nb' }, 'spec.name'),
+  ...['\u0000', '\u0007', '\t', '\u001b', '\u007f', '\u0085'].map((control) =>
+    invalid(`a name with U+${control.charCodeAt(0).toString(16)}`, { name: `a${control}b` }, 'spec.name'),
+  ),
+  valid('a description of several lines', { description: 'one\r\n\ttwo\n' }),
+  invalid('a description with an escape sequence', { description: '\u001b[31mred' }, 'spec.description'),
   valid('OR', { logic: 'OR' }),
   invalid('logic in lower case', { logic: 'or' }, 'spec.logic'),
   invalid('no conditions', { conditions: [] }, 'spec.conditions'),

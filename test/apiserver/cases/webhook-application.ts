@@ -14,6 +14,8 @@ export const webhookApplicationCases: ValidationCase[] = [
   }),
   valid('one rate limit', { rateLimits: { perHour: 7 } }),
   valid('the longest external id', { externalId: text(255, '😀') }),
+  invalid('an external id with a control character', { externalId: 'a\u0000' }, 'spec.externalId'),
+  invalid('a name with a control character', { name: 'a\u001f' }, 'spec.name'),
   invalid('no external id', { externalId: '' }, 'spec.externalId'),
   invalid('an external id too long', { externalId: text(256) }, 'spec.externalId'),
   invalid('an external id with a line break', { externalId: 'a\nb' }, 'spec.externalId'),

@@ -20,6 +20,9 @@ const invalid = (about: string, object: ValidationCase['object'], field: string)
 export const webhookEventTypeCases: ValidationCase[] = [
   valid('the smallest one', 'order.paid'),
   valid('one word', 'ping'),
+  invalid('a display name with a control character', named('ping', { displayName: 'a\u0007' }), 'spec.displayName'),
+  invalid('a category of two lines', named('ping', { category: 'a\nb' }), 'spec.category'),
+  valid('a message of two lines', 'ping', { deprecated: true, deprecatedMessage: 'a\nb' }),
   valid('underscores', 'order.line_item.added_again'),
   valid('digits', '2fa.code_1'),
   valid('the longest name', `${text(49)}.${text(50)}`),
@@ -48,6 +51,7 @@ export const webhookEventTypeCases: ValidationCase[] = [
   invalid('a description too long', named('order.paid', { description: text(1001) }), 'spec.description'),
   invalid('a category too long', named('order.paid', { category: text(101) }), 'spec.category'),
   invalid('documentation that is no URL', named('order.paid', { documentationUrl: 'docs' }), 'spec.documentationUrl'),
+  invalid('documentation at a number in brackets', named('order.paid', { documentationUrl: 'https://[0]' }), 'spec.documentationUrl'),
   invalid('an unknown field', named('order.paid', { isEnabled: true }), 'spec.isEnabled'),
   {
     name: 'another name',

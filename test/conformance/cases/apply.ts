@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
+import { fromFieldsV1, pathText } from '../../../src/store/objects/field-set.ts';
 import { type ApplyObject, versionOf } from '../../../src/store/store.ts';
 import { condition, expectCode, type StoreContext } from '../store-context.ts';
 
@@ -48,6 +49,62 @@ export function applyCases(c: StoreContext): void {
       });
       const after = await c.store.apply(c.route('a', {}), { manager: 'one' });
       expect(after.spec).toEqual({ sourceRef: { name: 'in' }, destinationRefs: [{ name: 'out' }], priority: 0, enabled: true });
+    });
+
+    test('a list whose items are all taken away is empty, and has not gone', async () => {
+      const specOf = (out: { name: string }[], spare: { name: string }[], emails: string[]) => ({
+        destinationRefs: out,
+        failover: { destinationRefs: spare, afterAttempts: 2 },
+        notifications: { channelRefs: spare, emails },
+      });
+      await c.store.apply(c.route('a', specOf([{ name: 'out' }], [{ name: 'b' }], ['a@b.example'])), { manager: 'one' });
+      const after = await c.store.apply(c.route('a', specOf([], [], [])), { manager: 'one' });
+      expect(after.spec).toMatchObject(specOf([], [], []));
+      expect((await c.store.get('Route', c.key('a'))).spec).toMatchObject(specOf([], [], []));
+    });
+
+    test('an empty list that was given goes with a null', async () => {
+      const given = (channelRefs: unknown) => c.route('a', { notifications: { onFailure: true, channelRefs } });
+      await c.store.apply(given([]), { manager: 'one' });
+      expect((await c.store.apply(given(null), { manager: 'one' })).spec.notifications).not.toHaveProperty('channelRefs');
+      expect((await c.store.get('Route', c.key('a'))).spec.notifications).toEqual({
+        onFailure: true,
+        onSuccess: false,
+        onRecovery: false,
+        failureThreshold: 3,
+      });
+    });
+
+    test('a null is no value, in a change as in what is made', async () => {
+      const nulls = {
+        description: null,
+        priority: null,
+        filterRef: null,
+        circuit: null,
+        failover: { destinationRefs: [], afterAttempts: null },
+      };
+      const wanted = { ...(await c.store.create(c.route('made', nulls), { manager: 'one' })).spec };
+      await c.store.apply(c.route('a', { description: 'x', priority: 3, circuit: { cooldownSeconds: 9 } }), { manager: 'one' });
+      expect((await c.store.apply(c.route('a', nulls), { manager: 'one' })).spec).toEqual(wanted);
+      expect(wanted).toEqual({
+        sourceRef: { name: 'in' },
+        destinationRefs: [{ name: 'out' }],
+        priority: 0,
+        enabled: true,
+        failover: { destinationRefs: [], afterAttempts: 3 },
+      });
+    });
+
+    test('text and numbers are stored as they are, whatever characters they have', async () => {
+      const text = '\u007f\u0080 \u0085 \u009f\u00a0 \u2028 \u2029 \ufeff\ufffe\uffff\u0000\t\n ü 日本 😀 "\\ud800" <&>';
+      const value = { [text]: [text, 2 ** 53 - 1, -0.5, 1e21, 1e-7, null], '<<': { a: 1 }, ['k'.repeat(2000)]: 'v'.repeat(2000) };
+      const spec = {
+        expectedResponse: { bodyContains: text },
+        filter: { logic: 'AND', conditions: [{ field: 'a', operator: 'equals', value }] },
+      };
+      expect((await c.store.create(c.route('a', spec), { manager: 'one' })).spec).toMatchObject(spec);
+      await c.store.apply(c.route('a', { ...spec, description: 'a\ufeff\u2028b' }), { manager: 'one' });
+      expect((await c.store.get('Route', c.key('a'))).spec).toMatchObject({ ...spec, description: 'a\ufeff\u2028b' });
     });
 
     test('a label given before and no longer is removed, and those of others stay', async () => {
@@ -206,6 +263,19 @@ export function applyCases(c: StoreContext): void {
         },
       ]);
     });
+
+    test('managedFields name items as the objects have them, whatever characters their keys have', async () => {
+      const [name, email] = ['X-R&D', 'r&d@example.com'];
+      const destination = c.destination('d', { http: { url: 'https://example.com/', headers: [{ name, value: '1' }] } });
+      const route = c.route('a', { notifications: { emails: [email] } });
+      const owned = async (object: ApplyObject) =>
+        ((await c.store.apply(object, { manager: 'one' })).metadata.managedFields ?? []).flatMap(({ fieldsV1 }) => [
+          ...fromFieldsV1(fieldsV1),
+        ]);
+      expect(await owned(destination)).toContain(pathText(['f:spec', 'f:http', 'f:headers', `k:{"name":"${name}"}`]));
+      expect(await owned(route)).toContain(pathText(['f:spec', 'f:notifications', 'f:emails', `v:"${email}"`]));
+    });
+
     test('many writers of one object lose no change', async () => {
       await c.store.create(c.route('a'), { manager: 'one' });
       const managers = Array.from({ length: 8 }, (_, index) => `m${index}`);

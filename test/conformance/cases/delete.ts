@@ -32,6 +32,20 @@ export function deleteCases(c: StoreContext): void {
       await expectCode(c.store.get('Route', c.key('a')), 'RESOURCE_NOT_FOUND');
     });
 
+    test('an empty list of finalizers lets a marked object go, and one that is not marked stays', async () => {
+      const without = (name: string) => ({ kind: 'Route' as const, metadata: { ...c.key(name), finalizers: [] } });
+      for (const name of ['a', 'b']) await c.store.create(c.route(name), { manager: 'one' });
+      for (const name of ['a', 'b'])
+        await c.store.apply({ ...without(name), metadata: { ...c.key(name), finalizers: ['posthorn.dev/outside'] } }, { manager: 'two' });
+      await c.store.delete('Route', c.key('a'));
+      await c.store.apply(without('a'), { manager: 'two' });
+      await expectCode(c.store.get('Route', c.key('a')), 'RESOURCE_NOT_FOUND');
+      const free = await c.store.apply(without('b'), { manager: 'two' });
+      expect(free.metadata.finalizers ?? []).toEqual([]);
+      await c.store.delete('Route', c.key('b'));
+      await expectCode(c.store.get('Route', c.key('b')), 'RESOURCE_NOT_FOUND');
+    });
+
     test('what an object owns goes with it', async () => {
       const owner = await c.store.create(c.route('owner'), { manager: 'one' });
       const reference = { apiVersion: 'posthorn.dev/v1alpha1', kind: 'Route', name: 'owner', uid: owner.metadata.uid };

@@ -1,7 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { DeadLetterReason } from '../../../src/data/messages.ts';
 import { passes } from '../../support/passes.ts';
 import { dead, delivered, failure } from '../../support/queue-worker.ts';
+import { newWebhookEvent } from '../../support/webhook-messages.ts';
+import { newWebhookEndpoint } from '../../support/webhooks.ts';
+import { breakOff } from '../broken-off.ts';
 import { idsOf, type MessagesWorld, startMessagesWorld } from './messages-world.ts';
 
 let world: MessagesWorld;
@@ -134,6 +138,29 @@ describe('the list', () => {
     expect(seen).toEqual(ids.reverse());
   });
 
+  test('goes on by cursor while what was shown, and what is not yet, is archived, retried or pruned: what stays comes once', async () => {
+    const target = await world.endpoint();
+    const ids: string[] = [];
+    const buryMore = async (count: number) => {
+      for (let i = 0; i < count; i++) ids.push(...(await bury([target])));
+    };
+    await buryMore(3);
+    await sleep(5);
+    const youngSinceMs = Date.now();
+    await sleep(1500);
+    await buryMore(9);
+    const first = (await call('GET', '/messages?limit=4')).body;
+    expect(idsOf(first.data)).toEqual(ids.reverse().slice(0, 4));
+    for (const id of [ids[0], ids[4]]) expect((await call('DELETE', `/${id}`)).status).toBe(200);
+    for (const id of [ids[1], ids[5]]) expect((await call('POST', `/${id}/retry`)).status).toBe(201);
+    await world.prune(Date.now() - youngSinceMs);
+    const isLetter = await Promise.all(ids.map(async (id) => (await message(id))?.status === 'dlq'));
+    expect(isLetter).toEqual(ids.map((_, i) => i !== 0 && i !== 4 && i < 9));
+    const rest = (await call('GET', `/messages?limit=10&cursor=${first.pagination.nextCursor}`)).body;
+    expect(idsOf(rest.data)).toEqual(ids.slice(5, 9));
+    expect(rest.pagination).toEqual({ hasMore: false, nextCursor: null });
+  });
+
   test.each([
     ['reason=unknown', 'reason'],
     ['startDate=yesterday', 'startDate'],
@@ -203,12 +230,56 @@ describe('many at once', () => {
   });
 
   test('count as messages of the month: above it none is queued', async () => {
-    const spec = { namespace: 'metered', plan: 'free' as const, limits: { monthlyMessages: 1 } };
+    const spec = { namespace: 'metered', plan: 'free' as const, limits: { monthlyMessages: 3 } };
     await world.facade.store.apply({ kind: 'Organization', metadata: { name: 'metered' }, spec }, { manager: 'kubectl' });
     await passes(() => world.facade.store.get('Namespace', { name: 'metered' }));
     const key = await world.facade.addKey('metered');
-    const answer = await world.facade.request('POST', '/api/outbound-messages/dlq/retry-bulk', { key, body: { messageIds: ['a', 'b'] } });
-    expect([answer.status, answer.body.error]).toEqual([429, 'Monthly limit exceeded']);
+    const org = await world.facade.organizationId('metered');
+    const { id: applicationId } = await world.store.createApplication({ org, name: 'Customer', shard: 0 });
+    const endpoint = await world.store.createEndpoint(newWebhookEndpoint(applicationId, { org }));
+    const events = [1, 2, 3].map(() => newWebhookEvent(org, [endpoint]));
+    for (const event of events) await world.facade.acceptor.accept(event);
+    await world.end(dead);
+    const [first = '', second = '', third = ''] = events.map(({ targets }) => targets[0]?.messageId ?? '');
+    const post = async (path: string, ...messageIds: string[]) => {
+      const body = messageIds.length === 0 ? undefined : { messageIds };
+      const { status, body: answer } = await world.facade.request('POST', `/api/outbound-messages/${path}`, { key, body });
+      return status === 200 ? answer.data.queued : status === 429 ? answer.error : status;
+    };
+    const isOver = 'Monthly limit exceeded';
+    // What is skipped does not count, not even before it is looked at.
+    expect(await post('dlq/retry-bulk', ...Array.from({ length: 4 }, (_, i) => `unknown ${i}`))).toBe(0);
+    expect([await post(`dlq/${first}/retry`), await post(`${second}/replay`)]).toEqual([201, 201]);
+    expect([await post('dlq/retry-bulk', first, second), await post('dlq/retry-bulk', third)]).toEqual([isOver, 1]);
+    expect([await post(`dlq/${third}/retry`), await post(`${third}/replay`), await post('dlq/retry-bulk', third)]).toEqual([
+      isOver,
+      isOver,
+      isOver,
+    ]);
+    expect((await world.facade.request('GET', '/api/outbound-messages', { key })).body.data).toHaveLength(6);
+  });
+});
+
+describe('under an Idempotency-Key', () => {
+  test.each<[string, (ids: string[]) => string, (ids: string[]) => object | undefined]>([
+    ['a retry', ([id]) => `dlq/${id}/retry`, () => undefined],
+    ['a replay', ([id]) => `${id}/replay`, () => undefined],
+    ['a retry of many', () => 'dlq/retry-bulk', (messageIds) => ({ messageIds })],
+  ])('%s that was broken off is not done again by the next request, which has its answer', async (name, path, body) => {
+    const ids = await bury([await world.endpoint(), await world.endpoint()]);
+    const key = name.replaceAll(' ', '-');
+    const post = () =>
+      world.facade.request('POST', `/api/outbound-messages/${path(ids)}`, { body: body(ids), headers: { 'idempotency-key': key } });
+    const first = await post();
+    expect(Math.floor(first.status / 100)).toBe(2);
+    const queued = await world.end(delivered);
+    await call('DELETE', '/bulk', { messageIds: ids });
+    await breakOff(world.facade, key);
+    const second = await post();
+    expect([second.status, second.body]).toEqual([first.status, first.body]);
+    expect(second.headers.get('idempotent-replayed')).toBeNull();
+    expect(await world.end(delivered)).toEqual([]);
+    expect(queued.length).toBeGreaterThan(0);
   });
 });
 

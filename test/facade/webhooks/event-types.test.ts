@@ -17,7 +17,7 @@ describe('creating an event type', () => {
     const sent = {
       name: 'order.line_item.added',
       displayName: 'Line item added',
-      description: 'A line item was added.',
+      description: 'x'.repeat(1000),
       category: 'Orders',
       schema: '{ "type": "object" }',
       examplePayload: '{ "id": 1 }',
@@ -52,7 +52,7 @@ describe('creating an event type', () => {
     await create({ name: 'order.taken' });
     const { status, body } = await create({ name: 'order.taken' });
     expect(status).toBe(409);
-    expect(body).toEqual({ error: 'Conflict', message: expect.stringContaining('order.taken') });
+    expect(body).toEqual({ error: 'Conflict', message: 'There is already an event type "order.taken".', details: { name: ['is taken'] } });
   });
 
   test.each([
@@ -66,7 +66,10 @@ describe('creating an event type', () => {
     [{ name: 'order.wrong', schema: '{"type":"objekt"}' }, 'schema'],
     [{ name: 'order.wrong', schema: { type: 'object' } }, 'schema'],
     [{ name: 'order.wrong', examplePayload: 'id: 1' }, 'examplePayload'],
+    [{ name: 'by_external_id' }, 'name'],
     [{ name: 'order.wrong', documentationUrl: 'docs' }, 'documentationUrl'],
+    [{ name: 'order.wrong', documentationUrl: 'https://[0]' }, 'documentationUrl'],
+    [{ name: 'order.wrong', documentationUrl: 'https://a\ufffdb.example' }, 'documentationUrl'],
     [{ name: 'order.wrong', isEnabled: 'yes' }, 'isEnabled'],
     [{ name: 'order.wrong', nmae: 'x' }, 'nmae'],
   ])('of %j is 400 with the field in the details', async (sent, field) => {
@@ -217,4 +220,15 @@ describe('errors of the webhook subscription API', () => {
     const { status, body } = await world.request('POST', '/api/event-types', { key, body: { name: 'a' } });
     expect([status, body.error]).toEqual([403, 'Forbidden']);
   });
+});
+
+test('a refusal says what is wrong in one sentence', async () => {
+  const told = async (body: object) => (await create({ name: 'order.told', ...body })).body.message;
+  expect(await told({ name: 'bulk' })).toBe('name is reserved, since API paths use this word.');
+  expect(await told({ schema: '{' })).toMatch(/^schema is not JSON: .*[^.]\.$/);
+});
+
+test.each(['GET', 'PATCH', 'DELETE'])('%s of one that is not there is 404 and names it as it was asked for', async (method) => {
+  const { status, body } = await world.request(method, '/api/event-types/order.line_item.lost', method === 'PATCH' ? { body: {} } : {});
+  expect([status, body]).toEqual([404, { error: 'Not found', message: 'There is no event type "order.line_item.lost".' }]);
 });

@@ -5,7 +5,7 @@ import { DuckDBInstance } from '@duckdb/node-api';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { dead, delivered, failure } from '../../support/queue-worker.ts';
 import { newWebhookEvent } from '../../support/webhook-messages.ts';
-import { idsOf, type MessagesWorld, startMessagesWorld } from './messages-world.ts';
+import { idsOf, type MessagesWorld, soon, startMessagesWorld } from './messages-world.ts';
 
 let world: MessagesWorld;
 beforeAll(async () => {
@@ -99,8 +99,10 @@ describe('an export', () => {
       '\ttab',
     ];
     const shown = (value: string) => (/^[=+\-@\t]/.test(value) ? `'${value}` : value);
-    for (const value of texts) {
-      const [id] = await world.send([await world.endpoint()], { webhook: { labels: { value } } });
+    const payloads = texts.map((_, i) => (i === 0 ? '-1' : '{"a":1}'));
+    for (const [i, value] of texts.entries()) {
+      const payload = Buffer.from(payloads[i] ?? '');
+      const [id] = await world.send([await world.endpoint()], { payload, webhook: { labels: { value }, idempotencyKey: value } });
       expect(id).toBeDefined();
       await world.end({ type: 'dead', attempt: { ...failure, errorMessage: value }, reason: 'max_retries_exceeded' });
     }
@@ -109,11 +111,13 @@ describe('an export', () => {
     expect(messages.map(({ labels }) => JSON.parse(String(labels)).value)).toEqual([...texts].reverse());
     expect(messages[0]).toMatchObject({ status: 'dlq', attempts: '1', nextAttemptAt: null, lastResponseStatus: '500' });
     const events = await csvRows((await request('?format=csv')).text);
-    expect(events.map(({ payload }) => payload)).toEqual(texts.map(() => '{"a":1}'));
+    expect(events.map(({ payload }) => payload)).toEqual(payloads.map(shown).reverse());
+    expect(events.map(({ idempotencyKey }) => idempotencyKey)).toEqual(texts.map(shown).reverse());
   });
 
   test('filters by status, event type, application and time', async () => {
     const [one, two] = [await world.endpoint(), await world.endpoint()];
+    const firstDay = new Date().toISOString().slice(0, 10);
     const early = newWebhookEvent(world.org, [one], { webhook: { applicationId: one.applicationId } });
     await world.facade.acceptor.accept(early);
     await world.end(delivered);
@@ -130,6 +134,9 @@ describe('an export', () => {
       ['eventType=order.lost', [lost.id], [lostId]],
       [`applicationId=${one.applicationId}`, [early.id], [earlyId]],
       ['endDate=2020-01-01T00:00:00Z', [], []],
+      [`startDate=${firstDay}&endDate=${new Date().toISOString().slice(0, 10)}`, [lost.id, early.id], [lostId, earlyId]],
+      ['endDate=2020-01-01', [], []],
+      ['startDate=2099-01-01', [], []],
       ['startDate=2020-01-01T00:00:00Z&endDate=2099-01-01T00:00:00Z', [lost.id, early.id], [lostId, earlyId]],
     ] as const) {
       expect([query, await ids(query)]).toEqual([query, events]);
@@ -149,12 +156,40 @@ describe('an export', () => {
     expect((await exported('?type=messages&limit=5')).pagination.hasMore).toBe(false);
   });
 
+  test.each(['events', 'messages'] as const)(
+    'of %s goes on by its cursor while others are sent, and these end, are archived or pruned: what stays comes once',
+    async (type) => {
+      const target = await world.endpoint();
+      const sent = Array.from({ length: 12 }, () => newWebhookEvent(world.org, [target]));
+      const letters: string[] = [];
+      for (const [i, event] of sent.entries()) {
+        await world.facade.acceptor.accept(event);
+        if (i % 2 === 0) await world.end(soon);
+        else letters.push(...(await world.end(dead)));
+      }
+      const ids = sent.map(({ id, targets }) => (type === 'events' ? id : (targets[0]?.messageId ?? ''))).reverse();
+      const first = await exported(`?type=${type}&limit=4`);
+      expect(idsOf(first.data)).toEqual(ids.slice(0, 4));
+      await world.queue.promote();
+      expect(await world.end(delivered)).toHaveLength(6);
+      expect((await world.facade.request('DELETE', `/api/outbound-messages/dlq/${letters[0]}`)).status).toBe(200);
+      await world.prune(3_600_000);
+      await world.send([target]);
+      const there = idsOf((await exported(`?type=${type}`)).data);
+      const rest = await exported(`?type=${type}&limit=50&cursor=${first.pagination.nextCursor}`);
+      expect(rest.pagination).toEqual({ hasMore: false, nextCursor: null });
+      expect(idsOf(rest.data)).toEqual(ids.slice(4).filter((id) => there.includes(id)));
+      expect([there.length, rest.data.length]).toEqual([6, 3]);
+    },
+  );
+
   test.each([
     ['format=xml', 'format'],
     ['type=endpoints', 'type'],
     ['limit=0', 'limit'],
     ['limit=50001', 'limit'],
     ['startDate=now', 'startDate'],
+    ['startDate=2026-02-30', 'startDate'],
     ['startDate=2026-02-01T00:00:00Z&endDate=2026-01-01T00:00:00Z', 'endDate'],
     ['status=queued', 'status'],
     ['cursor=forged', 'cursor'],
@@ -182,6 +217,8 @@ test('50,000 messages are exported whole, as JSON and as CSV', async () => {
   const { data, pagination } = JSON.parse(text);
   expect([data.length, pagination.hasMore]).toEqual([count, false]);
   expect(new Set(idsOf(data))).toEqual(sent);
+  const byDefault = await exported('?type=messages');
+  expect([byDefault.data.length, byDefault.pagination.hasMore]).toEqual([10_000, true]);
   const csv = await request('?type=messages&limit=50000&format=csv');
   const rows = await csvRows(csv.text);
   expect(rows).toHaveLength(count);

@@ -19,6 +19,8 @@ export interface MessagesWorld {
   endpoint(applicationId?: string): Promise<WebhookEndpoint>;
   /** Sends an event to the endpoints; answers the ids of its messages. */
   send(endpoints: readonly WebhookEndpoint[], more?: Parameters<typeof newWebhookEvent>[2]): Promise<string[]>;
+  /** Removes what has ended; dead letters stay that are no older than so many ms. */
+  prune(deadLettersMs: number): Promise<void>;
   /** Takes all that is queued and ends it so; answers the ids. */
   end(outcome: Outcome): Promise<string[]>;
   /** Removes all messages. */
@@ -49,6 +51,9 @@ export async function startMessagesWorld(): Promise<MessagesWorld> {
       await facade.acceptor.accept(event);
       return event.targets.map(({ messageId }) => messageId);
     },
+    prune: async (deadLettersMs) => {
+      while ((await queue.prune({ finishedMs: -1, deadLettersMs })).hasMore);
+    },
     end: async (outcome) => {
       const ended: string[] = [];
       for (;;) {
@@ -69,6 +74,9 @@ export async function startMessagesWorld(): Promise<MessagesWorld> {
 
 /** Fails, to be tried again in an hour. */
 export const later: Outcome = { type: 'retry', attempt: failure, delayMs: 3_600_000 };
+
+/** Fails, to be tried again at the next `promote`. */
+export const soon: Outcome = { ...later, delayMs: 0 };
 
 /** Ends without an attempt. */
 export function dropped(status: 'filtered' | 'transform_failed'): Outcome {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { dead, delivered, failure, settleAll, takeFrom } from '../../support/queue-worker.ts';
 import { newWebhookEvent } from '../../support/webhook-messages.ts';
-import { dropped, idsOf, later, type MessagesWorld, startMessagesWorld } from './messages-world.ts';
+import { dropped, idsOf, later, type MessagesWorld, soon, startMessagesWorld } from './messages-world.ts';
 
 let world: MessagesWorld;
 beforeAll(async () => {
@@ -180,6 +180,35 @@ describe('the list', () => {
     expect((await read('')).length).toBe(50);
   });
 
+  test('goes on by cursor while what was shown, and what is not yet, ends, is archived or pruned: what stays comes once', async () => {
+    const target = await world.endpoint();
+    const sent: string[] = [];
+    const letters: string[] = [];
+    for (let i = 0; i < 10; i++) {
+      for (const outcome of [delivered, soon, dead]) {
+        sent.push(...(await world.send([target])));
+        const ended = await world.end(outcome);
+        if (outcome === dead) letters.push(...ended);
+      }
+    }
+    const first = (await call('GET', '?limit=10')).body;
+    expect(idsOf(first.data)).toEqual(sent.reverse().slice(0, 10));
+    await world.queue.promote();
+    expect(await world.end(dead)).toHaveLength(10);
+    for (const id of [letters[0], letters.at(-1)]) expect((await call('DELETE', `/dlq/${id}`)).status).toBe(200);
+    await world.prune(3_600_000);
+    const isThere = await Promise.all(sent.map(async (id) => (await call('GET', `/${id}`)).status === 200));
+    expect([isThere.slice(0, 10).includes(false), isThere.slice(10).includes(false)]).toEqual([true, true]);
+    const seen: string[] = [];
+    for (let cursor: string | null = first.pagination.nextCursor; cursor !== null; ) {
+      const { body } = await call('GET', `?limit=5&cursor=${cursor}`);
+      seen.push(...idsOf(body.data));
+      cursor = body.pagination.nextCursor;
+    }
+    expect(seen).toEqual(sent.filter((_, i) => i >= 10 && isThere[i]));
+    expect(seen).toHaveLength(12);
+  });
+
   test.each(['limit=0', 'limit=101', 'cursor=forged', 'status=queued'])('with %s is 400', async (query) => {
     const { status, body } = await call('GET', `?${query}`);
     expect([status, body.error, Object.keys(body.details)]).toEqual([400, 'Invalid input', [query.split('=')[0]]]);
@@ -204,8 +233,15 @@ describe('a replay', () => {
 
   test('of what is under way is 409, of what has no payload any more 409 with payload_not_found', async () => {
     const [id = ''] = await world.send([await world.endpoint()]);
-    expect((await call('POST', `/${id}/replay`)).body).toEqual({ error: 'Conflict', message: expect.stringContaining('pending') });
-    await world.end(dead);
+    const refused = async (status: string) => {
+      const { status: code, body } = await call('POST', `/${id}/replay`);
+      expect([code, body]).toEqual([409, { error: 'Conflict', message: expect.stringContaining(status) }]);
+    };
+    await refused('pending');
+    const jobs = await takeFrom(world.queue, 'w1', 1);
+    await refused('processing');
+    expect(await read('')).toHaveLength(1);
+    await settleAll(world.queue, 'w1', jobs, dead);
     await world.facade.redis.client.del(await world.facade.redis.client.keys('test:{s0}:e:*'));
     for (const path of [`/${id}/replay`, `/dlq/${id}/retry`]) {
       const { status, body } = await call('POST', path);

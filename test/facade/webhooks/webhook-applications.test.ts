@@ -45,16 +45,24 @@ describe('creating an application', () => {
   test('takes everything that can be set, and is found by its external id', async () => {
     const sent = {
       name: 'Initech',
-      externalId: 'customer/7 ü',
+      externalId: `customer/7 ü ${'🚀'.repeat(242)}`,
       metadata: { tier: 'gold', nested: { a: [1, null] } },
       rateLimitPerSecond: 5,
       rateLimitPerMinute: 50,
       rateLimitPerHour: 500,
+      isDisabled: true,
+      disabledReason: 'Not yet signed.',
     };
     const { body } = await create(sent);
     expect(body.data).toMatchObject(sent);
-    expect((await read(`/by-external-id/${encodeURIComponent('customer/7 ü')}`)).body).toEqual(body);
+    expect((await read(`/by-external-id/${encodeURIComponent(sent.externalId)}`)).body).toEqual(body);
     expect((await read('/by-external-id/nobody')).body).toEqual({ error: 'Not found', message: expect.any(String) });
+  });
+
+  test('a reason without being disabled is not kept', async () => {
+    const { body } = await create({ name: 'Enabled', disabledReason: 'None.' });
+    expect(body.data).toMatchObject({ isDisabled: false, disabledReason: null });
+    expect((await read(`/${body.data.id}`)).body).toEqual(body);
   });
 
   test('with an external id that is taken is 409', async () => {
@@ -69,6 +77,8 @@ describe('creating an application', () => {
     [{ name: 'x'.repeat(201) }, 'name'],
     [{ name: 'a', externalId: '' }, 'externalId'],
     [{ name: 'a', externalId: 'a\u0000b' }, 'externalId'],
+    [{ name: 'a', externalId: '\ud800' }, 'externalId'],
+    [{ name: 'a', externalId: '🚀'.repeat(256) }, 'externalId'],
     [{ name: 'a', metadata: 'x' }, 'metadata'],
     [{ name: 'a', metadata: { x: 'y'.repeat(8192) } }, 'metadata'],
     [{ name: 'a', rateLimitPerSecond: 0 }, 'rateLimitPerSecond'],

@@ -39,6 +39,15 @@ async function deliver(endpointId: string, outcomes: readonly (typeof delivered 
   }
 }
 
+/** The cooldown of the endpoint's open circuit is over, and a worker has seen it. */
+async function endCooldown(endpointId: string): Promise<void> {
+  const { client } = world.redis;
+  const target = await client.hget(`test:{s0}:tn:${webhookOrganization(org)}`, `${applicationId} ${endpointId}`);
+  await client.hset(`test:{s0}:t:${target}`, 'cu', 0);
+  await client.zadd('test:{s0}:waiting', 0, `!${target}`);
+  await new RedisDeliveryQueue({ redis: client, prefix: 'test:' }).promote();
+}
+
 describe('creating an endpoint', () => {
   test('answers 201 with the record, its defaults, the secret and a warning', async () => {
     const { status, body } = await create();
@@ -89,13 +98,15 @@ describe('creating an endpoint', () => {
 
   test('takes everything that can be set', async () => {
     const sent = {
-      description: 'Production',
-      headers: [{ name: 'X-Tenant', value: 'acme' }],
+      description: 'x'.repeat(500),
+      headers: Array.from({ length: 20 }, (_, n) => ({ name: `X-Tenant-${n}`, value: 'acme' })),
       timeoutSeconds: 120,
       rateLimitPerSecond: 5,
       circuitFailureThreshold: 1,
       circuitSuccessThreshold: 1,
       circuitCooldownSeconds: 10,
+      isDisabled: true,
+      disabledReason: 'Not yet ready.',
     };
     expect(await made(sent)).toMatchObject(sent);
   });
@@ -207,6 +218,28 @@ describe('rotating the secret', () => {
     expect((await world.webhooks.endpoint(org, id))?.secret.previous).toEqual([]);
   });
 
+  test('takes a day of grace', async () => {
+    const { id } = await made();
+    const { status, body } = await post(`${id}/rotate-secret`, { gracePeriodSeconds: 86_400 });
+    expect(status).toBe(200);
+    expect(Math.abs(Date.parse(body.previousSecretExpiresAt) - Date.now() - 86_400_000)).toBeLessThan(60_000);
+  });
+
+  test('ends no old one before its time: with four that hold it is 409, and gracePeriodSeconds 0 ends all', async () => {
+    const { id } = await made();
+    const ends: string[] = [];
+    for (const gracePeriodSeconds of [300, 60, 300, 300])
+      ends.push((await post(`${id}/rotate-secret`, { gracePeriodSeconds })).body.previousSecretExpiresAt);
+    const previous = async () => (await world.webhooks.endpoint(org, id))?.secret.previous ?? [];
+    const held = await previous();
+    expect(held.map(({ validUntilMs }) => new Date(validUntilMs).toISOString())).toEqual(ends.toReversed());
+    const fifth = await post(`${id}/rotate-secret`, {});
+    expect([fifth.status, fifth.body]).toEqual([409, { error: 'Conflict', message: expect.stringContaining(ends[1] ?? '') }]);
+    expect(await previous()).toEqual(held);
+    expect((await post(`${id}/rotate-secret`, { gracePeriodSeconds: 0 })).body).toMatchObject({ secretVersion: 6 });
+    expect(await previous()).toEqual([]);
+  });
+
   test('by several at the same time gives each a version of its own', async () => {
     const { id } = await made();
     const answers = await Promise.all([1, 2, 3].map(() => post(`${id}/rotate-secret`, {})));
@@ -261,6 +294,9 @@ describe('what deliveries have done', () => {
     expect(await ids('open')).toEqual([open.id]);
     expect(await ids('closed')).toEqual([closed.id]);
     expect(await ids('half_open')).toEqual([]);
+    await endCooldown(open.id);
+    expect((await read(`/${open.id}`)).body.data.circuitState).toBe('half_open');
+    expect([await ids('half_open'), await ids('open'), await ids('closed')]).toEqual([[open.id], [], [closed.id]]);
     const { status, body } = await post(`${open.id}/reset-circuit`);
     expect([status, body]).toEqual([200, { success: true, circuitState: 'closed' }]);
     expect((await read(`/${open.id}`)).body.data).toMatchObject({ circuitState: 'closed', circuitFailureCount: 0 });

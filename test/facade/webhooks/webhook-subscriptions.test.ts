@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { type FacadeWorld, startFacadeWorld } from '../facade-world.ts';
 
 let world: FacadeWorld;
@@ -12,7 +12,7 @@ beforeAll(async () => {
   org = (await world.store.get('Organization', { name: 'acme' })).status?.id ?? '';
   for (const name of ['order.paid', 'order.sent', 'order.line_item'])
     types[name] = (await request('POST', 'event-types', { name, displayName: `Shown ${name}` })).body.data.id;
-}, 60_000);
+});
 afterAll(() => world.stop());
 beforeEach(async () => {
   applicationId = (await request('POST', 'webhook-applications', { name: 'Customer' })).body.data.id;
@@ -59,8 +59,9 @@ describe('creating a subscription', () => {
 
   test('takes everything that can be set, the event type by its name and the transform by its slug', async () => {
     const transform = (await request('POST', 'transforms', { name: 'Shorter', code: 'payload.id' })).body;
+    const expression = (tier: string) => `event.data.total > 100.0 && labels.tier == "${tier}"`;
     const sent = {
-      filterExpression: 'event.data.total > 100.0 && labels.tier == "gold"',
+      filterExpression: expression('g'.repeat(1000 - expression('').length)),
       labelFilters: { region: ['eu', 'us'], tier: 'gold' },
       labelFilterMode: 'any',
       isEnabled: false,
@@ -133,7 +134,8 @@ describe('subscribing to several event types', () => {
   });
 
   test('of which one does not exist is 404 and makes none', async () => {
-    expect((await bulk({ eventTypeIds: ['order.paid', 'order.unknown'] })).status).toBe(404);
+    const unknown = await bulk({ eventTypeIds: ['order.paid', 'order.unknown'] });
+    expect([unknown.status, unknown.body.message]).toEqual([404, 'There is no event type "order.unknown".']);
     expect((await read(`?endpointId=${endpointId}`)).body.data).toEqual([]);
   });
 
@@ -192,6 +194,39 @@ test('goes with its event type', async () => {
   expect((await request('DELETE', 'event-types/order.short_lived')).status).toBe(200);
   expect((await read(`/${id}`)).status).toBe(404);
   expect((await create({ eventTypeId })).status).toBe(404);
+});
+
+test('is not made when its event type is deleted just before it is stored', async () => {
+  const eventTypeId = (await request('POST', 'event-types', { name: 'order.raced' })).body.data.id;
+  const [found, deleted] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const storing = jest.spyOn(world.webhooks, 'createSubscription').mockImplementationOnce(async (subscription) => {
+    found.resolve();
+    await deleted.promise;
+    return await world.webhooks.createSubscription(subscription);
+  });
+  const creation = create({ eventTypeId });
+  await found.promise;
+  expect((await request('DELETE', `event-types/${eventTypeId}`)).status).toBe(200);
+  deleted.resolve();
+  expect((await creation).status).toBe(404);
+  storing.mockRestore();
+  expect((await read(`?applicationId=${applicationId}`)).body.data).toEqual([]);
+  expect(await world.webhooks.eventTypeIds(org)).not.toContain(eventTypeId);
+});
+
+test('a transform that subscriptions use is 409 IN_USE for whoever deletes it', async () => {
+  await request('POST', 'transforms', { name: 'Needed', code: 'payload.id' });
+  const remove = () => request('DELETE', 'transforms/needed');
+  const { id } = (await create({ transformId: 'needed' })).body.data;
+  await create({ transformId: 'needed', eventTypeId: 'order.sent' });
+  expect(await remove()).toMatchObject({
+    status: 409,
+    body: { error: 'Conflict', code: 'IN_USE', message: 'The transform is used by 2 webhook subscriptions.' },
+  });
+  await change(id, { transformId: null });
+  expect((await remove()).body.message).toBe('The transform is used by 1 webhook subscription.');
+  await request('DELETE', `webhook-endpoints/${endpointId}`);
+  expect((await remove()).status).toBe(204);
 });
 
 test('a subscription that a custom resource keeps cannot be changed through the API', async () => {

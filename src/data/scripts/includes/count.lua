@@ -1,6 +1,6 @@
 -- Counts what happens, per script, and writes it once at its end (write_counts).
 --
--- For ever, `k:<org>`: field source or route `<events> <last ms>`; destination `<deliveries> <successes> <latency ms> <last ms>
+-- For ever, `k:<org>`: field source or route `<events> <last ms>` (of an application with webhooks: how often messages of events were made for it, and when the last time); destination `<deliveries> <successes> <latency ms> <last ms>
 -- <attempts>`, where a delivery has ended and the latency is that of all attempts (earlier releases: no attempts, the latency of
 -- one attempt per delivery). Messages of webhooks (organizations with a +) are counted for their application (the route), too: field
 -- `total:<application>`, as that of a destination.
@@ -9,6 +9,8 @@
 -- period being the number of five minutes since 1970. A group is 64 targets, or the sources and routes whose ids end alike, so that
 -- a tally stays small. Fields: a target's number and `o` delivered with a batch, `f` failed, `m` moved to a failover destination, `s` sum of the durations
 -- of its attempts in ms, `d<bucket>` attempts that delivered, `a<bucket>` others (of a batch each attempt once); an id and `e` events, `x` filtered or repeated ones, `u` failed before they were sent.
+-- Of organizations for webhooks also a target's number and `n` messages made; `<number>:<letter>` and `e` its failed attempts by the letter of the
+-- error (attempt-record.ts); `<number>!<reason>` and `e` its dead letters, with the reason `filtered` what its transform held back.
 -- `st:<org>:t` is the set of an organization's tallies, `tallies` all of a shard by the time of their first count.
 local tally_period_ms = 300000
 -- The buckets of core/latency-histogram.ts.
@@ -28,21 +30,51 @@ local function tally(org, group, field, by)
   tallies[group][field] = (tallies[group][field] or 0) + by
 end
 
-local function tally_target(org, n, what, by)
+local function is_for_webhooks(org)
+  return string.byte(org) == 43
+end
+
+-- `detail` stands behind the number of the target, or is ''.
+local function tally_detail(org, n, detail, what, by)
   if n ~= '' then
-    tally(org, whole(math.floor(tonumber(n) / 64)), n .. ' ' .. what, by)
+    tally(org, whole(math.floor(tonumber(n) / 64)), n .. detail .. ' ' .. what, by)
   end
+end
+
+local function tally_target(org, n, what, by)
+  tally_detail(org, n, '', what, by)
 end
 
 local function tally_id(org, id, what, by)
   tally(org, 'e' .. string.sub(id, -1), id .. ' ' .. what, by)
 end
 
--- An event of a source, or one that a route has taken.
+-- An event of a source, or one that a route has taken. Of webhooks nobody asks for those of a period.
 local function count_event(org, id)
   local events = counts_of(org).events
   events[id] = (events[id] or 0) + 1
-  tally_id(org, id, 'e', 1)
+  if not is_for_webhooks(org) then
+    tally_id(org, id, 'e', 1)
+  end
+end
+
+-- Of a message to a webhook endpoint; of others nothing is counted when they are made.
+local function count_made(org, n)
+  if is_for_webhooks(org) then
+    tally_target(org, n, 'n', 1)
+  end
+end
+
+-- A failed attempt at a webhook endpoint.
+local function count_error(org, n, letter)
+  tally_detail(org, n, ':' .. letter, 'e', 1)
+end
+
+-- What became a dead letter at a webhook endpoint, or was held back by its transform.
+local function count_reason(org, n, reason)
+  if is_for_webhooks(org) then
+    tally_detail(org, n, '!' .. reason, 'e', 1)
+  end
 end
 
 -- A delivery of a route that failed before it could be sent: its schema or its transform.
@@ -80,7 +112,7 @@ end
 -- failover destination after it had failed here.
 local function count_end(org, n, destination, how)
   local ended = { deliveries_of(org, destination) }
-  if string.sub(org, 1, 1) == '+' then
+  if is_for_webhooks(org) then
     local application = call('HGET', P .. 't:' .. n, 'r')
     ended[2] = application and deliveries_of(org, 'total:' .. application)
   end
@@ -95,33 +127,57 @@ local function count_end(org, n, destination, how)
   end
 end
 
+-- The names of a table, and what a hash has of them.
+local function read_fields(key, named)
+  local names = {}
+  for name in pairs(named) do
+    names[#names + 1] = name
+  end
+  return names, #names > 0 and call('HMGET', key, unpack(names)) or {}
+end
+
 local function write_events(key, events)
-  for id, count in pairs(events) do
-    local stored = string.match(call('HGET', key, id) or '', '^(%d+)')
-    call('HSET', key, id, whole(tonumber(stored or '0') + count) .. ' ' .. whole(now))
+  local ids, stored = read_fields(key, events)
+  local fields = {}
+  for k, id in ipairs(ids) do
+    local before = string.match(stored[k] or '', '^(%d+)')
+    fields[2 * k - 1], fields[2 * k] = id, whole(tonumber(before or '0') + events[id]) .. ' ' .. whole(now)
+  end
+  if #fields > 0 then
+    call('HSET', key, unpack(fields))
   end
 end
 
 local function write_deliveries(key, deliveries)
-  for id, d in pairs(deliveries) do
-    local ended, successes, latency, last, attempts = string.match(call('HGET', key, id) or '0 0 0 0', '^(%d+) (%d+) (%d+) (%d+) ?(%d*)')
+  local ids, stored = read_fields(key, deliveries)
+  local fields = {}
+  for k, id in ipairs(ids) do
+    local d = deliveries[id]
+    local ended, successes, latency, last, attempts = string.match(stored[k] or '0 0 0 0', '^(%d+) (%d+) (%d+) (%d+) ?(%d*)')
     if attempts == '' then
       attempts = ended
     end
     last = d[4] > 0 and now or tonumber(last)
-    call('HSET', key, id, string.format('%.0f %.0f %.0f %.0f %.0f', ended + d[1], successes + d[2], latency + d[3], last, attempts + d[4]))
+    fields[2 * k - 1] = id
+    fields[2 * k] = string.format('%.0f %.0f %.0f %.0f %.0f', ended + d[1], successes + d[2], latency + d[3], last, attempts + d[4])
+  end
+  if #fields > 0 then
+    call('HSET', key, unpack(fields))
   end
 end
 
 local function write_tallies(org, tallies)
   local period = whole(math.floor(now / tally_period_ms))
-  for group, fields in pairs(tallies) do
+  for group, counted in pairs(tallies) do
     local name = period .. ':' .. group
     local key = P .. 'st:' .. org .. ':t' .. name
-    local is_new = false
-    for field, by in pairs(fields) do
-      is_new = call('HINCRBY', key, field, by) == by or is_new
+    local names, stored = read_fields(key, counted)
+    local fields, is_new = {}, false
+    for k, field in ipairs(names) do
+      is_new = is_new or not stored[k]
+      fields[2 * k - 1], fields[2 * k] = field, whole(tonumber(stored[k] or '0') + counted[field])
     end
+    call('HSET', key, unpack(fields))
     if is_new then
       call('SADD', P .. 'st:' .. org .. ':t', name)
       call('ZADD', P .. 'tallies', 'NX', now, org .. ' ' .. name)

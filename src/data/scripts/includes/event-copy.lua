@@ -1,4 +1,5 @@
 -- Events get messages, and copies in other shards: each shard that has messages of an event has a copy of it.
+-- @include "event-list.lua"
 
 -- For so long what is carried twice is noticed, although what it made may be gone again.
 local seen_ms = 3600000
@@ -12,10 +13,12 @@ local function require_lane(org, route, destination)
   end
 end
 
--- Notes one more message of an event that is here. Without a count there is one.
-local function event_ref(event, message)
-  call('HSET', P .. 'refs', event, tonumber(call('HGET', P .. 'refs', event) or '1') + 1)
-  call('APPEND', P .. 'x:' .. event, ' ' .. message)
+-- Notes further messages of an event that are here. Without a count there is one.
+local function event_refs(event, ids)
+  if #ids > 0 then
+    call('HSET', P .. 'refs', event, tonumber(call('HGET', P .. 'refs', event) or '1') + #ids)
+    list_messages(event, ids)
+  end
 end
 
 -- Makes the copy unless it is there; `text` is that of the event at its home. From a text that is none no copy is made.

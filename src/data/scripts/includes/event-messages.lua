@@ -1,4 +1,4 @@
--- Ids of the messages of an event, from the first line of its text: one, and what `x:<event>` names besides.
+-- Ids of the messages of an event, from the first line of its text: one, and what `x:<event>` names besides; and whether these are all.
 local function messages_of(event, text)
   local messages = string.match(text, '^%S+ (%S+) ') or '-'
   local ids, known = {}, {}
@@ -13,6 +13,7 @@ local function messages_of(event, text)
   if messages ~= '*' and messages ~= '-' then
     add(messages)
   end
-  add(call('GET', P .. 'x:' .. event) or '')
-  return ids
+  local others = call('GET', P .. 'x:' .. event) or ''
+  add(others)
+  return ids, not string.find(others, '*', 1, true)
 end

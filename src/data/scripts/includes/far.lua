@@ -17,3 +17,27 @@ local function far_release(event, token)
   end
   return true
 end
+
+-- Holds an event for messages that are sent to another shard, and for the copy that they make there.
+local function far_hold(event, shard)
+  local far = (call('HGET', P .. 'far', event) or '') .. ' ' .. shard .. 'x'
+  if not string.find(far .. ' ', ' ' .. shard .. ' ', 1, true) then
+    far = far .. ' ' .. shard
+  end
+  call('HSET', P .. 'far', event, far)
+end
+
+-- An event whose search for targets, which holds it by `token`, has found nothing at all is history like one that nobody wants. Answers
+-- whether it was that.
+local function keep_without_messages(event, token)
+  if call('HGET', P .. 'far', event) ~= ' ' .. token or tonumber(call('HGET', P .. 'refs', event) or '1') > 0 then
+    return false
+  end
+  local text = call('GET', P .. 'e:' .. event)
+  local head, rest = string.match(text, '^(%S+ %S+ %S+ %S+) %S+(\n.*)$')
+  local stamp = monotonic_ms() .. '-' .. counter()
+  call('SET', P .. 'e:' .. event, head .. ' ' .. stamp .. rest)
+  call('XADD', P .. 'fin', stamp, 'e', event)
+  call('HDEL', P .. 'far', event)
+  return true
+end

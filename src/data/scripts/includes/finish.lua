@@ -13,6 +13,7 @@ local function finish(id, org, n, destination, status, reason, how)
       index_add(P .. 'i:fail:' .. t[1], ms, number, id)
     end
     count_dead_letter(org, destination, reason, 1)
+    count_reason(org, n, reason)
     if t[2] then
       note_end(t[1], first_destination(id, destination), 'f', 1, id)
     end
@@ -27,12 +28,18 @@ local function finish_unsent(id, org, n, status, why)
   local ms = monotonic_ms()
   local number = counter()
   local stamp = ms .. '-' .. number
-  local route = call('HGET', P .. 't:' .. n, 'r') or ''
+  local t = call('HMGET', P .. 't:' .. n, 'r', 'd')
+  local route = t[1] or ''
   if status == 't' then
-    count_unsent(org, route)
+    if is_for_webhooks(org) then
+      count_end(org, n, t[2] or '', 'f')
+    else
+      count_unsent(org, route)
+    end
     index_add(P .. 'i:fail:' .. route, ms, number, id)
   else
     count_held_back(org, route, 1)
+    count_reason(org, n, 'filtered')
   end
   call('XADD', P .. 'fin', stamp, 'i', id)
   if why == '' then

@@ -25,14 +25,16 @@ local function new_message(event, org, n, target)
   if string.find(max, ' ', 1, true) then
     max, subscription, transform = string.match(max, '^(%d+) (%S+) ?(%S*)$')
   end
-  call('HSET', P .. 'm:' .. target.id, 'e', event, 't', n, 's', 'p', 'x', max, 'i', ms .. '-' .. number)
+  local fields = { 'e', event, 't', n, 's', 'p', 'x', max, 'i', ms .. '-' .. number }
   if subscription then
-    call('HSET', P .. 'm:' .. target.id, 'sb', subscription)
+    fields[11], fields[12] = 'sb', subscription
     if transform ~= '' then
-      call('HSET', P .. 'm:' .. target.id, 'tf', transform)
+      fields[13], fields[14] = 'tf', transform
     end
   end
+  call('HSET', P .. 'm:' .. target.id, unpack(fields))
   count_status(org, nil, 'p')
+  count_made(org, n)
   index_add(P .. 'i:' .. org, ms, number, target.id)
   index_add(P .. 'i:' .. target.route, ms, number, target.id)
   index_add(P .. 'i:' .. target.destination, ms, number, target.id)

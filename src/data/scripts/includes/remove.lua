@@ -22,7 +22,7 @@ local function remove_event(event)
       history_remove(P .. 'fin', fin)
     end
   end
-  call('DEL', key, P .. 'x:' .. event, P .. 'y:' .. event)
+  call('DEL', key, P .. 'x:' .. event, P .. 'y:' .. event, P .. 'an:' .. event)
   call('HDEL', P .. 'refs', event)
   call('HDEL', P .. 'far', event)
 end

@@ -42,10 +42,12 @@ local function monotonic_ms()
   return stamp_ms
 end
 
--- Wakes one worker that sleeps on the doorbell; one bell is enough, who takes it rings on.
-local function ring()
-  if call('LLEN', P .. 'bell') == 0 then
-    call('RPUSH', P .. 'bell', '1')
+-- Wakes one worker that sleeps on the doorbell; one bell is enough, who takes it rings on. `is_first`: an organization that had no
+-- ready work has some, for which a worker that is busy with others need not look long: that is another bell.
+local function ring(is_first)
+  local bells = call('LLEN', P .. 'bell')
+  if bells == 0 or is_first and bells == 1 then
+    call('RPUSH', P .. 'bell', is_first and 'f' or '1')
   end
 end
 

@@ -4,10 +4,11 @@
 --   <number of a target>  delivered, failed, moved to a failover destination, sum of the durations of its attempts in ms, pairs
 --   <route>               events taken, events filtered, deliveries that failed before they were sent, 0
 --   <source>              events, duplicates, 0, 0
+-- Of organizations for webhooks, which keep hours for a day only, those of webhook-statistics.lua, too, and of a target the third number is messages made.
 -- The same levels stand in statistics-periods.ts; the buckets are those of core/latency-histogram.ts.
 local period_levels = {
   { name = 'm', ms = 300000, kept_s = 7200 },
-  { name = 'h', ms = 3600000, kept_s = 691200 },
+  { name = 'h', ms = 3600000, kept_s = 691200, webhooks_kept_s = 93600 },
   { name = 'd', ms = 86400000, kept_s = 2764800 },
 }
 -- As many as `unpack` and one command take with ease.
@@ -37,6 +38,14 @@ local function merged(stored, added)
   return sum
 end
 
+local function kept_s_of(level, org)
+  return string.byte(org) == 43 and level.webhooks_kept_s or level.kept_s
+end
+
+local function period_key(org, level, at_ms)
+  return P .. 'st:' .. org .. ':' .. level.name .. whole(math.floor(at_ms / level.ms))
+end
+
 local function write_period(key, kept_s, fields, changes)
   local stored = call('HMGET', key, unpack(fields))
   local values, is_new = {}, true
@@ -56,7 +65,7 @@ local function write_periods(org, changes, at_ms)
   local fields = {}
   local function write()
     for _, level in ipairs(period_levels) do
-      write_period(P .. 'st:' .. org .. ':' .. level.name .. whole(math.floor(at_ms / level.ms)), level.kept_s, fields, changes)
+      write_period(period_key(org, level, at_ms), kept_s_of(level, org), fields, changes)
     end
     fields = {}
   end
@@ -76,12 +85,13 @@ local function remove_statistics(org)
   for _, level in ipairs(period_levels) do
     local last = math.floor(now / level.ms)
     for number = last - math.floor(level.kept_s * 1000 / level.ms) - 1, last + 1 do
-      call('DEL', P .. 'st:' .. org .. ':' .. level.name .. whole(number))
+      local key = period_key(org, level, number * level.ms)
+      call('DEL', key, key .. ':f')
     end
   end
   for _, name in ipairs(call('SMEMBERS', P .. 'st:' .. org .. ':t')) do
     call('DEL', P .. 'st:' .. org .. ':t' .. name)
     call('ZREM', P .. 'tallies', org .. ' ' .. name)
   end
-  call('DEL', P .. 'st:' .. org .. ':t')
+  call('DEL', P .. 'st:' .. org .. ':t', P .. 'un:' .. org)
 end

@@ -15,6 +15,9 @@ local function number_of_lane(lane)
   return string.match(lane, '^%d+')
 end
 
+-- Whether the script has put an organization into `ready`.
+local has_new_organization = false
+
 -- Puts a target into `ready` unless it is there, blocked or paused; answers whether it did.
 -- Start-time fair queueing on both levels: start = max(clock of the level, own finish).
 local function activate(n)
@@ -34,6 +37,7 @@ local function activate(n)
   call('ZADD', ready, math.max(tonumber(o[1] or '0'), tonumber(t[4] or '0')), n)
   if not call('ZSCORE', P .. 'ready', org) then
     call('ZADD', P .. 'ready', math.max(tonumber(call('HGET', ctl, 'vt') or '0'), tonumber(o[2] or '0')), org)
+    has_new_organization = true
   end
   return true
 end
@@ -45,7 +49,7 @@ local function activate_all(targets)
     woke = activate(n) or woke
   end
   if woke then
-    ring()
+    ring(has_new_organization)
   end
 end
 

@@ -54,7 +54,7 @@ local function payload_start(text)
 end
 
 local function event_view_of(event, text, size)
-  local ids = messages_of(event, text)
+  local ids, are_all = messages_of(event, text)
   local far = (call('HGET', P .. 'far', event) or '') .. ' '
   local letters, elsewhere, here = {}, {}, 0
   for _, id in ipairs(ids) do
@@ -72,7 +72,7 @@ local function event_view_of(event, text, size)
     end
   end
   -- Some of them are still to be made.
-  if tonumber(call('HGET', P .. 'refs', event) or '0') > here then
+  if are_all and tonumber(call('HGET', P .. 'refs', event) or '0') > here or string.find(far, '%d+w ') then
     letters[#letters + 1] = 'p'
   end
   return { text, table.concat(letters), #ids, size, elsewhere }, ids

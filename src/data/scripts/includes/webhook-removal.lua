@@ -1,4 +1,4 @@
--- Removing subscriptions, step by step where there are many. Needs includes/webhooks.lua and includes/webhook-list.lua.
+-- Removing subscriptions, step by step where there are many. Needs includes/webhooks.lua, webhook-list.lua and webhook-transforms.lua.
 
 -- Forgets the id of a custom resource; others are not kept.
 local function forget_id(prefix, record)
@@ -19,8 +19,9 @@ local function remove_record(number)
   list_remove('t' .. event_type, place)
   call('HDEL', P .. 'sb', number)
   forget_id('sub_', record)
+  count_transform(transform_of(record), -1)
   if event_type_id then
-    bump({ event_type_id })
+    bump({ { event_type_id, number } })
   end
 end
 

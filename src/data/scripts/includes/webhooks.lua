@@ -25,16 +25,38 @@ local function whole(number)
 end
 
 -- Whoever keeps what matches an event keeps its version with it: `*` and event type ids. No version comes twice, not even after a loss of data.
+-- Beside it stands what has changed last, `j:<name>`: ` <version>:<number>` of subscriptions, under `j:*` of applications, the newest at the end.
 local now = call('TIME')
 local version = now[1] .. '.' .. now[2]
-local function bump(names)
-  for first = 1, #names, 200 do
-    local changed = {}
-    for k = first, math.min(#names, first + 199) do
-      changed[#changed + 1] = names[k]
-      changed[#changed + 1] = version
+local most_journal_bytes = 8192
+
+-- `changes`: { name, number } one after the other.
+local function bump(changes)
+  local names, added = {}, {}
+  for _, change in ipairs(changes) do
+    local name = change[1]
+    if not added[name] then
+      added[name] = ''
+      names[#names + 1] = name
     end
-    call('HSET', P .. 'v', unpack(changed))
+    added[name] = added[name] .. ' ' .. version .. ':' .. change[2]
+  end
+  for first = 1, #names, 200 do
+    local last, fields, values = math.min(#names, first + 199), {}, {}
+    for k = first, last do
+      fields[#fields + 1] = 'j:' .. names[k]
+    end
+    local journals = call('HMGET', P .. 'v', unpack(fields))
+    for k = first, last do
+      local journal = (journals[k - first + 1] or '') .. added[names[k]]
+      if #journal > most_journal_bytes then
+        journal = string.match(journal, ' .*$', #journal - most_journal_bytes)
+      end
+      for _, value in ipairs({ names[k], version, fields[k - first + 1], journal or '' }) do
+        values[#values + 1] = value
+      end
+    end
+    call('HSET', P .. 'v', unpack(values))
   end
 end
 
@@ -148,15 +170,16 @@ end
 
 -- An event to one of its types matches otherwise from now on.
 local function bump_event_types_of(endpoint)
-  local numbers, ids = {}, {}
-  for _, each in ipairs(pairs_of(endpoint)) do
-    numbers[#numbers + 1] = whole(each[1])
+  local subscriptions, numbers, changes = pairs_of(endpoint), {}, {}
+  for k, each in ipairs(subscriptions) do
+    numbers[k] = whole(each[1])
   end
   load('tr', numbers)
-  for _, number in ipairs(numbers) do
-    if known.tr[number] then
-      ids[#ids + 1] = known.tr[number]
+  for k, each in ipairs(subscriptions) do
+    local id = known.tr[numbers[k]]
+    if id then
+      changes[#changes + 1] = { id, whole(each[2]) }
     end
   end
-  bump(ids)
+  bump(changes)
 end

@@ -102,13 +102,11 @@ describe('an e-mail', () => {
     expect(await send(mailer)).toMatchObject({ type: 'error' });
     mailer.close();
     const { mailer: by } = await start({ onData: () => {} });
-    const before = Date.now();
     const result = await by.send(
       { to: ['a@example.com'], id: 'm', ...alertEmail(sampleAlert()) },
       { timeoutMs: 500, clock: systemClock, signal },
     );
     expect(result).toMatchObject({ type: 'error', error: { message: 'no complete answer within 500 ms' } });
-    expect(Date.now() - before).toBeLessThan(3000);
   });
 
   test('that was given up is sent no more when the server is back, and one too many fails at once', async () => {

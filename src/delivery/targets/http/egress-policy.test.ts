@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { EgressPolicy, RefusedAddresses } from './egress-policy.ts';
+import { organizationRecord } from '../../../../test/support/record-registry.ts';
+import { EgressPolicy, egressRules, RefusedAddresses } from './egress-policy.ts';
 
 const nothing = { allowedCidrs: [], allowedHosts: [] };
 const nobody = new RefusedAddresses();
@@ -81,4 +82,12 @@ describe('rules', () => {
     expect(policy.allows('x', '::ffff:127.0.0.1', 6379)).toBe(false);
     expect(policy.allows('x', '127.0.0.1', 8080)).toBe(true);
   });
+});
+
+test('what all organizations may reach is added to what an organization allows', () => {
+  const organization = organizationRecord({ egress: { allowedCidrs: ['10.1.0.0/16'], allowedHosts: ['own.internal'] } });
+  const rules = egressRules({ allowedCidrs: ['10.2.0.0/16'], allowedHosts: ['*.shop.internal'] }, organization);
+  const policy = new EgressPolicy(rules, nobody);
+  expect(['10.1.0.1', '10.2.0.1', '10.3.0.1'].map((address) => policy.allows('any.example', address, 80))).toEqual([true, true, false]);
+  expect(['own.internal', 'a.shop.internal', 'b.internal'].map((host) => policy.allows(host, '10.3.0.1', 80))).toEqual([true, true, false]);
 });

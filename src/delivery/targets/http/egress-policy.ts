@@ -8,10 +8,10 @@ export interface EgressRules {
   allowedHosts: readonly string[];
 }
 
-/** Where requests of an organization may go besides public addresses. */
-export function egressRules(allowedCidrs: readonly string[], organization: OrganizationRecord | null): EgressRules {
-  const { allowedCidrs: own = [], allowedHosts = [] } = organization?.egress ?? {};
-  return { allowedCidrs: [...allowedCidrs, ...own], allowedHosts };
+/** Where requests of an organization may go besides public addresses: where all of them may, and what it allows itself. */
+export function egressRules(all: EgressRules, organization: OrganizationRecord | null): EgressRules {
+  const { allowedCidrs = [], allowedHosts = [] } = organization?.egress ?? {};
+  return { allowedCidrs: [...all.allowedCidrs, ...allowedCidrs], allowedHosts: [...all.allowedHosts, ...allowedHosts] };
 }
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;

@@ -1,6 +1,10 @@
 import { Storage, type StorageOptions } from '@google-cloud/storage';
+import { type Credentials, JWT } from 'google-auth-library';
 import type { ObjectStore } from './object-store.ts';
 import type { Transport } from './transport.ts';
+
+/** All that an upload needs. */
+const scopes = 'https://www.googleapis.com/auth/devstorage.read_write';
 
 /** `endpoint`: of a server that stands for Google's; it is asked without credentials. */
 export function openGcsStore(
@@ -11,22 +15,26 @@ export function openGcsStore(
     projectId,
     retryOptions: { autoRetry: false, maxRetries: 0 },
     ...(endpoint !== undefined && { apiEndpoint: endpoint }),
-    ...(credentials !== null && { credentials: accountOf(credentials.serviceAccountKey) }),
   };
+  const account = credentials === null ? null : accountOf(credentials.serviceAccountKey);
   // One client keeps the tokens of the platform, which come from its metadata server.
-  const platform = credentials === null ? new Storage(common).authClient : null;
-  let token: Parameters<Awaited<ReturnType<Storage['authClient']['getClient']>>['setCredentials']>[0] | null = null;
+  const platform = account === null ? new Storage(common).authClient : null;
+  let token: Credentials | null = null;
   return {
     put: async ({ key, body, contentType }, transport) => {
-      const storage = new Storage({ ...common, ...(platform !== null && { authClient: platform }) });
+      const own = account === null ? null : new JWT({ ...account, scopes, transporterOptions: { fetchImplementation: transport.fetch } });
+      if (own !== null && token !== null) own.setCredentials(token);
+      const client = own ?? platform;
+      const storage = new Storage({ ...common, ...(client !== null && { authClient: client }) });
       storage.interceptors.push({ request: (options) => withFetch(options, transport) });
-      const client = platform === null ? await storage.authClient.getClient() : null;
-      if (client !== null) {
-        client.transporter.defaults.fetchImplementation = transport.fetch;
-        if (token !== null) client.setCredentials(token);
+      try {
+        await storage.bucket(bucket).file(key).save(body, { resumable: true, validation: false, contentType });
+        if (own !== null) token = own.credentials;
+      } catch (error) {
+        // It may be the token that is refused.
+        token = null;
+        throw error;
       }
-      await storage.bucket(bucket).file(key).save(body, { resumable: true, validation: false, contentType });
-      if (client !== null) token = client.credentials;
     },
   };
 }
@@ -39,7 +47,7 @@ function withFetch(options: RequestOptions, transport: Transport): Intercepted {
   return Object.assign(options, { fetchImplementation: transport.fetch }) as unknown as Intercepted;
 }
 
-function accountOf(key: string): { client_email: string; private_key: string } {
+function accountOf(key: string): { email: string; key: string } {
   const { client_email: email, private_key: privateKey }: Record<string, unknown> = JSON.parse(key);
-  return { client_email: String(email), private_key: String(privateKey) };
+  return { email: String(email), key: String(privateKey) };
 }

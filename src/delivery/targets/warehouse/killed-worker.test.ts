@@ -1,15 +1,13 @@
-import { createServer, request as forward } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
 import { newEvent } from '../../../../test/support/new-event.ts';
-import { s3Keys, startS3Server } from '../../../../test/support/object-stores.ts';
+import { startS3Server } from '../../../../test/support/object-stores.ts';
 import { passes } from '../../../../test/support/passes.ts';
-import { freePort } from '../../../../test/support/ports.ts';
-import { type Program, startProgram } from '../../../../test/support/program.ts';
+import type { Program } from '../../../../test/support/program.ts';
 import { organizationRecord, routeRecord, warehouseRecord } from '../../../../test/support/record-registry.ts';
 import { startRedis } from '../../../../test/support/redis.ts';
-import { Keyring } from '../../../core/sealing.ts';
-import { recordSealingContext } from '../../../core/sealing-contexts.ts';
+import { slowAnswers } from '../../../../test/support/slow-answers.ts';
+import { sealedBucket, startWarehouseWorker } from '../../../../test/support/warehouse-worker.ts';
 import { RedisMessageAcceptor } from '../../../data/message-acceptor.ts';
 import { RedisDeliveryQueue } from '../../../data/redis-delivery-queue.ts';
 import { RedisRegistryPublisher } from '../../../data/registry-publisher.ts';
@@ -19,49 +17,16 @@ import { systemClock } from '../../../runtime/clock.ts';
 const prefix = 'posthorn:';
 const kills = 4;
 const answerDelayMs = 400;
-const key = Buffer.alloc(32, 1);
-
-/** Forwards requests and keeps the answers back: who is killed meanwhile never learns that the store has taken the object. */
-async function slowAnswers(origin: string): Promise<{ url: string; uploads: () => number; stop: () => void }> {
-  let uploads = 0;
-  const server = createServer((incoming, outgoing) => {
-    const onward = forward(origin + incoming.url, { method: incoming.method, headers: incoming.headers }, async (answer) => {
-      uploads++;
-      await pause(answerDelayMs);
-      outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
-      answer.pipe(outgoing);
-    });
-    onward.on('error', () => outgoing.destroy());
-    incoming.pipe(onward);
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  return {
-    url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`,
-    uploads: () => uploads,
-    stop: () => {
-      server.close();
-      server.closeAllConnections();
-    },
-  };
-}
 
 test('workers that are killed while they upload lose no record and write none twice, and no credential stands in Redis or a log', async () => {
   const redis = await startRedis();
   const store = await startS3Server();
-  const proxy = await slowAnswers(store.url);
+  const proxy = await slowAnswers(store.url, answerDelayMs);
   const programs: Program[] = [];
   const startWorker = async (): Promise<Program> => {
-    const program = startProgram(['delivery'], {
-      POSTHORN_REDIS_URL: redis.url,
-      POSTHORN_SHARDS: '1',
-      POSTHORN_ENCRYPTION_KEYS: `k1:${key.toString('base64')}`,
-      POSTHORN_EGRESS_ALLOWED_CIDRS: '127.0.0.0/8',
-      POSTHORN_WAREHOUSE_S3_ENDPOINT: proxy.url,
+    const program = await startWarehouseWorker(redis.url, proxy.url, {
       POSTHORN_WAREHOUSE_BATCH_SECONDS: '1',
       POSTHORN_LOG_LEVEL: 'debug',
-      POSTHORN_OPS_PORT: String(await freePort()),
-      POSTHORN_HOST: '127.0.0.1',
     });
     programs.push(program);
     return program;
@@ -71,11 +36,7 @@ test('workers that are killed while they upload lose no record and write none tw
     const queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
     const publisher = new RedisRegistryPublisher(redis.client, prefix);
     const epoch = await publisher.mintEpoch();
-    const secretAccessKey = new Keyring([{ id: 'k1', key }]).seal(
-      s3Keys.secretAccessKey,
-      recordSealingContext('org_a', 'destination', 'dst_a', 'secretAccessKey'),
-    );
-    const s3 = { bucket: store.bucket, region: 'us-east-1', credentials: { accessKeyId: s3Keys.accessKeyId, secretAccessKey } };
+    const s3 = sealedBucket(store.bucket, 'dst_a');
     await publisher.publish(epoch, 'organization', organizationRecord());
     await publisher.publish(epoch, 'route', routeRecord());
     await publisher.publish(epoch, 'destination', warehouseRecord({ type: 's3', s3 }));

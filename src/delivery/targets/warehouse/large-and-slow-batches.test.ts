@@ -1,46 +1,27 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import { testKeyring } from '../../../../test/support/controllers.ts';
+import { deliverySuite } from '../../../../test/support/delivery-suite.ts';
 import { newEvent } from '../../../../test/support/new-event.ts';
 import { type StoreServer, s3Keys, startS3Server } from '../../../../test/support/object-stores.ts';
 import { passes } from '../../../../test/support/passes.ts';
-import { organizationRecord, RecordRegistry, routeRecord, warehouseRecord } from '../../../../test/support/record-registry.ts';
-import { type RedisServer, startRedis } from '../../../../test/support/redis.ts';
-import { startTestDelivery } from '../../../../test/support/test-delivery.ts';
+import { organizationRecord, routeRecord, warehouseRecord } from '../../../../test/support/record-registry.ts';
 import type { WarehouseRecord } from '../../../core/records.ts';
 import { recordSealingContext } from '../../../core/sealing-contexts.ts';
-import { RedisMessageAcceptor } from '../../../data/message-acceptor.ts';
-import { RedisMessageReader } from '../../../data/message-reader.ts';
 import type { DeliveryStatus } from '../../../data/messages.ts';
 import { checkShards } from '../../../data/shard-check.ts';
-import { systemClock } from '../../../runtime/clock.ts';
 
-const prefix = 'test:';
 const mebibyte = 1024 * 1024;
 const retryPolicy = { maxRetries: 20, initialDelayMs: 100, maxDelayMs: 1000, backoffMultiplier: 2 };
 /** Broken off after 2 s. */
 const endless = `$match("${'a'.repeat(50)}!", /^(a+)+$/)`;
 
-let redis: RedisServer;
 let store: StoreServer;
-let registry: RecordRegistry;
-let acceptor: RedisMessageAcceptor;
-let reader: RedisMessageReader;
-const ends: (() => Promise<unknown>)[] = [];
+const suite = deliverySuite();
+const { ends, prefix } = suite;
 
-beforeAll(async () => {
-  redis = await startRedis();
-  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock });
-  reader = new RedisMessageReader({ redis: redis.client, prefix });
-});
-afterAll(() => redis.stop());
 beforeEach(async () => {
-  await redis.client.flushall();
-  registry = new RecordRegistry();
   store = await startS3Server();
   ends.push(() => store.stop());
-});
-afterEach(async () => {
-  for (const end of ends.splice(0).reverse()) await end();
 });
 
 interface Warehouse {
@@ -57,18 +38,17 @@ function warehouse({ org, routeId, destinationId }: Warehouse, code: string | nu
     recordSealingContext(org, 'destination', destinationId, 'secretAccessKey'),
   );
   const s3 = { bucket: store.bucket, region: 'us-east-1', credentials: { accessKeyId: s3Keys.accessKeyId, secretAccessKey } };
-  registry.put('organization', organizationRecord({ id: org, slug: org, namespace: org }));
+  suite.registry.put('organization', organizationRecord({ id: org, slug: org, namespace: org }));
   const destination = warehouseRecord({ type: 's3', s3 }, { prefix: destinationId, ...changes }, { id: destinationId, retryPolicy });
-  registry.put('destination', { ...destination, org });
+  suite.registry.put('destination', { ...destination, org });
   const transformId = `trf_${routeId}`;
-  if (code !== null) registry.put('transform', { v: 1, id: transformId, org, type: 'jsonata', code, generation: 1 });
+  if (code !== null) suite.registry.put('transform', { v: 1, id: transformId, org, type: 'jsonata', code, generation: 1 });
   const route = routeRecord({ id: routeId, org, destinations: [{ id: destinationId, shard: 0 }] });
-  registry.put('route', code === null ? route : { ...route, transformId });
+  suite.registry.put('route', code === null ? route : { ...route, transformId });
 }
 function worker(concurrency = 64): void {
   const endpoints = { s3: store.url };
-  const delivery = startTestDelivery(redis, { prefix, registry, concurrency, warehouse: { batchAgeMs: 300, endpoints } });
-  ends.push(() => delivery.stop(500));
+  suite.worker({ concurrency, warehouse: { batchAgeMs: 300, endpoints } });
 }
 
 async function send(count: number, { org, routeId, destinationId }: Warehouse, payload: (i: number) => Buffer): Promise<string[]> {
@@ -76,12 +56,12 @@ async function send(count: number, { org, routeId, destinationId }: Warehouse, p
     const event = newEvent({ org, payload: payload(i), destinations: [destinationId] });
     return { ...event, targets: event.targets.map((target) => ({ ...target, routeId })) };
   });
-  await Promise.all(events.map((event) => acceptor.accept(event)));
+  await Promise.all(events.map((event) => suite.acceptor.accept(event)));
   return events.map(({ targets }) => targets[0]?.messageId ?? '');
 }
 const numbered = (i: number): Buffer => Buffer.from(JSON.stringify({ order: i }));
 async function statuses(org: string, ids: readonly string[]): Promise<Set<DeliveryStatus | undefined>> {
-  return new Set(await Promise.all(ids.map(async (id) => (await reader.delivery(org, id))?.status)));
+  return new Set(await Promise.all(ids.map(async (id) => (await suite.reader.delivery(org, id))?.status)));
 }
 async function all(status: DeliveryStatus, ids: readonly string[], withinMs: number, org = 'org_a'): Promise<void> {
   await passes(async () => expect(await statuses(org, ids)).toEqual(new Set([status])), withinMs);
@@ -97,7 +77,7 @@ async function files(): Promise<{ bytes: number; records: Record<string, unknown
   }));
 }
 async function expectNoFindings(): Promise<void> {
-  expect((await checkShards({ redis: redis.client, prefix })).findings).toEqual([]);
+  expect((await checkShards({ redis: suite.redis.client, prefix })).findings).toEqual([]);
 }
 
 describe('a batch that becomes too large', () => {
@@ -111,9 +91,9 @@ describe('a batch that becomes too large', () => {
     for (const { bytes } of found) expect(bytes).toBeLessThanOrEqual(16 * mebibyte + 1);
     const orders = found.flatMap(({ records }) => records.map(({ payload }) => Object(payload).order));
     expect(orders.sort((a, b) => a - b)).toEqual(ids.map((_, i) => i));
-    expect(await reader.delivery('org_a', ids.at(-1) ?? '')).toMatchObject({ attempts: 1 });
+    expect(await suite.reader.delivery('org_a', ids.at(-1) ?? '')).toMatchObject({ attempts: 1 });
     await expectNoFindings();
-  }, 90_000);
+  });
 
   test('by its field mapping goes out in several files; a record that no file has room for ends by itself, and says why', async () => {
     const fieldMapping = Array.from({ length: 50 }, (_, i) => ({ source: '$.payload', target: `c${i}`, type: 'json' as const }));
@@ -122,14 +102,14 @@ describe('a batch that becomes too large', () => {
     const ids = await send(5, first, (i) => Buffer.from(JSON.stringify({ order: i, text: 'x'.repeat(i === 2 ? 400_000 : 150_000) })));
     const [large = ''] = ids.splice(2, 1);
     await all('delivered', ids, 30_000);
-    expect(await reader.delivery('org_a', large)).toMatchObject({
+    expect(await suite.reader.delivery('org_a', large)).toMatchObject({
       status: 'transform_failed',
       lastErrorMessage: 'the record would have more than 16 MiB, or is nested too deeply',
     });
     const found = await files();
     expect(found.map(({ records }) => records.length).sort()).toEqual([2, 2]);
     await expectNoFindings();
-  }, 60_000);
+  });
 });
 
 test('a batch whose transforms are all broken off ends in passes, and other warehouses go on meanwhile', async () => {
@@ -142,13 +122,13 @@ test('a batch whose transforms are all broken off ends in passes, and other ware
   warehouse(other, 'payload');
   worker(8);
   const slow = await send(14, first, numbered);
-  await passes(async () => expect(await redis.client.keys(`${prefix}{s0}:bu:*`)).toHaveLength(1), 20_000);
+  await passes(async () => expect(await suite.redis.client.keys(`${prefix}{s0}:bu:*`)).toHaveLength(1));
   const [own, foreign] = [await send(5, plain, numbered), await send(5, other, numbered)];
   await all('delivered', own, 15_000);
   await all('delivered', foreign, 15_000, 'org_b');
   expect(await statuses('org_a', slow)).toEqual(new Set(['processing']));
   await all('transform_failed', slow, 60_000);
-  expect(await reader.delivery('org_a', slow[0] ?? '')).toMatchObject({
+  expect(await suite.reader.delivery('org_a', slow[0] ?? '')).toMatchObject({
     attempts: 0,
     lastErrorMessage: expect.stringContaining('stopped'),
   });
@@ -160,11 +140,11 @@ test.each([null, '{"doubled": payload.order * 2}'])(
   async (code) => {
     warehouse(first, code);
     const ids = await send(3, first, numbered);
-    const view = await reader.delivery('org_a', ids[1] ?? '');
-    expect(await redis.client.del(`${prefix}{s0}:e:${view?.eventId.slice(6)}`)).toBe(1);
+    const view = await suite.reader.delivery('org_a', ids[1] ?? '');
+    expect(await suite.redis.client.del(`${prefix}{s0}:e:${view?.eventId.slice(6)}`)).toBe(1);
     worker();
     await all('delivered', [ids[0] ?? '', ids[2] ?? ''], 15_000);
-    expect(await reader.delivery('org_a', ids[1] ?? '')).toMatchObject({ status: 'dlq', deadLetterReason: 'payload_not_found' });
+    expect(await suite.reader.delivery('org_a', ids[1] ?? '')).toMatchObject({ status: 'dlq', deadLetterReason: 'payload_not_found' });
     expect((await files()).map(({ records }) => records.length)).toEqual([2]);
   },
   60_000,

@@ -1,56 +1,34 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { deliverySuite } from '../../../../test/support/delivery-suite.ts';
 import { newEvent } from '../../../../test/support/new-event.ts';
 import { type StoreServer, s3Keys, startS3Server } from '../../../../test/support/object-stores.ts';
 import { passes } from '../../../../test/support/passes.ts';
-import { organizationRecord, RecordRegistry, routeRecord, warehouseRecord } from '../../../../test/support/record-registry.ts';
-import { type RedisServer, startRedis } from '../../../../test/support/redis.ts';
-import { startTestDelivery } from '../../../../test/support/test-delivery.ts';
+import { routeRecord, warehouseRecord } from '../../../../test/support/record-registry.ts';
 import type { ObjectStoreRecord, WarehouseRecord } from '../../../core/records.ts';
-import { RedisMessageAcceptor } from '../../../data/message-acceptor.ts';
-import { RedisMessageReader } from '../../../data/message-reader.ts';
-import { systemClock } from '../../../runtime/clock.ts';
 
-const prefix = 'test:';
 const retryPolicy = { maxRetries: 1, initialDelayMs: 100, maxDelayMs: 100, backoffMultiplier: 1 };
 /** What the identity of a pod would be: the environment has the keys of the store. */
 const identity = { AWS_ACCESS_KEY_ID: s3Keys.accessKeyId, AWS_SECRET_ACCESS_KEY: s3Keys.secretAccessKey };
 
-let redis: RedisServer;
 let store: StoreServer;
-let registry: RecordRegistry;
-let acceptor: RedisMessageAcceptor;
-let reader: RedisMessageReader;
-const ends: (() => Promise<unknown>)[] = [];
+const suite = deliverySuite();
 
 beforeAll(async () => {
-  redis = await startRedis();
   store = await startS3Server();
-  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock });
-  reader = new RedisMessageReader({ redis: redis.client, prefix });
   Object.assign(process.env, identity);
 });
 afterAll(async () => {
   for (const name of Object.keys(identity)) delete process.env[name];
   await store.stop();
-  await redis.stop();
 });
-beforeEach(async () => {
-  await redis.client.flushall();
-  registry = new RecordRegistry();
-  registry.put('organization', organizationRecord());
-  registry.put('route', routeRecord());
-});
-afterEach(async () => {
-  for (const end of ends.splice(0).reverse()) await end();
-});
+beforeEach(() => suite.registry.put('route', routeRecord()));
 
 async function send(record: ObjectStoreRecord, warehouse: Partial<WarehouseRecord>, allowsPlatformIdentity: boolean): Promise<string> {
-  registry.put('destination', warehouseRecord(record, warehouse, { retryPolicy }));
+  suite.registry.put('destination', warehouseRecord(record, warehouse, { retryPolicy }));
   const endpoints = { s3: store.url, gcs: store.url, azure: store.url };
-  const delivery = startTestDelivery(redis, { prefix, registry, warehouse: { batchAgeMs: 50, endpoints, allowsPlatformIdentity } });
-  ends.push(() => delivery.stop(500));
+  suite.worker({ warehouse: { batchAgeMs: 50, endpoints, allowsPlatformIdentity } });
   const event = newEvent();
-  await acceptor.accept(event);
+  await suite.acceptor.accept(event);
   return event.targets[0]?.messageId ?? '';
 }
 
@@ -71,8 +49,8 @@ test.each([
   'a record of an earlier release, %s, is not used: its messages say why and end in the dead letters',
   async (_, record, warehouse, isLent, why) => {
     const id = await send(record, warehouse, isLent);
-    await passes(async () => expect(await reader.delivery('org_a', id)).toMatchObject({ status: 'dlq' }), 15_000);
-    expect(await reader.delivery('org_a', id)).toMatchObject({
+    await passes(async () => expect(await suite.reader.delivery('org_a', id)).toMatchObject({ status: 'dlq' }));
+    expect(await suite.reader.delivery('org_a', id)).toMatchObject({
       attempts: 2,
       deadLetterReason: 'max_retries_exceeded',
       lastErrorType: 'blocked',
@@ -85,6 +63,6 @@ test.each([
 
 test('where the installation lends it, the identity of the pods is used', async () => {
   const id = await send(s3, {}, true);
-  await passes(async () => expect(await reader.delivery('org_a', id)).toMatchObject({ status: 'delivered' }), 15_000);
+  await passes(async () => expect(await suite.reader.delivery('org_a', id)).toMatchObject({ status: 'delivered' }));
   expect((await store.objects()).size).toBe(1);
-}, 30_000);
+});

@@ -1,15 +1,13 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
 import { createServer, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { DuckDBInstance } from '@duckdb/node-api';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import { createCertificateAuthority } from '../../../../test/support/certificate-authority.ts';
 import { testKeyring } from '../../../../test/support/controllers.ts';
+import { deliverySuite } from '../../../../test/support/delivery-suite.ts';
+import { rowsOfObjects } from '../../../../test/support/duckdb.ts';
 import { newEvent } from '../../../../test/support/new-event.ts';
 import {
   azureAccount,
-  download,
   type StoreServer,
   s3Keys,
   startAzureServer,
@@ -18,48 +16,21 @@ import {
 } from '../../../../test/support/object-stores.ts';
 import { passes } from '../../../../test/support/passes.ts';
 import { startReceiver } from '../../../../test/support/receiver.ts';
-import {
-  destinationRecord,
-  organizationRecord,
-  RecordRegistry,
-  routeRecord,
-  warehouseRecord,
-} from '../../../../test/support/record-registry.ts';
-import { type RedisServer, startRedis } from '../../../../test/support/redis.ts';
-import { startTestDelivery } from '../../../../test/support/test-delivery.ts';
+import { destinationRecord, organizationRecord, routeRecord, warehouseRecord } from '../../../../test/support/record-registry.ts';
 import type { ObjectStoreRecord, WarehouseRecord } from '../../../core/records.ts';
 import { recordSealingContext, type SealedRecordField } from '../../../core/sealing-contexts.ts';
-import { RedisMessageAcceptor } from '../../../data/message-acceptor.ts';
-import { RedisMessageReader } from '../../../data/message-reader.ts';
-import { systemClock } from '../../../runtime/clock.ts';
 import type { DeliveryOptions } from '../../start-delivery.ts';
 
-const prefix = 'test:';
 const receivedAtMs = Date.UTC(2026, 2, 1, 23, 59, 58);
 const retryPolicy = { maxRetries: 20, initialDelayMs: 100, maxDelayMs: 1000, backoffMultiplier: 2 };
 const authority = createCertificateAuthority();
 
-let redis: RedisServer;
-let registry: RecordRegistry;
-let acceptor: RedisMessageAcceptor;
-let reader: RedisMessageReader;
-const ends: (() => Promise<unknown>)[] = [];
+const suite = deliverySuite();
+const { ends } = suite;
 
-beforeAll(async () => {
-  redis = await startRedis();
-  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock });
-  reader = new RedisMessageReader({ redis: redis.client, prefix });
-});
-afterAll(() => redis.stop());
-beforeEach(async () => {
-  await redis.client.flushall();
-  registry = new RecordRegistry();
-  registry.put('organization', organizationRecord());
-  registry.put('route', routeRecord({ circuit: { failureThreshold: 100, cooldownSeconds: 300, probeSuccessThreshold: 1 } }));
-});
-afterEach(async () => {
-  for (const end of ends.splice(0).reverse()) await end();
-});
+beforeEach(() =>
+  suite.registry.put('route', routeRecord({ circuit: { failureThreshold: 100, cooldownSeconds: 300, probeSuccessThreshold: 1 } })),
+);
 
 const sealed = (value: string, field: SealedRecordField): string =>
   testKeyring.seal(value, recordSealingContext('org_a', 'destination', 'dst_a', field));
@@ -99,13 +70,12 @@ const stores = {
 const types = Object.keys(stores) as (keyof typeof stores)[];
 
 /** A worker that writes to a real store of the type; batches do not wait long. */
-async function start(type: keyof typeof stores, warehouse: Partial<WarehouseRecord> = {}): Promise<Store> {
+async function start(type: keyof typeof stores, warehouse: Partial<WarehouseRecord> = {}, { batchAgeMs = 200 } = {}): Promise<Store> {
   const store = await stores[type]();
   ends.push(() => store.server.stop());
-  registry.put('destination', warehouseRecord(store.record, warehouse, { retryPolicy }));
+  suite.registry.put('destination', warehouseRecord(store.record, warehouse, { retryPolicy }));
   const { options } = store;
-  const delivery = startTestDelivery(redis, { prefix, registry, ...options, warehouse: { batchAgeMs: 200, ...options.warehouse } });
-  ends.push(() => delivery.stop(2000));
+  suite.worker({ ...options, warehouse: { batchAgeMs, ...options.warehouse } });
   return store;
 }
 
@@ -117,31 +87,17 @@ async function send(count: number, fields: Parameters<typeof newEvent>[0] = {}):
       ...fields,
     }),
   );
-  await Promise.all(events.map((event) => acceptor.accept(event)));
+  await Promise.all(events.map((event) => suite.acceptor.accept(event)));
   return events.map(({ targets }) => targets[0]?.messageId ?? '');
 }
-const delivery = async (id: string | undefined) => await reader.delivery('org_a', id ?? '');
+const delivery = async (id: string | undefined) => await suite.reader.delivery('org_a', id ?? '');
 async function allDelivered(ids: readonly string[], withinMs = 15_000): Promise<void> {
   await passes(async () => {
     for (const id of ids) expect(await delivery(id)).toMatchObject({ status: 'delivered' });
   }, withinMs);
 }
-/** Rows of the objects, as an independent reader of partitioned tables sees them. */
-async function rowsOf(server: StoreServer, query: string): Promise<unknown[]> {
-  const directory = mkdtempSync(join(tmpdir(), 'posthorn-duckdb-'));
-  try {
-    download(await server.objects(), directory);
-    const instance = await DuckDBInstance.create(':memory:');
-    const connection = await instance.connect();
-    const result = await connection.runAndReadAll(query.replace('FILES', `'${directory}/**/*.json*'`));
-    const rows = result.getRowObjectsJson();
-    connection.closeSync();
-    instance.closeSync();
-    return rows;
-  } finally {
-    rmSync(directory, { recursive: true, force: true });
-  }
-}
+const rowsOf = (server: StoreServer, query: string): Promise<unknown[]> =>
+  rowsOfObjects(server, query.replace('FILES', "'DIRECTORY/**/*.json*'"));
 
 describe.each(types)('a store of type %s', (type) => {
   test('gets each record once, in files that are read as a partitioned table', async () => {
@@ -157,30 +113,30 @@ describe.each(types)('a store of type %s', (type) => {
     expect(await rowsOf(server, query)).toEqual(
       [0, 1, 2, 3, 4].map((i) => ({ date: i < 2 ? '2026-03-01' : '2026-03-02', hour: i < 2 ? 23 : 0, source: 'shop', o: String(i) })),
     );
-    expect((await reader.attempts('org_a', ids[0] ?? ''))[0]).toMatchObject({ errorType: null, responseStatus: 200 });
-  }, 60_000);
+    expect((await suite.reader.attempts('org_a', ids[0] ?? ''))[0]).toMatchObject({ errorType: null, responseStatus: 200 });
+  });
 
   test('takes files of several MiB', async () => {
     const { server } = await start(type);
     await allDelivered(await send(1, { payload: Buffer.from(JSON.stringify('x'.repeat(4_000_000))) }));
     expect([...(await server.objects()).values()].map(({ length }) => length)).toEqual([expect.closeTo(4_000_000, -4)]);
-  }, 60_000);
+  });
 
   test('that is down gets everything when it is up again, nothing twice', async () => {
     const { server } = await start(type);
     await server.halt();
     const ids = await send(5);
-    await passes(async () => expect((await delivery(ids[0]))?.attempts).toBeGreaterThan(0), 15_000);
+    await passes(async () => expect((await delivery(ids[0]))?.attempts).toBeGreaterThan(0));
     expect(await delivery(ids[0])).toMatchObject({ status: 'retrying', lastErrorType: 'network' });
     await server.resume();
     await allDelivered(ids, 20_000);
     const records = [...(await server.objects()).values()].flatMap((content) => content.toString().trim().split('\n'));
     expect(records.map((line) => JSON.parse(line).payload.order).sort()).toEqual([0, 1, 2, 3, 4]);
-  }, 60_000);
+  });
 
   test('that refuses the bucket is named by its answer, without what was sent', async () => {
     const { server, record } = await start(type);
-    registry.put(
+    suite.registry.put(
       'destination',
       warehouseRecord(
         JSON.parse(JSON.stringify(record).replaceAll(`"${server.bucket}"`, '"nobody-has-this"')),
@@ -189,18 +145,18 @@ describe.each(types)('a store of type %s', (type) => {
       ),
     );
     const [id] = await send(1);
-    await passes(async () => expect((await delivery(id))?.attempts).toBeGreaterThan(0), 15_000);
+    await passes(async () => expect((await delivery(id))?.attempts).toBeGreaterThan(0));
     const found = await delivery(id);
     expect(found).toMatchObject({ lastErrorType: 'http_error', lastResponseStatus: 404 });
     expect(found?.lastErrorMessage).toMatch(/^the store answered 404( \([A-Za-z]+\))?$/);
-  }, 60_000);
+  });
 });
 
 describe('a route with a transform', () => {
   test('writes its output; what it filters out or fails on ends so, and stays out of the file', async () => {
-    registry.put('route', routeRecord({ transformId: 'trf_a' }));
+    suite.registry.put('route', routeRecord({ transformId: 'trf_a' }));
     const code = 'payload.order = 1 ? null : payload.order = 2 ? $error("no such order") : {"doubled": payload.order * 2}';
-    registry.put('transform', { v: 1, id: 'trf_a', org: 'org_a', type: 'jsonata', code, generation: 1 });
+    suite.registry.put('transform', { v: 1, id: 'trf_a', org: 'org_a', type: 'jsonata', code, generation: 1 });
     const { server } = await start('s3', { fileFormat: 'json' });
     const [first, second, third, fourth] = await send(4);
     await allDelivered([first ?? '', fourth ?? '']);
@@ -208,7 +164,7 @@ describe('a route with a transform', () => {
     expect(await delivery(third)).toMatchObject({ status: 'transform_failed', lastErrorMessage: expect.stringContaining('no such order') });
     const records = [...(await server.objects()).values()].flatMap((content) => JSON.parse(String(content)));
     expect(records.map(({ payload }) => payload.doubled).sort()).toEqual([0, 6]);
-  }, 60_000);
+  });
 });
 
 test('a field mapping makes the columns, and readers see their types', async () => {
@@ -225,7 +181,7 @@ test('a field mapping makes the columns, and readers see their types', async () 
   expect(await rowsOf(server, `SELECT "order", total, strftime("at", '%H:%M:%S') AS "at", paid, tags FROM read_json(FILES)`)).toEqual([
     { order: '0', total: '0.5', at: '23:59:58', paid: false, tags: ['a'] },
   ]);
-}, 60_000);
+});
 
 test('a store that hangs leaves the other deliveries of the worker alone', async () => {
   const sockets: Socket[] = [];
@@ -240,9 +196,9 @@ test('a store that hangs leaves the other deliveries of the worker alone', async
   const address = hanging.address();
   const endpoint = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
   const record = { type: 's3', s3: { bucket: 'events', region: 'us-east-1', credentials: s3Credentials() } } as const;
-  registry.put('destination', warehouseRecord(record, {}, { retryPolicy }));
-  registry.put('destination', { ...destinationRecord({ url: to.url }), id: 'dst_http' });
-  registry.put(
+  suite.registry.put('destination', warehouseRecord(record, {}, { retryPolicy }));
+  suite.registry.put('destination', { ...destinationRecord({ url: to.url }), id: 'dst_http' });
+  suite.registry.put(
     'route',
     routeRecord({
       destinations: [
@@ -251,28 +207,43 @@ test('a store that hangs leaves the other deliveries of the worker alone', async
       ],
     }),
   );
-  const worker = startTestDelivery(redis, { prefix, registry, concurrency: 8, warehouse: { batchAgeMs: 50, endpoints: { s3: endpoint } } });
-  ends.push(() => worker.stop(100));
+  suite.worker({ concurrency: 8, warehouse: { batchAgeMs: 50, endpoints: { s3: endpoint } } });
   await send(5);
-  await passes(() => Promise.resolve(expect(sockets.length).toBeGreaterThan(0)), 10_000);
+  await passes(() => Promise.resolve(expect(sockets.length).toBeGreaterThan(0)));
   const ids = await send(50, { destinations: ['dst_http'] });
   await allDelivered(ids, 10_000);
-}, 60_000);
+});
+
+test('a batch is complete at 1000 records or 5 MiB, however young it is', async () => {
+  const { server } = await start('s3', {}, { batchAgeMs: 3_600_000 });
+  const most = await send(999, { receivedAtMs });
+  await passes(async () => expect(await suite.redis.client.hget('test:{s0}:t:1', 'ba')).toBe('3600000'));
+  expect(await delivery(most[0])).toMatchObject({ status: 'pending', attempts: 0 });
+  await allDelivered([...most.slice(-1), ...(await send(1, { receivedAtMs }))]);
+  expect((await server.objects()).size).toBe(1);
+  // Counted as they are stored: compressed.
+  const payload = Buffer.from(JSON.stringify(randomBytes(1024 * 1024).toString('base64')));
+  const large = await send(3, { receivedAtMs, payload });
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  expect(await delivery(large[0])).toMatchObject({ status: 'pending', attempts: 0 });
+  await send(4, { receivedAtMs, payload });
+  await allDelivered(large);
+});
 
 test('an address that is not allowed is not connected, and no credential leaves', async () => {
   const { server } = await start('s3');
-  registry.put('organization', organizationRecord({ egress: { allowedCidrs: [], allowedHosts: [] } }));
+  suite.registry.put('organization', organizationRecord({ egress: { allowedCidrs: [], allowedHosts: [] } }));
   const [id] = await send(1);
-  await passes(async () => expect((await delivery(id))?.attempts).toBeGreaterThan(0), 15_000);
+  await passes(async () => expect((await delivery(id))?.attempts).toBeGreaterThan(0));
   expect(await delivery(id)).toMatchObject({ lastErrorType: 'blocked' });
   expect((await server.objects()).size).toBe(0);
-}, 60_000);
+});
 
 test('a batch whose store is down fails over to an http destination, event by event', async () => {
   const to = await startReceiver();
   ends.push(() => to.close());
-  registry.put('destination', { ...destinationRecord({ url: to.url }), id: 'dst_http' });
-  registry.put('route', routeRecord({ failover: { destinations: [{ id: 'dst_http', shard: 0 }], afterAttempts: 1 } }));
+  suite.registry.put('destination', { ...destinationRecord({ url: to.url }), id: 'dst_http' });
+  suite.registry.put('route', routeRecord({ failover: { destinations: [{ id: 'dst_http', shard: 0 }], afterAttempts: 1 } }));
   const { server } = await start('s3');
   await server.halt();
   const ids = await send(5);
@@ -280,15 +251,15 @@ test('a batch whose store is down fails over to an http destination, event by ev
   expect(to.requests).toHaveLength(5);
   expect(to.requests[0]?.headers).toMatchObject({ 'x-posthorn-failover': 'true', 'x-posthorn-original-destination': 'dst_a' });
   expect(await delivery(ids[0])).toMatchObject({ destinationId: 'dst_http', failedOverFrom: 'dst_a', attempts: 2 });
-}, 60_000);
+});
 
 test('an http destination that fails hands on to a warehouse', async () => {
   const to = await startReceiver((response) => response.writeHead(500).end());
   ends.push(() => to.close());
   const { server, record } = await start('s3');
-  registry.put('destination', { ...destinationRecord({ url: to.url }), id: 'dst_http' });
-  registry.put('destination', warehouseRecord(record, {}, { retryPolicy, generation: 2 }));
-  registry.put(
+  suite.registry.put('destination', { ...destinationRecord({ url: to.url }), id: 'dst_http' });
+  suite.registry.put('destination', warehouseRecord(record, {}, { retryPolicy, generation: 2 }));
+  suite.registry.put(
     'route',
     routeRecord({
       destinations: [{ id: 'dst_http', shard: 0 }],
@@ -299,4 +270,4 @@ test('an http destination that fails hands on to a warehouse', async () => {
   await allDelivered(ids);
   expect([...(await server.objects()).values()].join('').trim().split('\n')).toHaveLength(3);
   expect(await delivery(ids[0])).toMatchObject({ destinationId: 'dst_a', failedOverFrom: 'dst_http' });
-}, 60_000);
+});

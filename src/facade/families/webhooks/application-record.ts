@@ -1,19 +1,17 @@
 import { z } from 'zod';
 import { applicationTotals, webhookOrganization } from '../../../core/webhook.ts';
 import type { WebhookApplication } from '../../../data/webhooks/webhooks.ts';
+import { filledLine, line, paragraph } from '../../../resources/text.ts';
 import type { Call } from '../../operation.ts';
 import { isoTime, isoTimeOrNull, recordTimes, timestamp } from '../../resources/record-fields.ts';
 
 const limit = z.int().min(1).max(1_000_000);
 
 export const applicationFields = {
-  externalId: z
-    .string()
-    .min(1)
-    .max(255)
-    .regex(/^[^\p{Cc}]+$/u, 'must have no control characters')
+  externalId: line(1, 255)
+    .refine((value) => value.isWellFormed(), { error: 'must be well-formed Unicode' })
     .describe("The sender's own id of the customer."),
-  name: z.string().min(1).max(200).regex(/\S/, 'must not be blank'),
+  name: filledLine(200),
   metadata: z
     .record(z.string(), z.unknown())
     .refine((value) => Buffer.byteLength(JSON.stringify(value)) <= 8192, { error: 'must be at most 8192 bytes as JSON' })
@@ -22,7 +20,7 @@ export const applicationFields = {
   rateLimitPerMinute: limit.describe('Default 1000.'),
   rateLimitPerHour: limit.describe('Default 10000.'),
   isDisabled: z.boolean().describe('Whether events skip it and queued messages wait.'),
-  disabledReason: z.string().min(1).max(500).nullable(),
+  disabledReason: paragraph(1, 500).nullable().describe('Kept while it is disabled.'),
 };
 
 export const applicationRecord = z

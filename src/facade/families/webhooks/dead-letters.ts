@@ -1,18 +1,19 @@
 import { z } from 'zod';
-import { isPosthornError, PosthornError } from '../../../core/errors.ts';
+import { PosthornError } from '../../../core/errors.ts';
 import { webhookOrganization } from '../../../core/webhook.ts';
 import { deadLetterReasons } from '../../../data/message-view.ts';
 import type { DeadLetterStats } from '../../../data/messages.ts';
 import { reasonOf, type WebhookMessageView } from '../../../data/webhooks/webhook-message-view.ts';
-import { queueWithinQuota } from '../../message-quota.ts';
+import { text } from '../../../resources/text.ts';
 import { type Call, type Family, operation } from '../../operation.ts';
 import { cursorPageOf, cursorPagination, cursorQuery } from '../../pagination.ts';
 import { queryTime, timeRange } from '../../query.ts';
+import { replayRequest } from '../../replay-request.ts';
 import { deleted, isDeleted, single } from './envelope.ts';
 import { deadLetterReason, MessageNames, messageRecord, shownMessage } from './message-record.ts';
 import { findMessage, messageFilterQuery, resend, resent } from './outbound-messages.ts';
 
-const messageIds = z.array(z.string().min(1).max(128)).min(1).max(100);
+const messageIds = z.array(text(1, 128)).min(1).max(100);
 const exampleIds = { messageIds: ['msg_00m2k3x7q4uabcdefghijklmnop'] };
 
 /** API document, "Outbound messages, DLQ, export". */
@@ -84,17 +85,15 @@ export const deadLetters: Family = {
       scope: 'write',
       answer: { status: 201, description: 'The new message is queued.', schema: single(resent) },
       errors: ['RESOURCE_NOT_FOUND', 'CONFLICT', 'PAYLOAD_NOT_FOUND', 'QUOTA_EXCEEDED'],
-      handle: async (call) => {
-        const message = await findDeadLetter(call);
-        return queueWithinQuota(call, 1, async () => ({ queued: 1, answer: { data: await resend(call, message) } }));
-      },
+      handle: async (call) => ({ data: await resend(call, refuseOther) }),
     }),
     operation({
       method: 'POST',
       path: '/outbound-messages/dlq/retry-bulk',
       operationId: 'retryDeadLetters',
       summary: 'Send dead letters again',
-      description: 'Each as a new message. What is unknown, no dead letter or without payload is skipped.',
+      description:
+        'Each as a new message. What is unknown, no dead letter or without payload is skipped. What was begun is finished, also after a crash or a 503.',
       scope: 'write',
       body: z.strictObject({ messageIds }),
       requestExample: exampleIds,
@@ -106,12 +105,13 @@ export const deadLetters: Family = {
       errors: ['QUOTA_EXCEEDED'],
       handle: async (call) => {
         const wanted = [...new Set(call.body.messageIds)];
-        return queueWithinQuota(call, wanted.length, async () => {
-          const sent = await Promise.all(wanted.map((id) => unlessSkipped(retry(withMessage(call, id)))));
-          const messages = sent.filter((each) => each !== null);
-          const queued = messages.length;
-          return { queued, answer: { data: { queued, skipped: wanted.length - queued, messages } } };
+        const { services, caller } = call;
+        const replays = await services.replayer.replayMany(webhookOrganization(caller.organization.id), wanted, {
+          ...replayRequest(call),
+          onlyDeadLetters: true,
         });
+        const messages = replays.map(({ originalId, newId }) => ({ originalMessageId: originalId, newMessageId: newId }));
+        return { data: { queued: messages.length, skipped: wanted.length - messages.length, messages } };
       },
     }),
     operation({
@@ -124,7 +124,9 @@ export const deadLetters: Family = {
       answer: { status: 200, description: 'It is archived.', schema: deleted },
       errors: ['RESOURCE_NOT_FOUND', 'CONFLICT'],
       handle: async (call) => {
-        await archive(call);
+        const message = await findMessage(call);
+        refuseOther(message);
+        await call.services.replayer.archive(webhookOrganization(call.caller.organization.id), message.id);
         return isDeleted;
       },
     }),
@@ -133,7 +135,8 @@ export const deadLetters: Family = {
       path: '/outbound-messages/dlq/bulk',
       operationId: 'archiveDeadLetters',
       summary: 'Archive dead letters',
-      description: 'Archives each of them. What is unknown or no dead letter is left alone.',
+      description:
+        'Archives each of them. What is unknown or no dead letter is left alone. What was begun is finished, also after a crash or a 503.',
       scope: 'delete',
       body: z.strictObject({ messageIds }),
       requestExample: exampleIds,
@@ -144,42 +147,17 @@ export const deadLetters: Family = {
       },
       handle: async (call) => {
         const wanted = [...new Set(call.body.messageIds)];
-        const archived = await Promise.all(wanted.map((id) => unlessSkipped(archive(withMessage(call, id)).then(() => id))));
-        return { success: true as const, archived: archived.filter((id) => id !== null).length };
+        const inside = webhookOrganization(call.caller.organization.id);
+        const archived = await call.services.replayer.archiveMany(inside, wanted, { onlyDeadLetters: true });
+        return { success: true as const, archived: archived.length };
       },
     }),
   ],
 };
 
-function withMessage(call: Call, id: string): Call {
-  return { ...call, params: { id } };
-}
-
 /** CONFLICT for a message that is no dead letter. */
-async function findDeadLetter(call: Call): Promise<WebhookMessageView> {
-  const message = await findMessage(call);
-  if (message.status !== 'dlq') throw new PosthornError('CONFLICT', `The message is ${message.status}: it is no dead letter.`);
-  return message;
-}
-
-async function retry(call: Call) {
-  const { originalMessageId, newMessageId } = await resend(call, await findDeadLetter(call));
-  return { originalMessageId, newMessageId };
-}
-
-async function archive(call: Call): Promise<void> {
-  const { id } = await findDeadLetter(call);
-  await call.services.replayer.archive(webhookOrganization(call.caller.organization.id), id);
-}
-
-/** Null for what a bulk operation leaves out. */
-async function unlessSkipped<T>(work: Promise<T>): Promise<T | null> {
-  try {
-    return await work;
-  } catch (error) {
-    if (isPosthornError(error, 'RESOURCE_NOT_FOUND', 'CONFLICT', 'PAYLOAD_NOT_FOUND')) return null;
-    throw error;
-  }
+function refuseOther({ status }: WebhookMessageView): void {
+  if (status !== 'dlq') throw new PosthornError('CONFLICT', `The message is ${status}: it is no dead letter.`);
 }
 
 async function statsOf({ services, caller }: Call) {

@@ -1,18 +1,18 @@
 import { z } from 'zod';
 import { PosthornError } from '../../../core/errors.ts';
 import { headerName, headerValue, isSettableHeader } from '../../../resources/http-header.ts';
+import { paragraph, text } from '../../../resources/text.ts';
 import { httpUrl } from '../../../resources/url.ts';
+import { endpointOwnHeaders } from '../../../resources/webhook-endpoint.ts';
 
 const mostHeaders = 20;
-/** Posthorn sets them itself (API decisions, "Delivery"). */
-const ownNames: readonly string[] = ['content-type', 'user-agent', 'accept-encoding'];
 
 const header = z.strictObject({ name: headerName, value: headerValue });
 
 /** Fields of an endpoint that can be set. */
 export const endpointFields = {
   url: httpUrl.describe('Where messages are posted to: https, and http where the installation allows it.'),
-  description: z.string().max(500),
+  description: paragraph(0, 500),
   headers: z.array(header).max(mostHeaders).describe('Sent with every message, each name once; none that Posthorn or the connection sets.'),
   timeoutSeconds: z.int().min(1).max(120).describe('For the whole request; default 30.'),
   rateLimitPerSecond: z.int().min(0).max(100_000).describe('What exceeds it waits; 0, the default: unlimited.'),
@@ -20,7 +20,7 @@ export const endpointFields = {
   circuitSuccessThreshold: z.int().min(1).max(100).describe('Successful probes that close it; default 2.'),
   circuitCooldownSeconds: z.int().min(1).max(86_400).describe('Seconds that it waits before it is probed; default 60.'),
   isDisabled: z.boolean().describe('Whether new events skip it and queued messages wait.'),
-  disabledReason: z.string().min(1).max(500).nullable(),
+  disabledReason: paragraph(1, 500).nullable().describe('Kept while it is disabled.'),
 };
 
 const pace = {
@@ -32,23 +32,24 @@ const pace = {
 };
 const description = endpointFields.description.nullable().optional();
 const headers = endpointFields.headers.optional();
+const disabling = { isDisabled: endpointFields.isDisabled.optional(), disabledReason: endpointFields.disabledReason.optional() };
 
 export const newEndpointBody = z.strictObject({
-  applicationId: z.string().min(1).max(128),
+  applicationId: text(1, 128),
   url: endpointFields.url,
   description,
   headers,
   ...pace,
+  ...disabling,
 });
 
 export const endpointChangeBody = z.strictObject({
-  applicationId: z.string().min(1).max(128).optional().describe('Cannot be changed.'),
+  applicationId: text(1, 128).optional().describe('Cannot be changed.'),
   url: endpointFields.url.optional(),
   description,
   headers,
   ...pace,
-  isDisabled: endpointFields.isDisabled.optional(),
-  disabledReason: endpointFields.disabledReason.optional(),
+  ...disabling,
 });
 
 /** What a schema cannot say. INVALID_URL and VALIDATION_FAILED name the field. */
@@ -59,7 +60,7 @@ export function refuseWrongEndpoint(sent: Pick<z.output<typeof endpointChangeBod
     throw new PosthornError('INVALID_URL', `url ${complaint}.`, { details: { url: [complaint] } });
   }
   for (const [index, { name }] of sentHeaders.entries()) {
-    const isOwn = !isSettableHeader(name) || ownNames.includes(name.toLowerCase());
+    const isOwn = !isSettableHeader(name) || endpointOwnHeaders.includes(name.toLowerCase());
     const isTwice = sentHeaders.findIndex((other) => other.name.toLowerCase() === name.toLowerCase()) < index;
     if (!isOwn && !isTwice) continue;
     const field = `headers[${index}].name`;

@@ -31,9 +31,10 @@ export const endpointRecord = z
   .meta({ id: 'WebhookEndpoint' });
 
 export type EndpointRecord = z.input<typeof endpointRecord>;
+type Asker = Pick<Call, 'services' | 'caller'>;
 
 /** The records of endpoints, in their order. */
-export async function endpointRecords(endpoints: readonly WebhookEndpoint[], { services, caller }: Call): Promise<EndpointRecord[]> {
+export async function endpointRecords(endpoints: readonly WebhookEndpoint[], { services, caller }: Asker): Promise<EndpointRecord[]> {
   const org = caller.organization.id;
   const counted = webhookOrganization(org);
   const ids = endpoints.map(({ id }) => id);
@@ -79,7 +80,7 @@ export async function endpointRecords(endpoints: readonly WebhookEndpoint[], { s
   });
 }
 
-export async function toEndpoint(endpoint: WebhookEndpoint, call: Call): Promise<EndpointRecord> {
+export async function toEndpoint(endpoint: WebhookEndpoint, call: Asker): Promise<EndpointRecord> {
   const [record] = await endpointRecords([endpoint], call);
   if (record === undefined) throw new Error('a record was lost');
   return record;

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
-import { isPosthornError } from '../../../core/errors.ts';
+import { isPosthornError, PosthornError } from '../../../core/errors.ts';
 import { webhookSecretSealingContext } from '../../../core/sealing-contexts.ts';
-import type { WebhookSecret } from '../../../data/webhooks/webhooks.ts';
+import type { WebhookEndpoint, WebhookSecret } from '../../../data/webhooks/webhooks.ts';
 import type { Call } from '../../operation.ts';
 import { operation } from '../../operation.ts';
-import { isoTimeOrNull, timestamp } from '../../resources/record-fields.ts';
+import { isoTime, isoTimeOrNull, timestamp } from '../../resources/record-fields.ts';
 import { findEndpoint } from './find-endpoint.ts';
 import { refuseManaged } from './managed.ts';
 
@@ -15,6 +15,8 @@ const shownCharacters = 'whsec_'.length + 4;
 /** Each is one more signature of every message. */
 const mostPrevious = 4;
 const rotationAttempts = 5;
+/** Of a mark, which every endpoint that was rotated so keeps: 132 bits. */
+const keptMarkCharacters = 22;
 
 /** A new signing secret (Standard Webhooks). */
 export function newEndpointSecret(): string {
@@ -25,6 +27,11 @@ export function newEndpointSecret(): string {
 export function sealedSecret(call: Call, endpointId: string, secret: string): Pick<WebhookSecret, 'sealed' | 'prefix'> {
   const context = webhookSecretSealingContext(call.caller.organization.id, endpointId);
   return { sealed: call.services.keyring.seal(secret, context), prefix: secret.slice(0, shownCharacters) };
+}
+
+/** The secret that an endpoint has. */
+export function openedSecret({ services }: Call, { org, id, secret }: WebhookEndpoint): string {
+  return services.keyring.open(secret.sealed, webhookSecretSealingContext(org, id));
 }
 
 const rotation = z
@@ -41,10 +48,11 @@ export const rotateEndpointSecret = operation({
   path: '/webhook-endpoints/{id}/rotate-secret',
   operationId: 'rotateWebhookEndpointSecret',
   summary: 'Replace the signing secret of an endpoint',
-  description: 'Messages are signed with the new secret and, until the grace period has passed, with the old one, too.',
+  description:
+    'Messages are signed with the new secret and, until the grace period has passed, with the old one, too. At most four old ones hold at a time.',
   scope: 'write',
   body: z.strictObject({
-    gracePeriodSeconds: z.int().min(0).max(longestGraceSeconds).default(defaultGraceSeconds).describe('0 ends the old secret at once.'),
+    gracePeriodSeconds: z.int().min(0).max(longestGraceSeconds).default(defaultGraceSeconds).describe('0 ends all old secrets at once.'),
   }),
   requestExample: { gracePeriodSeconds: 3600 },
   answer: {
@@ -61,15 +69,21 @@ export const rotateEndpointSecret = operation({
   handle: async (call): Promise<z.input<typeof rotation>> => {
     const { gracePeriodSeconds } = call.body;
     const secret = newEndpointSecret();
+    const rotatedBy = call.idempotency?.mark.slice(0, keptMarkCharacters);
     for (let attempt = 1; ; attempt++) {
       const endpoint = await findEndpoint(call, call.params['id'] ?? '');
       refuseManaged('endpoint', endpoint);
+      // By an equal request that was broken off.
+      if (call.idempotency?.isTakenOver === true && endpoint.secret.rotatedBy === rotatedBy) return rotated(call, endpoint);
       const nowMs = call.services.clock.now();
       const validUntilMs = gracePeriodSeconds === 0 ? null : nowMs + gracePeriodSeconds * 1000;
       const previous = validUntilMs === null ? [] : previousOf(endpoint.secret, validUntilMs, nowMs);
+      refuseTooMany(previous);
       const version = endpoint.secret.version + 1;
       try {
-        const change = { secret: { ...sealedSecret(call, endpoint.id, secret), version, previous } };
+        const change = {
+          secret: { ...sealedSecret(call, endpoint.id, secret), version, previous, ...(rotatedBy === undefined ? {} : { rotatedBy }) },
+        };
         await call.services.webhooks.updateEndpoint(endpoint.org, endpoint.id, change, endpoint.revision);
         return { secret, previousSecretExpiresAt: isoTimeOrNull(validUntilMs), secretVersion: version };
       } catch (error) {
@@ -79,7 +93,24 @@ export const rotateEndpointSecret = operation({
   },
 });
 
-/** The newest ones that still hold, the last secret first. */
+/** What was answered, or would have been, when the endpoint got the secret that it has. */
+function rotated(call: Call, endpoint: WebhookEndpoint): z.input<typeof rotation> {
+  const { version, previous } = endpoint.secret;
+  const previousSecretExpiresAt = isoTimeOrNull(previous[0]?.validUntilMs ?? null);
+  return { secret: openedSecret(call, endpoint), previousSecretExpiresAt, secretVersion: version };
+}
+
+/** Those that still hold, the last secret first. */
 function previousOf({ sealed, previous }: WebhookSecret, validUntilMs: number, nowMs: number): WebhookSecret['previous'] {
-  return [{ sealed, validUntilMs }, ...previous.filter((old) => old.validUntilMs > nowMs)].slice(0, mostPrevious);
+  return [{ sealed, validUntilMs }, ...previous.filter((old) => old.validUntilMs > nowMs)];
+}
+
+/** Each holds until the time that was announced. */
+function refuseTooMany([, ...earlier]: WebhookSecret['previous']): void {
+  if (earlier.length < mostPrevious) return;
+  const firstEnd = isoTime(Math.min(...earlier.map(({ validUntilMs }) => validUntilMs)));
+  throw new PosthornError(
+    'CONFLICT',
+    `${mostPrevious} earlier secrets still hold, the first of them until ${firstEnd}: rotate then, or with gracePeriodSeconds 0, which ends all of them.`,
+  );
 }

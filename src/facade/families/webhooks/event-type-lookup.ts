@@ -14,6 +14,10 @@ export function eventTypeKey(idOrName: string): string {
 /** The event type that a field of a body names; RESOURCE_NOT_FOUND when there is none. */
 export async function namedEventType(call: Call, idOrName: string): Promise<PosthornObject<'WebhookEventType'>> {
   const found = await resolve(call, 'WebhookEventType', eventTypeKey(idOrName));
-  if (found === null) throw new PosthornError('RESOURCE_NOT_FOUND', 'There is no such event type.');
+  if (found === null) throw noEventType(idOrName);
   return found;
+}
+
+export function noEventType(idOrName: string): PosthornError {
+  return new PosthornError('RESOURCE_NOT_FOUND', `There is no event type ${JSON.stringify(idOrName)}.`);
 }

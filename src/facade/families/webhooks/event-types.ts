@@ -1,10 +1,11 @@
 import { z } from 'zod';
-import { PosthornError } from '../../../core/errors.ts';
+import { isPosthornError, PosthornError } from '../../../core/errors.ts';
 import { jsonSchemaText } from '../../../core/json-schema-text.ts';
 import { parsedJson } from '../../../core/json-text.ts';
 import { cursorOf, cursorText } from '../../../data/cursor.ts';
 import type { PosthornObject, SpecInputOf } from '../../../resources/kinds.ts';
-import { eventTypeSlug } from '../../../resources/names.ts';
+import { eventTypeSlug, isReservedSlug } from '../../../resources/names.ts';
+import { text } from '../../../resources/text.ts';
 import { webhookEventType } from '../../../resources/webhook-event-type.ts';
 import { type Call, type Family, operation } from '../../operation.ts';
 import { cursorPageOf, cursorPagination, cursorQuery } from '../../pagination.ts';
@@ -15,7 +16,7 @@ import { clearableToSpec } from '../../resources/record-fields.ts';
 import { matchesText } from '../../resources/search.ts';
 import { refuseProblem } from '../code-problem.ts';
 import { deleted, isDeleted, single } from './envelope.ts';
-import { eventTypeKey } from './event-type-lookup.ts';
+import { eventTypeKey, noEventType } from './event-type-lookup.ts';
 import { eventTypeRecord, eventTypeRecords, toEventTypeRecord } from './event-type-record.ts';
 
 const fields = webhookEventType.spec.shape;
@@ -26,16 +27,19 @@ const body = z.strictObject({
   category: fields.category.nullable(),
   schema: fields.schema.nullable().describe('JSON Schema as text: draft 2020-12 or, by its $schema, draft 07; at most 65,536 bytes.'),
   examplePayload: fields.examplePayload.nullable().describe('JSON as text.'),
-  documentationUrl: fields.documentationUrl.nullable(),
+  documentationUrl: fields.documentationUrl.unwrap().refine(URL.canParse, 'must be a URL').nullable().optional(),
   isEnabled: z.boolean().optional(),
   isDeprecated: z.boolean().optional(),
   deprecatedMessage: fields.deprecatedMessage.nullable(),
 });
 const readOnly = Object.keys(eventTypeRecord.shape).filter((field) => !(field in body.shape));
 
-/** Names are accepted in paths, too. */
-function withSlug<C extends Call>(call: C): C {
-  return { ...call, params: { id: eventTypeKey(call.params['id'] ?? '') } };
+/** Names are accepted in paths, too; what is not there is told by the name that was sent. */
+async function bySentName<T>(call: Call, work: (call: Call) => Promise<T>): Promise<T> {
+  const { id: sent = '' } = call.params;
+  return work({ ...call, params: { id: eventTypeKey(sent) } }).catch((error: unknown) => {
+    throw isPosthornError(error, 'RESOURCE_NOT_FOUND') ? noEventType(sent) : error;
+  });
 }
 
 const definition = {
@@ -69,7 +73,7 @@ export const eventTypes: Family = {
       summary: 'List event types',
       scope: 'read',
       query: z.object({
-        category: z.string().max(100).optional(),
+        category: text(0, 100).optional(),
         isEnabled: queryBoolean.optional(),
         search: querySearch.optional().describe('Part of the name or of the name shown to people.'),
         ...cursorQuery,
@@ -110,8 +114,14 @@ export const eventTypes: Family = {
       answer: { status: 201, description: 'The new event type.', schema: single(eventTypeRecord) },
       errors: ['ALREADY_EXISTS', 'CONFLICT'],
       handle: async (call) => {
-        const slug = eventTypeSlug(call.body.name);
-        return toEventTypeRecord(await createRecord(definition, call, { ...call.body, slug }), call);
+        const { name } = call.body;
+        const slug = eventTypeSlug(name);
+        if (isReservedSlug(slug)) refuse('name', 'is reserved, since API paths use this word');
+        const created = await createRecord(definition, call, { ...call.body, slug }).catch((error: unknown) => {
+          if (!isPosthornError(error, 'ALREADY_EXISTS')) throw error;
+          throw new PosthornError('ALREADY_EXISTS', `There is already an event type "${name}".`, { details: { name: ['is taken'] } });
+        });
+        return toEventTypeRecord(created, call);
       },
     }),
     operation({
@@ -123,7 +133,8 @@ export const eventTypes: Family = {
       scope: 'read',
       answer: { status: 200, description: 'The event type.', schema: single(eventTypeRecord) },
       errors: ['RESOURCE_NOT_FOUND'],
-      handle: async (call) => toEventTypeRecord(await find(call, 'WebhookEventType', withSlug(call).params['id'] ?? ''), call),
+      handle: async (call) =>
+        toEventTypeRecord(await bySentName(call, (named) => find(named, 'WebhookEventType', named.params['id'] ?? '')), call),
     }),
     operation({
       method: 'PATCH',
@@ -137,7 +148,7 @@ export const eventTypes: Family = {
       requestExample: { isDeprecated: true, deprecatedMessage: 'Use order.completed.' },
       answer: { status: 200, description: 'The changed event type.', schema: single(eventTypeRecord) },
       errors: ['RESOURCE_NOT_FOUND', 'FIELD_MANAGED', 'CONFLICT'],
-      handle: async (call) => toEventTypeRecord(await changeRecord(definition, withSlug(call), call.body), call),
+      handle: async (call) => toEventTypeRecord(await bySentName(call, (named) => changeRecord(definition, named, call.body)), call),
     }),
     operation({
       method: 'DELETE',
@@ -148,7 +159,7 @@ export const eventTypes: Family = {
       answer: { status: 200, description: 'It is deleted.', schema: deleted },
       errors: ['RESOURCE_NOT_FOUND', 'FIELD_MANAGED'],
       handle: async (call) => {
-        const object = await deleteRecord(definition, withSlug(call));
+        const object = await bySentName(call, (named) => deleteRecord(definition, named));
         await call.services.webhooks.deleteEventType(call.caller.organization.id, idOf(object));
         return isDeleted;
       },
@@ -185,18 +196,18 @@ async function toSpec({
 async function refuseBrokenSchema(call: Call, schema: string | null | undefined): Promise<void> {
   if (schema === undefined || schema === null) return;
   const { value, problem } = parsedJson(schema);
-  if (problem !== undefined) refuse('schema', problem);
-  const text = jsonSchemaText(value) ?? refuse('schema', 'at most 65,536 bytes as JSON');
+  if (problem !== undefined) refuse('schema', `is ${problem}`);
+  const text = jsonSchemaText(value) ?? refuse('schema', 'must be at most 65,536 bytes as JSON');
   refuseProblem('schema', await call.services.sandbox.checkSchema(call.caller.organization.id, text));
 }
 
 function refuseBrokenExample(example: string | null | undefined): void {
   const { problem } = example === undefined || example === null ? {} : parsedJson(example);
-  if (problem !== undefined) refuse('examplePayload', problem);
+  if (problem !== undefined) refuse('examplePayload', `is ${problem}`);
 }
 
 function refuse(field: string, complaint: string): never {
-  throw new PosthornError('VALIDATION_FAILED', `${field}: ${complaint}`, { details: { [field]: [complaint] } });
+  throw new PosthornError('VALIDATION_FAILED', `${field} ${complaint}.`, { details: { [field]: [complaint] } });
 }
 
 /** The place of an event type in the list: `<time of creation>/<name of the object>`. */

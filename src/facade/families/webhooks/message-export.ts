@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { ListedEntry } from '../../../data/index-pages.ts';
 import type { WebhookEventView, WebhookMessageView } from '../../../data/webhooks/webhook-message-view.ts';
+import { text } from '../../../resources/text.ts';
 import { csvLine } from '../../csv.ts';
 import { type Call, type Family, operation } from '../../operation.ts';
 import { queryInteger, queryTime, timeRange } from '../../query.ts';
@@ -9,7 +10,7 @@ import { StreamedAnswer } from '../../streamed-answer.ts';
 import { MessageNames, messageRecord, messageStatus } from './message-record.ts';
 import { eventItem, toEventItem } from './webhook-event-record.ts';
 
-const id = z.string().min(1).max(128);
+const id = text(1, 128);
 const rowsPerPiece = 100;
 /** Payloads of so many events are in memory at once. */
 const eventsPerPiece = 8;
@@ -24,10 +25,10 @@ const query = z.object({
   startDate: queryTime.optional().describe('Not sent earlier: ISO 8601.'),
   endDate: queryTime.optional().describe('Not sent later: ISO 8601.'),
   status: messageStatus.optional().describe('Of messages; of events those with a message of this status.'),
-  eventType: z.string().min(1).max(100).optional().describe('Name of the event type.'),
+  eventType: text(1, 100).optional().describe('Name of the event type.'),
   applicationId: id.optional().describe('Of messages; of events those that were sent to this application alone.'),
   limit: queryInteger({ min: 1, max: 50_000 }).default(10_000).describe('Most records in the answer.'),
-  cursor: z.string().min(1).max(1024).optional().describe('`nextCursor` of an export before, with the same filters.'),
+  cursor: text(1, 1024).optional().describe('`nextCursor` of an export before, with the same filters.'),
 });
 type ExportCall = Call<z.output<typeof query>>;
 

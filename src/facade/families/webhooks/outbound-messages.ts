@@ -1,18 +1,19 @@
 import { z } from 'zod';
-import { PosthornError } from '../../../core/errors.ts';
+import { isPosthornError, PosthornError } from '../../../core/errors.ts';
 import { webhookOrganization } from '../../../core/webhook.ts';
 import type { WebhookMessageView } from '../../../data/webhooks/webhook-message-view.ts';
-import { queueWithinQuota } from '../../message-quota.ts';
+import { text } from '../../../resources/text.ts';
 import { type Call, type Family, operation } from '../../operation.ts';
 import { cursorPageOf, cursorPagination, cursorQuery } from '../../pagination.ts';
+import { replayRequest } from '../../replay-request.ts';
 import { single } from './envelope.ts';
 import { MessageNames, messageAttempt, messageRecord, messageStatus, shownMessage, toAttempt } from './message-record.ts';
 
-const id = z.string().min(1).max(128);
+const id = text(1, 128);
 const count = z.int().min(0);
 
 export const messageFilterQuery = {
-  eventType: z.string().min(1).max(100).optional().describe('Name of the event type.'),
+  eventType: text(1, 100).optional().describe('Name of the event type.'),
   applicationId: id.optional(),
   endpointId: id.optional(),
 };
@@ -109,14 +110,11 @@ export const outboundMessages: Family = {
       operationId: 'replayOutboundMessage',
       summary: 'Replay a message',
       description:
-        'Sends the event once more to the endpoint, as a new message with the same payload. The old one, stays as it is; it must have ended, or have failed and wait for its next attempt.',
+        'Sends the event once more to the endpoint, as a new message with the same payload. The old one stays as it is; it must have ended, or have failed and wait for its next attempt.',
       scope: 'write',
       answer: { status: 201, description: 'The new message is queued.', schema: single(resent) },
       errors: ['RESOURCE_NOT_FOUND', 'CONFLICT', 'PAYLOAD_NOT_FOUND', 'QUOTA_EXCEEDED'],
-      handle: async (call) => {
-        const message = await findMessage(call);
-        return queueWithinQuota(call, 1, async () => ({ queued: 1, answer: { data: await resend(call, message) } }));
-      },
+      handle: async (call) => ({ data: await resend(call, refuseUnderWay) }),
     }),
   ],
 };
@@ -128,15 +126,27 @@ export async function findMessage({ services, caller, params: { id: wanted = '' 
   return message;
 }
 
-/** Makes a new message of an ended one. CONFLICT while it is under way, PAYLOAD_NOT_FOUND when its payload is gone. */
-export async function resend({ services, caller }: Call, { id: originalMessageId, status }: WebhookMessageView) {
-  if (status === 'pending' || status === 'processing')
-    throw new PosthornError('CONFLICT', `The message is ${status}: it has not ended yet.`);
+/**
+ * Makes a new message of that of the path, unless `refuse` throws. PAYLOAD_NOT_FOUND when its payload is gone, and QUOTA_EXCEEDED. With an
+ * Idempotency-Key an equal request that was broken off is finished instead.
+ */
+export async function resend(call: Call, refuse: (message: WebhookMessageView) => void): Promise<z.input<typeof resent>> {
+  const { services, caller, params } = call;
+  const { id: originalMessageId = '' } = params;
   const newMessageId = await services.replayer
-    .replay(webhookOrganization(caller.organization.id), originalMessageId, { alsoBetweenAttempts: true })
+    .replay(webhookOrganization(caller.organization.id), originalMessageId, {
+      ...replayRequest(call),
+      alsoBetweenAttempts: true,
+      check: async () => refuse(await findMessage(call)),
+    })
     .catch((error: unknown) => {
-      if (!(error instanceof PosthornError) || error.code !== 'PAYLOAD_NOT_FOUND') throw error;
+      if (!isPosthornError(error, 'PAYLOAD_NOT_FOUND')) throw error;
       throw new PosthornError('PAYLOAD_NOT_FOUND', 'payload_not_found: the payload of the message is no longer stored.', { cause: error });
     });
-  return { originalMessageId, newMessageId, status: 'queued' as const };
+  return { originalMessageId, newMessageId, status: 'queued' };
+}
+
+function refuseUnderWay({ status }: WebhookMessageView): void {
+  if (status === 'pending' || status === 'processing')
+    throw new PosthornError('CONFLICT', `The message is ${status}: it has not ended yet.`);
 }

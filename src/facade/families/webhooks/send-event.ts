@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { PosthornError } from '../../../core/errors.ts';
 import { jsonElements, jsonMember } from '../../../core/json-member.ts';
-import { parseBody } from '../../body.ts';
+import { isRecord } from '../../../resources/field-tree.ts';
+import { parseBody, refuseHostileShapes } from '../../body.ts';
 import { errorIn, toPosthornError, webhookErrorBody } from '../../error-response.ts';
 import { type Call, type Family, operation } from '../../operation.ts';
-import { limitRate } from '../../rate-limiting.ts';
 import { single } from './envelope.ts';
 import { eventAnswer, type SentEvent, sentEvent } from './sent-event.ts';
 import { takeWebhookEvent } from './take-event.ts';
@@ -37,6 +37,7 @@ export const sendEvent: Family = {
       description,
       scope: 'write',
       body: sentEvent,
+      freeField: 'payload',
       maxBodyBytes: largestBodyBytes,
       requestExample: example,
       answer: {
@@ -60,6 +61,7 @@ export const sendEvent: Family = {
       description: `Each as send-event takes it, on its own: one that is refused does not hold up the others. ${description}`,
       scope: 'write',
       body: z.strictObject({ events: z.array(z.unknown()).min(1).max(mostEvents).describe('Bodies of send-event.') }),
+      freeField: 'events',
       maxBodyBytes: largestBatchBytes,
       requestExample: { events: [example] },
       answer: {
@@ -70,20 +72,25 @@ export const sendEvent: Family = {
       errors: ['UNAVAILABLE'],
       handle: async (call) => {
         // The request itself was counted as one.
-        await limitRate(call.services.rateLimiter, call.caller, { counted: 'send', count: call.body.events.length - 1 });
+        await call.charge(call.body.events.length - 1);
         const texts = jsonElements(jsonMember(call.bodyBytes, 'events') ?? Buffer.from('[]'));
-        return { data: await Promise.all(call.body.events.map((event, i) => oneOfMany(call, event, texts[i] ?? Buffer.from('{}')))) };
+        return { data: await Promise.all(call.body.events.map((event, i) => oneOfMany(call, event, texts[i] ?? Buffer.from('{}'), i))) };
       },
     }),
   ],
 };
 
-async function oneOfMany(call: Call, raw: unknown, bytes: Buffer): Promise<z.input<typeof eventAnswer> | z.input<typeof webhookErrorBody>> {
+async function oneOfMany(
+  call: Call,
+  raw: unknown,
+  bytes: Buffer,
+  place: number,
+): Promise<z.input<typeof eventAnswer> | z.input<typeof webhookErrorBody>> {
   try {
-    if (typeof raw !== 'object' || raw === null || Array.isArray(raw))
-      throw new PosthornError('VALIDATION_FAILED', 'An event must be an object.');
+    if (!isRecord(raw)) throw new PosthornError('VALIDATION_FAILED', 'An event must be an object.');
+    refuseHostileShapes(raw, 'payload');
     const sent: SentEvent = parseBody(sentEvent, raw);
-    return (await takeWebhookEvent(call, sent, payloadIn(bytes))).answer;
+    return (await takeWebhookEvent(call, sent, payloadIn(bytes), place)).answer;
   } catch (thrown) {
     const error = toPosthornError(thrown);
     if (error.code === 'INTERNAL') call.services.logger.error({ err: thrown }, 'an event among many met a defect');

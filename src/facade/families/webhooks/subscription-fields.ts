@@ -1,25 +1,23 @@
 import { z } from 'zod';
 import { celLimits } from '../../../core/cel-filter.ts';
+import { text } from '../../../resources/text.ts';
+import { labelFilterLimits } from '../../../resources/webhook-subscription.ts';
 
-const mostLabels = 20;
-const mostValues = 100;
-
-const labelValue = z.string().min(1).max(256);
+const { labels, keyLength, values, valueLength } = labelFilterLimits;
+const labelValue = text(1, valueLength);
 
 /** Fields of a subscription that can be set. */
 export const subscriptionFields = {
-  filterExpression: z
-    .string()
-    .min(1)
-    .max(celLimits.sourceLength)
-    .describe('CEL over event.type, event.data, labels and metadata; an event for which it is not true is not sent.'),
+  filterExpression: text(1, celLimits.sourceLength).describe(
+    'CEL over event.type, event.data, labels and metadata; an event for which it is not true is not sent.',
+  ),
   labelFilters: z
-    .record(z.string().min(1).max(128), z.union([labelValue, z.array(labelValue).min(1).max(mostValues)]))
-    .refine((filters) => Object.keys(filters).length <= mostLabels, { error: `must have at most ${mostLabels} labels` })
-    .meta({ maxProperties: mostLabels })
+    .record(text(1, keyLength), z.union([labelValue, z.array(labelValue).min(1).max(values)]))
+    .refine((filters) => Object.keys(filters).length <= labels, { error: `must have at most ${labels} labels` })
+    .meta({ maxProperties: labels })
     .describe('The label that an event must have, or the list of those of which it must have one.'),
   labelFilterMode: z.enum(['all', 'any']).describe('Whether an event must meet all label filters, the default, or any.'),
-  transformId: z.string().min(1).max(128).describe('Id or slug of the transform that makes what is sent.'),
+  transformId: text(1, 128).describe('Id or slug of the transform that makes what is sent.'),
   isEnabled: z.boolean(),
 };
 
@@ -31,7 +29,7 @@ const settings = {
   isEnabled: subscriptionFields.isEnabled.optional(),
 };
 
-const id = z.string().min(1).max(128);
+const id = text(1, 128);
 
 export const newSubscriptionBody = z.strictObject({ endpointId: id, eventTypeId: id.describe('Id or name.'), ...settings });
 

@@ -1,17 +1,17 @@
-import { hash } from 'node:crypto';
 import { PosthornError } from '../../../core/errors.ts';
-import { newTimedId, parseTimedId } from '../../../core/ids.ts';
+import { newTimedId } from '../../../core/ids.ts';
 import { jsonSchemaText } from '../../../core/json-schema-text.ts';
 import type { EventTypeRecord } from '../../../core/records.ts';
 import { webhookOrganization } from '../../../core/webhook.ts';
 import { type EventClaim, quotaExceeded } from '../../../data/intake.ts';
-import type { NewEvent } from '../../../data/messages.ts';
+import type { NewEvent, WebhookEventPart } from '../../../data/messages.ts';
+import type { TargetedSend } from '../../../data/webhooks/targeted-sends.ts';
 import type { WebhookMatches } from '../../../data/webhooks/webhook-matcher.ts';
 import { webhookTarget } from '../../../data/webhooks/webhook-target.ts';
 import type { Call } from '../../operation.ts';
+import { answerBefore, answerToKeep, eventMark, firstAnswer, idempotencyMs } from './repeated-event.ts';
 import type { EventAnswer, SentEvent } from './sent-event.ts';
 
-const idempotencyMs = 86_400_000;
 const defaultPayloadLimitBytes = 1024 * 1024;
 const schemaDeadlineMs = 1500;
 const mostProblems = 10;
@@ -24,29 +24,34 @@ export interface TakenEvent {
 }
 
 /**
- * Stores an event with a message for every subscription that it matches. Throws RESOURCE_NOT_FOUND without an enabled event type of the name,
+ * Stores an event with a message for every subscription that it matches; what was stored before is answered as then, whatever has changed since.
+ * `place`: of the event in the request. Throws RESOURCE_NOT_FOUND without an enabled event type of the name, and for a target that is not there,
  * PAYLOAD_TOO_LARGE, VALIDATION_FAILED for a payload that breaks the schema, APPLICATION_RATE_LIMITED, QUOTA_EXCEEDED, UNAVAILABLE: then it
  * may be stored, and with an idempotency key it is not stored again when it is sent again.
  */
-export async function takeWebhookEvent(call: Call, sent: SentEvent, payload: Buffer): Promise<TakenEvent> {
+export async function takeWebhookEvent(call: Call, sent: SentEvent, payload: Buffer, place = 0): Promise<TakenEvent> {
   const { services, caller } = call;
   const org = caller.organization.id;
+  const mark = eventMark(call, sent, place);
+  const repeated = (answered: EventAnswer): TakenEvent => ({ answer: answered, isRepeated: sent.idempotencyKey !== undefined });
+  const before = await answerBefore(call, mark);
+  if (before !== null) return repeated(before);
   const eventType = await enabledEventType(call, sent.eventType);
   await refuseTooLarge(call, payload);
   await refuseBroken(call, eventType, payload);
-  const matches = await matchesOf(call, eventType, sent);
+  const webhook = webhookPart(sent);
+  const matches = await matchesOf(call, eventType, { webhook, data: sent.payload, mark });
   const receivedAtMs = services.clock.now();
-  const event = eventOf(call, { sent, payload, eventType, matches, receivedAtMs });
+  const event = eventOf(call, { webhook, payload, eventType, matches, receivedAtMs });
   const { monthlyMessages } = caller.organization;
-  const { idempotencyKey } = sent;
   const accept = (taken: NewEvent): Promise<boolean> => services.sending.acceptor.accept(taken);
   const answer = {
     eventId: event.id,
     messagesQueued: matches.total,
     endpoints: matches.first.map(({ endpointId: id, url }) => ({ id, url })),
   };
-  if (idempotencyKey === undefined && (monthlyMessages === null || matches.total === 0)) {
-    await countTargeted(call, sent, matches);
+  if (mark === null && (monthlyMessages === null || matches.total === 0)) {
+    await countTargeted(call, webhook, matches);
     await accept(event);
     return { answer, isRepeated: false };
   }
@@ -54,24 +59,24 @@ export async function takeWebhookEvent(call: Call, sent: SentEvent, payload: Buf
     org,
     eventId: event.id,
     receivedAtMs,
-    mark: idempotencyKey === undefined ? null : hash('sha256', `send-event\n${idempotencyKey}`, 'hex').slice(0, 32),
+    mark,
     windowMs: idempotencyMs,
     messages: matches.total,
     monthlyMessages,
   };
   const claimed = await services.intake.claim(claim);
   if (claimed.outcome === 'quotaExceeded') throw quotaExceeded(receivedAtMs, monthlyMessages ?? 0);
-  if (claimed.outcome === 'duplicate') return { answer: await firstAnswer(call, claimed.eventId), isRepeated: true };
+  if (claimed.outcome === 'duplicate') return repeated(await firstAnswer(call, claimed.eventId));
   // Whoever claimed it may have died before it was stored: whoever meets the claim stores it under that id, which happens once.
   const { eventId } = claimed;
-  const isNew = await countTargeted(call, sent, matches)
-    .then(() => accept(eventId === event.id ? event : renamed(event, eventId)))
+  const isNew = await countTargeted(call, webhook, matches)
+    .then(() => accept({ ...event, id: eventId, ...(mark !== null && { answer: answerToKeep(answer) }) }))
     .catch(async (error: unknown) => {
       await services.intake.settle({ ...claim, eventId }, 'failed').catch(() => undefined);
       throw error;
     });
-  if (claim.mark !== null) noteStored(call, { ...claim, eventId });
-  return isNew ? { answer: { ...answer, eventId }, isRepeated: false } : { answer: await firstAnswer(call, eventId), isRepeated: true };
+  if (mark !== null) noteStored(call, { ...claim, eventId });
+  return isNew ? { answer: { ...answer, eventId }, isRepeated: false } : repeated(await firstAnswer(call, eventId));
 }
 
 async function enabledEventType({ services, caller }: Call, name: string): Promise<EventTypeRecord> {
@@ -100,21 +105,50 @@ async function refuseBroken({ services, caller }: Call, { name, schema }: EventT
   throw new PosthornError('VALIDATION_FAILED', `The payload breaks the schema of ${name}.`, { details });
 }
 
-async function matchesOf(call: Call, eventType: EventTypeRecord, sent: SentEvent): Promise<WebhookMatches> {
+/** What is kept of a sent event beside its payload. */
+function webhookPart(sent: SentEvent): WebhookEventPart {
+  const { labels = {}, metadata = {}, idempotencyKey = null, applicationId = null, endpointId, endpointIds = [] } = sent;
+  return {
+    labels: Object.fromEntries(Object.entries(labels).map(([key, value]) => [key, String(value)])),
+    metadata,
+    idempotencyKey,
+    applicationId,
+    endpointIds: [...new Set(endpointId === undefined ? endpointIds : [endpointId, ...endpointIds])],
+  };
+}
+
+interface MatchedEvent {
+  webhook: WebhookEventPart;
+  data: unknown;
+  mark: string | null;
+}
+
+/** Throws QUOTA_EXCEEDED when more of them are found than the organization may queue in this month; without such a limit not all need be counted. */
+async function matchesOf(call: Call, { id, name }: EventTypeRecord, { webhook, data, mark }: MatchedEvent): Promise<WebhookMatches> {
   const { services, caller } = call;
-  const { applicationId = null, labels = {}, metadata = {} } = sent;
-  const narrowing = { applicationId, endpointIds: endpointsOf(sent) };
-  const event = { type: eventType.name, data: sent.payload, labels: textLabels(labels), metadata };
-  const matches = await services.sending.matcher.match(caller.organization.id, eventType.id, narrowing, event);
-  if (matches.total === 0) await refuseUnknown(call, narrowing);
+  const { id: org, monthlyMessages } = caller.organization;
+  const { labels, metadata } = webhook;
+  const event = { type: name, data, labels, metadata };
+  const known = await services.sending.matcher.match(org, id, webhook, event, { mustCount: monthlyMessages !== null });
+  let { total } = known;
+  if (monthlyMessages !== null && !known.isCounted) {
+    const receivedAtMs = services.clock.now();
+    const atMost = await services.intake.left({ org, receivedAtMs, mark, windowMs: idempotencyMs, monthlyMessages });
+    total = await services.sending.counter.total({ org, eventTypeId: id, narrowing: webhook, event, known, atMost });
+    if (total > atMost) throw quotaExceeded(receivedAtMs, monthlyMessages);
+  }
+  const matches = { ...known, total };
+  const matched = new Set(matches.first.map(({ endpointId }) => endpointId));
+  const endpointIds = webhook.endpointIds.filter((each) => !matched.has(each));
+  await refuseUnknown(call, { applicationId: matches.total === 0 ? webhook.applicationId : null, endpointIds });
   return matches;
 }
 
 /** A target that is not there is a mistake of the sender's; one that wants no such events is none. */
 async function refuseUnknown(
   { services, caller }: Call,
-  { applicationId, endpointIds }: { applicationId: string | null; endpointIds: string[] },
-) {
+  { applicationId, endpointIds }: Pick<WebhookEventPart, 'applicationId' | 'endpointIds'>,
+): Promise<void> {
   const { webhooks } = services;
   const org = caller.organization.id;
   if (applicationId !== null && (await webhooks.application(org, applicationId)) === null)
@@ -125,35 +159,27 @@ async function refuseUnknown(
   if (missing !== undefined) throw new PosthornError('RESOURCE_NOT_FOUND', `There is no endpoint ${missing}.`);
 }
 
-function endpointsOf({ endpointId, endpointIds = [] }: SentEvent): string[] {
-  return [...new Set(endpointId === undefined ? endpointIds : [endpointId, ...endpointIds])];
-}
-
-function textLabels(labels: Readonly<Record<string, string | number | boolean>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(labels).map(([key, value]) => [key, String(value)]));
-}
-
-async function countTargeted({ services }: Call, sent: SentEvent, { first, total }: WebhookMatches): Promise<void> {
-  if (sent.applicationId === undefined && endpointsOf(sent).length === 0) return;
-  const byApplication = Map.groupBy(first, ({ applicationId }) => applicationId);
-  for (const [applicationId, group] of byApplication) {
-    const count = byApplication.size === 1 ? total : group.length;
-    const limits = group[0]?.applicationLimits;
-    if (limits !== undefined) await services.sending.targetedSends.count(applicationId, count, limits);
-  }
+async function countTargeted({ services, caller }: Call, webhook: WebhookEventPart, { first, total }: WebhookMatches): Promise<void> {
+  if (webhook.applicationId === null && webhook.endpointIds.length === 0) return;
+  const groups = [...Map.groupBy(first, ({ applicationId }) => applicationId).values()];
+  const sends = groups.flatMap((group): TargetedSend[] => {
+    const [match] = group;
+    if (match === undefined) return [];
+    return [{ applicationId: match.applicationId, messages: groups.length === 1 ? total : group.length, limits: match.applicationLimits }];
+  });
+  await services.sending.targetedSends.count(caller.organization.id, sends);
 }
 
 interface EventParts {
-  sent: SentEvent;
+  webhook: WebhookEventPart;
   payload: Buffer;
   eventType: EventTypeRecord;
   matches: WebhookMatches;
   receivedAtMs: number;
 }
 
-function eventOf({ services, caller }: Call, { sent, payload, eventType, matches, receivedAtMs }: EventParts): NewEvent {
+function eventOf({ services, caller }: Call, { webhook, payload, eventType, matches, receivedAtMs }: EventParts): NewEvent {
   const { maxAttempts } = services.sending;
-  const { labels = {}, metadata = {}, idempotencyKey = null, applicationId = null } = sent;
   return {
     id: newTimedId('evt_', matches.first[0]?.shard ?? 0, receivedAtMs),
     org: webhookOrganization(caller.organization.id),
@@ -166,36 +192,11 @@ function eventOf({ services, caller }: Call, { sent, payload, eventType, matches
     payload,
     signatureValid: null,
     duplicateOf: null,
-    webhook: { labels: textLabels(labels), metadata, idempotencyKey, applicationId, endpointIds: endpointsOf(sent), total: matches.total },
+    webhook: { ...webhook, total: matches.total },
     targets: matches.first.map((match) => webhookTarget(match, { messageId: newTimedId('msg_', match.shard, receivedAtMs), maxAttempts })),
     ...(matches.rest !== null && { further: matches.rest }),
     filtered: [],
   };
-}
-
-/** The same event under the id of a claim, in the shard that it names. */
-function renamed(event: NewEvent, id: string): NewEvent {
-  const known = parseTimedId(id);
-  return known === null ? event : { ...event, id };
-}
-
-/** What was answered to the event when it was stored; endpoints that are deleted since then are left out. */
-async function firstAnswer({ services, caller }: Call, eventId: string): Promise<EventAnswer> {
-  const org = caller.organization.id;
-  const inside = webhookOrganization(org);
-  const [event, messages] = await Promise.all([
-    services.messages.event(inside, eventId),
-    services.messages.deliveriesOfEvent(inside, eventId),
-  ]);
-  const ids = messages.flatMap(({ destinationId, replayedFrom }) =>
-    destinationId === null || replayedFrom !== null ? [] : [destinationId],
-  );
-  const known = await services.webhooks.endpointsById(org, ids);
-  const endpoints = ids.flatMap((id) => {
-    const endpoint = known.get(id);
-    return endpoint === undefined ? [] : [{ id, url: endpoint.url }];
-  });
-  return { eventId, messagesQueued: event?.webhook?.total ?? ids.length, endpoints };
 }
 
 /** The sender need not wait for it; and who meets a claim that is not settled finds out by itself. */

@@ -15,6 +15,8 @@ const settings = {
   rateLimitPerSecond: rateLimitPerSecond.optional(),
   rateLimitPerMinute: rateLimitPerMinute.optional(),
   rateLimitPerHour: rateLimitPerHour.optional(),
+  isDisabled: isDisabled.optional(),
+  disabledReason: disabledReason.optional(),
 };
 const createBody = z.strictObject({ name, externalId: externalId.nullable().optional(), ...settings });
 const upsertBody = z.strictObject({ externalId, name, ...settings });
@@ -22,8 +24,6 @@ const changeBody = z.strictObject({
   name: name.optional(),
   externalId: externalId.nullable().optional().describe('Cannot be changed.'),
   ...settings,
-  isDisabled: isDisabled.optional(),
-  disabledReason: disabledReason.optional(),
 });
 
 function readOnlyFor(body: z.ZodObject): string[] {
@@ -184,16 +184,18 @@ async function findApplication({ services, caller }: Call, id: string): Promise<
   return found;
 }
 
-function newApplication({ services, caller }: Call, sent: z.output<typeof createBody>) {
+function newApplication({ services, caller, idempotency }: Call, sent: z.output<typeof createBody>) {
   const shard = Math.floor(Math.random() * services.shards());
   const { name: newName, metadata: newMetadata, externalId: newExternalId } = sent;
   return {
     org: caller.organization.id,
+    mark: idempotency?.mark,
     shard,
     name: newName,
     metadata: newMetadata,
     externalId: newExternalId,
     rateLimits: rateLimitsOf(sent),
+    ...disablingOf(sent),
   };
 }
 

@@ -2,12 +2,14 @@ import { z } from 'zod';
 import { PosthornError } from '../../../core/errors.ts';
 import { webhookOrganization } from '../../../core/webhook.ts';
 import type { EndpointFilter } from '../../../data/webhooks/webhooks.ts';
+import { text } from '../../../resources/text.ts';
 import { type Call, type Family, operation } from '../../operation.ts';
 import { cursorPageOf, cursorPagination, cursorQuery } from '../../pagination.ts';
 import { queryBoolean } from '../../query.ts';
 import { endpointChangeBody, endpointSettings, newEndpointBody, refuseWrongEndpoint } from './endpoint-fields.ts';
 import { circuitState, type EndpointRecord, endpointRecord, endpointRecords, toEndpoint } from './endpoint-record.ts';
-import { newEndpointSecret, rotateEndpointSecret, sealedSecret } from './endpoint-secret.ts';
+import { newEndpointSecret, openedSecret, rotateEndpointSecret, sealedSecret } from './endpoint-secret.ts';
+import { testEndpoint } from './endpoint-test.ts';
 import { deleted, isDeleted, single } from './envelope.ts';
 import { findEndpoint } from './find-endpoint.ts';
 import { disablingOf, refuseManaged } from './managed.ts';
@@ -54,7 +56,7 @@ export const webhookEndpoints: Family = {
       description: 'With circuitState a page may be shorter than `limit`, or empty, although there is more.',
       scope: 'read',
       query: z.object({
-        applicationId: z.string().min(1).max(128).optional(),
+        applicationId: text(1, 128).optional(),
         isDisabled: queryBoolean.optional(),
         circuitState: circuitState.optional(),
         ...cursorQuery,
@@ -89,17 +91,20 @@ export const webhookEndpoints: Family = {
       },
       errors: ['RESOURCE_NOT_FOUND', 'INVALID_URL'],
       handle: async (call) => {
-        const { applicationId, url, ...rest } = call.body;
+        const { applicationId, url, isDisabled, disabledReason, ...rest } = call.body;
         refuseWrongEndpoint(call.body, call.services.allowsInsecureEndpoints);
         const secret = newEndpointSecret();
         const endpoint = await call.services.webhooks.createEndpoint({
           org: call.caller.organization.id,
+          mark: call.idempotency?.mark,
           applicationId,
           ...endpointSettings(rest),
+          ...disablingOf({ isDisabled, disabledReason }),
           url,
           sealSecret: (id) => ({ ...sealedSecret(call, id, secret), version: 1, previous: [] }),
         });
-        return { data: { ...(await toEndpoint(endpoint, call)), secret }, warning: secretWarning };
+        // Another one, when an equal request that was broken off has made it.
+        return { data: { ...(await toEndpoint(endpoint, call)), secret: openedSecret(call, endpoint) }, warning: secretWarning };
       },
     }),
     operation({
@@ -154,6 +159,7 @@ export const webhookEndpoints: Family = {
       },
     }),
     rotateEndpointSecret,
+    testEndpoint,
     operation({
       method: 'POST',
       path: '/webhook-endpoints/{id}/reset-circuit',

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { compileCelFilter } from '../../../core/cel-filter.ts';
 import { PosthornError } from '../../../core/errors.ts';
 import type { WebhookSubscription } from '../../../data/webhooks/webhooks.ts';
+import { text } from '../../../resources/text.ts';
 import { type Call, type Family, operation } from '../../operation.ts';
 import { cursorPageOf, cursorPagination, cursorQuery } from '../../pagination.ts';
 import { queryBoolean } from '../../query.ts';
@@ -14,7 +15,7 @@ import { bulkSubscriptionBody, newSubscriptionBody, subscriptionChangeBody } fro
 import { subscriptionRecord, subscriptionRecords, toSubscription } from './subscription-record.ts';
 
 const readOnly = Object.keys(subscriptionRecord.shape).filter((field) => !(field in newSubscriptionBody.shape));
-const id = z.string().min(1).max(128);
+const id = text(1, 128);
 const endpointExample = 'ep_mzxw6ytboi4dsnrrgq3tkojqge';
 
 /** API document, "Subscriptions". */
@@ -77,11 +78,8 @@ export const webhookSubscriptions: Family = {
         const { endpointId, eventTypeId, ...rest } = call.body;
         const settings = await checkedSettings(call, rest);
         const eventType = await namedEventType(call, eventTypeId);
-        const org = call.caller.organization.id;
-        return toSubscription(
-          await call.services.webhooks.createSubscription({ org, endpointId, eventTypeId: idOf(eventType), ...settings }),
-          call,
-        );
+        const wanted = { org: call.caller.organization.id, mark: call.idempotency?.mark, endpointId, eventTypeId: idOf(eventType) };
+        return toSubscription(await call.services.webhooks.createSubscription({ ...wanted, ...settings }), call);
       },
     }),
     operation({
@@ -107,7 +105,7 @@ export const webhookSubscriptions: Family = {
         const { endpointId, eventTypeIds, ...settings } = call.body;
         const eventTypes = await mapConcurrently(eventTypeIds, (each) => namedEventType(call, each));
         const ids = [...new Set(eventTypes.map(idOf))];
-        const template = { org: call.caller.organization.id, endpointId, ...settings };
+        const template = { org: call.caller.organization.id, mark: call.idempotency?.mark, endpointId, ...settings };
         const { created, skipped } = await call.services.webhooks.createSubscriptions(template, ids);
         const subscriptions = await subscriptionRecords(created, call);
         return { created: created.length, skipped: skipped + eventTypeIds.length - ids.length, subscriptions };

@@ -1,0 +1,65 @@
+{{/* What the leading controller makes, as files: Helm cannot, as the kinds come with the same release. */}}
+{{- define "posthorn.bootstrap" -}}
+{{- with .Values.organization -}}
+{{- if .create -}}
+organization.yaml: |
+  apiVersion: posthorn.dev/v1alpha1
+  kind: Organization
+  metadata:
+    name: default
+  spec:
+    namespace: {{ .namespace }}
+    plan: {{ .plan }}
+    {{- if or .allowedCidrs .allowedHosts }}
+    egress:
+      allowedCidrs: {{ toJson .allowedCidrs }}
+      allowedHosts: {{ toJson .allowedHosts }}
+    {{- end }}
+{{ end -}}
+{{- end -}}
+delivery-pool.yaml: |
+  apiVersion: posthorn.dev/v1alpha1
+  kind: DeliveryPool
+  metadata:
+    name: default
+    namespace: {{ .Release.Namespace }}
+  spec:
+    {{- include "posthorn.defaultPool" . | nindent 4 }}
+{{- end -}}
+
+{{- define "posthorn.defaultPool" -}}
+{{- $spread := list }}
+{{- with .Values.topologySpread }}
+{{- if ne .zone "Off" }}{{ $spread = append $spread (dict "topologyKey" "topology.kubernetes.io/zone" "whenUnsatisfiable" .zone) }}{{ end }}
+{{- if ne .hostname "Off" }}{{ $spread = append $spread (dict "topologyKey" "kubernetes.io/hostname" "whenUnsatisfiable" .hostname) }}{{ end }}
+{{- end }}
+{{- $root := . }}
+{{- with .Values.delivery -}}
+imagePullPolicy: {{ $root.Values.image.pullPolicy }}
+{{- if .autoscaling.enabled }}
+autoscaling: {{ omit .autoscaling "enabled" | toJson }}
+{{- else }}
+replicas: {{ .replicas }}
+{{- end }}
+concurrency: {{ .concurrency }}
+terminationGracePeriodSeconds: {{ max 15 (add $root.Values.drainSeconds 10) }}
+resources: {{ toJson .resources }}
+networkPolicy: { enabled: {{ $root.Values.networkPolicies.enabled }} }
+{{- with .serviceAccountAnnotations }}
+serviceAccount: { annotations: {{ toJson . }} }
+{{- end }}
+podTemplate:
+  labels: {{ merge (deepCopy .podLabels) $root.Values.labels | toJson }}
+  annotations: {{ toJson .podAnnotations }}
+  nodeSelector: {{ toJson .nodeSelector }}
+  tolerations: {{ toJson .tolerations }}
+  {{- with .affinity }}
+  affinity: {{ toJson . }}
+  {{- end }}
+  {{- with .priorityClassName }}
+  priorityClassName: {{ . | quote }}
+  {{- end }}
+  env: {{ toJson .extraEnv }}
+  topologySpreadConstraints: {{ toJson $spread }}
+{{- end -}}
+{{- end -}}

@@ -1,0 +1,99 @@
+{{/* A setting, unless its value is empty: (list "NAME" value). */}}
+{{- define "posthorn.setting" -}}
+{{- if index . 1 }}
+{{ index . 0 }}: {{ index . 1 | toString | quote }}
+{{- end -}}
+{{- end -}}
+
+{{/* Variables that are no secrets, as a map: those of all roles. */}}
+{{- define "posthorn.settings.common" -}}
+{{- $v := .Values -}}
+{{- $redis := $v.redis -}}
+POSTHORN_LOG_LEVEL: {{ $v.logLevel }}
+POSTHORN_SHARDS: {{ $v.shards | quote }}
+POSTHORN_DRAIN_SECONDS: {{ $v.drainSeconds | quote }}
+POSTHORN_REDIS_KEY_PREFIX: {{ $v.keyPrefix | quote }}
+POSTHORN_REDIS_MODE: {{ $redis.mode }}
+{{- if eq $redis.mode "sentinel" }}
+POSTHORN_REDIS_SENTINEL_MASTER: {{ $redis.sentinel.master | quote }}
+{{- include "posthorn.setting" (list "POSTHORN_REDIS_SENTINEL_USERNAME" $redis.sentinel.username) }}
+{{- end }}
+{{- if $redis.tls.caSecret }}
+POSTHORN_REDIS_CA_FILE: {{ printf "/etc/posthorn/redis-ca/%s" $redis.tls.caKey | quote }}
+{{- end }}
+{{- if $redis.tls.certificateSecret }}
+POSTHORN_REDIS_CERT_FILE: /etc/posthorn/redis-certificate/tls.crt
+POSTHORN_REDIS_KEY_FILE: /etc/posthorn/redis-certificate/tls.key
+{{- end }}
+POSTHORN_WAREHOUSE_PLATFORM_IDENTITY: {{ $v.warehouse.platformIdentity | quote }}
+POSTHORN_ALLOW_INSECURE_ENDPOINTS: {{ $v.webhooks.allowInsecureEndpoints | quote }}
+{{- end -}}
+
+{{/* What the controllers give the workers of every DeliveryPool comes last. */}}
+{{- define "posthorn.settings.controller" -}}
+{{ include "posthorn.settings.common" . }}
+POSTHORN_BOOTSTRAP_DIR: /etc/posthorn/bootstrap
+POSTHORN_IMAGE: {{ include "posthorn.image" . | quote }}
+{{- include "posthorn.setting" (list "POSTHORN_IMAGE_PULL_SECRETS" (join "," .Values.image.pullSecrets)) }}
+POSTHORN_DELIVERY_CONFIG_MAPS: {{ include "posthorn.fullname" . }}-delivery
+POSTHORN_DELIVERY_SECRETS: {{ list (include "posthorn.redisSecret" .) (include "posthorn.encryptionSecret" .) .Values.egress.proxySecret .Values.smtp.existingSecret | compact | join "," | quote }}
+{{- $mounts := list }}
+{{- range $name, $source := include "posthorn.files" (list . "delivery") | fromYaml }}
+{{- $mounts = append $mounts (printf "%s=/etc/posthorn/%s" (ternary (print "secret/" (dig "secret" "secretName" "" $source)) (print "configmap/" (dig "configMap" "name" "" $source)) (hasKey $source "secret")) $name) }}
+{{- end }}
+{{- include "posthorn.setting" (list "POSTHORN_DELIVERY_MOUNTS" (join "," $mounts)) }}
+{{- end -}}
+
+{{- define "posthorn.settings.api" -}}
+{{ include "posthorn.settings.common" . }}
+{{- include "posthorn.setting" (list "POSTHORN_PUBLIC_URL" .Values.api.publicUrl) }}
+{{- include "posthorn.setting" (list "POSTHORN_TRUSTED_PROXIES" (join "," .Values.api.trustedProxies)) }}
+{{- include "posthorn.setting" (list "POSTHORN_TOKEN_AUDIENCES" (join "," .Values.api.tokenAudiences)) }}
+{{- include "posthorn.setting" (list "POSTHORN_WEBHOOK_RETRY_DELAYS" (join "," .Values.webhooks.retryDelaysSeconds)) }}
+{{- end -}}
+
+{{- define "posthorn.settings.delivery" -}}
+{{- $v := .Values -}}
+{{ include "posthorn.settings.common" . }}
+POSTHORN_WAREHOUSE_BATCH_SECONDS: {{ $v.warehouse.batchSeconds | quote }}
+{{- include "posthorn.setting" (list "POSTHORN_REDIS_MEMORY_LIMIT" $v.redis.memoryLimit) }}
+{{- include "posthorn.setting" (list "POSTHORN_EGRESS_ALLOWED_CIDRS" (join "," $v.egress.allowedCidrs)) }}
+{{- include "posthorn.setting" (list "POSTHORN_EGRESS_ALLOWED_HOSTS" (join "," $v.egress.allowedHosts)) }}
+{{- if $v.egress.caCertificates }}
+POSTHORN_EGRESS_CA_FILE: /etc/posthorn/egress-ca/ca.crt
+{{- end }}
+{{- include "posthorn.setting" (list "POSTHORN_WEBHOOK_RETRY_DELAYS" (join "," $v.webhooks.retryDelaysSeconds)) }}
+{{- include "posthorn.setting" (list "POSTHORN_WAREHOUSE_S3_ENDPOINT" $v.warehouse.s3Endpoint) }}
+{{- include "posthorn.setting" (list "POSTHORN_WAREHOUSE_GCS_ENDPOINT" $v.warehouse.gcsEndpoint) }}
+{{- include "posthorn.setting" (list "POSTHORN_WAREHOUSE_AZURE_ENDPOINT" $v.warehouse.azureEndpoint) }}
+{{- if $v.smtp.host }}
+POSTHORN_SMTP_HOST: {{ $v.smtp.host | quote }}
+POSTHORN_SMTP_TLS: {{ $v.smtp.tls | quote }}
+POSTHORN_SMTP_FROM: {{ $v.smtp.from | quote }}
+{{- include "posthorn.setting" (list "POSTHORN_SMTP_PORT" $v.smtp.port) }}
+{{- include "posthorn.setting" (list "POSTHORN_SMTP_USER" $v.smtp.user) }}
+{{- end }}
+{{- end -}}
+
+{{/* One variable out of a Secret: (list "NAME" "secret" "key"). */}}
+{{- define "posthorn.secretVariable" -}}
+- { name: {{ index . 0 }}, valueFrom: { secretKeyRef: { name: {{ index . 1 | quote }}, key: {{ index . 2 | quote }} } } }
+{{- end -}}
+
+{{/* The environment of a component's container: (list $ "api"). */}}
+{{- define "posthorn.environment" -}}
+{{- $component := index . 1 -}}
+{{- with index . 0 -}}
+{{- range $name, $value := include (printf "posthorn.settings.%s" $component) . | fromYaml }}
+- { name: {{ $name }}, value: {{ $value | quote }} }
+{{- end }}
+{{ include "posthorn.secretVariable" (list "POSTHORN_REDIS_URL" (include "posthorn.redisSecret" .) "POSTHORN_REDIS_URL") }}
+{{- if and (eq .Values.redis.mode "sentinel") .Values.redis.existingSecret }}
+- { name: POSTHORN_REDIS_SENTINEL_PASSWORD, valueFrom: { secretKeyRef: { name: {{ .Values.redis.existingSecret | quote }}, key: POSTHORN_REDIS_SENTINEL_PASSWORD, optional: true } } }
+{{- end }}
+{{ include "posthorn.secretVariable" (list "POSTHORN_ENCRYPTION_KEYS" (include "posthorn.encryptionSecret" .) "POSTHORN_ENCRYPTION_KEYS") }}
+{{- if and (eq $component "controller") .Values.apiKey.create }}
+{{ include "posthorn.secretVariable" (list "POSTHORN_API_KEY" (include "posthorn.apiKeySecret" .) .Values.apiKey.key) }}
+{{- end }}
+{{- end -}}
+{{- end -}}

@@ -1,0 +1,65 @@
+{{- define "posthorn.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 40 | trimSuffix "-" -}}
+{{- end -}}
+
+{{/* Names of the objects begin with this: the release, which need not say the chart's name twice. */}}
+{{- define "posthorn.fullname" -}}
+{{- $name := include "posthorn.name" . -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
+{{- else if contains $name .Release.Name -}}
+{{- .Release.Name | trunc 40 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name $name | trunc 40 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{/* What selects the pods of a component: (list $ "api"). */}}
+{{- define "posthorn.selector" -}}
+{{- $component := index . 1 -}}
+{{- with index . 0 -}}
+app.kubernetes.io/name: {{ include "posthorn.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: {{ $component }}
+{{- end -}}
+{{- end -}}
+
+{{/* All labels of an object of a component: (list $ "api"). */}}
+{{- define "posthorn.labels" -}}
+{{ include "posthorn.selector" . }}
+{{- with index . 0 }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- with .Values.labels }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{- define "posthorn.image" -}}
+{{- with .Values.image -}}
+{{- if .digest -}}
+{{ .repository }}@{{ .digest }}
+{{- else -}}
+{{ .repository }}:{{ .tag | default $.Chart.AppVersion }}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "posthorn.encryptionSecret" -}}
+{{- .Values.encryptionKeys.existingSecret | default (printf "%s-encryption" (include "posthorn.fullname" .)) -}}
+{{- end -}}
+
+{{- define "posthorn.apiKeySecret" -}}
+{{- .Values.apiKey.existingSecret | default (printf "%s-api-key" (include "posthorn.fullname" .)) -}}
+{{- end -}}
+
+{{/* Whether the chart brings a Redis: "true", or nothing. */}}
+{{- define "posthorn.bundlesRedis" -}}
+{{- if not (or .Values.redis.url .Values.redis.existingSecret) -}}true{{- end -}}
+{{- end -}}
+
+{{- define "posthorn.redisSecret" -}}
+{{- .Values.redis.existingSecret | default (printf "%s-redis" (include "posthorn.fullname" .)) -}}
+{{- end -}}

@@ -1,0 +1,135 @@
+{{/* What every container of ours may do: nothing. */}}
+{{- define "posthorn.containerSecurity" -}}
+{ allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: [ALL] } }
+{{- end -}}
+
+{{- define "posthorn.podSecurity" -}}
+{ runAsNonRoot: true, runAsUser: 1000, runAsGroup: 1000, fsGroup: 1000, seccompProfile: { type: RuntimeDefault } }
+{{- end -}}
+
+{{- define "posthorn.pullSecrets" -}}
+{{- with .Values.image.pullSecrets }}
+imagePullSecrets:
+{{- range . }}
+  - name: {{ . | quote }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{/* Files of a component, as a map of directory to source. */}}
+{{- define "posthorn.files" -}}
+{{- $component := index . 1 -}}
+{{- with index . 0 -}}
+{{- if .Values.redis.tls.caSecret }}
+redis-ca: { secret: { secretName: {{ .Values.redis.tls.caSecret | quote }} } }
+{{- end }}
+{{- if .Values.redis.tls.certificateSecret }}
+redis-certificate: { secret: { secretName: {{ .Values.redis.tls.certificateSecret | quote }} } }
+{{- end }}
+{{- if and (eq $component "delivery") .Values.egress.caCertificates }}
+egress-ca: { configMap: { name: {{ include "posthorn.fullname" . }}-egress-ca } }
+{{- end }}
+{{- if eq $component "controller" }}
+bootstrap: { configMap: { name: {{ include "posthorn.fullname" . }}-bootstrap } }
+{{- end }}
+{{- end -}}
+{{- end -}}
+
+{{/* The pod template of a component: (list $ "api"). */}}
+{{- define "posthorn.podTemplate" -}}
+{{- $component := index . 1 -}}
+{{- $labels := include "posthorn.labels" . -}}
+{{- $selector := include "posthorn.selector" . -}}
+{{- $volumes := include "posthorn.files" . | fromYaml -}}
+{{- with index . 0 -}}
+{{- $own := index .Values $component -}}
+metadata:
+  labels:
+    {{- $labels | nindent 4 }}
+    {{- with $own.podLabels }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+  annotations:
+    {{- /* What the pods read once, at their start: a change rolls them. */}}
+    checksum/configuration: {{ list .Values.redis.url (ternary (include "posthorn.bootstrap" .) "" (eq $component "controller")) | toJson | sha256sum }}
+    {{- with $own.podAnnotations }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+spec:
+  serviceAccountName: {{ include "posthorn.fullname" . }}-{{ $component }}
+  automountServiceAccountToken: true
+  enableServiceLinks: false
+  {{- include "posthorn.pullSecrets" . | nindent 2 }}
+  terminationGracePeriodSeconds: {{ add .Values.drainSeconds (ternary 15 10 (eq $component "api")) }}
+  securityContext: {{ include "posthorn.podSecurity" . }}
+  {{- with $own.priorityClassName }}
+  priorityClassName: {{ . | quote }}
+  {{- end }}
+  {{- with $own.nodeSelector }}
+  nodeSelector:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with $own.tolerations }}
+  tolerations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with $own.affinity }}
+  affinity:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with .Values.topologySpread }}
+  {{- if not (and (eq .hostname "Off") (eq .zone "Off")) }}
+  topologySpreadConstraints:
+    {{- range $key, $action := dict "kubernetes.io/hostname" .hostname "topology.kubernetes.io/zone" .zone }}
+    {{- if ne $action "Off" }}
+    - topologyKey: {{ $key }}
+      maxSkew: 1
+      whenUnsatisfiable: {{ $action }}
+      matchLabelKeys: [pod-template-hash]
+      labelSelector:
+        matchLabels:
+          {{- $selector | nindent 10 }}
+    {{- end }}
+    {{- end }}
+  {{- end }}
+  {{- end }}
+  containers:
+    - name: posthorn
+      image: {{ include "posthorn.image" . | quote }}
+      imagePullPolicy: {{ .Values.image.pullPolicy }}
+      args: [{{ $component }}]
+      env:
+        {{- include "posthorn.environment" (list . $component) | trim | nindent 8 }}
+        {{- with $own.extraEnv }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
+      ports:
+        {{- if eq $component "api" }}
+        - { name: http, containerPort: 8080 }
+        {{- end }}
+        - { name: ops, containerPort: 9090 }
+      {{- if eq $component "api" }}
+      {{- /* Proxies and load balancers send to a pod for a moment after it has been told to stop. */}}
+      lifecycle: { preStop: { sleep: { seconds: 5 } } }
+      {{- end }}
+      livenessProbe: { httpGet: { path: /livez, port: ops }, periodSeconds: 10, failureThreshold: 3 }
+      readinessProbe: { httpGet: { path: /readyz, port: ops }, periodSeconds: 2 }
+      startupProbe: { httpGet: { path: /livez, port: ops }, periodSeconds: 1, failureThreshold: 60 }
+      resources:
+        {{- toYaml $own.resources | nindent 8 }}
+      securityContext: {{ include "posthorn.containerSecurity" . }}
+      {{- with $volumes }}
+      volumeMounts:
+        {{- range $name, $_ := . }}
+        - { name: {{ $name }}, mountPath: /etc/posthorn/{{ $name }}, readOnly: true }
+        {{- end }}
+      {{- end }}
+  {{- with $volumes }}
+  volumes:
+    {{- range $name, $source := . }}
+    - name: {{ $name }}
+      {{- toYaml $source | nindent 6 }}
+    {{- end }}
+  {{- end }}
+{{- end -}}
+{{- end -}}

@@ -1,0 +1,38 @@
+import { readdirSync } from 'node:fs';
+import { Script } from '../../../src/redis/script.ts';
+import type { RedisServer } from '../../../test/support/redis.ts';
+
+const folder = new URL('../../../src/data/scripts/', import.meta.url);
+const slowMs = 5;
+const noticedMs = 1;
+
+/** The commands of Redis that took the longest, each named as its file where it is a script. */
+export interface SlowScripts {
+  /** How many took more than 5 ms. */
+  slow: number;
+  /** Per command the longest one in ms, the longest first; what took less than 1 ms is left out. */
+  longest: [name: string, ms: number][];
+}
+
+/** From now on; what was noticed before is forgotten. */
+export async function watchSlowScripts({ client }: RedisServer): Promise<() => Promise<SlowScripts>> {
+  const names = new Map(
+    readdirSync(folder)
+      .filter((name) => name.endsWith('.lua'))
+      .map((name) => [new Script(new URL(name, folder)).sha, name.slice(0, -'.lua'.length)]),
+  );
+  await client.config('SET', 'slowlog-log-slower-than', noticedMs * 1000);
+  await client.config('SET', 'slowlog-max-len', 100_000);
+  await client.slowlog('RESET');
+  return async () => {
+    await client.config('SET', 'slowlog-log-slower-than', -1);
+    const entries = (await client.slowlog('GET', -1)) as [number, number, number, string[]][];
+    const longest = new Map<string, number>();
+    for (const [, , microseconds, [command = '', sha = '']] of entries) {
+      const name = names.get(sha) ?? command;
+      longest.set(name, Math.max(longest.get(name) ?? 0, microseconds / 1000));
+    }
+    const slow = entries.filter(([, , microseconds]) => microseconds > slowMs * 1000).length;
+    return { slow, longest: [...longest].sort(([, one], [, other]) => other - one) };
+  };
+}

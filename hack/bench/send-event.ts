@@ -1,0 +1,314 @@
+// Sending events to webhook endpoints: throughput beside ingest, events for very many endpoints, and a million endpoints in the store.
+//   node hack/bench/send-event.ts [events] [endpoints of the largest event] [endpoints in the store] [seconds] [report 0/1]
+// 0 events, or 0 endpoints, leave that part out. Sender, receiver, Redis and Posthorn share the cores.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { RedisWebhookStore } from '../../src/data/webhooks/redis-webhook-store.ts';
+import { commandConnection } from '../../src/redis/connection.ts';
+import { systemClock } from '../../src/runtime/clock.ts';
+import { silentLogger } from '../../test/support/logger.ts';
+import { waitUntil } from '../../test/support/wait-until.ts';
+import { type Customers, fillCustomers } from './lib/customers.ts';
+import { processorSeconds, residentMb } from './lib/processes.ts';
+import { exactDelivery, ms, percentile, perSecond, report } from './lib/report.ts';
+import { startSink } from './lib/sink.ts';
+import { type SlowScripts, watchSlowScripts } from './lib/slow-scripts.ts';
+import { bareCeiling, payloadBytes, Sender, type Sent } from './lib/traffic.ts';
+import { encryptionKey, startWorld, type World } from './lib/world.ts';
+
+const [events = 20_000, largest = 100_000, stored = 1_000_000, seconds = 30, isKept = 1] = process.argv.slice(2).map(Number);
+const senders = 64;
+const rounds = 3;
+const fewer = 1000;
+const eventsOfFewer = 100;
+const rate = 500;
+const otherRate = 50;
+const shards = 16;
+const mostWaitMs = 600_000;
+/** Higher than what is sent. */
+const rateLimits = { perSecond: 1_000_000, perMinute: 10_000_000, perHour: 100_000_000 };
+
+type Rows = [string, string][];
+const p50p99 = (values: readonly number[]): string => `${ms(percentile(values, 0.5))} / ${ms(percentile(values, 0.99))}`;
+
+/** A receiver that counts how often each event came to each endpoint. */
+async function startEndpoints() {
+  const deliveries = new Map<string, number>();
+  const sink = await startSink((request, response) => {
+    const key = `${request.headers['x-posthorn-event-id']} ${request.url}`;
+    deliveries.set(key, (deliveries.get(key) ?? 0) + 1);
+    response.end();
+  });
+  const repeated = (): number => [...deliveries.values()].reduce((sum, times) => sum + times - 1, 0);
+  return { sink, deliveries, repeated };
+}
+
+async function sendingWorld(options: { eventTypes: string[]; sinkOrigin: string; shards: number; workers: number }): Promise<World> {
+  return await startWorld({
+    lanes: [{ slug: 'orders', urls: [options.sinkOrigin] }],
+    eventTypes: options.eventTypes,
+    workers: options.workers,
+    environment: { POSTHORN_SHARDS: String(options.shards), POSTHORN_ALLOW_INSECURE_ENDPOINTS: 'true' },
+  });
+}
+
+function senderOf(world: World, envelope: (payload: string) => string, connections = senders): Sender {
+  return new Sender(world.api, connections, { headers: world.credentials, around: envelope });
+}
+
+const ofType =
+  (eventType: string) =>
+  (payload: string): string =>
+    `{"eventType":"${eventType}","payload":${payload}}`;
+
+async function withStore<T>(world: World, use: (store: RedisWebhookStore) => Promise<T>): Promise<T> {
+  // On a machine that is busy otherwise nothing must be lost with one slow answer.
+  const redis = commandConnection(world.redis.url, { commandTimeoutMs: 60_000 });
+  await redis.connect();
+  try {
+    return await use(new RedisWebhookStore({ redis, prefix: world.prefix, clock: systemClock, logger: silentLogger }));
+  } finally {
+    redis.disconnect();
+  }
+}
+
+function fill(world: World, options: { endpoints: number; eventTypes: readonly string[]; origin: string }): Promise<Customers> {
+  const { endpoints, origin } = options;
+  const eventTypes = options.eventTypes.map(idOf);
+  const url = (application: number, endpoint: number): string => `${origin}/customers/${application}/hooks/${endpoint}`;
+  const { shards: ofWorld } = world;
+  return withStore(world, (store) =>
+    fillCustomers(store, { org: 'org_a', endpoints, eventTypes, shards: ofWorld, encryptionKey, rateLimits, url }),
+  );
+}
+
+/** One of the endpoints to an event type more. */
+async function subscribe(world: World, { endpoints }: Customers, eventType: string): Promise<void> {
+  const endpointId = endpoints[Math.floor(endpoints.length / 2)] ?? '';
+  await withStore(world, (store) => store.createSubscription({ org: 'org_a', endpointId, eventTypeId: idOf(eventType) }));
+}
+
+const idOf = (eventType: string): string => `etp_${eventType}`;
+
+async function redisSeconds({ redis }: World): Promise<number> {
+  const info = await redis.client.info('cpu');
+  return Number(/used_cpu_user:([\d.]+)/.exec(info)?.[1]) + Number(/used_cpu_sys:([\d.]+)/.exec(info)?.[1]);
+}
+
+/** Events to one endpoint, and the same through one route; no worker runs until both are stored. */
+async function besideIngest(): Promise<Rows> {
+  const [sink, endpoints] = [await startSink(), await startEndpoints()];
+  const world = await sendingWorld({ eventTypes: ['order.paid'], sinkOrigin: sink.origin, shards: 1, workers: 0 });
+  const [ingest, send] = [new Sender(world.api, senders), senderOf(world, ofType('order.paid'))];
+  const ways = [
+    { name: 'ingest', sender: ingest, path: world.path('orders') },
+    { name: 'send-event', sender: send, path: '/api/send-event' },
+  ].map((way) => ({ ...way, perSecond: [] as number[], api: 0, redis: 0, answerMs: [] as number[], refused: 0 }));
+  try {
+    const customers = await fill(world, { endpoints: 10, eventTypes: ['order.refunded'], origin: endpoints.sink.origin });
+    await subscribe(world, customers, 'order.paid');
+    const ceiling = await bareCeiling(sink.origin, 20_000, senders);
+    sink.reset();
+    for (const { sender, path } of ways) await sender.closedLoop(path, 2000, senders);
+    for (let round = 0; round < rounds; round++) {
+      for (const way of ways) {
+        const [api, redis] = [processorSeconds(world.programs.api.pid), await redisSeconds(world)];
+        const sent = await way.sender.closedLoop(way.path, events, senders);
+        way.api += processorSeconds(world.programs.api.pid) - api;
+        way.redis += (await redisSeconds(world)) - redis;
+        way.perSecond.push(events / sent.seconds);
+        way.answerMs.push(...sent.answerMs);
+        way.refused += sent.refused;
+      }
+    }
+    const [throughRoute = 0, throughSend = 0] = ways.map(({ perSecond: each }) => percentile(each, 0.5));
+    const accepted = ways.map(({ refused }) => rounds * events + 2000 - refused);
+    await world.startDelivery();
+    await waitUntil('all deliveries', mostWaitMs, () =>
+      sink.arrivals.size >= (accepted[0] ?? 0) && endpoints.sink.arrivals.size >= (accepted[1] ?? 0) ? true : undefined,
+    );
+    await sleep(1000);
+    const exact = [exactDelivery([sink], accepted[0] ?? 0), exactDelivery([endpoints.sink], accepted[1] ?? 0)];
+    const each = (seconds: number): string => `${((seconds * 1e6) / (rounds * events)).toFixed(0)} µs`;
+    return [
+      ['bare undici loop', perSecond(ceiling)],
+      ['ingest of one route', perSecond(throughRoute)],
+      ['send-event to one endpoint', `${perSecond(throughSend)} (${((100 * throughSend) / throughRoute).toFixed(0)} % of ingest)`],
+      ...ways.map(({ name, api, redis, answerMs }): [string, string] => [
+        `${name}: answer p50 / p99; processor of the api process, of Redis, per event`,
+        `${p50p99(answerMs)}; ${each(api)}, ${each(redis)}`,
+      ]),
+      ...ways.map(({ name, refused }, i): [string, string] => [
+        `${name}: refused / lost / duplicated`,
+        `${refused} / ${exact[i]?.lost} / ${exact[i]?.duplicated}`,
+      ]),
+    ];
+  } finally {
+    await Promise.all([ingest.close(), send.close()]);
+    await world.stop();
+    for (const each of [sink, endpoints.sink]) each.close();
+  }
+}
+
+/** Events for 1,000 endpoints, and one for very many, beside an event now and then for a route of its own. */
+async function fanOut(): Promise<Rows> {
+  const [sink, endpoints] = [await startSink(), await startEndpoints()];
+  const world = await sendingWorld({ eventTypes: ['for.fewer', 'for.all'], sinkOrigin: sink.origin, shards, workers: 1 });
+  const other = new Sender(world.api, senders);
+  const rows: Rows = [];
+  const otherFor = async (during: Promise<unknown>): Promise<Pick<Sent, 'answerMs' | 'refused'>> => {
+    const sent = { answerMs: [] as number[], refused: 0 };
+    let isOver = false;
+    void during.finally(() => (isOver = true)).catch(() => undefined);
+    while (!isOver) {
+      const { answerMs, refused } = await other.openLoop(world.path('orders'), otherRate, 1);
+      sent.answerMs.push(...answerMs);
+      sent.refused += refused;
+    }
+    await during;
+    return sent;
+  };
+  const otherRows = (what: string, { answerMs, refused }: Pick<Sent, 'answerMs' | 'refused'>): Rows => [
+    [`${what}: other traffic at ${otherRate}/s, answer p50 / p99`, p50p99(answerMs)],
+    [`${what}: other traffic, sender → receiver p50 / p99`, p50p99(sink.latenciesMs)],
+    [`${what}: other traffic, refused / lost / duplicated`, `${refused} / ${lostOf(answerMs.length - refused)}`],
+  ];
+  const lostOf = (accepted: number): string => {
+    const { lost, duplicated } = exactDelivery([sink], accepted);
+    return `${lost} / ${duplicated}`;
+  };
+  const reset = (): void => {
+    sink.reset();
+    endpoints.sink.reset();
+    endpoints.deliveries.clear();
+  };
+  try {
+    await fill(world, { endpoints: fewer, eventTypes: ['for.fewer'], origin: endpoints.sink.origin });
+    await fill(world, { endpoints: largest, eventTypes: ['for.all'], origin: `${endpoints.sink.origin}/all` });
+    await other.closedLoop(world.path('orders'), 500, 8);
+    await sleep(1000);
+    reset();
+    const alone = await otherFor(sleep(seconds * 1000));
+    await sleep(1000);
+    rows.push(...otherRows('alone', alone));
+    for (const [eventType, count, of] of [
+      ['for.fewer', eventsOfFewer, fewer],
+      ['for.all', 1, largest],
+    ] as const) {
+      const sender = senderOf(world, ofType(eventType), 1);
+      reset();
+      await sender.closedLoop('/api/send-event', 1, 1);
+      await waitUntil('the first one to be delivered', mostWaitMs, () => (endpoints.deliveries.size >= of ? true : undefined));
+      reset();
+      const slowScripts = await watchSlowScripts(world.redis);
+      const begin = performance.now();
+      let sent: Sent = { seconds: 0, refused: 0, answerMs: [] };
+      const allDelivered = async (): Promise<void> => {
+        sent = await sender.closedLoop('/api/send-event', count, 1);
+        const expected = (count - sent.refused) * of;
+        await waitUntil('all deliveries', mostWaitMs, () => (endpoints.deliveries.size >= expected ? true : undefined));
+      };
+      const beside = await otherFor(allDelivered());
+      const took = (performance.now() - begin) / 1000;
+      await sleep(2000);
+      const what = `${count} × ${of} endpoints`;
+      rows.push(
+        [`${what}: answer of send-event p50 / p99`, p50p99(sent.answerMs)],
+        [`${what}: all delivered in`, `${took.toFixed(1)} s (${perSecond((count * of) / took)})`],
+        [
+          `${what}: refused / lost / duplicated`,
+          `${sent.refused} / ${(count - sent.refused) * of - endpoints.deliveries.size} / ${endpoints.repeated()}`,
+        ],
+        [`${what}: scripts above 5 ms, longest`, shown(await slowScripts())],
+        ...otherRows(what, beside),
+      );
+      await sender.close();
+    }
+    return rows;
+  } finally {
+    await other.close();
+    await world.stop();
+    for (const each of [sink, endpoints.sink]) each.close();
+  }
+}
+
+function shown({ slow, longest }: SlowScripts): string {
+  const some = longest.slice(0, 5).map(([name, took]) => `${name} ${ms(took)}`);
+  return `${slow}; ${some.join(', ') || 'none above 1 ms'}`;
+}
+
+/** Beside very many endpoints: events for one of them, events sent to one customer, lists, memory, and a start of the api process. */
+async function amongMany(): Promise<Rows> {
+  const endpoints = await startEndpoints();
+  const { origin } = endpoints.sink;
+  const eventTypes = Array.from({ length: 100 }, (_, i) => `of.many${i}`);
+  const world = await sendingWorld({ eventTypes: ['of.one', ...eventTypes], sinkOrigin: origin, shards, workers: 1 });
+  try {
+    const customers = await fill(world, { endpoints: stored, eventTypes, origin });
+    const { applications } = customers;
+    await subscribe(world, customers, 'of.one');
+    const any = (): string => applications[Math.floor(Math.random() * applications.length)] ?? '';
+    const anyType = (): string => eventTypes[Math.floor(Math.random() * eventTypes.length)] ?? '';
+    const startedAt = await world.restartApi();
+    const first = senderOf(world, ofType('of.one'), 1);
+    await waitUntil('the first event to be taken', 60_000, async () =>
+      (await first.closedLoop('/api/send-event', 1, 1)).refused === 0 ? true : undefined,
+    );
+    const coldStartMs = performance.now() - startedAt;
+    const rows: Rows = [
+      ['start of the api process until it has taken the first event', ms(coldStartMs)],
+      ['resident memory of the api process then', `${residentMb(world.programs.api.pid).toFixed(0)} MB`],
+    ];
+    const ways: [string, (payload: string) => string][] = [
+      ['for one of them', ofType('of.one')],
+      ['to one customer', (payload) => `{"eventType":"${anyType()}","applicationId":"${any()}","payload":${payload}}`],
+    ];
+    for (const [what, envelope] of ways) {
+      const sender = senderOf(world, envelope);
+      await sender.openLoop('/api/send-event', rate, 3);
+      const slowScripts = await watchSlowScripts(world.redis);
+      const { answerMs, refused } = await sender.openLoop('/api/send-event', rate, seconds);
+      rows.push(
+        [`${rate}/s ${what}: answer p50 / p99, refused`, `${p50p99(answerMs)}, ${refused}`],
+        [`${rate}/s ${what}: scripts above 5 ms, longest`, shown(await slowScripts())],
+      );
+      await sender.close();
+    }
+    await first.close();
+    rows.push(['resident memory of the api process then', `${residentMb(world.programs.api.pid).toFixed(0)} MB`]);
+    for (const path of ['webhook-endpoints', 'webhook-subscriptions', 'webhook-applications'])
+      rows.push([`page of 100 ${path}, p99`, ms(percentile(await pageTimes(world, `/api/${path}`), 0.99))]);
+    const unfinished = async (): Promise<number> => {
+      const open = await Promise.all(
+        Array.from({ length: shards }, (_, shard) => world.redis.client.hget(`${world.prefix}{s${shard}}:ctl`, 'open')),
+      );
+      return open.reduce((sum, each) => sum + Number(each ?? 0), 0);
+    };
+    await waitUntil('all deliveries', mostWaitMs, async () => ((await unfinished()) === 0 ? true : undefined));
+    rows.push(['duplicated', String(endpoints.repeated())]);
+    return rows;
+  } finally {
+    await world.stop();
+    endpoints.sink.close();
+  }
+}
+
+async function pageTimes(world: World, path: string): Promise<number[]> {
+  const times: number[] = [];
+  let cursor: string | null = '';
+  for (let i = 0; i < 200 && cursor !== null; i++) {
+    const begin = performance.now();
+    const answer = await fetch(`${world.api}${path}?limit=100${cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`}`, {
+      headers: [[...world.credentials]],
+    });
+    const { pagination } = (await answer.json()) as { pagination: { nextCursor: string | null } };
+    times.push(performance.now() - begin);
+    cursor = pagination.nextCursor;
+  }
+  return times.slice(5);
+}
+
+const rows: Rows = [];
+if (events > 0) rows.push(...(await besideIngest()));
+if (largest > 0) rows.push(...(await fanOut()));
+if (stored > 0) rows.push(...(await amongMany()).map(([what, figure]): [string, string] => [`${stored} endpoints: ${what}`, figure]));
+report(isKept === 1 ? 'send-event' : null, `send-event, ${payloadBytes} bytes`, rows);

@@ -1,0 +1,36 @@
+# shellcheck shell=bash
+# Sourced after toolchain.sh: Helm, kubeconform and the JSON schemas of the objects in our chart. Each is installed once, into the cache.
+
+chart_tools=$cache/chart-tools
+helm_version=v4.3.1
+kubeconform_version=v0.8.0
+# The last release of each minor version that the chart supports.
+kubernetes_schema_versions=(v1.30.14 v1.31.14 v1.32.13 v1.33.13 v1.34.4 v1.35.4 v1.36.3)
+gateway_api_version=v1.4.1
+prometheus_operator_version=v0.85.0
+
+ensure_helm() { install_go_program "$chart_tools/bin" helm "helm.sh/helm/v4/cmd/helm@$helm_version"; }
+
+# schemas_of MODULE VERSION DIRECTORY: what the module says of its objects, out of a module cache that does not stay.
+schemas_of() {
+  local modules source
+  [ -e "$3/.$2" ] && return
+  ensure_go 'to fetch schemas of Kubernetes'
+  say "fetching the schemas of $1 $2"
+  modules=$(mktemp -d)
+  source=$(cd "$modules" && GOMODCACHE=$modules GOFLAGS=-modcacherw go mod download -json "$1@$2" | sed -n 's/^\t"Dir": "\(.*\)",$/\1/p')
+  [ -n "$source" ] || die "the module $1 $2 could not be fetched"
+  rm -rf "$3"
+  node "$root/hack/object-schemas.ts" "$source" "$3"
+  touch "$3/.$2"
+  rm -rf "$modules"
+}
+
+ensure_chart_tools() {
+  local version
+  ensure_helm
+  install_go_program "$chart_tools/bin" kubeconform "github.com/yannh/kubeconform/cmd/kubeconform@$kubeconform_version"
+  for version in "${kubernetes_schema_versions[@]}"; do schemas_of k8s.io/kubernetes "$version" "$chart_tools/schemas/kubernetes/${version%.*}"; done
+  schemas_of sigs.k8s.io/gateway-api "$gateway_api_version" "$chart_tools/schemas/gateway-api"
+  schemas_of github.com/prometheus-operator/prometheus-operator "$prometheus_operator_version" "$chart_tools/schemas/prometheus-operator"
+}

@@ -1,0 +1,16 @@
+import { apiKeyPrefix, hashApiKey } from '../core/api-keys.ts';
+import type { ApplyObject } from '../store/store.ts';
+
+/** Name of the organization that an installation begins with; in standalone that of its namespace, too. */
+export const defaultOrganization = 'default';
+/** Name of the admin key's resource in its namespace. */
+export const adminKeyName = 'admin';
+
+/** The resource of the admin key of the organization `default`. */
+export function adminKey(namespace: string, apiKey: string, name: string): ApplyObject {
+  return {
+    kind: 'ApiKey',
+    metadata: { name: adminKeyName, namespace },
+    spec: { name, sha256: hashApiKey(apiKey), prefix: apiKeyPrefix(apiKey), role: 'admin' },
+  };
+}

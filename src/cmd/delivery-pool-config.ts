@@ -1,0 +1,62 @@
+import { z } from 'zod';
+import type { PoolDefaults } from '../compile/delivery-pool/pool-setting.ts';
+import { splitList } from './config-values.ts';
+
+const objectName = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+const mountPattern = /^(configmap|secret)\/([^=/]+)=(\/[^=,:]+)$/;
+
+const names = z
+  .string()
+  .transform(splitList)
+  .refine((list) => list.every((name) => name.length <= 253 && objectName.test(name)), 'must be names of objects separated by commas')
+  .default([]);
+
+const mounts = z
+  .string()
+  .transform((text) => splitList(text).map(parseMount))
+  .refine((list) => list.every((mount) => mount !== null), 'must be configmap/<name>=<path> or secret/<name>=<path>, separated by commas')
+  .transform((list) => list.filter((mount) => mount !== null))
+  .default([]);
+
+/** The variables of the controller that say what the workers of every DeliveryPool get. */
+export const deliveryPoolEnvironment = {
+  POSTHORN_IMAGE: z
+    .string()
+    .regex(/^\S{1,512}$/, 'must be the name of an image')
+    .optional()
+    .describe('Image of the workers of every DeliveryPool that names none: that of the controller itself.')
+    .meta({ roles: ['controller'] }),
+  POSTHORN_IMAGE_PULL_SECRETS: names
+    .describe('Names of Secrets by which that image is pulled, separated by commas.')
+    .meta({ roles: ['controller'] }),
+  POSTHORN_DELIVERY_CONFIG_MAPS: names
+    .describe(
+      'Names of ConfigMaps in the namespace of the controller, separated by commas: their keys are the environment of the workers of every DeliveryPool. A later one goes before an earlier one.',
+    )
+    .meta({ roles: ['controller'] }),
+  POSTHORN_DELIVERY_SECRETS: names
+    .describe('The same for Secrets, which go before the ConfigMaps: `POSTHORN_REDIS_URL`, `POSTHORN_ENCRYPTION_KEYS` and the like.')
+    .meta({ roles: ['controller'] }),
+  POSTHORN_DELIVERY_MOUNTS: mounts
+    .describe(
+      'Files that the workers of every DeliveryPool get, such as certificates: `secret/<name>=<path>` or `configmap/<name>=<path>`, separated by commas.',
+    )
+    .meta({ roles: ['controller'] }),
+};
+
+/** What of a configuration is for DeliveryPools. */
+export function poolDefaults(values: z.output<z.ZodObject<typeof deliveryPoolEnvironment>>): PoolDefaults {
+  return {
+    image: values.POSTHORN_IMAGE ?? null,
+    imagePullSecrets: values.POSTHORN_IMAGE_PULL_SECRETS,
+    configMaps: values.POSTHORN_DELIVERY_CONFIG_MAPS,
+    secrets: values.POSTHORN_DELIVERY_SECRETS,
+    mounts: values.POSTHORN_DELIVERY_MOUNTS,
+  };
+}
+
+function parseMount(text: string): PoolDefaults['mounts'][number] | null {
+  const [, kind, name = '', path = ''] = mountPattern.exec(text) ?? [];
+  if (!objectName.test(name)) return null;
+  return { kind: kind === 'secret' ? 'Secret' : 'ConfigMap', name, path };
+}

@@ -1,0 +1,44 @@
+import { z } from 'zod';
+import { cidrList, hostList, proxyUrl } from './config-values.ts';
+
+/** Where deliveries may go, and how. */
+export interface EgressConfig {
+  allowedCidrs: string[];
+  allowedHosts: string[];
+  caFile: string | undefined;
+  proxyUrl: string | undefined;
+}
+
+export const egressEnvironment = {
+  POSTHORN_EGRESS_ALLOWED_CIDRS: cidrList
+    .describe(
+      'Networks that are not public and that deliveries of every organization may reach, as CIDRs separated by commas. Standalone adds the loopback addresses.',
+    )
+    .meta({ roles: ['delivery', 'standalone'] }),
+  POSTHORN_EGRESS_ALLOWED_HOSTS: hostList
+    .describe(
+      'Hosts that deliveries of every organization may reach although their addresses are private, separated by commas; `*.` may stand in front, as in `*.shop.svc.cluster.local`.',
+    )
+    .meta({ roles: ['delivery', 'standalone'] }),
+  POSTHORN_EGRESS_CA_FILE: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('PEM file of certificate authorities that deliveries trust besides the well-known ones.')
+    .meta({ roles: ['delivery', 'standalone'] }),
+  POSTHORN_EGRESS_PROXY_URL: proxyUrl
+    .optional()
+    .describe(
+      'Proxy (CONNECT) with a fixed address, `http://[user:password@]host:port`, through which destinations with `useStaticIp` are reached. It is told addresses that were checked, not names.',
+    )
+    .meta({ roles: ['delivery', 'standalone'], secret: true }),
+};
+
+export function egressConfig(values: z.output<z.ZodObject<typeof egressEnvironment>>): EgressConfig {
+  return {
+    allowedCidrs: values.POSTHORN_EGRESS_ALLOWED_CIDRS,
+    allowedHosts: values.POSTHORN_EGRESS_ALLOWED_HOSTS,
+    caFile: values.POSTHORN_EGRESS_CA_FILE,
+    proxyUrl: values.POSTHORN_EGRESS_PROXY_URL,
+  };
+}

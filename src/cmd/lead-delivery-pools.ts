@@ -1,0 +1,52 @@
+import { BacklogReader } from '../controllers/delivery-pool/backlog-reader.ts';
+import { runDeliveryPools } from '../controllers/delivery-pool/run-delivery-pools.ts';
+import type { EventRecorder } from '../controllers/event-recorder.ts';
+import { RedisDeliveryQueue } from '../data/redis-delivery-queue.ts';
+import { knownServers } from '../redis/connection.ts';
+import type { ControllerMetrics } from '../runtime/controller-metrics.ts';
+import type { ResourceCache } from '../store/cache.ts';
+import type { ClusterObjects } from '../store/cluster-objects.ts';
+import type { StoreMetrics } from '../store/metrics.ts';
+import { leaseNamespace } from './lease-namespace.ts';
+import type { RedisLink } from './redis-link.ts';
+import type { OpenedStore } from './resource-store.ts';
+import type { RoleContext } from './role-process.ts';
+import { judgeWorkerEnvironment } from './worker-environment.ts';
+
+export interface PoolLeading {
+  context: RoleContext;
+  opened: Pick<OpenedStore, 'store'>;
+  /** Null: resources do not live in Kubernetes. */
+  objects: ClusterObjects | null;
+  link: RedisLink;
+  organizations: ResourceCache<'Organization'>;
+  shards: number;
+  recorder: EventRecorder;
+  metrics: ControllerMetrics;
+  storeMetrics: StoreMetrics;
+}
+
+/** Runs the DeliveryPools of the controller's namespace until the signal aborts; none where resources do not live in Kubernetes. */
+export async function leadDeliveryPools(leading: PoolLeading, signal: AbortSignal): Promise<void> {
+  const { context, opened, objects, link, shards } = leading;
+  const { config, clock, logger } = context;
+  if (objects === null) return;
+  const prefix = config.redisKeyPrefix;
+  const queues = Array.from({ length: shards }, (_, shard) => new RedisDeliveryQueue({ redis: link.main, prefix, shard }));
+  const backlog = new BacklogReader({ queues, clock });
+  await runDeliveryPools(
+    {
+      ...leading,
+      store: opened.store,
+      objects,
+      namespace: leaseNamespace(config),
+      defaults: config.pools,
+      judge: judgeWorkerEnvironment,
+      backlog: () => backlog.read(),
+      redisPorts: () => knownServers(link.main).map(({ port }) => port),
+      clock,
+      logger,
+    },
+    signal,
+  );
+}

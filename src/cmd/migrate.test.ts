@@ -1,0 +1,86 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { passes } from '../../test/support/passes.ts';
+import { type RedisServer, startRedis } from '../../test/support/redis.ts';
+import { processName } from '../data/connected-processes.ts';
+import { storeLayout } from '../data/store-layout.ts';
+import { commandConnection, type RedisClient } from '../redis/connection.ts';
+import { readConfig } from './config.ts';
+import { migrate } from './migrate.ts';
+
+const layoutKey = 'posthorn:{cfg}:layout';
+const counters = 'posthorn:{s0}:k:org_a';
+let redis: RedisServer;
+const clients: RedisClient[] = [];
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis.stop());
+beforeEach(async () => {
+  await redis.client.flushall();
+  await redis.client.hset('posthorn:{cfg}:rec:organization', 'org_a', '{}');
+  await redis.client.hset(counters, 'dst_a', '4 3 100 1700');
+});
+afterEach(() => {
+  for (const client of clients.splice(0)) client.disconnect();
+});
+
+async function connect(name: string): Promise<void> {
+  const client = commandConnection(redis.url, { name });
+  clients.push(client);
+  await client.connect();
+}
+
+async function run(): Promise<{ code: number; lines: string[] }> {
+  const lines: string[] = [];
+  const config = readConfig('migrate', { POSTHORN_REDIS_URL: redis.url, POSTHORN_RESOURCE_STORE: 'redis' });
+  return { code: await migrate(config, (line) => void lines.push(line)), lines };
+}
+
+test('migrate brings what is old into the form of today and says so in Redis; a second time there is nothing to do', async () => {
+  await connect(processName('delivery', 'posthorn:'));
+  const end = `everything is in layout ${storeLayout}`;
+  expect(await run()).toEqual({ code: 0, lines: ['shards 1: 1 counters completed', end] });
+  expect(await redis.client.hget(counters, 'dst_a')).toBe('4 3 100 1700 4');
+  expect(await redis.client.get(layoutKey)).toBe(String(storeLayout));
+  expect(await run()).toEqual({ code: 0, lines: ['shards 1: 0 counters completed', end] });
+});
+
+test('migrate finishes what another one has begun', async () => {
+  await redis.client.set(layoutKey, `${storeLayout} begun`);
+  expect((await run()).code).toBe(0);
+  expect(await redis.client.get(layoutKey)).toBe(String(storeLayout));
+});
+
+test('beside a process of an earlier release nothing is changed, and it is named', async () => {
+  await connect('posthorn-delivery-main');
+  const { code, lines } = await run();
+  expect(code).toBe(1);
+  expect(lines).toEqual([
+    'a process of an earlier release is connected to Redis: delivery at 127.0.0.1',
+    'nothing is migrated while they run: replace them, then run this again',
+  ]);
+  expect(await redis.client.hget(counters, 'dst_a')).toBe('4 3 100 1700');
+  expect(await redis.client.get(layoutKey)).toBeNull();
+});
+
+test('a process of an earlier release that comes while the migration begins is seen before anything is changed', async () => {
+  await redis.client.call('CLIENT', 'PAUSE', 60_000, 'WRITE');
+  const running = run();
+  try {
+    // It has seen nobody, and cannot write that it begins.
+    await passes(async () => {
+      const [migration] = String(await redis.client.call('CLIENT', 'LIST'))
+        .split('\n')
+        .filter((line) => line.includes('name=posthorn-migrate '));
+      expect(migration).toMatch(/ flags=b /);
+    }, 30_000);
+    await connect('posthorn-api-main');
+  } finally {
+    await redis.client.call('CLIENT', 'UNPAUSE');
+  }
+  const { code, lines } = await running;
+  expect(code).toBe(1);
+  expect(lines[0]).toBe('a process of an earlier release is connected to Redis: api at 127.0.0.1');
+  expect(await redis.client.hget(counters, 'dst_a')).toBe('4 3 100 1700');
+  expect(await redis.client.get(layoutKey)).toBe(`${storeLayout} begun`);
+});

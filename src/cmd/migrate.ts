@@ -1,0 +1,65 @@
+import { completeCounters } from '../data/complete-counters.ts';
+import { earlierProcesses } from '../data/connected-processes.ts';
+import { agreeOnShards } from '../data/shard-count.ts';
+import { noteLayout, storeLayout } from '../data/store-layout.ts';
+import type { RedisClient } from '../redis/connection.ts';
+import { systemClock } from '../runtime/clock.ts';
+import type { Config } from './config.ts';
+import { withRedis } from './with-redis.ts';
+
+/** Nobody waits for what it does, so it has more patience with a busy Redis than a role. */
+const commandTimeoutMs = 10_000;
+
+interface Place {
+  redis: RedisClient;
+  prefix: string;
+}
+
+/**
+ * Brings what earlier releases have left, in Redis and in the API server, into the form of this one, and says in Redis that this is done. It can be stopped
+ * and repeated at any time, while processes of this release work. Writes what it has done, a line each. Answers the exit code: 0 when all is in the
+ * layout of this release; 1 when processes of an earlier release are running, and then nothing is migrated, or when an object cannot be
+ * stored again. Throws UNAVAILABLE, and INVALID_CONFIG where a later release has been here (the program then exits with 2).
+ */
+export async function migrate(config: Config, write: (line: string) => void): Promise<number> {
+  const { redisKeyPrefix: prefix } = config;
+  return await withRedis(config, { name: 'posthorn-migrate', commandTimeoutMs }, async (redis) => {
+    const place = { redis, prefix };
+    if (await hasEarlierProcesses(place, write)) return 1;
+    await noteLayout(place, 'begun');
+    // One that has begun before the layout said so is connected by now.
+    if (await hasEarlierProcesses(place, write)) return 1;
+    const shards = Math.max(1, await agreeOnShards({ ...place, known: 0 }));
+    write(`shards ${shards}: ${await completeCounters({ ...place, shards })} counters completed`);
+    if (config.resourceStore === 'kubernetes' && !(await migrateObjects(config, write))) return 1;
+    await noteLayout(place, 'done');
+    write(`everything is in layout ${storeLayout}`);
+    return 0;
+  });
+}
+
+async function hasEarlierProcesses(place: Place, write: (line: string) => void): Promise<boolean> {
+  const processes = await earlierProcesses(place);
+  for (const each of processes) write(`a process of an earlier release is connected to Redis: ${each}`);
+  if (processes.length > 0) write('nothing is migrated while they run: replace them, then run this again');
+  return processes.length > 0;
+}
+
+/** Answers whether all objects are stored in the version of today. */
+async function migrateObjects(config: Config, write: (line: string) => void): Promise<boolean> {
+  const [{ connectKubernetes }, { migrateStoredVersions }] = await Promise.all([
+    import('./kubernetes.ts'),
+    import('../store/kubernetes/stored-versions.ts'),
+  ]);
+  const clock = systemClock;
+  const api = connectKubernetes(config, clock);
+  const complaints: string[] = [];
+  try {
+    const migrated = await migrateStoredVersions({ api, clock, report: (complaint) => void complaints.push(complaint) });
+    for (const complaint of complaints) write(complaint);
+    write(`custom resources: ${migrated} kinds stored again in the version of today; ${complaints.length} complaints`);
+    return complaints.length === 0;
+  } finally {
+    await api.close();
+  }
+}

@@ -1,0 +1,22 @@
+import { systemClock } from '../runtime/clock.ts';
+import { KubernetesStore } from '../store/kubernetes/kubernetes-store.ts';
+import type { Config } from './config.ts';
+import { connectKubernetes } from './kubernetes.ts';
+import { leaseNamespace } from './lease-namespace.ts';
+import { type UninstallOptions, uninstall } from './uninstall.ts';
+
+/** `posthorn uninstall`, by the configuration of the process. */
+export async function uninstallFromCluster(
+  config: Config,
+  { controller, deletesOrganizations }: Pick<UninstallOptions, 'controller' | 'deletesOrganizations'>,
+  write: (line: string) => void,
+): Promise<void> {
+  const clock = systemClock;
+  const api = connectKubernetes(config, clock);
+  try {
+    const store = new KubernetesStore({ api, clock });
+    await uninstall({ api, store, clock, namespace: leaseNamespace(config), controller, deletesOrganizations, write });
+  } finally {
+    await api.close();
+  }
+}

@@ -1,0 +1,96 @@
+import type { Clock } from '../core/clock.ts';
+import { isPosthornError } from '../core/errors.ts';
+import type { KubernetesApi } from '../store/kubernetes/kubernetes-api.ts';
+import type { ResourceStore } from '../store/store.ts';
+
+export interface UninstallOptions {
+  api: Pick<KubernetesApi, 'request'>;
+  store: Pick<ResourceStore, 'list' | 'delete' | 'apply'>;
+  clock: Clock;
+  /** Where the installation is. */
+  namespace: string;
+  /** Name of the controllers' Deployment. */
+  controller: string;
+  /** Organizations are deleted, with all that they have, while the controllers can still clean up after them. */
+  deletesOrganizations: boolean;
+  write(line: string): void;
+}
+
+const pollMs = 500;
+const goneDeadlineMs = 120_000;
+
+/**
+ * What comes before the objects of an installation are deleted, so that nothing is left that waits for a controller which is no more:
+ * deletes the pools of workers, which finish what they have begun, stops the controllers, and takes their finalizer off the
+ * organizations that stay.
+ */
+export async function uninstall(options: UninstallOptions): Promise<void> {
+  const { write } = options;
+  await deletePools(options);
+  if (options.deletesOrganizations) {
+    const names = await organizations(options);
+    for (const name of names) await unlessGone(options.store.delete('Organization', { name }));
+    const isGone = await waitUntil(options, async () => (await organizations(options)).length === 0);
+    write(isGone ? `organizations deleted: ${names.length}` : 'the controllers have not cleaned up after all organizations in time');
+  }
+  await stopControllers(options);
+  const left = await organizations(options);
+  for (const name of left) {
+    await unlessGone(
+      options.store.apply({ kind: 'Organization', metadata: { name, finalizers: [] } }, { manager: 'posthorn-controller', force: true }),
+    );
+  }
+  write(`controllers stopped; organizations that stay: ${left.length}`);
+}
+
+async function deletePools(options: UninstallOptions): Promise<void> {
+  const { store, namespace, write } = options;
+  const list = async () => (await store.list('DeliveryPool', { namespace })).items.map(({ metadata }) => metadata.name);
+  const names = await list();
+  for (const name of names) await unlessGone(store.delete('DeliveryPool', { namespace, name }));
+  const isGone = await waitUntil(options, async () => (await list()).length === 0);
+  write(isGone ? `pools of workers deleted: ${names.length}` : 'the controllers have not ended all pools of workers in time');
+  for (const name of isGone ? [] : await list()) {
+    const object = { kind: 'DeliveryPool' as const, metadata: { namespace, name, finalizers: [] } };
+    await unlessGone(store.apply(object, { manager: 'posthorn-controller', force: true }));
+  }
+}
+
+async function stopControllers(options: UninstallOptions): Promise<void> {
+  const path = `/apis/apps/v1/namespaces/${options.namespace}/deployments/${options.controller}`;
+  await unlessGone(options.api.request('DELETE', path, { query: { propagationPolicy: 'Foreground' } }));
+  // In the foreground: the Deployment goes once its pods are gone.
+  const isGone = await waitUntil(options, async () => (await unlessGone(options.api.request('GET', path))) === undefined);
+  if (!isGone) options.write(`the pods of ${options.controller} do not end`);
+}
+
+async function organizations({ store }: UninstallOptions): Promise<string[]> {
+  const names: string[] = [];
+  let continueToken: string | undefined;
+  do {
+    const page = await store.list('Organization', continueToken === undefined ? {} : { continueToken });
+    names.push(...page.items.map(({ metadata }) => metadata.name));
+    continueToken = page.continueToken;
+  } while (continueToken !== undefined);
+  return names;
+}
+
+/** Undefined when there is no such object, or kind. */
+async function unlessGone<T>(work: Promise<T>): Promise<T | undefined> {
+  try {
+    return await work;
+  } catch (error) {
+    if (isPosthornError(error, 'RESOURCE_NOT_FOUND')) return undefined;
+    throw error;
+  }
+}
+
+/** False when it does not hold in time. */
+async function waitUntil({ clock }: UninstallOptions, holds: () => Promise<boolean>): Promise<boolean> {
+  const untilMs = clock.now() + goneDeadlineMs;
+  while (!(await holds())) {
+    if (clock.now() >= untilMs) return false;
+    await clock.sleep(pollMs);
+  }
+  return true;
+}

@@ -1,0 +1,39 @@
+import type { WorkerEnvironment } from '../controllers/delivery-pool/delivery-pool-reconciler.ts';
+import { redisNodes } from '../redis/address.ts';
+import { type Config, ConfigError, readConfig } from './config.ts';
+
+const defaultOpsPort = 9090;
+/** Where the masters are that sentinels name, unless they say otherwise. */
+const redisPort = 6379;
+
+/** What a worker with this environment would need of the network, or what it would say of its configuration instead of starting. */
+export function judgeWorkerEnvironment(environment: Record<string, string>): WorkerEnvironment {
+  let config: Config;
+  try {
+    config = readConfig('delivery', environment);
+  } catch (error) {
+    if (error instanceof ConfigError) return { mistakes: error.mistakes };
+    throw error;
+  }
+  const { allowedCidrs, allowedHosts, proxyUrl } = config.egress;
+  const { endpoints } = config.warehouse;
+  const servers = [proxyUrl, endpoints.s3, endpoints.gcs, endpoints.azure].filter((url) => url !== undefined);
+  return {
+    opsPort: config.opsPort ?? defaultOpsPort,
+    reach: {
+      ports: [...redisPorts(config), ...servers.map(portOf), ...(config.smtp === undefined ? [] : [config.smtp.port])],
+      cidrs: allowedCidrs,
+      hasHosts: allowedHosts.length > 0,
+    },
+  };
+}
+
+function redisPorts({ redis }: Config): number[] {
+  if (redis === undefined) return [];
+  return [...redisNodes(redis.url).nodes.map(({ port }) => port), ...(redis.mode === 'single' ? [] : [redisPort])];
+}
+
+function portOf(url: string): number {
+  const { port, protocol } = new URL(url);
+  return port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port);
+}

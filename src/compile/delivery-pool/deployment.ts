@@ -1,0 +1,138 @@
+import type { PosthornObject } from '../../resources/kinds.ts';
+import { poolLabels, poolObjectName, selectorLabels } from './pool-names.ts';
+import type { PoolSetting } from './pool-setting.ts';
+
+export const opsPortName = 'ops';
+/** On the pods: changes when they must be made anew although the template is the same. */
+const configHashAnnotation = 'posthorn.dev/config-hash';
+
+/** Of the grace period, for the end of the process and for what the kubelet needs. */
+const endSeconds = 10;
+const user = 1000;
+const defaultResources = { requests: { cpu: '100m', memory: '192Mi' }, limits: { memory: '768Mi' } };
+const defaultSpread = [{ topologyKey: 'topology.kubernetes.io/zone' }, { topologyKey: 'kubernetes.io/hostname' }];
+
+type Pool = PosthornObject<'DeliveryPool'>;
+
+export interface EnvironmentVariable {
+  name: string;
+  value?: string | undefined;
+  valueFrom?: unknown;
+}
+
+/** The variables that the pool itself sets; what a user gives goes before them. */
+export function poolEnvironment({ spec }: Pool): EnvironmentVariable[] {
+  const { proxySecretRef, allowedCidrs, allowedHosts } = spec.egress ?? {};
+  const own: EnvironmentVariable[] = [
+    { name: 'POSTHORN_DRAIN_SECONDS', value: String(spec.terminationGracePeriodSeconds - endSeconds) },
+    ...(spec.concurrency === undefined ? [] : [{ name: 'POSTHORN_DELIVERY_CONCURRENCY', value: String(spec.concurrency) }]),
+    ...(proxySecretRef === undefined ? [] : [{ name: 'POSTHORN_EGRESS_PROXY_URL', valueFrom: { secretKeyRef: proxySecretRef } }]),
+    ...(allowedCidrs === undefined ? [] : [{ name: 'POSTHORN_EGRESS_ALLOWED_CIDRS', value: allowedCidrs.join(',') }]),
+    ...(allowedHosts === undefined ? [] : [{ name: 'POSTHORN_EGRESS_ALLOWED_HOSTS', value: allowedHosts.join(',') }]),
+  ];
+  const given = spec.podTemplate?.env ?? [];
+  const names = new Set(given.map(({ name }) => name));
+  return [...own.filter(({ name }) => !names.has(name)), ...given];
+}
+
+/** Objects whose keys become the environment, in the order in which later ones go before earlier ones. */
+export function environmentSources(
+  { spec }: Pool,
+  { defaults }: Pick<PoolSetting, 'defaults'>,
+): { kind: 'ConfigMap' | 'Secret'; name: string }[] {
+  const own = spec.redis?.secretRef;
+  return [
+    ...defaults.configMaps.map((name) => ({ kind: 'ConfigMap' as const, name })),
+    ...defaults.secrets.map((name) => ({ kind: 'Secret' as const, name })),
+    ...(own === undefined ? [] : [{ kind: 'Secret' as const, name: own.name }]),
+  ];
+}
+
+/** As config/cluster-dev had them: restricted PodSecurity, a root that cannot be written to, no token of Kubernetes. */
+export function deploymentSpec(pool: Pool, setting: PoolSetting): Record<string, unknown> {
+  const { spec } = pool;
+  const { labels, annotations, nodeSelector, tolerations, affinity, priorityClassName } = spec.podTemplate ?? {};
+  const { defaults, replicas } = setting;
+  const pullSecrets = spec.imagePullSecrets ?? defaults.imagePullSecrets.map((name) => ({ name }));
+  return {
+    ...(replicas !== null && { replicas }),
+    revisionHistoryLimit: 3,
+    selector: { matchLabels: selectorLabels(pool) },
+    strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: '25%', maxUnavailable: 0 } },
+    template: {
+      metadata: {
+        labels: { ...labels, ...poolLabels(pool) },
+        annotations: { ...annotations, [configHashAnnotation]: setting.configHash },
+      },
+      spec: {
+        serviceAccountName: poolObjectName(pool),
+        automountServiceAccountToken: false,
+        enableServiceLinks: false,
+        terminationGracePeriodSeconds: spec.terminationGracePeriodSeconds,
+        securityContext: {
+          runAsNonRoot: true,
+          runAsUser: user,
+          runAsGroup: user,
+          fsGroup: user,
+          seccompProfile: { type: 'RuntimeDefault' },
+        },
+        ...(pullSecrets.length > 0 && { imagePullSecrets: pullSecrets }),
+        ...(nodeSelector !== undefined && { nodeSelector }),
+        ...(tolerations !== undefined && { tolerations }),
+        ...(affinity !== undefined && { affinity }),
+        ...(priorityClassName !== undefined && { priorityClassName }),
+        topologySpreadConstraints: spread(pool),
+        containers: [container(pool, setting)],
+        ...volumes(defaults.mounts),
+      },
+    },
+  };
+}
+
+function container(pool: Pool, setting: PoolSetting): Record<string, unknown> {
+  const { spec } = pool;
+  const { defaults, image } = setting;
+  const sources = environmentSources(pool, setting);
+  return {
+    name: 'posthorn',
+    image,
+    ...(spec.imagePullPolicy !== undefined && { imagePullPolicy: spec.imagePullPolicy }),
+    args: ['delivery'],
+    ...(sources.length > 0 && {
+      envFrom: sources.map(({ kind, name }) => (kind === 'Secret' ? { secretRef: { name } } : { configMapRef: { name } })),
+    }),
+    env: poolEnvironment(pool),
+    ports: [{ name: opsPortName, containerPort: setting.opsPort, protocol: 'TCP' }],
+    livenessProbe: { httpGet: { path: '/livez', port: opsPortName }, periodSeconds: 10, failureThreshold: 3 },
+    readinessProbe: { httpGet: { path: '/readyz', port: opsPortName }, periodSeconds: 2 },
+    startupProbe: { httpGet: { path: '/livez', port: opsPortName }, periodSeconds: 1, failureThreshold: 60 },
+    resources: spec.resources ?? defaultResources,
+    securityContext: { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } },
+    ...(defaults.mounts.length > 0 && {
+      volumeMounts: defaults.mounts.map(({ path }, index) => ({ name: volumeName(index), mountPath: path, readOnly: true })),
+    }),
+  };
+}
+
+function spread(pool: Pool): Record<string, unknown>[] {
+  return (pool.spec.podTemplate?.topologySpreadConstraints ?? defaultSpread).map((constraint) => ({
+    maxSkew: 1,
+    whenUnsatisfiable: 'ScheduleAnyway',
+    ...constraint,
+    labelSelector: { matchLabels: selectorLabels(pool) },
+  }));
+}
+
+function volumes(mounts: PoolSetting['defaults']['mounts']): { volumes?: Record<string, unknown>[] } {
+  if (mounts.length === 0) return {};
+  return {
+    volumes: mounts.map(({ kind, name }, index) => ({
+      name: volumeName(index),
+      ...(kind === 'Secret' ? { secret: { secretName: name } } : { configMap: { name } }),
+    })),
+  };
+}
+
+function volumeName(index: number): string {
+  return `files-${index}`;
+}

@@ -1,0 +1,26 @@
+import type { Reach } from './network-policy.ts';
+
+/** What the workers of every pool of an installation get. */
+export interface PoolDefaults {
+  /** Null: a pool must name its own. */
+  image: string | null;
+  imagePullSecrets: readonly string[];
+  /** Objects whose keys are environment variables; later ones go before earlier ones, and Secrets before ConfigMaps. */
+  configMaps: readonly string[];
+  secrets: readonly string[];
+  /** Objects whose keys are files below `path`. */
+  mounts: readonly { kind: 'ConfigMap' | 'Secret'; name: string; path: string }[];
+}
+
+/** What the objects of a pool depend on beside the pool itself. */
+export interface PoolSetting {
+  defaults: PoolDefaults;
+  image: string;
+  /** Changes when anything that pods read only at their start does. */
+  configHash: string;
+  opsPort: number;
+  /** What the NetworkPolicy opens. */
+  reach: Reach;
+  /** Null: somebody else decides how many pods there are. */
+  replicas: number | null;
+}

@@ -1,0 +1,209 @@
+import type { Refusal } from '../../compile/compiled.ts';
+import type { OwnedObject } from '../../compile/delivery-pool/cluster-kinds.ts';
+import type { Reach } from '../../compile/delivery-pool/network-policy.ts';
+import { poolSelector } from '../../compile/delivery-pool/pool-names.ts';
+import { poolObjects } from '../../compile/delivery-pool/pool-objects.ts';
+import type { PoolDefaults } from '../../compile/delivery-pool/pool-setting.ts';
+import type { Clock } from '../../core/clock.ts';
+import { isPosthornError, type PosthornError } from '../../core/errors.ts';
+import type { PosthornObject } from '../../resources/kinds.ts';
+import type { ReconcileResult } from '../../runtime/controller.ts';
+import type { ResourceCache } from '../../store/cache.ts';
+import type { ClusterObject, ClusterObjects } from '../../store/cluster-objects.ts';
+import type { Key, ResourceStore } from '../../store/store.ts';
+import { isLive, isOwned } from '../references.ts';
+import type { StatusWriter } from '../status-writer.ts';
+import { type Backlog, BacklogScaler } from './backlog-scaler.ts';
+import { PoolDrain } from './pool-drain.ts';
+import { readPoolEnvironment } from './pool-environment.ts';
+import { type Found, PoolObjectsClient } from './pool-objects-client.ts';
+import { type DeploymentState, deploymentState, poolJudgement } from './pool-verdict.ts';
+
+/** What a worker makes of its environment. */
+export type WorkerEnvironment = { mistakes: readonly string[] } | { opsPort: number; reach: Reach };
+
+export interface DeliveryPoolOptions {
+  store: Pick<ResourceStore, 'apply' | 'applyStatus'>;
+  objects: ClusterObjects;
+  defaults: PoolDefaults;
+  /** Judges the environment that the pods will have, as a worker does at its start. */
+  judge(environment: Record<string, string>): WorkerEnvironment;
+  /** What organizations, and this process, know besides. */
+  furtherReach(): Reach;
+  /** Null: Redis does not answer. */
+  backlog(): Promise<Backlog | null>;
+  clock: Clock;
+}
+
+type Pool = PosthornObject<'DeliveryPool'>;
+type PoolRefusal = Refusal & { isStalled: boolean };
+
+const finalizer = 'posthorn.dev/drain';
+const manager = 'posthorn-controller';
+/** How soon to look again although nothing is heard of: the backlog tells nobody that it grows. */
+const lookMs = 30_000;
+const scaleLookMs = 15_000;
+const obstacleLookMs = 5000;
+
+/** Reconciles DeliveryPools: the objects that make the workers run, their number, and the end of them. */
+export class DeliveryPoolReconciler {
+  readonly #options: DeliveryPoolOptions;
+  readonly #cache: ResourceCache<'DeliveryPool'>;
+  readonly #status: StatusWriter;
+  readonly #client: PoolObjectsClient;
+  readonly #scaler: BacklogScaler;
+  readonly #drain: PoolDrain;
+
+  constructor(options: DeliveryPoolOptions & { cache: ResourceCache<'DeliveryPool'>; status: StatusWriter }) {
+    this.#options = options;
+    this.#cache = options.cache;
+    this.#status = options.status;
+    this.#client = new PoolObjectsClient(options.objects);
+    this.#scaler = new BacklogScaler(options.clock);
+    this.#drain = new PoolDrain({ ...options, client: this.#client });
+  }
+
+  async reconcile(key: Key, signal: AbortSignal): Promise<ReconcileResult> {
+    const cached = this.#cache.get(key);
+    if (cached === undefined) return {};
+    if (!isLive(cached)) return this.#end(cached);
+    const isHeld = cached.metadata.finalizers?.includes(finalizer) === true;
+    const pool = isHeld ? cached : await this.#setFinalizers(cached, [finalizer]);
+    signal.throwIfAborted();
+    const backlog = await this.#options.backlog();
+    const { state, refusal } = await this.#putInForce(pool, backlog);
+    await this.#status.write(this.#cache, pool, poolJudgement(state, refusal), statusFields(pool, state, backlog));
+    if (refusal !== null) return { requeueAfterMs: obstacleLookMs };
+    return { requeueAfterMs: pool.spec.autoscaling?.mode === 'builtin' ? scaleLookMs : lookMs };
+  }
+
+  async #putInForce(pool: Pool, backlog: Backlog | null): Promise<{ state: DeploymentState | null; refusal: PoolRefusal | null }> {
+    const found = await this.#client.find(pool);
+    const there = found.get('Deployment');
+    const own = there !== undefined && isOwned(pool, there) ? there : undefined;
+    const refused = (refusal: Refusal, isStalled = false) => ({
+      state: own === undefined ? null : deploymentState(own),
+      refusal: { ...refusal, isStalled },
+    });
+    const wanted = await this.#wanted(pool, own, backlog);
+    if (!Array.isArray(wanted)) return refused(wanted, wanted.reason === 'NoImage');
+    const foreign = foreignAmong(pool, found, wanted);
+    if (foreign !== null) return refused(foreign);
+    let deployment: ClusterObject | undefined;
+    try {
+      const isAutoscaled = wanted.some(({ kind }) => kind === 'HorizontalPodAutoscaler' || kind === 'ScaledObject');
+      if (isAutoscaled && own !== undefined) await this.#client.handOverReplicas(pool, own, deploymentState(own).wanted);
+      for (const object of wanted) {
+        const applied = await this.#client.apply(object, found.get(object.kind));
+        if (object.kind === 'Deployment') deployment = applied;
+      }
+      await this.#client.deleteUnwanted(pool, found, wanted);
+    } catch (error) {
+      const refusal = refusalOf(error);
+      if (refusal === null) throw error;
+      const current = deployment ?? own;
+      return { state: current === undefined ? null : deploymentState(current), refusal };
+    }
+    return { state: deployment === undefined ? null : deploymentState(deployment), refusal: null };
+  }
+
+  async #wanted(pool: Pool, deployment: ClusterObject | undefined, backlog: Backlog | null): Promise<OwnedObject[] | Refusal> {
+    const { defaults, objects, judge, furtherReach } = this.#options;
+    const image = pool.spec.image ?? defaults.image;
+    if (image === null)
+      return { reason: 'NoImage', message: 'the pool names no image, and the controller does not know its own (POSTHORN_IMAGE)' };
+    const environment = await readPoolEnvironment(pool, defaults, objects);
+    if ('reason' in environment) return environment;
+    const judged = judge(environment.variables);
+    if ('mistakes' in judged) return { reason: 'InvalidConfiguration', message: `workers would not start: ${judged.mistakes.join('; ')}` };
+    return poolObjects(pool, {
+      defaults,
+      image,
+      configHash: environment.hash,
+      opsPort: judged.opsPort,
+      reach: joined(judged.reach, furtherReach()),
+      replicas: this.#replicas(pool, deployment, backlog),
+    });
+  }
+
+  /** Null: an autoscaler decides. */
+  #replicas({ metadata, spec }: Pool, deployment: ClusterObject | undefined, backlog: Backlog | null): number | null {
+    const { autoscaling } = spec;
+    if (autoscaling === undefined) return spec.replicas;
+    if (autoscaling.mode !== 'builtin') return null;
+    const { wanted: current, readyReplicas: ready } =
+      deployment === undefined ? { wanted: autoscaling.min, readyReplicas: 0 } : deploymentState(deployment);
+    return this.#scaler.decide(metadata.uid, { ...autoscaling, current, ready, backlog });
+  }
+
+  async #end(pool: Pool): Promise<ReconcileResult> {
+    if (pool.metadata.finalizers?.includes(finalizer) !== true) return {};
+    const { judgement, pods, requeueAfterMs } = await this.#drain.step(pool);
+    if (requeueAfterMs === null) {
+      await this.#setFinalizers(pool, []);
+      this.#scaler.forget(pool.metadata.uid);
+      return {};
+    }
+    await this.#status.write(this.#cache, pool, judgement, { ...statusFields(pool, null, null), replicas: pods, desiredReplicas: 0 });
+    return { requeueAfterMs };
+  }
+
+  async #setFinalizers({ metadata: { namespace = '', name } }: Pool, finalizers: string[]): Promise<Pool> {
+    return this.#options.store.apply({ kind: 'DeliveryPool', metadata: { namespace, name, finalizers } }, { manager, force: true });
+  }
+}
+
+function statusFields(pool: Pool, state: DeploymentState | null, backlog: Backlog | null): Record<string, unknown> {
+  return {
+    replicas: state?.replicas ?? 0,
+    readyReplicas: state?.readyReplicas ?? 0,
+    desiredReplicas: state?.wanted ?? 0,
+    selector: poolSelector(pool),
+    ...(backlog !== null && { backlog: backlog.messages, oldestMessageAgeSeconds: backlog.oldestAgeSeconds }),
+  };
+}
+
+/** Why the pool's objects cannot be applied: names that somebody else has. */
+function foreignAmong(pool: Pool, found: Found, wanted: readonly OwnedObject[]): Refusal | null {
+  const foreign = wanted.flatMap(({ kind }) => {
+    const there = found.get(kind);
+    if (there === undefined || isOwned(pool, there)) return [];
+    const owner = there.metadata.ownerReferences?.find(({ controller }) => controller === true);
+    return [`${kind} ${there.metadata.name}${owner === undefined ? '' : ` of ${owner.kind} ${owner.name}`}`];
+  });
+  if (foreign.length === 0) return null;
+  return {
+    reason: 'NotOwned',
+    message: `is not this pool's, and is left as it is: ${foreign.join(', ')}; delete it, or give the pool another name`,
+  };
+}
+
+/** What the API server says against the objects; null for what passes by itself. */
+function refusalOf(error: unknown): PoolRefusal | null {
+  if (!isPosthornError(error)) return null;
+  const { code, message } = error as PosthornError;
+  switch (code) {
+    case 'VALIDATION_FAILED':
+    case 'BAD_REQUEST':
+      return { reason: 'Invalid', message: `the API server refuses what the pool asks for: ${message}`, isStalled: true };
+    case 'FORBIDDEN':
+      return { reason: 'Forbidden', message, isStalled: false };
+    case 'RESOURCE_NOT_FOUND':
+      return {
+        reason: 'KedaNotFound',
+        message: 'autoscaling.mode is keda, and the API server knows no ScaledObject: install KEDA',
+        isStalled: false,
+      };
+    default:
+      return null;
+  }
+}
+
+function joined(one: Reach, other: Reach): Reach {
+  const all = <T extends number | string>(values: readonly T[]): T[] => [...new Set(values)].sort((a, b) => (a < b ? -1 : 1));
+  return {
+    ports: all([...one.ports, ...other.ports]),
+    cidrs: all([...one.cidrs, ...other.cidrs]),
+    hasHosts: one.hasHosts || other.hasHosts,
+  };
+}

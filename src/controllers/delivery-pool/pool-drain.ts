@@ -1,0 +1,53 @@
+import { poolSelector } from '../../compile/delivery-pool/pool-names.ts';
+import type { Clock } from '../../core/clock.ts';
+import type { PosthornObject } from '../../resources/kinds.ts';
+import type { ClusterObjects } from '../../store/cluster-objects.ts';
+import type { Judgement } from '../conditions.ts';
+import { isOwned } from '../references.ts';
+import type { PoolObjectsClient } from './pool-objects-client.ts';
+import { deploymentState, drainingJudgement } from './pool-verdict.ts';
+
+const pods = { apiVersion: 'v1', kind: 'Pod', plural: 'pods' };
+const lookMs = 1000;
+/** Beyond the grace period of the pods: then the pool is let go, and what is left of it goes with its Deployment. */
+const marginMs = 30_000;
+
+export interface DrainStep {
+  judgement: Judgement;
+  /** That are still there. */
+  pods: number;
+  /** Null: it is over. */
+  requeueAfterMs: number | null;
+}
+
+/** The end of a pool: its pods finish what they have begun before it is let go. */
+export class PoolDrain {
+  readonly #objects: ClusterObjects;
+  readonly #client: PoolObjectsClient;
+  readonly #clock: Clock;
+
+  constructor({ objects, client, clock }: { objects: ClusterObjects; client: PoolObjectsClient; clock: Clock }) {
+    this.#objects = objects;
+    this.#client = client;
+    this.#clock = clock;
+  }
+
+  /** Takes the pool one step nearer to its end. */
+  async step(pool: PosthornObject<'DeliveryPool'>): Promise<DrainStep> {
+    const found = await this.#client.find(pool);
+    await Promise.all([this.#client.delete(pool, found, 'HorizontalPodAutoscaler'), this.#client.delete(pool, found, 'ScaledObject')]);
+    const there = found.get('Deployment');
+    if (there === undefined || !isOwned(pool, there)) return { judgement: drainingJudgement(0), pods: 0, requeueAfterMs: null };
+    const isStopped = deploymentState(there).wanted === 0;
+    const deployment = isStopped ? there : await this.#client.stopPods(pool, there);
+    const { isCurrent, replicas } = deploymentState(deployment);
+    const { items } = await this.#objects.list(pods, { namespace: pool.metadata.namespace ?? '', labelSelector: poolSelector(pool) });
+    const left = Math.max(replicas, items.length);
+    const isOver = (isCurrent && left === 0) || this.#clock.now() >= this.#limitMs(pool);
+    return { judgement: drainingJudgement(left), pods: left, requeueAfterMs: isOver ? null : lookMs };
+  }
+
+  #limitMs({ metadata, spec }: PosthornObject<'DeliveryPool'>): number {
+    return Date.parse(metadata.deletionTimestamp ?? '') + spec.terminationGracePeriodSeconds * 1000 + marginMs;
+  }
+}

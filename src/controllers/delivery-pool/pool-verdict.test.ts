@@ -1,0 +1,48 @@
+import { expect, test } from '@jest/globals';
+import { deploymentState, poolJudgement } from './pool-verdict.ts';
+
+const condition = (type: string, status: string, reason: string) => ({ type, status, reason, message: `${reason}.` });
+const available = condition('Available', 'True', 'MinimumReplicasAvailable');
+const rolledOut = condition('Progressing', 'True', 'NewReplicaSetAvailable');
+const rolling = condition('Progressing', 'True', 'ReplicaSetUpdated');
+
+function judged(status: Record<string, unknown>, generation = 2) {
+  const metadata = { name: 'posthorn-delivery-a', uid: 'u', resourceVersion: '1', generation };
+  const state = deploymentState({ metadata, spec: { replicas: 3 }, status: { observedGeneration: 2, ...status } });
+  const { ready, isStalled } = poolJudgement(state, null);
+  return `${ready.status} ${ready.reason}${isStalled ? ' stalled' : ''}`;
+}
+
+test.each([
+  ['its Deployment says nothing yet', {}, 'Unknown DeploymentUnobserved'],
+  [
+    'too few pods are ready',
+    { conditions: [condition('Available', 'False', 'MinimumReplicasUnavailable'), rolledOut] },
+    'False MinimumReplicasUnavailable',
+  ],
+  ['new pods are coming up', { replicas: 4, updatedReplicas: 1, conditions: [available, rolling] }, 'False RollingOut'],
+  ['old pods are going', { replicas: 4, updatedReplicas: 3, conditions: [available, rolledOut] }, 'False RollingOut'],
+  ['all is as it should be', { replicas: 3, updatedReplicas: 3, conditions: [available, rolledOut] }, 'True Ready'],
+  ['it grows', { replicas: 2, updatedReplicas: 2, readyReplicas: 2, conditions: [available, rolledOut] }, 'True Ready'],
+  [
+    'its new pods do not come up',
+    { replicas: 4, updatedReplicas: 1, conditions: [available, condition('Progressing', 'False', 'ProgressDeadlineExceeded')] },
+    'False ProgressDeadlineExceeded stalled',
+  ],
+])('a pool of which %s', (_, status, expected) => {
+  expect(judged(status)).toBe(expected);
+});
+
+test('a pool whose Deployment has not seen the newest template is not Ready', () => {
+  expect(judged({ replicas: 3, updatedReplicas: 3, conditions: [available, rolledOut] }, 3)).toBe('False RollingOut');
+});
+
+test('a pool that is refused says why, and what its pods do all the same', () => {
+  const { findings, ready } = poolJudgement(null, { reason: 'SecretNotFound', message: 'gone', isStalled: false });
+  expect(findings.map(([type, { status, reason }]) => `${type} ${status} ${reason}`)).toEqual([
+    'Accepted False SecretNotFound',
+    'Available False NoDeployment',
+    'Progressing Unknown DeploymentUnobserved',
+  ]);
+  expect(ready).toMatchObject({ reason: 'SecretNotFound', message: 'gone' });
+});

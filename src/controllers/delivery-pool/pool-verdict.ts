@@ -1,0 +1,110 @@
+import { z } from 'zod';
+import type { Refusal } from '../../compile/compiled.ts';
+import type { ClusterObject } from '../../store/cluster-objects.ts';
+import { type Finding, type Judgement, readiness } from '../conditions.ts';
+
+const condition = z.object({
+  type: z.string(),
+  status: z.enum(['True', 'False', 'Unknown']),
+  reason: z.string().default(''),
+  message: z.string().default(''),
+});
+const deploymentSchema = z.looseObject({
+  metadata: z.looseObject({ generation: z.int().default(0) }),
+  spec: z.looseObject({ replicas: z.int().default(1) }),
+  status: z
+    .looseObject({
+      observedGeneration: z.int().default(0),
+      replicas: z.int().default(0),
+      readyReplicas: z.int().default(0),
+      updatedReplicas: z.int().default(0),
+      conditions: z.array(condition).default([]),
+    })
+    .prefault({}),
+});
+
+/** What a Deployment says of its pods. */
+export interface DeploymentState {
+  /** Whether it has seen what was asked of it last. */
+  isCurrent: boolean;
+  /** How many pods are asked for. */
+  wanted: number;
+  replicas: number;
+  readyReplicas: number;
+  /** Pods of the newest template. */
+  updatedReplicas: number;
+  available: Finding;
+  progressing: Finding;
+}
+
+const unknown: Finding = { status: 'Unknown', reason: 'DeploymentUnobserved', message: 'the Deployment says nothing yet' };
+
+export function deploymentState(deployment: ClusterObject): DeploymentState {
+  const { metadata, spec, status } = deploymentSchema.parse(deployment);
+  const finding = (type: string): Finding => {
+    const found = status.conditions.find((each) => each.type === type);
+    if (found === undefined) return unknown;
+    return { status: found.status, reason: found.reason === '' ? type : found.reason, message: found.message };
+  };
+  return {
+    isCurrent: status.observedGeneration >= metadata.generation,
+    wanted: spec.replicas,
+    replicas: status.replicas,
+    readyReplicas: status.readyReplicas,
+    updatedReplicas: status.updatedReplicas,
+    available: finding('Available'),
+    progressing: finding('Progressing'),
+  };
+}
+
+/** Said by a Deployment whose newest pods have not come up in time. */
+const deadlineExceeded = 'ProgressDeadlineExceeded';
+const rolledOut = 'NewReplicaSetAvailable';
+
+/**
+ * The conditions of a pool. It is Ready while it is accepted, available, and all its pods are of the newest template; that more or fewer pods
+ * are coming does not change it. `refusal` is why not all that the pool asks for is applied; `isStalled` whether only an edit of it helps.
+ */
+export function poolJudgement(state: DeploymentState | null, refusal: (Refusal & { isStalled: boolean }) | null): Judgement {
+  const accepted: Finding =
+    refusal === null
+      ? { status: 'True', reason: 'Accepted', message: '' }
+      : { status: 'False', reason: refusal.reason, message: refusal.message };
+  const available = state?.available ?? { status: 'False', reason: 'NoDeployment', message: 'the pool has no Deployment' };
+  const progressing = state?.progressing ?? unknown;
+  return {
+    findings: [
+      ['Accepted', accepted],
+      ['Available', available],
+      ['Progressing', progressing],
+    ],
+    ready: readiness([accepted, available, progressing, rollout(state)], {
+      status: 'True',
+      reason: 'Ready',
+      message: 'all workers are of the newest template',
+    }),
+    isStalled: refusal?.isStalled === true || progressing.reason === deadlineExceeded,
+  };
+}
+
+/** While it is deleted. */
+export function drainingJudgement(pods: number): Judgement {
+  const message =
+    pods === 0 ? 'the Deployment is scaled to nothing' : `${pods} ${pods === 1 ? 'worker finishes' : 'workers finish'} what is under way`;
+  const draining: Finding = { status: 'False', reason: 'Draining', message };
+  return {
+    findings: [
+      ['Accepted', { status: 'True', reason: 'Accepted', message: '' }],
+      ['Available', draining],
+      ['Progressing', { status: 'True', reason: 'Draining', message }],
+    ],
+    ready: draining,
+    isStalled: false,
+  };
+}
+
+function rollout(state: DeploymentState | null): Finding {
+  const isOver = state?.isCurrent === true && state.progressing.reason === rolledOut && state.updatedReplicas >= state.replicas;
+  if (isOver) return { status: 'True', reason: rolledOut, message: '' };
+  return { status: 'False', reason: 'RollingOut', message: 'workers of the newest template are taking over' };
+}

@@ -1,0 +1,87 @@
+import { clusterKinds } from '../../compile/delivery-pool/cluster-kinds.ts';
+import { poolLabel } from '../../compile/delivery-pool/pool-names.ts';
+import { canonicalJson } from '../../core/canonical-json.ts';
+import type { Logger } from '../../core/logger.ts';
+import { runController } from '../../runtime/controller.ts';
+import type { ControllerMetrics } from '../../runtime/controller-metrics.ts';
+import { formatKey } from '../../runtime/object-key.ts';
+import { WorkQueue } from '../../runtime/work-queue.ts';
+import { ResourceCache } from '../../store/cache.ts';
+import type { StoreMetrics } from '../../store/metrics.ts';
+import { Reflector } from '../../store/reflector.ts';
+import type { ResourceStore } from '../../store/store.ts';
+import type { EventRecorder } from '../event-recorder.ts';
+import { followObjects } from '../follow-objects.ts';
+import { StatusWriter } from '../status-writer.ts';
+import { type DeliveryPoolOptions, DeliveryPoolReconciler } from './delivery-pool-reconciler.ts';
+import { configurationKinds } from './pool-environment.ts';
+
+export interface RunDeliveryPoolsOptions extends Omit<DeliveryPoolOptions, 'store' | 'furtherReach'> {
+  store: ResourceStore;
+  /** Where pools are: the namespace of the controller. */
+  namespace: string;
+  /** Running. */
+  organizations: ResourceCache<'Organization'>;
+  /** TCP ports of the servers of Redis that are known now. */
+  redisPorts(): readonly number[];
+  recorder: EventRecorder;
+  logger: Logger;
+  metrics: ControllerMetrics;
+  storeMetrics: StoreMetrics;
+}
+
+const workers = 2;
+const deadlineMs = 60_000;
+const lookMs = 100;
+
+/** Runs the DeliveryPools of a cluster until the signal aborts. Standalone has none. */
+export async function runDeliveryPools(options: RunDeliveryPoolsOptions, signal: AbortSignal): Promise<void> {
+  const { store, objects, namespace, organizations, clock, logger, metrics, recorder } = options;
+  const cache = new ResourceCache('DeliveryPool', { logger });
+  const reflector = new Reflector({ store, cache, clock, logger, metrics: options.storeMetrics, namespace });
+  const status = new StatusWriter({ store, clock, recorder });
+  const furtherReach = () => ({
+    ports: options.redisPorts(),
+    cidrs: organizations.list().flatMap(({ spec }) => spec.egress?.allowedCidrs ?? []),
+    hasHosts: organizations.list().some(({ spec }) => (spec.egress?.allowedHosts ?? []).length > 0),
+  });
+  const reconciler = new DeliveryPoolReconciler({ ...options, furtherReach, cache, status });
+  const queue = new WorkQueue({ clock });
+  const addAll = (): void => {
+    for (const { metadata } of cache.list(namespace)) queue.add(formatKey(metadata));
+  };
+  const ends = [
+    cache.onChange((key, { after }) => {
+      if (!status.isOwnWrite(after)) queue.add(formatKey(key));
+    }),
+    organizations.onChange((_, { before, after }) => {
+      if (canonicalJson(before?.spec.egress ?? null) !== canonicalJson(after?.spec.egress ?? null)) addAll();
+    }),
+  ];
+  const follow = { objects, clock, logger };
+  const owned = Object.values(clusterKinds).map((kind) =>
+    followObjects(
+      {
+        ...follow,
+        kind,
+        query: { namespace, labelSelector: poolLabel },
+        onChange: ({ labels }) => {
+          const name = labels?.[poolLabel];
+          if (name !== undefined) queue.add(formatKey({ namespace, name }));
+        },
+      },
+      signal,
+    ),
+  );
+  const configuration = Object.values(configurationKinds).map((kind) =>
+    followObjects({ ...follow, kind, query: { namespace }, onChange: addAll }, signal),
+  );
+  const reconcile = reconciler.reconcile.bind(reconciler);
+  const control = async (): Promise<void> => {
+    // Without the organizations the NetworkPolicy would be too narrow.
+    while (!organizations.isFilled && !signal.aborted) await clock.sleep(lookMs, signal);
+    await runController({ kind: 'DeliveryPool', queue, workers, deadlineMs, reconcile, clock, logger, metrics }, signal);
+  };
+  await Promise.all([reflector.run(signal), ...owned, ...configuration, control()]);
+  for (const end of ends) end();
+}

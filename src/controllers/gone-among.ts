@@ -1,0 +1,31 @@
+import { behindAlertTarget } from '../core/alert.ts';
+import type { GoneIds } from '../data/gone-counters.ts';
+import type { WebhookStore } from '../data/webhooks/webhooks.ts';
+import { kinds } from '../resources/kinds.ts';
+import { type ControllerCaches, indexes } from './controller-caches.ts';
+
+interface World {
+  caches: ControllerCaches;
+  webhooks: Pick<WebhookStore, 'applicationsById' | 'endpointsById'>;
+}
+
+/** Which ids of counters and targets stand for what an organization has no more. What is of no known kind is not gone. */
+export function goneAmong({ caches, webhooks }: World, org: string): GoneIds {
+  const cached = [caches.Source, caches.Route, caches.Destination, caches.NotificationChannel, caches.WebhookEventType];
+  return async (given) => {
+    const ids = [...new Set(given)];
+    const withPrefix = (prefix: string): string[] => ids.filter((id) => id.startsWith(prefix));
+    const [applications, endpoints] = await Promise.all([
+      webhooks.applicationsById(org, withPrefix(kinds.WebhookApplication.idPrefix)),
+      webhooks.endpointsById(org, withPrefix(kinds.WebhookEndpoint.idPrefix)),
+    ]);
+    const isGone = (id: string): boolean => {
+      if (id.startsWith(kinds.WebhookApplication.idPrefix)) return !applications.has(id);
+      if (id.startsWith(kinds.WebhookEndpoint.idPrefix)) return !endpoints.has(id);
+      const resource = behindAlertTarget(id);
+      const cache = cached.find(({ kind }) => resource.startsWith(kinds[kind].idPrefix));
+      return cache !== undefined && cache.byIndex(indexes.id, resource).length === 0;
+    };
+    return new Set(ids.filter(isGone));
+  };
+}

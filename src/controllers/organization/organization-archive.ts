@@ -1,0 +1,28 @@
+import type { Refusal } from '../../compile/compiled.ts';
+import { destinationRefusal } from '../../compile/destination.ts';
+import type { PosthornObject } from '../../resources/kinds.ts';
+import type { ControllerCaches } from '../controller-caches.ts';
+import { idOf, referenced } from '../references.ts';
+
+export interface ArchiveReference {
+  /** Null: there is no archive, or none that can be written to. */
+  destinationId: string | null;
+  unresolved?: Refusal;
+}
+
+/** The warehouse that an organization names for its archive. */
+export function archiveReference({ spec }: PosthornObject<'Organization'>, caches: ControllerCaches): ArchiveReference {
+  if (spec.archive === undefined) return { destinationId: null };
+  const { name } = spec.archive.destinationRef;
+  const destination = referenced(caches.Destination, { namespace: spec.namespace, name });
+  const unresolved = (reason: string, message: string): ArchiveReference => ({
+    destinationId: null,
+    unresolved: { reason, message: `spec.archive.destinationRef: ${message}` },
+  });
+  if (destination === undefined) return unresolved('DestinationNotFound', `Destination ${name} does not exist in ${spec.namespace}`);
+  if (destination.spec.type === 'http')
+    return unresolved('DestinationNotWarehouse', `Destination ${name} is no warehouse, but of type http`);
+  const refusal = destinationRefusal(destination.spec);
+  if (refusal !== null) return unresolved('DestinationNotAccepted', `Destination ${name}: ${refusal.message}`);
+  return { destinationId: idOf('Destination', destination) };
+}

@@ -1,0 +1,98 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { type RunningControllers, startControllers } from '../../../test/support/controllers.ts';
+import { passes } from '../../../test/support/passes.ts';
+import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
+import type { Clock } from '../../core/clock.ts';
+import { PosthornError } from '../../core/errors.ts';
+import { RedisMessagePurger } from '../../data/message-purger.ts';
+import { systemClock } from '../../runtime/clock.ts';
+import { MemoryStore } from '../../store/memory/memory-store.ts';
+
+let redis: RedisServer;
+let store: MemoryStore;
+let controllers: RunningControllers;
+let runs = 0;
+let fault: Error | null = null;
+let aheadMs = 0;
+let prefix = '';
+/** While the organization was still there. */
+let purges = 0;
+/** Where the clock stands still; null: it runs. */
+let stoppedAtMs: number | null = null;
+const clock: Clock = { ...systemClock, now: () => stoppedAtMs ?? systemClock.now() + aheadMs };
+
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis.stop());
+beforeEach(async () => {
+  prefix = `run${++runs}:`;
+  [fault, aheadMs, stoppedAtMs, purges] = [null, 0, null, 0];
+  store = new MemoryStore(systemClock);
+  start();
+  await store.apply({ kind: 'Organization', metadata: { name: 'acme' }, spec: { namespace: 'acme' } }, { manager: 'test' });
+  await shows('True Ready');
+});
+afterEach(() => controllers.stop());
+
+function start(): void {
+  const purger = new RedisMessagePurger({ redis: redis.client, prefix });
+  controllers = startControllers({
+    store,
+    redis: redis.client,
+    prefix,
+    clock,
+    purger: {
+      forgetGone: (...given) => purger.forgetGone(...given),
+      purgeOrganization: async (org, signal) => {
+        if (fault !== null) throw fault;
+        if (await isThere()) purges++;
+        await purger.purgeOrganization(org, signal);
+      },
+    },
+  });
+}
+
+function shows(ready: string): Promise<string | undefined> {
+  return passes(async () => {
+    const { status } = await store.get('Organization', { name: 'acme' });
+    const condition = status?.conditions?.find(({ type }) => type === 'Ready');
+    expect(`${condition?.status} ${condition?.reason}`).toBe(ready);
+    return condition?.message;
+  });
+}
+
+const isThere = (): Promise<boolean> => store.list('Organization').then(({ items }) => items.length > 0);
+const isGone = (): Promise<void> =>
+  passes(async () => expect(store.get('Organization', { name: 'acme' })).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' }));
+
+test('an organization that is deleted and cannot be cleaned up says why, and goes once it can', async () => {
+  fault = new PosthornError('UNAVAILABLE', 'Redis does not answer');
+  await store.delete('Organization', { name: 'acme' });
+  expect(await shows('False PurgeFailed')).toContain('UNAVAILABLE: Redis does not answer');
+  fault = null;
+  await isGone();
+});
+
+test('after a minute it is let go, and an event says what was not cleaned up; errors of no known kind are not shown', async () => {
+  fault = new Error('canary');
+  await store.delete('Organization', { name: 'acme' });
+  expect(await shows('False PurgeFailed')).not.toContain('canary');
+  aheadMs = 61_000;
+  await isGone();
+  const [abandoned] = controllers.events.filter(({ reason }) => reason === 'PurgeAbandoned');
+  expect(abandoned).toMatchObject({ type: 'Warning', message: expect.stringContaining('not cleaned up') });
+});
+
+test('one that was deleted long before anybody led stays until what was under way has ended, and is purged again then', async () => {
+  await controllers.stop();
+  await store.delete('Organization', { name: 'acme' });
+  stoppedAtMs = systemClock.now() + 20_000;
+  start();
+  // The second because its namespace goes.
+  await passes(() => expect(purges).toBeGreaterThan(1));
+  const purgesBefore = purges;
+  stoppedAtMs += 3000;
+  await isGone();
+  expect(purges).toBeGreaterThan(purgesBefore);
+});

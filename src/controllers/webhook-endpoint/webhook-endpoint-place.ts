@@ -1,0 +1,38 @@
+import type { ManagedEndpoint } from '../../compile/webhook-endpoint.ts';
+import type { WebhookEndpoint } from '../../data/webhooks/webhooks.ts';
+import type { RecordPlace } from '../record-place.ts';
+import { type WebhookPlaceOptions, webhookPlace } from '../webhook-place.ts';
+
+/** `created`: one that was not there before, and has no subscriptions yet. */
+export function webhookEndpointPlace(
+  options: WebhookPlaceOptions & { created(endpoint: ManagedEndpoint): void },
+): RecordPlace<ManagedEndpoint, WebhookEndpoint> {
+  const { webhooks, created } = options;
+  const create = ({ secret, disabling, ...record }: ManagedEndpoint): Promise<unknown> =>
+    webhooks.createEndpoint({ ...record, ...disabling, sealSecret: () => secret });
+  return webhookPlace(
+    {
+      get: (org, id) => webhooks.endpoint(org, id),
+      create,
+      update: async (stored, record) => {
+        const { id, org, applicationId, disabling, ...change } = record;
+        if (stored.applicationId === applicationId) return await webhooks.updateEndpoint(org, id, { ...change, ...disabling });
+        // Its application was made anew.
+        await webhooks.deleteEndpoint(org, id);
+        try {
+          return await create(record);
+        } finally {
+          // Its subscriptions went with it, and it may be there although the answer is lost.
+          created(record);
+        }
+      },
+      delete: (org, id) => webhooks.deleteEndpoint(org, id),
+      created,
+      obstacleTo: async (_, error) =>
+        error.code === 'RESOURCE_NOT_FOUND'
+          ? { unresolved: { reason: 'ApplicationNotProgrammed', message: 'the application of applicationRef is not in force' } }
+          : null,
+    },
+    options,
+  );
+}

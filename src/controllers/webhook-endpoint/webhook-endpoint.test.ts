@@ -1,0 +1,189 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { testKeyring } from '../../../test/support/controllers.ts';
+import { passes } from '../../../test/support/passes.ts';
+import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
+import { conditionOf, signingSecret, WebhookControllers } from '../../../test/support/webhook-controllers.ts';
+import { webhookSecretSealingContext } from '../../core/sealing-contexts.ts';
+import { disableEndpoint } from '../../data/webhooks/disable-endpoint.ts';
+
+let redis: RedisServer;
+let world: WebhookControllers;
+let runs = 0;
+
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis.stop());
+beforeEach(async () => {
+  world = new WebhookControllers({ redis: redis.client, prefix: `run${++runs}:` });
+  await world.begin();
+});
+afterEach(() => world.stop());
+
+const apply = (spec: object = {}, name = 'hooks') =>
+  world.apply('WebhookEndpoint', name, {
+    applicationRef: { name: 'shop' },
+    url: 'https://shop.example/hooks',
+    signingSecretRef: { name: 'signing', key: 'secret' },
+    ...spec,
+  });
+const seen = (reason?: string) => world.seen('WebhookEndpoint', 'hooks', reason);
+async function ready(): Promise<string> {
+  return (await seen()).status?.id ?? '';
+}
+async function stored(id: string) {
+  const endpoint = await world.webhooks.endpoint(world.org, id);
+  if (endpoint === null) throw new Error('there is no such endpoint');
+  return endpoint;
+}
+
+test('an endpoint stands in the webhook store as it is declared, below its application, with its secret sealed', async () => {
+  await apply({ headers: [{ name: 'x-tenant', value: '17' }], timeoutSeconds: 5, circuit: { cooldownSeconds: 7 } });
+  const id = await ready();
+  expect(id).toMatch(/^ep_/);
+  const endpoint = await stored(id);
+  expect(endpoint).toMatchObject({
+    applicationId: await world.idOf('WebhookApplication', 'shop'),
+    url: 'https://shop.example/hooks',
+    description: null,
+    headers: [{ name: 'x-tenant', value: '17' }],
+    timeoutSeconds: 5,
+    rateLimitPerSecond: 0,
+    circuit: { failureThreshold: 5, successThreshold: 2, cooldownSeconds: 7 },
+    isDisabled: false,
+    managedBy: 'acme/hooks',
+    secret: { prefix: signingSecret(1).slice(0, 10), version: 1, previous: [] },
+  });
+  expect(testKeyring.open(endpoint.secret.sealed, webhookSecretSealingContext(world.org, id))).toBe(signingSecret(1));
+  await apply({ description: 'Orders', rateLimitPerSecond: 9 });
+  await ready();
+  expect(await stored(id)).toMatchObject({
+    description: 'Orders',
+    rateLimitPerSecond: 9,
+    timeoutSeconds: 30,
+    headers: [],
+    secret: endpoint.secret,
+  });
+});
+
+test('its secret is replaced through the Secret: the new one with the old one behind it, then alone', async () => {
+  await apply();
+  const id = await ready();
+  const first = await stored(id);
+  await world.secret(`${signingSecret(2)} ${signingSecret(1)}\n`);
+  await passes(async () => expect((await stored(id)).secret).toMatchObject({ version: 2, prefix: signingSecret(2).slice(0, 10) }));
+  const { secret } = await stored(id);
+  expect(secret.previous).toEqual([{ sealed: first.secret.sealed, validUntilMs: Date.parse('9999-12-31T23:59:59Z') }]);
+  await world.secret(signingSecret(2));
+  await passes(async () => expect((await stored(id)).secret).toEqual({ ...secret, previous: [] }));
+});
+
+test('what is replaced in the Secret while nobody leads is replaced by the next leader', async () => {
+  await apply();
+  const id = await ready();
+  await world.stop();
+  await world.secret(`${signingSecret(2)} ${signingSecret(1)}`);
+  world.start();
+  await passes(async () => expect((await stored(id)).secret).toMatchObject({ version: 2, previous: [expect.anything()] }));
+});
+
+test.each([
+  ['a password', 'InvalidSigningSecret'],
+  [Array.from({ length: 6 }, (_, i) => signingSecret(i)).join(' '), 'InvalidSigningSecret'],
+])('a Secret of %.10j is not accepted, and what was in force before stays', async (value, reason) => {
+  await apply();
+  const before = await stored(await ready());
+  await world.secret(value);
+  const object = await seen(reason);
+  expect(conditionOf(object, 'Programmed')).toMatchObject({ reason: 'EarlierInForce' });
+  expect(JSON.stringify(object.status)).not.toContain(value);
+  expect(await stored(before.id)).toEqual(before);
+});
+
+test('without its Secret it waits, and comes into force with it', async () => {
+  await world.store.delete('Secret', { namespace: 'acme', name: 'signing' });
+  await apply();
+  await seen('SecretNotFound');
+  await world.secret(signingSecret(3));
+  await ready();
+});
+
+test.each([
+  ['https://shop\ufffd.example/', 'InvalidUrl'],
+  ['http://shop.example/', 'InsecureUrl'],
+])('the URL %s is not accepted', async (url, reason) => {
+  await apply({ url });
+  expect(conditionOf(await seen(reason), 'Stalled')).toMatchObject({ status: 'True' });
+});
+
+test('applied before its application it comes into force at once with that', async () => {
+  await apply({ applicationRef: { name: 'later' } });
+  await seen('ApplicationNotFound');
+  await world.apply('WebhookApplication', 'later', {});
+  await ready();
+});
+
+test('below an application that is not accepted it is not in force', async () => {
+  const other = await world.webhooks.createApplication({ org: world.org, name: 'Made', externalId: 'one', shard: 0 });
+  await world.apply('WebhookApplication', 'later', { externalId: 'one' });
+  await apply({ applicationRef: { name: 'later' } });
+  await seen('ApplicationNotProgrammed');
+  await world.webhooks.deleteApplication(world.org, other.id);
+  await ready();
+});
+
+test('it ends with its application, and comes back below another of the same name', async () => {
+  await apply();
+  const id = await ready();
+  const { applicationId } = await stored(id);
+  await world.delete('WebhookApplication', 'shop');
+  const object = await seen('ApplicationNotFound');
+  expect(conditionOf(object, 'Programmed')).toMatchObject({ reason: 'NothingInForce' });
+  expect(await world.webhooks.endpoint(world.org, id)).toBeNull();
+  await world.apply('WebhookApplication', 'shop', {});
+  await ready();
+  expect((await stored(id)).applicationId).not.toBe(applicationId);
+});
+
+test('an application that was made anew while nobody led takes it over', async () => {
+  await apply();
+  const id = await ready();
+  const { applicationId } = await stored(id);
+  await world.stop();
+  await world.delete('WebhookApplication', 'shop');
+  await world.apply('WebhookApplication', 'shop', {});
+  world.start();
+  await passes(async () => expect((await stored(id)).applicationId).not.toBe(applicationId));
+});
+
+test('what a 410 disabled stays so, also for the next leader, until the spec is changed', async () => {
+  await apply();
+  const id = await ready();
+  await disableEndpoint(world.webhooks, world.org, id, 'gone');
+  await world.secret(signingSecret(4));
+  await passes(async () => expect((await stored(id)).secret.version).toBe(2));
+  await world.stop();
+  world.start();
+  await world.secret(signingSecret(5));
+  await passes(async () => expect((await stored(id)).secret.version).toBe(3));
+  expect(await stored(id)).toMatchObject({ isDisabled: true, disabledReason: 'gone' });
+  await apply({ url: 'https://shop.example/moved' });
+  await passes(async () =>
+    expect(await stored(id)).toMatchObject({ isDisabled: false, disabledReason: null, url: 'https://shop.example/moved' }),
+  );
+  await apply({ enabled: false, disabledReason: 'Moved.' });
+  await passes(async () => expect(await stored(id)).toMatchObject({ isDisabled: true, disabledReason: 'Moved.' }));
+});
+
+test('one that is deleted is gone, also when nobody led', async () => {
+  await apply();
+  const id = await ready();
+  await world.delete('WebhookEndpoint', 'hooks');
+  await passes(async () => expect(await world.webhooks.endpoint(world.org, id)).toBeNull());
+  await apply();
+  const second = await ready();
+  await world.stop();
+  await world.delete('WebhookEndpoint', 'hooks');
+  world.start();
+  await passes(async () => expect(await world.webhooks.endpoint(world.org, second)).toBeNull());
+});

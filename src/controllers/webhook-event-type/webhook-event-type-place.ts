@@ -1,0 +1,34 @@
+import type { EventTypeRecord } from '../../core/records.ts';
+import { indexes } from '../controller-caches.ts';
+import type { FencedPublisher } from '../fenced-publisher.ts';
+import { type RecordPlace, registryPlace } from '../record-place.ts';
+import { idOf, isLive, organizationOf } from '../references.ts';
+import type { WebhookPlaceOptions } from '../webhook-place.ts';
+
+/** Event types go with their subscriptions, however they are deleted, and may be subscribed to when they come back. */
+export function webhookEventTypePlace({
+  publisher,
+  webhooks,
+  organizations,
+}: WebhookPlaceOptions & { publisher: FencedPublisher }): RecordPlace<EventTypeRecord> {
+  const registry = registryPlace(publisher, 'eventType');
+  const organizationIn = (namespace: string): string | undefined => {
+    const organization = organizationOf(organizations, namespace);
+    return organization && idOf('Organization', organization);
+  };
+  return {
+    ...registry,
+    publish: async (record) => {
+      await publisher.write(() => webhooks.admitEventType(record.org, record.id));
+      return await registry.publish(record);
+    },
+    retract: async (id, namespace) => {
+      // One that was never accepted has no record, and may have subscriptions all the same.
+      const org = (await publisher.get('eventType', id))?.org ?? organizationIn(namespace);
+      // What an organization leaves is purged as a whole, and nothing may be written there after that.
+      if (org !== undefined && organizations.byIndex(indexes.id, org).some(isLive))
+        await publisher.write(() => webhooks.deleteEventType(org, id));
+      await registry.retract(id, namespace);
+    },
+  };
+}

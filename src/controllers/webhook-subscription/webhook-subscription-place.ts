@@ -1,0 +1,34 @@
+import type { ManagedSubscription } from '../../compile/webhook-subscription.ts';
+import type { WebhookSubscription } from '../../data/webhooks/webhooks.ts';
+import type { RecordPlace } from '../record-place.ts';
+import { type WebhookPlaceOptions, webhookPlace } from '../webhook-place.ts';
+
+export function webhookSubscriptionPlace(options: WebhookPlaceOptions): RecordPlace<ManagedSubscription, WebhookSubscription> {
+  const { webhooks } = options;
+  return webhookPlace(
+    {
+      get: (org, id) => webhooks.subscription(org, id),
+      create: (record) => webhooks.createSubscription(record),
+      update: async (stored, record) => {
+        const { id, org, endpointId, eventTypeId, ...change } = record;
+        if (stored.endpointId === endpointId && stored.eventTypeId === eventTypeId)
+          return await webhooks.updateSubscription(org, id, change);
+        // Its event type was made anew.
+        await webhooks.deleteSubscription(org, id);
+        return await webhooks.createSubscription(record);
+      },
+      delete: (org, id) => webhooks.deleteSubscription(org, id),
+      obstacleTo: async ({ org, id, endpointId, eventTypeId }, error) => {
+        if (error.code === 'RESOURCE_NOT_FOUND')
+          return (await webhooks.endpoint(org, endpointId)) === null
+            ? { unresolved: { reason: 'EndpointNotProgrammed', message: 'the endpoint of endpointRef is not in force' } }
+            : { unresolved: { reason: 'EventTypeNotProgrammed', message: 'the event type of eventTypeRef is not in force yet' } };
+        const [other] = (await webhooks.subscriptions(org, { endpointId, eventTypeId }, { limit: 1 })).items;
+        if (other === undefined || other.id === id) return null;
+        const whose = other.managedBy === null ? `${other.id}, made through the API,` : `of the WebhookSubscription ${other.managedBy}`;
+        return { refusal: { reason: 'DuplicateSubscription', message: `the subscription ${whose} has the same endpoint and event type` } };
+      },
+    },
+    options,
+  );
+}

@@ -1,0 +1,262 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { silentLogger } from '../../../test/support/logger.ts';
+import { passes } from '../../../test/support/passes.ts';
+import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
+import { conditionOf, WebhookControllers } from '../../../test/support/webhook-controllers.ts';
+import type { Clock } from '../../core/clock.ts';
+import { PosthornError } from '../../core/errors.ts';
+import { RedisWebhookStore } from '../../data/webhooks/redis-webhook-store.ts';
+import type { WebhookStore } from '../../data/webhooks/webhooks.ts';
+import { systemClock } from '../../runtime/clock.ts';
+
+let redis: RedisServer;
+let world: WebhookControllers;
+let runs = 0;
+
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis.stop());
+beforeEach(async () => {
+  world = new WebhookControllers({ redis: redis.client, prefix: `run${++runs}:` });
+  await world.begin();
+  await endpoint();
+});
+afterEach(() => world.stop());
+
+const endpoint = () =>
+  world.apply('WebhookEndpoint', 'hooks', {
+    applicationRef: { name: 'shop' },
+    url: 'https://shop.example/hooks',
+    signingSecretRef: { name: 'signing', key: 'secret' },
+  });
+const apply = (spec: object = {}, name = 'paid', annotations: Record<string, string> = {}) =>
+  world.apply('WebhookSubscription', name, { endpointRef: { name: 'hooks' }, eventTypeRef: { name: 'order.paid' }, ...spec }, annotations);
+const seen = (reason?: string, name = 'paid') => world.seen('WebhookSubscription', name, reason);
+async function ready(): Promise<string> {
+  return (await seen()).status?.id ?? '';
+}
+const stored = (id: string) => world.webhooks.subscription(world.org, id);
+
+/** Waits of 3.5 s and more never end, such as that for another look at what is in the way. */
+const impatientClock: Clock = {
+  ...systemClock,
+  after: (ms, callback) => (ms < 3500 ? systemClock.after(ms, callback) : () => {}),
+  sleep: (ms, signal) => systemClock.sleep(ms < 3500 ? ms : Number.MAX_SAFE_INTEGER, signal),
+};
+
+test('a subscription stands in the webhook store as it is declared, with the ids of what it refers to', async () => {
+  await world.apply('Transform', 'short', { code: 'payload.id' });
+  await apply({
+    filterExpression: 'event.data.total > 10.0',
+    labelFilters: [
+      { key: 'country', values: ['at', 'de'] },
+      { key: 'tier', values: ['gold'] },
+    ],
+    labelFilterMode: 'any',
+    transformRef: { name: 'short' },
+  });
+  const id = await ready();
+  expect(id).toMatch(/^sub_/);
+  expect(await stored(id)).toMatchObject({
+    applicationId: await world.idOf('WebhookApplication', 'shop'),
+    endpointId: await world.idOf('WebhookEndpoint', 'hooks'),
+    eventTypeId: await world.idOf('WebhookEventType', 'order.paid'),
+    filterExpression: 'event.data.total > 10.0',
+    labelFilters: { country: ['at', 'de'], tier: 'gold' },
+    labelFilterMode: 'any',
+    transformId: await world.idOf('Transform', 'short'),
+    isEnabled: true,
+    managedBy: 'acme/paid',
+  });
+  await apply({ enabled: false });
+  await ready();
+  expect(await stored(id)).toMatchObject({
+    filterExpression: null,
+    labelFilters: {},
+    labelFilterMode: 'all',
+    transformId: null,
+    isEnabled: false,
+  });
+});
+
+test('a filter expression that does not compile is not accepted, and what was in force before stays', async () => {
+  await apply({ filterExpression: 'true' });
+  const id = await ready();
+  await apply({ filterExpression: 'event.' });
+  const object = await seen('InvalidFilterExpression');
+  expect(conditionOf(object, 'Accepted')?.message).toMatch(/^filterExpression: .*column/);
+  expect(conditionOf(object, 'Programmed')).toMatchObject({ reason: 'EarlierInForce' });
+  expect((await stored(id))?.filterExpression).toBe('true');
+});
+
+test('without its transform, what was in force before stays', async () => {
+  await apply({ filterExpression: 'true' });
+  const id = await ready();
+  await apply({ filterExpression: 'false', transformRef: { name: 'short' } });
+  await seen('TransformNotFound');
+  expect((await stored(id))?.filterExpression).toBe('true');
+  await world.apply('Transform', 'short', { code: 'payload.id' });
+  await ready();
+  expect((await stored(id))?.filterExpression).toBe('false');
+});
+
+test('a second one of an endpoint to an event type is not accepted until the first is gone', async () => {
+  await apply();
+  await ready();
+  await apply({}, 'second');
+  const object = await seen('DuplicateSubscription', 'second');
+  expect(conditionOf(object, 'Accepted')?.message).toContain('acme/paid');
+  await world.delete('WebhookSubscription', 'paid');
+  await seen('Ready', 'second');
+});
+
+test('one that the API made before is named', async () => {
+  await world.seen('WebhookEndpoint', 'hooks');
+  await world.seen('WebhookEventType', 'order.paid');
+  const made = await world.webhooks.createSubscription({
+    org: world.org,
+    endpointId: await world.idOf('WebhookEndpoint', 'hooks'),
+    eventTypeId: await world.idOf('WebhookEventType', 'order.paid'),
+  });
+  await apply();
+  expect(conditionOf(await seen('DuplicateSubscription'), 'Accepted')?.message).toContain(made.id);
+});
+
+test('it ends with its endpoint and comes back with it', async () => {
+  await apply();
+  const id = await ready();
+  await world.delete('WebhookEndpoint', 'hooks');
+  expect(conditionOf(await seen('EndpointNotFound'), 'Programmed')).toMatchObject({ reason: 'NothingInForce' });
+  expect(await stored(id)).toBeNull();
+  await endpoint();
+  await ready();
+  expect((await stored(id))?.endpointId).toBe(await world.idOf('WebhookEndpoint', 'hooks'));
+});
+
+test('it ends with the application of its endpoint, says so, and comes back with it', async () => {
+  await world.stop();
+  world.start({ clock: impatientClock });
+  await apply();
+  const id = await ready();
+  await world.delete('WebhookApplication', 'shop');
+  await seen('EndpointNotProgrammed');
+  expect(await stored(id)).toBeNull();
+  await world.apply('WebhookApplication', 'shop', {});
+  await ready();
+  expect((await stored(id))?.applicationId).toBe(await world.idOf('WebhookApplication', 'shop'));
+});
+
+test('an application that was made anew while nobody led takes it over with its endpoint', async () => {
+  await apply();
+  const id = await ready();
+  await world.stop();
+  await world.delete('WebhookApplication', 'shop');
+  await world.apply('WebhookApplication', 'shop', {});
+  world.start();
+  const application = await world.idOf('WebhookApplication', 'shop');
+  await passes(async () => expect((await stored(id))?.applicationId).toBe(application));
+});
+
+test('it ends with its event type, as those that the API made do, and comes back with another of that name', async () => {
+  await world.apply('WebhookEventType', 'order.sent', { name: 'order.sent' });
+  await world.seen('WebhookEventType', 'order.sent');
+  await world.seen('WebhookEndpoint', 'hooks');
+  const made = await world.webhooks.createSubscription({
+    org: world.org,
+    endpointId: await world.idOf('WebhookEndpoint', 'hooks'),
+    eventTypeId: await world.idOf('WebhookEventType', 'order.sent'),
+  });
+  await apply();
+  const id = await ready();
+  await world.delete('WebhookEventType', 'order.paid');
+  await world.delete('WebhookEventType', 'order.sent');
+  await seen('EventTypeNotFound');
+  expect(await stored(id)).toBeNull();
+  await passes(async () => expect(await stored(made.id)).toBeNull());
+  await world.apply('WebhookEventType', 'order.paid', { name: 'order.paid' });
+  await ready();
+  expect((await stored(id))?.eventTypeId).toBe(await world.idOf('WebhookEventType', 'order.paid'));
+});
+
+test('an event type that was deleted while nobody led takes its subscriptions along', async () => {
+  await apply();
+  const id = await ready();
+  await world.stop();
+  await world.delete('WebhookEventType', 'order.paid');
+  world.start();
+  await passes(async () => expect(await stored(id)).toBeNull());
+});
+
+test('one that is deleted is gone, also when nobody led', async () => {
+  await apply();
+  const id = await ready();
+  await world.delete('WebhookSubscription', 'paid');
+  await passes(async () => expect(await stored(id)).toBeNull());
+  await apply();
+  const second = await ready();
+  await world.stop();
+  await world.delete('WebhookSubscription', 'paid');
+  world.start();
+  await passes(async () => expect(await stored(second)).toBeNull());
+});
+
+/** Controllers that look at nothing again by themselves, and whose first creation of an endpoint is not answered; before it comes `meanwhile`. */
+function startWithoutAnswer(meanwhile: () => Promise<unknown>): void {
+  const webhooks = (epoch: number): WebhookStore => {
+    const store = new RedisWebhookStore({ redis: redis.client, prefix: `run${runs}:`, clock: systemClock, logger: silentLogger, epoch });
+    let isFirst = true;
+    const createEndpoint: WebhookStore['createEndpoint'] = async (endpoint) => {
+      if (!isFirst) return RedisWebhookStore.prototype.createEndpoint.call(store, endpoint);
+      isFirst = false;
+      await meanwhile();
+      await RedisWebhookStore.prototype.createEndpoint.call(store, endpoint);
+      throw new PosthornError('UNAVAILABLE', 'the answer did not come back');
+    };
+    return Object.assign(store, { createEndpoint });
+  };
+  world.start({ clock: impatientClock, webhooks });
+}
+
+test('one whose endpoint came into force without an answer that says so comes into force with it', async () => {
+  await world.stop();
+  await world.delete('WebhookEndpoint', 'hooks');
+  await endpoint();
+  await apply();
+  startWithoutAnswer(() => seen('EndpointNotProgrammed'));
+  await ready();
+});
+
+test('one whose endpoint moved to an application made anew without an answer that says so goes with it', async () => {
+  await apply();
+  const id = await ready();
+  await world.stop();
+  await world.delete('WebhookApplication', 'shop');
+  await world.apply('WebhookApplication', 'shop', {});
+  startWithoutAnswer(async () => {
+    await apply({ enabled: false });
+    await seen('EndpointNotProgrammed');
+  });
+  const application = await world.idOf('WebhookApplication', 'shop');
+  await passes(async () => expect((await stored(id))?.applicationId).toBe(application));
+});
+
+test('everything applied at once is in force at once, in whatever order', async () => {
+  await world.stop();
+  world.start({ clock: impatientClock });
+  await Promise.all(
+    ['WebhookSubscription', 'WebhookEndpoint', 'WebhookApplication'].map(async (kind) => {
+      for (let i = 0; i < 20; i++) {
+        if (kind === 'WebhookSubscription') await apply({ endpointRef: { name: `e${i}` } }, `s${i}`);
+        else if (kind === 'WebhookApplication') await world.apply('WebhookApplication', `a${i}`, {});
+        else
+          await world.apply('WebhookEndpoint', `e${i}`, {
+            applicationRef: { name: `a${i}` },
+            url: 'https://shop.example/hooks',
+            signingSecretRef: { name: 'signing', key: 'secret' },
+          });
+      }
+    }),
+  );
+  for (let i = 0; i < 20; i++) await seen('Ready', `s${i}`);
+});

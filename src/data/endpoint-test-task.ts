@@ -1,0 +1,34 @@
+import { z } from 'zod';
+import type { TaskKind } from './task-kind.ts';
+
+/** What a test of a webhook endpoint answers; the fields are those of an attempt. */
+export const endpointTestResult = z
+  .object({
+    success: z.boolean(),
+    responseStatus: z.int().nullable().describe('null when there was no answer.'),
+    responseTimeMs: z.int().min(0),
+    responseBody: z.string().nullable().describe('At most the first 10 KiB.'),
+    errorType: z
+      .string()
+      .nullable()
+      .describe('null when it went well; else the kind of failure, such as http_error, timeout, network, dns, tls, blocked, gone.'),
+    errorMessage: z.string().nullable(),
+  })
+  .meta({ id: 'WebhookEndpointTest' });
+export type EndpointTestResult = z.output<typeof endpointTestResult>;
+
+const input = z.object({
+  applicationId: z.string(),
+  endpointId: z.string(),
+  /** Name; null: a type that is none, for tests alone. */
+  eventType: z.string().nullable(),
+  /** JSON text; null: a sample. */
+  payload: z.string().nullable(),
+});
+
+/** Sends a payload to a webhook endpoint once, as a message would be. */
+export const endpointTestTask: TaskKind<z.output<typeof input>, EndpointTestResult> = {
+  name: 'endpoint-test',
+  input,
+  result: endpointTestResult,
+};

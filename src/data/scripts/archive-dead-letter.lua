@@ -1,0 +1,23 @@
+#!lua flags=allow-oom
+-- Archives dead letters.
+--
+-- KEYS: see includes/shard.lua. ARGV the messages, at most 100.
+-- Reply: per message 1 archived, now or before; 0 when it is no dead letter.
+-- @include "includes/shard.lua"
+-- @include "includes/index.lua"
+-- @include "includes/outbox.lua"
+-- @include "includes/dead-letters.lua"
+-- @include "includes/status-counts.lua"
+-- @include "includes/remove.lua"
+-- @include "includes/archive-dead-letter.lua"
+
+local outcomes = {}
+for at, message in ipairs(ARGV) do
+  local status = call('HGET', P .. 'm:' .. message, 's')
+  outcomes[at] = (status == 'q' or status == 'x') and 1 or 0
+  if status == 'q' then
+    archive_dead_letter(message)
+  end
+end
+write_status_counts()
+return outcomes

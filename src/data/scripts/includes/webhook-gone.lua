@@ -1,0 +1,16 @@
+-- Event types and transforms that no subscription may name, as they are being deleted or were: the sorted set `gone`, by the time in milliseconds
+-- until which that holds. Whoever has looked before the deletion whether they are there comes too late. Needs includes/webhooks.lua.
+local gone = P .. 'gone'
+local now_ms = tonumber(now[1]) * 1000 + math.floor(tonumber(now[2]) / 1000)
+local longest_ms = 3600000
+
+local function is_gone(id)
+  local until_ms = call('ZSCORE', gone, id)
+  return until_ms and tonumber(until_ms) > now_ms
+end
+
+local function mark_gone(id, ms)
+  call('ZREMRANGEBYSCORE', gone, '-inf', whole(now_ms))
+  call('ZADD', gone, whole(now_ms + ms), id)
+  call('PEXPIRE', gone, longest_ms)
+end

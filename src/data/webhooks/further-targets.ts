@@ -1,0 +1,33 @@
+import type { Clock } from '../../core/clock.ts';
+import { newTimedId } from '../../core/ids.ts';
+import { organizationOfWebhooks } from '../../core/webhook.ts';
+import type { FindFurtherTargets } from '../outbox-carrier.ts';
+import type { WebhookMatcher } from './webhook-matcher.ts';
+import { webhookTarget } from './webhook-target.ts';
+
+/**
+ * Finds what an event goes to beyond the targets that it was accepted with, a window of candidates at a time. Rejects with UNAVAILABLE when
+ * Redis does not answer.
+ */
+export function furtherTargets({
+  matcher,
+  maxAttempts,
+  clock,
+}: {
+  matcher: WebhookMatcher;
+  /** Largest number of attempts of a message. */
+  maxAttempts: number;
+  clock: Clock;
+}): FindFurtherTargets {
+  return async (event, range) => {
+    const { webhook, sourceId, sourceSlug } = event;
+    const org = organizationOfWebhooks(event.org);
+    if (webhook === null || org === null) return { targets: [], next: null };
+    const { labels, metadata } = webhook;
+    const judged = { type: sourceSlug, data: JSON.parse(event.payload.toString()), labels, metadata };
+    const { matches, next } = await matcher.matchWindow(org, sourceId, webhook, judged, range);
+    const nowMs = clock.now();
+    const targets = matches.map((match) => webhookTarget(match, { messageId: newTimedId('msg_', match.shard, nowMs), maxAttempts }));
+    return { targets, next };
+  };
+}

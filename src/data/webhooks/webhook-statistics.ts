@@ -1,0 +1,204 @@
+import type { Clock } from '../../core/clock.ts';
+import { webhookOrganization } from '../../core/webhook.ts';
+import type { RedisClient } from '../../redis/connection.ts';
+import { throwUnavailable } from '../../redis/unavailable.ts';
+import { decodeAttempt } from '../attempt-record.ts';
+import type { AttemptView } from '../messages.ts';
+import { readCounts, type Tally } from '../period-counts.ts';
+import { recordId } from '../record-key.ts';
+import { type ShardKeys, shardKeys } from '../shard-keys.ts';
+import { chartPeriods, type StatisticsRange } from '../statistics-periods.ts';
+import { tallyField } from '../statistics-sums.ts';
+import { type FailingEndpoint, fieldsOf, type WebhookFigures, WebhookFiguresSum } from './webhook-figures.ts';
+
+/** What figures are asked of. */
+export type FiguresSubject =
+  | { type: 'organization' }
+  | { type: 'application'; id: string; shard: number }
+  | { type: 'endpoint'; id: string; applicationId: string; shard: number };
+
+/** What stands for the subject in a shard: its name there, and for an endpoint the group of its tallies. */
+interface Place {
+  keys: ShardKeys;
+  name: string;
+  group?: string;
+}
+
+interface Scored {
+  keys: ShardKeys;
+  target: string;
+  failedAttempts: number;
+}
+
+const mostFailing = 10;
+/** Of a period. */
+const failingRead = { ofOrganization: 200, ofApplication: 1000 };
+const targetsAtOnce = 200;
+const targetsPerGroup = 64;
+const everything = '*';
+const targetOfField = /^(\d+)(.*)$/;
+
+export interface WebhookStatisticsOptions {
+  redis: RedisClient;
+  prefix: string;
+  clock: Clock;
+  /** How many there are. */
+  shards?: () => number;
+}
+
+/** The analytics of messages to webhook endpoints: sums that stand ready, however many endpoints there are (`includes/webhook-statistics.lua`). */
+export class WebhookStatistics {
+  readonly #options: WebhookStatisticsOptions;
+
+  constructor(options: WebhookStatisticsOptions) {
+    this.#options = options;
+  }
+
+  /** `org` is the real organization. Throws UNAVAILABLE. */
+  async figures(org: string, subject: FiguresSubject, range: StatisticsRange): Promise<WebhookFigures> {
+    const internal = webhookOrganization(org);
+    const chart = chartPeriods(range, this.#options.clock.now());
+    const sum = new WebhookFiguresSum(chart);
+    const places = await this.#places(internal, subject).catch(throwUnavailable);
+    const scored = await Promise.all(places.map((place) => this.#addPlace(internal, place, chart, sum)));
+    if (subject.type === 'endpoint') {
+      const { id: endpointId, applicationId } = subject;
+      const { failedAttempts } = sum;
+      return sum.figures(failedAttempts === 0 ? [] : [{ applicationId, endpointId, failedAttempts }]);
+    }
+    return sum.figures(await this.#failing(scored.flat(), subject).catch(throwUnavailable));
+  }
+
+  /** The newest attempts at an endpoint as far as they are kept, at most ten. Throws UNAVAILABLE. */
+  async newestAttempts(
+    org: string,
+    { id, applicationId, shard }: { id: string; applicationId: string; shard: number },
+  ): Promise<(AttemptView & { messageId: string })[]> {
+    const { redis } = this.#options;
+    const keys = this.#in(shard);
+    const number = await redis.hget(keys.targetNumbers(webhookOrganization(org)), `${applicationId} ${id}`).catch(throwUnavailable);
+    const noted = number === null ? null : await redis.get(keys.newestAttempts(number)).catch(throwUnavailable);
+    if (noted === null) return [];
+    const attempts = await Promise.all(
+      noted.split(' ').map(async (each) => {
+        const [message = '', attempt = ''] = each.split('/');
+        const stored = (await redis.hget(keys.attempts(message), attempt)) ?? (await redis.hget(keys.message(message), attempt));
+        const view = stored === null ? null : decodeAttempt(Number(attempt), stored);
+        return view === null ? [] : [{ ...view, messageId: recordId('msg_', shard, message) }];
+      }),
+    ).catch(throwUnavailable);
+    return attempts.flat();
+  }
+
+  async #places(internal: string, subject: FiguresSubject): Promise<Place[]> {
+    const { redis, shards = () => 1 } = this.#options;
+    if (subject.type === 'organization')
+      return Array.from({ length: shards() }, (_, shard) => ({ keys: this.#in(shard), name: everything }));
+    const keys = this.#in(subject.shard);
+    if (subject.type === 'application') return [{ keys, name: everything + subject.id }];
+    const name = await redis.hget(keys.targetNumbers(internal), `${subject.applicationId} ${subject.id}`);
+    return name === null ? [] : [{ keys, name, group: String(Math.floor(Number(name) / targetsPerGroup)) }];
+  }
+
+  /** Adds what a shard knows; answers its targets with failed attempts, those that matter. */
+  async #addPlace(
+    internal: string,
+    { keys, name, group }: Place,
+    { names, beginMs }: { names: readonly string[]; beginMs: number },
+    sum: WebhookFiguresSum,
+  ): Promise<Scored[]> {
+    const { redis } = this.#options;
+    const wanted = { periods: names, fields: fieldsOf(name), fromMs: beginMs, ...(group !== undefined && { group }) };
+    let unfinished: string | null = null;
+    const { periods, tallies } = await readCounts(redis, keys, internal, wanted, async () => {
+      unfinished = await redis.hget(keys.unfinished(internal), name);
+    });
+    periods.forEach((period, i) => {
+      for (const [field, packed] of Object.entries(period)) sum.addRecord(i, field.slice(name.length), packed);
+    });
+    const isOf = await this.#members(keys, name, tallies).catch(throwUnavailable);
+    const failed = new Map<string, number>();
+    for (const { atMs, target, detail, ...counted } of talliedTargets(tallies)) {
+      if (!isOf(target)) continue;
+      sum.addTallied(atMs, detail, counted);
+      if (detail.startsWith(':')) failed.set(target, (failed.get(target) ?? 0) + counted.count);
+    }
+    sum.addUnfinished(Number(unfinished ?? 0), await this.#underWay(internal, keys, name).catch(throwUnavailable));
+    if (group !== undefined) return [];
+    const most = name === everything ? failingRead.ofOrganization : failingRead.ofApplication;
+    const ranked = await Promise.all(
+      names.map((period) => redis.zrange(keys.failing(internal, period), '0', String(most - 1), 'REV', 'WITHSCORES')),
+    ).catch(throwUnavailable);
+    for (const scores of ranked) {
+      for (let i = 0; i + 1 < scores.length; i += 2) {
+        const target = scores[i] ?? '';
+        failed.set(target, (failed.get(target) ?? 0) + Number(scores[i + 1]));
+      }
+    }
+    return [...failed].map(([target, failedAttempts]) => ({ keys, target, failedAttempts }));
+  }
+
+  /** Says which targets of tallies belong to a name. */
+  async #members(keys: ShardKeys, name: string, tallies: readonly Tally[]): Promise<(target: string) => boolean> {
+    if (name === everything) return () => true;
+    if (!name.startsWith(everything)) return (target) => target === name;
+    const targets = [...new Set(talliedTargets(tallies).map(({ target }) => target))];
+    const members = new Set<string>();
+    for (const { target, routeId } of await this.#targets(keys, targets)) if (everything + routeId === name) members.add(target);
+    return (target) => members.has(target);
+  }
+
+  /** What workers hold is no more than their slots. */
+  async #underWay(internal: string, keys: ShardKeys, name: string): Promise<number> {
+    const held = await this.#options.redis.zrange(keys.held, '0', '-1');
+    const perTarget = Map.groupBy(held, (member) => targetOfField.exec(member)?.[1] ?? '');
+    const numbers = [...perTarget.keys()];
+    const isEndpoint = !name.startsWith(everything);
+    const targets = await this.#targets(keys, isEndpoint ? numbers.filter((number) => number === name) : numbers);
+    return targets
+      .filter(({ org, routeId }) => org === internal && (isEndpoint || name === everything || everything + routeId === name))
+      .reduce((sum, { target }) => sum + (perTarget.get(target)?.length ?? 0), 0);
+  }
+
+  async #failing(scored: readonly Scored[], subject: FiguresSubject): Promise<FailingEndpoint[]> {
+    const ranked = scored.toSorted((one, other) => other.failedAttempts - one.failedAttempts);
+    const found: FailingEndpoint[] = [];
+    for (let first = 0; first < ranked.length && found.length < mostFailing; first += targetsAtOnce) {
+      const step = ranked.slice(first, first + targetsAtOnce);
+      const targets = await Promise.all(step.map(async ({ keys, target }) => (await this.#targets(keys, [target]))[0]));
+      for (const [i, target] of targets.entries()) {
+        if (target === undefined || (subject.type === 'application' && target.routeId !== subject.id)) continue;
+        found.push({ applicationId: target.routeId, endpointId: target.destinationId, failedAttempts: step[i]?.failedAttempts ?? 0 });
+      }
+    }
+    return found.slice(0, mostFailing);
+  }
+
+  /** Those that are there. */
+  async #targets(keys: ShardKeys, numbers: readonly string[]) {
+    const found: { target: string; org: string; routeId: string; destinationId: string }[] = [];
+    for (let first = 0; first < numbers.length; first += targetsAtOnce) {
+      const step = numbers.slice(first, first + targetsAtOnce);
+      const read = await Promise.all(step.map((number) => this.#options.redis.hmget(keys.target(number), 'o', 'r', 'd')));
+      read.forEach(([org, routeId, destinationId], i) => {
+        const target = step[i] ?? '';
+        if (org != null && routeId != null && destinationId != null) found.push({ target, org, routeId, destinationId });
+      });
+    }
+    return found;
+  }
+
+  #in(shard: number): ShardKeys {
+    return shardKeys(this.#options.prefix, shard);
+  }
+}
+
+function talliedTargets(tallies: readonly Tally[]) {
+  return tallies.flatMap(({ atMs, fields }) =>
+    [...fields].flatMap(([field, count]) => {
+      const [, id = '', what = '', bucket = ''] = tallyField.exec(field) ?? [];
+      const [, target, detail = ''] = targetOfField.exec(id) ?? [];
+      return target === undefined ? [] : [{ atMs, target, detail, what, bucket, count: Number(count) }];
+    }),
+  );
+}

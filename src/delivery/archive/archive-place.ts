@@ -1,0 +1,25 @@
+import type { RegistryReader } from '../../data/registry.ts';
+import { type EgressRules, egressRules } from '../targets/http/egress-policy.ts';
+import { type WarehousePlan, type WarehouseSources, warehousePlan } from '../targets/warehouse/warehouse-plan.ts';
+
+export interface ArchivePlaceSources extends WarehouseSources {
+  registry: RegistryReader;
+  /** Of the installation; an organization's own are added. */
+  allowed: EgressRules;
+}
+
+/** Where the archive of an organization is written to, or why it cannot be. Throws UNAVAILABLE without Redis. */
+export async function archivePlace(
+  sources: ArchivePlaceSources,
+  org: string,
+  destinationId: string | null,
+): Promise<Pick<WarehousePlan, 'store' | 'layout' | 'dispatcher'> | string> {
+  if (destinationId === null) return 'the destination of the archive is not there, or is no warehouse';
+  const { registry, allowed } = sources;
+  const [destination, organization] = await Promise.all([registry.get('destination', destinationId), registry.get('organization', org)]);
+  if (destination === null || destination.type === 'http') return 'the destination of the archive is not there, or is no warehouse';
+  if (!destination.enabled) return 'the destination of the archive is disabled, or suspended by the plan';
+  const plan = await warehousePlan(destination, { ...sources, egress: egressRules(allowed, organization) });
+  if (plan === null) return 'a secret of the destination of the archive does not open';
+  return 'refusal' in plan ? plan.refusal.message : plan;
+}

@@ -1,0 +1,55 @@
+import { randomBytes } from 'node:crypto';
+import { PosthornError } from '../../core/errors.ts';
+import { base32 } from '../../core/ids.ts';
+import { type EndpointTestResult, endpointTestTask } from '../../data/endpoint-test-task.ts';
+import { attemptRecord, gone } from '../attempt-outcome.ts';
+import type { PlanSources } from '../delivery-plan.ts';
+import { exchangeWithEndpoint } from '../webhook-attempt.ts';
+import { keysAt, type WebhookPlans } from '../webhook-plan.ts';
+import { type TaskHandler, taskHandler } from './task-handler.ts';
+
+const testEventType = 'posthorn.test';
+
+/**
+ * Sends a payload to a webhook endpoint once, as a message would be: no record, no circuit, no counters, limits or retry, and a 410
+ * does not disable it. `plans` are made of the endpoint as it is now.
+ */
+export function endpointTestHandler({ clock, userAgent }: Pick<PlanSources, 'clock' | 'userAgent'>, plans: WebhookPlans): TaskHandler {
+  return taskHandler(endpointTestTask, async ({ applicationId, endpointId, eventType, payload }, { org, signal }) => {
+    const plan = await plans.of(org, applicationId, endpointId);
+    if (plan === null) return failure('endpoint_not_found', 'The endpoint is gone.');
+    const startedAtMs = clock.now();
+    const keys = keysAt(plan.secrets, startedAtMs);
+    if (keys === null) return failure('secret_decryption_failed', 'A signing secret of the endpoint cannot be opened.');
+    const id = `test_${base32(randomBytes(10))}`;
+    const event = {
+      contentType: 'application/json',
+      sourceSlug: eventType ?? testEventType,
+      payload: Buffer.from(payload ?? JSON.stringify(sample(endpointId, startedAtMs))),
+    };
+    const identity = { messageId: id, eventId: id, number: 1, timestampSeconds: Math.floor(startedAtMs / 1000), userAgent };
+    const result = await exchangeWithEndpoint(
+      { ...plan, headers: [...plan.headers, ['x-posthorn-test', 'true']] },
+      { keys, event, identity },
+      { clock, signal },
+    );
+    if (signal.aborted && result.type === 'error')
+      throw new PosthornError('UNAVAILABLE', 'The delivery worker stops.', { retryAfterSeconds: 1 });
+    const attempt = attemptRecord(result, { expectedResponse: null }, { startedAtMs, endedAtMs: clock.now() });
+    const { responseStatus, responseBody, durationMs, errorMessage } = attempt;
+    const errorType = responseStatus === gone ? 'gone' : attempt.errorType;
+    return { success: errorType === null, responseStatus, responseTimeMs: durationMs, responseBody, errorType, errorMessage };
+  });
+}
+
+function failure(errorType: string, errorMessage: string): EndpointTestResult {
+  return { success: false, responseStatus: null, responseTimeMs: 0, responseBody: null, errorType, errorMessage };
+}
+
+function sample(endpointId: string, nowMs: number): Record<string, unknown> {
+  return {
+    type: testEventType,
+    createdAt: new Date(nowMs).toISOString(),
+    data: { message: 'This is a test event of Posthorn.', endpointId },
+  };
+}

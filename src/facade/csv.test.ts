@@ -1,0 +1,20 @@
+import { expect, test } from '@jest/globals';
+import { csvLine } from './csv.ts';
+
+test.each([
+  ['=1+1', "'=1+1"],
+  ['+1', "'+1"],
+  ['-1', "'-1"],
+  ['@SUM(A1)', "'@SUM(A1)"],
+  ['\t=1', "'\t=1"],
+  ['\r=1', '"\'\r=1"'],
+  ['=HYPERLINK("https://a.example", "b")', '"\'=HYPERLINK(""https://a.example"", ""b"")"'],
+  ['1=1', '1=1'],
+  ['a,b', '"a,b"'],
+])('the cell %j stands in CSV as %j', (text, cell) => {
+  expect(csvLine([text])).toBe(`${cell}\r\n`);
+});
+
+test('numbers are no formulas, and null is an empty cell', () => {
+  expect(csvLine([-1, null, 'x'])).toBe('-1,,x\r\n');
+});

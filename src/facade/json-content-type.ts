@@ -1,0 +1,2 @@
+/** Of every answer in JSON. */
+export const jsonContentType = 'application/json; charset=utf-8';

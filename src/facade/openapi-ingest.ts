@@ -1,0 +1,133 @@
+import { z } from 'zod';
+import { type ErrorCode, errorCodes } from '../core/errors.ts';
+import { errorExamples } from './error-examples.ts';
+import { errorIn } from './error-response.ts';
+
+type Json = Record<string, unknown>;
+
+export const ingestTag = {
+  name: 'Ingest',
+  description:
+    'Where providers send events, beside `/api` and without an API key: a source checks signatures and addresses where it is set to.',
+};
+
+const slug = { type: 'string', pattern: '^[a-z0-9][a-z0-9-]{0,62}$' };
+const eventId = 'evt_00m2k3x7q4uabcdefghijklmnop';
+const taken = z.object({
+  success: z.literal(true),
+  eventId: z.string().describe('Of a duplicate: the first of its kind.'),
+  duplicate: z.literal(true).optional().describe('The event was there before.'),
+});
+const challenge = z.object({ challenge: z.string() }).describe('To the question by which Slack looks whether somebody is there.');
+
+const methods = { post: 'POST', put: 'PUT', patch: 'PATCH', get: 'GET', delete: 'DELETE' } as const;
+
+/** By what answers: the source and what it is set to, or the server before it has looked at the path. */
+const ofSource: readonly ErrorCode[] = [
+  'NOT_FOUND',
+  'SOURCE_DISABLED',
+  'IP_NOT_ALLOWED',
+  'METHOD_NOT_ALLOWED',
+  'RATE_LIMITED',
+  'REQUEST_TIMEOUT',
+  'PAYLOAD_TOO_LARGE',
+  'INVALID_SIGNATURE',
+  'QUOTA_EXCEEDED',
+  'INTERNAL',
+  'UNAVAILABLE',
+];
+const ofServer: readonly ErrorCode[] = ['BAD_REQUEST', 'HEADERS_TOO_LARGE'];
+
+/** What the document says of ingest (API decisions, "Ingest"), by path. */
+export function ingestPaths(): Json {
+  const operations = Object.entries(methods).map(([key, method]) => [key, operationOf(method)] as const);
+  return {
+    '/ingest/{orgSlug}/{sourceSlug}': {
+      servers: [{ url: '/', description: 'Beside the API.' }],
+      parameters: [
+        { name: 'orgSlug', in: 'path', required: true, description: 'Slug of the organization.', schema: slug },
+        { name: 'sourceSlug', in: 'path', required: true, description: 'Slug of the source.', schema: slug },
+      ],
+      ...Object.fromEntries(operations),
+    },
+  };
+}
+
+function operationOf(method: (typeof methods)[keyof typeof methods]): Json {
+  const hasBody = method !== 'GET' && method !== 'DELETE';
+  return {
+    operationId: `ingestBy${method[0]}${method.slice(1).toLowerCase()}`,
+    summary: `Send an event by ${method}`,
+    description: [
+      'The body may be anything, of any type, up to the size that the plan of the organization allows. It is stored when this is answered.',
+      'What makes two events the same, and which methods are taken, is set at the source.',
+    ].join(' '),
+    tags: [ingestTag.name],
+    security: [],
+    ...(hasBody && {
+      requestBody: { required: false, content: { 'application/json': { schema: {}, example: { order: 7 } }, '*/*': { schema: {} } } },
+    }),
+    responses: { '200': acceptance, ...refusals() },
+  };
+}
+
+const acceptance = {
+  description: 'The event is stored; or a question of the provider is answered.',
+  headers: headersOf(['X-Request-Id']),
+  content: {
+    'application/json': {
+      schema: { anyOf: [taken, challenge].map((schema) => withoutDialect(z.toJSONSchema(schema, { io: 'input' }))) },
+      examples: {
+        event: { value: { success: true, eventId } },
+        duplicate: { value: { success: true, eventId, duplicate: true } },
+        question: { value: { challenge: '3eZbrw1aBm2rZgRNFdxV2595E9CY3gmdALWMmHkvFXO7tYXAYM8P' } },
+      },
+    },
+  },
+};
+
+function refusals(): Json {
+  const byStatus = Map.groupBy([...ofSource, ...ofServer], (code) => errorCodes[code].status);
+  return Object.fromEntries([...byStatus].map(([status, codes]) => [status, refusal(status, codes)]));
+}
+
+function refusal(status: number, codes: readonly ErrorCode[]): Json {
+  const [first = 'INTERNAL'] = codes;
+  return {
+    description: `${errorCodes[first].error}: ${codes.join(', ')}.`,
+    headers: headersOf([
+      ...(codes.some((code) => ofSource.includes(code)) ? ['X-Request-Id'] : []),
+      'X-Error-Code',
+      ...(status === 405 ? ['Allow'] : []),
+      ...(status === 429 || status === 503 ? ['Retry-After'] : []),
+    ]),
+    content: {
+      'application/json': {
+        schema: { $ref: '#/components/schemas/Error' },
+        examples: Object.fromEntries(codes.map((code) => [code, { value: errorIn('code', exampleOf(code)) }])),
+      },
+    },
+  };
+}
+
+/** Where ingest says it in words of its own. */
+const ownWords: Partial<Record<ErrorCode, string>> = {
+  BAD_REQUEST: 'This is no HTTP request.',
+  NOT_FOUND: 'There is no such source',
+  METHOD_NOT_ALLOWED: 'The source does not take DELETE',
+  RATE_LIMITED: 'The source takes 1000 requests in a minute',
+  INTERNAL: 'The event could not be taken',
+  UNAVAILABLE: 'The event could not be stored in time; please send it again',
+};
+
+function exampleOf(code: ErrorCode): { code: ErrorCode; message: string; details: undefined } {
+  return { code, message: ownWords[code] ?? errorExamples[code], details: undefined };
+}
+
+function headersOf(names: readonly string[]): Json {
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+}
+
+function withoutDialect({ $schema: _, ...schema }: Json): Json {
+  return schema;
+}

@@ -1,0 +1,15 @@
+import { expect, test } from '@jest/globals';
+import { requestTarget } from './request-target.ts';
+
+test.each([
+  ['/api/sources', '/api/sources', ''],
+  ['/api/sources?page=2&search=a?b', '/api/sources', 'page=2&search=a?b'],
+  ['/api/sources?', '/api/sources', ''],
+  ['/api/sources?page=2#top', '/api/sources', 'page=2'],
+  ['//api/sources', '//api/sources', ''],
+  ['http://hooks.example.com/api/sources?page=2', '/api/sources', 'page=2'],
+  ['*', '', ''],
+  ['', '', ''],
+])('%j asks for %j', (url, path, query) => {
+  expect(requestTarget(url)).toEqual({ path, query });
+});

@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { IngestUnderTest, keyPrefix } from '../../test/support/ingest.ts';
+import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
+import { RedisMessageReader } from '../data/message-reader.ts';
+import { systemClock } from '../runtime/clock.ts';
+
+let ingest: IngestUnderTest;
+let reader: RedisMessageReader;
+beforeAll(async () => {
+  ingest = await IngestUnderTest.start();
+  reader = new RedisMessageReader({ redis: ingest.redis.client, prefix: keyPrefix });
+});
+afterAll(() => ingest.stop());
+beforeEach(async () => {
+  await ingest.reset({}, new RedisMessageAcceptor({ redis: ingest.redis.client, prefix: keyPrefix, clock: systemClock }));
+  await ingest.publishSource();
+});
+
+const matching = (value: string) => ({ logic: 'AND' as const, conditions: [{ field: 'text', operator: 'matches' as const, value }] });
+
+async function send(text: string) {
+  const { status, body } = await ingest.send('/ingest/acme/github', { body: JSON.stringify({ text }) });
+  expect(status).toBe(200);
+  const deliveries = await reader.deliveriesOfEvent('org_a', body.eventId ?? '');
+  return Object.fromEntries(deliveries.map(({ routeId, status: became, lastErrorMessage }) => [routeId, { became, lastErrorMessage }]));
+}
+
+test('the filters of all routes share what they may cost for an event; what is not tried for that holds the event back and says so', async () => {
+  for (const priority of [5, 4, 3])
+    await ingest.publishRoute({ id: `rte_${priority}`, slug: `r${priority}`, priority, filter: matching('[ab]{900}') });
+  await ingest.publishRoute({ id: 'rte_cheap', slug: 'cheap', priority: 1, filter: matching('^ab') });
+  await ingest.publishRoute({ id: 'rte_all', slug: 'all', priority: 0 });
+  const pending = { became: 'pending', lastErrorMessage: null };
+  const costly = await send('ab'.repeat(2100));
+  expect(costly).toEqual({
+    rte_5: pending,
+    rte_4: pending,
+    rte_3: { became: 'filtered', lastErrorMessage: expect.stringContaining('was not tried') },
+    rte_cheap: pending,
+    rte_all: pending,
+  });
+  expect((await ingest.metrics.getSingleMetric('posthorn_ingest_untried_filters_total')?.get())?.values[0]?.value).toBe(1);
+  // Each event has a budget of its own, and a filter that is judged says nothing.
+  expect(await send('ab'.repeat(500))).toEqual({ rte_5: pending, rte_4: pending, rte_3: pending, rte_cheap: pending, rte_all: pending });
+  expect((await send('b'))['rte_cheap']).toEqual({ became: 'filtered', lastErrorMessage: null });
+});
+
+test('a text that is too long for one pattern holds the event back and says so', async () => {
+  await ingest.publishRoute({ filter: matching('[ab]{900}') });
+  expect((await send('ab'.repeat(5000)))['rte_a']).toEqual({
+    became: 'filtered',
+    lastErrorMessage: expect.stringContaining('was not tried'),
+  });
+});

@@ -1,0 +1,105 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { httpsUrl, httpUrl } from './url.ts';
+
+const isTaken = (url: string): boolean => httpUrl.safeParse(url).success;
+
+describe('hosts', () => {
+  test.each([
+    'shop.example',
+    'shop.example.',
+    'localhost',
+    'svc-1.ns.svc.cluster.local',
+    '1password-connect',
+    'xerox.example',
+    '2x-proxy',
+    'under_score.example',
+    'xn--bcher-kva.example',
+    'bücher.example',
+    '10.0.0.1',
+    '255.255.255.255',
+    '[::]',
+    '[::1]',
+    '[2001:DB8::8a2e:370:7334]',
+    '[1:2:3:4:5:6:7:8]',
+    '[1:2:3:4:5:6:7::]',
+    '[::2:3:4:5:6:7:8]',
+    '[1::3:4:5:6:7:8]',
+    '[1:2:3:4:5:6::8]',
+  ])('%s is one', (host) => {
+    expect([isTaken(`https://${host}/a?b#c`), isTaken(`http://${host}:65535`), URL.canParse(`https://${host}/`)]).toEqual([
+      true,
+      true,
+      true,
+    ]);
+  });
+
+  test.each([
+    '',
+    '.',
+    'a..b',
+    '.example',
+    '[]',
+    '[0]',
+    '[:]',
+    '[:::]',
+    '[1::2::3]',
+    '[1:2:3:4:5:6:7]',
+    '[1:2:3:4:5:6:7:8:9]',
+    '[::1:2:3:4:5:6:7:8]',
+    '[12345::]',
+    '[::g]',
+    '[::1%25eth0]',
+    '[::1',
+    '::1',
+    '::1]',
+    '[10.0.0.1]',
+    '256.0.0.1',
+    '1.2.3',
+    '127.1',
+    '1.2.3.4.5',
+    '010.0.0.1',
+    '0x7f.0.0.1',
+    '2130706433',
+    '0x7f000001',
+    'shop.1',
+    'shop.0x1',
+    'a^b',
+    'a|b',
+    'a%41',
+    'a<b',
+    'a b',
+    'a\u0080b',
+    'a:65536',
+    'a:99999',
+    'a:',
+    'a:1:2',
+  ])('%j is none', (host) => {
+    expect([isTaken(`https://${host}`), isTaken(`http://${host}/`)]).toEqual([false, false]);
+  });
+
+  test('whatever is taken in ASCII a URL parser takes', () => {
+    const part = fc.stringMatching(/^[ -~]{0,12}$/);
+    const label = fc.stringMatching(/^(xn--)?[0-9a-zA-Z_.-]{1,12}$/);
+    const group = fc.stringMatching(/^[0-9a-f:.]{1,12}$/);
+    const host = fc.oneof(
+      part,
+      label,
+      group,
+      group.map((inside) => `[${inside}]`),
+      fc.ipV4Extended(),
+      fc.ipV6().map((inside) => `[${inside}]`),
+    );
+    fc.assert(
+      fc.property(host, fc.integer({ min: 0, max: 70_000 }), part, (name, port, path) => {
+        const url = `https://${name}:${port}/${path}`;
+        if (isTaken(url) && !URL.canParse(url)) throw new Error(url);
+      }),
+      { numRuns: 5000 },
+    );
+  });
+});
+
+test('a URL is https where that is asked for', () => {
+  expect([httpsUrl.safeParse('https://[::1]').success, httpsUrl.safeParse('http://[::1]').success]).toEqual([true, false]);
+});

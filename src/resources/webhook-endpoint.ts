@@ -1,0 +1,87 @@
+import { z } from 'zod';
+import { defineKind, type Rule } from './definition.ts';
+import { circuitStatus, commonStatus, reference, secretKeyRef } from './fields.ts';
+import { distinctHeadersRule, headerName, headerValue, settableHeaderRule } from './http-header.ts';
+import { ageColumn, readyColumns } from './printer-columns.ts';
+import { paragraph } from './text.ts';
+import { httpUrl } from './url.ts';
+import { disabledReasonRule } from './webhook-application.ts';
+
+const spec = z.strictObject({
+  applicationRef: reference.describe('The WebhookApplication that it belongs to. Cannot be changed.'),
+  url: httpUrl.describe(
+    'Where messages are posted to: an https URL, and http where the installation allows it (POSTHORN_ALLOW_INSECURE_ENDPOINTS).',
+  ),
+  description: paragraph(0, 500).optional().describe('What this is for.'),
+  signingSecretRef: secretKeyRef.describe(
+    'The secret that messages are signed with (whsec_ + base64). While it is being replaced, the new one and behind it those that still sign, separated by blanks.',
+  ),
+  headers: z
+    .array(
+      z.strictObject({
+        name: headerName.describe('Name of the header.'),
+        value: headerValue.describe('Value of the header; no place for secrets.'),
+      }),
+    )
+    .max(20)
+    .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] })
+    .optional()
+    .describe('Sent with every message.'),
+  timeoutSeconds: z.int().min(1).max(120).default(30).describe('One deadline over connect, headers and body, in seconds.'),
+  rateLimitPerSecond: z.int().min(0).max(100_000).default(0).describe('Messages in a second; more of them wait. 0: unlimited.'),
+  circuit: z
+    .strictObject({
+      failureThreshold: z.int().min(1).max(1000).default(5).describe('Consecutive failed attempts that open the circuit.'),
+      successThreshold: z.int().min(1).max(100).default(2).describe('Successful probes that close the circuit.'),
+      cooldownSeconds: z.int().min(1).max(86_400).default(60).describe('Seconds that an open circuit waits before it is probed.'),
+    })
+    .optional()
+    .describe('When deliveries to the failing endpoint pause.'),
+  enabled: z
+    .boolean()
+    .default(true)
+    .describe('While false, events skip it and queued messages wait. An endpoint that answered 410 is disabled until the spec is changed.'),
+  disabledReason: paragraph(1, 500).optional().describe('Why it is not enabled.'),
+});
+
+/** Beside those that no configuration may set: Posthorn sets them itself (API decisions, "Delivery"). */
+export const endpointOwnHeaders: readonly string[] = ['content-type', 'user-agent', 'accept-encoding'];
+
+const rules: readonly Rule[] = [
+  {
+    at: 'applicationRef.name',
+    transition: true,
+    cel: 'self == oldSelf',
+    message: 'cannot be changed; make another endpoint',
+    check: (self: string, oldSelf: string) => self === oldSelf,
+  },
+  settableHeaderRule('headers[].name'),
+  {
+    at: 'headers[].name',
+    cel: `!(self.lowerAscii() in [${endpointOwnHeaders.map((name) => `'${name}'`).join(', ')}])`,
+    message: `is set by Posthorn: not ${endpointOwnHeaders.join(', ')}`,
+    check: (self: string) => !endpointOwnHeaders.includes(self.toLowerCase()),
+  },
+  distinctHeadersRule('headers'),
+  disabledReasonRule,
+];
+
+export const webhookEndpoint = defineKind({
+  kind: 'WebhookEndpoint',
+  plural: 'webhookendpoints',
+  singular: 'webhookendpoint',
+  shortName: 'whep',
+  scope: 'Namespaced',
+  description: 'Where a customer receives events: a URL, the secret that messages are signed with, and how fast they may come.',
+  idPrefix: 'ep_',
+  spec,
+  status: z.strictObject({ ...commonStatus, circuit: circuitStatus.optional().describe('The circuit breaker of this endpoint.') }),
+  rules,
+  printerColumns: [
+    ...readyColumns,
+    { name: 'Application', type: 'string', jsonPath: '.spec.applicationRef.name' },
+    { name: 'Circuit', type: 'string', jsonPath: '.status.circuit.state' },
+    { name: 'URL', type: 'string', jsonPath: '.spec.url', priority: 1 },
+    ageColumn,
+  ],
+});

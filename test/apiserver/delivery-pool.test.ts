@@ -1,0 +1,368 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { Registry } from 'prom-client';
+import { judgeWorkerEnvironment } from '../../src/cmd/worker-environment.ts';
+import { clusterKinds, type OwnedKind } from '../../src/compile/delivery-pool/cluster-kinds.ts';
+import type { Backlog } from '../../src/controllers/delivery-pool/backlog-scaler.ts';
+import { runDeliveryPools } from '../../src/controllers/delivery-pool/run-delivery-pools.ts';
+import type { Clock } from '../../src/core/clock.ts';
+import type { ObjectOf, SpecInputOf } from '../../src/resources/kinds.ts';
+import { systemClock } from '../../src/runtime/clock.ts';
+import { ControllerMetrics } from '../../src/runtime/controller-metrics.ts';
+import { ResourceCache } from '../../src/store/cache.ts';
+import type { ClusterKind, ClusterObject } from '../../src/store/cluster-objects.ts';
+import type { KubernetesApi } from '../../src/store/kubernetes/kubernetes-api.ts';
+import { KubernetesObjects } from '../../src/store/kubernetes/kubernetes-objects.ts';
+import { KubernetesStore } from '../../src/store/kubernetes/kubernetes-store.ts';
+import { createStoreMetrics } from '../../src/store/metrics.ts';
+import { Reflector } from '../../src/store/reflector.ts';
+import { type ControlPlane, startControlPlane } from '../support/control-plane.ts';
+import { controllerApi } from '../support/controller-api.ts';
+import { kubernetesApi } from '../support/kubernetes-api.ts';
+import { silentLogger } from '../support/logger.ts';
+import { passes } from '../support/passes.ts';
+import { scaledObjects } from '../support/scaled-objects.ts';
+
+const namespace = 'posthorn-system';
+const encryptionKeys = `k1:${Buffer.alloc(32, 7).toString('base64')}`;
+const pods = { apiVersion: 'v1', kind: 'Pod', plural: 'pods' };
+const secrets = { apiVersion: 'v1', kind: 'Secret', plural: 'secrets' };
+const configMaps = { apiVersion: 'v1', kind: 'ConfigMap', plural: 'configmaps' };
+let plane: ControlPlane;
+let admin: KubernetesApi;
+let controller: KubernetesApi;
+let store: KubernetesStore;
+/** As the administrator. */
+let objects: KubernetesObjects;
+let running: Promise<unknown>;
+const ending = new AbortController();
+let backlog: Backlog | null = { messages: 0, oldestAgeSeconds: 0 };
+let aheadMs = 0;
+const clock: Clock = { ...systemClock, now: () => systemClock.now() + aheadMs };
+
+beforeAll(async () => {
+  plane = await startControlPlane({ controllerManager: true });
+  await plane.applyCrds();
+  admin = kubernetesApi(plane);
+  store = new KubernetesStore({ api: admin, clock: systemClock });
+  objects = new KubernetesObjects({ api: admin, clock: systemClock });
+  const labels = { 'pod-security.kubernetes.io/enforce': 'restricted' };
+  await plane.request('POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, labels } });
+  controller = await controllerApi(plane);
+  await applyObject(secrets, 'posthorn', {
+    stringData: { POSTHORN_ENCRYPTION_KEYS: encryptionKeys, POSTHORN_REDIS_URL: 'redis://redis:6380' },
+  });
+  await applyObject(configMaps, 'settings', { data: { POSTHORN_LOG_LEVEL: 'warn' } });
+  await applyObject(configMaps, 'egress-ca', { data: { 'ca.pem': 'one' } });
+  running = start();
+}, 120_000);
+afterAll(async () => {
+  ending.abort();
+  await running;
+  await Promise.all([admin?.close(), controller?.close()]);
+  await plane?.stop();
+});
+
+function start(): Promise<unknown> {
+  const own = new KubernetesStore({ api: controller, clock: systemClock });
+  const storeMetrics = createStoreMetrics(new Registry());
+  const organizations = new ResourceCache('Organization', { logger: silentLogger });
+  const reflector = new Reflector({ store: own, cache: organizations, clock, logger: silentLogger, metrics: storeMetrics });
+  return Promise.all([
+    reflector.run(ending.signal),
+    runDeliveryPools(
+      {
+        store: own,
+        objects: new KubernetesObjects({ api: controller, clock: systemClock }),
+        namespace,
+        organizations,
+        defaults: {
+          image: 'posthorn:test',
+          imagePullSecrets: ['registry'],
+          configMaps: ['settings'],
+          secrets: ['posthorn'],
+          mounts: [{ kind: 'ConfigMap', name: 'egress-ca', path: '/etc/posthorn/egress' }],
+        },
+        judge: judgeWorkerEnvironment,
+        backlog: async () => backlog,
+        redisPorts: () => [7001],
+        clock,
+        logger: silentLogger,
+        recorder: { record: () => {} },
+        metrics: new ControllerMetrics(new Registry()),
+        storeMetrics,
+      },
+      ending.signal,
+    ),
+  ]);
+}
+
+async function applyObject(kind: ClusterKind, name: string, fields: Record<string, unknown>): Promise<void> {
+  const there = await objects.get(kind, { namespace, name });
+  await objects.apply(kind, { metadata: { namespace, name }, ...fields }, { manager: 'test', uid: there?.metadata.uid ?? null });
+}
+
+const apply = (name: string, spec: SpecInputOf<'DeliveryPool'>): Promise<ObjectOf<'DeliveryPool'>> =>
+  store.apply({ kind: 'DeliveryPool', metadata: { namespace, name }, spec }, { manager: 'test', force: true });
+const pool = (name: string): Promise<ObjectOf<'DeliveryPool'>> => store.get('DeliveryPool', { namespace, name });
+const owned = (kind: OwnedKind, name: string): Promise<ClusterObject | null> =>
+  objects.get(clusterKinds[kind], { namespace, name: `posthorn-delivery-${name}` });
+
+/** The condition as `status reason` once it speaks of the newest generation. */
+function shows(name: string, type: string, text: string): Promise<ObjectOf<'DeliveryPool'>> {
+  return passes(async () => {
+    const object = await pool(name);
+    const condition = object.status?.conditions?.find((each) => each.type === type);
+    expect(`${condition?.status} ${condition?.reason}`).toBe(text);
+    expect(condition?.observedGeneration).toBe(object.metadata.generation);
+    return object;
+  });
+}
+
+/** As a cluster with nodes would say of its pods. */
+async function makePodsReady(name: string): Promise<void> {
+  const { items } = await objects.list(pods, { namespace, labelSelector: `posthorn.dev/delivery-pool=${name}` });
+  const status = {
+    phase: 'Running',
+    conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z' }],
+  };
+  for (const { name: each } of items) {
+    const path = `/api/v1/namespaces/${namespace}/pods/${each}/status`;
+    await plane.request('PATCH', path, { status }, 'application/merge-patch+json');
+  }
+}
+
+const hashOf = async (name: string): Promise<unknown> =>
+  (await owned('Deployment', name)) === null
+    ? null
+    : JSON.stringify((await owned('Deployment', name))?.['spec']).match(/config-hash":"(\w+)"/)?.[1];
+const replicasOf = async (name: string): Promise<unknown> =>
+  JSON.parse(JSON.stringify((await owned('Deployment', name))?.['spec'] ?? { replicas: null })).replicas;
+
+describe('a pool', () => {
+  test('becomes a Deployment whose pods restricted PodSecurity admits, with what belongs to it, and is Ready when they are', async () => {
+    await apply('plain', { replicas: 3, concurrency: 7, egress: { allowedCidrs: ['10.9.0.0/16'] } });
+    await passes(async () => {
+      const { items } = await objects.list(pods, { namespace, labelSelector: 'posthorn.dev/delivery-pool=plain' });
+      expect(items).toHaveLength(3);
+    });
+    const deployment = await owned('Deployment', 'plain');
+    expect(deployment?.metadata.ownerReferences).toMatchObject([{ kind: 'DeliveryPool', name: 'plain', controller: true }]);
+    expect(deployment?.['spec']).toMatchObject({
+      replicas: 3,
+      template: {
+        spec: {
+          automountServiceAccountToken: false,
+          imagePullSecrets: [{ name: 'registry' }],
+          containers: [
+            {
+              image: 'posthorn:test',
+              args: ['delivery'],
+              envFrom: [{ configMapRef: { name: 'settings' } }, { secretRef: { name: 'posthorn' } }],
+              env: [
+                { name: 'POSTHORN_DRAIN_SECONDS', value: '25' },
+                { name: 'POSTHORN_DELIVERY_CONCURRENCY', value: '7' },
+                { name: 'POSTHORN_EGRESS_ALLOWED_CIDRS', value: '10.9.0.0/16' },
+              ],
+              volumeMounts: [{ mountPath: '/etc/posthorn/egress', readOnly: true }],
+            },
+          ],
+        },
+      },
+    });
+    const policy = JSON.stringify((await owned('NetworkPolicy', 'plain'))?.['spec']);
+    for (const text of ['"port":6380', '"port":7001', '"cidr":"10.9.0.0/16"', '"169.254.0.0/16"']) expect(policy).toContain(text);
+    expect((await owned('ServiceAccount', 'plain'))?.['automountServiceAccountToken']).toBe(false);
+    expect((await owned('Service', 'plain'))?.['spec']).toMatchObject({ ports: [{ name: 'ops', port: 9090 }] });
+    expect((await owned('PodDisruptionBudget', 'plain'))?.['spec']).toMatchObject({ maxUnavailable: 1 });
+
+    await shows('plain', 'Available', 'False MinimumReplicasUnavailable');
+    await makePodsReady('plain');
+    const { status } = await shows('plain', 'Ready', 'True Ready');
+    expect(status).toMatchObject({ replicas: 3, readyReplicas: 3, desiredReplicas: 3, backlog: 0, oldestMessageAgeSeconds: 0 });
+    expect(status?.conditions?.map(({ type }) => type).sort()).toEqual(['Accepted', 'Available', 'Progressing', 'Ready']);
+    const scale = (await plane.request('GET', `/apis/posthorn.dev/v1alpha1/namespaces/${namespace}/deliverypools/plain/scale`)) as object;
+    expect(scale).toMatchObject({ spec: { replicas: 3 }, status: { replicas: 3, selector: status?.selector } });
+  });
+
+  test('is left alone once it is as it should be', async () => {
+    const versions = async (): Promise<unknown[]> => [
+      (await pool('plain')).metadata.resourceVersion,
+      ...(await Promise.all((['Deployment', 'Service', 'NetworkPolicy'] as const).map((kind) => owned(kind, 'plain')))).map(
+        (object) => object?.metadata.resourceVersion,
+      ),
+    ];
+    const before = await versions();
+    await sleep(2000);
+    expect(await versions()).toEqual(before);
+  });
+
+  test('has what was changed or deleted of its objects again', async () => {
+    const path = `/apis/apps/v1/namespaces/${namespace}/deployments/posthorn-delivery-plain`;
+    await plane.request(
+      'PATCH',
+      path,
+      { spec: { replicas: 9, template: { spec: { enableServiceLinks: true } } } },
+      'application/merge-patch+json',
+    );
+    await plane.request('DELETE', `/api/v1/namespaces/${namespace}/services/posthorn-delivery-plain`);
+    await passes(async () => {
+      expect((await owned('Deployment', 'plain'))?.['spec']).toMatchObject({
+        replicas: 3,
+        template: { spec: { enableServiceLinks: false } },
+      });
+      expect(await owned('Service', 'plain')).not.toBeNull();
+    });
+  });
+
+  test('has new pods when a Secret or a file that they read changes, and not for a label', async () => {
+    const first = await hashOf('plain');
+    expect(first).toMatch(/^[0-9a-f]{32}$/);
+    await applyObject(secrets, 'posthorn', {
+      metadata: { namespace, name: 'posthorn', labels: { seen: 'yes' } },
+      stringData: { POSTHORN_ENCRYPTION_KEYS: encryptionKeys, POSTHORN_REDIS_URL: 'redis://redis:6380' },
+    });
+    await applyObject(configMaps, 'egress-ca', { data: { 'ca.pem': 'two' } });
+    const second = await passes(async () => {
+      const hash = await hashOf('plain');
+      expect(hash).not.toBe(first);
+      return hash;
+    });
+    await applyObject(configMaps, 'egress-ca', { data: { 'ca.pem': 'one' } });
+    await passes(async () => expect(await hashOf('plain')).toBe(first));
+    expect(second).not.toBe(first);
+  });
+
+  test('opens its NetworkPolicy for what an organization allows, and has none when it wants none', async () => {
+    await store.apply(
+      { kind: 'Organization', metadata: { name: 'acme' }, spec: { namespace: 'acme', egress: { allowedCidrs: ['10.44.0.0/16'] } } },
+      { manager: 'test', force: true },
+    );
+    await passes(async () => expect(JSON.stringify(await owned('NetworkPolicy', 'plain'))).toContain('10.44.0.0/16'));
+    await apply('plain', { replicas: 3, networkPolicy: { enabled: false } });
+    await passes(async () => expect(await owned('NetworkPolicy', 'plain')).toBeNull());
+  });
+
+  test('touches no object that is not its own, names it, and goes on when it is gone', async () => {
+    const selector = { matchLabels: { app: 'theirs' } };
+    await applyObject(clusterKinds.PodDisruptionBudget, 'posthorn-delivery-taken', { spec: { minAvailable: 1, selector } });
+    await apply('taken', { replicas: 1 });
+    const { status } = await shows('taken', 'Accepted', 'False NotOwned');
+    expect(status?.conditions?.find(({ type }) => type === 'Accepted')?.message).toContain('PodDisruptionBudget posthorn-delivery-taken');
+    expect(await owned('Deployment', 'taken')).toBeNull();
+    const theirs = await owned('PodDisruptionBudget', 'taken');
+    expect(theirs?.['spec']).toMatchObject({ selector });
+    await objects.delete(clusterKinds.PodDisruptionBudget, { namespace, name: 'posthorn-delivery-taken' }, theirs?.metadata.uid ?? '');
+    await shows('taken', 'Accepted', 'True Accepted');
+    await store.delete('DeliveryPool', { namespace, name: 'taken' });
+  });
+
+  test('says which Secret is missing, what its workers would refuse, and what the API server does, without a secret', async () => {
+    await apply('broken', { replicas: 1, redis: { secretRef: { name: 'own-redis' } } });
+    await shows('broken', 'Accepted', 'False SecretNotFound');
+    await applyObject(secrets, 'own-redis', { stringData: { POSTHORN_REDIS_URL: 'redis://:canary-password@a b' } });
+    const { status } = await shows('broken', 'Ready', 'False InvalidConfiguration');
+    expect(JSON.stringify(status)).toContain('POSTHORN_REDIS_URL');
+    expect(JSON.stringify(status)).not.toContain('canary-password');
+    await apply('broken', { replicas: 1, podTemplate: { affinity: { nodeAffinity: 'everywhere' } } });
+    await shows('broken', 'Stalled', 'True Invalid');
+    expect(await owned('Deployment', 'broken')).toBeNull();
+    await store.delete('DeliveryPool', { namespace, name: 'broken' });
+    await passes(async () => expect(pool('broken')).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' }));
+  });
+});
+
+describe('the number of pods', () => {
+  test('follows the backlog where the controller decides it', async () => {
+    await apply('scaled', { autoscaling: { min: 2, max: 6, targetBacklogPerPod: 100 } });
+    await passes(async () => expect(await replicasOf('scaled')).toBe(2));
+    backlog = { messages: 450, oldestAgeSeconds: 3 };
+    await apply('scaled', { autoscaling: { min: 2, max: 7, targetBacklogPerPod: 100 } });
+    await passes(async () => expect(await replicasOf('scaled')).toBe(5));
+    await passes(async () => expect((await pool('scaled')).status).toMatchObject({ backlog: 450, oldestMessageAgeSeconds: 3 }));
+    backlog = { messages: 0, oldestAgeSeconds: 0 };
+  });
+
+  test('is left to a HorizontalPodAutoscaler, begins where it was, and comes back', async () => {
+    await apply('scaled', { autoscaling: { mode: 'hpa', min: 3, max: 9, targetBacklogPerPod: 100 } });
+    const autoscaler = await passes(async () => {
+      const found = await owned('HorizontalPodAutoscaler', 'scaled');
+      expect(found).not.toBeNull();
+      return found;
+    });
+    expect(autoscaler?.['spec']).toMatchObject({
+      minReplicas: 3,
+      maxReplicas: 9,
+      metrics: [{ type: 'External', external: { metric: { name: 'posthorn_backlog_messages' }, target: { averageValue: '100' } } }],
+    });
+    await passes(async () => {
+      const fields = (await owned('Deployment', 'scaled'))?.metadata.managedFields?.filter(
+        ({ manager }) => manager === 'posthorn-controller',
+      );
+      expect(JSON.stringify(fields)).not.toContain('"f:replicas"');
+    });
+    expect(await replicasOf('scaled')).toBeGreaterThan(1);
+    const path = `/apis/apps/v1/namespaces/${namespace}/deployments/posthorn-delivery-scaled`;
+    await plane.request('PATCH', `${path}/scale`, { spec: { replicas: 8 } }, 'application/merge-patch+json');
+    await plane.request('DELETE', `/api/v1/namespaces/${namespace}/services/posthorn-delivery-scaled`);
+    await passes(async () => expect(await owned('Service', 'scaled')).not.toBeNull());
+    expect(await replicasOf('scaled')).toBe(8);
+    await apply('scaled', { replicas: 1 });
+    await passes(async () => {
+      expect(await owned('HorizontalPodAutoscaler', 'scaled')).toBeNull();
+      expect(await replicasOf('scaled')).toBe(1);
+    });
+  });
+
+  test('is left to KEDA where that is installed', async () => {
+    const autoscaling = { mode: 'keda', min: 1, max: 9 } as const;
+    await apply('scaled', { autoscaling });
+    await shows('scaled', 'Accepted', 'False KedaNotFound');
+    await plane.request('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', scaledObjects);
+    await shows('scaled', 'Accepted', 'True Accepted');
+    expect((await owned('ScaledObject', 'scaled'))?.['spec']).toMatchObject({
+      minReplicaCount: 1,
+      triggers: [{ type: 'metrics-api', metadata: { valueLocation: 'posthorn_backlog_messages', targetValue: '1000' } }],
+    });
+  });
+});
+
+describe('a deleted pool', () => {
+  const podsOf = async (name: string) =>
+    (await objects.list(pods, { namespace, labelSelector: `posthorn.dev/delivery-pool=${name}` })).items;
+  /** A pod that does not end, as one that is finishing what it has begun. */
+  const hold = async (name: string, finalizers: string[]): Promise<void> => {
+    for (const { name: each } of (await podsOf(name)).slice(0, 1)) {
+      const path = `/api/v1/namespaces/${namespace}/pods/${each}`;
+      await plane.request('PATCH', path, { metadata: { finalizers } }, 'application/merge-patch+json');
+    }
+  };
+
+  test('waits for its pods, then goes with all its objects', async () => {
+    await hold('plain', ['test.example/busy']);
+    await store.delete('DeliveryPool', { namespace, name: 'plain' });
+    await shows('plain', 'Ready', 'False Draining');
+    await passes(async () => expect(await podsOf('plain')).toHaveLength(1));
+    expect(await replicasOf('plain')).toBe(0);
+    await passes(async () => {
+      const ready = (await pool('plain')).status?.conditions?.find(({ type }) => type === 'Ready');
+      expect(ready?.message).toContain('1 worker finishes');
+    });
+    await hold('plain', []);
+    await passes(async () => expect(pool('plain')).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' }));
+    await passes(async () => {
+      for (const kind of ['Deployment', 'Service', 'PodDisruptionBudget', 'ServiceAccount'] as const)
+        expect(await owned(kind, 'plain')).toBeNull();
+    });
+  });
+
+  test('does not wait longer than its grace period and half a minute', async () => {
+    await passes(async () => expect(await podsOf('scaled')).not.toEqual([]));
+    await hold('scaled', ['test.example/busy']);
+    await store.delete('DeliveryPool', { namespace, name: 'scaled' });
+    await shows('scaled', 'Ready', 'False Draining');
+    aheadMs = 66_000;
+    await passes(async () => expect(pool('scaled')).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' }));
+    await hold('scaled', []);
+  });
+});

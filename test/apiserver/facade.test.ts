@@ -1,0 +1,104 @@
+import { afterAll, beforeAll, describe, expect } from '@jest/globals';
+import { configurationKinds, kindPath, type SecretObject } from '../../src/resources/kinds.ts';
+import { systemClock } from '../../src/runtime/clock.ts';
+import type { KubernetesApi } from '../../src/store/kubernetes/kubernetes-api.ts';
+import { KubernetesStore } from '../../src/store/kubernetes/kubernetes-store.ts';
+import type { ResourceStore } from '../../src/store/store.ts';
+import { type FacadeWorld, startFacadeWorld } from '../facade/facade-world.ts';
+import { describeApiKeys } from '../facade/suites/api-keys.ts';
+import { describeBrokenOffRequests } from '../facade/suites/broken-off-requests.ts';
+import { describeBulk } from '../facade/suites/bulk.ts';
+import { describeComplaints } from '../facade/suites/complaints.ts';
+import { describeCronJobs } from '../facade/suites/cron-jobs.ts';
+import { describeDeletions } from '../facade/suites/deletions.ts';
+import { describeDestinationTransfer } from '../facade/suites/destination-transfer.ts';
+import { describeFields } from '../facade/suites/fields.ts';
+import { describeNotificationChannels } from '../facade/suites/notification-channels.ts';
+import { describePartialSettings } from '../facade/suites/partial-settings.ts';
+import { describeReferences } from '../facade/suites/references.ts';
+import { describeReplicas } from '../facade/suites/replicas.ts';
+import { describeRouteCircuit } from '../facade/suites/route-circuit.ts';
+import { describeRouteNotifications } from '../facade/suites/route-notifications.ts';
+import { describeRouteTransfer } from '../facade/suites/route-transfer.ts';
+import { describeSources } from '../facade/suites/sources.ts';
+import { describeTransferProperties } from '../facade/suites/transfer-properties.ts';
+import { describeTransforms } from '../facade/suites/transforms.ts';
+import { describeWarehouses } from '../facade/suites/warehouses.ts';
+import { describeWrites } from '../facade/suites/writes.ts';
+import { type ControlPlane, startControlPlane } from '../support/control-plane.ts';
+import { kubernetesApi } from '../support/kubernetes-api.ts';
+import { passes } from '../support/passes.ts';
+import { describeFaults } from './facade-faults.ts';
+
+let controlPlane: ControlPlane;
+let api: KubernetesApi;
+let store: KubernetesStore;
+beforeAll(async () => {
+  controlPlane = await startControlPlane({ controllerManager: true });
+  await controlPlane.applyCrds();
+  api = kubernetesApi(controlPlane);
+  store = new KubernetesStore({ api, clock: systemClock });
+}, 120_000);
+afterAll(async () => {
+  await api?.close();
+  await controlPlane?.stop();
+});
+
+const namespaced = configurationKinds.filter((kind) => kindPath(kind).namespaced);
+
+/** A facade of a suite's own on the one API server; what the suite has made goes with it, but for organizations. */
+async function start(behind: ResourceStore = store): Promise<FacadeWorld> {
+  const world = await startFacadeWorld({ store: behind, inForceTimeoutMs: 20_000 });
+  return {
+    ...world,
+    stop: async () => {
+      await removeAll();
+      await world.stop();
+    },
+  };
+}
+
+async function removeAll(): Promise<void> {
+  for (const kind of namespaced)
+    await passes(async () => {
+      const { items } = await store.list(kind);
+      await Promise.all(items.map(({ metadata: { name, namespace = '' } }) => store.delete(kind, { name, namespace })));
+      expect(items.length).toBe(0);
+    });
+  // The garbage collector would come to them at some later time.
+  const isOurs = ({ metadata: { labels } }: SecretObject): boolean => labels?.['app.kubernetes.io/managed-by'] === 'posthorn';
+  const secrets = (await store.list('Secret')).items.filter(isOurs);
+  await Promise.allSettled(secrets.map(({ metadata: { name, namespace } }) => store.delete('Secret', { name, namespace })));
+}
+
+const suites = {
+  'what is written': describeWrites,
+  'each field': describeFields,
+  'bulk operations': describeBulk,
+  'exported destinations': describeDestinationTransfer,
+  'exported routes': describeRouteTransfer,
+  'what is transferred': (begin) => describeTransferProperties(begin, 15),
+  references: describeReferences,
+  refusals: describeComplaints,
+  replicas: describeReplicas,
+  'parts of settings': describePartialSettings,
+  sources: describeSources,
+  warehouses: describeWarehouses,
+  'transforms and schemas': describeTransforms,
+  channels: describeNotificationChannels,
+  alerts: describeRouteNotifications,
+  circuits: describeRouteCircuit,
+  'cron jobs': describeCronJobs,
+  'API keys': describeApiKeys,
+  deletions: describeDeletions,
+} satisfies Record<string, (start: () => Promise<FacadeWorld>) => void>;
+
+describe.each(Object.entries(suites))('the API on resources in Kubernetes: %s', (_, describeSuite) => {
+  describeSuite(() => start());
+});
+describe('the API on resources in Kubernetes: a request that was broken off before its answer was kept', () => {
+  describeBrokenOffRequests((around) => start(around(store)));
+});
+describe('the API on an API server that fails', () => {
+  describeFaults(() => controlPlane, start);
+});

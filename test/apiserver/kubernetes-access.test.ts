@@ -1,0 +1,137 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { parseAllDocuments } from 'yaml';
+import { KubernetesAccess } from '../../src/store/kubernetes/kubernetes-access.ts';
+import type { KubernetesApi } from '../../src/store/kubernetes/kubernetes-api.ts';
+import { type FacadeWorld, startFacadeWorld } from '../facade/facade-world.ts';
+import { type ControlPlane, startControlPlane } from '../support/control-plane.ts';
+import { kubernetesApi } from '../support/kubernetes-api.ts';
+import { passes } from '../support/passes.ts';
+
+let controlPlane: ControlPlane;
+let api: KubernetesApi;
+let world: FacadeWorld;
+/** Reviews that the API server was asked for. */
+let reviews: string[] = [];
+let isAway = false;
+
+beforeAll(async () => {
+  controlPlane = await startControlPlane();
+  api = kubernetesApi(controlPlane);
+  const roles = parseAllDocuments(readFileSync(new URL('../../config/rbac/users/cluster-roles.yaml', import.meta.url), 'utf8'));
+  for (const role of roles) await controlPlane.request('POST', '/apis/rbac.authorization.k8s.io/v1/clusterroles', role.toJS());
+  const counting: Pick<KubernetesApi, 'request'> = {
+    request: (method, path, options) => {
+      reviews.push(path);
+      return api.request(method, isAway ? '/nowhere' : path, isAway ? { deadlineMs: 0 } : options);
+    },
+  };
+  world = await startFacadeWorld({ kubernetesAccess: new KubernetesAccess({ api: counting, audiences: ['posthorn', 'webhooks'] }) });
+  await world.addOrganization('globex');
+  for (const namespace of ['acme', 'globex', 'elsewhere'])
+    await controlPlane.request('POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
+}, 120_000);
+afterAll(async () => {
+  await world.stop();
+  await api.close();
+  await controlPlane.stop();
+});
+
+/** A service account with a role in some namespaces; answers its token. */
+async function account(
+  namespace: string,
+  name: string,
+  { role, within = [namespace], audience = 'posthorn' }: { role?: string; within?: string[]; audience?: string } = {},
+): Promise<string> {
+  const accounts = `/api/v1/namespaces/${namespace}/serviceaccounts`;
+  await controlPlane.request('POST', accounts, { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name } });
+  for (const bound of role === undefined ? [] : within)
+    await controlPlane.request('POST', `/apis/rbac.authorization.k8s.io/v1/namespaces/${bound}/rolebindings`, {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'RoleBinding',
+      metadata: { name },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role },
+      subjects: [{ kind: 'ServiceAccount', name, namespace }],
+    });
+  const answer = await controlPlane.request('POST', `${accounts}/${name}/token`, {
+    apiVersion: 'authentication.k8s.io/v1',
+    kind: 'TokenRequest',
+    spec: { audiences: [audience], expirationSeconds: 600 },
+  });
+  return (answer as { status: { token: string } }).status.token;
+}
+const statusOf = async (method: string, path: string, key: string, body?: object): Promise<number> =>
+  (await world.request(method, path, { key, ...(body !== undefined && { body }) })).status;
+const filter = (name: string) => ({ name, conditions: [{ field: 'payload.a', operator: 'exists' }] });
+
+test.each([
+  ['posthorn-viewer', { list: 200, create: 403, remove: 403, keys: 403 }],
+  ['posthorn-developer', { list: 200, create: 201, remove: 204, keys: 403 }],
+  ['posthorn-admin', { list: 200, create: 201, remove: 204, keys: 201 }],
+])(
+  'a service account with the ClusterRole %s in the namespace of its organization may do what an API key of that role may',
+  async (role, may) => {
+    const token = await account('acme', role, { role });
+    expect(await statusOf('GET', '/api/filters', token)).toBe(may.list);
+    expect(await statusOf('GET', '/api/organizations/acme/filters', token)).toBe(may.list);
+    expect(await statusOf('POST', '/api/filters', token, filter(role))).toBe(may.create);
+    if (may.create === 403) expect(await statusOf('POST', '/api/filters', world.admin, filter(role))).toBe(201);
+    expect(await statusOf('DELETE', `/api/filters/${role}`, token)).toBe(may.remove);
+    expect(await statusOf('POST', '/api/api-keys', token, { name: role, role: 'viewer' })).toBe(may.keys);
+  },
+);
+
+test('an account without rights, or of a namespace that is no organization, finds nothing', async () => {
+  const outsider = await account('elsewhere', 'outsider', { role: 'posthorn-admin' });
+  expect(await statusOf('GET', '/api/filters', outsider)).toBe(404);
+  expect(await statusOf('GET', '/api/organizations/acme/filters', outsider)).toBe(404);
+  expect(await statusOf('GET', '/api/filters', await account('acme', 'nobody'))).toBe(404);
+});
+
+test('an account reaches each organization in whose namespace it has rights, and only those', async () => {
+  const token = await account('elsewhere', 'pipeline', { role: 'posthorn-developer', within: ['globex'] });
+  expect(await statusOf('POST', '/api/organizations/globex/filters', token, filter('of the pipeline'))).toBe(201);
+  const id = await world.organizationId('globex');
+  expect((await world.request('GET', `/api/organizations/${id}/filters`, { key: token })).text).toContain('of the pipeline');
+  expect(await statusOf('GET', '/api/organizations/acme/filters', token)).toBe(404);
+});
+
+test('a right that is granted counts at once, one that is known costs no review for a minute, and the name of the user is logged', async () => {
+  const token = await account('acme', 'later');
+  expect(await statusOf('GET', '/api/filters', token)).toBe(404);
+  await controlPlane.request('POST', '/apis/rbac.authorization.k8s.io/v1/namespaces/acme/rolebindings', {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'RoleBinding',
+    metadata: { name: 'later' },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'posthorn-viewer' },
+    subjects: [{ kind: 'ServiceAccount', name: 'later', namespace: 'acme' }],
+  });
+  await passes(async () => expect(await statusOf('GET', '/api/filters', token)).toBe(200));
+  reviews = [];
+  await Promise.all(Array.from({ length: 20 }, async () => expect(await statusOf('GET', '/api/filters', token)).toBe(200)));
+  expect(reviews).toEqual([]);
+  expect(world.logLines.some((line) => line.includes('"userName":"system:serviceaccount:acme:later"'))).toBe(true);
+  expect(world.logLines.join('\n')).not.toContain(token);
+});
+
+test('a token for another audience, a broken one and one that is none are refused; one for the second audience is taken', async () => {
+  const role = 'posthorn-viewer';
+  const foreign = await account('acme', 'foreign', { role, audience: 'vault' });
+  expect(await statusOf('GET', '/api/filters', foreign)).toBe(401);
+  const token = await account('acme', 'second', { role, audience: 'webhooks' });
+  expect(await statusOf('GET', '/api/filters', `${token.slice(0, -4)}AAAA`)).toBe(401);
+  expect(await statusOf('GET', '/api/filters', 'a.b.c')).toBe(401);
+  reviews = [];
+  expect(await statusOf('GET', '/api/filters', `${'a'.repeat(9000)}.b.c`)).toBe(401);
+  expect(reviews).toEqual([]);
+  expect(await statusOf('GET', '/api/filters', token)).toBe(200);
+});
+
+test('while the API server is away new tokens are answered 503, and API keys work', async () => {
+  const token = await account('acme', 'waiting', { role: 'posthorn-viewer' });
+  isAway = true;
+  expect(await statusOf('GET', '/api/filters', token)).toBe(503);
+  expect(await statusOf('GET', '/api/filters', world.admin)).toBe(200);
+  isAway = false;
+  expect(await statusOf('GET', '/api/filters', token)).toBe(200);
+});

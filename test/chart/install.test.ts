@@ -1,0 +1,161 @@
+import { execFile } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { hashApiKey } from '../../src/core/api-keys.ts';
+import { type ControlPlane, kubernetesAssets, startControlPlane } from '../support/control-plane.ts';
+import { chart, helm, manifests, template } from '../support/helm.ts';
+import { type Program, startProgram } from '../support/program.ts';
+import { type RedisServer, startRedis } from '../support/redis.ts';
+import { waitUntil } from '../support/wait-until.ts';
+
+// biome-ignore lint/suspicious/noExplicitAny: objects of many kinds
+type Any = any;
+
+const namespace = 'posthorn-system';
+const run = promisify(execFile);
+let controlPlane: ControlPlane;
+let redis: RedisServer;
+let directory: string;
+beforeAll(async () => {
+  [controlPlane, redis] = await Promise.all([startControlPlane({ controllerManager: true }), startRedis()]);
+  directory = mkdtempSync(join(tmpdir(), 'posthorn-install-'));
+  const labels = { 'pod-security.kubernetes.io/warn': 'restricted' };
+  await controlPlane.request('POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, labels } });
+  await installed('install');
+  // The controller manager makes it in every namespace, a moment later; no pod is admitted before.
+  await waitUntil('the service account of the namespace', 30_000, () =>
+    get(`/api/v1/namespaces/${namespace}/serviceaccounts/default`).catch(() => undefined),
+  );
+}, 120_000);
+afterAll(async () => {
+  await Promise.all([controlPlane.stop(), redis.stop()]);
+  rmSync(directory, { recursive: true });
+});
+
+function installed(command: 'install' | 'upgrade', ...args: string[]): Promise<string> {
+  return helm(command, 'posthorn', chart, '--namespace', namespace, '--kubeconfig', controlPlane.kubeconfigPath, ...args);
+}
+
+function get(path: string): Promise<Any> {
+  return controlPlane.request('GET', path);
+}
+
+const secret = async (name: string): Promise<Record<string, string>> => (await get(`/api/v1/namespaces/${namespace}/secrets/${name}`)).data;
+
+const plain = (text = ''): string => Buffer.from(text, 'base64').toString('utf8');
+
+/** A kubeconfig with the rights of a service account. */
+async function kubeconfigOf(account: string): Promise<string> {
+  const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${account}/token`;
+  const made: Any = await controlPlane.request('POST', path, { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} });
+  return controlPlane.writeKubeconfig({ token: made.status.token });
+}
+
+/** What the container of a Deployment has in its environment. */
+async function environmentOf(deployment: string): Promise<Record<string, string>> {
+  const { spec } = await get(`/apis/apps/v1/namespaces/${namespace}/deployments/${deployment}`);
+  const variables: Record<string, string> = {};
+  for (const { name, value, valueFrom } of spec.template.spec.containers[0].env)
+    variables[name] = value ?? plain((await secret(valueFrom.secretKeyRef.name))[valueFrom.secretKeyRef.key]);
+  return variables;
+}
+
+test('the API server takes every object of a production installation, and warns of none', async () => {
+  const text = await template('--values', new URL('values/production.yaml', import.meta.url).pathname);
+  const builtIn = manifests(text).filter(({ apiVersion }) => !apiVersion.startsWith('monitoring.coreos.com'));
+  const file = join(directory, 'production.json');
+  writeFileSync(file, JSON.stringify({ apiVersion: 'v1', kind: 'List', items: builtIn }));
+  const apply = ['apply', '--server-side', '--force-conflicts', '--dry-run=server', '--validate=strict', '-f', file];
+  const { stdout, stderr } = await run(join(kubernetesAssets(), 'kubectl'), ['--kubeconfig', controlPlane.kubeconfigPath, ...apply]);
+  expect(stderr).toBe('');
+  expect(stdout.trim().split('\n')).toHaveLength(builtIn.length);
+});
+
+test('an upgrade keeps the keys and passwords that the installation has made', async () => {
+  const names = ['posthorn-encryption', 'posthorn-api-key', 'posthorn-redis', 'posthorn-redis-server'];
+  const before = await Promise.all(names.map(secret));
+  await installed('upgrade', '--set', 'logLevel=debug');
+  expect(await Promise.all(names.map(secret))).toEqual(before);
+  expect(plain(before[0]?.['POSTHORN_ENCRYPTION_KEYS'])).toMatch(/^k1:[A-Za-z0-9+/]{43}=$/);
+  expect(plain(before[1]?.['api-key'])).toMatch(/^ph_[-\w]{43}$/);
+});
+
+/** A controller with the environment, the files and the rights that the chart gives it. */
+async function startController(): Promise<Program> {
+  const bootstrap = (await get(`/api/v1/namespaces/${namespace}/configmaps/posthorn-bootstrap`)).data;
+  const manifestsDirectory = join(directory, 'bootstrap');
+  mkdirSync(manifestsDirectory, { recursive: true });
+  for (const [file, text] of Object.entries<string>(bootstrap)) writeFileSync(join(manifestsDirectory, file), text);
+  return startProgram(['controller'], {
+    ...(await environmentOf('posthorn-controller')),
+    KUBECONFIG: await kubeconfigOf('posthorn-controller'),
+    POSTHORN_LEASE_NAMESPACE: namespace,
+    POSTHORN_REDIS_URL: redis.url,
+    POSTHORN_BOOTSTRAP_DIR: manifestsDirectory,
+    POSTHORN_OPS_PORT: '0',
+  });
+}
+
+/** What the job before an uninstallation does; its exit code and output. */
+async function runUninstall(...args: string[]): Promise<[number | NodeJS.Signals, string]> {
+  const environment = { KUBECONFIG: controlPlane.kubeconfigPath, POSTHORN_LEASE_NAMESPACE: namespace };
+  const program = startProgram(['uninstall', '--controller', 'posthorn-controller', ...args], environment);
+  return [await program.ended, program.output()];
+}
+
+test('a controller with the rights of the chart makes the organization default, its admin key and the workers, and uninstall lets go of them', async () => {
+  const apiKey = plain((await secret('posthorn-api-key'))['api-key']);
+  const controller = await startController();
+  const organization = '/apis/posthorn.dev/v1alpha1/organizations/default';
+  const key: Any = await waitUntil(`the admin key to be ready (${controller.output()})`, 30_000, async () => {
+    const object = await get('/apis/posthorn.dev/v1alpha1/namespaces/default/apikeys/admin').catch(() => null);
+    return object?.status?.conditions?.some(({ type, status }: Any) => type === 'Ready' && status === 'True') ? object : undefined;
+  });
+  expect(key.spec).toMatchObject({ role: 'admin', sha256: hashApiKey(apiKey) });
+  expect((await get(organization)).spec).toMatchObject({ namespace: 'default', plan: 'enterprise' });
+  expect((await get(organization)).metadata.finalizers).toEqual(['posthorn.dev/purge']);
+  const workers = await waitUntil(`the Deployment of the workers (${controller.output()})`, 30_000, () =>
+    get(`/apis/apps/v1/namespaces/${namespace}/deployments/posthorn-delivery-default`).catch(() => undefined),
+  );
+  expect(workers.spec).toMatchObject({ replicas: 2, template: { spec: { automountServiceAccountToken: false } } });
+  expect(workers.spec.template.spec.containers[0].image).toBe('posthorn/posthorn:0.1.0');
+  expect(controller.output()).not.toMatch(/"level":"error"|forbidden/i);
+
+  expect(await runUninstall()).toEqual([0, 'pools of workers deleted: 1\ncontrollers stopped; organizations that stay: 1\n']);
+  // Here the controller is no pod of the Deployment that uninstall has deleted.
+  await controller.stop();
+  expect(await runUninstall()).toEqual([0, 'pools of workers deleted: 0\ncontrollers stopped; organizations that stay: 1\n']);
+  expect((await get(organization)).metadata.finalizers).toBeUndefined();
+  await expect(get(`/apis/apps/v1/namespaces/${namespace}/deployments/posthorn-controller`)).rejects.toThrow('404');
+});
+
+test('an uninstalled release leaves the CRDs with their resources and the keys that seal secrets', async () => {
+  await helm('uninstall', 'posthorn', '--no-hooks', '--namespace', namespace, '--kubeconfig', controlPlane.kubeconfigPath);
+  expect(plain((await secret('posthorn-encryption'))['POSTHORN_ENCRYPTION_KEYS'])).toMatch(/^k1:/);
+  expect((await get('/apis/posthorn.dev/v1alpha1/organizations/default')).spec.namespace).toBe('default');
+  await expect(secret('posthorn-api-key')).rejects.toThrow('404');
+  const { items } = await get(`/apis/apps/v1/namespaces/${namespace}/deployments`);
+  expect(items).toEqual([]);
+});
+
+test('with crds.keep=false an uninstalled release leaves no resource and no CRD', async () => {
+  await installed('install', '--set', 'crds.keep=false');
+  const controller = await startController();
+  await waitUntil(`the organization to be held (${controller.output()})`, 30_000, async () =>
+    (await get('/apis/posthorn.dev/v1alpha1/organizations/default')).metadata.finalizers === undefined ? undefined : true,
+  );
+  const pool = `/apis/posthorn.dev/v1alpha1/namespaces/${namespace}/deliverypools/default`;
+  await waitUntil('the pool', 30_000, () => get(pool).catch(() => undefined));
+  const [code, output] = await runUninstall('--delete-organizations');
+  await controller.stop();
+  expect([code, output.split('\n').slice(0, 2)]).toEqual([0, ['pools of workers deleted: 1', 'organizations deleted: 1']]);
+  await helm('uninstall', 'posthorn', '--no-hooks', '--namespace', namespace, '--kubeconfig', controlPlane.kubeconfigPath);
+  await waitUntil('the CRDs to go', 30_000, async () => {
+    const { items } = await get('/apis/apiextensions.k8s.io/v1/customresourcedefinitions');
+    return items.some(({ spec }: Any) => spec.group === 'posthorn.dev') ? undefined : true;
+  });
+  expect(plain((await secret('posthorn-encryption'))['POSTHORN_ENCRYPTION_KEYS'])).toMatch(/^k1:/);
+}, 120_000);

@@ -1,0 +1,53 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { parse } from 'yaml';
+import { chart } from '../support/helm.ts';
+import { freePort } from '../support/ports.ts';
+import { type Program, startProgram } from '../support/program.ts';
+
+const alerts = parse(readFileSync(`${chart}files/alerts.yaml`, 'utf8')).groups[0].rules as { alert: string; expr: string }[];
+const dashboard = JSON.parse(readFileSync(`${chart}files/dashboard.json`, 'utf8')) as {
+  panels: { title: string; targets: { expr: string }[] }[];
+};
+
+let data: string;
+let program: Program;
+let metrics: string;
+beforeAll(async () => {
+  data = mkdtempSync(join(tmpdir(), 'posthorn-metrics-'));
+  const port = await freePort();
+  program = startProgram(['standalone'], { POSTHORN_DATA_DIR: data, POSTHORN_PORT: String(port) });
+  await program.waitForOutput(/posthorn ready/);
+  metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+});
+afterAll(async () => {
+  await program.stop();
+  rmSync(data, { recursive: true });
+});
+
+/** The metrics that an expression names, without what a histogram adds. */
+function namesIn(expression: string): string[] {
+  return [...expression.matchAll(/\b(posthorn|nodejs)_[a-z0-9_]+/g)].map(([name]) => name.replace(/_(bucket|count|sum)$/, ''));
+}
+
+const panels = dashboard.panels.flatMap(({ title, targets }) => targets.map(({ expr }) => [title, expr] as const));
+
+test.each([...alerts.map(({ alert, expr }) => [alert, expr] as const), ...panels])(
+  '%s asks for metrics that there are: %s',
+  (_, expression) => {
+    const names = namesIn(expression);
+    expect(names).not.toEqual([]);
+    for (const name of names) expect(metrics).toContain(`# TYPE ${name} `);
+  },
+);
+
+test.each([
+  ['posthorn_reconcile_total', 'kind', 'result'],
+  ['posthorn_reflector_healthy', 'kind'],
+  ['posthorn_queue_messages', 'state'],
+])('%s has the labels %s %s', (name, ...labels) => {
+  const sample = metrics.split('\n').find((line) => line.startsWith(`${name}{`));
+  for (const label of labels) expect(sample).toMatch(new RegExp(`[{,]${label}="`));
+});

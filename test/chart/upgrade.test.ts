@@ -1,0 +1,107 @@
+import { execFile } from 'node:child_process';
+import { globSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { kindPath, posthornKinds } from '../../src/resources/kinds.ts';
+import { type ControlPlane, kubernetesAssets, startControlPlane } from '../support/control-plane.ts';
+import { chart, helm } from '../support/helm.ts';
+import { passes } from '../support/passes.ts';
+
+// biome-ignore lint/suspicious/noExplicitAny: objects of many kinds
+type Any = any;
+
+const release = 'posthorn-system';
+const previous = new URL('previous/', import.meta.url).pathname;
+const resources = join(previous, 'resources.yaml');
+const run = promisify(execFile);
+let plane: ControlPlane;
+let before: State;
+let after: State;
+
+beforeAll(async () => {
+  plane = await startControlPlane({ controllerManager: true });
+  for (const name of [release, 'acme'])
+    await plane.request('POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+  const [packaged = 'no chart of the previous release'] = globSync(`${previous}*.tgz`);
+  await helmCommand('install', packaged);
+  // The kinds are served a moment after they are made.
+  await passes(() => kubectl('apply', '--server-side', '-f', resources), 60_000);
+  before = await state();
+  await helmCommand('upgrade', chart, '--reset-then-reuse-values');
+  after = await state();
+}, 180_000);
+afterAll(() => plane?.stop());
+
+function helmCommand(command: 'install' | 'upgrade', what: string, ...args: string[]): Promise<string> {
+  return helm(command, 'posthorn', what, '--namespace', release, '--kubeconfig', plane.kubeconfigPath, ...args);
+}
+
+async function kubectl(...args: string[]): Promise<{ stdout: string; stderr: string }> {
+  return run(join(kubernetesAssets(), 'kubectl'), ['--kubeconfig', plane.kubeconfigPath, ...args]);
+}
+
+interface State {
+  /** By kind, namespace and name: what an upgrade must leave as it is. */
+  resources: Record<string, { uid: string; generation: number; spec: unknown }>;
+  /** Data of the Secrets of the release by name. */
+  secrets: Record<string, unknown>;
+  /** uid of what holds pods and data, by kind and name: nothing of it is made anew. */
+  workloads: Record<string, string>;
+  crds: Record<string, string>;
+}
+
+/** The API server answers 429 for the moment that a changed kind takes. */
+async function items(path: string): Promise<Any[]> {
+  const list: Any = await passes(() => plane.request('GET', path), 30_000);
+  return list.items;
+}
+
+async function state(): Promise<State> {
+  const found: State = { resources: {}, secrets: {}, workloads: {}, crds: {} };
+  for (const kind of posthornKinds) {
+    const { root, plural } = kindPath(kind);
+    for (const { metadata, spec } of await items(`${root}/${plural}`))
+      found.resources[`${kind} ${metadata.namespace ?? ''}/${metadata.name}`] = {
+        uid: metadata.uid,
+        generation: metadata.generation,
+        spec,
+      };
+  }
+  for (const { metadata, data, type } of await items(`/api/v1/namespaces/${release}/secrets`))
+    if (!type.startsWith('helm.sh/')) found.secrets[metadata.name] = data;
+  for (const plural of ['deployments', 'statefulsets'])
+    for (const { metadata } of await items(`/apis/apps/v1/namespaces/${release}/${plural}`))
+      found.workloads[`${plural}/${metadata.name}`] = metadata.uid;
+  for (const { metadata } of await items('/apis/apiextensions.k8s.io/v1/customresourcedefinitions'))
+    found.crds[metadata.name] = metadata.uid;
+  return found;
+}
+
+test('resources of every kind outlast an upgrade from the previous chart, in the same generation', () => {
+  expect(new Set(Object.keys(before.resources).map((name) => name.split(' ')[0]))).toEqual(new Set(posthornKinds));
+  expect(after.resources).toEqual(before.resources);
+});
+
+test('the API server still takes what was written for the previous release, and nothing changes by it', async () => {
+  const { stderr } = await passes(() => kubectl('apply', '--server-side', '--validate=strict', '-f', resources));
+  expect(stderr).toBe('');
+  expect((await state()).resources).toEqual(before.resources);
+});
+
+test('the keys that seal secrets, the passwords, and the Redis with its volume stay: with them what is queued', () => {
+  expect(Object.keys(before.secrets).length).toBeGreaterThan(0);
+  expect(after.secrets).toEqual(before.secrets);
+  expect(Object.keys(before.workloads).some((name) => name.startsWith('statefulsets/'))).toBe(true);
+  expect(after.workloads).toMatchObject(before.workloads);
+});
+
+test('the kinds are changed where they are, not made anew', () => {
+  expect(after.crds).toMatchObject(before.crds);
+});
+
+test('an upgrade back to the previous chart leaves them, too', async () => {
+  const [packaged = ''] = globSync(`${previous}*.tgz`);
+  await helmCommand('upgrade', packaged, '--reset-then-reuse-values');
+  expect((await state()).resources).toEqual(before.resources);
+});

@@ -1,0 +1,147 @@
+import { createHmac } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { errorCodes, PosthornError } from '../../src/core/errors.ts';
+import { families } from '../../src/facade/families/families.ts';
+import { openApiDocument } from '../../src/facade/openapi.ts';
+import { type Answer, IngestUnderTest, signingSecret } from '../support/ingest.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { describedOperations, examplesIn, ingestOperations, members, type Schema } from './described-operations.ts';
+import { DocumentSchemas } from './document-schemas.ts';
+
+const document: Schema = JSON.parse(JSON.stringify(await openApiDocument(families, '1.2.3')));
+const schemas = new DocumentSchemas(document);
+const operations = ingestOperations(document);
+const item = members(members(document['paths'])['/ingest/{orgSlug}/{sourceSlug}']);
+const path = '/ingest/acme/github';
+const answerOf = (method: string, status: number): Schema =>
+  members(members(members(item[method.toLowerCase()])['responses'])[String(status)]);
+/** The codes that have been seen, for the test that looks for those that were not. */
+const seen = new Set<string>();
+
+let ingest: IngestUnderTest;
+beforeAll(async () => {
+  ingest = await IngestUnderTest.start();
+});
+afterAll(() => ingest?.stop());
+beforeEach(() => ingest.reset());
+
+/** That the answer has the form, the code and exactly the headers that the document says. */
+function expectDescribed(answer: Answer, method = 'POST'): void {
+  const described = operations.find((each) => each.method === method)?.answers.get(answer.status);
+  const code = answer.headers['x-error-code'];
+  expect([answer.status, schemas.complaints(described?.content.get('application/json') ?? { not: {} }, answer.body)]).toEqual([
+    answer.status,
+    [],
+  ]);
+  if (answer.status !== 200) expect(described?.codes).toContain(code);
+  const headers = Object.keys(members(answerOf(method, answer.status)['headers'])).map((name) => name.toLowerCase());
+  expect(Object.keys(answer.headers)).toEqual(expect.arrayContaining(headers));
+  for (const name of ['allow', 'retry-after', 'x-error-code', 'x-request-id'].filter((each) => Object.hasOwn(answer.headers, each)))
+    expect(headers).toContain(name);
+  seen.add(typeof code === 'string' ? code : 'accepted');
+}
+
+describe('what the OpenAPI document says of ingest', () => {
+  test('stands beside the API, asks for no key and names each method once', () => {
+    expect(members(document)['paths']).toHaveProperty(
+      ['/ingest/{orgSlug}/{sourceSlug}', 'servers'],
+      [expect.objectContaining({ url: '/' })],
+    );
+    expect(operations.map(({ method }) => method)).toEqual(['POST', 'PUT', 'PATCH', 'GET', 'DELETE']);
+    const ids = [...describedOperations(document), ...operations].map(({ id }) => id);
+    expect(new Set(ids).size).toBe(ids.length);
+    for (const { method } of operations) expect(members(item[method.toLowerCase()])['security']).toEqual([]);
+  });
+
+  test('has examples that fit their schemas', () => {
+    for (const { method } of operations)
+      for (const status of Object.keys(members(members(item[method.toLowerCase()])['responses']))) {
+        const media = members(members(answerOf(method, Number(status))['content'])['application/json']);
+        const complaints = examplesIn(media).map((example) => schemas.complaints(members(media['schema']), example));
+        expect([status, complaints]).toEqual([status, complaints.map(() => [])]);
+        expect(complaints.length).toBeGreaterThan(0);
+      }
+  });
+
+  test.each(['POST', 'PUT', 'PATCH', 'GET', 'DELETE'] as const)('is what %s answers to an event, and to a duplicate', async (method) => {
+    await ingest.publishSource({ allowedMethods: [method] });
+    const send = () =>
+      ingest.send(path, { method, headers: { 'X-GitHub-Delivery': 'a' }, body: method === 'GET' || method === 'DELETE' ? '' : '{}' });
+    expectDescribed(await send(), method);
+    const duplicate = await waitUntil('a duplicate', 30_000, async () => {
+      const answer = await send();
+      return answer.body.duplicate === true ? answer : undefined;
+    });
+    expectDescribed(duplicate, method);
+  });
+
+  test('is what Slack gets as an answer to its question', async () => {
+    await ingest.publishSignedSource({ provider: 'slack' });
+    const body = '{"challenge":"abc","type":"url_verification"}';
+    const seconds = Math.floor(Date.now() / 1000);
+    const signature = createHmac('sha256', signingSecret).update(`v0:${seconds}:${body}`).digest('hex');
+    const answer = await ingest.send(path, {
+      headers: { 'X-Slack-Request-Timestamp': seconds, 'X-Slack-Signature': `v0=${signature}` },
+      body,
+    });
+    expect(answer.body).toEqual({ challenge: 'abc' });
+    expectDescribed(answer);
+  });
+
+  test.each([
+    ['NOT_FOUND', async () => {}, '/ingest/acme/nothing'],
+    ['SOURCE_DISABLED', () => ingest.publishSource({ enabled: false }), path],
+    ['IP_NOT_ALLOWED', () => ingest.publishSource({ ipFilter: { allow: null, deny: ['127.0.0.0/8'] } }), path],
+    ['METHOD_NOT_ALLOWED', () => ingest.publishSource({ allowedMethods: ['PUT'] }), path],
+    ['INVALID_SIGNATURE', () => ingest.publishSignedSource(), path],
+    ['PAYLOAD_TOO_LARGE', () => ingest.publishSource({ payloadLimitBytes: 1 }), path],
+  ] as const)('is what %s answers', async (code, prepare, sentTo) => {
+    await prepare();
+    const answer = await ingest.send(sentTo);
+    expect(answer.body.code).toBe(code);
+    expectDescribed(answer);
+  });
+
+  test.each([
+    ['RATE_LIMITED', { rateLimitPerMinute: 1 }],
+    ['QUOTA_EXCEEDED', { monthlyMessages: 1 }],
+  ] as const)('is what %s answers', async (code, limit) => {
+    await ingest.publishSource(limit);
+    await ingest.publishRoute();
+    expectDescribed(await ingest.send(path));
+    const answer = await ingest.send(path);
+    expect(answer.body.code).toBe(code);
+    expectDescribed(answer);
+  });
+
+  test.each([
+    ['UNAVAILABLE', new PosthornError('UNAVAILABLE', 'Redis does not answer', { retryAfterSeconds: 1 })],
+    ['INTERNAL', new TypeError('a defect')],
+  ] as const)('is what %s answers', async (code, thrown) => {
+    await ingest.publishSource();
+    ingest.kept.hold = async () => {
+      throw thrown;
+    };
+    const answer = await ingest.send(path);
+    expect(answer.body.code).toBe(code);
+    expectDescribed(answer);
+  });
+
+  test('is what a body that does not come answers', async () => {
+    await ingest.reset({ bodyDeadlineMs: 50 });
+    await ingest.publishSource();
+    const text = await ingest.sendRaw([`POST ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 10\r\n\r\n{`]);
+    const [head = '', body = ''] = text.split('\r\n\r\n');
+    const [statusLine = '', ...lines] = head.split('\r\n');
+    const headers = Object.fromEntries(
+      lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 2)]),
+    );
+    expectDescribed({ status: Number(statusLine.split(' ')[1]), headers, body: JSON.parse(body) });
+  });
+
+  test('has no code of a source that was not seen here', () => {
+    const codes = operations.flatMap(({ answers }) => [...answers.values()].flatMap((answer) => answer.codes));
+    const own = codes.filter((code) => Object.hasOwn(errorCodes, code) && !['BAD_REQUEST', 'HEADERS_TOO_LARGE'].includes(code));
+    expect([...new Set(own)].sort()).toEqual([...seen].filter((code) => code !== 'accepted').sort());
+  });
+});

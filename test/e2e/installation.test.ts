@@ -1,0 +1,88 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { createCertificateAuthority } from '../support/certificate-authority.ts';
+import { chart, helm } from '../support/helm.ts';
+import { portForward } from '../support/port-forward.ts';
+import { startTlsReceiver } from '../support/tls-receiver.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { addressOfThisMachine } from './cluster-world.ts';
+import { kubectl, kubectlApply } from './kubectl.ts';
+import { ingest } from './rest.ts';
+
+const inSystem = ['--namespace', 'posthorn-system'];
+const describeInCluster = process.env['POSTHORN_E2E_CLUSTER'] === '1' ? describe : describe.skip;
+
+describeInCluster('the chart in a cluster', () => {
+  const uidOfDefault = () => kubectl(['get', 'organization', 'default', '-o', 'jsonpath={.metadata.uid}']);
+  const ends: (() => unknown)[] = [];
+  /** The file with those that it was installed with. */
+  let values: string;
+  let uid: string;
+
+  beforeAll(async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'posthorn-installation-'));
+    ends.push(() => rmSync(directory, { recursive: true }));
+    values = join(directory, 'values.yaml');
+    writeFileSync(values, await helm('get', 'values', 'posthorn', ...inSystem, '--output', 'yaml'));
+    uid = await uidOfDefault();
+  }, 30_000);
+  afterAll(async () => {
+    for (const end of ends.reverse()) await end();
+  }, 60_000);
+
+  test('helm test reaches the API with the key that the installation has made', async () => {
+    expect(await helm('test', 'posthorn', ...inSystem)).toContain('Phase:          Succeeded');
+  });
+
+  test('an uninstalled release leaves no pods and nothing that waits, but the resources and the keys that seal secrets', async () => {
+    await helm('uninstall', 'posthorn', ...inSystem, '--wait', '--timeout', '120s');
+    const left = await kubectl(['get', 'organization', 'default', '-o', 'jsonpath={.metadata.uid} {.metadata.finalizers}']);
+    expect(left).toBe(`${uid} `);
+    await waitUntil('the garbage collector to take what the pools owned', 30_000, async () => {
+      const owned = await kubectl(['get', 'deployments,statefulsets,jobs,networkpolicies', ...inSystem, '-o', 'name']);
+      return owned === '' ? true : undefined;
+    });
+    expect(await kubectl(['get', 'secrets', ...inSystem, '-o', 'jsonpath={.items[*].metadata.name}'])).toBe('posthorn-encryption');
+  }, 180_000);
+
+  test('installed again it goes on with what was kept, and delivers its first event', async () => {
+    const address = addressOfThisMachine();
+    const authority = createCertificateAuthority();
+    ends.push(() => authority.remove());
+    const receiver = await startTlsReceiver({ tls: authority.issue([address]), address });
+    ends.push(() => receiver.stop());
+    const settings = ['--values', values, '--set', `organization.allowedCidrs={${address}/32}`];
+    await helm('install', 'posthorn', chart, ...inSystem, ...settings, '--wait', '--timeout', '120s');
+    const pool = ['wait', 'deliverypool/default', ...inSystem, '--timeout=60s'];
+    await kubectl([...pool, '--for=create']);
+    await kubectl([...pool, '--for=condition=Ready']);
+    const object = (kind: string, name: string, spec: object) => ({
+      apiVersion: 'posthorn.dev/v1alpha1',
+      kind,
+      metadata: { name, namespace: 'default' },
+      spec,
+    });
+    const http = { url: receiver.url('/hooks'), tls: { caBundle: authority.text } };
+    const resources = [
+      object('Source', 'orders', { provider: 'generic' }),
+      object('Destination', 'shop', { type: 'http', http }),
+      object('Route', 'all-orders', { sourceRef: { name: 'orders' }, destinationRefs: [{ name: 'shop' }] }),
+    ];
+    const forward = await portForward('posthorn-system', 'service/posthorn-api', 80);
+    ends.push(() => forward.stop());
+    ends.push(async () => {
+      for (const { kind, metadata } of resources)
+        await kubectl(['delete', kind, metadata.name, '--namespace', 'default', '--ignore-not-found']);
+    });
+    await kubectlApply(resources);
+    await kubectl(['wait', '--for=condition=Ready', 'route/all-orders', '--timeout=30s', '--namespace', 'default']);
+    const event = { headers: { 'content-type': 'application/json' }, body: Buffer.from('{"order":7}') };
+    expect((await ingest(`http://127.0.0.1:${forward.port}`, 'default/orders', event)).status).toBe(200);
+    await receiver.waitForRequests(1);
+    expect(receiver.requests[0]?.body.toString()).toBe('{"order":7}');
+    await kubectl(['wait', 'organization/default', '--for=condition=Ready', '--timeout=30s']);
+    expect(await uidOfDefault()).toBe(uid);
+  }, 240_000);
+});

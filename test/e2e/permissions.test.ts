@@ -1,0 +1,162 @@
+import { randomBytes } from 'node:crypto';
+import { globSync, readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { z } from 'zod';
+import { readAuditLog } from '../support/audit-log.ts';
+import { manifests } from '../support/helm.ts';
+import { passes } from '../support/passes.ts';
+import { type PortForward, portForward } from '../support/port-forward.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { kubectl, kubectlApply } from './kubectl.ts';
+import { grantedByChart } from './permissions.ts';
+import { RestClient } from './rest.ts';
+
+const system = 'posthorn-system';
+const root = new URL('../../', import.meta.url).pathname;
+const auditLog = process.env['POSTHORN_E2E_AUDIT_LOG'];
+const describeInCluster = process.env['POSTHORN_E2E_CLUSTER'] === '1' ? describe : describe.skip;
+const describeWithAuditLog = auditLog === undefined ? describe.skip : describeInCluster;
+
+const withCircuit = z.array(z.looseObject({ status: z.looseObject({ id: z.string(), circuit: z.unknown() }).partial().optional() }));
+
+/** Granted, and not used by what the tests of this folder do in a cluster; each with what would use it. */
+const onlySometimes = new Map([
+  ['posthorn-controller patch organizations/status.posthorn.dev', 'an archive that cannot be written to'],
+  ['posthorn-controller patch webhookendpoints/status.posthorn.dev', 'the circuit of an endpoint that is declared'],
+  ['posthorn-controller get webhookendpoints.posthorn.dev', 'the same'],
+  ['posthorn-controller watch scaledobjects.keda.sh', 'KEDA in the cluster'],
+  ['posthorn-controller create scaledobjects.keda.sh', 'KEDA in the cluster'],
+  ['posthorn-controller patch scaledobjects.keda.sh', 'KEDA in the cluster'],
+  ['posthorn-controller delete scaledobjects.keda.sh', 'KEDA in the cluster'],
+  ['posthorn-uninstall patch deliverypools.posthorn.dev', 'pools that the controllers have not ended in time'],
+]);
+
+describeInCluster('workers', () => {
+  test('have no token of Kubernetes', async () => {
+    const workers = ['-n', system, 'exec', 'deployment/posthorn-delivery-default', '--'];
+    const look = "process.stdout.write(String(require('node:fs').existsSync('/var/run/secrets/kubernetes.io')))";
+    expect(await kubectl([...workers, 'node', '--input-type=commonjs', '--eval', look])).toBe('false');
+    const pods = ['-n', system, 'get', 'pods', '--selector', 'app.kubernetes.io/component=delivery', '-o'];
+    expect(await kubectl([...pods, 'jsonpath={.items[*].spec.automountServiceAccountToken}'])).toMatch(/^false( false)*$/);
+  });
+});
+
+// It reads what all tests before it have left in the log, those of the installation too: hack/test runs it last.
+describeWithAuditLog('the permissions of the chart', () => {
+  const tenant = `tenant-${randomBytes(3).toString('hex')}`;
+  const name = `Permissions ${tenant}`;
+  const inTenant = (...args: string[]) => kubectl(['-n', tenant, ...args]);
+  const object = (kind: string, objectName: string, spec: object, namespace = tenant) => ({
+    apiVersion: 'posthorn.dev/v1alpha1',
+    kind,
+    metadata: { name: objectName, namespace },
+    spec,
+  });
+  const applyOrganization = (settings: object) =>
+    kubectlApply([
+      { apiVersion: 'posthorn.dev/v1alpha1', kind: 'Organization', metadata: { name: tenant }, spec: { namespace: tenant, ...settings } },
+    ]);
+  let forward: PortForward;
+  let rest: RestClient;
+  const restWith = (key: string) => new RestClient(`http://127.0.0.1:${forward.port}`, key);
+
+  beforeAll(async () => {
+    const key = await kubectl(['-n', system, 'get', 'secret', 'posthorn-api-key', '-o', 'jsonpath={.data.api-key}']);
+    forward = await portForward(system, 'service/posthorn-api', 80);
+    rest = restWith(Buffer.from(key, 'base64').toString('utf8'));
+    await applyOrganization({ limits: { objectsPerKind: 100 } });
+    await kubectl(['wait', '--for=condition=Ready', `organization/${tenant}`, '--timeout=30s']);
+    await kubectlApply([object('HttpCronJob', 'yearly', { schedule: '0 0 1 1 *', url: 'https://nobody.invalid/run' })]);
+  }, 60_000);
+  afterAll(async () => {
+    await forward?.stop();
+    await kubectl(['delete', 'organization', tenant, '--ignore-not-found', '--wait=true', '--timeout=60s']);
+  }, 90_000);
+
+  test('let the API make, change and delete resources of each kind with their secrets, and ask who a token is', async () => {
+    const made: string[] = [];
+    const make = async (path: string, body: object, change: object | null): Promise<string> => {
+      const answer = await rest.send('POST', `/api/${path}`, body);
+      expect([path, answer.status]).toEqual([path, 201]);
+      const { id } = answer.body.data ?? answer.body.apiKey ?? answer.body.cronJob ?? answer.body;
+      made.unshift(`/api/${path}/${id}`);
+      if (change !== null) expect([path, (await rest.send('PATCH', `/api/${path}/${id}`, change)).status]).toEqual([path, 200]);
+      return id;
+    };
+    const sourceId = await make('sources', { name }, { description: 'changed' });
+    const credential = { authType: 'bearer', authConfig: { token: 'a-long-random-token' } };
+    const nowhere = await make('destinations', { name, url: 'https://nobody.invalid/hooks', ...credential }, { authType: 'none' });
+    const routeId = await make('routes', { name, sourceId, destinationIds: [nowhere], circuitFailureThreshold: 1 }, { priority: 1 });
+    await make('filters', { name, conditions: [{ field: 'payload.amount', operator: 'gte', value: 1000 }] }, { logic: 'OR' });
+    await make('transforms', { name, type: 'jsonata', code: '{"id": payload.id}' }, { code: '{"order": payload.id}' });
+    await make('schemas', { name, jsonSchema: { type: 'object' } }, { jsonSchema: { type: 'object', required: ['id'] } });
+    const config = { webhookUrl: 'https://hooks.slack.com/services/T000/B000/XXXX' };
+    await make('notification-channels', { name, type: 'slack', config }, { enabled: false });
+    await make('cron', { name, cronExpression: '0 0 1 1 *', url: 'https://nobody.invalid/run' }, { timezone: 'Europe/Berlin' });
+    await make('event-types', { name: `permissions.${tenant.replaceAll('-', '_')}` }, { displayName: 'Changed' });
+    await make('api-keys', { name, role: 'viewer' }, null);
+
+    const token = await kubectl(['create', 'token', 'default', '--namespace', 'default', '--audience', 'posthorn']);
+    expect((await restWith(token.trim()).send('GET', '/api/filters')).status).toBe(404);
+
+    // What cannot be delivered opens the circuit, and the controller shows it.
+    const { slug } = (await rest.send('GET', `/api/sources/${sourceId}`)).body;
+    expect((await rest.send('POST', `/ingest/default/${slug}`, { id: 1 })).status).toBe(200);
+    await waitUntil('the circuit to be shown', 60_000, async () => {
+      const { items } = JSON.parse(await kubectl(['-n', 'default', 'get', 'routes,destinations', '-o', 'json']));
+      const shown = withCircuit.parse(items).filter(({ status }) => status?.id === routeId || status?.id === nowhere);
+      return shown.length === 2 && shown.every(({ status }) => status?.circuit !== undefined) ? true : undefined;
+    });
+    for (const path of made) expect([200, 204]).toContain((await rest.send('DELETE', path)).status);
+  }, 150_000);
+
+  test('let the controller make a pool, leave it to an autoscaler and open its network, and end it', async () => {
+    const inSystem = (...args: string[]) => kubectl(['-n', system, ...args]);
+    const pool = (spec: object) => kubectlApply([object('DeliveryPool', 'permissions', spec, system)]);
+    const names = ['horizontalpodautoscaler/posthorn-delivery-permissions', 'networkpolicy/posthorn-delivery-permissions'];
+    await pool({ autoscaling: { mode: 'hpa', min: 1, max: 1 } });
+    for (const made of names) await inSystem('wait', '--for=create', made, '--timeout=30s');
+    await pool({ replicas: 0, networkPolicy: { enabled: false } });
+    for (const gone of names) await inSystem('wait', '--for=delete', gone, '--timeout=30s');
+    await inSystem('delete', 'deliverypool', 'permissions', '--wait=true', '--timeout=60s');
+  }, 150_000);
+
+  test('let the controller write what it finds of each kind, keep quotas, and tell of the same thing once more', async () => {
+    const quota = (part: string) => inTenant('get', 'resourcequotas', '-o', `jsonpath={.items[*].${part}}`);
+    // A controller makes quotas a minute after its start; until it is counted a quota refuses what it limits.
+    await passes(async () => expect(await quota('status.used')).toContain('count/routes.posthorn.dev'), 100_000);
+    const files = globSync('config/samples/*.yaml', { cwd: root }).filter((file) => !/delivery-pool|organization/.test(file));
+    const samples = files.flatMap((file) => manifests(readFileSync(root + file, 'utf8')));
+    await kubectlApply(samples.map((each) => ({ ...each, metadata: { ...each.metadata, namespace: tenant } })));
+
+    const signed = { url: 'https://nobody.invalid', signingSecretRef: { name: 'late', key: 'secret' } };
+    const secret = `--from-literal=secret=whsec_${randomBytes(32).toString('base64')}`;
+    const lateIsReady = (status: 'True' | 'False') =>
+      inTenant('wait', `--for=condition=Ready=${status}`, 'destination/late', '--timeout=30s');
+    await kubectlApply([object('Destination', 'late', { type: 'http', http: signed })]);
+    await lateIsReady('False');
+    await inTenant('create', 'secret', 'generic', 'late', secret);
+    await lateIsReady('True');
+    await inTenant('delete', 'secret', 'late');
+    await lateIsReady('False');
+
+    await applyOrganization({ limits: { objectsPerKind: 101 } });
+    await passes(async () => expect(await quota('spec.hard')).toContain('"101"'), 30_000);
+    await applyOrganization({});
+    await passes(async () => expect(await quota('metadata.name')).toBe(''), 30_000);
+    // The times of cron jobs are written every half a minute.
+    await passes(async () => expect(await inTenant('get', 'httpcronjob', 'yearly', '-o', 'json')).toContain('nextScheduleTime'), 45_000);
+    await kubectl(['delete', 'organization', tenant, '--wait=true', '--timeout=60s']);
+  }, 300_000);
+
+  test('are enough for everything that was done, and none is unused', async () => {
+    const granted = await grantedByChart();
+    expect([...onlySometimes.keys()].filter((each) => !granted.has(each))).toEqual([]);
+    await passes(() => {
+      const { used, forbidden } = readAuditLog(auditLog ?? '');
+      expect(forbidden).toEqual([]);
+      expect([...granted].filter((each) => !used.has(each) && !onlySometimes.has(each))).toEqual([]);
+      expect([...used].filter((each) => each.startsWith('posthorn-delivery-'))).toEqual([]);
+    }, 20_000);
+  }, 60_000);
+});

@@ -1,0 +1,74 @@
+import { readFileSync } from 'node:fs';
+import { kubectl } from './kubectl.ts';
+
+const name = 'sender';
+const line = /^(\d+) (accepted|refused|unanswered)\b(.*)$/;
+
+export interface Sent {
+  /** Numbers of the events that were answered with 2xx. */
+  accepted: number[];
+  /** Answers that were none of 2xx, as `number status`. */
+  refused: string[];
+  /** Requests without an answer, whatever became of the event; each was sent again. */
+  unanswered: number;
+}
+
+/** A pod that sends to a URL in the cluster: no replaced pod takes its connection along, as it would that of a port-forward. */
+export interface SenderPod {
+  /** What it has sent so far. */
+  sent(): Promise<Sent>;
+  /** Ends it when each of its events has been accepted; answers with all. */
+  stop(): Promise<Sent>;
+}
+
+/** `image`: any that has Node. The pod goes with its namespace. */
+export async function startSenderPod(options: { namespace: string; image: string; url: string; perSecond: number }): Promise<SenderPod> {
+  const inNamespace = ['-n', options.namespace];
+  const program = readFileSync(new URL('./sender-in-pod.ts', import.meta.url), 'utf8');
+  const pod = {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, namespace: options.namespace },
+    spec: {
+      restartPolicy: 'Never',
+      automountServiceAccountToken: false,
+      enableServiceLinks: false,
+      securityContext: { runAsNonRoot: true, runAsUser: 1000, seccompProfile: { type: 'RuntimeDefault' } },
+      containers: [
+        {
+          name,
+          image: options.image,
+          imagePullPolicy: 'IfNotPresent',
+          command: ['node', '--input-type=module-typescript', '--eval', program],
+          env: [
+            { name: 'SENDER_URL', value: options.url },
+            { name: 'SENDER_PER_SECOND', value: String(options.perSecond) },
+          ],
+          securityContext: { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } },
+        },
+      ],
+    },
+  };
+  await kubectl(['create', '-f', '-'], JSON.stringify(pod));
+  await kubectl([...inNamespace, 'wait', '--for=condition=Ready', `pod/${name}`, '--timeout=60s']);
+  const sent = async (): Promise<Sent> => read(await kubectl([...inNamespace, 'logs', name]));
+  return {
+    sent,
+    stop: async () => {
+      await kubectl([...inNamespace, 'exec', name, '--', 'node', '--eval', "process.kill(1, 'SIGTERM')"]);
+      await kubectl([...inNamespace, 'wait', '--for=jsonpath={.status.phase}=Succeeded', `pod/${name}`, '--timeout=60s']);
+      return sent();
+    },
+  };
+}
+
+function read(log: string): Sent {
+  const sent: Sent = { accepted: [], refused: [], unanswered: 0 };
+  for (const text of log.split('\n')) {
+    const [, number, what, rest] = line.exec(text) ?? [];
+    if (what === 'accepted') sent.accepted.push(Number(number));
+    if (what === 'refused') sent.refused.push(`${number}${rest}`);
+    if (what === 'unanswered') sent.unanswered++;
+  }
+  return sent;
+}

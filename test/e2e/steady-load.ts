@@ -1,0 +1,120 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { z } from 'zod';
+import { type CertificateAuthority, createCertificateAuthority } from '../support/certificate-authority.ts';
+import { startTlsReceiver, type TlsReceiver } from '../support/tls-receiver.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { addressOfThisMachine } from './cluster-world.ts';
+import { kubectl, kubectlApply } from './kubectl.ts';
+import { Shop } from './manifests.ts';
+import { type SenderPod, type Sent, startSenderPod } from './sender-pod.ts';
+
+const event = z.object({ number: z.int() });
+
+/** A pod of the cluster sends all the time; a receiver on this machine keeps account of what arrives. */
+export class SteadyLoad {
+  /** How long the receiver takes for an answer. */
+  answerMs = 100;
+  /** Requests that the receiver has not answered yet. */
+  underWay = 0;
+  /** The most that there have been. */
+  mostUnderWay = 0;
+  /** Numbers of events whose request ended without an answer, for who sent it has gone. */
+  readonly cutOff: number[] = [];
+  /** Numbers of events that arrived once more after the first time, in this order. */
+  readonly repeated: number[] = [];
+  readonly #arrived = new Set<number>();
+  readonly #shop = new Shop(`load-${randomBytes(3).toString('hex')}`);
+  #authority: CertificateAuthority | null = null;
+  #receiver: TlsReceiver | null = null;
+  #sender: SenderPod | null = null;
+
+  async start({ perSecond }: { perSecond: number }): Promise<void> {
+    const address = addressOfThisMachine();
+    const authority = createCertificateAuthority();
+    this.#authority = authority;
+    this.#receiver = await startTlsReceiver({
+      tls: authority.issue([address]),
+      address,
+      respond: ({ body }) => this.#receive(numberOf(body)),
+      cutOff: ({ body }) => this.cutOff.push(numberOf(body)),
+    });
+    const namespace = this.#shop.name;
+    await kubectlApply([this.#shop.organization([`${address}/32`])]);
+    await kubectl(['wait', '--for=condition=Ready', `organization/${namespace}`, '--timeout=30s']);
+    const tls = { caBundle: authority.text };
+    await kubectlApply([
+      { ...this.#object('Source'), spec: { provider: 'generic', dedup: { strategy: 'idempotency_key' } } },
+      { ...this.#object('Destination'), spec: { type: 'http', http: { url: this.#receiver.url(), tls } } },
+      { ...this.#object('Route'), spec: { sourceRef: { name: 'load' }, destinationRefs: [{ name: 'load' }] } },
+    ]);
+    for (const kind of ['source', 'destination', 'route'])
+      await kubectl(['-n', namespace, 'wait', '--for=condition=Ready', `${kind}/load`, '--timeout=30s']);
+    const url = `http://posthorn-api.posthorn-system.svc/ingest/${namespace}/load`;
+    this.#sender = await startSenderPod({ namespace, image: await imageOf('deployment/posthorn-api'), url, perSecond });
+    await this.goesOn();
+  }
+
+  /** Waits until more has arrived. */
+  async goesOn(events = 20): Promise<void> {
+    const before = this.#arrived.size;
+    await waitUntil('events to arrive', 30_000, () => (this.#arrived.size >= before + events ? true : undefined));
+  }
+
+  /** The highest number that has arrived. */
+  newest(): number {
+    return Math.max(...this.#arrived);
+  }
+
+  /** Waits until each event that has been accepted by now has arrived; throws with the numbers of those that have not. */
+  async losesNothing(deadlineMs = 30_000): Promise<void> {
+    const accepted = (await this.#sender?.sent())?.accepted ?? [];
+    await this.#waitFor(accepted, deadlineMs);
+  }
+
+  /** Ends the sender and waits until all has arrived; answers with what it has sent. */
+  async end(): Promise<Sent> {
+    const sent = await this.#sender?.stop();
+    if (sent === undefined) throw new Error('nothing has been sent');
+    await this.#waitFor(sent.accepted, 30_000);
+    return sent;
+  }
+
+  async remove(): Promise<void> {
+    await this.#receiver?.stop();
+    this.#authority?.remove();
+    await kubectl(['delete', 'organization', this.#shop.name, '--ignore-not-found', '--wait=true', '--timeout=60s']);
+  }
+
+  async #waitFor(numbers: readonly number[], deadlineMs: number): Promise<void> {
+    const missing = (): number[] => numbers.filter((number) => !this.#arrived.has(number));
+    try {
+      await waitUntil('what was accepted to arrive', deadlineMs, () => (missing().length === 0 ? true : undefined));
+    } catch {
+      throw new Error(`lost, of ${numbers.length} accepted: ${missing().join(', ')}`);
+    }
+  }
+
+  async #receive(number: number): Promise<number> {
+    if (this.#arrived.has(number)) this.repeated.push(number);
+    this.#arrived.add(number);
+    this.underWay++;
+    this.mostUnderWay = Math.max(this.mostUnderWay, this.underWay);
+    await sleep(this.answerMs);
+    this.underWay--;
+    return 200;
+  }
+
+  #object(kind: string) {
+    return { apiVersion: 'posthorn.dev/v1alpha1', kind, metadata: { name: 'load', namespace: this.#shop.name } };
+  }
+}
+
+function numberOf(body: Buffer): number {
+  return event.parse(JSON.parse(body.toString('utf8'))).number;
+}
+
+/** The image of a Deployment of the installation. */
+export function imageOf(deployment: string): Promise<string> {
+  return kubectl(['-n', 'posthorn-system', 'get', deployment, '-o', 'jsonpath={.spec.template.spec.containers[0].image}']);
+}

@@ -1,0 +1,83 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { chart, helm } from '../support/helm.ts';
+import { waitUntil } from '../support/wait-until.ts';
+import { kubectl } from './kubectl.ts';
+import { imageOf, SteadyLoad } from './steady-load.ts';
+
+const inSystem = ['--namespace', 'posthorn-system'];
+const workers = 'deployment/posthorn-delivery-default';
+const describeInCluster = process.env['POSTHORN_E2E_CLUSTER'] === '1' ? describe : describe.skip;
+
+async function podsOf(...components: string[]): Promise<string[]> {
+  const selector = `app.kubernetes.io/name=posthorn,app.kubernetes.io/component in (${components.join(',')})`;
+  const names = await kubectl(['get', 'pods', ...inSystem, '--selector', selector, '-o', 'name']);
+  return names.split('\n').filter((name) => name !== '');
+}
+
+async function scaleTo(replicas: number): Promise<void> {
+  await kubectl(['scale', 'deliverypool/default', ...inSystem, `--replicas=${replicas}`]);
+  await waitUntil(`${replicas} workers`, 60_000, async () => {
+    const ready = await kubectl(['get', workers, ...inSystem, '-o', 'jsonpath={.status.readyReplicas}']);
+    return ready === String(replicas) && (await podsOf('delivery')).length === replicas ? true : undefined;
+  });
+}
+
+describeInCluster('an installation that is sent 20 events a second', () => {
+  const load = new SteadyLoad();
+  beforeAll(() => load.start({ perSecond: 20 }), 120_000);
+  afterAll(() => load.remove(), 90_000);
+
+  test('loses none and delivers none twice while every pod is replaced by one of another image', async () => {
+    const [, repository = '', tag = ''] = /^(.+):([^:]+)$/.exec(await imageOf(workers)) ?? [];
+    const next = tag === 'next' ? 'dev' : 'next';
+    const before = await podsOf('controller', 'api', 'delivery');
+    const args = ['--reset-then-reuse-values', '--set', `image.tag=${next}`, '--wait', '--timeout', '120s'];
+    await helm('upgrade', 'posthorn', chart, ...inSystem, ...args);
+    await waitUntil('the controller to give the workers the image', 60_000, async () =>
+      (await imageOf(workers)) === `${repository}:${next}` ? true : undefined,
+    );
+    await kubectl(['rollout', 'status', workers, ...inSystem, '--timeout=90s']);
+    await waitUntil('the pods of before to end', 60_000, async () => {
+      const there = await podsOf('controller', 'api', 'delivery');
+      return before.some((pod) => there.includes(pod)) ? undefined : true;
+    });
+    await load.goesOn();
+    await load.losesNothing();
+    expect(load.repeated).toEqual([]);
+  }, 240_000);
+
+  test('loses none when a worker is killed while the pool grows to three and shrinks again, and delivers twice only what was under way there', async () => {
+    const replicas = Number(await kubectl(['get', 'deliverypool/default', ...inSystem, '-o', 'jsonpath={.spec.replicas}']));
+    const repeatedBefore = load.repeated.length;
+    const repeated = () => load.repeated.slice(repeatedBefore);
+    load.cutOff.length = 0;
+    load.answerMs = 10_000;
+    await waitUntil('deliveries to be under way', 30_000, () => (load.underWay >= 5 ? true : undefined));
+    const [worker = ''] = await podsOf('delivery');
+    // Killed a second after it is told to end: too soon for answers that take ten. The shortest that a kubelet gives for certain.
+    await kubectl(['delete', worker, ...inSystem, '--grace-period=1', '--wait=false']);
+    load.answerMs = 300;
+    try {
+      await waitUntil('the worker to be killed', 60_000, () => (load.cutOff.length > 0 ? true : undefined));
+      const newest = load.newest();
+      await scaleTo(3);
+      // What the killed one held is put back within 15 seconds.
+      await waitUntil('what was cut off to arrive again', 60_000, () =>
+        load.cutOff.every((number) => repeated().includes(number)) ? true : undefined,
+      );
+      await scaleTo(replicas);
+      await load.losesNothing();
+      expect(new Set(repeated()).size).toBe(repeated().length);
+      expect(repeated().filter((number) => number > newest)).toEqual([]);
+      expect(repeated().length).toBeLessThanOrEqual(load.mostUnderWay);
+    } finally {
+      await scaleTo(replicas);
+    }
+  }, 300_000);
+
+  test('has refused none of them', async () => {
+    const { accepted, refused } = await load.end();
+    expect(accepted.length).toBeGreaterThan(200);
+    expect(refused).toEqual([]);
+  }, 60_000);
+});

@@ -1,0 +1,49 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { passes } from '../support/passes.ts';
+import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
+
+let world: FacadeWorld;
+let key: string;
+beforeAll(async () => {
+  world = await startFacadeWorld();
+  await world.addOrganization('small', 'free');
+  key = await world.addKey('small');
+  await limit(2);
+});
+afterAll(() => world.stop());
+
+async function limit(objectsPerKind: number): Promise<void> {
+  const spec = { namespace: 'small', plan: 'free', limits: { objectsPerKind } } as const;
+  await world.store.apply({ kind: 'Organization', metadata: { name: 'small' }, spec }, { manager: 'kubectl' });
+  const id = await world.organizationId('small');
+  await passes(async () => expect(await world.registry.get('organization', id)).toMatchObject({ objectsPerKind }));
+}
+
+const create = (name: string, path = '/api/filters', body: object = { conditions: [{ field: 'payload.a', operator: 'exists' }] }) =>
+  world.request('POST', path, { key, body: { name, ...body } });
+
+/** Creates a filter, and waits until the API counts it. */
+async function createFilter(name: string): Promise<void> {
+  expect((await create(name)).status).toBe(201);
+  await passes(async () => expect((await world.request('GET', '/api/filters', { key })).text).toContain(`"name":"${name}"`));
+}
+
+test('an organization with as many resources of a kind as it may have gets no more of that kind until one is deleted or the limit raised', async () => {
+  await createFilter('one');
+  await createFilter('two');
+  const refused = await create('three');
+  expect(refused.status).toBe(403);
+  expect(refused.text).toContain('The organization has 2 filters, as many as its plan (free) or its limit allows');
+  expect((await create('of another kind', '/api/sources', {})).status).toBe(201);
+  expect((await world.request('PATCH', '/api/filters/two', { key, body: { description: 'changed' } })).status).toBe(200);
+  expect((await world.request('DELETE', '/api/filters/one', { key })).status).toBe(204);
+  await passes(() => createFilter('three'));
+  expect((await create('four')).status).toBe(403);
+  await limit(3);
+  await passes(async () => expect((await create('four')).status).toBe(201));
+});
+
+test('others are not held back by it', async () => {
+  for (const name of ['a', 'b', 'c'])
+    expect((await world.request('POST', '/api/sources', { key: world.admin, body: { name } })).status).toBe(201);
+});

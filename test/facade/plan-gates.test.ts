@@ -1,0 +1,153 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import type { Plan } from '../../src/core/records.ts';
+import type { SpecInputOf } from '../../src/resources/kinds.ts';
+import { newEvent } from '../support/new-event.ts';
+import { passes } from '../support/passes.ts';
+import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
+
+/** What kubectl has made, whatever the API would have said to it. */
+let world: FacadeWorld;
+let to: Receiver;
+beforeAll(async () => {
+  world = await startFacadeWorld({ inForceTimeoutMs: 200 });
+  to = await startReceiver();
+  await world.startWorker();
+});
+afterAll(async () => {
+  await world.stop();
+  await to.close();
+});
+
+async function plan(slug: string, wanted: Plan): Promise<void> {
+  await world.addOrganization(slug, wanted);
+  const id = await world.organizationId(slug);
+  await passes(async () => expect(await world.registry.get('organization', id)).toMatchObject({ plan: wanted }));
+}
+const named = (namespace: string) => ({ name: 'gated', namespace });
+const destination = (namespace: string, spec: SpecInputOf<'Destination'>) =>
+  world.store.apply({ kind: 'Destination', metadata: named(namespace), spec }, { manager: 'kubectl', force: true });
+const cronJob = (namespace: string, spec: Partial<SpecInputOf<'HttpCronJob'>> = {}) =>
+  world.store.apply(
+    {
+      kind: 'HttpCronJob',
+      metadata: named(namespace),
+      spec: { schedule: '0 6 1 1 *', url: to.url, useStaticIp: true, ...spec },
+    },
+    { manager: 'kubectl', force: true },
+  );
+
+/** Condition Accepted, and the reason of Programmed, once the controllers have seen the object. */
+async function expectConditions(
+  kind: 'Destination' | 'HttpCronJob',
+  namespace: string,
+  accepted: string,
+  programmed: string,
+): Promise<void> {
+  await passes(async () => {
+    const { metadata, status } = await world.store.get(kind, named(namespace));
+    const of = (type: string) => status?.conditions?.find((condition) => condition.type === type);
+    expect(of('Accepted')).toMatchObject({ reason: accepted, observedGeneration: metadata.generation });
+    expect(of('Programmed')).toMatchObject({ reason: programmed, observedGeneration: metadata.generation });
+  });
+}
+
+/** A route to `gated`; answers how to send an event to it. */
+async function routeTo(slug: string, key: string): Promise<() => Promise<string>> {
+  const { id: sourceId } = await world.create('sources', {}, key);
+  const { body } = await world.request('GET', '/api/destinations/gated', { key });
+  const { id: routeId } = await world.create('routes', { sourceId, destinationIds: [body.id] }, key);
+  const org = await world.organizationId(slug);
+  return async () => {
+    const { targets, ...event } = newEvent({ org, sourceId, destinations: [body.id] });
+    await world.acceptor.accept({ ...event, targets: targets.map((target) => ({ ...target, routeId })) });
+    return targets[0]?.messageId ?? '';
+  };
+}
+
+test('after a downgrade the messages of a throttled destination wait, and go out once the plan or the spec is another', async () => {
+  await plan('down', 'starter');
+  const key = await world.addKey('down');
+  const throttle = { mode: 'rate', rateLimit: 100, rateUnit: 'second' } as const;
+  await destination('down', { http: { url: to.url }, throttle });
+  await expectConditions('Destination', 'down', 'Accepted', 'Programmed');
+  const send = await routeTo('down', key);
+  await send();
+  await to.arrived(1);
+  const status = async (id: string) => (await world.request('GET', `/api/deliveries/${id}`, { key })).body.status;
+
+  await plan('down', 'free');
+  await expectConditions('Destination', 'down', 'PlanTooLow', 'Suspended');
+  const held = await send();
+  await passes(async () => expect(await world.redis.client.scard('test:{s0}:paused')).toBe(1));
+  expect(await status(held)).toBe('pending');
+  expect(to.requests).toHaveLength(1);
+  const tried = await world.request('POST', '/api/destinations/gated/test', { key, body: {} });
+  expect(tried).toMatchObject({
+    status: 403,
+    body: {
+      error: 'Forbidden',
+      code: 'FORBIDDEN',
+      message: 'The destination is suspended: throttle mode rate needs a paid plan; this organization has free.',
+    },
+  });
+
+  await plan('down', 'starter');
+  await expectConditions('Destination', 'down', 'Accepted', 'Programmed');
+  await to.arrived(2);
+  await passes(async () => expect(await status(held)).toBe('delivered'));
+
+  await plan('down', 'free');
+  await expectConditions('Destination', 'down', 'PlanTooLow', 'Suspended');
+  await send();
+  await destination('down', { http: { url: to.url } });
+  await to.arrived(3);
+});
+
+test('a warehouse keeps its messages below the plan pro', async () => {
+  await plan('lake', 'starter');
+  const key = await world.addKey('lake');
+  const s3 = { bucket: 'acme-events', region: 'eu-central-1' };
+  await destination('lake', { type: 's3', s3, warehouse: { identity: 'platform' } });
+  await expectConditions('Destination', 'lake', 'PlanTooLow', 'Suspended');
+  const send = await routeTo('lake', key);
+  const before = await world.redis.client.scard('test:{s0}:paused');
+  const held = await send();
+  await passes(async () => expect(await world.redis.client.scard('test:{s0}:paused')).toBe(before + 1));
+  expect((await world.request('GET', `/api/deliveries/${held}`, { key })).body).toMatchObject({ status: 'pending', attempts: 0 });
+  await plan('lake', 'pro');
+  await expectConditions('Destination', 'lake', 'Accepted', 'Programmed');
+});
+
+test('after a downgrade a cron job with a static address does not run, keeps its history, and runs again with the plan', async () => {
+  await plan('cron', 'pro');
+  const key = await world.addKey('cron');
+  await cronJob('cron');
+  await expectConditions('HttpCronJob', 'cron', 'Accepted', 'Programmed');
+  const { cronJob: job } = (await world.request('GET', '/api/cron/gated', { key })).body;
+  expect(job.nextRunAt).not.toBeNull();
+  expect((await world.request('POST', '/api/cron/gated/trigger', { key })).status).toBe(200);
+
+  await plan('cron', 'free');
+  await expectConditions('HttpCronJob', 'cron', 'PlanTooLow', 'Suspended');
+  await passes(async () => expect(await world.registry.get('cronJob', job.id)).toMatchObject({ enabled: false }));
+  const triggered = await world.request('POST', '/api/cron/gated/trigger', { key });
+  expect([triggered.status, triggered.body]).toEqual([
+    403,
+    { error: 'The cron job is suspended: useStaticIp needs a paid plan; this organization has free.' },
+  ]);
+  expect((await world.request('GET', '/api/cron/gated', { key })).body.cronJob).toMatchObject({ isActive: true, nextRunAt: null });
+  expect((await world.request('GET', '/api/cron/gated/executions', { key })).body.executions).toHaveLength(1);
+
+  await plan('cron', 'pro');
+  await expectConditions('HttpCronJob', 'cron', 'Accepted', 'Programmed');
+  await passes(async () => expect(await world.registry.get('cronJob', job.id)).toMatchObject({ enabled: true }));
+});
+
+test('a destination with a static address needs a paid plan too', async () => {
+  await plan('fixed', 'free');
+  await destination('fixed', { http: { url: to.url, useStaticIp: true } });
+  await expectConditions('Destination', 'fixed', 'PlanTooLow', 'Suspended');
+  await destination('fixed', { http: { url: to.url } });
+  await expectConditions('Destination', 'fixed', 'Accepted', 'Programmed');
+});

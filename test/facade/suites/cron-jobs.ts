@@ -1,0 +1,121 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { FacadeWorld, RequestOptions } from '../facade-world.ts';
+
+/** What a cron job is made of, with any store behind the API. */
+export function describeCronJobs(start: () => Promise<FacadeWorld>): void {
+  let world: FacadeWorld;
+  beforeAll(async () => {
+    world = await start();
+  });
+  afterAll(() => world.stop());
+
+  const iso = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+  const wanted = { name: 'Report', cronExpression: '0 6 * * *', url: 'https://reports.example/run' };
+  const cron = (method: string, path = '', options?: RequestOptions) => world.request(method, `/api/cron${path}`, options);
+  async function made(body: object = {}): Promise<string> {
+    const created = await cron('POST', '', { body: { ...wanted, ...body } });
+    expect(created.status).toBe(201);
+    return created.body.cronJob.id;
+  }
+  const read = async (id: string) => (await cron('GET', `/${id}`)).body.cronJob;
+
+  describe('a cron job', () => {
+    test('is created with its defaults, and the create answers its five fields', async () => {
+      const created = await cron('POST', '', { body: wanted });
+      expect(created.status).toBe(201);
+      expect(created.body).toEqual({
+        cronJob: { id: expect.stringMatching(/^cron_/), ...wanted, nextRunAt: expect.stringMatching(/^\d{4}-\d\d-\d\d 06:00:00$/) },
+      });
+      const job = await read(created.body.cronJob.id);
+      expect(job).toEqual({
+        id: created.body.cronJob.id,
+        slug: 'report',
+        ...wanted,
+        description: null,
+        timezone: 'UTC',
+        method: 'POST',
+        headers: '{}',
+        payload: null,
+        timeoutMs: 30_000,
+        useStaticIp: false,
+        isActive: true,
+        lastRunAt: null,
+        nextRunAt: iso,
+        createdAt: iso,
+        updatedAt: iso,
+      });
+      expect(job.nextRunAt.slice(0, 19).replace('T', ' ')).toBe(created.body.cronJob.nextRunAt);
+    });
+
+    test('takes every field, and shows its headers as JSON text', async () => {
+      const all = {
+        description: 'For the morning',
+        timezone: 'America/New_York',
+        method: 'PUT',
+        payload: '{"a":1}',
+        timeoutMs: 60_000,
+        useStaticIp: true,
+      };
+      const id = await made({ ...all, name: 'All', headers: { 'X-Shop': 'north', Authorization: 'Bearer a' } });
+      const job = await read(id);
+      expect(job).toMatchObject(all);
+      expect(JSON.parse(job.headers)).toEqual({ 'X-Shop': 'north', Authorization: 'Bearer a' });
+      // What was read can be sent back, and changes nothing.
+      expect((await cron('PATCH', `/${id}`, { body: job })).body).toEqual({ success: true });
+      expect(await read(id)).toEqual({ ...job, nextRunAt: iso });
+    });
+
+    test('is changed field by field; what is not sent stays', async () => {
+      const id = await made({ name: 'Changed', headers: { a: '1' }, payload: 'p', description: 'd' });
+      const before = await read(id);
+      const changes = [
+        { name: 'Changed again' },
+        { description: null },
+        { cronExpression: '*/5 1-3 * * 0,6' },
+        { timezone: 'Asia/Tokyo' },
+        { url: 'http://other.example/' },
+        { method: 'DELETE' },
+        { payload: null },
+        { timeoutMs: 1000 },
+        { useStaticIp: true },
+      ];
+      for (const change of changes) {
+        const answer = await cron('PATCH', `/${id}`, { body: change });
+        expect([answer.status, answer.body]).toEqual([200, { success: true }]);
+      }
+      await cron('PATCH', `/${id}`, { body: { headers: { b: '2' } } });
+      expect(await read(id)).toEqual({
+        ...before,
+        ...Object.assign({}, ...changes),
+        headers: '{"b":"2"}',
+        nextRunAt: iso,
+        updatedAt: iso,
+      });
+      await cron('PATCH', `/${id}`, { body: { isActive: false } });
+      expect(await read(id)).toMatchObject({ isActive: false, nextRunAt: null, timezone: 'Asia/Tokyo' });
+    });
+
+    test('is listed by name, filtered by search and isActive, and read by its slug under the path of its organization', async () => {
+      const [first, second] = [await made({ name: 'Zebra list' }), await made({ name: 'Apple list', url: 'https://apple.example/' })];
+      await cron('PATCH', `/${first}`, { body: { isActive: false } });
+      const listed = (await cron('GET', '?search=list')).body.cronJobs;
+      expect(listed).toEqual([
+        {
+          id: second,
+          name: 'Apple list',
+          slug: 'apple-list',
+          cronExpression: '0 6 * * *',
+          url: 'https://apple.example/',
+          method: 'POST',
+          isActive: true,
+          lastRunAt: null,
+          nextRunAt: iso,
+        },
+        expect.objectContaining({ id: first, isActive: false, nextRunAt: null }),
+      ]);
+      expect((await cron('GET', '?search=apple.EXAMPLE')).body.cronJobs).toHaveLength(1);
+      expect((await cron('GET', '?search=list&isActive=false')).body.cronJobs).toEqual([expect.objectContaining({ id: first })]);
+      expect((await world.request('GET', '/api/organizations/acme/cron/apple-list')).body.cronJob.id).toBe(second);
+    });
+  });
+}

@@ -1,0 +1,326 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Answer, FacadeWorld } from '../facade-world.ts';
+
+/** Field by field what the API document and its decisions say of defaults and bounds, on create and on change, with any store behind the API. */
+export function describeFields(start: () => Promise<FacadeWorld>): void {
+  let world: FacadeWorld;
+  let sourceId: string;
+  const destinations: string[] = [];
+  let made = 0;
+
+  beforeAll(async () => {
+    world = await start();
+    sourceId = (await post('sources', { name: 'Shop' })).body.id;
+    for (let n = 0; n < 5; n++) destinations.push((await post('destinations', { name: `Target ${n}`, url })).body.id);
+  });
+  afterAll(() => world.stop());
+
+  const url = 'https://hooks.example.com/in';
+  const post = (path: string, body: object) => world.request('POST', `/api/${path}`, { body });
+  const patch = (path: string, body: object) => world.request('PATCH', `/api/${path}`, { body });
+
+  /** What a create needs, new each time. */
+  async function least(family: string): Promise<Record<string, unknown>> {
+    const name = `${family} ${++made}`;
+    switch (family) {
+      case 'destinations':
+        return { name, url };
+      case 'routes':
+        return { name, sourceId, destinationIds: [(await post('destinations', { name: `For ${name}`, url })).body.id] };
+      case 'filters':
+        return { name, conditions: [{ field: 'payload.a', operator: 'exists' }] };
+      default:
+        return { name };
+    }
+  }
+
+  function expectRefused(answer: Answer, field: string): void {
+    expect([answer.status, answer.body.error]).toEqual([400, 'Bad Request']);
+    expect(answer.body.message).toContain(field);
+  }
+
+  const accepted: [family: string, field: string, value: unknown][] = [
+    ['destinations', 'name', 'n'.repeat(200)],
+    ['destinations', 'slug', 's'.repeat(50)],
+    ['destinations', 'url', `https://a.example/${'u'.repeat(2030)}`],
+    ['destinations', 'method', 'POST'],
+    ['destinations', 'method', 'PUT'],
+    ['destinations', 'method', 'PATCH'],
+    ['destinations', 'timeoutMs', 100],
+    ['destinations', 'timeoutMs', 60_000],
+    ['destinations', 'enabled', false],
+    ['destinations', 'headers', Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`X-Header-${n}`, 'v']))],
+    ['destinations', 'throttle', { mode: 'rate', rateLimit: 1, rateUnit: 'second', maxConcurrency: null, queueLimit: null }],
+    ['destinations', 'throttle', { mode: 'rate', rateLimit: 1, rateUnit: 'minute', maxConcurrency: null, queueLimit: 10 }],
+    ['destinations', 'throttle', { mode: 'rate', rateLimit: 1_000_000, rateUnit: 'hour', maxConcurrency: null, queueLimit: null }],
+    ['destinations', 'throttle', { mode: 'concurrency', rateLimit: null, rateUnit: null, maxConcurrency: 1, queueLimit: 10 }],
+    ['destinations', 'retryPolicy', { maxRetries: 0, initialDelay: 100, maxDelay: 100, backoffMultiplier: 1 }],
+    ['destinations', 'retryPolicy', { maxRetries: 25, initialDelay: 3_600_000, maxDelay: 86_400_000, backoffMultiplier: 10 }],
+    ['routes', 'description', 'd'.repeat(1000)],
+    ['routes', 'priority', -1],
+    ['routes', 'priority', 10],
+    ['routes', 'failoverAfterAttempts', 1],
+    ['routes', 'failoverAfterAttempts', 10],
+    ['routes', 'circuitCooldownSeconds', 1],
+    ['routes', 'circuitFailureThreshold', 1],
+    ['routes', 'circuitProbeSuccessThreshold', 1],
+    ['routes', 'expectedResponse', { statusCodes: [200, 404], bodyContains: 'ok' }],
+    ['routes', 'notifyOnFailure', true],
+    ['routes', 'notifyOnSuccess', true],
+    ['routes', 'notifyOnRecovery', true],
+    ['routes', 'notifyEmails', 'a@example.com,b@example.com'],
+    ['routes', 'enabled', false],
+    ['routes', 'filterConditions', [{ field: 'payload.total', operator: 'gt', value: 5 }]],
+    ['filters', 'logic', 'OR'],
+    ['filters', 'description', ''],
+    ['sources', 'enabled', false],
+    ['sources', 'allowedMethods', ['POST', 'PUT', 'PATCH', 'GET', 'DELETE']],
+  ];
+
+  const refused: [family: string, field: string, value: unknown, named?: string][] = [
+    ['destinations', 'name', ''],
+    ['destinations', 'name', ' '],
+    ['destinations', 'name', 'n'.repeat(201)],
+    ['destinations', 'name', null],
+    ['destinations', 'slug', 'Upper-Case'],
+    ['destinations', 'slug', 's'.repeat(51)],
+    ['destinations', 'slug', '-a'],
+    ['destinations', 'slug', 'export'],
+    ['destinations', 'slug', 'import'],
+    ['destinations', 'slug', 'bulk'],
+    ['destinations', 'slug', 'test'],
+    ['destinations', 'slug', 'by-external-id'],
+    ['destinations', 'slug', 'upsert'],
+    ['destinations', 'type', 'ftp'],
+    ['destinations', 'url', 'shop.example'],
+    ['destinations', 'url', 'https://user:secret@shop.example'],
+    ['destinations', 'method', 'GET'],
+    ['destinations', 'method', 'DELETE'],
+    ['destinations', 'headers', { 'a b': 'c' }],
+    ['destinations', 'headers', { a: 'line\nbreak' }],
+    ['destinations', 'headers', { Host: 'elsewhere' }],
+    ['destinations', 'headers', []],
+    ['destinations', 'authType', 'digest'],
+    ['destinations', 'timeoutMs', 99],
+    ['destinations', 'timeoutMs', 60_001],
+    ['destinations', 'timeoutMs', 1.5],
+    ['destinations', 'timeoutMs', '1000'],
+    ['destinations', 'throttle', { mode: 'some' }],
+    ['destinations', 'throttle', { mode: 'rate', rateLimit: 5 }, 'rateUnit'],
+    ['destinations', 'throttle', { mode: 'rate', rateUnit: 'second' }, 'rateLimit'],
+    ['destinations', 'throttle', { mode: 'rate', rateLimit: 5, rateUnit: 'day' }, 'rateUnit'],
+    ['destinations', 'throttle', { mode: 'rate', rateLimit: 0, rateUnit: 'second' }, 'rateLimit'],
+    ['destinations', 'throttle', { mode: 'concurrency' }, 'maxConcurrency'],
+    ['destinations', 'retryPolicy', { maxRetries: -1 }, 'maxRetries'],
+    ['destinations', 'retryPolicy', { maxRetries: 26 }, 'maxRetries'],
+    ['destinations', 'retryPolicy', { initialDelay: 99 }, 'initialDelay'],
+    ['destinations', 'retryPolicy', { initialDelay: 3_600_001 }, 'initialDelay'],
+    ['destinations', 'retryPolicy', { maxDelay: 86_400_001 }, 'maxDelay'],
+    ['destinations', 'retryPolicy', { maxDelay: 500 }, 'maxDelay'],
+    ['destinations', 'retryPolicy', { backoffMultiplier: 0.5 }, 'backoffMultiplier'],
+    ['destinations', 'retryPolicy', { backoffMultiplier: 11 }, 'backoffMultiplier'],
+    ['destinations', 'retryPolicy', { retries: 1 }, 'retryPolicy.retries'],
+    ['destinations', 'signingSecret', 'short'],
+    ['routes', 'name', ''],
+    ['routes', 'description', 'd'.repeat(1001)],
+    ['routes', 'destinationIds', []],
+    ['routes', 'destinationIds', 'one'],
+    ['routes', 'failoverAfterAttempts', 0],
+    ['routes', 'failoverAfterAttempts', 11],
+    ['routes', 'circuitCooldownSeconds', 0],
+    ['routes', 'circuitFailureThreshold', 0],
+    ['routes', 'circuitProbeSuccessThreshold', 0],
+    ['routes', 'filterLogic', 'XOR'],
+    ['routes', 'filterConditions', [{ field: 'a', operator: 'resembles', value: 1 }]],
+    ['routes', 'filterConditions', [{ operator: 'exists' }]],
+    ['routes', 'expectedResponse', { statusCodes: [99] }],
+    ['routes', 'expectedResponse', { statusCodes: [600] }],
+    ['routes', 'expectedResponse', { body: 'ok' }, 'expectedResponse.body'],
+    ['routes', 'priority', 'high'],
+    ['routes', 'notifyEmails', 'nobody'],
+    ['routes', 'notifyOnFailure', 'yes'],
+    ['filters', 'conditions', []],
+    ['filters', 'logic', 'NOR'],
+    ['sources', 'provider', 'carrier-pigeon'],
+    ['sources', 'allowedMethods', []],
+    ['sources', 'allowedMethods', ['HEAD']],
+  ];
+
+  describe('a record made with the least', () => {
+    test('has the defaults of a destination', async () => {
+      expect((await post('destinations', await least('destinations'))).body).toMatchObject({
+        type: 'http',
+        enabled: true,
+        method: 'POST',
+        headers: {},
+        authType: 'none',
+        authConfig: null,
+        timeoutMs: 30_000,
+        throttle: { mode: 'off', rateLimit: null, rateUnit: null, maxConcurrency: null, queueLimit: null },
+        retryPolicy: { maxRetries: 10, initialDelay: 1000, maxDelay: 3_600_000, backoffMultiplier: 4 },
+      });
+    });
+
+    test('has the defaults of a route', async () => {
+      expect((await post('routes', await least('routes'))).body).toMatchObject({
+        id: expect.stringMatching(/^rte_/),
+        description: null,
+        filterId: null,
+        filterConditions: null,
+        filterLogic: 'AND',
+        priority: 0,
+        failoverDestinationIds: [],
+        failoverAfterAttempts: 3,
+        circuitState: 'closed',
+        circuitCooldownSeconds: 300,
+        circuitFailureThreshold: 5,
+        circuitProbeSuccessThreshold: 2,
+        notifyOnFailure: false,
+        notifyOnSuccess: false,
+        notifyOnRecovery: false,
+        notifyEmails: null,
+        expectedResponse: null,
+        enabled: true,
+        source: { id: sourceId, name: 'Shop' },
+        destinations: [{ id: expect.stringMatching(/^dst_/), name: expect.any(String) }],
+        filter: null,
+        eventsRouted: 0,
+        lastEventAt: null,
+        createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
+        updatedAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
+      });
+    });
+
+    test.each([
+      ['destinations', ['name', 'url']],
+      ['routes', ['name', 'sourceId', 'destinationIds']],
+      ['filters', ['name', 'conditions']],
+      ['sources', ['name']],
+    ])('of %s needs each of %j', async (family, fields) => {
+      for (const field of fields) {
+        const { [field]: _, ...rest } = await least(family);
+        expectRefused(await post(family, rest), field);
+      }
+    });
+  });
+
+  describe('on create and on change', () => {
+    test.each(accepted.map((row) => [`${row[0]}.${row[1]}`, shown(row[2]), row] as const))(
+      '%s may be %s',
+      async (_, __, [family, field, value]) => {
+        const created = await post(family, { ...(await least(family)), [field]: value });
+        expect([created.status, created.body[field]]).toEqual([201, value]);
+        if (field === 'slug') return;
+        const other = await post(family, await least(family));
+        const changed = await patch(`${family}/${other.body.id}`, { [field]: value });
+        expect([changed.status, changed.body[field]]).toEqual([200, value]);
+      },
+    );
+
+    test.each(refused.map((row) => [`${row[0]}.${row[1]}`, shown(row[2]), row] as const))(
+      '%s may not be %s',
+      async (_, __, [family, field, value, named = field]) => {
+        expectRefused(await post(family, { ...(await least(family)), [field]: value }), named);
+        const other = await post(family, await least(family));
+        expectRefused(await patch(`${family}/${other.body.id}`, { [field]: value }), named);
+        expect((await world.request('GET', `/api/${family}/${other.body.id}`)).body).toEqual(other.body);
+      },
+    );
+  });
+
+  describe('authConfig', () => {
+    test.each([
+      ['basic', { username: 'shop', password: 'a-password-of-the-shop' }, { username: 'shop', password: '••••shop' }],
+      ['bearer', { token: 'a-token-of-the-shop' }, { token: '••••shop' }],
+      ['api_key', { headerName: 'X-Key', key: 'a-key-of-the-shop' }, { headerName: 'X-Key', key: '••••shop' }],
+      ['custom_header', { headerName: 'X-Auth', headerValue: 'a-value-of-the-shop' }, { headerName: 'X-Auth', headerValue: '••••shop' }],
+    ])('of %s has its fields, each of which is needed, and shows the end of its secret', async (authType, authConfig, read) => {
+      const { status, body } = await post('destinations', { name: 'With auth', url, authType, authConfig });
+      expect([status, body.authType, body.authConfig]).toEqual([201, authType, read]);
+      for (const field of Object.keys(authConfig)) {
+        const rest = Object.fromEntries(Object.entries(authConfig).filter(([name]) => name !== field));
+        expectRefused(await post('destinations', { name: 'Without', url, authType, authConfig: rest }), field);
+      }
+      expectRefused(await post('destinations', { name: 'More', url, authType, authConfig: { ...authConfig, realm: 'x' } }), 'realm');
+    });
+
+    test('is none with authType none, and a short secret shows nothing of itself', async () => {
+      expectRefused(await post('destinations', { name: 'None', url, authType: 'none', authConfig: { token: 'x' } }), 'authConfig');
+      const short = await post('destinations', { name: 'Short', url, authType: 'bearer', authConfig: { token: 'eleven-char' } });
+      expect(short.body.authConfig).toEqual({ token: '••••' });
+    });
+  });
+
+  describe('routes', () => {
+    test('have at most 3 failover destinations, none of which is their own', async () => {
+      const [own = '', ...spares] = destinations;
+      const base = { name: 'With failover', sourceId, destinationIds: [own] };
+      expectRefused(await post('routes', { ...base, failoverDestinationIds: spares }), 'failoverDestinationIds');
+      expect((await post('routes', { ...base, failoverDestinationIds: [own] })).status).toBe(400);
+      const created = await post('routes', { ...base, failoverDestinationIds: spares.slice(0, 3) });
+      expect([created.status, created.body.failoverDestinationIds]).toEqual([201, spares.slice(0, 3)]);
+    });
+
+    test('have filterId or filterConditions, not both', async () => {
+      const { id } = (await post('filters', await least('filters'))).body;
+      const both = { filterId: id, filterConditions: [{ field: 'a', operator: 'exists' }] };
+      expect((await post('routes', { ...(await least('routes')), ...both })).status).toBe(400);
+    });
+
+    test('are listed by enabled, source and destination', async () => {
+      const route = (await post('routes', await least('routes'))).body;
+      const ids = async (query: string) =>
+        (await world.request('GET', `/api/routes?pageSize=100&${query}`)).body.data.map(({ id }: { id: string }) => id);
+      expect(await ids(`destinationId=${route.destinationIds[0]}`)).toEqual([route.id]);
+      expect(await ids(`sourceId=${sourceId}`)).toContain(route.id);
+      expect(await ids('sourceId=src_aaaaaaaaaaaaaaaaaaaaaaaaaa')).toEqual([]);
+      expect(await ids('enabled=false')).not.toContain(route.id);
+    });
+  });
+
+  describe('lists', () => {
+    test.each(['destinations', 'routes', 'sources', 'filters', 'api-keys'])('of %s have pages of 20, at most of 100', async (family) => {
+      const get = (query: string) => world.request('GET', `/api/${family}${query}`);
+      expect((await get('')).body.pagination).toEqual({ total: expect.any(Number), page: 1, pageSize: 20 });
+      expect((await get('?page=2&pageSize=100')).body.pagination).toMatchObject({ page: 2, pageSize: 100 });
+      for (const query of ['?pageSize=101', '?pageSize=0', '?page=0', '?page=-1', '?page=1.5', '?pageSize=many'])
+        expect([query, (await get(query)).status, (await get(query)).body.code]).toEqual([query, 400, 'INVALID_QUERY']);
+    });
+
+    test('hold each record on one page, newest first', async () => {
+      const pages = await Promise.all([1, 2, 3].map((page) => world.request('GET', `/api/destinations?pageSize=2&page=${page}`)));
+      const ids = pages.flatMap(({ body }) => body.data.map(({ id }: { id: string }) => id));
+      expect(new Set(ids).size).toBe(6);
+    });
+  });
+
+  test('a deleted record is gone, and the answer is 204 without a body', async () => {
+    for (const family of ['routes', 'destinations', 'filters', 'sources']) {
+      const { id } = (await post(family, await least(family))).body;
+      const answer = await world.request('DELETE', `/api/${family}/${id}`);
+      expect([answer.status, answer.text]).toEqual([204, '']);
+      const gone = await world.request('GET', `/api/${family}/${id}`);
+      expect([gone.status, gone.body.error, gone.body.code]).toEqual([404, 'Not Found', 'RESOURCE_NOT_FOUND']);
+    }
+  });
+
+  test('throttle modes other than off need a paid plan', async () => {
+    await world.addOrganization('small', 'free');
+    const key = await world.addKey('small');
+    const create = (throttle: object) => world.request('POST', '/api/destinations', { key, body: { name: 'Small', url, throttle } });
+    for (const throttle of [
+      { mode: 'rate', rateLimit: 1, rateUnit: 'second' },
+      { mode: 'concurrency', maxConcurrency: 1 },
+    ]) {
+      const { status, body } = await create(throttle);
+      expect([status, body.error]).toEqual([403, 'Forbidden']);
+      expect(body.message).toMatch(/plan/);
+    }
+    expect((await create({ mode: 'off' })).status).toBe(201);
+  });
+
+  function shown(value: unknown): string {
+    const text = JSON.stringify(value);
+    return text.length > 40 ? `${text.slice(0, 40)}… (${text.length})` : text;
+  }
+}

@@ -1,0 +1,99 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { FacadeWorld } from '../facade-world.ts';
+
+/** What a setting is when only a part of it is sent, with any store behind the API. */
+export function describePartialSettings(start: () => Promise<FacadeWorld>): void {
+  let world: FacadeWorld;
+  beforeAll(async () => {
+    world = await start();
+  });
+  afterAll(() => world.stop());
+
+  const url = 'https://hooks.example.com/in';
+  const post = (path: string, body: object) => world.request('POST', `/api/${path}`, { body });
+  const patch = (id: string, body: object) => world.request('PATCH', `/api/destinations/${id}`, { body });
+  const read = async (id: string) => (await world.request('GET', `/api/destinations/${id}`)).body;
+  const made = async (body: object): Promise<string> => (await world.create('destinations', { url, ...body })).slug;
+
+  const nothing = { rateLimit: null, rateUnit: null, maxConcurrency: null, queueLimit: null };
+  const rate = { mode: 'rate', rateLimit: 5, rateUnit: 'minute', queueLimit: 10 };
+
+  describe('a part of a throttle', () => {
+    test.each([
+      [{ rateLimit: 20 }, { ...nothing, ...rate, rateLimit: 20 }],
+      [{ queueLimit: null }, { ...nothing, ...rate, queueLimit: null }],
+      [
+        { mode: 'rate', rateUnit: 'hour' },
+        { ...nothing, ...rate, rateUnit: 'hour' },
+      ],
+      [{ maxConcurrency: null }, { ...nothing, ...rate }],
+      [{}, { ...nothing, ...rate }],
+      [
+        { mode: 'concurrency', maxConcurrency: 3 },
+        { ...nothing, mode: 'concurrency', maxConcurrency: 3, queueLimit: 10 },
+      ],
+      [{ mode: 'off' }, { ...nothing, mode: 'off' }],
+    ])('%j changes that and keeps the rest', async (sent, expected) => {
+      const id = await made({ throttle: rate });
+      const { status, body } = await patch(id, { throttle: sent });
+      expect([status, body.throttle]).toEqual([200, expected]);
+      expect((await read(id)).throttle).toEqual(expected);
+    });
+
+    test.each([
+      [{ maxConcurrency: 3 }, 'throttle.maxConcurrency is not used with mode rate'],
+      [{ rateLimit: null }, 'throttle.rateLimit is required with mode rate'],
+      [{ mode: 'concurrency' }, 'throttle.maxConcurrency is required with mode concurrency'],
+    ])('%j that does not fit the mode of the destination is refused, and nothing changes', async (sent, message) => {
+      const id = await made({ throttle: rate });
+      const answer = await patch(id, { throttle: sent });
+      expect([answer.status, answer.body.code]).toEqual([400, 'VALIDATION_FAILED']);
+      expect(answer.body.message).toContain(message);
+      expect((await read(id)).throttle).toEqual({ ...nothing, ...rate });
+    });
+
+    test.each(['rateLimit', 'maxConcurrency', 'queueLimit'])('with %s and no mode makes no destination', async (field) => {
+      const record = { name: 'No mode', slug: 'no-mode', url, throttle: { [field]: 20 } };
+      const created = await post('destinations', record);
+      expect([created.status, created.body.message]).toEqual([400, expect.stringContaining(`throttle.${field}`)]);
+      const imported = await post('destinations/import', { destinations: [record], conflictStrategy: 'skip' });
+      expect(imported.body).toMatchObject({ success: false, errors: [{ message: expect.stringContaining(`throttle.${field}`) }] });
+      expect((await world.request('GET', '/api/destinations/no-mode')).status).toBe(404);
+    });
+
+    test('that an answer has shown is taken back', async () => {
+      for (const throttle of [undefined, rate, { mode: 'concurrency', maxConcurrency: 2 }]) {
+        const before = await read(await made({ throttle }));
+        expect((await patch(before.id, { throttle: before.throttle })).body).toEqual(before);
+        const { id: _, slug: __, ...again } = before;
+        expect((await post('destinations', again)).body.throttle).toEqual(before.throttle);
+      }
+    });
+
+    test('leaves to Git what Git owns beside it', async () => {
+      const spec = { type: 'http', http: { url }, throttle: { mode: 'rate', rateLimit: 5, rateUnit: 'second', maxConcurrency: 7 } };
+      await world.store.apply({ kind: 'Destination', metadata: { name: 'of-git', namespace: 'acme' }, spec }, { manager: 'argocd' });
+      await expect(read('of-git')).resolves.toMatchObject({ throttle: { rateLimit: 5 } });
+      expect((await patch('of-git', { throttle: { queueLimit: 10 } })).status).toBe(200);
+      expect((await patch('of-git', { throttle: { rateLimit: 6 } })).body.code).toBe('FIELD_MANAGED');
+    });
+  });
+
+  test('authConfig null does not pass for the removal of credentials', async () => {
+    const id = await made({ authType: 'bearer', authConfig: { token: 'a-long-token-0000001' } });
+    const answer = await patch(id, { authConfig: null });
+    expect([answer.status, answer.body.message]).toEqual([400, expect.stringContaining('authConfig')]);
+    const off = await patch(id, { authType: 'none', authConfig: null });
+    expect(off.body).toMatchObject({ authType: 'none', authConfig: null });
+  });
+
+  test('a key for a warehouse that has the identity of the platform is refused, not dropped', async () => {
+    const config = { bucket: 'acme-events', region: 'eu-central-1', identity: 'platform' };
+    const id = await made({ url: undefined, type: 's3', config });
+    const keys = { accessKeyId: 'AKIA1', secretAccessKey: 'a-secret-access-key' };
+    const answer = await patch(id, { config: keys });
+    expect([answer.status, answer.body.message]).toEqual([400, expect.stringContaining('config.accessKeyId is not used')]);
+    const { config: shown } = (await patch(id, { config: { ...keys, identity: 'keys' } })).body;
+    expect(shown).toMatchObject({ accessKeyId: 'AKIA1', identity: 'keys' });
+  });
+}

@@ -1,0 +1,139 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { passes } from '../../support/passes.ts';
+import type { FacadeWorld } from '../facade-world.ts';
+
+/** What refers to what, slugs and URLs, with any store behind the API. */
+export function describeReferences(start: () => Promise<FacadeWorld>): void {
+  let world: FacadeWorld;
+  beforeAll(async () => {
+    world = await start();
+  });
+  afterAll(() => world.stop());
+
+  const url = 'https://hooks.example.com/in';
+  const post = (path: string, body: object, key?: string) => world.request('POST', `/api/${path}`, { body, key });
+  const patch = (path: string, body: object, key?: string) => world.request('PATCH', `/api/${path}`, { body, key });
+  const get = async (path: string) => (await world.request('GET', `/api/${path}`)).body;
+  const destination = (body: object = {}) => world.create('destinations', { url, ...body });
+
+  describe('what a route connects', () => {
+    test('may not be what another one connects, whatever the order, on create and on change', async () => {
+      const source = await world.create('sources');
+      const [a, b, c] = [await destination(), await destination(), await destination()];
+      const connect = (destinationIds: string[]) => post('routes', { name: 'Connection', sourceId: source.id, destinationIds });
+      const first = await connect([a.id, b.id]);
+      expect(first.status).toBe(201);
+      const twin = await connect([b.slug, a.slug]);
+      expect([twin.status, twin.body.error, twin.body.code]).toEqual([409, 'Conflict', 'DUPLICATE_ROUTE']);
+      const part = await connect([a.id]);
+      expect(part.status).toBe(201);
+      const changed = await patch(`routes/${part.body.id}`, { destinationIds: [b.id, a.id] });
+      expect([changed.status, changed.body.code]).toEqual([409, 'DUPLICATE_ROUTE']);
+      expect((await patch(`routes/${part.body.id}`, { destinationIds: [c.id, b.id] })).status).toBe(200);
+      expect((await patch(`routes/${first.body.id}`, { destinationIds: [b.id, a.id], priority: 4 })).status).toBe(200);
+    });
+
+    test('may be named by slug, and the source sent back so is no change', async () => {
+      const [source, target] = [await world.create('sources'), await destination()];
+      const route = await world.create('routes', { sourceId: source.slug, destinationIds: [target.slug] });
+      expect(route).toMatchObject({ sourceId: source.id, destinationIds: [target.id] });
+      expect((await patch(`routes/${route.id}`, { sourceId: source.slug, name: 'Renamed' })).body).toMatchObject({ name: 'Renamed' });
+    });
+
+    test.each(['destinationIds', 'failoverDestinationIds'])(
+      'must be there: another in %s is 400 INVALID_SOURCE on change',
+      async (field) => {
+        const [source, target] = [await world.create('sources'), await destination()];
+        const route = await world.create('routes', { sourceId: source.id, destinationIds: [target.id] });
+        const answer = await patch(`routes/${route.id}`, { [field]: ['dst_aaaaaaaaaaaaaaaaaaaaaaaaaa'] });
+        expect([answer.status, answer.body.code]).toEqual([400, 'INVALID_SOURCE']);
+        expect(await get(`routes/${route.id}`)).toMatchObject({ destinationIds: [target.id], failoverDestinationIds: [] });
+      },
+    );
+
+    test('is shown with ids and the names of now', async () => {
+      const [source, target, filter] = [
+        await world.create('sources'),
+        await destination(),
+        await world.create('filters', { conditions: [{ field: 'a', operator: 'exists' }] }),
+      ];
+      const route = await world.create('routes', { sourceId: source.id, destinationIds: [target.id], filterId: filter.id });
+      for (const [path, name] of [
+        [`sources/${source.id}`, 'New source'],
+        [`destinations/${target.id}`, 'New target'],
+        [`filters/${filter.id}`, 'New filter'],
+      ])
+        expect((await patch(path ?? '', { name })).status).toBe(200);
+      const expanded = {
+        source: { id: source.id, name: 'New source' },
+        destinations: [{ id: target.id, name: 'New target' }],
+      };
+      expect(await get(`routes/${route.id}`)).toMatchObject({ ...expanded, filter: { id: filter.id, name: 'New filter' } });
+      expect((await get(`routes?sourceId=${source.slug}`)).data).toMatchObject([expanded]);
+    });
+
+    test('may lose its last destination: the route stays, is not ready, and says why', async () => {
+      const [source, target] = [await world.create('sources'), await destination()];
+      const route = await world.create('routes', { sourceId: source.id, destinationIds: [target.id] });
+      expect((await world.request('DELETE', `/api/destinations/${target.id}`)).status).toBe(204);
+      expect((await get(`routes/${route.id}`)).destinationIds).toEqual([]);
+      await passes(async () => {
+        const { status } = await world.store.get('Route', { namespace: 'acme', name: route.slug });
+        const ready = status?.conditions?.find(({ type }) => type === 'Ready');
+        expect([ready?.status, ready?.reason]).toEqual(['False', 'NoDestinations']);
+      });
+    });
+  });
+
+  describe('a slug', () => {
+    test('is made from the name, accents folded, with a number when it is taken', async () => {
+      expect((await destination({ name: 'Größe & Maß: Señor Ærø!' })).slug).toBe('grosse-mass-senor-aero');
+      const slugs = [];
+      for (let i = 0; i < 3; i++) slugs.push((await destination({ name: 'Twice' })).slug);
+      expect(slugs).toEqual(['twice', 'twice-2', 'twice-3']);
+      expect((await destination({ name: 'Export' })).slug).toBe('export-2');
+      expect((await destination({ name: '日本' })).slug).toMatch(/^destination/);
+    });
+
+    test('that was given and is taken is 409, and cannot be changed', async () => {
+      const one = await destination({ slug: 'given' });
+      const taken = await post('destinations', { name: 'Other', url, slug: 'given' });
+      expect([taken.status, taken.body.error]).toEqual([409, 'Conflict']);
+      expect((await patch(`destinations/${one.id}`, { slug: 'given', timeoutMs: 1000 })).status).toBe(200);
+      expect((await patch(`destinations/${one.id}`, { slug: 'changed' })).status).toBe(400);
+    });
+  });
+
+  describe('the URL of a destination', () => {
+    test('without TLS has a warning on change, too, and one that is none is 400', async () => {
+      const { id } = await destination();
+      const changed = await patch(`destinations/${id}`, { url: 'http://hooks.example.com/in' });
+      expect([changed.status, changed.headers.get('warning')]).toEqual([200, expect.stringContaining('199')]);
+      const wrong = await patch(`destinations/${id}`, { url: 'hooks.example.com' });
+      expect([wrong.status, wrong.body.error, wrong.body.code]).toEqual([400, 'Bad Request', 'INVALID_URL']);
+    });
+
+    test('is searched by its parts, as the name is', async () => {
+      const one = await destination({ name: 'Searched', url: 'https://needle-in-url.example.com/x' });
+      for (const search of ['needle-in-URL', 'searched'])
+        expect((await get(`destinations?search=${search}`)).data.map(({ id }: { id: string }) => id)).toEqual([one.id]);
+    });
+
+    test('may lead to another host only with the credentials sent anew, unless an admin changes it', async () => {
+      const developer = await world.addKey('acme', { role: 'developer' });
+      const { id } = await destination({ authType: 'basic', authConfig: { username: 'me', password: 'a-long-password' } });
+      const change = (body: object) => patch(`destinations/${id}`, body, developer);
+      const refused = async (body: object) => {
+        const answer = await change(body);
+        expect([answer.status, answer.body.code]).toEqual([400, 'CREDENTIALS_REQUIRED']);
+      };
+      await refused({ url: 'https://hooks.example.com:8443/in' });
+      await refused({ url: 'https://evil.example.com/in', authConfig: { username: 'me' } });
+      await refused({ url: 'https://evil.example.com/in', authConfig: { username: 'me', password: '••••word' } });
+      expect((await get(`destinations/${id}`)).url).toBe(url);
+      expect((await change({ url: 'https://hooks.example.com/other-path' })).status).toBe(200);
+      expect((await change({ url: 'https://evil.example.com/in', authConfig: { password: 'a-new-password-1' } })).status).toBe(200);
+      expect((await change({ url: 'https://other.example.com/in', authType: 'none' })).status).toBe(200);
+    });
+  });
+}

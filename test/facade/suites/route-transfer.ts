@@ -1,0 +1,326 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { passes } from '../../support/passes.ts';
+import type { FacadeWorld } from '../facade-world.ts';
+
+/** Exports and imports of routes, with any store behind the API. */
+export function describeRouteTransfer(start: () => Promise<FacadeWorld>): void {
+  let world: FacadeWorld;
+  let organizations = 0;
+  beforeAll(async () => {
+    world = await start();
+  });
+  afterAll(() => world.stop());
+
+  /** Admin key of a new organization with sources, destinations, a filter, a transform, a schema and a channel. */
+  async function organization(): Promise<string> {
+    const slug = `routes-${++organizations}`;
+    await world.addOrganization(slug);
+    const key = await world.addKey(slug);
+    const url = 'https://hooks.example.com/in';
+    const config = { webhookUrl: 'https://hooks.slack.com/services/T000/B000/XXXX' };
+    await Promise.all([
+      ...['shop', 'bank'].map((name) => create(key, 'sources', { name })),
+      ...['one', 'two', 'three', 'spare'].map((name) => create(key, 'destinations', { name, url })),
+      create(key, 'filters', { name: 'large', conditions: [{ field: 'amount', operator: 'gt', value: 10 }] }),
+      create(key, 'transforms', { name: 'reshape', code: '{"id": payload.id}' }),
+      create(key, 'schemas', { name: 'order', jsonSchema: { type: 'object' } }),
+      create(key, 'notification-channels', { name: 'ops', type: 'slack', config }),
+    ]);
+    return key;
+  }
+  const create = (key: string, collection: string, body: object) => world.create(collection, body, key);
+  const exportOf = async (key: string, query = '') => (await world.request('GET', `/api/routes/export${query}`, { key })).body;
+  const importInto = async (key: string, body: object) => {
+    const answer = await world.request('POST', '/api/routes/import', { key, body });
+    expect([answer.status, answer.text]).toEqual([200, expect.any(String)]);
+    return answer.body;
+  };
+  const named = async (key: string): Promise<string[]> => (await exportOf(key)).routes.map(({ name }: { name: string }) => name).sort();
+  // biome-ignore lint/suspicious/noExplicitAny: parts of a JSON document
+  const apart = ({ exportedAt, organizationSlug, ...rest }: any) => rest;
+
+  const varied: object[] = [
+    { name: 'Plain', sourceId: 'shop', destinationIds: ['one'] },
+    { name: 'Filtered', sourceId: 'shop', destinationIds: ['one', 'two'], filterId: 'large', enabled: false, priority: 7 },
+    {
+      name: 'Full & ünïcode',
+      description: 'everything',
+      sourceId: 'bank',
+      destinationIds: ['three', 'one'],
+      transformId: 'reshape',
+      schemaId: 'order',
+      filterConditions: [{ field: 'payload.kind', operator: 'in', value: ['a', 'b'] }],
+      filterLogic: 'OR',
+      failoverDestinationIds: ['spare', 'two'],
+      failoverAfterAttempts: 2,
+      circuitCooldownSeconds: 60,
+      circuitFailureThreshold: 9,
+      circuitProbeSuccessThreshold: 4,
+      expectedResponse: { statusCodes: [200, 202], bodyContains: 'ok' },
+      notifyOnFailure: true,
+      notifyOnSuccess: true,
+      notifyOnRecovery: true,
+      notifyEmails: 'a@example.com,b@example.com',
+      notificationChannelIds: ['ops'],
+      failureThreshold: 5,
+    },
+  ];
+
+  describe('an export', () => {
+    test('holds exactly the portable fields, what it refers to by slug', async () => {
+      const key = await organization();
+      for (const body of varied) await create(key, 'routes', body);
+      const document = await exportOf(key, '?ids=full-unicode');
+      expect(document).toEqual({
+        version: '1.0',
+        exportedAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
+        organizationSlug: expect.stringMatching(/^routes-/),
+        routes: [
+          {
+            name: 'Full & ünïcode',
+            description: 'everything',
+            sourceSlug: 'bank',
+            destinationSlug: 'three',
+            destinationSlugs: ['three', 'one'],
+            filterSlug: null,
+            transformSlug: 'reshape',
+            schemaSlug: 'order',
+            filterConditions: [{ field: 'payload.kind', operator: 'in', value: ['a', 'b'] }],
+            filterLogic: 'OR',
+            priority: 0,
+            isActive: true,
+            notifyOnFailure: true,
+            notifyOnSuccess: true,
+            notifyOnRecovery: true,
+            notifyEmails: 'a@example.com,b@example.com',
+            notificationChannelSlugs: ['ops'],
+            failureThreshold: 5,
+            failoverDestinationSlugs: ['spare', 'two'],
+            failoverAfterAttempts: 2,
+            circuitCooldownSeconds: 60,
+            circuitFailureThreshold: 9,
+            circuitProbeSuccessThreshold: 4,
+            expectedResponse: { statusCodes: [200, 202], bodyContains: 'ok' },
+          },
+        ],
+      });
+      expect(await named(key)).toHaveLength(3);
+    });
+  });
+
+  test('export, import into another organization, export again: the same document', async () => {
+    const [from, to] = [await organization(), await organization()];
+    for (const body of varied) await create(from, 'routes', body);
+    const document = await exportOf(from);
+    const answer = await importInto(to, { ...document, conflictStrategy: 'skip' });
+    expect(answer).toEqual({
+      imported: 3,
+      skipped: 0,
+      overwritten: 0,
+      errors: [],
+      warnings: [],
+      routes: document.routes.map(({ name }: { name: string }) => ({ id: expect.stringMatching(/^rte_/), name, status: 'created' })),
+    });
+    expect(apart(await exportOf(to))).toEqual(apart(document));
+  });
+
+  describe('a conflict of names', () => {
+    const setup = async () => {
+      const key = await organization();
+      const made = await create(key, 'routes', {
+        name: 'There',
+        sourceId: 'shop',
+        destinationIds: ['one'],
+        description: 'old',
+        priority: 3,
+      });
+      return { key, made };
+    };
+    const routes = [
+      { name: 'There', sourceSlug: 'shop', destinationSlugs: ['two'] },
+      { name: 'New', sourceSlug: 'shop', destinationSlug: 'three', isActive: false },
+    ];
+
+    test('with skip keeps the route that is there', async () => {
+      const { key, made } = await setup();
+      const answer = await importInto(key, { routes, conflictStrategy: 'skip' });
+      expect(answer).toMatchObject({ imported: 1, skipped: 1, overwritten: 0, errors: [] });
+      expect(answer.routes).toEqual([
+        { id: made.id, name: 'There', status: 'skipped' },
+        { id: expect.stringMatching(/^rte_/), name: 'New', status: 'created' },
+      ]);
+      expect((await world.request('GET', `/api/routes/${made.id}`, { key })).body).toMatchObject({ description: 'old', priority: 3 });
+      expect((await world.request('GET', '/api/routes/new', { key })).body.enabled).toBe(false);
+    });
+
+    test('with rename appends a number, also to copies of what is there', async () => {
+      const { key } = await setup();
+      const copy = { name: 'There', sourceSlug: 'shop', destinationSlugs: ['one'] };
+      const answer = await importInto(key, { routes: [copy, copy], conflictStrategy: 'rename' });
+      expect(answer).toMatchObject({ imported: 2, skipped: 0, overwritten: 0, errors: [] });
+      expect(answer.routes.map(({ name, status }: { name: string; status: string }) => [name, status])).toEqual([
+        ['There (2)', 'created'],
+        ['There (3)', 'created'],
+      ]);
+      expect(answer.warnings).toHaveLength(2);
+      expect(await named(key)).toEqual(['There', 'There (2)', 'There (3)']);
+    });
+
+    test('with overwrite replaces the route: what the record leaves out has its default', async () => {
+      const { key, made } = await setup();
+      const answer = await importInto(key, { routes, conflictStrategy: 'overwrite' });
+      expect(answer).toMatchObject({ imported: 1, skipped: 0, overwritten: 1, errors: [] });
+      const { body } = await world.request('GET', `/api/routes/${made.id}`, { key });
+      expect(body).toMatchObject({ id: made.id, description: null, priority: 0, destinations: [{ name: 'two' }] });
+    });
+
+    test('within the document keeps the first with skip, and says so', async () => {
+      const { key } = await setup();
+      const twice = ['one', 'two'].map((slug) => ({ name: 'Twin', sourceSlug: 'bank', destinationSlugs: [slug] }));
+      const answer = await importInto(key, { routes: twice, conflictStrategy: 'skip' });
+      expect(answer).toMatchObject({ imported: 1, skipped: 1, errors: [], warnings: [expect.stringContaining('"Twin"')] });
+      expect((await world.request('GET', '/api/routes/twin', { key })).body.destinations).toMatchObject([{ name: 'one' }]);
+    });
+
+    test('of which several routes have the name is an error with overwrite: none of them is taken by chance', async () => {
+      const { key } = await setup();
+      await create(key, 'routes', { name: 'There', sourceId: 'bank', destinationIds: ['one'] });
+      const before = apart(await exportOf(key));
+      expect(await importInto(key, { routes, conflictStrategy: 'overwrite' })).toMatchObject({
+        overwritten: 0,
+        errors: [expect.stringContaining('several routes')],
+      });
+      expect(apart(await exportOf(key))).toEqual(before);
+    });
+
+    test.each(['skip', 'rename', 'overwrite'])(
+      'with validateOnly and %s writes nothing and says what would be',
+      async (conflictStrategy) => {
+        const { key } = await setup();
+        const before = apart(await exportOf(key));
+        const dry = await importInto(key, { routes, conflictStrategy, validateOnly: true });
+        expect(apart(await exportOf(key))).toEqual(before);
+        const real = await importInto(key, { routes, conflictStrategy });
+        const withoutIds = ({ routes: of, ...rest }: { routes: { id: string }[] }) => ({
+          ...rest,
+          routes: of.map(({ id: _, ...each }) => each),
+        });
+        expect(withoutIds(dry)).toEqual(withoutIds(real));
+      },
+    );
+  });
+
+  test('imports of the same routes at the same time make each route once', async () => {
+    const key = await organization();
+    const slugs = ['one', 'two', 'three', 'spare'];
+    const routes = slugs.flatMap((first, i) =>
+      ['shop', 'bank'].map((sourceSlug) => ({ name: `Route ${i} of ${sourceSlug}`, sourceSlug, destinationSlugs: [first] })),
+    );
+    const answers = await Promise.all([1, 2, 3].map(() => importInto(key, { routes, conflictStrategy: 'skip' })));
+    expect(answers.map(({ imported, skipped }) => [imported, skipped]).sort()).toEqual([
+      [0, 8],
+      [0, 8],
+      [8, 0],
+    ]);
+    expect(await named(key)).toEqual(routes.map(({ name }) => name).sort());
+  });
+
+  describe('all or nothing', () => {
+    const good = { name: 'Good', sourceSlug: 'shop', destinationSlugs: ['one'] };
+    /** Nothing is ever imported into it. */
+    let empty: string;
+    beforeAll(async () => {
+      empty = await organization();
+    });
+
+    test('each missing reference is an error that names it, and nothing is imported', async () => {
+      const key = empty;
+      const routes = [
+        good,
+        {
+          name: 'Bad',
+          sourceSlug: 'no-source',
+          destinationSlugs: ['one', 'no-destination'],
+          failoverDestinationSlugs: ['no-spare'],
+          filterSlug: 'no-filter',
+          transformSlug: 'no-transform',
+          schemaSlug: 'no-schema',
+          notificationChannelSlugs: ['no-channel'],
+        },
+      ];
+      for (const validateOnly of [true, false]) {
+        const answer = await importInto(key, { routes, conflictStrategy: 'skip', validateOnly });
+        expect(answer).toMatchObject({ imported: 0, skipped: 0, overwritten: 0, routes: [] });
+        for (const missing of ['source', 'destination', 'spare', 'filter', 'transform', 'schema', 'channel'])
+          expect(answer.errors.filter((text: string) => text.includes(`"no-${missing}"`))).toHaveLength(1);
+      }
+      expect(await named(key)).toEqual([]);
+    });
+
+    test.each([
+      ['a filter that does not compile', { filterConditions: [{ field: 'a', operator: 'matches', value: '(' }] }],
+      ['a filter by reference and inline', { filterSlug: 'large', filterConditions: [{ field: 'a', operator: 'exists' }] }],
+      ['a failover destination that is a destination too', { failoverDestinationSlugs: ['two'] }],
+      ['the connection of another record', { destinationSlugs: ['one'] }],
+      ['a destination that is named twice', { destinationSlugs: ['two', 'two'] }],
+    ])('%s is an error, and nothing is imported', async (_, body) => {
+      const key = empty;
+      const routes = [good, { name: 'Bad', sourceSlug: 'shop', destinationSlugs: ['two'], ...body }];
+      const answer = await importInto(key, { routes, conflictStrategy: 'skip' });
+      expect(answer).toMatchObject({ imported: 0, errors: [expect.stringContaining('"Bad"')], routes: [] });
+      expect(await named(key)).toEqual([]);
+    });
+
+    test('another source of a route that is there is an error with overwrite', async () => {
+      const key = await organization();
+      await create(key, 'routes', { name: 'There', sourceId: 'shop', destinationIds: ['one'] });
+      const routes = [{ name: 'There', sourceSlug: 'bank', destinationSlugs: ['one'] }];
+      expect(await importInto(key, { routes, conflictStrategy: 'overwrite' })).toMatchObject({
+        overwritten: 0,
+        errors: [expect.stringContaining('bank')],
+      });
+    });
+
+    test('what Git owns is an error, and what was written before is taken back', async () => {
+      const key = await organization();
+      const namespace = `routes-${organizations}`;
+      const spec = { name: 'Git', sourceRef: { name: 'bank' }, destinationRefs: [{ name: 'one' }], priority: 5 };
+      await world.store.apply({ kind: 'Route', metadata: { name: 'git', namespace }, spec }, { manager: 'argocd' });
+      const routes = [good, { name: 'Git', sourceSlug: 'bank', destinationSlugs: ['one'], priority: 6 }];
+      await passes(async () => expect(await named(key)).toContain('Git'));
+      const answer = await world.request('POST', '/api/routes/import', { key, body: { routes, conflictStrategy: 'overwrite' } });
+      expect([answer.status, answer.body.code ?? answer.body.errors]).toEqual([409, 'FIELD_MANAGED']);
+      await passes(async () => expect(await named(key)).toEqual(['Git']));
+    });
+  });
+
+  const record = { name: 'A', sourceSlug: 'shop', destinationSlugs: ['one'] };
+
+  test.each([
+    ['no name', { sourceSlug: 'shop', destinationSlugs: ['one'] }, 'name'],
+    ['no source', { name: 'A', destinationSlugs: ['one'] }, 'sourceSlug'],
+    ['an unknown field', { ...record, colour: 'red' }, 'colour'],
+    ['no destination', { name: 'A', sourceSlug: 'shop' }, 'destinationSlugs'],
+    [
+      'two first destinations',
+      { name: 'A', sourceSlug: 'shop', destinationSlug: 'one', destinationSlugs: ['two', 'one'] },
+      'destinationSlug ',
+    ],
+    ['a priority out of bounds', { ...record, priority: 100_000 }, 'priority'],
+    ['four failover destinations', { ...record, failoverDestinationSlugs: ['a', 'b', 'c', 'd'] }, 'failoverDestinationSlugs'],
+  ])('a record with %s is 400, and the field is named', async (_, route, field) => {
+    const { status, body } = await world.request('POST', '/api/routes/import', { body: { routes: [route], conflictStrategy: 'skip' } });
+    expect([status, body.message]).toEqual([400, expect.stringContaining(`routes[0].${field}`)]);
+  });
+
+  test('an import needs a conflictStrategy', async () => {
+    expect((await world.request('POST', '/api/routes/import', { body: { routes: [] } })).status).toBe(400);
+  });
+
+  test('a route without destinations, exported when it had lost them, is imported so', async () => {
+    const key = await organization();
+    const routes = [{ name: 'Bare', sourceSlug: 'shop', destinationSlug: null, destinationSlugs: [] }];
+    expect(await importInto(key, { routes, conflictStrategy: 'skip' })).toMatchObject({ imported: 1, errors: [] });
+    expect((await exportOf(key)).routes).toMatchObject(routes);
+  });
+}

@@ -1,0 +1,267 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { passes } from '../../support/passes.ts';
+import type { FacadeWorld } from '../facade-world.ts';
+
+/** What is written through the API, with any store behind the API. */
+export function describeWrites(start: () => Promise<FacadeWorld>): void {
+  let world: FacadeWorld;
+  beforeAll(async () => {
+    world = await start();
+  });
+  afterAll(() => world.stop());
+
+  const url = 'https://hooks.example.com/in';
+  let named = 0;
+  const post = async (collection: string, body: object, key?: string) => world.request('POST', `/api/${collection}`, { body, key });
+  const patch = async (path: string, body: object, key?: string) => world.request('PATCH', `/api/${path}`, { body, key });
+  const get = async (path: string) => (await world.request('GET', `/api/${path}`)).body;
+  const destination = (body: object = {}) => world.create('destinations', { url, ...body });
+  async function route(body: object = {}) {
+    const source = await world.create('sources', {});
+    const target = await destination();
+    return world.create('routes', { sourceId: source.id, destinationIds: [target.id], ...body });
+  }
+
+  describe('destinations', () => {
+    test.each([
+      ['no url', {}, undefined],
+      ['a url that is none', { url: 'nowhere' }, 'INVALID_URL'],
+      ['a url of another scheme', { url: 'ftp://example.com/' }, 'INVALID_URL'],
+      ['a timeout over 60 s', { url, timeoutMs: 60_001 }, undefined],
+      ['another method', { url, method: 'GET' }, undefined],
+      ['a rate without its unit', { url, throttle: { mode: 'rate', rateLimit: 5 } }, undefined],
+      ['concurrency without its limit', { url, throttle: { mode: 'concurrency' } }, undefined],
+      ['26 retries', { url, retryPolicy: { maxRetries: 26 } }, undefined],
+      ['basic without a password', { url, authType: 'basic', authConfig: { username: 'a' } }, undefined],
+      ['a header of ours', { url, headers: { 'webhook-id': 'x' } }, undefined],
+      ['a slug that is reserved', { url, slug: 'bulk' }, undefined],
+      ['a warehouse type', { type: 's3', config: {} }, undefined],
+    ])('with %s are 400', async (_, body, code) => {
+      const answer = await post('destinations', { name: 'Wrong', ...body });
+      expect(answer.status).toBe(400);
+      expect(answer.body.code).toEqual(code ?? expect.any(String));
+      expect(answer.body.message.length).toBeGreaterThan(0);
+    });
+
+    test('over http:// are made with a warning', async () => {
+      const { status, headers } = await post('destinations', { name: 'Plain http', url: 'http://hooks.example.com/' });
+      expect(status).toBe(201);
+      expect(headers.get('warning')).not.toBeNull();
+    });
+
+    test('answer their list by search and by enabled', async () => {
+      const off = await destination({ name: 'Needle off', enabled: false });
+      await destination({ name: 'Needle on' });
+      const ids = async (query: string) => (await get(`destinations?${query}`)).data.map(({ id }: { id: string }) => id);
+      expect(await ids('search=needle')).toHaveLength(2);
+      expect(await ids('search=needle&enabled=false')).toEqual([off.id]);
+    });
+
+    test('change what a PATCH names and keep the rest', async () => {
+      const before = await destination({ headers: { 'X-A': '1', 'X-B': '2' }, retryPolicy: { maxRetries: 4 } });
+      const { status, body } = await patch(`destinations/${before.id}`, { headers: { 'X-C': '3' }, retryPolicy: { initialDelay: 500 } });
+      expect(status).toBe(200);
+      expect(body).toMatchObject({ name: before.name, headers: { 'X-C': '3' }, retryPolicy: { maxRetries: 4, initialDelay: 500 } });
+      expect(body.headers).toEqual({ 'X-C': '3' });
+      expect(await get(`destinations/${before.slug}`)).toEqual(body);
+    });
+
+    test('keep a header of any name, and any text, when something else changes', async () => {
+      const headers = { 'X-R&D': 'caf\u00e9 \u0085\u009f\u00a0', 'X-B': '2' };
+      const name = 'One\u2028two \ufeff日本 😀';
+      const { id } = await destination({ name, headers });
+      expect((await patch(`destinations/${id}`, { timeoutMs: 1234 })).body).toMatchObject({ name, timeoutMs: 1234, headers });
+      expect(await get(`destinations/${id}`)).toMatchObject({ name, headers });
+      expect((await patch(`destinations/${id}`, { headers: { 'X-B': '2' } })).body.headers).toEqual({ 'X-B': '2' });
+    });
+
+    test('take back what they gave, read-only fields and isActive included', async () => {
+      const before = await destination();
+      const { enabled: _, ...rest } = await get(`destinations/${before.id}`);
+      const { status, body } = await patch(`destinations/${before.id}`, { ...rest, isActive: false });
+      expect(status).toBe(200);
+      expect(body).toMatchObject({ id: before.id, url, enabled: false });
+    });
+
+    test('keep their type', async () => {
+      const before = await destination();
+      expect((await patch(`destinations/${before.id}`, { type: 'http' })).status).toBe(200);
+      expect((await patch(`destinations/${before.id}`, { type: 's3' })).status).toBe(400);
+    });
+
+    test('of one name made at the same time get slugs of their own', async () => {
+      const answers = await Promise.all(Array.from({ length: 64 }, () => post('destinations', { name: 'Same name', url })));
+      expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 64 }, () => 201));
+      expect(new Set(answers.map(({ body }) => body.slug)).size).toBe(64);
+    });
+
+    test('that change in two fields at the same time have both changes', async () => {
+      const { id } = await destination();
+      await Promise.all([patch(`destinations/${id}`, { name: 'New name' }), patch(`destinations/${id}`, { timeoutMs: 1234 })]);
+      expect(await get(`destinations/${id}`)).toMatchObject({ name: 'New name', timeoutMs: 1234 });
+    });
+
+    test('that are deleted leave their routes', async () => {
+      const one = await destination();
+      const two = await destination();
+      const source = await world.create('sources', {});
+      const { id } = await world.create('routes', { sourceId: source.id, destinationIds: [one.id, two.id] });
+      expect((await world.request('DELETE', `/api/destinations/${one.id}`)).status).toBe(204);
+      expect((await get(`routes/${id}`)).destinationIds).toEqual([two.id]);
+      expect((await world.request('GET', `/api/destinations/${one.id}`)).status).toBe(404);
+    });
+  });
+
+  describe('secrets', () => {
+    const canary = 'canary-secret-0123456789';
+
+    test('are masked in every answer, logged nowhere, and stand in Redis sealed', async () => {
+      const { id } = await destination({ authType: 'bearer', authConfig: { token: canary } });
+      const { text } = await world.request('GET', `/api/destinations/${id}`);
+      expect(text).not.toContain(canary);
+      expect(JSON.parse(text).authConfig.token).toBe('••••6789');
+      expect(world.logLines.join('')).not.toContain(canary);
+      for (const key of await world.redis.client.keys('*')) {
+        const dump = await world.redis.client.dumpBuffer(key);
+        expect(dump?.includes(canary) ?? false).toBe(false);
+      }
+    });
+
+    test('sent back masked are kept, and new ones take their place', async () => {
+      const { id, slug } = await destination({ authType: 'bearer', authConfig: { token: canary } });
+      const before = (await world.store.get('Destination', { namespace: 'acme', name: slug })).spec.http?.auth?.tokenSecretRef;
+      await patch(`destinations/${id}`, { authType: 'bearer', authConfig: { token: '••••6789' } });
+      expect((await world.store.get('Destination', { namespace: 'acme', name: slug })).spec.http?.auth?.tokenSecretRef).toEqual(before);
+      const { body } = await patch(`destinations/${id}`, { authConfig: { token: 'another-canary-000042' } });
+      expect(body.authConfig.token).toBe('••••0042');
+    });
+
+    test('must be sent anew by a developer who changes the host', async () => {
+      const key = await world.addKey('acme', { role: 'developer' });
+      const { id } = await destination({ authType: 'bearer', authConfig: { token: canary } });
+      const answer = await patch(`destinations/${id}`, { url: 'https://elsewhere.example.com/' }, key);
+      expect([answer.status, answer.body.code]).toEqual([400, 'CREDENTIALS_REQUIRED']);
+      expect((await patch(`destinations/${id}`, { url: 'https://elsewhere.example.com/' })).status).toBe(200);
+    });
+  });
+
+  describe('routes', () => {
+    test('are made with the defaults of the API document and read with what they refer to', async () => {
+      const made = await route();
+      expect(await get(`routes/${made.id}`)).toMatchObject({
+        id: expect.stringMatching(/^rte_/),
+        priority: 0,
+        enabled: true,
+        filterId: null,
+        filterConditions: null,
+        filterLogic: 'AND',
+        failoverDestinationIds: [],
+        failoverAfterAttempts: 3,
+        circuitState: 'closed',
+        circuitCooldownSeconds: 300,
+        circuitFailureThreshold: 5,
+        circuitProbeSuccessThreshold: 2,
+        expectedResponse: null,
+        source: { id: made.sourceId, name: expect.any(String) },
+        destinations: [{ id: made.destinationIds[0], name: expect.any(String) }],
+        eventsRouted: 0,
+        lastEventAt: null,
+      });
+    });
+
+    test.each(['source', 'destination'])('that name a missing %s are 400 INVALID_SOURCE', async (missing) => {
+      const source = missing === 'source' ? 'src_aaaaaaaaaaaaaaaaaaaaaaaaaa' : (await world.create('sources', {})).id;
+      const target = missing === 'destination' ? 'dst_aaaaaaaaaaaaaaaaaaaaaaaaaa' : (await destination()).id;
+      const answer = await post('routes', { name: 'Missing', sourceId: source, destinationIds: [target] });
+      expect([answer.status, answer.body.code]).toEqual([400, 'INVALID_SOURCE']);
+    });
+
+    test('with the source and destinations of another are 409 DUPLICATE_ROUTE, also when both come at once', async () => {
+      const { id: sourceId } = await world.create('sources', {});
+      const { id } = await destination();
+      const answers = await Promise.all([1, 2].map((n) => post('routes', { name: `Twin ${n}`, sourceId, destinationIds: [id] })));
+      expect(answers.map(({ status }) => status).sort()).toEqual([201, 409]);
+      expect(answers.find(({ status }) => status === 409)?.body.code).toBe('DUPLICATE_ROUTE');
+    });
+
+    test('keep their source', async () => {
+      const made = await route();
+      expect((await patch(`routes/${made.id}`, { sourceId: made.sourceId, description: 'same' })).status).toBe(200);
+      const other = await world.create('sources', {});
+      expect((await patch(`routes/${made.id}`, { sourceId: other.id })).status).toBe(400);
+    });
+
+    test('lose their filter by null', async () => {
+      const filter = await world.create('filters', { conditions: [{ field: 'a', operator: 'exists' }] });
+      const made = await route({ filterId: filter.id });
+      expect(made.filterId).toBe(filter.id);
+      expect((await patch(`routes/${made.id}`, { filterId: null })).body.filterId).toBeNull();
+    });
+
+    test('keep what they use from being deleted', async () => {
+      const filter = await world.create('filters', { conditions: [{ field: 'a', operator: 'exists' }] });
+      const made = await route({ filterId: filter.id });
+      for (const path of [`filters/${filter.id}`, `sources/${made.sourceId}`]) {
+        const answer = await world.request('DELETE', `/api/${path}`);
+        expect([answer.status, answer.body.code]).toEqual([409, 'IN_USE']);
+      }
+      expect((await world.request('DELETE', `/api/routes/${made.id}`)).status).toBe(204);
+      expect((await world.request('DELETE', `/api/filters/${filter.id}`)).status).toBe(204);
+    });
+
+    test('with a filter that does not compile are 400', async () => {
+      const body = { conditions: [{ field: 'a', operator: 'matches', value: '(' }] };
+      expect((await post('filters', { name: 'Broken', ...body })).status).toBe(400);
+      const made = await route();
+      expect((await patch(`routes/${made.id}`, { filterConditions: body.conditions })).status).toBe(400);
+    });
+  });
+
+  describe('what Git owns', () => {
+    async function owned() {
+      const name = `owned-${++named}`;
+      const spec = { name: 'By Git', type: 'http', http: { url } };
+      await world.store.apply({ kind: 'Destination', metadata: { name, namespace: 'acme' }, spec }, { manager: 'argocd' });
+      return name;
+    }
+    const settled = (name: string) =>
+      passes(async () => expect((await world.request('GET', `/api/destinations/${name}`)).status).toBe(200));
+
+    test('is not changed through the API, and the answer names the manager', async () => {
+      const name = await owned();
+      await settled(name);
+      const answer = await patch(`destinations/${name}`, { url: 'https://other.example.com/' });
+      expect([answer.status, answer.body.code]).toEqual([409, 'FIELD_MANAGED']);
+      expect(answer.body.message).toContain('argocd');
+      expect((await get(`destinations/${name}`)).url).toBe(url);
+    });
+
+    test('may be sent back as it is, and beside it other fields change', async () => {
+      const name = await owned();
+      await settled(name);
+      const answer = await patch(`destinations/${name}`, { url, timeoutMs: 4321 });
+      expect([answer.status, answer.body.timeoutMs]).toEqual([200, 4321]);
+    });
+
+    test('is not deleted through the API', async () => {
+      const name = await owned();
+      await settled(name);
+      const answer = await world.request('DELETE', `/api/destinations/${name}`);
+      expect([answer.status, answer.body.code]).toEqual([409, 'FIELD_MANAGED']);
+      expect((await world.request('GET', `/api/destinations/${name}`)).status).toBe(200);
+    });
+  });
+
+  describe('API keys', () => {
+    test('are shown once, work, and do not work once deleted', async () => {
+      const { status, body } = await post('api-keys', { name: 'CI', role: 'viewer' });
+      expect(status).toBe(201);
+      expect(body).toMatchObject({ apiKey: { id: expect.stringMatching(/^key_/), name: 'CI', role: 'viewer', scopes: expect.any(Array) } });
+      expect(body.key).toMatch(/^ph_/);
+      expect((await world.request('GET', '/api/sources', { key: body.key })).status).toBe(200);
+      expect((await world.request('GET', '/api/api-keys')).text).not.toContain(body.key);
+      expect([200, 204]).toContain((await world.request('DELETE', `/api/api-keys/${body.apiKey.id}`)).status);
+      await passes(async () => expect((await world.request('GET', '/api/sources', { key: body.key })).status).toBe(401));
+    });
+  });
+}

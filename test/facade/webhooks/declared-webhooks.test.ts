@@ -1,0 +1,94 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import type { ConfigurationKind } from '../../../src/resources/kinds.ts';
+import { passes } from '../../support/passes.ts';
+import { type FacadeWorld, startFacadeWorld } from '../facade-world.ts';
+
+const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
+const options = { manager: 'kubectl', force: true };
+const declared = { application: '', endpoint: '', subscription: '' };
+let world: FacadeWorld;
+
+beforeAll(async () => {
+  world = await startFacadeWorld({ inForceTimeoutMs: 20_000 });
+  for (const name of ['order.paid', 'order.sent']) await request('POST', 'event-types', { name });
+  const data = { secret: Buffer.from(secret).toString('base64') };
+  await world.store.apply({ kind: 'Secret', metadata: { namespace: 'acme', name: 'signing' }, data }, options);
+  declared.application = await apply('WebhookApplication', 'shop', { externalId: 'shop-17' });
+  declared.endpoint = await apply('WebhookEndpoint', 'hooks', {
+    applicationRef: { name: 'shop' },
+    url: 'https://shop.example/hooks',
+    signingSecretRef: { name: 'signing', key: 'secret' },
+  });
+  declared.subscription = await apply('WebhookSubscription', 'paid', {
+    endpointRef: { name: 'hooks' },
+    eventTypeRef: { name: 'order.paid' },
+    labelFilters: [{ key: 'country', values: ['at', 'de'] }],
+  });
+});
+afterAll(() => world.stop());
+
+/** Answers its id once it is in force. */
+async function apply(kind: ConfigurationKind, name: string, spec: object): Promise<string> {
+  await world.store.apply({ kind, metadata: { namespace: 'acme', name }, spec }, options);
+  return await passes(async () => {
+    const { status } = await world.store.get(kind, { namespace: 'acme', name });
+    expect(status?.conditions).toContainEqual(expect.objectContaining({ type: 'Ready', status: 'True' }));
+    return status?.id ?? '';
+  });
+}
+const request = (method: string, path: string, body?: object) => world.request(method, `/api/${path}`, body === undefined ? {} : { body });
+const read = async (path: string) => (await request('GET', path)).body.data;
+
+test('what resources declare is listed and shown as what the API makes, its secret never', async () => {
+  expect(await read('webhook-applications/by-external-id/shop-17')).toMatchObject({ id: declared.application, name: 'shop' });
+  const [endpoint] = await read(`webhook-endpoints?applicationId=${declared.application}`);
+  expect(endpoint).toMatchObject({
+    id: declared.endpoint,
+    url: 'https://shop.example/hooks',
+    hasSecret: true,
+    secretPrefix: `${secret.slice(0, 10)}…`,
+    secretVersion: 1,
+    circuitState: 'closed',
+    subscriptionCount: 1,
+  });
+  expect(JSON.stringify(endpoint)).not.toContain(secret);
+  expect(await read(`webhook-subscriptions/${declared.subscription}`)).toMatchObject({
+    endpointId: declared.endpoint,
+    applicationId: declared.application,
+    eventTypeName: 'order.paid',
+    labelFilters: { country: ['at', 'de'] },
+  });
+});
+
+test('the API changes nothing of it, and names the resource', async () => {
+  const { application, endpoint, subscription } = declared;
+  const answers = await Promise.all([
+    request('PATCH', `webhook-applications/${application}`, { name: 'Other' }),
+    request('PUT', 'webhook-applications/upsert', { externalId: 'shop-17', name: 'Other' }),
+    request('DELETE', `webhook-applications/${application}`),
+    request('PATCH', `webhook-endpoints/${endpoint}`, { timeoutSeconds: 5 }),
+    request('POST', `webhook-endpoints/${endpoint}/rotate-secret`, {}),
+    request('DELETE', `webhook-endpoints/${endpoint}`),
+    request('PATCH', `webhook-subscriptions/${subscription}`, { isEnabled: false }),
+    request('DELETE', `webhook-subscriptions/${subscription}`),
+  ]);
+  const names = ['shop', 'shop', 'shop', 'hooks', 'hooks', 'hooks', 'paid', 'paid'];
+  for (const [i, { status, headers, body }] of answers.entries()) {
+    expect([status, headers.get('x-error-code')]).toEqual([409, 'FIELD_MANAGED']);
+    expect(body.message).toContain(`acme/${names[i]}`);
+  }
+});
+
+test('what the API makes below it goes with the resource', async () => {
+  const made = (await request('POST', 'webhook-endpoints', { applicationId: declared.application, url: 'https://shop.example/more' })).body;
+  const subscription = (await request('POST', 'webhook-subscriptions', { endpointId: declared.endpoint, eventTypeId: 'order.sent' })).body;
+  expect((await request('POST', 'webhook-subscriptions', { endpointId: declared.endpoint, eventTypeId: 'order.paid' })).status).toBe(409);
+  const gone = (path: string) => passes(async () => expect((await request('GET', path)).status).toBe(404));
+  await world.store.delete('WebhookEndpoint', { namespace: 'acme', name: 'hooks' });
+  await gone(`webhook-subscriptions/${subscription.data.id}`);
+  await gone(`webhook-subscriptions/${declared.subscription}`);
+  expect((await read(`webhook-endpoints/${made.data.id}`)).url).toBe('https://shop.example/more');
+  await world.store.delete('WebhookApplication', { namespace: 'acme', name: 'shop' });
+  await gone(`webhook-endpoints/${made.data.id}`);
+  await gone('webhook-applications/by-external-id/shop-17');
+});

@@ -1,0 +1,76 @@
+import { afterAll, afterEach, beforeAll, beforeEach } from '@jest/globals';
+import { RedisMessageAcceptor } from '../../src/data/message-acceptor.ts';
+import { RedisMessageReader } from '../../src/data/message-reader.ts';
+import type { Delivery, DeliveryOptions } from '../../src/delivery/start-delivery.ts';
+import { systemClock } from '../../src/runtime/clock.ts';
+import { type Receiver, startReceiver } from './receiver.ts';
+import { organizationRecord, RecordRegistry } from './record-registry.ts';
+import { type RedisServer, startRedis } from './redis.ts';
+import { startTestDelivery } from './test-delivery.ts';
+
+const prefix = 'test:';
+
+/** What the tests of a suite about deliveries share. Redis is emptied before each test; what a test starts ends with it. */
+export interface DeliverySuite {
+  readonly prefix: string;
+  readonly redis: RedisServer;
+  readonly acceptor: RedisMessageAcceptor;
+  readonly reader: RedisMessageReader;
+  /** Of this test; it has the organization `org_a`. */
+  readonly registry: RecordRegistry;
+  /** Called after the test, the last one first. */
+  readonly ends: (() => Promise<unknown>)[];
+  worker(own?: Partial<DeliveryOptions>): Delivery;
+  receiver(answer?: Parameters<typeof startReceiver>[0]): Promise<Receiver>;
+}
+
+/** Registers the hooks of the suite that calls it. */
+export function deliverySuite({ shards = 1 } = {}): DeliverySuite {
+  let redis: RedisServer;
+  let acceptor: RedisMessageAcceptor;
+  let reader: RedisMessageReader;
+  let registry: RecordRegistry;
+  const ends: (() => Promise<unknown>)[] = [];
+
+  beforeAll(async () => {
+    redis = await startRedis();
+    acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock });
+    reader = new RedisMessageReader({ redis: redis.client, prefix, shards: () => shards });
+  });
+  afterAll(() => redis.stop());
+  beforeEach(async () => {
+    await redis.client.flushall();
+    registry = new RecordRegistry();
+    registry.put('organization', organizationRecord());
+  });
+  afterEach(async () => {
+    for (const end of ends.splice(0).reverse()) await end();
+  });
+
+  return {
+    prefix,
+    ends,
+    get redis() {
+      return redis;
+    },
+    get acceptor() {
+      return acceptor;
+    },
+    get reader() {
+      return reader;
+    },
+    get registry() {
+      return registry;
+    },
+    worker(own = {}) {
+      const delivery = startTestDelivery(redis, { shards, prefix, registry, ...own });
+      ends.push(() => delivery.stop(1000));
+      return delivery;
+    },
+    async receiver(answer) {
+      const started = await startReceiver(answer);
+      ends.push(() => started.close());
+      return started;
+    },
+  };
+}

@@ -1,0 +1,51 @@
+import type { RedisClient } from '../../src/redis/connection.ts';
+import { passes } from './passes.ts';
+
+/** When its process dies: before the command is sent, or when its answer is lost. */
+export type Death = 'before' | 'after';
+
+/** A client whose process dies at its `nth` command. `count` tells how many were sent. */
+export function dyingClient(redis: RedisClient, nth: number, moment: Death): { client: RedisClient; count: () => number } {
+  let count = 0;
+  const never = new Promise<never>(() => {});
+  const isDead = (): boolean => count > nth || (count === nth && moment === 'before');
+  const client = new Proxy(redis, {
+    get(target, name) {
+      const member = Reflect.get(target, name);
+      if (typeof member !== 'function') return member;
+      return (...args: unknown[]) => {
+        count++;
+        if (isDead()) return never;
+        const answer = member.apply(target, args);
+        return count === nth ? Promise.resolve(answer).then(() => never) : answer;
+      };
+    },
+  });
+  return { client, count: () => count };
+}
+
+/**
+ * Does `work` in the world that `prepare` makes, with a process that dies at each of its commands in turn, and looks what is left each time. `prepare`
+ * begins on an empty Redis of its own.
+ */
+export async function dieEverywhere<T>(
+  redis: RedisClient,
+  moment: Death,
+  { prepare, work, look }: { prepare(): Promise<T>; work(client: RedisClient, world: T): Promise<unknown>; look(world: T): Promise<void> },
+): Promise<void> {
+  // Scripts that Redis does not know yet are commands more.
+  await work(redis, await prepare());
+  const whole = dyingClient(redis, Number.POSITIVE_INFINITY, moment);
+  await work(whole.client, await prepare());
+  for (let nth = 1; nth <= whole.count(); nth++) {
+    const world = await prepare();
+    const { client, count } = dyingClient(redis, nth, moment);
+    void work(client, world);
+    await passes(async () => {
+      if (count() < nth) throw new Error(`${count()} of ${nth} commands were sent`);
+    });
+    // Comes after what was sent.
+    await redis.ping();
+    await look(world);
+  }
+}

@@ -1,0 +1,33 @@
+import { execFile } from 'node:child_process';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { parseAllDocuments } from 'yaml';
+import { z } from 'zod';
+
+export const chart = new URL('../../charts/posthorn/', import.meta.url).pathname;
+/** Where `hack/test` has installed helm, kubeconform and schemas. */
+export const chartTools =
+  process.env['POSTHORN_CHART_TOOLS'] ?? join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'posthorn/chart-tools');
+
+const run = promisify(execFile);
+const manifest = z.looseObject({ apiVersion: z.string(), kind: z.string(), metadata: z.looseObject({ name: z.string() }) });
+export type Manifest = z.output<typeof manifest>;
+
+/** Runs helm; answers its standard output. Rejects with its complaint. */
+export async function helm(...args: string[]): Promise<string> {
+  const { stdout } = await run(join(chartTools, 'bin/helm'), args, { maxBuffer: 64 * 1024 * 1024 });
+  return stdout;
+}
+
+/** What `helm template` makes of the chart, as text. */
+export async function template(...args: string[]): Promise<string> {
+  return helm('template', 'posthorn', chart, '--namespace', 'posthorn-system', ...args);
+}
+
+export function manifests(text: string): Manifest[] {
+  return parseAllDocuments(text)
+    .map((document) => document.toJS())
+    .filter((value) => value !== null)
+    .map((value) => manifest.parse(value));
+}

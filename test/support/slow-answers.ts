@@ -1,0 +1,34 @@
+import { createServer, request as forward } from 'node:http';
+import { setTimeout as pause } from 'node:timers/promises';
+
+export interface SlowAnswers {
+  readonly url: string;
+  /** Requests that were answered behind it. */
+  uploads(): number;
+  stop(): void;
+}
+
+/** Forwards requests and keeps the answers back: who is killed meanwhile never learns what has become of them. */
+export async function slowAnswers(origin: string, delayMs: number): Promise<SlowAnswers> {
+  let uploads = 0;
+  const server = createServer((incoming, outgoing) => {
+    const onward = forward(origin + incoming.url, { method: incoming.method, headers: incoming.headers }, async (answer) => {
+      uploads++;
+      await pause(delayMs);
+      outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.pipe(outgoing);
+    });
+    onward.on('error', () => outgoing.destroy());
+    incoming.pipe(onward);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  return {
+    url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`,
+    uploads: () => uploads,
+    stop: () => {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
