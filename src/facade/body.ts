@@ -27,14 +27,23 @@ export function readJsonObject(bytes: Buffer | undefined, freeField?: string): R
   return value;
 }
 
+/** Codes of fields whose values the API document gives a code of their own, such as INVALID_URL. */
+export type FieldCodes = Readonly<Record<string, ErrorCode>>;
+
+interface BodyReading {
+  readOnly?: readonly string[];
+  fieldCodes?: FieldCodes;
+}
+
 /**
- * What the schema makes of a body; without one there may be no field. UNKNOWN_FIELD or VALIDATION_FAILED name what is wrong. Fields in `readOnly` are
- * ignored, and `isActive` is taken for `enabled` (API decisions, "Both families").
+ * What the schema makes of a body; without one there may be no field. UNKNOWN_FIELD or VALIDATION_FAILED name what is wrong, and for the fields in
+ * `fieldCodes` the code that the API document gives them. Fields in `readOnly` are ignored, and `isActive` is taken for `enabled` (API decisions,
+ * "Both families").
  */
 export function parseBody<Body extends z.ZodObject>(
   schema: Body | undefined,
   raw: unknown,
-  readOnly: readonly string[] = [],
+  { readOnly = [], fieldCodes = {} }: BodyReading = {},
 ): z.output<Body> {
   if (!isRecord(raw)) return {} as z.output<Body>;
   if (schema === undefined) {
@@ -44,7 +53,7 @@ export function parseBody<Body extends z.ZodObject>(
   }
   const sent = Object.fromEntries(Object.entries(raw).filter(([name]) => !readOnly.includes(name)));
   const parsed = schema.safeParse('enabled' in schema.shape ? withEnabled(sent) : sent, { error: wording });
-  if (!parsed.success) throw invalidBody(parsed.error.issues);
+  if (!parsed.success) throw invalidBody(parsed.error.issues, fieldCodes);
   return parsed.data;
 }
 
@@ -57,9 +66,11 @@ function withEnabled(body: Record<string, unknown>): Record<string, unknown> {
   return { ...rest, enabled: isActive };
 }
 
-function invalidBody(issues: readonly z.core.$ZodIssue[]): PosthornError {
-  const complaints = plainIssues(issues).flatMap(complaintsOf);
-  const code = complaints.find((complaint) => complaint.code === 'UNKNOWN_FIELD')?.code ?? 'VALIDATION_FAILED';
+function invalidBody(issues: readonly z.core.$ZodIssue[], fieldCodes: FieldCodes): PosthornError {
+  const complaints = plainIssues(issues).flatMap((issue) => complaintsOf(issue, fieldCodes));
+  const codes = new Set(complaints.map((complaint) => complaint.code));
+  const own = Object.values(fieldCodes).find((each) => codes.has(each));
+  const code = codes.has('UNKNOWN_FIELD') ? 'UNKNOWN_FIELD' : (own ?? 'VALIDATION_FAILED');
   const shown = complaints.slice(0, mostComplaints).map((complaint) => complaint.text);
   if (complaints.length > mostComplaints) shown.push(`and ${complaints.length - mostComplaints} more`);
   const byField = Map.groupBy(complaints.slice(0, mostComplaints), ({ field }) => field);
@@ -75,7 +86,7 @@ interface Complaint {
   detail: string;
 }
 
-function complaintsOf(issue: z.core.$ZodIssue): Complaint[] {
+function complaintsOf(issue: z.core.$ZodIssue, fieldCodes: FieldCodes): Complaint[] {
   if (issue.code === 'unrecognized_keys') {
     return issue.keys.map((key) => {
       const field = pathText([...issue.path, key]);
@@ -83,7 +94,7 @@ function complaintsOf(issue: z.core.$ZodIssue): Complaint[] {
     });
   }
   const field = pathText(issue.path);
-  return [{ code: 'VALIDATION_FAILED', text: `${field} ${issue.message}`, field, detail: issue.message }];
+  return [{ code: fieldCodes[field] ?? 'VALIDATION_FAILED', text: `${field} ${issue.message}`, field, detail: issue.message }];
 }
 
 function pathText(path: readonly PropertyKey[]): string {

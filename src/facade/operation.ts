@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { ErrorCode } from '../core/errors.ts';
 import type { Scope } from '../core/records.ts';
-import { parseBody } from './body.ts';
+import { type FieldCodes, parseBody } from './body.ts';
 import type { Caller } from './caller.ts';
 import type { Idempotency } from './idempotency.ts';
 import { parseQuery } from './query.ts';
@@ -45,6 +45,7 @@ export interface OperationDefinition<Query extends z.ZodObject, Body extends z.Z
   body?: Body;
   /** Fields of the record that are ignored when they are sent back. */
   readOnly?: readonly string[];
+  fieldCodes?: FieldCodes;
   /** Of the body, where it may be larger than others. */
   maxBodyBytes?: number;
   /** Field of the body that holds any JSON (`refuseHostileShapes`). */
@@ -92,7 +93,7 @@ export function operation<Query extends z.ZodObject, Body extends z.ZodObject>(d
       handle({
         ...call,
         query: parseQuery(definition.query, call.query),
-        body: parseBody(definition.body, call.body, definition.readOnly),
+        body: parseBody(definition.body, call.body, definition),
       }),
   };
 }

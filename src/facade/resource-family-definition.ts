@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { ErrorCode } from '../core/errors.ts';
 import type { ObjectOf } from '../resources/kinds.ts';
+import type { FieldCodes } from './body.ts';
 import type { Call } from './operation.ts';
 import type { NoteWrite } from './resources/exclusive.ts';
 import type { SecretDraft } from './resources/secrets.ts';
@@ -33,6 +34,7 @@ export interface ResourceFamilyDefinition<K extends ServedKind, Body extends z.Z
   item: z.ZodObject;
   /** Body of create and change, strict, every field optional, without defaults. */
   body: Body;
+  fieldCodes?: FieldCodes;
   /** Fields of `body` that a create must have. */
   required: readonly (keyof z.output<Body> & string)[];
   /** Fields of `body` that cannot change, each with the values that an unchanged one may be sent as. */

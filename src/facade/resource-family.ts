@@ -12,7 +12,7 @@ export function resourceFamily<K extends ServedKind, Body extends z.ZodObject, Q
   definition: ResourceFamilyDefinition<K, Body, Query>,
   more: readonly Operation[] = [],
 ): Family {
-  const { kind, name, path, description, record, body, errors = {} } = definition;
+  const { kind, name, path, description, record, body, fieldCodes, errors = {} } = definition;
   const noun = nouns[kind];
   const readOnly = Object.keys(record.shape).filter((field) => !(field in body.shape));
   const one = `${path}/{id}`;
@@ -42,6 +42,7 @@ export function resourceFamily<K extends ServedKind, Body extends z.ZodObject, Q
       scope: 'write',
       body: withRequired(body, definition.required),
       readOnly,
+      fieldCodes,
       requestExample: definition.examples.create,
       answer: { status: 201, description: `The new ${noun}.`, schema: record },
       errors: ['ALREADY_EXISTS', ...(errors.create ?? [])],
@@ -67,6 +68,7 @@ export function resourceFamily<K extends ServedKind, Body extends z.ZodObject, Q
       scope: 'write',
       body,
       readOnly,
+      fieldCodes,
       requestExample: definition.examples.change,
       answer: { status: 200, description: `The changed ${noun}.`, schema: record },
       errors: ['RESOURCE_NOT_FOUND', 'FIELD_MANAGED', 'CONFLICT', ...(errors.change ?? [])],

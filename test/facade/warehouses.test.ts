@@ -76,15 +76,10 @@ describe('config', () => {
     expect([status, body.message]).toEqual([400, expect.stringMatching(/^config\.secretAccessKey is a masked value/)]);
   });
 
-  test('of r2 must have an https endpoint, and its host takes the credential along', async () => {
+  test('of r2 must have an https endpoint', async () => {
     const config = { bucket: 'events', endpoint: 'https://a.r2.example', accessKeyId: 'a', secretAccessKey: 'canary-r2' };
     for (const endpoint of ['http://a.example', 'https://[0]', 'https://a\ufffd.example'])
       expect([endpoint, (await create({ name: 'x', type: 'r2', config: { ...config, endpoint } })).status]).toEqual([endpoint, 400]);
-    const id = await made({ name: 'Elsewhere', type: 'r2', config });
-    const key = await world.addKey('acme', { role: 'developer' });
-    const elsewhere = { endpoint: 'https://b.r2.example' };
-    expect((await change(id, { config: elsewhere }, { key })).body.code).toBe('CREDENTIALS_REQUIRED');
-    expect((await change(id, { config: { ...elsewhere, secretAccessKey: 'canary-r2' } }, { key })).status).toBe(200);
   });
 
   test('does not belong to http, and a type cannot be changed', async () => {

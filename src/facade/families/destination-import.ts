@@ -112,7 +112,10 @@ class DestinationImport {
   async #judge(raw: Record<string, unknown>, index: number): Promise<Judged> {
     const name = typeof raw['name'] === 'string' ? raw['name'] : (slugIn(raw) ?? `record ${index + 1}`);
     try {
-      const record: Record<string, unknown> = parseBody(this.#schema, raw, readOnly(this.#definition));
+      const record: Record<string, unknown> = parseBody(this.#schema, raw, {
+        readOnly: readOnly(this.#definition),
+        fieldCodes: this.#definition.fieldCodes,
+      });
       if (record['name'] === undefined) throw new PosthornError('VALIDATION_FAILED', 'name is required.');
       const slug = slugIn(record) ?? slugOf(name, 'destination');
       refuseReservedSlug(slug);

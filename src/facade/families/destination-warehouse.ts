@@ -68,11 +68,18 @@ export const fieldMapping = z
   .describe('Columns of the records; without it a record is {id, source, receivedAt, headers, payload}.');
 
 const common = ['prefix', 'fileFormat', 'partitionBy', 'identity'] as const satisfies ConfigField[];
-const providers: Record<WarehouseType, { place: readonly ConfigField[]; keys: readonly ConfigField[]; secret: SecretField }> = {
-  s3: { place: ['bucket', 'region'], keys: ['accessKeyId', 'secretAccessKey'], secret: 'secretAccessKey' },
-  r2: { place: ['bucket', 'endpoint'], keys: ['accessKeyId', 'secretAccessKey'], secret: 'secretAccessKey' },
-  gcs: { place: ['bucket', 'projectId'], keys: ['serviceAccountKey'], secret: 'serviceAccountKey' },
-  azure_blob: { place: ['accountName', 'containerName'], keys: ['accountKey'], secret: 'accountKey' },
+interface Provider {
+  place: readonly ConfigField[];
+  keys: readonly ConfigField[];
+  secret: SecretField;
+  /** What of the place says whose host is asked; null: it is always the provider's own. */
+  host: 'endpoint' | 'accountName' | null;
+}
+const providers: Record<WarehouseType, Provider> = {
+  s3: { place: ['bucket', 'region'], keys: ['accessKeyId', 'secretAccessKey'], secret: 'secretAccessKey', host: null },
+  r2: { place: ['bucket', 'endpoint'], keys: ['accessKeyId', 'secretAccessKey'], secret: 'secretAccessKey', host: 'endpoint' },
+  gcs: { place: ['bucket', 'projectId'], keys: ['serviceAccountKey'], secret: 'serviceAccountKey', host: null },
+  azure_blob: { place: ['accountName', 'containerName'], keys: ['accountKey'], secret: 'accountKey', host: 'accountName' },
 };
 
 /** What stands in the place of a credential that an import does not have. It fits the form of the real one. */
@@ -94,10 +101,14 @@ export async function warehouseToRecord(
 ): Promise<{ config: WarehouseConfig; fieldMapping: z.output<typeof fieldMapping> }> {
   const { prefix, fileFormat = 'jsonl', partitionBy = 'date', identity = 'keys', fieldMapping: rules = [] } = spec.warehouse ?? {};
   const { place, ref, secret } = storedConfig(spec);
+  const { accessKeyId, ...rest } = place;
+  // A custom resource may have keys beside it that are not used.
+  const hasKeys = identity === 'keys';
   return {
     config: {
-      ...place,
-      ...(ref !== undefined && secret !== null && { [secret]: await show(ref) }),
+      ...rest,
+      ...(hasKeys && accessKeyId !== undefined && { accessKeyId }),
+      ...(hasKeys && ref !== undefined && secret !== null && { [secret]: await show(ref) }),
       ...(prefix !== undefined && { prefix }),
       fileFormat,
       partitionBy,
@@ -134,15 +145,16 @@ export async function warehouseToSpec(
   if (isNewlyPlatform && !call.services.allowsPlatformIdentity)
     throw new PosthornError('VALIDATION_FAILED', `config.identity cannot be platform: ${platformIdentityNotAllowed}.`);
   const key = provider.keys.find((field) => config[field] !== undefined);
-  if (identity === 'platform' && config.identity === undefined && key !== undefined)
-    throw new PosthornError('VALIDATION_FAILED', `config.${key} is not used with identity platform: send config.identity with it.`);
+  if (identity === 'platform' && key !== undefined)
+    throw new PosthornError('VALIDATION_FAILED', `config.${key} is not used with identity platform: leave it out, or send identity keys.`);
   const needed = identity === 'platform' ? provider.place : [...provider.place, ...provider.keys];
   for (const field of needed) {
     const isStored = field === provider.secret && stored?.ref !== undefined;
     if (merged[field] === undefined && !isStored) throw new PosthornError('VALIDATION_FAILED', `config.${field} is required.`);
   }
-  refuseOtherHost(merged, config, stored, call);
-  const ref = identity === 'platform' ? undefined : await secretRef(provider.secret, config[provider.secret], stored?.ref, secrets);
+  const losesKeys = identity === 'platform' && current?.warehouse?.identity !== 'platform';
+  if (!losesKeys) refuseOtherHost(provider, merged, { sent: config, stored, call });
+  const ref = losesKeys ? undefined : await secretRef(provider.secret, config[provider.secret], stored?.ref, secrets);
   return {
     warehouse: {
       ...current?.warehouse,
@@ -152,7 +164,7 @@ export async function warehouseToSpec(
       identity,
       fieldMapping: sent.fieldMapping === undefined ? current?.warehouse?.fieldMapping : checkedMapping(sent.fieldMapping),
     },
-    ...blockOf(type, merged, identity === 'platform', ref),
+    ...blockOf(type, losesKeys ? { ...merged, accessKeyId: undefined } : merged, ref),
   };
 }
 
@@ -204,16 +216,15 @@ function storedConfig({ type, s3: ofS3, r2: ofR2, gcs: ofGcs, azureBlob: ofAzure
 
 /** The stored credential goes to no other host unless the caller shows that they know it (API decisions, "Both families"). */
 function refuseOtherHost(
+  { host, secret }: Provider,
   merged: WarehouseConfig,
-  sent: WarehouseConfig,
-  stored: ReturnType<typeof storedConfig> | null,
-  { caller }: Call,
+  { sent, stored, call }: { sent: WarehouseConfig; stored: ReturnType<typeof storedConfig> | null; call: Call },
 ): void {
-  const before = stored?.place.endpoint;
-  if (before === undefined || stored?.ref === undefined || caller.role === 'admin') return;
-  const isKnown = sent.secretAccessKey !== undefined && !looksMasked(sent.secretAccessKey);
-  if (!isKnown && hostOf(before) !== hostOf(merged.endpoint ?? before))
-    throw new PosthornError('CREDENTIALS_REQUIRED', 'The endpoint has another host: send config.secretAccessKey with it.');
+  if (host === null || stored?.ref === undefined || call.caller.role === 'admin') return;
+  const value = sent[secret];
+  if (value !== undefined && !looksMasked(value)) return;
+  if (hostOf(stored.place[host] ?? '') !== hostOf(merged[host] ?? ''))
+    throw new PosthornError('CREDENTIALS_REQUIRED', `config.${host} names another host: send config.${secret} with it.`);
 }
 
 function secretRef(
@@ -277,15 +288,13 @@ function checkedMapping(rules: z.output<typeof fieldMapping> | null): z.output<t
 function blockOf(
   type: WarehouseType,
   { bucket = '', region = '', endpoint = '', projectId = '', accountName = '', containerName = '', accessKeyId }: WarehouseConfig,
-  isPlatform: boolean,
   ref: SecretKeyRef | undefined,
 ): Pick<SpecInput, 's3' | 'r2' | 'gcs' | 'azureBlob'> {
-  const keyId = isPlatform ? undefined : accessKeyId;
   switch (type) {
     case 's3':
-      return { s3: { bucket, region, accessKeyId: keyId, secretAccessKeySecretRef: ref } };
+      return { s3: { bucket, region, accessKeyId, secretAccessKeySecretRef: ref } };
     case 'r2':
-      return { r2: { bucket, endpoint, accessKeyId: keyId, secretAccessKeySecretRef: ref } };
+      return { r2: { bucket, endpoint, accessKeyId, secretAccessKeySecretRef: ref } };
     case 'gcs':
       return { gcs: { bucket, projectId, serviceAccountKeySecretRef: ref } };
     case 'azure_blob':

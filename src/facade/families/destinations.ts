@@ -14,6 +14,7 @@ import { idOf } from '../resources/lookup.ts';
 import {
   identityOf,
   isoTimeOrNull,
+  nameOf,
   nameToSpec,
   recordIdentity,
   recordTimes,
@@ -120,6 +121,7 @@ const definition = resourceDefinition({
   record,
   item,
   body,
+  fieldCodes: { url: 'INVALID_URL' },
   required: ['name'],
   immutable: { slug: (object) => [object.metadata.name], type: (object) => [object.spec.type] },
   query: z.object({ ...pageQuery, enabled: queryBoolean.optional(), search: querySearch.optional().describe('Part of the name or URL.') }),
@@ -144,8 +146,7 @@ const definition = resourceDefinition({
   filter:
     ({ enabled, search }) =>
     (object) =>
-      (enabled === undefined || object.spec.enabled === enabled) &&
-      matchesText(search, object.spec.name, object.metadata.name, object.spec.http?.url),
+      (enabled === undefined || object.spec.enabled === enabled) && matchesText(search, nameOf(object), object.spec.http?.url),
   toItem,
   toRecord: async (object, call): Promise<z.input<typeof record>> => ({
     ...(await toItem(object, call)),

@@ -294,6 +294,17 @@ export function describeFields(start: () => Promise<FacadeWorld>): void {
     });
   });
 
+  test('a slug cannot be changed; the same one is taken', async () => {
+    for (const family of ['routes', 'destinations', 'filters', 'sources']) {
+      const before = (await post(family, await least(family))).body;
+      const answer = await patch(`${family}/${before.id}`, { slug: 'another', name: 'New' });
+      expect([family, answer.status, answer.body.message]).toEqual([family, 400, 'slug cannot be changed.']);
+      expect((await world.request('GET', `/api/${family}/${before.id}`)).body).toEqual(before);
+      const same = await patch(`${family}/${before.id}`, { slug: before.slug, name: 'New' });
+      expect([same.status, same.body.slug, same.body.name]).toEqual([200, before.slug, 'New']);
+    }
+  });
+
   test('a deleted record is gone, and the answer is 204 without a body', async () => {
     for (const family of ['routes', 'destinations', 'filters', 'sources']) {
       const { id } = (await post(family, await least(family))).body;

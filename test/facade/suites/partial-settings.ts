@@ -87,13 +87,49 @@ export function describePartialSettings(start: () => Promise<FacadeWorld>): void
     expect(off.body).toMatchObject({ authType: 'none', authConfig: null });
   });
 
-  test('a key for a warehouse that has the identity of the platform is refused, not dropped', async () => {
+  test('a key for a warehouse that has the identity of the platform, or gets it, is refused, not dropped', async () => {
     const config = { bucket: 'acme-events', region: 'eu-central-1', identity: 'platform' };
     const id = await made({ url: undefined, type: 's3', config });
     const keys = { accessKeyId: 'AKIA1', secretAccessKey: 'a-secret-access-key' };
-    const answer = await patch(id, { config: keys });
-    expect([answer.status, answer.body.message]).toEqual([400, expect.stringContaining('config.accessKeyId is not used')]);
+    const both = { name: 'Both', slug: 'both', type: 's3', config: { ...config, ...keys } };
+    const { bucket, region } = config;
+    const keyed = await made({ url: undefined, type: 's3', config: { bucket, region, ...keys } });
+    for (const answer of [
+      await patch(id, { config: keys }),
+      await patch(id, { config: both.config }),
+      await patch(keyed, { config: both.config }),
+      await patch(keyed, { config: { ...(await read(keyed)).config, identity: 'platform' } }),
+      await post('destinations', both),
+    ])
+      expect([answer.status, answer.body.code, answer.body.message]).toEqual([
+        400,
+        'VALIDATION_FAILED',
+        'config.accessKeyId is not used with identity platform: leave it out, or send identity keys.',
+      ]);
+    const imported = await post('destinations/import', { destinations: [both], conflictStrategy: 'skip' });
+    expect(imported.body).toMatchObject({ success: false, errors: [{ message: expect.stringContaining('config.accessKeyId') }] });
+    expect((await read(keyed)).config).toMatchObject({ accessKeyId: 'AKIA1', identity: 'keys' });
+    const lone = await patch(keyed, { config: { identity: 'platform', secretAccessKey: keys.secretAccessKey } });
+    expect([lone.status, lone.body.message]).toEqual([400, expect.stringContaining('config.secretAccessKey is not used')]);
+    expect((await patch(keyed, { config: { identity: 'platform' } })).body.config).not.toHaveProperty('accessKeyId');
     const { config: shown } = (await patch(id, { config: { ...keys, identity: 'keys' } })).body;
     expect(shown).toMatchObject({ accessKeyId: 'AKIA1', identity: 'keys' });
+  });
+
+  test('keys that Git has given to a warehouse beside the identity of the platform are not shown, and stay', async () => {
+    const secretAccessKeySecretRef = { name: 'lake', key: 'key' };
+    const s3 = { bucket: 'acme-events', region: 'eu-central-1', accessKeyId: 'AKIA1', secretAccessKeySecretRef };
+    const spec = { type: 's3', s3, warehouse: { identity: 'platform' } };
+    await world.store.apply({ kind: 'Destination', metadata: { name: 'lake', namespace: 'acme' }, spec }, { manager: 'argocd' });
+    const { config } = await read('lake');
+    expect(config).toEqual({
+      bucket: 'acme-events',
+      region: 'eu-central-1',
+      identity: 'platform',
+      fileFormat: 'jsonl',
+      partitionBy: 'date',
+    });
+    expect((await patch('lake', { name: 'Lake', config })).body).toMatchObject({ name: 'Lake', config });
+    expect((await world.store.get('Destination', { namespace: 'acme', name: 'lake' })).spec.s3).toEqual(s3);
   });
 }

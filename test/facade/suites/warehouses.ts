@@ -5,13 +5,25 @@ import type { FacadeWorld } from '../facade-world.ts';
 const gcsKey = serviceAccountKey({ private_key_id: 'canary-gcs-key' });
 const s3 = { bucket: 'acme-events', region: 'eu-central-1', accessKeyId: 'AKIA1', secretAccessKey: 'canary-s3-key' };
 const types = [
-  { type: 's3', config: s3, secret: 'secretAccessKey', shown: '••••-key', other: 'a-new-secret-key' },
+  {
+    type: 's3',
+    config: s3,
+    secret: 'secretAccessKey',
+    shown: '••••-key',
+    other: 'a-new-secret-key',
+    host: null,
+    elsewhere: { region: 'us-east-1', bucket: 'other' },
+    sameHost: {},
+  },
   {
     type: 'r2',
     config: { bucket: 'acme-events', endpoint: 'https://acme.r2.example', accessKeyId: 'a', secretAccessKey: 'canary-r2-key' },
     secret: 'secretAccessKey',
     shown: '••••-key',
     other: 'short',
+    host: 'endpoint',
+    elsewhere: { endpoint: 'https://other.r2.example/in' },
+    sameHost: { endpoint: 'https://other.r2.example/elsewhere', bucket: 'other' },
   },
   {
     type: 'gcs',
@@ -19,6 +31,9 @@ const types = [
     secret: 'serviceAccountKey',
     shown: `••••${gcsKey.slice(-4)}`,
     other: serviceAccountKey({ client_email: 'c@d.example' }),
+    host: null,
+    elsewhere: { projectId: 'other', bucket: 'other' },
+    sameHost: {},
   },
   {
     type: 'azure_blob',
@@ -26,6 +41,9 @@ const types = [
     secret: 'accountKey',
     shown: '••••YXJ5',
     other: 'b3RoZXI=',
+    host: 'accountName',
+    elsewhere: { accountName: 'other' },
+    sameHost: { containerName: 'other' },
   },
 ] as const;
 
@@ -54,7 +72,7 @@ export function describeWarehouses(start: () => Promise<FacadeWorld>): void {
     return JSON.stringify(data.find((each: { slug: string }) => each.slug === slug)?.config);
   }
 
-  describe.each(types)('a destination of type $type', ({ type, config, secret, shown, other }) => {
+  describe.each(types)('a destination of type $type', ({ type, config, secret, shown, other, host, elsewhere, sameHost }) => {
     test('is made, read and listed with its config, the credential masked', async () => {
       const { status, body, text } = await create({ name: `A ${type}`, type, config });
       expect(status).toBe(201);
@@ -120,6 +138,29 @@ export function describeWarehouses(start: () => Promise<FacadeWorld>): void {
       expect(body.config).toEqual({ ...place, identity: 'platform', fileFormat: 'jsonl', partitionBy: 'date' });
       const back = await change(body.id, { config: { identity: 'keys' } });
       expect(back.status).toBe(400);
+    });
+
+    test('is not led to another host with a kept credential by who is no admin', async () => {
+      const developer = { key: await world.addKey('acme', { role: 'developer' }) };
+      const id = await made({ name: `Led ${type}`, type, config });
+      const before = (await read(id)).body.config;
+      for (const sent of [elsewhere, { ...elsewhere, [secret]: shown }, { ...before, ...elsewhere }]) {
+        const { status, body } = await change(id, { config: sent }, developer);
+        if (host === null) expect(status).toBe(200);
+        else
+          expect([status, body.code, body.message]).toEqual([
+            400,
+            'CREDENTIALS_REQUIRED',
+            `config.${host} names another host: send config.${secret} with it.`,
+          ]);
+      }
+      if (host !== null) expect((await read(id)).body.config).toEqual(before);
+      const given = { ...elsewhere, [secret]: config[secret as keyof typeof config] };
+      const answer = await change(id, { config: given }, developer);
+      expect([answer.status, answer.body.config]).toEqual([200, { ...before, ...elsewhere }]);
+      // The rest of the place, the same host in another spelling, and whatever an admin sends.
+      expect((await change(id, { config: { ...answer.body.config, prefix: 'raw', ...sameHost } }, developer)).status).toBe(200);
+      expect((await change(id, { config: host === null ? {} : { [host]: config[host as keyof typeof config] } })).status).toBe(200);
     });
 
     test('is exported masked, imported disabled, and enabled once its credential is sent', async () => {

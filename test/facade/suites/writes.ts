@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { passes } from '../../support/passes.ts';
-import type { FacadeWorld } from '../facade-world.ts';
+import type { Answer, FacadeWorld } from '../facade-world.ts';
 
 /** What is written through the API, with any store behind the API. */
 export function describeWrites(start: () => Promise<FacadeWorld>): void {
@@ -43,6 +43,26 @@ export function describeWrites(start: () => Promise<FacadeWorld>): void {
       expect(answer.body.message.length).toBeGreaterThan(0);
     });
 
+    test.each<[string, unknown]>([
+      ['is none', 'nowhere'],
+      ['has another scheme', 'ftp://example.com/'],
+      ['has a user', 'https://user@example.com/'],
+      ['is empty', ''],
+      ['is longer than 2048 characters', `https://example.com/${'x'.repeat(2029)}`],
+      ['is a number', 5],
+      ['is null', null],
+      ['is a list', [url]],
+    ])('whose url %s are INVALID_URL when made, changed and imported', async (_, wrong) => {
+      const refused = (answer: Answer) => [answer.status, answer.body.error, answer.body.code, answer.headers.get('x-error-code')];
+      const expected = [400, 'Bad Request', 'INVALID_URL', 'INVALID_URL'];
+      expect(refused(await post('destinations', { name: 'Wrong', url: wrong }))).toEqual(expected);
+      const { id } = await destination();
+      expect(refused(await patch(`destinations/${id}`, { url: wrong }))).toEqual(expected);
+      expect((await get(`destinations/${id}`)).url).toBe(url);
+      const imported = await post('destinations/import', { destinations: [{ name: 'Wrong', url: wrong }], conflictStrategy: 'skip' });
+      expect(imported.body.errors).toEqual([{ name: 'Wrong', code: 'INVALID_URL', message: expect.stringMatching(/^url /) }]);
+    });
+
     test('over http:// are made with a warning', async () => {
       const { status, headers } = await post('destinations', { name: 'Plain http', url: 'http://hooks.example.com/' });
       expect(status).toBe(201);
@@ -55,6 +75,16 @@ export function describeWrites(start: () => Promise<FacadeWorld>): void {
       const ids = async (query: string) => (await get(`destinations?${query}`)).data.map(({ id }: { id: string }) => id);
       expect(await ids('search=needle')).toHaveLength(2);
       expect(await ids('search=needle&enabled=false')).toEqual([off.id]);
+    });
+
+    test('are found by a part of their name or of their url, whatever the case, and not by their slug', async () => {
+      const made = await destination({ name: 'Haystack', slug: 'pitchfork', url: 'https://barn.example.com/Wagon?load=1' });
+      await destination({ name: 'Elsewhere' });
+      const found = async (search: string) =>
+        (await get(`destinations?search=${encodeURIComponent(search)}`)).data.map(({ id }: { id: string }) => id);
+      for (const search of ['haystack', 'AYST', 'barn.example', '/wagon?LOAD='])
+        expect([search, await found(search)]).toEqual([search, [made.id]]);
+      expect(await found('pitchfork')).toEqual([]);
     });
 
     test('change what a PATCH names and keep the rest', async () => {
