@@ -148,6 +148,29 @@ describe('bodies', () => {
   });
 });
 
+describe('what was read is taken back, and changes nothing', () => {
+  const changes = operations.filter(({ method, path }) => method === 'PATCH' && path.endsWith('/{id}'));
+
+  test('each kind of record that can be changed can be read', () => {
+    const read = operations.filter(({ method }) => method === 'GET').map(({ path }) => path);
+    expect(changes.filter(({ path }) => !read.includes(path))).toEqual([]);
+    expect(changes.length).toBeGreaterThan(10);
+  });
+
+  test.each(named(changes))('%s', async (_, operation) => {
+    const key = await world.newKey();
+    const ids = await world.idsIn(operation.path.replace('/{id}', ''), key);
+    expect(ids.length).toBeGreaterThan(0);
+    for (const id of ids.slice(0, 50)) {
+      const path = `/api${operation.path.replace('{id}', id)}`;
+      const before = recordOf((await world.facade.request('GET', path, { key })).body);
+      const answer = await world.facade.request('PATCH', path, { key, body: before });
+      if (answer.status !== operation.answer.status) throw new Error(`${answer.status} ${answer.text} for ${JSON.stringify(before)}`);
+      expect(recordOf((await world.facade.request('GET', path, { key })).body)).toEqual(before);
+    }
+  });
+});
+
 describe('queries', () => {
   test.each(named(operations.filter(({ query }) => query !== undefined)))(
     '%s takes valid ones and refuses others',
@@ -239,6 +262,13 @@ describe('deletions', () => {
     }
   });
 });
+
+/** The record of an answer that may have an envelope. */
+function recordOf(body: unknown): unknown {
+  if (!isRecord(body)) return body;
+  const [only, ...others] = Object.values(body);
+  return isRecord(only) && others.length === 0 ? only : body;
+}
 
 /** Read-only fields of a record are ignored, and `isActive` means `enabled`: neither is in the schema of the body. */
 function sendsReadOnly(operation: Operation, body: Record<string, unknown>): boolean {

@@ -92,6 +92,15 @@ function rejects({ rejectInvalidSignatures, signingSecretRef }: SpecOf<'Source'>
   return rejectInvalidSignatures ?? signingSecretRef !== undefined;
 }
 
+function rejectionToSpec(sent: boolean | undefined, spec: SpecOf<'Source'> | undefined, hasSecret: boolean): boolean | undefined {
+  const hadSecret = spec?.signingSecretRef !== undefined;
+  const kept = hadSecret && !hasSecret ? undefined : spec?.rejectInvalidSignatures;
+  if (sent === undefined) return kept;
+  // Shown is what holds; sent back as it was shown, it is no wish, unless a first secret comes beside it and would change it.
+  const isAsShown = spec !== undefined && sent === rejects(spec) && (hadSecret || !hasSecret);
+  return isAsShown ? kept : sent;
+}
+
 const definition: ResourceFamilyDefinition<'Source', typeof body, typeof query> = {
   kind: 'Source',
   name: 'Sources',
@@ -140,9 +149,6 @@ const definition: ResourceFamilyDefinition<'Source', typeof body, typeof query> 
         : sent.signingSecret === null
           ? undefined
           : spec?.signingSecretRef;
-    // Shown is what holds; sent back as it was shown, it is no wish.
-    const isWish = sent.rejectInvalidSignatures !== undefined && (spec === undefined || sent.rejectInvalidSignatures !== rejects(spec));
-    const kept = signingSecretRef === undefined ? undefined : spec?.rejectInvalidSignatures;
     const isRotated = signingSecretRef === undefined || signingSecretRef !== spec?.signingSecretRef || ofProvider !== spec.provider;
     return {
       name: nameToSpec(sent.name, current),
@@ -151,7 +157,7 @@ const definition: ResourceFamilyDefinition<'Source', typeof body, typeof query> 
       verification: sent.verification ?? (ofProvider === 'custom' ? spec?.verification : undefined),
       signingSecretRef,
       rotation: isRotated ? undefined : spec.rotation,
-      rejectInvalidSignatures: isWish ? sent.rejectInvalidSignatures : kept,
+      rejectInvalidSignatures: rejectionToSpec(sent.rejectInvalidSignatures, spec, signingSecretRef !== undefined),
       ...intakeToSpec(sent, spec, ofProvider),
       allowedMethods: sent.allowedMethods ?? spec?.allowedMethods ?? defaultMethods,
       enabled: sent.enabled ?? spec?.enabled,

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Answer, FacadeWorld } from '../facade-world.ts';
+import { type Accepted, acceptedValues, type Refused, refusedValues } from './field-values.ts';
 
 /** Field by field what the API document and its decisions say of defaults and bounds, on create and on change, with any store behind the API. */
 export function describeFields(start: () => Promise<FacadeWorld>): void {
@@ -16,6 +17,7 @@ export function describeFields(start: () => Promise<FacadeWorld>): void {
   afterAll(() => world.stop());
 
   const url = 'https://hooks.example.com/in';
+  const isoTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
   const post = (path: string, body: object) => world.request('POST', `/api/${path}`, { body });
   const patch = (path: string, body: object) => world.request('PATCH', `/api/${path}`, { body });
 
@@ -29,6 +31,12 @@ export function describeFields(start: () => Promise<FacadeWorld>): void {
         return { name, sourceId, destinationIds: [(await post('destinations', { name: `For ${name}`, url })).body.id] };
       case 'filters':
         return { name, conditions: [{ field: 'payload.a', operator: 'exists' }] };
+      case 'transforms':
+        return { name, code: '1' };
+      case 'schemas':
+        return { name, jsonSchema: {} };
+      case 'notification-channels':
+        return { name, type: 'email', config: { addresses: ['team@example.com'] } };
       default:
         return { name };
     }
@@ -39,7 +47,8 @@ export function describeFields(start: () => Promise<FacadeWorld>): void {
     expect(answer.body.message).toContain(field);
   }
 
-  const accepted: [family: string, field: string, value: unknown][] = [
+  const accepted: Accepted[] = [
+    ...acceptedValues,
     ['destinations', 'name', 'n'.repeat(200)],
     ['destinations', 'slug', 's'.repeat(50)],
     ['destinations', 'url', `https://a.example/${'u'.repeat(2030)}`],
@@ -56,28 +65,10 @@ export function describeFields(start: () => Promise<FacadeWorld>): void {
     ['destinations', 'throttle', { mode: 'concurrency', rateLimit: null, rateUnit: null, maxConcurrency: 1, queueLimit: 10 }],
     ['destinations', 'retryPolicy', { maxRetries: 0, initialDelay: 100, maxDelay: 100, backoffMultiplier: 1 }],
     ['destinations', 'retryPolicy', { maxRetries: 25, initialDelay: 3_600_000, maxDelay: 86_400_000, backoffMultiplier: 10 }],
-    ['routes', 'description', 'd'.repeat(1000)],
-    ['routes', 'priority', -1],
-    ['routes', 'priority', 10],
-    ['routes', 'failoverAfterAttempts', 1],
-    ['routes', 'failoverAfterAttempts', 10],
-    ['routes', 'circuitCooldownSeconds', 1],
-    ['routes', 'circuitFailureThreshold', 1],
-    ['routes', 'circuitProbeSuccessThreshold', 1],
-    ['routes', 'expectedResponse', { statusCodes: [200, 404], bodyContains: 'ok' }],
-    ['routes', 'notifyOnFailure', true],
-    ['routes', 'notifyOnSuccess', true],
-    ['routes', 'notifyOnRecovery', true],
-    ['routes', 'notifyEmails', 'a@example.com,b@example.com'],
-    ['routes', 'enabled', false],
-    ['routes', 'filterConditions', [{ field: 'payload.total', operator: 'gt', value: 5 }]],
-    ['filters', 'logic', 'OR'],
-    ['filters', 'description', ''],
-    ['sources', 'enabled', false],
-    ['sources', 'allowedMethods', ['POST', 'PUT', 'PATCH', 'GET', 'DELETE']],
   ];
 
-  const refused: [family: string, field: string, value: unknown, named?: string][] = [
+  const refused: Refused[] = [
+    ...refusedValues,
     ['destinations', 'name', ''],
     ['destinations', 'name', ' '],
     ['destinations', 'name', 'n'.repeat(201)],
@@ -121,29 +112,6 @@ export function describeFields(start: () => Promise<FacadeWorld>): void {
     ['destinations', 'retryPolicy', { backoffMultiplier: 11 }, 'backoffMultiplier'],
     ['destinations', 'retryPolicy', { retries: 1 }, 'retryPolicy.retries'],
     ['destinations', 'signingSecret', 'short'],
-    ['routes', 'name', ''],
-    ['routes', 'description', 'd'.repeat(1001)],
-    ['routes', 'destinationIds', []],
-    ['routes', 'destinationIds', 'one'],
-    ['routes', 'failoverAfterAttempts', 0],
-    ['routes', 'failoverAfterAttempts', 11],
-    ['routes', 'circuitCooldownSeconds', 0],
-    ['routes', 'circuitFailureThreshold', 0],
-    ['routes', 'circuitProbeSuccessThreshold', 0],
-    ['routes', 'filterLogic', 'XOR'],
-    ['routes', 'filterConditions', [{ field: 'a', operator: 'resembles', value: 1 }]],
-    ['routes', 'filterConditions', [{ operator: 'exists' }]],
-    ['routes', 'expectedResponse', { statusCodes: [99] }],
-    ['routes', 'expectedResponse', { statusCodes: [600] }],
-    ['routes', 'expectedResponse', { body: 'ok' }, 'expectedResponse.body'],
-    ['routes', 'priority', 'high'],
-    ['routes', 'notifyEmails', 'nobody'],
-    ['routes', 'notifyOnFailure', 'yes'],
-    ['filters', 'conditions', []],
-    ['filters', 'logic', 'NOR'],
-    ['sources', 'provider', 'carrier-pigeon'],
-    ['sources', 'allowedMethods', []],
-    ['sources', 'allowedMethods', ['HEAD']],
   ];
 
   describe('a record made with the least', () => {
@@ -184,10 +152,59 @@ export function describeFields(start: () => Promise<FacadeWorld>): void {
         source: { id: sourceId, name: 'Shop' },
         destinations: [{ id: expect.stringMatching(/^dst_/), name: expect.any(String) }],
         filter: null,
+        transformId: null,
+        transform: null,
+        schemaId: null,
+        schema: null,
+        notificationChannelIds: null,
+        failureThreshold: 3,
         eventsRouted: 0,
         lastEventAt: null,
-        createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
-        updatedAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
+        createdAt: expect.stringMatching(isoTime),
+        updatedAt: expect.stringMatching(isoTime),
+      });
+    });
+
+    test('has the defaults of a source', async () => {
+      const { body } = await post('sources', await least('sources'));
+      expect(body).toEqual({
+        id: expect.stringMatching(/^src_[a-z2-7]{26}$/),
+        name: expect.any(String),
+        slug: expect.any(String),
+        description: null,
+        provider: 'generic',
+        verification: null,
+        hasSigningSecret: false,
+        signingSecretLast4: null,
+        rejectInvalidSignatures: false,
+        rateLimitPerMinute: null,
+        ipFilterMode: 'none',
+        ipAllowlist: [],
+        ipDenylist: [],
+        dedupStrategy: 'auto',
+        dedupHeader: null,
+        dedupWindowHours: 24,
+        allowedMethods: ['POST'],
+        enabled: true,
+        ingestUrl: `${world.baseUrl}/ingest/acme/${body.slug}`,
+        eventsCount: 0,
+        lastEventAt: null,
+        createdAt: expect.stringMatching(isoTime),
+        updatedAt: expect.stringMatching(isoTime),
+      });
+    });
+
+    test('has the defaults of a filter', async () => {
+      const wanted = await least('filters');
+      expect((await post('filters', wanted)).body).toEqual({
+        ...wanted,
+        id: expect.stringMatching(/^flt_[a-z2-7]{26}$/),
+        slug: expect.any(String),
+        description: null,
+        logic: 'AND',
+        routeCount: 0,
+        createdAt: expect.stringMatching(isoTime),
+        updatedAt: expect.stringMatching(isoTime),
       });
     });
 
@@ -196,6 +213,9 @@ export function describeFields(start: () => Promise<FacadeWorld>): void {
       ['routes', ['name', 'sourceId', 'destinationIds']],
       ['filters', ['name', 'conditions']],
       ['sources', ['name']],
+      ['transforms', ['name', 'code']],
+      ['schemas', ['name', 'jsonSchema']],
+      ['notification-channels', ['name', 'type', 'config']],
     ])('of %s needs each of %j', async (family, fields) => {
       for (const field of fields) {
         const { [field]: _, ...rest } = await least(family);
@@ -207,22 +227,24 @@ export function describeFields(start: () => Promise<FacadeWorld>): void {
   describe('on create and on change', () => {
     test.each(accepted.map((row) => [`${row[0]}.${row[1]}`, shown(row[2]), row] as const))(
       '%s may be %s',
-      async (_, __, [family, field, value]) => {
-        const created = await post(family, { ...(await least(family)), [field]: value });
+      async (_, __, [family, field, value, beside]) => {
+        const created = await post(family, { ...(await least(family)), ...beside, [field]: value });
         expect([created.status, created.body[field]]).toEqual([201, value]);
         if (field === 'slug') return;
         const other = await post(family, await least(family));
-        const changed = await patch(`${family}/${other.body.id}`, { [field]: value });
+        const changed = await patch(`${family}/${other.body.id}`, { ...beside, [field]: value });
         expect([changed.status, changed.body[field]]).toEqual([200, value]);
+        const sentBack = await patch(`${family}/${other.body.id}`, changed.body);
+        expect([sentBack.status, sentBack.body]).toEqual([200, changed.body]);
       },
     );
 
     test.each(refused.map((row) => [`${row[0]}.${row[1]}`, shown(row[2]), row] as const))(
       '%s may not be %s',
-      async (_, __, [family, field, value, named = field]) => {
-        expectRefused(await post(family, { ...(await least(family)), [field]: value }), named);
+      async (_, __, [family, field, value, says = field, beside]) => {
+        expectRefused(await post(family, { ...(await least(family)), ...beside, [field]: value }), says);
         const other = await post(family, await least(family));
-        expectRefused(await patch(`${family}/${other.body.id}`, { [field]: value }), named);
+        expectRefused(await patch(`${family}/${other.body.id}`, { ...beside, [field]: value }), field === 'slug' ? field : says);
         expect((await world.request('GET', `/api/${family}/${other.body.id}`)).body).toEqual(other.body);
       },
     );
@@ -261,30 +283,62 @@ export function describeFields(start: () => Promise<FacadeWorld>): void {
       expect([created.status, created.body.failoverDestinationIds]).toEqual([201, spares.slice(0, 3)]);
     });
 
-    test('have filterId or filterConditions, not both', async () => {
-      const { id } = (await post('filters', await least('filters'))).body;
-      const both = { filterId: id, filterConditions: [{ field: 'a', operator: 'exists' }] };
-      expect((await post('routes', { ...(await least('routes')), ...both })).status).toBe(400);
-    });
-
     test('are listed by enabled, source and destination', async () => {
-      const route = (await post('routes', await least('routes'))).body;
+      const on = (await post('routes', await least('routes'))).body;
+      const off = (await post('routes', { ...(await least('routes')), enabled: false })).body;
       const ids = async (query: string) =>
         (await world.request('GET', `/api/routes?pageSize=100&${query}`)).body.data.map(({ id }: { id: string }) => id);
-      expect(await ids(`destinationId=${route.destinationIds[0]}`)).toEqual([route.id]);
-      expect(await ids(`sourceId=${sourceId}`)).toContain(route.id);
+      for (const route of [on, off]) {
+        expect(await ids(`destinationId=${route.destinationIds[0]}`)).toEqual([route.id]);
+        expect(await ids(`sourceId=${sourceId}`)).toContain(route.id);
+        expect(await ids(`search=${route.slug}`)).toEqual([route.id]);
+      }
       expect(await ids('sourceId=src_aaaaaaaaaaaaaaaaaaaaaaaaaa')).toEqual([]);
-      expect(await ids('enabled=false')).not.toContain(route.id);
+      expect(await ids('destinationId=dst_aaaaaaaaaaaaaaaaaaaaaaaaaa')).toEqual([]);
+      expect(await ids('enabled=true')).toEqual(expect.arrayContaining([on.id]));
+      expect(await ids('enabled=true')).not.toContain(off.id);
+      expect(await ids('enabled=false')).toEqual(expect.arrayContaining([off.id]));
+      expect(await ids('enabled=false')).not.toContain(on.id);
+      expect(await ids(`enabled=false&destinationId=${on.destinationIds[0]}`)).toEqual([]);
     });
   });
 
   describe('lists', () => {
-    test.each(['destinations', 'routes', 'sources', 'filters', 'api-keys'])('of %s have pages of 20, at most of 100', async (family) => {
-      const get = (query: string) => world.request('GET', `/api/${family}${query}`);
-      expect((await get('')).body.pagination).toEqual({ total: expect.any(Number), page: 1, pageSize: 20 });
-      expect((await get('?page=2&pageSize=100')).body.pagination).toMatchObject({ page: 2, pageSize: 100 });
-      for (const query of ['?pageSize=101', '?pageSize=0', '?page=0', '?page=-1', '?page=1.5', '?pageSize=many'])
-        expect([query, (await get(query)).status, (await get(query)).body.code]).toEqual([query, 400, 'INVALID_QUERY']);
+    test.each(['destinations', 'routes', 'sources', 'filters', 'transforms', 'schemas', 'api-keys'])(
+      'of %s have pages of 20, at most of 100',
+      async (family) => {
+        const list = async (query: string) => (await world.request('GET', `/api/${family}${query}`)).body;
+        let { total } = (await list('')).pagination;
+        for (; total < 21; total++) expect((await post(family, await least(family))).status).toBe(201);
+        const first = await list('');
+        expect([first.pagination, first.data.length]).toEqual([{ total, page: 1, pageSize: 20 }, 20]);
+        const second = await list('?page=2');
+        expect([second.pagination, second.data.length]).toEqual([{ total, page: 2, pageSize: 20 }, Math.min(total - 20, 20)]);
+        const large = await list('?page=2&pageSize=100');
+        expect([large.pagination, large.data.length]).toEqual([{ total, page: 2, pageSize: 100 }, Math.max(0, Math.min(total - 100, 100))]);
+        for (const query of ['?pageSize=101', '?pageSize=0', '?page=0', '?page=-1', '?page=1.5', '?pageSize=many']) {
+          const { status, body } = await world.request('GET', `/api/${family}${query}`);
+          expect([query, status, body.code]).toEqual([query, 400, 'INVALID_QUERY']);
+        }
+      },
+    );
+
+    test.each(['sources', 'filters', 'transforms', 'schemas'])('of %s are searched by name and slug', async (family) => {
+      const slug = `needle-${family}`;
+      const { body } = await post(family, { ...(await least(family)), name: `Haystack of ${family}`, slug });
+      for (const search of [slug.toUpperCase(), `haystack%20of%20${family}`])
+        expect((await world.request('GET', `/api/${family}?search=${search}`)).body.data).toMatchObject([{ id: body.id }]);
+      expect((await world.request('GET', `/api/${family}?search=${slug}s`)).body.data).toEqual([]);
+    });
+
+    test('of sources are filtered by enabled', async () => {
+      const name = 'Switched source';
+      const on = (await post('sources', { name })).body;
+      const off = (await post('sources', { name, enabled: false })).body;
+      const ids = async (query: string) =>
+        (await world.request('GET', `/api/sources?search=switched${query}`)).body.data.map(({ id }: { id: string }) => id);
+      expect((await ids('')).sort()).toEqual([off.id, on.id].sort());
+      expect([await ids('&enabled=true'), await ids('&enabled=false')]).toEqual([[on.id], [off.id]]);
     });
 
     test('hold each record on one page, newest first', async () => {
@@ -306,7 +360,7 @@ export function describeFields(start: () => Promise<FacadeWorld>): void {
   });
 
   test('a deleted record is gone, and the answer is 204 without a body', async () => {
-    for (const family of ['routes', 'destinations', 'filters', 'sources']) {
+    for (const family of ['routes', 'destinations', 'filters', 'sources', 'transforms', 'schemas', 'notification-channels']) {
       const { id } = (await post(family, await least(family))).body;
       const answer = await world.request('DELETE', `/api/${family}/${id}`);
       expect([answer.status, answer.text]).toEqual([204, '']);

@@ -15,6 +15,11 @@ export function describeReferences(start: () => Promise<FacadeWorld>): void {
   const patch = (path: string, body: object, key?: string) => world.request('PATCH', `/api/${path}`, { body, key });
   const get = async (path: string) => (await world.request('GET', `/api/${path}`)).body;
   const destination = (body: object = {}) => world.create('destinations', { url, ...body });
+  const conditions = [{ field: 'a', operator: 'exists' }];
+  async function route(body: object) {
+    const [source, target] = [await world.create('sources'), await destination()];
+    return world.create('routes', { sourceId: source.id, destinationIds: [target.id], ...body });
+  }
 
   describe('what a route connects', () => {
     test('may not be what another one connects, whatever the order, on create and on change', async () => {
@@ -72,6 +77,49 @@ export function describeReferences(start: () => Promise<FacadeWorld>): void {
       expect((await get(`routes?sourceId=${source.slug}`)).data).toMatchObject([expanded]);
     });
 
+    test.each([
+      ['transformId', 'transforms', { code: '1' }],
+      ['schemaId', 'schemas', { jsonSchema: {} }],
+      ['filterId', 'filters', { conditions }],
+    ])('has a %s by id or slug, which null takes away', async (field, family, body) => {
+      const shown = field.replace('Id', '');
+      const [one, two] = [await world.create(family, body), await world.create(family, body)];
+      const created = await route({ [field]: one.id });
+      expect(created).toMatchObject({ [field]: one.id, [shown]: { id: one.id, name: one.name } });
+      const path = `routes/${created.id}`;
+      for (const [sent, { id, name }] of [
+        [two.slug, two],
+        [one.id, one],
+      ]) {
+        expect((await patch(path, { [field]: sent })).body).toMatchObject({ [field]: id, [shown]: { id, name } });
+        expect(await get(path)).toMatchObject({ [field]: id, [shown]: { id, name } });
+      }
+      expect((await patch(path, { description: 'Other' })).body[field]).toBe(one.id);
+      expect((await patch(path, { [field]: null })).body).toMatchObject({ [field]: null, [shown]: null });
+      expect(await get(path)).toMatchObject({ [field]: null, [shown]: null });
+    });
+
+    test('has failover destinations and channels by id or slug, in their order', async () => {
+      const email = { type: 'email', config: { addresses: ['team@example.com'] } };
+      const channels = [await world.create('notification-channels', email), await world.create('notification-channels', email)];
+      const spares = [await destination(), await destination(), await destination()];
+      const created = await route({
+        failoverDestinationIds: [spares[2].id, spares[0].slug, spares[1].id],
+        notificationChannelIds: [channels[1].slug, channels[0].id],
+      });
+      expect(created).toMatchObject({
+        failoverDestinationIds: [spares[2].id, spares[0].id, spares[1].id],
+        notificationChannelIds: [channels[1].id, channels[0].id],
+      });
+      const others = { failoverDestinationIds: [spares[1].id], notificationChannelIds: [channels[0].id] };
+      expect((await patch(`routes/${created.id}`, others)).body).toMatchObject(others);
+      expect((await patch(`routes/${created.id}`, { failoverDestinationIds: [] })).body).toMatchObject({
+        ...others,
+        failoverDestinationIds: [],
+      });
+      expect(await get(`routes/${created.id}`)).toMatchObject({ ...others, failoverDestinationIds: [] });
+    });
+
     test('may lose its last destination: the route stays, is not ready, and says why', async () => {
       const [source, target] = [await world.create('sources'), await destination()];
       const route = await world.create('routes', { sourceId: source.id, destinationIds: [target.id] });
@@ -82,6 +130,35 @@ export function describeReferences(start: () => Promise<FacadeWorld>): void {
         const ready = status?.conditions?.find(({ type }) => type === 'Ready');
         expect([ready?.status, ready?.reason]).toEqual(['False', 'NoDestinations']);
       });
+    });
+  });
+
+  describe('the filter of a route', () => {
+    test('is a filter or conditions, not both, and each takes the place of the other', async () => {
+      const { id: filterId } = await world.create('filters', { conditions });
+      const { id } = await route({ filterConditions: conditions });
+      expect((await patch(`routes/${id}`, { filterId, filterConditions: conditions })).status).toBe(400);
+      expect((await patch(`routes/${id}`, { filterId })).body).toMatchObject({ filterId, filterConditions: null });
+      expect((await patch(`routes/${id}`, { filterConditions: conditions })).body).toMatchObject({
+        filterId: null,
+        filter: null,
+        filterConditions: conditions,
+      });
+      expect((await patch(`routes/${id}`, { filterConditions: null })).body).toMatchObject({ filterId: null, filterConditions: null });
+    });
+
+    test('keeps the logic of its conditions when either of them changes', async () => {
+      const others = [{ field: 'b', operator: 'equals', value: 1 }];
+      const { id } = await route({ filterConditions: conditions, filterLogic: 'OR' });
+      const changed = async (body: object) => {
+        const { filterLogic, filterConditions } = (await patch(`routes/${id}`, body)).body;
+        return [filterLogic, filterConditions];
+      };
+      expect(await changed({ name: 'Renamed' })).toEqual(['OR', conditions]);
+      expect(await changed({ filterConditions: others })).toEqual(['OR', others]);
+      expect(await changed({ filterLogic: 'AND' })).toEqual(['AND', others]);
+      expect(await changed({ filterLogic: 'OR' })).toEqual(['OR', others]);
+      expect(await changed({ filterConditions: [] })).toEqual(['AND', null]);
     });
   });
 

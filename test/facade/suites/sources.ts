@@ -54,6 +54,29 @@ export function describeSources(start: () => Promise<FacadeWorld>): void {
     expect((await world.request('POST', `/api/sources/${source.id}/rotate-secret`, { body: unusable })).status).toBe(400);
   });
 
+  test('invalid signatures are rejected once there is a secret, unless it is said otherwise, also before there is one', async () => {
+    const signingSecret = 'a secret of the provider';
+    const plain = (await create({ provider: 'github' })).body;
+    expect(plain).toMatchObject({ rejectInvalidSignatures: false, hasSigningSecret: false, signingSecretLast4: null });
+    const checked = { rejectInvalidSignatures: true, hasSigningSecret: true, signingSecretLast4: 'ider' };
+    expect((await patch(plain.id, { signingSecret })).body).toMatchObject(checked);
+    expect((await patch(plain.id, { rejectInvalidSignatures: false })).body.rejectInvalidSignatures).toBe(false);
+    expect((await patch(plain.id, { name: 'Renamed' })).body.rejectInvalidSignatures).toBe(false);
+    expect((await patch(plain.id, { signingSecret: null })).body).toMatchObject({
+      rejectInvalidSignatures: false,
+      hasSigningSecret: false,
+    });
+    expect((await patch(plain.id, { signingSecret })).body).toMatchObject(checked);
+
+    const early = (await create({ provider: 'github', rejectInvalidSignatures: false })).body;
+    expect((await patch(early.id, early)).body).toEqual(early);
+    expect((await patch(early.id, { signingSecret })).body).toMatchObject({ ...checked, rejectInvalidSignatures: false });
+    const together = (await create({ provider: 'github' })).body;
+    expect((await patch(together.id, { signingSecret, rejectInvalidSignatures: false })).body.rejectInvalidSignatures).toBe(false);
+    expect((await patch(together.id, { signingSecret: null, rejectInvalidSignatures: false })).body.rejectInvalidSignatures).toBe(false);
+    expect((await create({ provider: 'github', signingSecret: 'eleven-char' })).body.signingSecretLast4).toBeNull();
+  });
+
   describe('what a source takes in', () => {
     const fields = {
       rateLimitPerMinute: 100,
