@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { newEvent } from '../../test/support/new-event.ts';
@@ -15,7 +14,7 @@ import { RedisDeliveryQueue } from './redis-delivery-queue.ts';
 
 const prefix = 'test:';
 const key = `${prefix}{s0}:t:1`;
-const cooldownSeconds = 1;
+const cooldownSeconds = 3600;
 const good: NewAttempt = { startedAtMs: 1, durationMs: 5, responseStatus: 200, responseBody: '', errorType: null, errorMessage: null };
 const bad: NewAttempt = { ...good, responseStatus: 500, errorType: 'http_error' };
 let redis: RedisServer;
@@ -54,6 +53,12 @@ async function settle(job: Job, attempt: NewAttempt | null): Promise<void> {
   await queue.settle('w1', [{ job, outcome: { type: 'dead', attempt, reason: 'max_retries_exceeded' }, maxAttempts: null }]);
 }
 
+/** A cooldown that is over. */
+async function endCooldown(): Promise<void> {
+  await redis.client.hset(key, 'cu', 0);
+  await redis.client.zadd(`${prefix}{s0}:waiting`, 0, '!1');
+}
+
 type Step = { do: 'attempt'; succeeds: boolean; stale: boolean } | { do: 'cooldown' } | { do: 'reset' };
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 8, arbitrary: fc.record({ do: fc.constant('attempt' as const), succeeds: fc.boolean(), stale: fc.boolean() }) },
@@ -76,11 +81,7 @@ test('the scripts move a circuit as the state machine says', async () => {
             await circuits.reset('org_a', 'rte_a', ['dst_a']);
             expected = circuitAfter(expected, { type: 'reset' }, { ...setting, cooldownSeconds });
           } else if (each.do === 'cooldown') {
-            // The cooldown is over at once.
-            if (expected.state === 'open') {
-              await redis.client.hset(key, 'cu', 0);
-              await redis.client.zadd(`${prefix}{s0}:waiting`, 0, '!1');
-            }
+            if (expected.state === 'open') await endCooldown();
             await queue.promote();
             expected = circuitAfter(expected, { type: 'tick', atMs: Number.MAX_SAFE_INTEGER }, { ...setting, cooldownSeconds });
           } else if (expected.state !== 'open') {
@@ -114,7 +115,7 @@ test('an attempt that began before the circuit opened and ends in half_open move
   for (let i = 0; i < 3; i++) await acceptor.accept(newEvent());
   const early = await take();
   await settle(await take(), bad);
-  await sleep(cooldownSeconds * 1000 + 50);
+  await endCooldown();
   await queue.promote();
   expect((await circuits.broken())[0]?.state).toBe('half_open');
   await settle(early, bad);
@@ -128,7 +129,7 @@ test('no more probes are under way than close the circuit', async () => {
   for (let i = 0; i < 10; i++) await acceptor.accept(newEvent());
   await settle(await take(), bad);
   expect((await queue.dequeue('w1', 64)).jobs).toHaveLength(0);
-  await sleep(cooldownSeconds * 1000 + 50);
+  await endCooldown();
   await queue.promote();
   const { jobs } = await queue.dequeue('w1', 64);
   expect(jobs).toHaveLength(2);
@@ -141,16 +142,27 @@ test('no more probes are under way than close the circuit', async () => {
   expect(await circuits.broken()).toEqual([]);
 });
 
+/** What one look gives, and the most that are under way then: one, and twice as many for each second since. */
+async function dequeueOnRamp(beganAtMs: number): Promise<{ jobs: number; most: number }> {
+  const { jobs } = await queue.dequeue('w1', 64);
+  return { jobs: jobs.length, most: 2 ** Math.floor((Date.now() - beganAtMs) / 1000) };
+}
+
 test('after closing, what waits drains with a ramp', async () => {
   await makeTarget({ failureThreshold: 1, probeSuccessThreshold: 1 });
   for (let i = 0; i < 200; i++) await acceptor.accept(newEvent());
   await settle(await take(), bad);
   await circuits.reset('org_a', 'rte_a', ['dst_a']);
-  expect((await queue.dequeue('w1', 64)).jobs).toHaveLength(1);
-  await redis.client.hset(key, 'cr', Date.now() - 3000);
+  const beganAtMs = Number(await redis.client.hget(key, 'cr'));
+  const first = await dequeueOnRamp(beganAtMs);
+  expect(first.jobs).toBeGreaterThanOrEqual(1);
+  expect(first.jobs).toBeLessThanOrEqual(first.most);
+  await redis.client.hset(key, 'cr', beganAtMs - 3000);
   await redis.client.hdel(key, 'b');
   await acceptor.accept(newEvent());
-  expect((await queue.dequeue('w1', 64)).jobs).toHaveLength(7);
+  const second = await dequeueOnRamp(beganAtMs - 3000);
+  expect(first.jobs + second.jobs).toBeGreaterThanOrEqual(8);
+  expect(first.jobs + second.jobs).toBeLessThanOrEqual(second.most);
 });
 
 test('a message that has waited 72 hours for its circuit is a dead letter of the circuit', async () => {

@@ -105,10 +105,16 @@ describe('settling', () => {
   test('a retry waits, becomes due, and is given again with its attempts', async () => {
     const event = newEvent();
     await acceptor.accept(event);
-    await settle(await dequeue(), { type: 'retry', attempt: failure, delayMs: 50 });
+    await settle(await dequeue(), { type: 'retry', attempt: failure, delayMs: 60_000 });
     expect(await status(event.targets[0]?.messageId)).toBe('retrying');
     expect(await dequeue()).toEqual([]);
-    await sleep(60);
+    expect(await queue.promote()).toMatchObject({ moved: 0 });
+    const due = `${prefix}{s0}:due`;
+    const [member = '', atMs = ''] = await redis.client.zrange(due, '0', '0', 'WITHSCORES');
+    const leftMs = Number(atMs) - Date.now();
+    expect(leftMs).toBeLessThanOrEqual(60_000);
+    expect(leftMs).toBeGreaterThan(30_000);
+    await redis.client.zadd(due, 1, member);
     expect(await queue.promote()).toMatchObject({ moved: 1 });
     expect(await dequeue()).toMatchObject([{ messageId: event.targets[0]?.messageId, attempts: 1 }]);
   });
@@ -206,7 +212,7 @@ describe('throttle', () => {
     for (let i = 0; i < 100; i++) await acceptor.accept(newEvent());
     const begin = performance.now();
     let given = 0;
-    while (performance.now() - begin < 1000) {
+    while (given <= 40) {
       const jobs = await dequeue('w1', 64, throttle);
       given += jobs.length;
       await settle(jobs, delivered);
@@ -215,7 +221,6 @@ describe('throttle', () => {
     }
     const seconds = (performance.now() - begin) / 1000;
     expect(given).toBeLessThanOrEqual(20 * seconds + 20);
-    expect(given).toBeGreaterThan(20);
   });
 });
 
@@ -239,7 +244,10 @@ describe('a target', () => {
     const target = await targetOf();
     await queue.configure(target, targetSetting({ revision: '1', paused: true }));
     await queue.configure(target, targetSetting({ revision: '2', paused: false }));
-    expect(await dequeue()).toHaveLength(2);
+    const beganAtMs = Number(await redis.client.hget(`${prefix}{s0}:t:${target.number}`, 'cr'));
+    const given = (await dequeue()).length;
+    expect(given).toBeGreaterThanOrEqual(2);
+    expect(given).toBeLessThanOrEqual(2 * 2 ** Math.floor((Date.now() - beganAtMs) / 1000));
   });
 
   test('that is dropped sends what is queued and what waits to the dead letters', async () => {

@@ -20,12 +20,18 @@ beforeAll(async () => {
 afterAll(() => redis.stop());
 beforeEach(() => redis.client.flushall());
 
+/** One month for all claims of a test. */
+let receivedAtMs: number;
+beforeEach(() => {
+  receivedAtMs = Date.now();
+});
+
 const newMark = (): string => randomBytes(16).toString('hex');
 function claimOf(fields: Partial<EventClaim> = {}): EventClaim {
   return {
     org: 'org_a',
     eventId: newTimedId('evt_', 3, Date.now()),
-    receivedAtMs: Date.now(),
+    receivedAtMs,
     mark: null,
     windowMs: 3_600_000,
     messages: 1,
@@ -135,7 +141,7 @@ describe('the messages of a month', () => {
     await intake.claim(claim);
     const other = of({ mark: newMark() });
     expect([await intake.left(of()), await intake.left(other), await intake.left(claim)]).toEqual([4, 4, 10]);
-    expect(await intake.left(of({ receivedAtMs: Date.now() + 40 * 86_400_000 }))).toBe(10);
+    expect(await intake.left(of({ receivedAtMs: receivedAtMs + 40 * 86_400_000 }))).toBe(10);
     await intake.claim(of({ messages: 4 }));
     expect(await intake.left(of())).toBe(0);
     await intake.settle(claim, 'failed');

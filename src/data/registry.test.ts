@@ -36,7 +36,7 @@ afterEach(async () => {
 
 /** A reader that has taken up the stream. */
 async function startReader(): Promise<{ reader: RedisRegistryReader; commands: RedisClient; changes: string[] }> {
-  const commands = commandConnection(redis.url);
+  const commands = commandConnection(redis.url, { commandTimeoutMs: 10_000 });
   commands.on('error', () => {});
   await commands.connect();
   const blocking = blockingConnection(redis.url, { blockMs: changeStreamBlockMs });
@@ -328,7 +328,7 @@ describe('what a reader may have missed', () => {
     expect(await reader.get('source', 'src_a')).toEqual(source());
     const startedMs = Date.now();
     for (let i = 0; i < 20; i++) await expect(reader.get('source', `src_${i}`)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
-    // A command that waits takes 2 s.
+    // A command that waits takes 10 s.
     expect(Date.now() - startedMs).toBeLessThan(20_000);
     await redis.start();
     await until(() => changes.includes('*'));

@@ -200,8 +200,7 @@ class Run {
   }
 
   async prune(): Promise<void> {
-    await sleep(3);
-    for (const queue of this.#queues) while ((await queue.prune({ finishedMs: 1, deadLettersMs: 1 })).hasMore);
+    for (const queue of this.#queues) while ((await queue.prune({ finishedMs: -1000, deadLettersMs: -1000 })).hasMore);
   }
 
   async #read(): Promise<void> {

@@ -61,7 +61,7 @@ async function accept(endpoints: readonly string[], each: number): Promise<void>
 
 async function takeUntil(count: number, shared: (endpoint: string) => SharedLimiter | null): Promise<Given[]> {
   const given: Given[] = [];
-  for (const deadline = Date.now() + 20_000; given.length < count; ) {
+  for (const deadline = Date.now() + 60_000; given.length < count; ) {
     if (Date.now() > deadline) throw new Error(`${given.length} of ${count} messages were given out`);
     given.push(...(await round(shared)));
   }

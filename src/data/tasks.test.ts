@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { z } from 'zod';
+import { FakeClock } from '../../test/support/fake-clock.ts';
 import { silentLogger } from '../../test/support/logger.ts';
 import { passes } from '../../test/support/passes.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { PosthornError } from '../core/errors.ts';
 import { blockingConnection, commandConnection } from '../redis/connection.ts';
-import { systemClock } from '../runtime/clock.ts';
 import { RedisTaskCaller } from './task-caller.ts';
 import { type TaskKind, taskKeys } from './task-kind.ts';
 import { type Task, TaskQueue } from './task-queue.ts';
@@ -20,6 +20,8 @@ const double: TaskKind<{ number: number }, { doubled: number }> = {
 let redis: RedisServer;
 let queue: TaskQueue;
 let caller: RedisTaskCaller;
+/** Time of the callers: no deadline ends while the machine stands still. */
+let clock: FakeClock;
 let tokens = 0;
 const ends: (() => void)[] = [];
 
@@ -29,6 +31,7 @@ beforeAll(async () => {
 afterAll(() => redis.stop());
 beforeEach(async () => {
   await redis.client.flushall();
+  clock = new FakeClock();
   await new RedisWorkerDirectory({ redis: redis.client, prefix, shards: 1 }).beat('w1', 1);
   queue = new TaskQueue({ redis: redis.client, blocking: blocking(), prefix });
   caller = newCaller();
@@ -44,10 +47,10 @@ function blocking() {
   return client;
 }
 function newCaller(): RedisTaskCaller {
-  return new RedisTaskCaller({ redis: redis.client, blocking: blocking(), prefix, clock: systemClock, logger: silentLogger });
+  return new RedisTaskCaller({ redis: redis.client, blocking: blocking(), prefix, clock, logger: silentLogger });
 }
-function call(number: number, { org = 'org_a', timeoutMs = 5000 } = {}): Promise<{ doubled: number }> {
-  const answered = caller.call(double, { org, input: { number }, timeoutMs });
+function call(number: number, { org = 'org_a' } = {}): Promise<{ doubled: number }> {
+  const answered = caller.call(double, { org, input: { number }, timeoutMs: 60_000 });
   answered.catch(() => undefined);
   return answered;
 }
@@ -67,7 +70,7 @@ describe('a task', () => {
     await woken;
     const task = await taken();
     expect(task).toMatchObject({ kind: 'double', org: 'org_a', input: { number: 21 } });
-    expect(task.remainingMs).toBeGreaterThan(3000);
+    expect(task.remainingMs).toBeGreaterThan(30_000);
     await expect(queue.answer(task, { result: { doubled: 42 } })).resolves.toBe(true);
     await expect(answered).resolves.toEqual({ doubled: 42 });
     for (const left of ['t:*', 'o:*', 'a:*', 'q']) expect(await redis.client.keys(`${prefix}{tasks}:${left}`)).toEqual([]);
@@ -92,10 +95,21 @@ describe('a task', () => {
   });
 
   test('that nobody answers is UNAVAILABLE after its deadline; it is not begun after it, nor its answer kept', async () => {
-    const [left, begun] = [call(1, { timeoutMs: 2000 }), call(2, { timeoutMs: 2000 })];
+    const open = [call(1), call(2)];
+    await waiting(2);
     const task = await taken();
-    for (const each of [left, begun]) await expect(each).rejects.toMatchObject({ code: 'UNAVAILABLE', retryAfterSeconds: 5 });
-    await passes(async () => expect(await redis.client.exists(taskKeys(prefix).task(task.id))).toBe(0));
+    await clock.advance(59_999);
+    expect(await Promise.race([...open, 'open'])).toBe('open');
+    await clock.advance(1);
+    for (const each of open) await expect(each).rejects.toMatchObject({ code: 'UNAVAILABLE', retryAfterSeconds: 5 });
+    // In Redis it ends by its own time to live.
+    const tasks = await redis.client.keys(taskKeys(prefix).task('*'));
+    expect(tasks).toHaveLength(2);
+    for (const key of tasks) {
+      expect(await redis.client.pttl(key)).toBeLessThanOrEqual(60_000);
+      await redis.client.pexpire(key, 1);
+      await passes(async () => expect(await redis.client.exists(key)).toBe(0));
+    }
     await expect(queue.answer(task, { result: { doubled: 2 } })).resolves.toBe(false);
     expect((await queue.take('later')).task).toBeNull();
     expect(await redis.client.llen(taskKeys(prefix).queue)).toBe(0);
@@ -127,7 +141,7 @@ describe('a task', () => {
 
 test('answers find the process that asked', async () => {
   const other = newCaller();
-  const answers = [call(1), other.call(double, { org: 'org_b', input: { number: 2 }, timeoutMs: 5000 })];
+  const answers = [call(1), other.call(double, { org: 'org_b', input: { number: 2 }, timeoutMs: 60_000 })];
   for (let i = 0; i < 2; i++) {
     const task = await taken();
     await queue.answer(task, { result: { doubled: 2 * double.input.parse(task.input).number } });
@@ -154,7 +168,7 @@ test('a caller that waits while Redis goes away is told so at once', async () =>
     const client = blockingConnection(own.url, { blockMs: 30_000 });
     ends.push(() => client.disconnect());
     await new RedisWorkerDirectory({ redis: own.client, prefix, shards: 1 }).beat('w1', 1);
-    const lonely = new RedisTaskCaller({ redis: own.client, blocking: client, prefix, clock: systemClock, logger: silentLogger });
+    const lonely = new RedisTaskCaller({ redis: own.client, blocking: client, prefix, clock, logger: silentLogger });
     const answered = lonely.call(double, { org: 'org_a', input: { number: 1 }, timeoutMs: 60_000 });
     answered.catch(() => undefined);
     await passes(() => expect(client.status).toBe('ready'));

@@ -6,6 +6,7 @@ import { type Receiver, startReceiver } from '../../test/support/receiver.ts';
 import { organizationRecord, RecordRegistry } from '../../test/support/record-registry.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { startTestDelivery } from '../../test/support/test-delivery.ts';
+import { waitUntil } from '../../test/support/wait-until.ts';
 import { type CronJobRecord, recordLayoutVersion } from '../core/records.ts';
 import { CronExecutions } from '../data/cron-executions.ts';
 import { CronRuns } from '../data/cron-runs.ts';
@@ -50,7 +51,7 @@ function job(changes: Partial<CronJobRecord> = {}, http: Partial<CronJobRecord['
     enabled: true,
     schedule: '* * * * *',
     timeZone: 'UTC',
-    http: { url: 'http://127.0.0.1:9/', method: 'POST', headers: [], payload: '', timeoutMs: 1000, useStaticIp: false, ...http },
+    http: { url: 'http://127.0.0.1:9/', method: 'POST', headers: [], payload: '', timeoutMs: 30_000, useStaticIp: false, ...http },
     generation: 1,
     ...changes,
   };
@@ -62,10 +63,14 @@ function remove(id: string): void {
   registry.remove('cronJob', id);
 }
 let schedulers = 0;
+/** Schedulers of this test that were not told to stop. */
+const running = new Set<string>();
 function scheduler(): { stop(): Promise<void>; kill(): void } {
+  const id = `s${++schedulers}`;
+  running.add(id);
   const stopping = new AbortController();
-  const running = new CronScheduler({
-    id: `s${++schedulers}`,
+  const ended = new CronScheduler({
+    id,
     registry,
     published: { ids: async () => [...ids] },
     runs,
@@ -73,16 +78,21 @@ function scheduler(): { stop(): Promise<void>; kill(): void } {
     clock,
     logger: silentLogger,
   }).run(stopping.signal);
-  const stop = async (): Promise<void> => {
+  const kill = (): void => {
+    running.delete(id);
     stopping.abort();
-    await running;
+  };
+  const stop = async (): Promise<void> => {
+    kill();
+    await ended;
   };
   ends.push(stop);
-  return { stop, kill: () => void stopping.abort() };
+  return { stop, kill };
 }
-/** Lets Redis answer what the scheduler has asked. */
-const settled = () => new Promise((resolve) => setTimeout(resolve, 60));
+/** Waits until every scheduler has done what there was to do and sleeps. */
+const settled = () => waitUntil('all schedulers to sleep', 30_000, () => clock.pending === running.size || undefined);
 async function passTime(ms: number): Promise<void> {
+  await settled();
   for (let left = ms; left > 0; left -= 5000) {
     await clock.advance(Math.min(5000, left));
     await settled();
@@ -151,7 +161,7 @@ describe('a scheduler', () => {
     expect(await queued()).toHaveLength(10);
     first.kill();
     // A killed one does not end its turn.
-    await redis.client.set(`${prefix}{cron}:turn`, 'killed', 'PX', 15_000);
+    await redis.client.set(`${prefix}{cron}:turn`, 'killed', 'PX', 600_000);
     await passTime(minuteMs);
     expect(await queued()).toEqual([]);
     await redis.client.del(`${prefix}{cron}:turn`);
@@ -292,7 +302,7 @@ describe('a run', () => {
   }
   const claim = async (id: string, slotMs = now, org = 'org_a') => {
     await runs.seen([{ id: 'cron_a', revision: 'r' }], slotMs - 1);
-    return await runs.claim([{ id, jobId: 'cron_a', org, slotMs, timeoutMs: 1000, revision: 'r' }]);
+    return await runs.claim([{ id, jobId: 'cron_a', org, slotMs, timeoutMs: 30_000, revision: 'r' }]);
   };
   beforeEach(() => {
     now = systemClock.now();
@@ -366,8 +376,7 @@ describe('a run', () => {
     const to = await receiver(() => undefined);
     job({}, { url: to.url, timeoutMs: 60_000 });
     const stopped = worker();
-    await runs.seen([{ id: 'cron_a', revision: 'r' }], now - 1);
-    await runs.claim([{ id: 'exec_1', jobId: 'cron_a', org: 'org_a', slotMs: now, timeoutMs: 60_000, revision: 'r' }]);
+    await claim('exec_1');
     await to.arrived(1);
     await stopped.stop(100);
     expect(await executions.newest('cron_a', 10)).toMatchObject([{ status: 'failed', errorMessage: 'the worker stops' }]);
@@ -376,21 +385,15 @@ describe('a run', () => {
   test('of an organization with many slow jobs leaves half of a worker to others', async () => {
     const slow = await receiver(() => undefined);
     const quick = await receiver();
-    for (let i = 0; i < 100; i++) job({ id: `cron_${i}` }, { url: slow.url, timeoutMs: 5000 });
+    for (let i = 0; i < 100; i++) job({ id: `cron_${i}` }, { url: slow.url, timeoutMs: 60_000 });
     job({ id: 'cron_b', org: 'org_b' }, { url: quick.url });
-    const all = [...Array(100).keys()].map((i) => ({
-      id: `exec_${i}`,
-      jobId: `cron_${i}`,
-      org: 'org_a',
-      slotMs: now,
-      timeoutMs: 5000,
-      revision: 'r',
-    }));
+    const run = { org: 'org_a', slotMs: now, timeoutMs: 60_000, revision: 'r' };
+    const all = [...Array(100).keys()].map((i) => ({ ...run, id: `exec_${i}`, jobId: `cron_${i}` }));
     await runs.seen([...all.map(({ jobId }) => ({ id: jobId, revision: 'r' })), { id: 'cron_b', revision: 'r' }], now - 1);
     await runs.claim(all);
     worker();
     await slow.arrived(32);
-    await runs.claim([{ id: 'exec_b', jobId: 'cron_b', org: 'org_b', slotMs: now, timeoutMs: 5000, revision: 'r' }]);
+    await runs.claim([{ ...run, id: 'exec_b', jobId: 'cron_b', org: 'org_b' }]);
     await quick.arrived(1);
     expect(slow.requests).toHaveLength(32);
   });
