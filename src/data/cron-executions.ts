@@ -9,8 +9,8 @@ import { integer } from './script-reply.ts';
 
 const writeScript = new Script(new URL('./scripts/execution-write.lua', import.meta.url));
 
-/** How much of its past a job keeps. */
-const executionLimits = { count: 100, bodies: 20, days: 30 };
+/** How much of its past a job keeps. `bodyBytes`: of all bodies; 25 of the largest, or all of the usual ones. */
+const executionLimits = { count: 100, bodyBytes: 256 * 1024, days: 30 };
 const dayMs = 86_400_000;
 /** Longer than any run that was under way when its job was deleted. */
 const goneMs = 600_000;
@@ -26,7 +26,7 @@ const entry = z.object({
   completedAtMs: z.int().nullable(),
 });
 
-/** One run of a cron job as it is recorded; `responseBody` is kept of the newest ones. */
+/** One run of a cron job as it is recorded; `responseBody` is kept of the newest ones that fit into the limit. */
 export type CronExecution = z.output<typeof entry> & { responseBody: string | null };
 
 export function newExecutionId(nowMs: number): string {
@@ -46,7 +46,7 @@ export class CronExecutions {
   /** False when the execution has ended before, or its job is deleted: then nothing is written. */
   async write({ responseBody, ...execution }: CronExecution): Promise<boolean> {
     const { order, entries, bodies, gone } = executionKeys(this.#prefix, execution.jobId);
-    const { count, bodies: mostBodies, days } = executionLimits;
+    const { count, bodyBytes, days } = executionLimits;
     const hasEnded = execution.status === 'running' ? 0 : 1;
     const args = [
       execution.id,
@@ -55,7 +55,7 @@ export class CronExecutions {
       JSON.stringify(execution satisfies z.input<typeof entry>),
       responseBody ?? '',
       count,
-      mostBodies,
+      bodyBytes,
       execution.startedAtMs - days * dayMs,
       // A job may run once in four years.
       5 * 366 * dayMs,

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
 import type { RedisClient } from '../redis/connection.ts';
@@ -11,6 +12,13 @@ export interface RateLimitState {
   /** End of the window, milliseconds since the epoch by the clock of Redis. */
   resetAtMs: number;
   retryAfterSeconds: number;
+}
+
+/** Says it in the headers of an answer (API decisions, "Both families"). */
+export function tellRate(response: Pick<ServerResponse, 'setHeader'>, { limit, remaining, resetAtMs }: RateLimitState): void {
+  response.setHeader('X-RateLimit-Limit', String(limit));
+  response.setHeader('X-RateLimit-Remaining', String(remaining));
+  response.setHeader('X-RateLimit-Reset', String(Math.ceil(resetAtMs / 1000)));
 }
 
 export interface RateLimiterOptions {

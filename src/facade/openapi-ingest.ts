@@ -38,6 +38,10 @@ const ofSource: readonly ErrorCode[] = [
 ];
 const ofServer: readonly ErrorCode[] = ['BAD_REQUEST', 'HEADERS_TOO_LARGE'];
 
+/** Told once the limit of the source was looked at, if it has one. */
+const afterLimit: readonly ErrorCode[] = ofSource.slice(ofSource.indexOf('RATE_LIMITED'));
+const ofLimit = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'];
+
 /** What the document says of ingest (API decisions, "Ingest"), by path. */
 export function ingestPaths(): Json {
   const operations = Object.entries(methods).map(([key, method]) => [key, operationOf(method)] as const);
@@ -73,7 +77,7 @@ function operationOf(method: (typeof methods)[keyof typeof methods]): Json {
 
 const acceptance = {
   description: 'The event is stored; or a question of the provider is answered.',
-  headers: headersOf(['X-Request-Id']),
+  headers: headersOf(['X-Request-Id', ...ofLimit]),
   content: {
     'application/json': {
       schema: { anyOf: [taken, challenge].map((schema) => withoutDialect(z.toJSONSchema(schema, { io: 'input' }))) },
@@ -97,6 +101,7 @@ function refusal(status: number, codes: readonly ErrorCode[]): Json {
     description: `${errorCodes[first].error}: ${codes.join(', ')}.`,
     headers: headersOf([
       ...(codes.some((code) => ofSource.includes(code)) ? ['X-Request-Id'] : []),
+      ...(codes.some((code) => afterLimit.includes(code)) ? ofLimit : []),
       'X-Error-Code',
       ...(status === 405 ? ['Allow'] : []),
       ...(status === 429 || status === 503 ? ['Retry-After'] : []),

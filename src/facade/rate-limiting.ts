@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { PosthornError } from '../core/errors.ts';
 import type { Plan } from '../core/records.ts';
-import type { RateLimiter } from '../data/rate-limit.ts';
+import { type RateLimiter, tellRate } from '../data/rate-limit.ts';
 import type { Caller } from './caller.ts';
 
 /** What is counted apart from each other: requests, and those that send events. */
@@ -31,9 +31,7 @@ export async function limitRate(
   const { id } = caller.credential;
   const state = await rateLimiter.take(counted === 'send' ? `${id}:send` : id, limit, count);
   if (state === null) return;
-  response.setHeader('X-RateLimit-Limit', String(state.limit));
-  response.setHeader('X-RateLimit-Remaining', String(state.remaining));
-  response.setHeader('X-RateLimit-Reset', String(Math.ceil(state.resetAtMs / 1000)));
+  tellRate(response, state);
   if (state.allowed) return;
   const options = { retryAfterSeconds: state.retryAfterSeconds };
   throw new PosthornError(

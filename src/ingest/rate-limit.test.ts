@@ -23,6 +23,7 @@ test('over two replicas exactly as many requests are taken in a minute as the so
     expect(answer?.body.code).toBe('RATE_LIMITED');
     expect(Number(answer?.headers['retry-after'])).toBeGreaterThanOrEqual(1);
     expect(Number(answer?.headers['retry-after'])).toBeLessThanOrEqual(60);
+    expect(answer?.headers).toMatchObject({ 'x-ratelimit-limit': '20', 'x-ratelimit-remaining': '0' });
   }
   expect(ingest.kept.events.length + other.kept.events.length).toBe(20);
 });
@@ -40,6 +41,21 @@ test('sources have limits of their own, and one without has none', async () => {
     [200, 429],
     [200, 200],
   ]);
+});
+
+test('every answer after the limit was looked at tells it, and none of a source without a limit', async () => {
+  await ingest.publishSource({ rateLimitPerMinute: 3, payloadLimitBytes: 10 });
+  const stored = await ingest.send('/ingest/acme/github', { body: '{}' });
+  const tooLarge = await ingest.send('/ingest/acme/github', { body: 'x'.repeat(11) });
+  const told = ({ status, headers }: typeof stored) => [status, headers['x-ratelimit-limit'], headers['x-ratelimit-remaining']];
+  expect([told(stored), told(tooLarge)]).toEqual([
+    [200, '3', '2'],
+    [413, '3', '1'],
+  ]);
+  for (const { headers } of [stored, tooLarge])
+    expect(Math.abs(Number(headers['x-ratelimit-reset']) - Date.now() / 1000)).toBeLessThan(3600);
+  await ingest.publishSource({ id: 'src_b', slug: 'b' });
+  expect(told(await ingest.send('/ingest/acme/b'))).toEqual([200, undefined, undefined]);
 });
 
 test('the next minute begins anew', async () => {

@@ -4,6 +4,7 @@ import type { Clock } from '../core/clock.ts';
 import { isPosthornError, PosthornError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import { requestIdFor } from '../core/request-id.ts';
+import { tellRate } from '../data/rate-limit.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { answerAccepted, answerError, answerHandshake } from './answer.ts';
 import { type BrokenSchemas, brokenSchemas, noBrokenSchemas } from './broken-schemas.ts';
@@ -139,7 +140,10 @@ export class IngestRequest implements Deadlined {
   }
 
   async #countAgainstLimit({ source }: IngestPlan, limit: number): Promise<void> {
-    const { allowed, retryAfterSeconds } = await this.#services.intake.takeRequest(source.id, limit);
+    const state = await this.#services.intake.takeRequest(source.id, limit);
+    if (this.#isOver()) return;
+    tellRate(this.#response, state);
+    const { allowed, retryAfterSeconds } = state;
     if (!allowed) throw new PosthornError('RATE_LIMITED', `The source takes ${limit} requests in a minute`, { retryAfterSeconds });
   }
 

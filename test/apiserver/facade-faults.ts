@@ -7,12 +7,14 @@ import type { ResourceStore } from '../../src/store/store.ts';
 import type { FacadeWorld } from '../facade/facade-world.ts';
 import type { ControlPlane } from '../support/control-plane.ts';
 import { type Answer, FaultProxy } from '../support/fault-proxy.ts';
+import { type Receiver, startReceiver } from '../support/receiver.ts';
 
 /** What the API makes of an API server that refuses, or is away. */
 export function describeFaults(plane: () => ControlPlane, start: (store: ResourceStore) => Promise<FacadeWorld>): void {
   let proxy: FaultProxy;
   let api: KubernetesApi;
   let world: FacadeWorld;
+  let receiver: Receiver;
   beforeAll(async () => {
     proxy = await FaultProxy.start(plane());
     const loadKubeConfig = (): KubeConfig => {
@@ -22,6 +24,7 @@ export function describeFaults(plane: () => ControlPlane, start: (store: Resourc
     };
     api = new KubernetesApi({ loadKubeConfig, clock: systemClock });
     world = await start(new KubernetesStore({ api, clock: systemClock }));
+    receiver = await startReceiver();
   });
   afterEach(() => {
     proxy.fault = () => null;
@@ -30,6 +33,7 @@ export function describeFaults(plane: () => ControlPlane, start: (store: Resourc
     await world?.stop();
     await api?.close();
     await proxy?.stop();
+    await receiver?.close();
   });
 
   const url = 'https://hooks.example.com/in';
@@ -42,6 +46,10 @@ export function describeFaults(plane: () => ControlPlane, start: (store: Resourc
   function answerWrites(answer: Answer, { times = Number.POSITIVE_INFINITY, plural = 'destinations' } = {}): void {
     let left = times;
     proxy.fault = ({ method, path }) => (method === 'PATCH' && path.includes(`/${plural}/`) && left-- > 0 ? answer : null);
+  }
+  /** What was watched stays known. */
+  function takeAway(): void {
+    proxy.fault = ({ isWatch }) => (isWatch ? null : status(503, { message: 'the server is currently unable to handle the request' }));
   }
 
   test('a quota that others have changed meanwhile is not taken for a slug that is taken', async () => {
@@ -124,7 +132,7 @@ export function describeFaults(plane: () => ControlPlane, start: (store: Resourc
     const { body: route } = await world.request('POST', '/api/routes', {
       body: { name: 'Known', sourceId: source.id, destinationIds: [made.id] },
     });
-    proxy.fault = ({ isWatch }) => (isWatch ? null : status(503, { message: 'the server is currently unable to handle the request' }));
+    takeAway();
     for (const idOrSlug of [made.id, made.slug])
       expect(await world.request('GET', `/api/destinations/${idOrSlug}`)).toMatchObject({
         status: 200,
@@ -134,5 +142,35 @@ export function describeFaults(plane: () => ControlPlane, start: (store: Resourc
       expect([path, (await world.request('GET', `/api/${path}`)).status]).toEqual([path, 200]);
     expect((await world.request('PATCH', `/api/destinations/${made.id}`, { body: { name: 'New' } })).status).toBe(503);
     expect((await world.request('GET', '/api/destinations/nobody')).status).toBe(503);
+  });
+
+  test('tests, triggers, checks and circuits go on without it', async () => {
+    await world.startWorker();
+    const source = await world.create('sources');
+    const destination = await world.create('destinations', { url: receiver.url });
+    const route = await world.create('routes', { sourceId: source.id, destinationIds: [destination.id] });
+    const channel = await world.create('notification-channels', { type: 'webhook', config: { url: 'https://127.0.0.1:1/' } });
+    const filter = await world.create('filters', { conditions: [{ field: 'id', operator: 'equals', value: 7 }] });
+    const transform = await world.create('transforms', { type: 'jsonata', code: 'payload.id' });
+    const schema = await world.create('schemas', { jsonSchema: { type: 'object' } });
+    const { cronJob } = await world.create('cron', { cronExpression: '0 6 * * *', url: receiver.url });
+    const { data: eventType } = await world.create('event-types', { name: 'order.paid' });
+    const payload = { id: 7 };
+    takeAway();
+    for (const idOrSlug of [eventType.id, 'order.paid'])
+      expect((await world.request('GET', `/api/event-types/${idOrSlug}`)).body).toEqual({ data: eventType });
+    const done: [string, object | undefined, object][] = [
+      [`destinations/${destination.id}/test`, { payload }, { success: true, statusCode: 200 }],
+      [`notification-channels/${channel.id}/test`, undefined, { success: false }],
+      [`cron/${cronJob.id}/trigger`, undefined, { execution: { status: 'success', responseStatus: 200 } }],
+      [`routes/${route.id}/reset-circuit`, undefined, { circuitState: 'closed' }],
+      ['filters/test', { filterId: filter.id, payload }, { success: true, matches: true }],
+      ['transforms/test', { transformId: transform.id, payload }, { success: true, output: 7 }],
+      [`schemas/${schema.id}/validate`, { payload }, { valid: true }],
+    ];
+    for (const [path, body, answer] of done) {
+      const { status: code, body: answered } = await world.request('POST', `/api/${path}`, { body });
+      expect([path, code, answered]).toMatchObject([path, 200, answer]);
+    }
   });
 }

@@ -202,7 +202,23 @@ describe('a trigger', () => {
     expect(times).toEqual([...times].sort().reverse());
     const all = (await cron('GET', `/${id}/executions?limit=100`)).body.executions;
     expect(all).toHaveLength(26);
-    expect(all.filter((each: { response_body: string | null }) => each.response_body !== null)).toHaveLength(20);
+    const bodies = all.map((each: { response_body: string | null }) => each.response_body);
+    expect(bodies.slice(0, 25)).toEqual(Array.from({ length: 25 }, () => 'x'.repeat(10_240)));
+    expect(bodies[25]).toBeNull();
+  });
+
+  test('that was recorded shows its response body for as long as it is listed', async () => {
+    const history = new CronExecutions({ redis: world.redis.client, prefix: 'test:' });
+    const id = await made({ name: 'Listed' });
+    const ended = { jobId: id, status: 'success', responseStatus: 200, errorMessage: null, latencyMs: 1 } as const;
+    for (let i = 0; i < 101; i++) {
+      const startedAtMs = Date.now();
+      await history.write({ ...ended, id: `exec_${i}`, startedAtMs: startedAtMs + i, completedAtMs: startedAtMs, responseBody: `ok ${i}` });
+    }
+    const listed = (await cron('GET', `/${id}/executions?limit=100`)).body.executions;
+    expect(listed.map((each: { response_body: string | null }) => each.response_body)).toEqual(
+      Array.from({ length: 100 }, (_, i) => `ok ${100 - i}`),
+    );
   });
 });
 

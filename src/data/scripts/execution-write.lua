@@ -3,7 +3,7 @@
 --
 -- KEYS[1] `order`, [2] `entries`, [3] `bodies`, [4] `gone`; see `cron-keys.ts`.
 -- ARGV[1] execution, [2] its start in ms, [3] `1` when it has ended, else `0`, [4] the entry, [5] response body, or nothing,
--- [6] most executions, [7] most bodies, [8] start of the oldest that is kept (the newest stays all the same), [9] how long the
+-- [6] most executions, [7] most bytes of bodies, [8] start of the oldest that is kept (the newest stays all the same), [9] how long the
 -- history of a job lives that runs no more, in ms.
 -- Reply: 1, or 0 when it had ended before or its job is deleted.
 local call = redis.call
@@ -31,8 +31,12 @@ for _, id in ipairs(old) do
   call('HDEL', KEYS[2], id)
   call('HDEL', KEYS[3], id)
 end
-for _, id in ipairs(call('ZRANGE', KEYS[1], 0, -tonumber(ARGV[7]) - 1)) do
-  call('HDEL', KEYS[3], id)
+local left = tonumber(ARGV[7])
+for _, id in ipairs(call('ZREVRANGE', KEYS[1], 0, -1)) do
+  left = left - call('HSTRLEN', KEYS[3], id)
+  if left < 0 then
+    call('HDEL', KEYS[3], id)
+  end
 end
 for i = 1, 3 do
   call('PEXPIRE', KEYS[i], ARGV[9])

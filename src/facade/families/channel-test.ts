@@ -1,6 +1,6 @@
 import { channelTestResult, channelTestTask } from '../../data/channel-test-task.ts';
 import { operation } from '../operation.ts';
-import { find, idOf } from '../resources/lookup.ts';
+import { findToRead, idOf } from '../resources/lookup.ts';
 
 /** The deadline of two attempts, and a while until a worker has taken the test. */
 const timeoutMs = 26_000;
@@ -17,7 +17,7 @@ export const channelTestOperation = operation({
   answer: { status: 200, description: 'How the test went.', schema: channelTestResult },
   errors: ['RESOURCE_NOT_FOUND'],
   handle: async (call) => {
-    const channel = await find(call, 'NotificationChannel', call.params['id'] ?? '');
+    const channel = await findToRead(call, 'NotificationChannel', call.params['id'] ?? '');
     return await call.services.tasks.call(channelTestTask, {
       org: call.caller.organization.id,
       input: { channelId: idOf(channel), generation: channel.metadata.generation },

@@ -6,7 +6,7 @@ import { type Family, operation } from '../operation.ts';
 import { wholeListQuery } from '../pagination.ts';
 import { queryBoolean, queryInteger, querySearch } from '../query.ts';
 import { changeRecord, createRecord, deleteRecord } from '../resource-writes.ts';
-import { cachedObjects, find, findToRead, idOf } from '../resources/lookup.ts';
+import { cachedObjects, findToRead, idOf } from '../resources/lookup.ts';
 import { matchesText } from '../resources/search.ts';
 import { cronJobBody, cronJobToSpec } from './cron-job-body.ts';
 import { cronExecutionRecord, cronJobItem, cronJobRecord, executionToRecord, toItems, toRecord } from './cron-job-records.ts';
@@ -139,7 +139,7 @@ export const cronJobs: Family = {
       answer: { status: 200, description: 'The execution.', schema: z.object({ execution: triggeredExecution }) },
       errors: ['RESOURCE_NOT_FOUND', 'CONFLICT'],
       handle: async (call) => {
-        const job = await find(call, 'HttpCronJob', call.params['id'] ?? '');
+        const job = await findToRead(call, 'HttpCronJob', call.params['id'] ?? '');
         const beyondPlan = cronJobBeyondPlan(job.spec, call.caller.organization.plan);
         if (beyondPlan !== null) throw new PosthornError('FORBIDDEN', `The cron job is suspended: ${beyondPlan}.`);
         const execution = await call.services.tasks.call(cronRunTask, {

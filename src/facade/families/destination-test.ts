@@ -4,7 +4,7 @@ import { destinationTestResult, destinationTestTask } from '../../data/destinati
 import { kinds } from '../../resources/kinds.ts';
 import { destinationBeyondPlan } from '../../resources/plan-gates.ts';
 import { operation } from '../operation.ts';
-import { find, idOf } from '../resources/lookup.ts';
+import { findToRead, idOf } from '../resources/lookup.ts';
 
 const { timeoutMs: httpTimeoutMs } = kinds.Destination.spec.shape.http.unwrap().shape;
 /** Until a worker has taken the test, and for the way back. */
@@ -27,7 +27,7 @@ export const destinationTestOperation = operation({
   answer: { status: 200, description: 'How the test went.', schema: destinationTestResult },
   errors: ['RESOURCE_NOT_FOUND'],
   handle: async (call) => {
-    const destination = await find(call, 'Destination', call.params['id'] ?? '');
+    const destination = await findToRead(call, 'Destination', call.params['id'] ?? '');
     const beyondPlan = destinationBeyondPlan(destination.spec, call.caller.organization.plan);
     if (beyondPlan !== null) throw new PosthornError('FORBIDDEN', `The destination is suspended: ${beyondPlan}.`);
     const timeoutMs = destination.spec.http?.timeoutMs ?? httpTimeoutMs.parse(undefined);

@@ -3,7 +3,7 @@ import { PosthornError } from '../../core/errors.ts';
 import { tryFilter } from '../../core/filter.ts';
 import type { FilterDefinition } from '../../core/records.ts';
 import { type Call, operation } from '../operation.ts';
-import { find } from '../resources/lookup.ts';
+import { findToRead } from '../resources/lookup.ts';
 import { inApiWords } from '../resources/store-errors.ts';
 import { filterBody } from './filter-body.ts';
 import { idOrSlug } from './route-body.ts';
@@ -56,5 +56,5 @@ async function filterOf(call: Call<unknown, z.output<typeof body>>): Promise<Fil
   if ((filterId === undefined) === (conditions === undefined))
     throw new PosthornError('VALIDATION_FAILED', 'Send filterId or conditions, one of them.');
   if (conditions !== undefined) return { conditions, logic: logic ?? 'AND' };
-  return (await find(call, 'Filter', filterId ?? '')).spec;
+  return (await findToRead(call, 'Filter', filterId ?? '')).spec;
 }

@@ -4,7 +4,7 @@ import type { CircuitView } from '../../data/circuits.ts';
 import { kinds, type PosthornObject } from '../../resources/kinds.ts';
 import { type Call, type Operation, operation } from '../operation.ts';
 import { changeRecord } from '../resource-writes.ts';
-import { byName, find, findToRead, idOf } from '../resources/lookup.ts';
+import { byName, findToRead, idOf } from '../resources/lookup.ts';
 import { isoTimeOrNull, timestamp } from '../resources/record-fields.ts';
 import { routeBody } from './route-body.ts';
 import { routeToSpec } from './route-spec.ts';
@@ -63,7 +63,7 @@ export const routeCircuitOperations: readonly Operation[] = [
     },
     errors: ['RESOURCE_NOT_FOUND'],
     handle: async (call) => {
-      const route = await find(call, 'Route', call.params['id'] ?? '');
+      const route = await findToRead(call, 'Route', call.params['id'] ?? '');
       await call.services.circuits.reset(call.caller.organization.id, idOf(route), await destinationIds(route, call));
       return { message: 'The circuit is closed.', circuitState: 'closed' };
     },

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { PosthornError } from '../../core/errors.ts';
 import { jsonSchemaText } from '../../core/json-schema-text.ts';
 import { operation } from '../operation.ts';
-import { find } from '../resources/lookup.ts';
+import { findToRead } from '../resources/lookup.ts';
 
 const mostErrors = 100;
 
@@ -28,7 +28,7 @@ export const schemaValidateOperation = operation({
   handle: async (call) => {
     const { payload } = call.body;
     if (payload === undefined) throw new PosthornError('VALIDATION_FAILED', 'payload is required.');
-    const { spec } = await find(call, 'PayloadSchema', call.params['id'] ?? '');
+    const { spec } = await findToRead(call, 'PayloadSchema', call.params['id'] ?? '');
     const schema = jsonSchemaText(spec.jsonSchema);
     if (schema === null) return { valid: false, errors: [{ path: '', message: 'cannot be checked: the schema is too large' }] };
     const text = Buffer.from(JSON.stringify(payload));

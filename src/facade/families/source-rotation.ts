@@ -7,7 +7,7 @@ import { standardWebhooksSecretRule, standardWebhooksSecrets } from '../../core/
 import { type Call, type Operation, operation } from '../operation.ts';
 import { changeRecord } from '../resource-writes.ts';
 import { isoTime, timestamp } from '../resources/record-fields.ts';
-import { readSecret, type SecretKeyRef } from '../resources/secrets.ts';
+import { readSecret, type SecretKeyRef, secretMadeBefore } from '../resources/secrets.ts';
 
 const defaultGraceSeconds = 3600;
 const longestGraceSeconds = 86_400;
@@ -24,7 +24,7 @@ const body = z.strictObject({
     .min(0)
     .max(longestGraceSeconds)
     .optional()
-    .describe('How long signatures of the old secret are taken too; default 3600, 0 ends it at once.'),
+    .describe('How long signatures of the old secret are taken too; default 3600, 0 ends all old ones at once.'),
 });
 
 const answer = z
@@ -40,6 +40,7 @@ export const rotateSourceSecret: Operation = operation({
   path: '/sources/{id}/rotate-secret',
   operationId: 'rotateSourceSecret',
   summary: 'Replace the signing secret of a source',
+  description: 'One old secret holds at a time: while it does, the next rotation is 409 unless gracePeriodSeconds is 0.',
   scope: 'write',
   body,
   requestExample: { gracePeriodSeconds: 3600 },
@@ -56,13 +57,20 @@ export const rotateSourceSecret: Operation = operation({
         immutable: {},
         toSpec: async ({ current, secrets }) => {
           const spec = current?.spec;
+          const previousSecretRef = spec?.signingSecretRef;
+          const made = previousSecretRef === undefined ? null : await secretMadeBefore(call, previousSecretRef);
+          if (made !== null) {
+            signingSecret = made;
+            previousSecretExpiresAt = spec?.rotation?.validUntil ?? null;
+            return { ...spec };
+          }
           if (sent !== undefined) refuseUnusableSecret(spec?.provider ?? 'generic', sent);
           signingSecret = sent ?? newSecretOf(spec?.provider ?? 'generic');
-          const signingSecretRef = await secrets.put('signingSecret', signingSecret, spec?.signingSecretRef);
-          const previousSecretRef = spec?.signingSecretRef;
+          const signingSecretRef = await secrets.put('signingSecret', signingSecret, previousSecretRef);
           if (previousSecretRef?.name === signingSecretRef.name && previousSecretRef.key === signingSecretRef.key)
             throw new PosthornError('VALIDATION_FAILED', 'signingSecret is the secret that the source has already.');
           const isKept = previousSecretRef !== undefined && gracePeriodSeconds > 0;
+          if (isKept) refuseWhileRotating(call, spec?.rotation?.validUntil);
           previousSecretExpiresAt = isKept ? isoTime(validUntilMs) : null;
           const rotation = isKept ? { previousSecretRef, validUntil: isoTime(validUntilMs) } : undefined;
           return { ...spec, signingSecretRef, rotation };
@@ -74,6 +82,15 @@ export const rotateSourceSecret: Operation = operation({
     return { signingSecret, previousSecretExpiresAt };
   },
 });
+
+/** The secret before holds until the time that was announced, and a source keeps one. */
+function refuseWhileRotating({ services }: Call, validUntil: string | undefined): void {
+  if (validUntil === undefined || Date.parse(validUntil) <= services.clock.now()) return;
+  throw new PosthornError(
+    'CONFLICT',
+    `The secret before this one holds until ${validUntil}: rotate then, or with gracePeriodSeconds 0, which ends all earlier ones.`,
+  );
+}
 
 /** VALIDATION_FAILED for a secret that the provider cannot have made. A mask is for `SecretDraft` to judge. */
 export function refuseUnusableSecret(provider: Provider, secret: string): void {

@@ -5,7 +5,7 @@ import { transformCode, transformType } from '../../resources/transform.ts';
 import { describeEvent } from '../../sandbox/event-description.ts';
 import type { TransformType } from '../../sandbox/jobs.ts';
 import { type Call, operation } from '../operation.ts';
-import { find } from '../resources/lookup.ts';
+import { findToRead } from '../resources/lookup.ts';
 import { problemText } from './code-problem.ts';
 import { idOrSlug } from './route-body.ts';
 import { sampleEvent, sampleHeaders, samplePayload } from './sample-event.ts';
@@ -69,5 +69,5 @@ async function transformOf(call: Call<unknown, z.output<typeof body>>): Promise<
     throw new PosthornError('VALIDATION_FAILED', 'Send transformId or code, one of them.');
   if (code !== undefined) return { type: type ?? 'jsonata', code };
   if (type !== undefined) throw new PosthornError('VALIDATION_FAILED', 'type goes with code; a stored transform has its own.');
-  return (await find(call, 'Transform', transformId ?? '')).spec;
+  return (await findToRead(call, 'Transform', transformId ?? '')).spec;
 }

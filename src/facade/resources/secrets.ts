@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import type { z } from 'zod';
 import { isPosthornError, PosthornError } from '../../core/errors.ts';
 import { base32 } from '../../core/ids.ts';
@@ -56,6 +56,16 @@ export async function readMasked(call: Call, ref: SecretKeyRef): Promise<string>
   return value === null ? maskedUnread : masked(value);
 }
 
+/** The value behind a reference that an equal request has made before it was broken off; null for any other. */
+export async function secretMadeBefore(call: Call, ref: SecretKeyRef): Promise<string | null> {
+  return call.idempotency?.isTakenOver === true && ref.key.endsWith(`-${keySuffix(call)}`) ? await readSecret(call, ref) : null;
+}
+
+/** Under an Idempotency-Key it says by which request the value was made. */
+function keySuffix({ idempotency }: Call): string {
+  return base32(idempotency === null ? randomBytes(5) : createHash('sha256').update(idempotency.mark).digest().subarray(0, 5));
+}
+
 /**
  * The secret values of one write. `put` decides what each sent value means; `store` writes the new ones, sealed, under
  * keys that nothing has used before, so that one apply of the resource flips from old to new (DESIGN section 3).
@@ -92,7 +102,7 @@ export class SecretDraft {
     if (looksMasked(value))
       throw new PosthornError('VALIDATION_FAILED', `${path} is a masked value, but not that of the stored secret: send the secret itself.`);
     this.#secretName ??= `posthorn-${this.#slug}-${base32(randomBytes(5))}`;
-    const key = `${field}-${base32(randomBytes(5))}`;
+    const key = `${field}-${keySuffix(this.#call)}`;
     this.#values.set(key, value);
     return { name: this.#secretName, key };
   }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { passes } from '../../support/passes.ts';
+import { breakOff } from '../broken-off.ts';
 import type { Answer, FacadeWorld } from '../facade-world.ts';
 
 /** What a source takes in and how its secret is rotated, with any store behind the API. */
@@ -153,15 +154,45 @@ export function describeSources(start: () => Promise<FacadeWorld>): void {
       expect(spec.rotation).toMatchObject({ validUntil: body.previousSecretExpiresAt });
     });
 
-    test('takes the secret that is sent, ends the old one at once where that is wished, and keeps no third one', async () => {
+    test('takes the secret that is sent, and ends the old ones at once where that is wished', async () => {
       const { body: source } = await create({ provider: 'stripe', signingSecret: 'whsec_first' });
-      expect((await rotate(source.id, { signingSecret: 'whsec_second' })).body.signingSecret).toBe('whsec_second');
       const before = await secretsOf();
-      expect((await rotate(source.id, { signingSecret: 'whsec_third' })).status).toBe(200);
+      expect((await rotate(source.id, { signingSecret: 'whsec_second' })).body.signingSecret).toBe('whsec_second');
+      expect((await secretsOf()).length).toBe(before.length + 1);
+      expect((await rotate(source.id, { signingSecret: 'whsec_third', gracePeriodSeconds: 0 })).body.previousSecretExpiresAt).toBeNull();
       expect((await secretsOf()).length).toBe(before.length);
-      expect((await rotate(source.id, { signingSecret: 'whsec_fourth', gracePeriodSeconds: 0 })).body.previousSecretExpiresAt).toBeNull();
-      expect((await secretsOf()).length).toBe(before.length - 1);
     });
+
+    test('ends no old one before its time: while it holds the next rotation is 409', async () => {
+      const { body: source } = await create({ provider: 'github', signingSecret: 'the first secret' });
+      const { body: rotated } = await rotate(source.id);
+      const metadata = { namespace: 'acme', name: source.slug };
+      const { spec } = await world.store.get('Source', metadata);
+      const before = await secretsOf();
+      const refused = await rotate(source.id);
+      expect([refused.status, refused.body.code]).toEqual([409, 'CONFLICT']);
+      expect(refused.body.message).toContain(rotated.previousSecretExpiresAt);
+      expect((await world.store.get('Source', metadata)).spec).toEqual(spec);
+      expect(await secretsOf()).toEqual(before);
+      const ended = { ...spec.rotation, validUntil: new Date(Date.now() - 1000).toISOString() };
+      await world.store.apply({ kind: 'Source', metadata, spec: { ...spec, rotation: ended } }, { manager: 'posthorn-api' });
+      expect((await rotate(source.id)).status).toBe(200);
+    });
+
+    test.each([{}, { signingSecret: 'the second secret' }])(
+      'is done once by two requests with %j, when the first was broken off',
+      async (body) => {
+        const { body: source } = await create({ provider: 'github', signingSecret: 'the first secret' });
+        const headers = { 'idempotency-key': `rotate-${source.id}` };
+        const post = (): Promise<Answer> => world.request('POST', `/api/sources/${source.id}/rotate-secret`, { body, headers });
+        const first = await post();
+        expect(first.status).toBe(200);
+        await breakOff(world, headers['idempotency-key']);
+        const second = await post();
+        expect([second.status, second.body]).toEqual([200, first.body]);
+        expect(second.headers.get('idempotent-replayed')).toBeNull();
+      },
+    );
 
     test('gives a source its first secret', async () => {
       const { body: source } = await create({ provider: 'standard-webhooks' });

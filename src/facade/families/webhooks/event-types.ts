@@ -11,7 +11,7 @@ import { type Call, type Family, operation } from '../../operation.ts';
 import { cursorPageOf, cursorPagination, cursorQuery } from '../../pagination.ts';
 import { queryBoolean, querySearch } from '../../query.ts';
 import { changeRecord, createRecord, deleteRecord } from '../../resource-writes.ts';
-import { find, idOf, newestFirst } from '../../resources/lookup.ts';
+import { findToRead, idOf, newestFirst } from '../../resources/lookup.ts';
 import { clearableToSpec } from '../../resources/record-fields.ts';
 import { matchesText } from '../../resources/search.ts';
 import { refuseProblem } from '../code-problem.ts';
@@ -134,7 +134,7 @@ export const eventTypes: Family = {
       answer: { status: 200, description: 'The event type.', schema: single(eventTypeRecord) },
       errors: ['RESOURCE_NOT_FOUND'],
       handle: async (call) =>
-        toEventTypeRecord(await bySentName(call, (named) => find(named, 'WebhookEventType', named.params['id'] ?? '')), call),
+        toEventTypeRecord(await bySentName(call, (named) => findToRead(named, 'WebhookEventType', named.params['id'] ?? '')), call),
     }),
     operation({
       method: 'PATCH',
