@@ -8,7 +8,16 @@ const object = z.looseObject({
   apiVersion: z.string(),
   kind: z.string(),
   metadata: z.looseObject({ name: z.string(), namespace: z.string().optional() }),
-  rules: z.array(z.looseObject({ apiGroups: z.array(z.string()), resources: z.array(z.string()), verbs: z.array(z.string()) })).optional(),
+  rules: z
+    .array(
+      z.looseObject({
+        apiGroups: z.array(z.string()),
+        resources: z.array(z.string()),
+        resourceNames: z.array(z.string()).optional(),
+        verbs: z.array(z.string()),
+      }),
+    )
+    .optional(),
 });
 const tokenRequest = z.looseObject({ status: z.looseObject({ token: z.string() }) });
 const review = z.looseObject({ status: z.looseObject({ allowed: z.boolean() }) });
@@ -38,8 +47,8 @@ async function tokenOf(plane: ControlPlane, file: string, account: string): Prom
   const user = `system:serviceaccount:posthorn-system:${account}`;
   for (const { metadata, rules: [rule] = [] } of objects) {
     if (rule === undefined) continue;
-    const [group, resource, verb] = [rule.apiGroups[0], rule.resources[0], rule.verbs[0]];
-    const resourceAttributes = { namespace: metadata.namespace, group, resource, verb };
+    const [group, resource, name, verb] = [rule.apiGroups[0], rule.resources[0], rule.resourceNames?.[0], rule.verbs[0]];
+    const resourceAttributes = { namespace: metadata.namespace, group, resource, name, verb };
     const question = { apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview', spec: { user, resourceAttributes } };
     await waitUntil(`the permissions of ${metadata.name}`, 30_000, async () => {
       const answer = await plane.request('POST', '/apis/authorization.k8s.io/v1/subjectaccessreviews', question);
