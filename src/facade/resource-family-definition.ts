@@ -37,6 +37,8 @@ export interface ResourceFamilyDefinition<K extends ServedKind, Body extends z.Z
   fieldCodes?: FieldCodes;
   /** Fields of `body` that a create must have. */
   required: readonly (keyof z.output<Body> & string)[];
+  /** Fields of `body` that take less on create, as the slug always does. */
+  onCreate?: { readonly [field in keyof z.output<Body> & string]?: z.ZodType };
   /** Fields of `body` that cannot change, each with the values that an unchanged one may be sent as. */
   immutable: { readonly [field: string]: (object: ObjectOf<K>, call: Call) => unknown[] | Promise<unknown[]> };
   /** The list is one answer of all records, without pages: `{data}`. */

@@ -5,6 +5,7 @@ import type { ResourceFamilyDefinition } from './resource-family-definition.ts';
 import { changeRecord, createRecord, deleteRecord } from './resource-writes.ts';
 import { findToRead, newestFirst } from './resources/lookup.ts';
 import { nouns } from './resources/nouns.ts';
+import { newSlug } from './resources/record-fields.ts';
 import type { ServedKind } from './services.ts';
 
 /** The family with its five operations, and `more` of its own. */
@@ -40,7 +41,7 @@ export function resourceFamily<K extends ServedKind, Body extends z.ZodObject, Q
       operationId: `create${kind}`,
       summary: `Create a ${noun}`,
       scope: 'write',
-      body: withRequired(body, definition.required),
+      body: bodyOfCreate(definition),
       readOnly,
       fieldCodes,
       requestExample: definition.examples.create,
@@ -88,8 +89,13 @@ export function resourceFamily<K extends ServedKind, Body extends z.ZodObject, Q
   return { name, description, operations: [...five, ...more], shown: { ...definition.examples.create, ...definition.examples.shown } };
 }
 
-function withRequired(body: z.ZodObject, required: readonly string[]): z.ZodObject {
-  const fields = Object.entries(body.shape).map(([name, schema]) => [name, required.includes(name) ? z.nonoptional(schema) : schema]);
+function bodyOfCreate<K extends ServedKind, Body extends z.ZodObject, Query extends z.ZodObject>({
+  body,
+  onCreate,
+  required,
+}: ResourceFamilyDefinition<K, Body, Query>): z.ZodObject {
+  const shape: z.ZodRawShape = { ...body.shape, slug: newSlug.optional(), ...onCreate };
+  const fields = Object.entries(shape).map(([name, schema]) => [name, required.includes(name) ? z.nonoptional(schema) : schema]);
   return z.strictObject(Object.fromEntries(fields));
 }
 

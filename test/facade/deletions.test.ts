@@ -4,6 +4,7 @@ import { MemoryStore } from '../../src/store/memory/memory-store.ts';
 import type { ResourceStore } from '../../src/store/store.ts';
 import { newEvent } from '../support/new-event.ts';
 import { passes } from '../support/passes.ts';
+import { withOther } from '../support/with-other.ts';
 import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
 import { describeDeletions } from './suites/deletions.ts';
 
@@ -80,13 +81,4 @@ function withStatusOfSourcesAfter(moment: Promise<void>): ResourceStore {
     return store.applyStatus(kind, ...rest);
   };
   return withOther(store, 'applyStatus', applyStatus);
-}
-
-function withOther<M extends keyof ResourceStore>(store: MemoryStore, method: M, other: ResourceStore[M]): ResourceStore {
-  return new Proxy(store, {
-    get: (target, name) => {
-      const value: unknown = name === method ? other : Reflect.get(target, name);
-      return typeof value === 'function' ? value.bind(target) : value;
-    },
-  });
 }

@@ -7,6 +7,7 @@ import { wholeListQuery } from '../pagination.ts';
 import { queryBoolean, queryInteger, querySearch } from '../query.ts';
 import { changeRecord, createRecord, deleteRecord } from '../resource-writes.ts';
 import { cachedObjects, findToRead, idOf } from '../resources/lookup.ts';
+import { newSlug } from '../resources/record-fields.ts';
 import { matchesText } from '../resources/search.ts';
 import { cronJobBody, cronJobToSpec } from './cron-job-body.ts';
 import { cronExecutionRecord, cronJobItem, cronJobRecord, executionToRecord, toItems, toRecord } from './cron-job-records.ts';
@@ -57,7 +58,7 @@ export const cronJobs: Family = {
       operationId: 'createCronJob',
       summary: 'Create a cron job',
       scope: 'write',
-      body: cronJobBody.required(required),
+      body: cronJobBody.extend({ slug: newSlug.optional() }).required(required),
       readOnly,
       requestExample: {
         name: 'Morning report',

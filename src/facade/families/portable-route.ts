@@ -135,16 +135,14 @@ export function referencesOf(record: ImportedRoute): { kind: ServedKind; noun: s
 
 /** The body that makes a route what the record says; what the record leaves out has its default. */
 export function bodyOf(record: ImportedRoute): RouteBody {
-  const filterConditions = record.filterConditions ?? null;
   return {
     name: record.name,
     description: record.description ?? null,
     sourceId: record.sourceSlug,
     destinationIds: destinationSlugsOf(record),
-    filterConditions,
-    ...(filterConditions === null ? { filterId: record.filterSlug ?? null } : { filterLogic: record.filterLogic ?? 'AND' }),
-    // Both are refused.
-    ...(typeof record.filterSlug === 'string' && { filterId: record.filterSlug }),
+    filterId: record.filterSlug ?? null,
+    filterConditions: record.filterConditions ?? null,
+    filterLogic: record.filterLogic ?? 'AND',
     transformId: record.transformSlug ?? null,
     schemaId: record.schemaSlug ?? null,
     priority: record.priority ?? 0,

@@ -11,6 +11,7 @@ const failover = spec.failover.unwrap().shape;
 const expectedResponse = spec.expectedResponse.unwrap().shape;
 
 export const idOrSlug = z.string().min(1).max(128);
+const destinationIds = z.array(idOrSlug).max(100);
 
 /** Body of create and change of a route. */
 export const routeBody = z.strictObject({
@@ -18,7 +19,9 @@ export const routeBody = z.strictObject({
   slug: sentSlug.optional(),
   description: description.nullable().optional(),
   sourceId: idOrSlug.optional().describe('Id or slug of the source. Cannot be changed.'),
-  destinationIds: z.array(idOrSlug).min(1).max(100).optional().describe('Ids or slugs of the destinations.'),
+  destinationIds: destinationIds
+    .optional()
+    .describe('Ids or slugs of the destinations. None only where there is none, because the last one was deleted.'),
   filterId: idOrSlug.nullable().optional().describe('Id or slug of a filter; takes the place of filterConditions. null removes it.'),
   filterConditions: z
     .array(filterCondition)
@@ -26,7 +29,7 @@ export const routeBody = z.strictObject({
     .nullable()
     .optional()
     .describe('Inline conditions; take the place of filterId. null removes them.'),
-  filterLogic: z.enum(['AND', 'OR']).optional().describe('For inline conditions; AND when absent.'),
+  filterLogic: z.enum(['AND', 'OR']).optional().describe('For inline conditions, and OR only with them; AND when absent.'),
   transformId: idOrSlug.nullable().optional().describe('Id or slug of a transform. null removes it.'),
   schemaId: idOrSlug.nullable().optional().describe('Id or slug of a schema that payloads must meet. null removes it.'),
   priority: spec.priority.unwrap().optional(),
@@ -43,3 +46,6 @@ export const routeBody = z.strictObject({
   enabled: z.boolean().optional(),
 });
 export type RouteBody = z.output<typeof routeBody>;
+
+/** What a create takes less of. */
+export const newRouteFields = { destinationIds: destinationIds.min(1).optional().describe('Ids or slugs of the destinations.') };

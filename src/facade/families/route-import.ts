@@ -7,6 +7,7 @@ import { importBodyBytes, importFields, mostImported } from '../resources/portab
 import { importedRoute } from './portable-route.ts';
 import { RouteImportPlanner } from './route-import-plan.ts';
 import { writeRoutes } from './route-import-write.ts';
+import { routeWritesLookAt } from './route-spec.ts';
 
 const routeResult = z.object({
   id: z.string().nullable().describe('null in a dry run, where the route is not there yet.'),
@@ -45,7 +46,7 @@ export const routeImportOperation: Operation = operation({
   handle: async (call) => {
     const { routes: records, conflictStrategy, validateOnly = false } = call.body;
     const startedAtMs = call.services.clock.now();
-    const { plan, written } = await exclusively(call, ['Route', 'Source', 'Destination', 'Filter', 'NotificationChannel'], async (note) => {
+    const { plan, written } = await exclusively(call, routeWritesLookAt, async (note) => {
       const made = await new RouteImportPlanner(call, conflictStrategy).plan(records);
       const isToBeWritten = made.errors.length === 0 && !validateOnly;
       return { plan: made, written: isToBeWritten ? await writeRoutes(call, made.steps, note) : [] };

@@ -75,7 +75,7 @@ type Sent = z.output<z.ZodObject<typeof notificationBody>>;
 /** `notifications` of a spec; VALIDATION_FAILED for a channel that does not exist or is named twice. Without a difference it stays as it was. */
 export async function notificationsToSpec(call: Call, sent: Sent, current: Notifications): Promise<SpecInputOf<'Route'>['notifications']> {
   const before = current ?? defaults;
-  const emails = sent.notifyEmails === undefined ? before.emails : addressesIn(sent.notifyEmails ?? '');
+  const emails = sent.notifyEmails === undefined ? before.emails : emailList(sent.notifyEmails ?? '', before.emails);
   const channelRefs =
     sent.notificationChannelIds === undefined
       ? before.channelRefs
@@ -88,7 +88,7 @@ export async function notificationsToSpec(call: Call, sent: Sent, current: Notif
     onRecovery: sent.notifyOnRecovery ?? before.onRecovery,
     failureThreshold: sent.failureThreshold ?? before.failureThreshold,
     ...(channelRefs !== undefined && { channelRefs }),
-    ...(emails !== undefined && emails.length > 0 && { emails }),
+    ...(emails !== undefined && { emails }),
   };
   return canonicalJson(after) === canonicalJson(before) ? current : after;
 }
@@ -98,6 +98,12 @@ async function channelList(call: Call, ids: readonly string[], present: readonly
   const refs = await Promise.all(ids.map((id, index) => reference(call, 'NotificationChannel', `${field}[${index}]`, id, present)));
   refuseRepeated(field, 'NotificationChannel', refs);
   return refs;
+}
+
+/** None reads the same whether the list is empty or absent, and is left as it was. */
+function emailList(sent: string, current: string[] | undefined): string[] | undefined {
+  const addresses = addressesIn(sent);
+  return addresses.length > 0 || current?.length === 0 ? addresses : undefined;
 }
 
 /** Without those that are there twice. */

@@ -17,13 +17,26 @@ type SpecInput = SpecInputOf<'Route'>;
 const circuitSchema = kinds.Route.spec.shape.circuit.unwrap();
 const defaultAfterAttempts = kinds.Route.spec.shape.failover.unwrap().shape.afterAttempts.parse(undefined);
 
+/** What a route refers to, and other routes: who writes one needs them as they are now. */
+export const routeWritesLookAt = [
+  'Route',
+  'Source',
+  'Destination',
+  'Filter',
+  'Transform',
+  'PayloadSchema',
+  'NotificationChannel',
+] as const satisfies readonly ServedKind[];
+
 /**
  * The spec of a route from a body. INVALID_SOURCE for a source or destination that does not exist, DUPLICATE_ROUTE when
- * another route connects the same source with the same set of destinations.
+ * another route connects the same source with the same set of destinations. What is sent as it was is refused in no case.
  */
 export async function routeToSpec(call: Call, sent: RouteBody, current: PosthornObject<'Route'> | undefined): Promise<SpecInput> {
+  if (sent.destinationIds?.length === 0 && current?.spec.destinationRefs.length !== 0)
+    throw new PosthornError('VALIDATION_FAILED', 'destinationIds must not be empty.');
   const spec = await specOfRoute(call, sent, current);
-  if (current === undefined || sent.destinationIds !== undefined) refuseDuplicate(call, current, spec);
+  if (current === undefined || connectionOf(spec) !== connectionOf(current.spec)) refuseDuplicate(call, current, spec);
   return spec;
 }
 
@@ -31,6 +44,8 @@ export async function routeToSpec(call: Call, sent: RouteBody, current: Posthorn
 export async function specOfRoute(call: Call, sent: RouteBody, current: PosthornObject<'Route'> | undefined): Promise<SpecInput> {
   const spec = current?.spec;
   const sourceRef = spec?.sourceRef ?? (await reference(call, 'Source', 'sourceId', sent.sourceId ?? '', []));
+  const filters = await filterOf(call, sent, spec);
+  refuseIdleLogic(sent, spec?.filter, filters.filter);
   const destinationRefs =
     sent.destinationIds === undefined
       ? (spec?.destinationRefs ?? [])
@@ -41,7 +56,7 @@ export async function specOfRoute(call: Call, sent: RouteBody, current: Posthorn
     description: clearableToSpec(sent.description, spec?.description),
     sourceRef,
     destinationRefs,
-    ...(await filterOf(call, sent, spec)),
+    ...filters,
     transformRef: await optionalReference(call, 'Transform', 'transformId', sent.transformId, spec?.transformRef),
     schemaRef: await optionalReference(call, 'PayloadSchema', 'schemaId', sent.schemaId, spec?.schemaRef),
     priority: sent.priority ?? spec?.priority,
@@ -60,7 +75,7 @@ async function filterOf(call: Call, sent: RouteBody, spec: Spec | undefined): Pr
   }
   if (Array.isArray(conditions)) {
     const filter = { logic: sent.filterLogic ?? spec?.filter?.logic ?? 'AND', conditions };
-    inApiWords('Route', () => compileFilter(filter));
+    if (canonicalJson(filter) !== canonicalJson(spec?.filter ?? null)) inApiWords('Route', () => compileFilter(filter));
     return { filterRef: undefined, filter };
   }
   if (typeof sent.filterId === 'string') {
@@ -74,6 +89,13 @@ async function filterOf(call: Call, sent: RouteBody, spec: Spec | undefined): Pr
     filterRef: sent.filterId === null ? undefined : spec?.filterRef,
     filter: inline === undefined ? undefined : { logic: sent.filterLogic ?? inline.logic, conditions: inline.conditions },
   };
+}
+
+/** VALIDATION_FAILED for a logic that has no conditions to go with; as it was shown it may be sent back. */
+function refuseIdleLogic({ filterLogic: sent }: RouteBody, before: SpecInput['filter'], after: SpecInput['filter']): void {
+  const shown = [before, after].map((filter) => filter?.logic ?? 'AND');
+  if (sent !== undefined && !shown.includes(sent))
+    throw new PosthornError('VALIDATION_FAILED', 'filterLogic is for filterConditions: send it with them.');
 }
 
 async function failoverOf(call: Call, sent: RouteBody, current: Spec['failover']): Promise<SpecInput['failover']> {

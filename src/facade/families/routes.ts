@@ -9,14 +9,14 @@ import { byName, idOf, resolve } from '../resources/lookup.ts';
 import { identityOf, isoTimeOrNull, nameOf, recordIdentity, recordTimes, related, timesOf, timestamp } from '../resources/record-fields.ts';
 import { matchesText } from '../resources/search.ts';
 import type { ServedKind } from '../services.ts';
-import { idOrSlug, routeBody } from './route-body.ts';
+import { idOrSlug, newRouteFields, routeBody } from './route-body.ts';
 import { routeBulkOperations } from './route-bulk.ts';
 import { circuitStatusOf, routeCircuitOperations } from './route-circuit.ts';
 import { routeExportOperation } from './route-export.ts';
 import { routeFailedSamples } from './route-failures.ts';
 import { routeImportOperation } from './route-import.ts';
 import { notificationRecord, notificationsToRecord } from './route-notifications.ts';
-import { routeToSpec } from './route-spec.ts';
+import { routeToSpec, routeWritesLookAt } from './route-spec.ts';
 
 const spec = kinds.Route.spec.shape;
 const failover = spec.failover.unwrap().shape;
@@ -70,6 +70,7 @@ export const routes = resourceFamily(
     item,
     body: routeBody,
     required: ['name', 'sourceId', 'destinationIds'],
+    onCreate: newRouteFields,
     immutable: {
       slug: (object) => [object.metadata.name],
       sourceId: async (object, call) => [(await expanded(call, 'Source', object.spec.sourceRef.name)).id, object.spec.sourceRef.name],
@@ -119,7 +120,7 @@ export const routes = resourceFamily(
     toItem,
     toRecord,
     toSpec: ({ call, body: sent, current }) => routeToSpec(call, sent, current),
-    writesLookAt: ['Route', 'Source', 'Destination', 'Filter', 'Transform', 'PayloadSchema', 'NotificationChannel'],
+    writesLookAt: routeWritesLookAt,
   },
   [...routeBulkOperations, routeExportOperation, routeImportOperation, ...routeCircuitOperations, routeFailedSamples],
 );

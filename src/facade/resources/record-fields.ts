@@ -3,6 +3,7 @@ import type { PosthornObject } from '../../resources/kinds.ts';
 import { filledLine } from '../../resources/text.ts';
 import type { ServedKind } from '../services.ts';
 import { idOf } from './lookup.ts';
+import { longestSlug } from './slug.ts';
 
 /** Schemas and values of the fields that the records of all custom resources share. */
 
@@ -20,12 +21,18 @@ export const recordTimes = { createdAt: timestamp, updatedAt: timestamp };
 export const related = z.object({ id: z.string(), name: z.string() });
 
 export const sentName = filledLine(200).describe('Name shown to people.');
-export const sentSlug = z
-  .string()
-  .min(1)
-  .max(50)
-  .regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/, 'must be lower-case letters, digits and -, and begin and end with a letter or digit')
-  .describe('Name in paths and in Kubernetes; made from the name when absent.');
+/** Of what is there, or comes from elsewhere: as long as the name of an object may be. */
+export const sentSlug = slug(63).describe('Name in paths and in Kubernetes. Cannot be changed.');
+/** Of what is made. */
+export const newSlug = slug(longestSlug).describe('Name in paths and in Kubernetes; made from the name when absent.');
+
+function slug(maxLength: number): z.ZodString {
+  return z
+    .string()
+    .min(1)
+    .max(maxLength)
+    .regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/, 'must be lower-case letters, digits and -, and begin and end with a letter or digit');
+}
 
 export function nameOf(object: PosthornObject<ServedKind>): string {
   return object.spec.name ?? object.metadata.name;

@@ -1,7 +1,8 @@
 import { PosthornError } from '../../core/errors.ts';
 import { isReservedSlug } from '../../resources/names.ts';
 
-const longestSlug = 50;
+/** Of slugs that are given or made here; objects from elsewhere may have longer ones. */
+export const longestSlug = 50;
 const letters: Record<string, string> = { ß: 'ss', æ: 'ae', œ: 'oe', ø: 'o', đ: 'd', ð: 'd', ł: 'l', þ: 'th', ı: 'i' };
 
 /** The slug that a name suggests: accents folded, lower-case, `-` for the rest; `fallback` when nothing is left. */
@@ -14,7 +15,7 @@ export function slugOf(name: string, fallback: string): string {
   return trimmed(plain.replaceAll(/[^a-z0-9]+/g, '-'), longestSlug) || fallback;
 }
 
-/** `base`, `base-2`, `base-3`, … without reserved ones, none longer than 50. */
+/** `base`, `base-2`, `base-3`, … without reserved ones, the numbered ones not longer than 50. */
 export function* slugCandidates(base: string): Generator<string> {
   if (!isReservedSlug(base)) yield base;
   for (let number = 2; ; number++) {

@@ -3,6 +3,7 @@ import { PosthornError } from '../../../src/core/errors.ts';
 import type { Kind } from '../../../src/resources/kinds.ts';
 import type { ResourceStore } from '../../../src/store/store.ts';
 import { passes } from '../../support/passes.ts';
+import { withOther } from '../../support/with-other.ts';
 import { breakOff } from '../broken-off.ts';
 import type { FacadeWorld } from '../facade-world.ts';
 
@@ -81,10 +82,5 @@ function losingAnswers(store: ResourceStore, isNext: (kind: Kind) => boolean): R
     if (!isNext(object.kind)) return made;
     throw new PosthornError('UNAVAILABLE', 'the answer was lost');
   };
-  return new Proxy(store, {
-    get: (target, name) => {
-      const value: unknown = name === 'create' ? create : Reflect.get(target, name);
-      return typeof value === 'function' ? value.bind(target) : value;
-    },
-  });
+  return withOther(store, 'create', create);
 }

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { passes } from '../../support/passes.ts';
 import { serviceAccountKey } from '../../support/service-account.ts';
 import type { FacadeWorld } from '../facade-world.ts';
 
@@ -170,6 +171,26 @@ export function describeDestinationTransfer(start: () => Promise<FacadeWorld>): 
     });
     expect(apart(await exportOf(to, '?includeSensitive=true'))).toEqual(apart(document));
     expect(apart(await exportOf(to))).toEqual(apart(await exportOf(from)));
+  });
+
+  test('of slugs as long as the names of objects may be is imported under them', async () => {
+    const [from, to] = [await organization(), await organization()];
+    const slugs = ['a'.repeat(63), `${'b'.repeat(50)}-1`, `${'b'.repeat(50)}-2`];
+    for (const name of slugs) {
+      const metadata = { name, namespace: `org-${keys.length - 1}` };
+      await world.store.apply({ kind: 'Destination', metadata, spec: { type: 'http', http: { url } } }, { manager: 'kubectl' });
+    }
+    await passes(async () => expect((await exportOf(from)).destinations).toHaveLength(slugs.length));
+    const document = await exportOf(from);
+    for (const [conflictStrategy, outcome] of [
+      ['overwrite', 'imported'],
+      ['overwrite', 'overwritten'],
+      ['rename', 'imported'],
+    ] as const) {
+      const { body } = await importInto(to, { ...document, conflictStrategy });
+      expect(body).toMatchObject({ errors: [], summary: { [outcome]: slugs.length } });
+      if (conflictStrategy === 'overwrite') expect(apart(await exportOf(to))).toEqual(apart(document));
+    }
   });
 
   describe('a conflict of slugs', () => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Kind } from '../../../src/resources/kinds.ts';
 import { passes } from '../../support/passes.ts';
 import type { FacadeWorld } from '../facade-world.ts';
 
@@ -178,6 +179,39 @@ export function describeReferences(start: () => Promise<FacadeWorld>): void {
       expect([taken.status, taken.body.error]).toEqual([409, 'Conflict']);
       expect((await patch(`destinations/${one.id}`, { slug: 'given', timeoutMs: 1000 })).status).toBe(200);
       expect((await patch(`destinations/${one.id}`, { slug: 'changed' })).status).toBe(400);
+    });
+  });
+
+  describe('a slug as long as a name in Kubernetes may be', () => {
+    const slug = (collection: string): string => collection.padEnd(63, 'x');
+    const to = (collection: string) => ({ name: slug(collection) });
+    const conditions = [{ field: 'payload.a', operator: 'exists' }];
+
+    test.each<[collection: string, kind: Kind, spec: object]>([
+      ['sources', 'Source', {}],
+      ['destinations', 'Destination', { type: 'http', http: { url } }],
+      ['filters', 'Filter', { conditions }],
+      ['transforms', 'Transform', { code: 'payload' }],
+      ['schemas', 'PayloadSchema', { jsonSchema: { type: 'object' } }],
+      ['notification-channels', 'NotificationChannel', { type: 'email', email: { addresses: ['team@example.com'] } }],
+      ['cron', 'HttpCronJob', { schedule: '0 6 * * *', url }],
+      ['routes', 'Route', { sourceRef: to('sources'), destinationRefs: [to('destinations')], filter: { conditions } }],
+    ])('of %s is taken when it is sent back, and no other that long', async (collection, kind, spec) => {
+      const key = { namespace: 'acme', name: slug(collection) };
+      await world.store.apply({ kind, metadata: key, spec }, { manager: 'kubectl' });
+      const path = `${collection}/${key.name}`;
+      const read = async () => {
+        const record = await get(path);
+        return record.cronJob ?? record;
+      };
+      await passes(async () => expect(await read()).toMatchObject({ slug: key.name, name: key.name }));
+      const { generation } = (await world.store.get(kind, key)).metadata;
+      const { status, text } = await patch(path, await read());
+      expect([status, text]).toEqual([200, expect.any(String)]);
+      expect((await world.store.get(kind, key)).metadata.generation).toBe(generation);
+      expect((await patch(path, { slug: key.name.replace(/x$/, 'y') })).body).toMatchObject({ error: expect.anything() });
+      const made = await post(collection, { ...(await read()), slug: `${collection}-`.padEnd(51, 'x') });
+      expect([made.status, made.text]).toEqual([400, expect.stringContaining('slug must be at most 50')]);
     });
   });
 

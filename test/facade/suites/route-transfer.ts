@@ -260,6 +260,7 @@ export function describeRouteTransfer(start: () => Promise<FacadeWorld>): void {
     test.each([
       ['a filter that does not compile', { filterConditions: [{ field: 'a', operator: 'matches', value: '(' }] }],
       ['a filter by reference and inline', { filterSlug: 'large', filterConditions: [{ field: 'a', operator: 'exists' }] }],
+      ['a filterLogic without conditions', { filterLogic: 'OR' }],
       ['a failover destination that is a destination too', { failoverDestinationSlugs: ['two'] }],
       ['the connection of another record', { destinationSlugs: ['one'] }],
       ['a destination that is named twice', { destinationSlugs: ['two', 'two'] }],

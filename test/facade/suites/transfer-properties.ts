@@ -74,13 +74,15 @@ const condition = fc.oneof(
     value: fc.array(fc.oneof(text(0, 20), fc.integer()), { maxLength: 4 }),
   }),
 );
-const route = fc.record(
+const inlineFilter = fc.record(
+  { filterConditions: fc.array(condition, { minLength: 1, maxLength: 4 }), filterLogic: fc.constantFrom('AND', 'OR') },
+  { requiredKeys: ['filterConditions'] },
+);
+const routeFields = fc.record(
   {
     description: text(0, 60),
     enabled: fc.boolean(),
     priority: fc.integer({ min: -1000, max: 1000 }),
-    filterConditions: fc.array(condition, { minLength: 1, maxLength: 4 }),
-    filterLogic: fc.constantFrom('AND', 'OR'),
     failoverAfterAttempts: fc.integer({ min: 1, max: 10 }),
     circuitCooldownSeconds: fc.integer({ min: 1, max: 86_400 }),
     circuitFailureThreshold: fc.integer({ min: 1, max: 1000 }),
@@ -93,6 +95,7 @@ const route = fc.record(
   },
   optional,
 );
+const route = fc.tuple(routeFields, fc.option(inlineFilter)).map(([fields, filter]) => ({ ...fields, ...filter }));
 
 /** Exports and imports of `count` destinations and routes that chance makes, with any store behind the API. */
 export function describeTransferProperties(start: () => Promise<FacadeWorld>, count: number): void {

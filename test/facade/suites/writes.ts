@@ -239,6 +239,46 @@ export function describeWrites(start: () => Promise<FacadeWorld>): void {
       expect((await world.request('DELETE', `/api/filters/${filter.id}`)).status).toBe(204);
     });
 
+    test('take filterLogic with filterConditions, and as it is shown', async () => {
+      const filterConditions = [{ field: 'a', operator: 'exists' }];
+      const made = await route({ filterLogic: 'AND' });
+      for (const answer of [
+        await patch(`routes/${made.id}`, { filterLogic: 'OR' }),
+        await patch(`routes/${made.id}`, { filterLogic: 'OR', filterConditions: [] }),
+        await post('routes', { name: 'Other', sourceId: made.sourceId, destinationIds: [(await destination()).id], filterLogic: 'OR' }),
+      ])
+        expect([answer.status, answer.body.message]).toEqual([400, 'filterLogic is for filterConditions: send it with them.']);
+      expect((await patch(`routes/${made.id}`, { filterLogic: 'OR', filterConditions })).body).toMatchObject({ filterLogic: 'OR' });
+      expect((await patch(`routes/${made.id}`, { filterLogic: 'OR', filterConditions: null })).body).toMatchObject({ filterLogic: 'AND' });
+    });
+
+    test('take back what they gave, although it could not be sent anew', async () => {
+      const { id: sourceId } = await world.create('sources', {});
+      const [kept, gone, last] = [await destination(), await destination(), await destination()];
+      const both = await world.create('routes', { sourceId, destinationIds: [kept.id, gone.id] });
+      const one = await world.create('routes', { sourceId, destinationIds: [kept.id] });
+      const bare = await world.create('routes', { sourceId, destinationIds: [last.id] });
+      for (const { id } of [gone, last]) expect((await world.request('DELETE', `/api/destinations/${id}`)).status).toBe(204);
+      const slug = `by-kubectl-${++named}`;
+      const spec = {
+        sourceRef: { name: (await get(`sources/${sourceId}`)).slug },
+        destinationRefs: [{ name: kept.slug }, { name: 'not-there' }],
+        filter: { conditions: [{ field: 'a', operator: 'matches', value: '(' }] },
+        notifications: { emails: [], channelRefs: [] },
+      };
+      await world.store.apply({ kind: 'Route', metadata: { name: slug, namespace: 'acme' }, spec }, { manager: 'kubectl' });
+      await passes(async () => expect((await world.request('GET', `/api/routes/${slug}`)).status).toBe(200));
+
+      for (const path of [`routes/${both.id}`, `routes/${one.id}`, `routes/${bare.id}`, `routes/${slug}`]) {
+        const before = await get(path);
+        const answer = await patch(path, before);
+        expect([answer.status, answer.body]).toEqual([200, before]);
+        expect((await patch(path, { ...before, priority: 9 })).body).toMatchObject({ priority: 9, destinationIds: before.destinationIds });
+      }
+      const emptied = await patch(`routes/${one.id}`, { destinationIds: [] });
+      expect([emptied.status, emptied.body.message]).toEqual([400, 'destinationIds must not be empty.']);
+    });
+
     test('with a filter that does not compile are 400', async () => {
       const body = { conditions: [{ field: 'a', operator: 'matches', value: '(' }] };
       expect((await post('filters', { name: 'Broken', ...body })).status).toBe(400);
