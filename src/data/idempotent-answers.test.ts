@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { passes } from '../../test/support/passes.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
-import { type IdempotencyClaim, IdempotentAnswers, idempotencyKeys } from './idempotent-answers.ts';
+import { type IdempotencyClaim, IdempotentAnswers, type IdempotentAnswersOptions, idempotencyKeys } from './idempotent-answers.ts';
 
 let redis: RedisServer;
 beforeAll(async () => {
@@ -12,8 +12,7 @@ afterAll(() => redis.stop());
 const prefix = 'test:';
 let organizations = 0;
 const organization = (): string => `org_${++organizations}`;
-const answersWith = (options: { claimMs?: number; mostKeys?: number } = {}) =>
-  new IdempotentAnswers({ redis: redis.client, prefix, ...options });
+const answersWith = (options: Partial<IdempotentAnswersOptions> = {}) => new IdempotentAnswers({ redis: redis.client, prefix, ...options });
 
 async function claimed(answers: IdempotentAnswers, org: string, key: string, request = 'r'): Promise<IdempotencyClaim> {
   const outcome = await answers.claim(org, key, request);
@@ -77,25 +76,67 @@ test('a renewed claim holds for longer', async () => {
   expect(outcome.state === 'underWay' && outcome.endsInMs > 30_000).toBe(true);
 });
 
-test('beyond the bound the oldest keys are forgotten, and their bytes are not counted any more', async () => {
+const dayMs = 86_400_000;
+/** Of one whose answer has 100 bytes. */
+const bytesOfKey = 446;
+
+/** What is kept, and that its bytes are counted. */
+async function keptKeys(org: string): Promise<number> {
+  const { answers, order } = idempotencyKeys(prefix, org);
+  const { '#bytes': bytes = '0', ...values } = await redis.client.hgetall(answers);
+  const answered = Object.values(values).filter((value) => value.startsWith('a|'));
+  expect(Number(bytes)).toBe(answered.reduce((sum, value) => sum + value.length, 0));
+  expect(await redis.client.zcard(order)).toBe(Object.keys(values).length);
+  return Object.keys(values).length;
+}
+
+/** As if a day had passed since the oldest so many were kept. */
+async function age(org: string, count: number): Promise<void> {
+  const { order, spare } = idempotencyKeys(prefix, org);
+  for (const member of await redis.client.zrange(order, '0', String(count - 1)))
+    for (const key of [order, spare]) await redis.client.zadd(key, 'XX', 'INCR', -dayMs, member);
+}
+
+test('beyond the bound no new key is taken, and none goes before its time', async () => {
   const org = organization();
-  const answers = answersWith({ mostKeys: 10 });
-  for (let i = 0; i < 30; i++) await (await claimed(answers, org, `k${i}`)).keep('x'.repeat(100));
-  const keys = idempotencyKeys(prefix, org);
-  expect(await redis.client.zcard(keys.order)).toBe(10);
-  expect(await redis.client.hlen(keys.answers)).toBe(11);
-  const values = await redis.client.hgetall(keys.answers);
-  const bytes = Object.entries(values).reduce((sum, [field, value]) => (field === '#bytes' ? sum : sum + value.length), 0);
-  expect(Number(values['#bytes'])).toBe(bytes);
+  const answers = answersWith({ mostBytes: 10 * bytesOfKey });
+  for (let i = 0; i < 10; i++) await (await claimed(answers, org, `k${i}`)).keep('x'.repeat(100));
+  expect(await keptKeys(org)).toBe(10);
+  const refused = await answers.claim(org, 'new', 'r');
+  if (refused.state !== 'full') throw new Error(`the key is ${refused.state}`);
+  expect(refused.endsInMs).toBeGreaterThan(dayMs / 2);
+  expect(refused.endsInMs).toBeLessThanOrEqual(dayMs);
+  for (let i = 0; i < 10; i++) expect((await answers.claim(org, `k${i}`, 'r')).state).toBe('answered');
+  await age(org, 10);
+  expect((await answers.claim(org, 'new', 'r')).state).toBe('claimed');
+  expect((await answers.claim(org, 'k0', 'another')).state).toBe('claimed');
+  expect(await keptKeys(org)).toBeLessThan(10);
+});
+
+test('answers that are spare go early, the oldest first, and no others', async () => {
+  const org = organization();
+  const answers = answersWith({ spareBytes: 10 * bytesOfKey });
+  await (await claimed(answers, org, 'first')).keep('x'.repeat(100));
+  for (let i = 0; i < 30; i++) await (await claimed(answers, org, `k${i}`)).keep('x'.repeat(100), { isSpare: true });
+  expect(await keptKeys(org)).toBeLessThanOrEqual(11);
+  expect((await answers.claim(org, 'first', 'r')).state).toBe('answered');
   expect((await answers.claim(org, 'k29', 'r')).state).toBe('answered');
   expect((await answers.claim(org, 'k0', 'r')).state).toBe('claimed');
 });
 
-test('everything ends after a day', async () => {
+test('an answer is kept for a day, and everything ends with the last one', async () => {
   const org = organization();
-  await claimed(answersWith(), org, 'k');
-  const { answers, order } = idempotencyKeys(prefix, org);
-  for (const key of [answers, order]) expect(await redis.client.pttl(key)).toBeLessThanOrEqual(86_400_000);
+  const answers = answersWith();
+  await (await claimed(answers, org, 'k')).keep('x', { isSpare: true });
+  const [seconds] = await redis.client.time();
+  const keys = idempotencyKeys(prefix, org);
+  for (const key of [keys.order, keys.spare]) {
+    const [, end] = await redis.client.zrange(key, '0', '0', 'WITHSCORES');
+    expect(Math.abs(Number(end) - Number(seconds) * 1000 - dayMs)).toBeLessThan(60_000);
+  }
+  for (const key of Object.values(keys)) expect(Math.abs((await redis.client.pttl(key)) - dayMs)).toBeLessThan(60_000);
+  await age(org, 1);
+  expect((await answers.claim(org, 'k', 'another')).state).toBe('claimed');
 });
 
 test('without Redis a claim is UNAVAILABLE', async () => {

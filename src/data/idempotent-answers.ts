@@ -9,8 +9,10 @@ export interface IdempotentAnswersOptions {
   prefix: string;
   /** How long a claim holds without being renewed, in milliseconds. Default 30 s. */
   claimMs?: number;
-  /** Most keys of one organization; beyond it the oldest are forgotten early. Default 100,000. */
-  mostKeys?: number;
+  /** Of one organization: beyond it answers that are spare are forgotten early, the oldest first. Default 64 MiB. */
+  spareBytes?: number;
+  /** Of one organization, about: beyond it no new key is taken. Default 256 MiB. */
+  mostBytes?: number;
 }
 
 /** What is known of a key. `answer` is what `keep` was given. */
@@ -20,18 +22,20 @@ export type ClaimOutcome =
   | { state: 'answered'; answer: string }
   | { state: 'underWay'; endsInMs: number }
   /** The key was used for another request. */
-  | { state: 'other' };
+  | { state: 'other' }
+  /** The key is new, and there is no room for it until the oldest one is forgotten. */
+  | { state: 'full'; endsInMs: number };
 
 const claimScript = new Script(new URL('./scripts/idempotency-claim.lua', import.meta.url));
 const settleScript = new Script(new URL('./scripts/idempotency-settle.lua', import.meta.url));
 
 const keptMs = 24 * 3_600_000;
-const mostBytes = 64 * 1024 * 1024;
+const mebibyte = 1024 * 1024;
 
 /** The keys of an organization, in one slot; `RedisMessagePurger` removes them with the organization. */
-export function idempotencyKeys(prefix: string, org: string): { answers: string; order: string } {
+export function idempotencyKeys(prefix: string, org: string): Record<'answers' | 'order' | 'spare', string> {
   const base = `${prefix}{idem:${org}}`;
-  return { answers: `${base}:answers`, order: `${base}:order` };
+  return { answers: `${base}:answers`, order: `${base}:order`, spare: `${base}:spare` };
 }
 
 const claimReply = z.union([
@@ -39,17 +43,19 @@ const claimReply = z.union([
   z.tuple([z.literal('answered'), z.string()]),
   z.tuple([z.literal('under-way'), z.number()]),
   z.tuple([z.literal('other')]),
+  z.tuple([z.literal('full'), z.number()]),
 ]);
 
 /**
  * Idempotency keys of an organization with the answers given for them, for 24 h (API decisions, "Both families"): claim first,
- * then act, then keep the answer. A claim whose holder died ends by itself, and the key can be claimed again.
+ * then act, then keep the answer. A claim whose holder died ends by itself, and the key can be claimed again. What is kept stays for its time;
+ * only answers that are spare may go earlier.
  */
 export class IdempotentAnswers {
   readonly #options: Required<IdempotentAnswersOptions>;
 
   constructor(options: IdempotentAnswersOptions) {
-    this.#options = { claimMs: 30_000, mostKeys: 100_000, ...options };
+    this.#options = { claimMs: 30_000, spareBytes: 64 * mebibyte, mostBytes: 256 * mebibyte, ...options };
   }
 
   /** How long a claim holds, in milliseconds. */
@@ -59,23 +65,24 @@ export class IdempotentAnswers {
 
   /** `request` is everything that two equal requests have in common. UNAVAILABLE without Redis. */
   async claim(org: string, key: string, request: string): Promise<ClaimOutcome> {
-    const { redis, prefix, claimMs, mostKeys } = this.#options;
-    const { answers, order } = idempotencyKeys(prefix, org);
+    const { redis, prefix, claimMs, spareBytes, mostBytes } = this.#options;
+    const { answers, order, spare } = idempotencyKeys(prefix, org);
+    const keys = [answers, order, spare];
     const [member, token] = [digest(key), randomUUID()];
     const reply = claimReply.parse(
-      await claimScript
-        .run(redis, [answers, order], [member, token, digest(request), claimMs, keptMs, mostKeys, mostBytes])
-        .catch(throwUnavailable),
+      await claimScript.run(redis, keys, [member, token, digest(request), claimMs, keptMs, spareBytes, mostBytes]).catch(throwUnavailable),
     );
     switch (reply[0]) {
       case 'claimed':
-        return { state: 'claimed', claim: new IdempotencyClaim(redis, [answers, order], member, token), isTakenOver: reply[1] === 1 };
+        return { state: 'claimed', claim: new IdempotencyClaim(redis, keys, member, token), isTakenOver: reply[1] === 1 };
       case 'answered':
         return { state: 'answered', answer: reply[1] };
       case 'under-way':
         return { state: 'underWay', endsInMs: reply[1] };
       case 'other':
         return { state: 'other' };
+      case 'full':
+        return { state: 'full', endsInMs: reply[1] };
     }
   }
 }
@@ -94,8 +101,9 @@ export class IdempotencyClaim {
     this.#token = token;
   }
 
-  keep(answer: string): Promise<boolean> {
-    return this.#settle('answer', answer, keptMs);
+  /** `isSpare`: it can be found out again without this. */
+  keep(answer: string, { isSpare = false }: { isSpare?: boolean } = {}): Promise<boolean> {
+    return this.#settle('answer', answer, keptMs, isSpare ? 1 : 0);
   }
 
   release(): Promise<boolean> {

@@ -44,8 +44,7 @@ export class RedisMessagePurger implements MessagePurger {
       await this.#redis.del(apiKeyUsageKey(this.#prefix, org));
       await this.#redis.del(lastNotifiedKey(this.#prefix, org));
       await this.#redis.del(organizationLockKeys(this.#prefix, org).notes);
-      const { answers, order } = idempotencyKeys(this.#prefix, org);
-      await this.#redis.del(answers, order);
+      await this.#redis.del(...Object.values(idempotencyKeys(this.#prefix, org)));
       await this.#purgeIntake(org);
       await this.#unlinkWebhooks(org);
       await this.#redis.zrem(sharedWebhookKeys(this.#prefix).unfinished, org);

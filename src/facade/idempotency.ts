@@ -29,6 +29,15 @@ const keptAnswer = z.object({
   body: z.string().nullable(),
 });
 
+interface KeyedRequest {
+  services: FacadeServices;
+  caller: Caller;
+  key: string;
+  request: string;
+  /** See `OperationDefinition`. */
+  answersAgain: boolean;
+}
+
 const keyPattern = /^[\x21-\x7e]{1,255}$/;
 const largestAnswer = 1024 * 1024;
 const tooLarge = '';
@@ -36,39 +45,49 @@ const tooLarge = '';
 /**
  * The answer of `perform`, which runs once per key and organization in 24 h: later equal requests get its answer, sealed
  * meanwhile. Only answers of success are kept: what failed may be tried again with the same key, and what is not known to have changed nothing is then completed.
- * IDEMPOTENCY_CONFLICT for another request with the key, and while the first is under way; UNAVAILABLE without Redis.
+ * With `answersAgain`, `perform` gives the first answer whenever it runs again; where that is not kept, it does.
+ * IDEMPOTENCY_CONFLICT for another request with the key, and while the first is under way; RATE_LIMITED for a new key where no more can be kept;
+ * UNAVAILABLE without Redis.
  */
 export async function answerOnce(
-  { services, caller, key, request }: { services: FacadeServices; caller: Caller; key: string; request: string },
+  { services, caller, key, request, answersAgain }: KeyedRequest,
   perform: (idempotency: Idempotency) => Promise<Answer>,
 ): Promise<Answer> {
   if (!keyPattern.test(key)) throw new PosthornError('VALIDATION_FAILED', 'Idempotency-Key must be 1 to 255 visible ASCII characters.');
   const { idempotentAnswers, keyring, logger } = services;
   const org = caller.organization.id;
   const context = idempotentAnswerSealingContext(org, key);
+  const mark = createHash('sha256')
+    .update(JSON.stringify([key, request]))
+    .digest('base64url');
   const outcome = await idempotentAnswers.claim(org, key, request);
   switch (outcome.state) {
     case 'answered': {
+      if (outcome.answer === tooLarge && answersAgain) return replayed(await perform({ mark, isTakenOver: true }));
       if (outcome.answer === tooLarge) throw conflict('The request was carried out, but its answer is too large to be kept.');
-      const answer = keptAnswer.parse(JSON.parse(keyring.open(outcome.answer, context)));
-      return { ...answer, headers: { ...answer.headers, 'Idempotent-Replayed': 'true' } };
+      return replayed(keptAnswer.parse(JSON.parse(keyring.open(outcome.answer, context))));
     }
     case 'underWay':
       throw conflict('The first request with this Idempotency-Key is still under way.', 1);
     case 'other':
       throw conflict('This Idempotency-Key was used for another request.');
+    case 'full':
+      if (answersAgain) return await perform({ mark, isTakenOver: false });
+      throw new PosthornError(
+        'RATE_LIMITED',
+        'No more answers can be kept for Idempotency-Keys of the organization in 24 hours: send the request later, or without one.',
+        { retryAfterSeconds: Math.ceil(outcome.endsInMs / 1000) },
+      );
     case 'claimed':
   }
   const { claim, isTakenOver } = outcome;
-  const mark = createHash('sha256')
-    .update(JSON.stringify([key, request]))
-    .digest('base64url');
   const stopRenewing = keepRenewing(claim, services);
   try {
     const answer = await perform({ mark, isTakenOver });
     const text = JSON.stringify(answer satisfies z.input<typeof keptAnswer>);
     // Without it the claim runs out: the answer itself is no worse for that.
-    await claim.keep(text.length > largestAnswer ? tooLarge : keyring.seal(text, context)).catch((error: unknown) => {
+    const kept = text.length > largestAnswer ? tooLarge : keyring.seal(text, context);
+    await claim.keep(kept, { isSpare: answersAgain }).catch((error: unknown) => {
       logger.warn({ err: error }, 'the answer to a request with an Idempotency-Key was not kept');
     });
     return answer;
@@ -79,6 +98,10 @@ export async function answerOnce(
   } finally {
     stopRenewing();
   }
+}
+
+function replayed(answer: Answer): Answer {
+  return { ...answer, headers: { ...answer.headers, 'Idempotent-Replayed': 'true' } };
 }
 
 function conflict(message: string, retryAfterSeconds?: number): PosthornError {

@@ -55,7 +55,7 @@ const idempotencyKey = {
   in: 'header',
   required: false,
   description:
-    'The request is carried out once: for 24 hours an equal request with the same key gets the first answer again (with Idempotent-Replayed: true), another one 409, and so does an equal one while the first is under way. Only answers of success are kept.',
+    'The request is carried out once: for 24 hours an equal request with the same key gets the first answer again (with Idempotent-Replayed: true), another one 409, and so does an equal one while the first is under way. Only answers of success are kept: a request that was refused is judged anew. A new key is 429 where no more answers can be kept.',
   schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~]+$' },
 };
 

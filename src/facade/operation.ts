@@ -64,6 +64,8 @@ export interface OperationDefinition<Query extends z.ZodObject, Body extends z.Z
   };
   /** With `Accept: application/yaml` the answer is text, as this says. */
   offersYaml?: { description: string; example: string };
+  /** With the mark of an Idempotency-Key, `handle` gives for 24 hours the first answer from what was made then, and makes nothing again. */
+  answersAgain?: boolean;
   /** Codes beyond those that every operation can answer. */
   errors?: readonly ErrorCode[];
   handle(call: Call<z.output<Query>, z.output<Body>>): Promise<unknown>;

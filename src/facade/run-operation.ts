@@ -95,9 +95,14 @@ export async function runOperation(
     };
   };
   const key = operation.method === 'POST' ? request.headers['idempotency-key'] : undefined;
-  const equalRequest = (): string => canonicalJson([path, query, body]);
-  const answer =
-    key === undefined ? await perform(null) : await answerOnce({ services, caller, key: String(key), request: equalRequest() }, perform);
+  const keyed = (given: string) => ({
+    services,
+    caller,
+    key: given,
+    request: canonicalJson([path, query, body]),
+    answersAgain: operation.answersAgain === true,
+  });
+  const answer = key === undefined ? await perform(null) : await answerOnce(keyed(String(key)), perform);
   const [pieces] = streamed;
   if (pieces === undefined) send(response, answer);
   else await sendStreamed(response, pieces, answer.status);

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { resourceId } from '../../src/core/ids.ts';
 import { IdempotentAnswers, idempotencyKeys } from '../../src/data/idempotent-answers.ts';
@@ -106,6 +107,60 @@ test('an answer that holds a secret is kept sealed', async () => {
   const kept = await world.redis.client.hgetall(idempotencyKeys('test:', resourceId('org_', organization)).answers);
   expect(Object.keys(kept).length).toBeGreaterThan(1);
   expect(JSON.stringify(kept)).not.toContain(first.body.key);
+});
+
+describe('where no more answers can be kept', () => {
+  const bytes = 256 * 1024 * 1024;
+  let answers: string;
+  beforeAll(async () => {
+    answers = idempotencyKeys('test:', await world.organizationId('acme')).answers;
+    expect((await world.request('POST', '/api/event-types', { body: { name: 'order.paid' } })).status).toBe(201);
+  });
+  const fill = () => world.redis.client.hincrby(answers, '#bytes', bytes);
+  const empty = () => world.redis.client.hincrby(answers, '#bytes', -bytes);
+
+  test('a new key is 429 with Retry-After, and the answers that are kept are given', async () => {
+    const key = newKey();
+    const first = await post('/api/sources', key, { name: 'Before' });
+    await fill();
+    try {
+      const refused = await post('/api/sources', newKey(), { name: 'Beyond' });
+      expect([refused.status, refused.body.code]).toEqual([429, 'RATE_LIMITED']);
+      expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(3600);
+      expect((await world.request('GET', '/api/sources?search=Beyond')).body.data).toEqual([]);
+      expect((await post('/api/sources', key, { name: 'Before' })).text).toBe(first.text);
+    } finally {
+      await empty();
+    }
+  });
+
+  test('events are sent all the same, and once', async () => {
+    const key = newKey();
+    const event = { eventType: 'order.paid', payload: { id: key } };
+    await fill();
+    try {
+      const first = await post('/api/send-event', key, event);
+      expect(first.status).toBe(201);
+      expect((await post('/api/send-event', key, event)).text).toBe(first.text);
+    } finally {
+      await empty();
+    }
+  });
+});
+
+test('the answer to events that is too large to be kept is given again', async () => {
+  const key = newKey();
+  await world.request('POST', '/api/event-types', { body: { name: 'order.sent' } });
+  const events = { events: [{ eventType: 'order.sent', payload: { id: key } }] };
+  const first = await post('/api/send-events', key, events);
+  expect(first.status).toBe(201);
+  const { answers } = idempotencyKeys('test:', await world.organizationId('acme'));
+  const field = createHash('sha256').update(key).digest('base64url');
+  const kept = await world.redis.client.hget(answers, field);
+  // As it stands there for an answer above 1 MiB.
+  await world.redis.client.hset(answers, field, `${kept?.split('|').slice(0, 2).join('|')}|`);
+  const second = await post('/api/send-events', key, events);
+  expect([second.status, second.text, second.headers.get('idempotent-replayed')]).toEqual([201, first.text, 'true']);
 });
 
 test.each(['', 'a b', 'x'.repeat(256)])('the key %j is 400', async (key) => {

@@ -1,17 +1,21 @@
--- Claims an idempotency key, or says what is known of it. Makes room: forgets what is over its time, and the oldest beyond the bounds.
+-- Claims an idempotency key, or says what is known of it. Makes room: forgets what is over its time, and what is spare beyond its bound.
 -- KEYS[1]  hash: key → `c|token|request|end in ms` while claimed, `a|request|answer` once answered; `#bytes` → bytes of the answers
 -- KEYS[2]  sorted set: key → when it is forgotten, in milliseconds since the epoch
+-- KEYS[3]  the same of those that are spare: whose answer can be found out again without it
 -- ARGV[1]  the key
 -- ARGV[2]  token of the claim
 -- ARGV[3]  digest of the request
 -- ARGV[4]  how long the claim holds, in milliseconds
 -- ARGV[5]  how long a key is kept, in milliseconds
--- ARGV[6]  most keys
--- ARGV[7]  most bytes of answers
+-- ARGV[6]  bytes of an organization beyond which those that are spare are forgotten early
+-- ARGV[7]  bytes beyond which no new key is taken
 -- Answers {'claimed', 1 when another claim has run out, else 0} | {'answered', answer} | {'under-way', ms until the claim ends} | {'other'}: used for another request
-local answers, order = KEYS[1], KEYS[2]
+-- | {'full', ms until the oldest key is forgotten}
+local answers, order, spare = KEYS[1], KEYS[2], KEYS[3]
 local key, own, request = ARGV[1], ARGV[2], ARGV[3]
-local most_keys, most_bytes = tonumber(ARGV[6]), tonumber(ARGV[7])
+local spare_bytes, most_bytes = tonumber(ARGV[6]), tonumber(ARGV[7])
+-- What a key takes beside its answer.
+local key_bytes = 300
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 
@@ -44,21 +48,38 @@ local function forget(member)
   end
   redis.call('HDEL', answers, member)
   redis.call('ZREM', order, member)
+  redis.call('ZREM', spare, member)
 end
 
-forget(key)
+local function bytes()
+  return tonumber(redis.call('HGET', answers, '#bytes') or 0) + key_bytes * redis.call('ZCARD', order)
+end
+
 -- A claim brings one key, so a few steps keep the bounds.
 for _ = 1, 8 do
   local oldest = redis.call('ZRANGE', order, 0, 0, 'WITHSCORES')
-  local bytes = tonumber(redis.call('HGET', answers, '#bytes') or 0)
-  local is_full = redis.call('ZCARD', order) >= most_keys or bytes > most_bytes
-  if not oldest[1] or not (is_full or tonumber(oldest[2]) <= now) then
+  if not oldest[1] or tonumber(oldest[2]) > now then
     break
   end
   forget(oldest[1])
 end
+for _ = 1, 8 do
+  local oldest = redis.call('ZRANGE', spare, 0, 0)
+  if not oldest[1] or bytes() < spare_bytes then
+    break
+  end
+  forget(oldest[1])
+end
+if not stored and bytes() >= most_bytes then
+  local oldest = redis.call('ZRANGE', order, 0, 0, 'WITHSCORES')
+  if oldest[1] and tonumber(oldest[2]) > now then
+    return {'full', tonumber(oldest[2]) - now}
+  end
+end
+forget(key)
 redis.call('HSET', answers, key, table.concat({'c', own, request, now + tonumber(ARGV[4])}, '|'))
 redis.call('ZADD', order, now + tonumber(ARGV[5]), key)
-redis.call('PEXPIRE', answers, ARGV[5])
-redis.call('PEXPIRE', order, ARGV[5])
+for i = 1, 3 do
+  redis.call('PEXPIRE', KEYS[i], ARGV[5])
+end
 return {'claimed', has_run_out}

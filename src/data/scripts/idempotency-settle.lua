@@ -1,12 +1,14 @@
 -- Ends or renews a claim that is still ours.
 -- KEYS[1]  hash of claims and answers, as in idempotency-claim.lua
 -- KEYS[2]  sorted set of the keys
+-- KEYS[3]  sorted set of those that are spare
 -- ARGV[1]  the key
 -- ARGV[2]  token of the claim
 -- ARGV[3]  'answer' keeps ARGV[4], 'release' forgets the key, 'renew' lets the claim hold for ARGV[4] milliseconds more
 -- ARGV[5]  how long the answer is kept, in milliseconds; with 'answer'
+-- ARGV[6]  1 when it is spare, else 0; with 'answer'
 -- Answers 1, or 0 when the claim is no longer ours.
-local answers, order = KEYS[1], KEYS[2]
+local answers, order, spare = KEYS[1], KEYS[2], KEYS[3]
 local key, own, step = ARGV[1], ARGV[2], ARGV[3]
 local stored = redis.call('HGET', answers, key)
 local token, request = string.match(stored or '', '^c|([^|]*)|([^|]*)|%d+$')
@@ -25,7 +27,11 @@ else
   redis.call('HSET', answers, key, value)
   redis.call('HINCRBY', answers, '#bytes', #value)
   redis.call('ZADD', order, now + tonumber(ARGV[5]), key)
-  redis.call('PEXPIRE', answers, ARGV[5])
-  redis.call('PEXPIRE', order, ARGV[5])
+  if ARGV[6] == '1' then
+    redis.call('ZADD', spare, now + tonumber(ARGV[5]), key)
+  end
+  for i = 1, 3 do
+    redis.call('PEXPIRE', KEYS[i], ARGV[5])
+  end
 end
 return 1
