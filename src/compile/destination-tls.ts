@@ -1,5 +1,4 @@
-import { X509Certificate } from 'node:crypto';
-import { createSecureContext } from 'node:tls';
+import { holdsCertificates, isCertificateWithKey } from '../core/certificates.ts';
 import type { TlsRecord } from '../core/records.ts';
 import type { SealedRecordField } from '../core/sealing-contexts.ts';
 import type { SpecOf } from '../resources/kinds.ts';
@@ -17,7 +16,7 @@ export function compileTls(
   const { clientCertificate, clientKey } = secrets;
   if (tls.caBundle !== undefined && !holdsCertificates(tls.caBundle))
     return refuse('InvalidTls', 'spec.http.tls.caBundle holds something that is no certificate');
-  if (clientCertificate !== undefined && clientKey !== undefined && !belongTogether(clientCertificate, clientKey))
+  if (clientCertificate !== undefined && clientKey !== undefined && !isCertificateWithKey(clientCertificate, clientKey))
     return refuse(
       'InvalidTls',
       'the values behind spec.http.tls.clientCertificateSecretRef and clientKeySecretRef are no certificate with its key',
@@ -29,23 +28,4 @@ export function compileTls(
       clientKey: clientKey === undefined ? null : seal('clientKey', clientKey),
     },
   };
-}
-
-function holdsCertificates(bundle: string): boolean {
-  const parts = bundle.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
-  try {
-    for (const part of parts) new X509Certificate(part);
-    return parts.length > 0;
-  } catch {
-    return false;
-  }
-}
-
-function belongTogether(cert: string, key: string): boolean {
-  try {
-    createSecureContext({ cert, key });
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -11,6 +11,7 @@ import { describeBulk } from '../facade/suites/bulk.ts';
 import { describeComplaints } from '../facade/suites/complaints.ts';
 import { describeCronJobs } from '../facade/suites/cron-jobs.ts';
 import { describeDeletions } from '../facade/suites/deletions.ts';
+import { describeDestinationTls } from '../facade/suites/destination-tls.ts';
 import { describeDestinationTransfer } from '../facade/suites/destination-transfer.ts';
 import { describeFields } from '../facade/suites/fields.ts';
 import { describeNotificationChannels } from '../facade/suites/notification-channels.ts';
@@ -76,6 +77,7 @@ const suites = {
   'each field': describeFields,
   'bulk operations': describeBulk,
   'exported destinations': describeDestinationTransfer,
+  'TLS of destinations': describeDestinationTls,
   'exported routes': describeRouteTransfer,
   'what is transferred': (begin) => describeTransferProperties(begin, 15),
   references: describeReferences,

@@ -14,27 +14,41 @@ import { readSecret, type SecretKeyRef } from '../resources/secrets.ts';
 import { authConfig, authToRecord, authType, redacted } from './destination-auth.ts';
 import { destinationManifests, secretComment } from './destination-manifests.ts';
 import { retryPolicyRecord, retryPolicyToRecord, throttleRecord, throttleToRecord } from './destination-pace.ts';
+import { tlsRecord, tlsToRecord } from './destination-tls.ts';
 import { fieldMapping, shownCredential, warehouseConfig, warehouseToRecord } from './destination-warehouse.ts';
+
+type Http = NonNullable<PosthornObject<'Destination'>['spec']['http']>;
 
 const spec = kinds.Destination.spec.shape;
 const http = spec.http.unwrap().shape;
+
+/** What the fields of requests are in the records of warehouses, which make none. */
+export const unusedFields = {
+  url: '',
+  method: http.method.parse(undefined),
+  headers: {},
+  authType: 'none',
+  timeoutMs: http.timeoutMs.parse(undefined),
+} as const;
 
 /** A destination in a portable document (API document, "Destinations"; API decisions, "Family A"). */
 const portableDestination = z
   .object({
     name: z.string(),
     slug: z.string(),
+    description: z.string().nullable(),
     type: spec.type.unwrap(),
     url: z.string(),
-    method: http.method.unwrap().optional(),
-    headers: z.record(z.string(), z.string()).optional(),
-    authType: authType.optional(),
+    method: http.method.unwrap(),
+    headers: z.record(z.string(), z.string()),
+    authType,
     authConfig: z
       .union([z.literal(redacted), authConfig])
       .nullable()
-      .optional()
-      .describe(`${redacted} without includeSensitive; null where authType is none.`),
-    timeoutMs: z.int().optional(),
+      .describe(`${redacted} without includeSensitive; with it null where authType is none.`),
+    timeoutMs: z.int(),
+    tls: tlsRecord.nullable().optional().describe(`Certificate and key of the client are ${redacted} without includeSensitive.`),
+    useStaticIp: z.boolean().optional(),
     throttle: throttleRecord,
     retryPolicy: retryPolicyRecord,
     config: warehouseConfig.optional().describe('Of warehouse destinations; credentials masked without includeSensitive.'),
@@ -108,38 +122,41 @@ async function portable(
   call: Call,
   includeSensitive: boolean,
 ): Promise<z.input<typeof portableDestination>> {
-  const { type, enabled, throttle, retryPolicy, http: settings } = object.spec;
+  const { description = null, type, enabled, throttle, retryPolicy, http: settings } = object.spec;
   return {
     name: nameOf(object),
     slug: object.metadata.name,
+    description,
     type,
-    url: settings?.url ?? '',
-    ...(settings === undefined ? {} : await portableHttp(settings, call, includeSensitive)),
-    ...(type !== 'http' && (await portableWarehouse(object.spec, call, includeSensitive))),
+    ...(settings === undefined
+      ? await portableWarehouse(object.spec, call, includeSensitive)
+      : await portableHttp(settings, call, includeSensitive)),
     throttle: throttleToRecord(throttle),
     retryPolicy: retryPolicyToRecord(retryPolicy),
     isActive: enabled,
   };
 }
 
-function portableWarehouse(settings: PosthornObject<'Destination'>['spec'], call: Call, includeSensitive: boolean) {
-  return warehouseToRecord(settings, async (ref) => {
+async function portableWarehouse(settings: PosthornObject<'Destination'>['spec'], call: Call, includeSensitive: boolean) {
+  const stored = await warehouseToRecord(settings, async (ref) => {
     const value = await readSecret(call, ref);
     return includeSensitive && value !== null ? value : shownCredential(value);
   });
+  return { ...unusedFields, authConfig: includeSensitive ? null : redacted, ...stored };
 }
 
-async function portableHttp(settings: NonNullable<PosthornObject<'Destination'>['spec']['http']>, call: Call, includeSensitive: boolean) {
-  const { method, headers = [], auth, timeoutMs, signingSecretRef } = settings;
+async function portableHttp(settings: Http, call: Call, includeSensitive: boolean) {
+  const { url, method, headers = [], auth, timeoutMs, tls, useStaticIp, signingSecretRef } = settings;
   const reveal = async (ref: SecretKeyRef): Promise<string> => (await readSecret(call, ref)) ?? maskedUnread;
-  const shown = includeSensitive ? await authToRecord(auth, reveal) : null;
-  const type = auth?.type ?? 'none';
   return {
+    url,
     method,
     headers: Object.fromEntries(headers.map(({ name, value }) => [name, value])),
-    authType: type,
-    authConfig: type === 'none' ? null : (shown?.authConfig ?? redacted),
+    authType: auth?.type ?? 'none',
+    authConfig: includeSensitive ? (await authToRecord(auth, reveal)).authConfig : redacted,
     timeoutMs,
+    tls: await tlsToRecord(tls, (ref) => (includeSensitive ? reveal(ref) : redacted)),
+    useStaticIp,
     hasSigningSecret: signingSecretRef !== undefined,
     ...(includeSensitive && signingSecretRef !== undefined && { signingSecret: await reveal(signingSecretRef) }),
   };

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { canonicalJson } from '../../core/canonical-json.ts';
 import { isPosthornError, PosthornError } from '../../core/errors.ts';
 import type { PosthornObject } from '../../resources/kinds.ts';
 import { parseBody } from '../body.ts';
@@ -13,6 +14,8 @@ import { byName } from '../resources/lookup.ts';
 import { type ConflictStrategy, importBodyBytes, importFields, mostImported } from '../resources/portable.ts';
 import { refuseReservedSlug, slugOf } from '../resources/slug.ts';
 import { authConfig, isRedacted, plainFields, redacted, redactedConfig } from './destination-auth.ts';
+import { unusedFields } from './destination-export.ts';
+import { importedTls, tlsBody } from './destination-tls.ts';
 import { importedConfig, warehouseConfig } from './destination-warehouse.ts';
 
 type Destination = PosthornObject<'Destination'>;
@@ -182,6 +185,7 @@ function withoutRedacted(
   const { authConfig: config, hasSigningSecret, ...body } = record;
   const stored = current?.spec.http;
   const missing: string[] = [];
+  if ((body['type'] ?? current?.spec.type ?? 'http') !== 'http') leaveOutUnused(body);
   if (body['config'] !== undefined) {
     const { config: kept, isMissing } = importedConfig(warehouseConfig.parse(body['config']), current?.spec);
     body['config'] = kept;
@@ -198,6 +202,9 @@ function withoutRedacted(
     body['authConfig'] = redactedConfig(type, sent === redacted ? {} : plainFields(sent ?? {}));
     missing.push('authConfig');
   }
+  const { tls, isMissing } = importedTls(tlsBody.nullish().parse(body['tls']), stored?.tls);
+  body['tls'] = tls;
+  if (isMissing) missing.push('tls');
   const signing = body['signingSecret'];
   const isSigned = typeof signing === 'string' && !signing.startsWith('•');
   if (!isSigned) {
@@ -212,6 +219,11 @@ function withoutRedacted(
     body: { ...body, enabled: false },
     missing: [`Destination "${slug}" is disabled: send its ${missing.join(' and ')}, then enable it.`],
   };
+}
+
+/** The fields of requests as an export has them of warehouses, which have none. */
+function leaveOutUnused(body: Record<string, unknown>): void {
+  for (const [field, value] of Object.entries(unusedFields)) if (canonicalJson(body[field]) === canonicalJson(value)) delete body[field];
 }
 
 function readOnly({ record, body }: Definition): string[] {

@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import { PosthornError } from '../../core/errors.ts';
 import { isRecord } from '../../resources/field-tree.ts';
+import { description } from '../../resources/fields.ts';
 import { headerValue } from '../../resources/http-header.ts';
 import { kinds, type PosthornObject, type SpecInputOf } from '../../resources/kinds.ts';
+import { isPaidPlan } from '../../resources/plan-gates.ts';
 import { httpUrl } from '../../resources/url.ts';
 import type { Call } from '../operation.ts';
 import { pageQuery } from '../pagination.ts';
@@ -12,6 +14,7 @@ import { resourceDefinition, type SpecInput } from '../resource-family-definitio
 import { leaveRoutes } from '../resources/leave-routes.ts';
 import { idOf } from '../resources/lookup.ts';
 import {
+  clearableToSpec,
   identityOf,
   isoTimeOrNull,
   nameOf,
@@ -26,7 +29,7 @@ import {
 import { matchesText } from '../resources/search.ts';
 import { readMasked, readToShow, type SecretKeyRef } from '../resources/secrets.ts';
 import { bulkDelete } from './bulk-delete.ts';
-import { authConfig, authToRecord, authToSpec, authType, carriesCredentialElsewhere, lacksCredential } from './destination-auth.ts';
+import { authConfig, authToRecord, authToSpec, authType, carriesCredentialElsewhere, hostOf, lacksCredential } from './destination-auth.ts';
 import { destinationExportOperation } from './destination-export.ts';
 import { destinationImportOperation } from './destination-import.ts';
 import {
@@ -40,6 +43,7 @@ import {
   throttleToSpec,
 } from './destination-pace.ts';
 import { destinationTestOperation } from './destination-test.ts';
+import { keepsClientKey, shownPem, tlsBody, tlsRecord, tlsToRecord, tlsToSpec } from './destination-tls.ts';
 import {
   fieldMapping,
   lacksStoreCredential,
@@ -70,11 +74,14 @@ const item = z
 
 const record = item
   .extend({
+    description: z.string().nullable(),
     method: http.method.unwrap().optional(),
     headers: z.record(z.string(), z.string()).optional(),
     authType: authType.optional(),
     authConfig: authConfig.nullable().optional(),
     timeoutMs: z.int().optional(),
+    tls: tlsRecord.nullable().optional().describe('Private certificate authority and mutual TLS.'),
+    useStaticIp: z.boolean().optional(),
     throttle: throttleRecord,
     retryPolicy: retryPolicyRecord,
     fieldMapping: fieldMapping.optional().describe('Of warehouse destinations.'),
@@ -89,6 +96,7 @@ const body = z.strictObject({
   name: sentName.optional(),
   slug: sentSlug.optional(),
   type: spec.type.unwrap().optional(),
+  description: description.nullable().optional(),
   enabled: z.boolean().optional(),
   url: z
     .string()
@@ -101,6 +109,8 @@ const body = z.strictObject({
   authType: authType.optional(),
   authConfig: authConfig.nullable().optional(),
   timeoutMs: http.timeoutMs.unwrap().optional(),
+  tls: tlsBody.nullable().optional(),
+  useStaticIp: z.boolean().optional().describe('Deliveries go through the egress proxy of the installation. Needs a paid plan.'),
   config: warehouseConfig.optional(),
   fieldMapping: fieldMapping.nullable().optional(),
   throttle: throttleBody.optional(),
@@ -134,7 +144,10 @@ const definition = resourceDefinition({
       deliveriesCount: 1200,
       headers: {},
       authConfig: { token: '••••oken' },
+      description: null,
       timeoutMs: 30_000,
+      tls: null,
+      useStaticIp: false,
       throttle: throttleToRecord(undefined),
       retryPolicy: retryPolicyToRecord(undefined),
       signingSecret: null,
@@ -150,6 +163,7 @@ const definition = resourceDefinition({
   toItem,
   toRecord: async (object, call): Promise<z.input<typeof record>> => ({
     ...(await toItem(object, call)),
+    description: object.spec.description ?? null,
     ...(object.spec.type === 'http' ? await httpToRecord(object.spec.http, call) : await warehouseToRecord(object.spec, shownBy(call))),
     throttle: throttleToRecord(object.spec.throttle),
     retryPolicy: retryPolicyToRecord(object.spec.retryPolicy),
@@ -159,6 +173,7 @@ const definition = resourceDefinition({
     ({
       ...current?.spec,
       name: nameToSpec(sent.name, current),
+      description: clearableToSpec(sent.description, current?.spec.description),
       enabled: sent.enabled ?? current?.spec.enabled,
       ...(await targetToSpec({ call, body: sent, current, secrets })),
       throttle: throttleToSpec(sent.throttle, current?.spec.throttle, call),
@@ -206,7 +221,7 @@ function shownBy(call: Call): (ref: SecretKeyRef) => Promise<string> {
 }
 
 /** The fields of HTTP destinations, which warehouses do not have. */
-const httpFields = ['url', 'method', 'headers', 'authType', 'authConfig', 'timeoutMs', 'signingSecret'] as const;
+const httpFields = ['url', 'method', 'headers', 'authType', 'authConfig', 'timeoutMs', 'tls', 'useStaticIp', 'signingSecret'] as const;
 
 /** What the type of the destination decides. VALIDATION_FAILED for fields of the other kind. */
 async function targetToSpec(input: SpecInput<'Destination', typeof body>) {
@@ -234,6 +249,8 @@ async function httpToRecord(settings: Http, call: Call) {
     headers: Object.fromEntries((settings.headers ?? []).map(({ name, value }) => [name, value])),
     ...(await authToRecord(settings.auth, (ref) => readMasked(call, ref))),
     timeoutMs: settings.timeoutMs,
+    tls: await tlsToRecord(settings.tls, shownPem),
+    useStaticIp: settings.useStaticIp,
     signingSecret: settings.signingSecretRef === undefined ? null : await readMasked(call, settings.signingSecretRef),
   };
 }
@@ -246,6 +263,12 @@ async function httpToSpec({ call, body: sent, current, secrets }: SpecInput<'Des
   if (call.caller.role !== 'admin' && carriesCredentialElsewhere(settings, url, sent.authConfig, auth)) {
     throw new PosthornError('CREDENTIALS_REQUIRED', 'The URL has another host: send authConfig with the credentials for it.');
   }
+  const isElsewhere = settings !== undefined && hostOf(settings.url) !== hostOf(url);
+  if (call.caller.role !== 'admin' && isElsewhere && keepsClientKey(sent.tls, settings.tls)) {
+    throw new PosthornError('CREDENTIALS_REQUIRED', 'The URL has another host: send tls.clientCertificate and tls.clientKey for it.');
+  }
+  if (sent.useStaticIp === true && settings?.useStaticIp !== true && !isPaidPlan(call.caller.organization.plan))
+    throw new PosthornError('FORBIDDEN', 'useStaticIp needs a paid plan.');
   const isBeingEnabled = sent.enabled === true && current?.spec.enabled === false;
   if (isBeingEnabled && (await lacksCredential(auth, settings?.auth, call))) {
     throw new PosthornError('CREDENTIALS_REQUIRED', 'The destination was imported without its credentials: send authConfig first.');
@@ -257,6 +280,8 @@ async function httpToSpec({ call, body: sent, current, secrets }: SpecInput<'Des
     headers: sent.headers === undefined ? settings?.headers : headerList(sent.headers),
     auth,
     timeoutMs: sent.timeoutMs ?? settings?.timeoutMs,
+    tls: await tlsToSpec(sent.tls, settings?.tls, { call, secrets }),
+    useStaticIp: sent.useStaticIp ?? settings?.useStaticIp,
     signingSecretRef:
       typeof sent.signingSecret === 'string'
         ? await secrets.put('signingSecret', sent.signingSecret, settings?.signingSecretRef)

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { passes } from '../../support/passes.ts';
-import { serviceAccountKey } from '../../support/service-account.ts';
 import type { FacadeWorld } from '../facade-world.ts';
+import { signingSecret, portableRequests as varied, portableWarehouses as warehouses } from './portable-destinations.ts';
 
 /** Export and import of destinations, with any store behind the API. */
 export function describeDestinationTransfer(start: () => Promise<FacadeWorld>): void {
@@ -21,74 +21,12 @@ export function describeDestinationTransfer(start: () => Promise<FacadeWorld>): 
     return key;
   }
   const url = 'https://hooks.example.com/in';
-  const secret = (): string => `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
   const create = (key: string, body: object) => world.create('destinations', { url, ...body }, key);
   const exportOf = async (key: string, query = '') => (await world.request('GET', `/api/destinations/export${query}`, { key })).body;
   const importInto = (key: string, body: object) => world.request('POST', '/api/destinations/import', { key, body });
   const read = async (key: string, slug: string) => world.request('GET', `/api/destinations/${slug}`, { key });
   // biome-ignore lint/suspicious/noExplicitAny: parts of a JSON document
   const apart = ({ exportedAt, organizationSlug, ...rest }: any) => rest;
-
-  /** One of each kind of credential, throttle and flag. */
-  const varied: object[] = [
-    { name: 'Plain', slug: 'plain' },
-    { name: 'Ünïcode & Co.', headers: { 'X-A': '1', 'X-B': 'two' }, method: 'PUT', timeoutMs: 5000, enabled: false },
-    { name: 'Basic', authType: 'basic', authConfig: { username: 'me', password: 'a-long-password-0001' } },
-    { name: 'Bearer', authType: 'bearer', authConfig: { token: 'a-long-token-0000002' }, signingSecret: secret() },
-    { name: 'Key', authType: 'api_key', authConfig: { headerName: 'X-Key', key: 'a-long-key-00000003' }, retryPolicy: { maxRetries: 2 } },
-    { name: 'Custom', authType: 'custom_header', authConfig: { headerName: 'X-C', headerValue: 'short' } },
-    { name: 'Rated', throttle: { mode: 'rate', rateLimit: 5, rateUnit: 'minute', queueLimit: 10 } },
-    { name: 'Narrow', throttle: { mode: 'concurrency', maxConcurrency: 3 } },
-  ];
-
-  const mapping = [
-    { source: '$.payload.order.id', target: 'order', type: 'string' },
-    { source: '$.payload.total', target: 'total', type: 'number', default: '0' },
-  ];
-  /** One of each kind of object storage. */
-  const warehouses: object[] = [
-    {
-      name: 'S3',
-      url: undefined,
-      type: 's3',
-      config: {
-        bucket: 'events',
-        region: 'eu-central-1',
-        accessKeyId: 'AKIAEXAMPLE',
-        secretAccessKey: 'a-long-secret-key-00042',
-        prefix: 'in/',
-      },
-      fieldMapping: mapping,
-      retryPolicy: { maxRetries: 3 },
-    },
-    {
-      name: 'R2',
-      url: undefined,
-      type: 'r2',
-      config: {
-        bucket: 'events',
-        endpoint: 'https://account.r2.example.com',
-        accessKeyId: 'AKIAEXAMPLE',
-        secretAccessKey: 'a-long-secret-key-00043',
-        fileFormat: 'json',
-        partitionBy: 'hour',
-      },
-    },
-    {
-      name: 'GCS',
-      url: undefined,
-      type: 'gcs',
-      enabled: false,
-      config: { bucket: 'events', projectId: 'project', serviceAccountKey: serviceAccountKey() },
-    },
-    {
-      name: 'Azure',
-      url: undefined,
-      type: 'azure_blob',
-      config: { accountName: 'account', containerName: 'events', accountKey: Buffer.from('a-long-secret-key-00044').toString('base64') },
-    },
-    { name: 'Platform', url: undefined, type: 's3', config: { bucket: 'events', region: 'eu-central-1', identity: 'platform' } },
-  ];
 
   describe('an export', () => {
     test('holds exactly the portable fields, credentials redacted', async () => {
@@ -97,7 +35,7 @@ export function describeDestinationTransfer(start: () => Promise<FacadeWorld>): 
         name: 'One',
         authType: 'bearer',
         authConfig: { token: 'a-long-token-0000001' },
-        signingSecret: secret(),
+        signingSecret,
       });
       const document = await exportOf(key);
       expect(document).toEqual({
@@ -108,6 +46,7 @@ export function describeDestinationTransfer(start: () => Promise<FacadeWorld>): 
           {
             name: 'One',
             slug: made.slug,
+            description: null,
             type: 'http',
             url,
             method: 'POST',
@@ -115,6 +54,8 @@ export function describeDestinationTransfer(start: () => Promise<FacadeWorld>): 
             authType: 'bearer',
             authConfig: '***REDACTED***',
             timeoutMs: 30_000,
+            tls: null,
+            useStaticIp: false,
             throttle: { mode: 'off', rateLimit: null, rateUnit: null, maxConcurrency: null, queueLimit: null },
             retryPolicy: { maxRetries: 10, initialDelay: 1000, maxDelay: 3_600_000, backoffMultiplier: 4 },
             hasSigningSecret: true,
@@ -124,12 +65,26 @@ export function describeDestinationTransfer(start: () => Promise<FacadeWorld>): 
       });
     });
 
+    test('holds every field of the API document for each type, the literal text for credentials also where there are none', async () => {
+      const key = await organization();
+      for (const body of [...varied, ...warehouses]) await create(key, body);
+      const unused = { url: '', method: 'POST', headers: {}, authType: 'none', timeoutMs: 30_000 };
+      const fields = ['name', 'slug', 'type', 'url', 'method', 'headers', 'authType', 'authConfig', 'timeoutMs', 'throttle', 'isActive'];
+      for (const record of (await exportOf(key)).destinations) {
+        expect([record.slug, Object.keys(record)]).toEqual([record.slug, expect.arrayContaining(fields)]);
+        expect([record.slug, record.authConfig]).toEqual([record.slug, '***REDACTED***']);
+        if (record.type !== 'http') expect(record).toMatchObject(unused);
+      }
+      for (const record of (await exportOf(key, '?includeSensitive=true')).destinations)
+        if (record.authType === 'none') expect([record.slug, record.authConfig]).toEqual([record.slug, null]);
+    });
+
     test('shows credentials to admins who ask for them, and to nobody else', async () => {
       const key = await organization();
       const organizationSlug = `org-${keys.length}`;
-      await create(key, { name: 'One', authType: 'bearer', authConfig: { token: 'a-long-token-0000001' }, signingSecret: secret() });
+      await create(key, { name: 'One', authType: 'bearer', authConfig: { token: 'a-long-token-0000001' }, signingSecret });
       const { destinations } = await exportOf(key, '?includeSensitive=true');
-      expect(destinations[0]).toMatchObject({ authConfig: { token: 'a-long-token-0000001' }, signingSecret: secret() });
+      expect(destinations[0]).toMatchObject({ authConfig: { token: 'a-long-token-0000001' }, signingSecret });
       for (const role of ['developer', 'viewer'] as const) {
         const other = await world.addKey(organizationSlug, { role });
         const answer = await world.request('GET', '/api/destinations/export?includeSensitive=true', { key: other });
@@ -190,6 +145,29 @@ export function describeDestinationTransfer(start: () => Promise<FacadeWorld>): 
       const { body } = await importInto(to, { ...document, conflictStrategy });
       expect(body).toMatchObject({ errors: [], summary: { [outcome]: slugs.length } });
       if (conflictStrategy === 'overwrite') expect(apart(await exportOf(to))).toEqual(apart(document));
+    }
+  });
+
+  test('what holds no credentials comes through an export without them as it is, and stays enabled', async () => {
+    const [from, to] = [await organization(), await organization()];
+    const open = [varied.at(0) ?? {}, varied.at(-1) ?? {}, warehouses.at(-1) ?? {}];
+    for (const body of open) await create(from, body);
+    const document = await exportOf(from);
+    const answer = await importInto(to, { ...document, conflictStrategy: 'skip' });
+    expect(answer.body).toMatchObject({ success: true, summary: { imported: open.length }, warnings: [] });
+    expect(apart(await exportOf(to))).toEqual(apart(document));
+    // What is there and the document does not have goes.
+    for (const { slug, type } of document.destinations) {
+      const changed = { description: 'Changed', ...(type === 'http' && { useStaticIp: true }) };
+      const { status } = await world.request('PATCH', `/api/destinations/${slug}`, { key: to, body: changed });
+      expect([slug, status]).toEqual([slug, 200]);
+    }
+    const again = await importInto(to, { ...document, conflictStrategy: 'overwrite' });
+    expect(again.body).toMatchObject({ success: true, summary: { overwritten: open.length }, warnings: [] });
+    expect(apart(await exportOf(to))).toEqual(apart(document));
+    for (const { slug } of document.destinations) {
+      const { createdAt: _, updatedAt: __, id: ___, ...record } = (await read(from, slug)).body;
+      expect((await read(to, slug)).body).toMatchObject(record);
     }
   });
 
@@ -275,11 +253,21 @@ export function describeDestinationTransfer(start: () => Promise<FacadeWorld>): 
       expect((await exportOf(key)).destinations.map(({ slug }: { slug: string }) => slug)).toEqual(['good', 'without-slug']);
     });
 
-    test('a throttle fails on the free plan', async () => {
+    test('a throttle and a static address fail on the free plan', async () => {
       const key = await organization('free');
-      const destinations = [{ name: 'Rated', slug: 'rated', url, throttle: { mode: 'concurrency', maxConcurrency: 2 } }];
+      const throttle = { mode: 'concurrency', maxConcurrency: 2 };
+      const destinations = [
+        { name: 'Rated', slug: 'rated', url, throttle },
+        { name: 'Fixed', url, useStaticIp: true },
+      ];
       const { body } = await importInto(key, { destinations, conflictStrategy: 'skip' });
-      expect(body).toMatchObject({ success: false, errors: [{ name: 'Rated', code: 'FORBIDDEN' }] });
+      expect(body).toMatchObject({
+        success: false,
+        errors: [
+          { name: 'Rated', code: 'FORBIDDEN' },
+          { name: 'Fixed', code: 'FORBIDDEN' },
+        ],
+      });
     });
 
     test('what Git owns is not overwritten', async () => {

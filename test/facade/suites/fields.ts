@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Answer, FacadeWorld } from '../facade-world.ts';
-import { type Accepted, acceptedValues, type Refused, refusedValues } from './field-values.ts';
+import { acceptedOfDestinations, refusedOfDestinations } from './destination-values.ts';
+import { acceptedValues, refusedValues } from './field-values.ts';
 
 /** Field by field what the API document and its decisions say of defaults and bounds, on create and on change, with any store behind the API. */
 export function describeFields(start: () => Promise<FacadeWorld>): void {
@@ -47,83 +48,19 @@ export function describeFields(start: () => Promise<FacadeWorld>): void {
     expect(answer.body.message).toContain(field);
   }
 
-  const accepted: Accepted[] = [
-    ...acceptedValues,
-    ['destinations', 'name', 'n'.repeat(200)],
-    ['destinations', 'slug', 's'.repeat(50)],
-    ['destinations', 'url', `https://a.example/${'u'.repeat(2030)}`],
-    ['destinations', 'method', 'POST'],
-    ['destinations', 'method', 'PUT'],
-    ['destinations', 'method', 'PATCH'],
-    ['destinations', 'timeoutMs', 100],
-    ['destinations', 'timeoutMs', 60_000],
-    ['destinations', 'enabled', false],
-    ['destinations', 'headers', Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`X-Header-${n}`, 'v']))],
-    ['destinations', 'throttle', { mode: 'rate', rateLimit: 1, rateUnit: 'second', maxConcurrency: null, queueLimit: null }],
-    ['destinations', 'throttle', { mode: 'rate', rateLimit: 1, rateUnit: 'minute', maxConcurrency: null, queueLimit: 10 }],
-    ['destinations', 'throttle', { mode: 'rate', rateLimit: 1_000_000, rateUnit: 'hour', maxConcurrency: null, queueLimit: null }],
-    ['destinations', 'throttle', { mode: 'concurrency', rateLimit: null, rateUnit: null, maxConcurrency: 1, queueLimit: 10 }],
-    ['destinations', 'retryPolicy', { maxRetries: 0, initialDelay: 100, maxDelay: 100, backoffMultiplier: 1 }],
-    ['destinations', 'retryPolicy', { maxRetries: 25, initialDelay: 3_600_000, maxDelay: 86_400_000, backoffMultiplier: 10 }],
-  ];
-
-  const refused: Refused[] = [
-    ...refusedValues,
-    ['destinations', 'name', ''],
-    ['destinations', 'name', ' '],
-    ['destinations', 'name', 'n'.repeat(201)],
-    ['destinations', 'name', null],
-    ['destinations', 'slug', 'Upper-Case'],
-    ['destinations', 'slug', 's'.repeat(51)],
-    ['destinations', 'slug', '-a'],
-    ['destinations', 'slug', 'export'],
-    ['destinations', 'slug', 'import'],
-    ['destinations', 'slug', 'bulk'],
-    ['destinations', 'slug', 'test'],
-    ['destinations', 'slug', 'by-external-id'],
-    ['destinations', 'slug', 'upsert'],
-    ['destinations', 'type', 'ftp'],
-    ['destinations', 'url', 'shop.example'],
-    ['destinations', 'url', 'https://user:secret@shop.example'],
-    ['destinations', 'method', 'GET'],
-    ['destinations', 'method', 'DELETE'],
-    ['destinations', 'headers', { 'a b': 'c' }],
-    ['destinations', 'headers', { a: 'line\nbreak' }],
-    ['destinations', 'headers', { Host: 'elsewhere' }],
-    ['destinations', 'headers', []],
-    ['destinations', 'authType', 'digest'],
-    ['destinations', 'timeoutMs', 99],
-    ['destinations', 'timeoutMs', 60_001],
-    ['destinations', 'timeoutMs', 1.5],
-    ['destinations', 'timeoutMs', '1000'],
-    ['destinations', 'throttle', { mode: 'some' }],
-    ['destinations', 'throttle', { mode: 'rate', rateLimit: 5 }, 'rateUnit'],
-    ['destinations', 'throttle', { mode: 'rate', rateUnit: 'second' }, 'rateLimit'],
-    ['destinations', 'throttle', { mode: 'rate', rateLimit: 5, rateUnit: 'day' }, 'rateUnit'],
-    ['destinations', 'throttle', { mode: 'rate', rateLimit: 0, rateUnit: 'second' }, 'rateLimit'],
-    ['destinations', 'throttle', { mode: 'concurrency' }, 'maxConcurrency'],
-    ['destinations', 'retryPolicy', { maxRetries: -1 }, 'maxRetries'],
-    ['destinations', 'retryPolicy', { maxRetries: 26 }, 'maxRetries'],
-    ['destinations', 'retryPolicy', { initialDelay: 99 }, 'initialDelay'],
-    ['destinations', 'retryPolicy', { initialDelay: 3_600_001 }, 'initialDelay'],
-    ['destinations', 'retryPolicy', { maxDelay: 86_400_001 }, 'maxDelay'],
-    ['destinations', 'retryPolicy', { maxDelay: 500 }, 'maxDelay'],
-    ['destinations', 'retryPolicy', { backoffMultiplier: 0.5 }, 'backoffMultiplier'],
-    ['destinations', 'retryPolicy', { backoffMultiplier: 11 }, 'backoffMultiplier'],
-    ['destinations', 'retryPolicy', { retries: 1 }, 'retryPolicy.retries'],
-    ['destinations', 'signingSecret', 'short'],
-  ];
-
   describe('a record made with the least', () => {
     test('has the defaults of a destination', async () => {
       expect((await post('destinations', await least('destinations'))).body).toMatchObject({
         type: 'http',
         enabled: true,
+        description: null,
         method: 'POST',
         headers: {},
         authType: 'none',
         authConfig: null,
         timeoutMs: 30_000,
+        tls: null,
+        useStaticIp: false,
         throttle: { mode: 'off', rateLimit: null, rateUnit: null, maxConcurrency: null, queueLimit: null },
         retryPolicy: { maxRetries: 10, initialDelay: 1000, maxDelay: 3_600_000, backoffMultiplier: 4 },
       });
@@ -225,7 +162,7 @@ export function describeFields(start: () => Promise<FacadeWorld>): void {
   });
 
   describe('on create and on change', () => {
-    test.each(accepted.map((row) => [`${row[0]}.${row[1]}`, shown(row[2]), row] as const))(
+    test.each([...acceptedValues, ...acceptedOfDestinations].map((row) => [`${row[0]}.${row[1]}`, shown(row[2]), row] as const))(
       '%s may be %s',
       async (_, __, [family, field, value, beside]) => {
         const created = await post(family, { ...(await least(family)), ...beside, [field]: value });
@@ -239,7 +176,7 @@ export function describeFields(start: () => Promise<FacadeWorld>): void {
       },
     );
 
-    test.each(refused.map((row) => [`${row[0]}.${row[1]}`, shown(row[2]), row] as const))(
+    test.each([...refusedValues, ...refusedOfDestinations].map((row) => [`${row[0]}.${row[1]}`, shown(row[2]), row] as const))(
       '%s may not be %s',
       async (_, __, [family, field, value, says = field, beside]) => {
         expectRefused(await post(family, { ...(await least(family)), ...beside, [field]: value }), says);
@@ -367,6 +304,17 @@ export function describeFields(start: () => Promise<FacadeWorld>): void {
       const gone = await world.request('GET', `/api/${family}/${id}`);
       expect([gone.status, gone.body.error, gone.body.code]).toEqual([404, 'Not Found', 'RESOURCE_NOT_FOUND']);
     }
+  });
+
+  test('a static address needs a paid plan', async () => {
+    await world.addOrganization('modest', 'free');
+    const key = await world.addKey('modest');
+    const send = (method: string, path: string, body: object) => world.request(method, `/api/destinations${path}`, { key, body });
+    const refused = { status: 403, body: { error: 'Forbidden', code: 'FORBIDDEN', message: 'useStaticIp needs a paid plan.' } };
+    expect(await send('POST', '', { name: 'Fixed', url, useStaticIp: true })).toMatchObject(refused);
+    const { status, body } = await send('POST', '', { name: 'Fixed', url, useStaticIp: false });
+    expect([status, body.useStaticIp]).toEqual([201, false]);
+    expect(await send('PATCH', `/${body.id}`, { useStaticIp: true })).toMatchObject(refused);
   });
 
   test('throttle modes other than off need a paid plan', async () => {

@@ -41,7 +41,9 @@ const destination = fc
   .tuple(
     fc.record(
       {
+        description: text(0, 60),
         enabled: fc.boolean(),
+        useStaticIp: fc.boolean(),
         method: fc.constantFrom('POST', 'PUT', 'PATCH'),
         headers: fc
           .uniqueArray(fc.tuple(headerName, headerValue), { selector: ([header]) => header.toLowerCase(), maxLength: 4 })
