@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { canonicalJson } from '../../core/canonical-json.ts';
 import { apiVersion } from '../../resources/definition.ts';
 import { type Operation, operation } from '../operation.ts';
 import { manifestOf, manifestsYaml } from '../resources/manifests.ts';
@@ -34,6 +35,12 @@ export const routeExportOperation: Operation = operation({
   handle: async (call) => {
     const routes = exported(call, 'Route', call.query.ids);
     if (call.wantsYaml) return manifestsYaml(routes.map((route) => ({ object: manifestOf(route) })));
-    return { ...headOf(call), routes: routes.map(routeToPortable) };
+    return { ...headOf(call), routes: routes.map(routeToPortable).sort(byNameAndContent) };
   },
 });
+
+/** An order that an import elsewhere keeps: slugs are not in the document. */
+function byNameAndContent(one: { name: string }, other: { name: string }): number {
+  if (one.name !== other.name) return one.name < other.name ? -1 : 1;
+  return canonicalJson(one) < canonicalJson(other) ? -1 : 1;
+}

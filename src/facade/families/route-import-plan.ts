@@ -18,8 +18,7 @@ type Spec = SpecInputOf<'Route'>;
 export type RouteStep =
   | { status: 'created'; name: string; spec: Spec }
   | { status: 'overwritten'; name: string; spec: Spec; current: Route }
-  /** `current` null: a record before makes it. */
-  | { status: 'skipped'; name: string; current: Route | null };
+  | { status: 'skipped'; name: string; current: Route };
 
 export interface RouteImportPlan {
   /** In the order of the records; incomplete when there are errors. */
@@ -30,30 +29,42 @@ export interface RouteImportPlan {
 
 const longestName = 200;
 
-/** Judges all records of an import and writes nothing. The caller holds the lock of the organization. */
+/**
+ * Judges all records of an import and writes nothing. The caller holds the lock of the organization. Records conflict with the routes that are
+ * there, not with each other: routes of one organization may have one name, and may come to connect the same.
+ */
 export class RouteImportPlanner {
   readonly #call: Call;
   readonly #strategy: ConflictStrategy;
-  /** What each name stands for after the records so far; null: a route that is made or changed by one of them. */
-  readonly #byName: Map<string, Route | null>;
-  /** Names that several routes have. */
-  readonly #ambiguous: ReadonlySet<string>;
-  /** Names of routes by what they connect. */
-  readonly #connections: Map<string, string>;
+  readonly #records: readonly ImportedRoute[];
+  /** The routes that are there. */
+  readonly #there: ReadonlyMap<string, readonly Route[]>;
+  /** Names that several records have. */
+  readonly #repeated: ReadonlySet<string>;
+  /** Names that are no longer free. */
+  readonly #taken: Set<string>;
+  /** Names of the routes that stay as they are, by what they connect. */
+  readonly #kept: ReadonlyMap<string, string>;
+  /** The same of the records so far. */
+  readonly #imported = new Map<string, string>();
   readonly #missing = new Map<string, Promise<boolean>>();
 
-  constructor(call: Call, strategy: ConflictStrategy) {
+  constructor(call: Call, strategy: ConflictStrategy, records: readonly ImportedRoute[]) {
     this.#call = call;
     this.#strategy = strategy;
+    this.#records = records;
     const routes = cachedObjects(call, 'Route');
-    this.#byName = new Map(routes.map((route) => [nameOf(route), route]));
-    this.#ambiguous = new Set([...Map.groupBy(routes, nameOf)].flatMap(([name, { length }]) => (length > 1 ? [name] : [])));
-    this.#connections = new Map(routes.map((route) => [connectionOf(route.spec), nameOf(route)]));
+    const named = Map.groupBy(records, ({ name }) => name);
+    this.#there = Map.groupBy(routes, nameOf);
+    this.#repeated = new Set([...named].flatMap(([name, { length }]) => (length > 1 ? [name] : [])));
+    this.#taken = new Set([...this.#there.keys(), ...named.keys()]);
+    const kept = routes.filter((route) => strategy !== 'overwrite' || !named.has(nameOf(route)));
+    this.#kept = new Map(kept.map((route) => [connectionOf(route.spec), nameOf(route)]));
   }
 
-  async plan(records: readonly ImportedRoute[]): Promise<RouteImportPlan> {
+  async plan(): Promise<RouteImportPlan> {
     const plan: RouteImportPlan = { steps: [], errors: [], warnings: [] };
-    for (const record of records) {
+    for (const record of this.#records) {
       // What is judged comes from caches: without this a thousand records are one turn.
       await otherRequests();
       const missing = await this.#missingOf(record);
@@ -62,8 +73,7 @@ export class RouteImportPlanner {
       try {
         const step = await this.#stepFor(record);
         if (step.name !== record.name) plan.warnings.push(`There is a route "${record.name}" already: imported as "${step.name}".`);
-        if (step.status === 'skipped' && step.current === null)
-          plan.warnings.push(`Route "${record.name}" stands in the document more than once: only the first is imported.`);
+        if (step.status !== 'skipped') plan.warnings.push(...this.#repetition(step));
         plan.steps.push(step);
       } catch (thrown) {
         const error = toPosthornError(thrown);
@@ -75,7 +85,7 @@ export class RouteImportPlanner {
   }
 
   async #stepFor(record: ImportedRoute): Promise<RouteStep> {
-    const current = this.#byName.get(record.name);
+    const [current, ...others] = this.#there.get(record.name) ?? [];
     if (current === undefined) return this.#create(record, record.name);
     switch (this.#strategy) {
       case 'skip':
@@ -83,9 +93,10 @@ export class RouteImportPlanner {
       case 'rename':
         return this.#create(record, this.#freeName(record.name));
       case 'overwrite':
-        if (current === null) throw new PosthornError('VALIDATION_FAILED', 'it stands in the document twice.');
-        if (this.#ambiguous.has(record.name))
-          throw new PosthornError('VALIDATION_FAILED', 'several routes have this name: rename them, so that it is clear which is meant.');
+        if (this.#repeated.has(record.name) || others.length > 0) {
+          const who = others.length > 0 ? 'routes' : 'routes of the document';
+          throw new PosthornError('VALIDATION_FAILED', `several ${who} have this name: rename them, so that it is clear which is meant.`);
+        }
         return this.#overwrite(record, current);
     }
   }
@@ -93,8 +104,7 @@ export class RouteImportPlanner {
   async #create(record: ImportedRoute, name: string): Promise<RouteStep> {
     const spec = await specOfRoute(this.#call, { ...bodyOf(record), name }, undefined);
     refuseInadmissible(this.#call, 'Route', spec);
-    this.#connect(spec, name);
-    this.#byName.set(name, null);
+    this.#refuseDuplicate(spec);
     return { status: 'created', name, spec };
   }
 
@@ -107,20 +117,24 @@ export class RouteImportPlanner {
     const spec = await specOfRoute(this.#call, bodyOf(record), current);
     refuseInadmissible(this.#call, 'Route', spec, current);
     planChange(current, spec);
-    this.#connections.delete(connectionOf(current.spec));
-    this.#connect(spec, record.name);
-    this.#byName.set(record.name, null);
+    if (connectionOf(spec) !== connectionOf(current.spec)) this.#refuseDuplicate(spec);
     return { status: 'overwritten', name: record.name, spec, current };
   }
 
   /** DUPLICATE_ROUTE, but for rename, which is meant to make copies (API decisions, "Family A"). */
-  #connect(spec: Spec, name: string): void {
-    const connection = connectionOf(spec);
-    const twin = this.#connections.get(connection);
-    if (twin !== undefined && this.#strategy !== 'rename') {
+  #refuseDuplicate(spec: Spec): void {
+    const twin = this.#kept.get(connectionOf(spec));
+    if (twin !== undefined && this.#strategy !== 'rename')
       throw new PosthornError('DUPLICATE_ROUTE', `the route "${twin}" connects the same source and destinations.`);
-    }
-    this.#connections.set(connection, name);
+  }
+
+  /** A warning where a record before makes the same connection; not with rename, either. */
+  #repetition({ name, spec }: { name: string; spec: Spec }): string[] {
+    const connection = connectionOf(spec);
+    const twin = this.#imported.get(connection);
+    this.#imported.set(connection, name);
+    if (twin === undefined || this.#strategy === 'rename') return [];
+    return [`Route "${name}" connects the same source and destinations as the route "${twin}" of the document.`];
   }
 
   /** `Name (2)`, `Name (3)`, … */
@@ -128,7 +142,9 @@ export class RouteImportPlanner {
     for (let number = 2; ; number++) {
       const suffix = ` (${number})`;
       const candidate = [...name].slice(0, longestName - suffix.length).join('') + suffix;
-      if (!this.#byName.has(candidate)) return candidate;
+      if (this.#taken.has(candidate)) continue;
+      this.#taken.add(candidate);
+      return candidate;
     }
   }
 

@@ -32,7 +32,8 @@ export const routeImportOperation: Operation = operation({
   summary: 'Import routes',
   description: [
     `Takes an export document, or its records, at most ${mostImported}: all of them, or none. Everything that a route refers to must be there by its slug;`,
-    'what is missing stands in `errors`. Conflicts are decided by name. With rename two routes may connect the same source and destinations.',
+    'what is missing stands in `errors`. Conflicts, with routes that are there, are decided by name. With rename, and within a document, two routes may',
+    'connect the same source and destinations.',
   ].join(' '),
   scope: 'write',
   body: z.strictObject({ routes: z.array(importedRoute).max(mostImported).describe('Records as an export has them.'), ...importFields }),
@@ -47,7 +48,7 @@ export const routeImportOperation: Operation = operation({
     const { routes: records, conflictStrategy, validateOnly = false } = call.body;
     const startedAtMs = call.services.clock.now();
     const { plan, written } = await exclusively(call, routeWritesLookAt, async (note) => {
-      const made = await new RouteImportPlanner(call, conflictStrategy).plan(records);
+      const made = await new RouteImportPlanner(call, conflictStrategy, records).plan();
       const isToBeWritten = made.errors.length === 0 && !validateOnly;
       return { plan: made, written: isToBeWritten ? await writeRoutes(call, made.steps, note) : [] };
     });

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { passes } from '../../support/passes.ts';
 import type { FacadeWorld } from '../facade-world.ts';
+import { variedRoutes } from './varied-routes.ts';
 
 /** Exports and imports of routes, with any store behind the API. */
 export function describeRouteTransfer(start: () => Promise<FacadeWorld>): void {
@@ -39,37 +40,10 @@ export function describeRouteTransfer(start: () => Promise<FacadeWorld>): void {
   // biome-ignore lint/suspicious/noExplicitAny: parts of a JSON document
   const apart = ({ exportedAt, organizationSlug, ...rest }: any) => rest;
 
-  const varied: object[] = [
-    { name: 'Plain', sourceId: 'shop', destinationIds: ['one'] },
-    { name: 'Filtered', sourceId: 'shop', destinationIds: ['one', 'two'], filterId: 'large', enabled: false, priority: 7 },
-    {
-      name: 'Full & ünïcode',
-      description: 'everything',
-      sourceId: 'bank',
-      destinationIds: ['three', 'one'],
-      transformId: 'reshape',
-      schemaId: 'order',
-      filterConditions: [{ field: 'payload.kind', operator: 'in', value: ['a', 'b'] }],
-      filterLogic: 'OR',
-      failoverDestinationIds: ['spare', 'two'],
-      failoverAfterAttempts: 2,
-      circuitCooldownSeconds: 60,
-      circuitFailureThreshold: 9,
-      circuitProbeSuccessThreshold: 4,
-      expectedResponse: { statusCodes: [200, 202], bodyContains: 'ok' },
-      notifyOnFailure: true,
-      notifyOnSuccess: true,
-      notifyOnRecovery: true,
-      notifyEmails: 'a@example.com,b@example.com',
-      notificationChannelIds: ['ops'],
-      failureThreshold: 5,
-    },
-  ];
-
   describe('an export', () => {
     test('holds exactly the portable fields, what it refers to by slug', async () => {
       const key = await organization();
-      for (const body of varied) await create(key, 'routes', body);
+      for (const body of variedRoutes) await create(key, 'routes', body);
       const document = await exportOf(key, '?ids=full-unicode');
       expect(document).toEqual({
         version: '1.0',
@@ -110,7 +84,7 @@ export function describeRouteTransfer(start: () => Promise<FacadeWorld>): void {
 
   test('export, import into another organization, export again: the same document', async () => {
     const [from, to] = [await organization(), await organization()];
-    for (const body of varied) await create(from, 'routes', body);
+    for (const body of variedRoutes) await create(from, 'routes', body);
     const document = await exportOf(from);
     const answer = await importInto(to, { ...document, conflictStrategy: 'skip' });
     expect(answer).toEqual({
@@ -122,6 +96,79 @@ export function describeRouteTransfer(start: () => Promise<FacadeWorld>): void {
       routes: document.routes.map(({ name }: { name: string }) => ({ id: expect.stringMatching(/^rte_/), name, status: 'created' })),
     });
     expect(apart(await exportOf(to))).toEqual(apart(document));
+  });
+
+  test.each(['skip', 'rename', 'overwrite'])(
+    'routes that repeat a name or a connection, or have lost their destinations, are exported, imported elsewhere with %s, and exported as the same',
+    async (conflictStrategy) => {
+      const [from, to] = [await organization(), await organization()];
+      for (const body of [
+        { name: 'B', slug: 'a', sourceId: 'shop', destinationIds: ['one'] },
+        { name: 'A', slug: 'z', sourceId: 'shop', destinationIds: ['one', 'two'] },
+        { name: 'Same', sourceId: 'bank', destinationIds: ['one'], priority: 9 },
+        { name: 'Same', sourceId: 'bank', destinationIds: ['spare'], priority: 1 },
+        { name: 'Bare', sourceId: 'bank', destinationIds: ['two'] },
+        { name: 'Bare too', sourceId: 'bank', destinationIds: ['three'] },
+      ])
+        await create(from, 'routes', body);
+      for (const slug of ['two', 'three']) await world.request('DELETE', `/api/destinations/${slug}`, { key: from });
+      const copy = { name: 'A', sourceSlug: 'shop', destinationSlugs: ['one'] };
+      await importInto(from, { routes: [copy], conflictStrategy: 'rename' });
+      const document = await exportOf(from);
+      const names = ['A', 'A (2)', 'B', 'Bare', 'Bare too', 'Same', 'Same'];
+      expect(document.routes.map(({ name }: { name: string }) => name)).toEqual(names);
+
+      const answer = await importInto(to, { ...document, conflictStrategy });
+      expect(answer).toMatchObject({ imported: names.length, skipped: 0, overwritten: 0, errors: [] });
+      expect(answer.routes.map(({ name }: { name: string }) => name)).toEqual(names);
+      expect(apart(await exportOf(to))).toEqual(apart(document));
+      expect(await importInto(to, { ...document, conflictStrategy: 'skip' })).toMatchObject({ skipped: names.length, errors: [] });
+    },
+  );
+
+  test('a document whose routes connect the same is imported with a warning, but for rename, which makes copies', async () => {
+    const key = await organization();
+    const routes = ['A', 'B'].map((name) => ({ name, sourceSlug: 'shop', destinationSlugs: ['one', 'two'] }));
+    const dry = await importInto(key, { routes, conflictStrategy: 'rename', validateOnly: true });
+    expect(dry).toMatchObject({ imported: 2, warnings: [] });
+    for (const [conflictStrategy, outcome] of [
+      ['skip', { imported: 2 }],
+      ['overwrite', { overwritten: 2 }],
+    ] as const) {
+      const warnings = ['Route "B" connects the same source and destinations as the route "A" of the document.'];
+      expect(await importInto(key, { routes, conflictStrategy })).toMatchObject({ ...outcome, errors: [], warnings });
+    }
+  });
+
+  describe('a route that connects what one that is there does', () => {
+    const setup = async () => {
+      const key = await organization();
+      await create(key, 'routes', { name: 'There', sourceId: 'shop', destinationIds: ['one', 'two'] });
+      await create(key, 'routes', { name: 'Changed', sourceId: 'shop', destinationIds: ['three'] });
+      return key;
+    };
+    const twin = { name: 'New', sourceSlug: 'shop', destinationSlugs: ['two', 'one'] };
+    const changed = { name: 'Changed', sourceSlug: 'shop', destinationSlugs: ['one', 'two'] };
+
+    test.each([
+      ['skip', [twin]],
+      ['overwrite', [twin]],
+      ['overwrite', [changed]],
+    ])('is an error with %s', async (conflictStrategy, routes) => {
+      const key = await setup();
+      const before = apart(await exportOf(key));
+      const errors = [expect.stringContaining('the route "There" connects the same source and destinations')];
+      expect(await importInto(key, { routes, conflictStrategy })).toMatchObject({ imported: 0, overwritten: 0, errors });
+      expect(apart(await exportOf(key))).toEqual(before);
+    });
+
+    test('is imported with rename, and with overwrite when the document has the other one as something else', async () => {
+      const key = await setup();
+      expect(await importInto(key, { routes: [twin], conflictStrategy: 'rename', validateOnly: true })).toMatchObject({ imported: 1 });
+      const routes = [changed, { name: 'There', sourceSlug: 'shop', destinationSlugs: ['three'] }];
+      expect(await importInto(key, { routes, conflictStrategy: 'overwrite' })).toMatchObject({ overwritten: 2, errors: [], warnings: [] });
+      expect((await exportOf(key)).routes).toMatchObject(routes);
+    });
   });
 
   describe('a conflict of names', () => {
@@ -174,12 +221,26 @@ export function describeRouteTransfer(start: () => Promise<FacadeWorld>): void {
       expect(body).toMatchObject({ id: made.id, description: null, priority: 0, destinations: [{ name: 'two' }] });
     });
 
-    test('within the document keeps the first with skip, and says so', async () => {
+    test('is none within the document; with a route that is there, both are skipped or renamed, and cannot both overwrite it', async () => {
       const { key } = await setup();
-      const twice = ['one', 'two'].map((slug) => ({ name: 'Twin', sourceSlug: 'bank', destinationSlugs: [slug] }));
-      const answer = await importInto(key, { routes: twice, conflictStrategy: 'skip' });
-      expect(answer).toMatchObject({ imported: 1, skipped: 1, errors: [], warnings: [expect.stringContaining('"Twin"')] });
-      expect((await world.request('GET', '/api/routes/twin', { key })).body.destinations).toMatchObject([{ name: 'one' }]);
+      const twice = (name: string) => ['one', 'two'].map((slug) => ({ name, sourceSlug: 'bank', destinationSlugs: [slug] }));
+      const outcome = async (name: string, conflictStrategy: string) => {
+        const answer = await importInto(key, { routes: twice(name), conflictStrategy, validateOnly: true });
+        return answer.routes.map((each: { name: string; status: string }) => `${each.name} ${each.status}`);
+      };
+      for (const strategy of ['skip', 'rename', 'overwrite'])
+        expect(await outcome('Twin', strategy)).toEqual(['Twin created', 'Twin created']);
+      expect(await outcome('There', 'skip')).toEqual(['There skipped', 'There skipped']);
+      expect(await outcome('There', 'rename')).toEqual(['There (2) created', 'There (3) created']);
+      const { errors } = await importInto(key, { routes: twice('There'), conflictStrategy: 'overwrite' });
+      expect(errors).toEqual(Array(2).fill(expect.stringContaining('several routes of the document have this name')));
+    });
+
+    test('with rename takes no name that a later record has', async () => {
+      const { key } = await setup();
+      const routes = ['There', 'There (2)'].map((name) => ({ name, sourceSlug: 'bank', destinationSlugs: ['one'] }));
+      await importInto(key, { routes, conflictStrategy: 'rename' });
+      expect(await named(key)).toEqual(['There', 'There (2)', 'There (3)']);
     });
 
     test('of which several routes have the name is an error with overwrite: none of them is taken by chance', async () => {
@@ -262,7 +323,6 @@ export function describeRouteTransfer(start: () => Promise<FacadeWorld>): void {
       ['a filter by reference and inline', { filterSlug: 'large', filterConditions: [{ field: 'a', operator: 'exists' }] }],
       ['a filterLogic without conditions', { filterLogic: 'OR' }],
       ['a failover destination that is a destination too', { failoverDestinationSlugs: ['two'] }],
-      ['the connection of another record', { destinationSlugs: ['one'] }],
       ['a destination that is named twice', { destinationSlugs: ['two', 'two'] }],
     ])('%s is an error, and nothing is imported', async (_, body) => {
       const key = empty;

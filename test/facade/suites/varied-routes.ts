@@ -1,0 +1,27 @@
+/** Bodies of routes: the least, some fields, and every field. What they name is there by its slug. */
+export const variedRoutes: readonly object[] = [
+  { name: 'Plain', sourceId: 'shop', destinationIds: ['one'] },
+  { name: 'Filtered', sourceId: 'shop', destinationIds: ['one', 'two'], filterId: 'large', enabled: false, priority: 7 },
+  {
+    name: 'Full & ünïcode',
+    description: 'everything',
+    sourceId: 'bank',
+    destinationIds: ['three', 'one'],
+    transformId: 'reshape',
+    schemaId: 'order',
+    filterConditions: [{ field: 'payload.kind', operator: 'in', value: ['a', 'b'] }],
+    filterLogic: 'OR',
+    failoverDestinationIds: ['spare', 'two'],
+    failoverAfterAttempts: 2,
+    circuitCooldownSeconds: 60,
+    circuitFailureThreshold: 9,
+    circuitProbeSuccessThreshold: 4,
+    expectedResponse: { statusCodes: [200, 202], bodyContains: 'ok' },
+    notifyOnFailure: true,
+    notifyOnSuccess: true,
+    notifyOnRecovery: true,
+    notifyEmails: 'a@example.com,b@example.com',
+    notificationChannelIds: ['ops'],
+    failureThreshold: 5,
+  },
+];
