@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { type RunningControllers, startControllers } from '../../test/support/controllers.ts';
 import { passes } from '../../test/support/passes.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
+import type { Clock } from '../core/clock.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { MemoryStore } from '../store/memory/memory-store.ts';
 
@@ -12,11 +13,15 @@ const token = { name: 'token', namespace: 'acme' };
 let redis: RedisServer;
 let store: MemoryStore;
 let controllers: RunningControllers;
+/** Where the clock stands still, so that nothing is late; null: it runs. */
+let stoppedAtMs: number | null;
+const clock: Clock = { ...systemClock, now: () => stoppedAtMs ?? systemClock.now() };
 
 beforeEach(async () => {
   redis = await startRedis();
-  store = new MemoryStore(systemClock);
-  controllers = startControllers({ store, redis: redis.client, prefix: 'test:' });
+  stoppedAtMs = systemClock.now();
+  store = new MemoryStore(clock);
+  controllers = startControllers({ store, redis: redis.client, prefix: 'test:', clock });
   await store.create({ kind: 'Organization', metadata: { name: 'acme' }, spec: { namespace: 'acme' } }, { manager: 'test' });
   await passes(() => store.get('Namespace', { name: 'acme' }));
   const auth = { type: 'bearer' as const, tokenSecretRef: { name: 'token', key: 'value' } };
@@ -45,6 +50,7 @@ test('a Secret that is made just after what refers to it, as the API makes it, w
 });
 
 test('a Secret that does not come is missing, and one that goes is missing at once', async () => {
+  stoppedAtMs = null;
   await expectReady('False', 'SecretNotFound');
   expect(news()).toEqual(['SecretNotFound']);
   await makeSecret();

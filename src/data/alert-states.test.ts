@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { endAlertWindows } from '../../test/support/end-alert-windows.ts';
+import { endCooldowns } from '../../test/support/end-cooldowns.ts';
 import { newEvent } from '../../test/support/new-event.ts';
+import { patientClock } from '../../test/support/patient-clock.ts';
 import { dead, delivered, settleAll, takeFrom } from '../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { targetSetting } from '../../test/support/target-setting.ts';
-import { systemClock } from '../runtime/clock.ts';
 import { type AlertRules, AlertStates, type DueAlert } from './alert-states.ts';
 import type { NewAttempt } from './attempt-record.ts';
 import { Circuits } from './circuits.ts';
@@ -27,7 +29,7 @@ beforeEach(async () => {
   await redis.client.flushall();
   queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
   states = new AlertStates({ redis: redis.client, prefix, windowMs });
-  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock });
+  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
   await queue.tend('w', 64);
 });
 
@@ -80,12 +82,7 @@ async function alerts(overrides: Partial<AlertRules> = {}): Promise<DueAlert[]> 
   return decided.alerts;
 }
 const subjectsOf = (found: readonly DueAlert[]): string[] => found.map(({ subject, count }) => `${subject} ${count}`);
-/** As if the windows of the route were over: a real one that is short could end before its test has looked. */
-async function windowEnds(): Promise<void> {
-  const key = `${prefix}{s0}:al:rte_a`;
-  for (const field of await redis.client.hkeys(key)) if (/^[fsroc]w$/.test(field)) await redis.client.hset(key, field, 1);
-  await redis.client.zadd(`${prefix}{s0}:alerts`, 'XX', 1, 'rte_a');
-}
+const windowEnds = () => endAlertWindows(redis.client, prefix);
 
 describe('the log', () => {
   test('has nothing of targets whose route has no alerts', async () => {
@@ -299,8 +296,7 @@ test('a circuit is announced when it opens and when it closes, not when a probe 
   expect(await alerts({ wanted: ['opened', 'closed'], failureThreshold: 100 })).toMatchObject([
     { subject: 'opened', isBroken: true, destinationId: 'dst_a' },
   ]);
-  await redis.client.hset(`${prefix}{s0}:t:1`, 'cu', 1);
-  await redis.client.zadd(`${prefix}{s0}:waiting`, 1, '!1');
+  await endCooldowns(redis.client, prefix);
   await queue.promote();
   await end(false, 'dst_a', { circuit });
   expect(await alerts({ wanted: ['opened', 'closed'], failureThreshold: 100 })).toEqual([]);

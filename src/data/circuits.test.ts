@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { newEvent } from '../../test/support/new-event.ts';
+import { patientClock } from '../../test/support/patient-clock.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { targetSetting } from '../../test/support/target-setting.ts';
 import { type Circuit, circuitAfter, newCircuit } from '../core/circuit.ts';
-import { systemClock } from '../runtime/clock.ts';
 import type { NewAttempt } from './attempt-record.ts';
 import { CircuitFeed } from './circuit-feed.ts';
 import { Circuits } from './circuits.ts';
@@ -26,7 +26,7 @@ beforeAll(async () => {
   redis = await startRedis();
   queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
   circuits = new Circuits({ redis: redis.client, prefix });
-  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock });
+  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
 });
 afterAll(() => redis.stop());
 beforeEach(async () => {

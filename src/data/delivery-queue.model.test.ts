@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { newEvent } from '../../test/support/new-event.ts';
+import { patientClock } from '../../test/support/patient-clock.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { targetSetting } from '../../test/support/target-setting.ts';
 import { systemClock } from '../runtime/clock.ts';
@@ -67,7 +68,7 @@ afterAll(() => redis.stop());
 /** Runs steps on the real scripts and, beside them, on a model of where each message must be. */
 class Run {
   readonly #queue = new RedisDeliveryQueue({ redis: redis.client, prefix: 'test:', tallyMs: 0 });
-  readonly #acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix: 'test:', clock: systemClock });
+  readonly #acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix: 'test:', clock: patientClock });
   readonly #places = new Map<string, Place>();
   /** Jobs by the worker that knows of them. */
   readonly #known = new Map<string, Map<string, Job>>(workers.map((name) => [name, new Map()]));

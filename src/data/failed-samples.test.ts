@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { newEvent } from '../../test/support/new-event.ts';
+import { patientClock } from '../../test/support/patient-clock.ts';
 import { dead, settleAll, takeFrom } from '../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
-import { systemClock } from '../runtime/clock.ts';
 import { RedisMessageAcceptor } from './message-acceptor.ts';
 import { RedisMessageReader } from './message-reader.ts';
 import { RedisDeliveryQueue } from './redis-delivery-queue.ts';
@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => redis.stop());
 
 test('failed samples of a route come from all shards, the newest first, and only of its organization', async () => {
-  const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock });
+  const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
   const failed: string[] = [];
   for (const shard of [0, 1, 2, 0, 1, 2, 1]) {
     const { id, targets, ...event } = newEvent();

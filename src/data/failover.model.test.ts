@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { newEvent } from '../../test/support/new-event.ts';
+import { patientClock } from '../../test/support/patient-clock.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { targetSetting } from '../../test/support/target-setting.ts';
 import { systemClock } from '../runtime/clock.ts';
@@ -61,7 +62,7 @@ afterAll(() => redis.stop());
 
 class Run {
   readonly #queue = new RedisDeliveryQueue({ redis: redis.client, prefix, tallyMs: 0 });
-  readonly #acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock });
+  readonly #acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
   readonly #held: { worker: string; job: Job }[] = [];
   readonly #zombies: { worker: string; job: Job }[] = [];
   #accepted = 0;

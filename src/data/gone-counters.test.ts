@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { newEvent } from '../../test/support/new-event.ts';
+import { patientClock } from '../../test/support/patient-clock.ts';
 import { delivered, failure, settleAll, takeFrom } from '../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { newWebhookEvent } from '../../test/support/webhook-messages.ts';
 import { webhookOrganization } from '../core/webhook.ts';
-import { systemClock } from '../runtime/clock.ts';
 import type { Outcome } from './delivery-queue.ts';
 import { RedisMessageAcceptor } from './message-acceptor.ts';
 import { RedisMessagePurger } from './message-purger.ts';
@@ -29,7 +29,7 @@ let purger: RedisMessagePurger;
 beforeAll(async () => {
   redis = await startRedis();
   queue = new RedisDeliveryQueue({ redis: redis.client, prefix, tallyMs: 0 });
-  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock });
+  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
   purger = new RedisMessagePurger({ redis: redis.client, prefix });
 });
 afterAll(() => redis.stop());

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { newEvent } from '../../test/support/new-event.ts';
+import { patientClock } from '../../test/support/patient-clock.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
 import { newTimedId } from '../core/ids.ts';
@@ -169,7 +170,7 @@ describe('the messages of a month', () => {
     ['without a mark', null],
     ['with a mark', newMark()],
   ])('of an event %s that is stored although the answer was lost are not given back', async (_, mark) => {
-    const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock });
+    const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
     const claim = claimOf({ mark, messages: 6, monthlyMessages: 10 });
     await intake.claim(claim);
     await acceptor.accept(newEvent({ id: claim.eventId }));

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { newEvent } from '../../test/support/new-event.ts';
+import { patientClock } from '../../test/support/patient-clock.ts';
 import { dead, delivered, settleAll, takeFrom } from '../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { alertOrganization } from '../core/alert.ts';
@@ -89,7 +90,7 @@ class World {
   constructor() {
     const shared = { redis: redis.client, prefix, clock: systemClock };
     this.#queue = new RedisDeliveryQueue(shared);
-    this.#acceptor = new RedisMessageAcceptor(shared);
+    this.#acceptor = new RedisMessageAcceptor({ ...shared, clock: patientClock });
     this.#replayer = new RedisMessageReplayer(shared);
     this.#archive = new MessageArchive({ ...shared, limits: { records: 3, bytes: 1_000_000, ageMs: 0 } });
   }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { newEvent } from '../../test/support/new-event.ts';
+import { patientClock } from '../../test/support/patient-clock.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
-import { systemClock } from '../runtime/clock.ts';
 import { RedisMessageAcceptor } from './message-acceptor.ts';
 import { RedisMessageReader } from './message-reader.ts';
 import type { NewEvent, PageQuery, ViewPage } from './messages.ts';
@@ -11,7 +11,7 @@ let acceptor: RedisMessageAcceptor;
 let reader: RedisMessageReader;
 beforeAll(async () => {
   redis = await startRedis();
-  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix: 'test:', clock: systemClock });
+  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix: 'test:', clock: patientClock });
   reader = new RedisMessageReader({ redis: redis.client, prefix: 'test:' });
 });
 afterAll(() => redis.stop());

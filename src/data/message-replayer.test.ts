@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { type Death, dieEverywhere } from '../../test/support/dying-client.ts';
 import { silentLogger } from '../../test/support/logger.ts';
 import { passes } from '../../test/support/passes.ts';
+import { patientClock } from '../../test/support/patient-clock.ts';
 import { dead, settleAll, takeFrom } from '../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { newWebhookEvent } from '../../test/support/webhook-messages.ts';
@@ -55,7 +56,7 @@ async function deadLetters(places = [0, 0, 1]): Promise<string[]> {
     maxAttempts: 8,
     subscription: { id: `sub_${i}`, transformId: null },
   }));
-  await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock }).accept(event);
+  await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock }).accept(event);
   let taken = 0;
   await passes(async () => {
     for (const queue of queues) {

@@ -39,7 +39,7 @@ async function startReader(): Promise<{ reader: RedisRegistryReader; commands: R
   const commands = commandConnection(redis.url, { commandTimeoutMs: 10_000 });
   commands.on('error', () => {});
   await commands.connect();
-  const blocking = blockingConnection(redis.url, { blockMs: changeStreamBlockMs });
+  const blocking = blockingConnection(redis.url, { blockMs: changeStreamBlockMs + 30_000 });
   blocking.on('error', () => {});
   const reader = new RedisRegistryReader({ redis: commands, blocking, prefix, clock: systemClock, logger: silentLogger });
   const changes: string[] = [];

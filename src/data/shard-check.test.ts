@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { newEvent } from '../../test/support/new-event.ts';
+import { patientClock } from '../../test/support/patient-clock.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { targetSetting } from '../../test/support/target-setting.ts';
-import { systemClock } from '../runtime/clock.ts';
 import { RedisMessageAcceptor } from './message-acceptor.ts';
 import { RedisDeliveryQueue } from './redis-delivery-queue.ts';
 import { checkShards } from './shard-check.ts';
@@ -22,7 +22,7 @@ afterAll(() => redis.stop());
 beforeEach(async () => {
   await redis.client.flushall();
   queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
-  const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock });
+  const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
   await queue.tend('w1', 64);
   const accept = async (): Promise<string> => {
     const event = newEvent();

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { acceptOnly } from '../../test/support/accept-only.ts';
 import { newEvent } from '../../test/support/new-event.ts';
+import { patientClock } from '../../test/support/patient-clock.ts';
 import { dead, delivered, settleAll, takeFrom } from '../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { newTimedId } from '../core/ids.ts';
@@ -73,7 +74,7 @@ const settle = (shard: number, jobs: readonly Job[], outcome: Outcome): Promise<
 describe('an event for several shards', () => {
   test('is delivered from each of them, with its payload, and has one status', async () => {
     const event = eventFor([0, 1, 1]);
-    await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock }).accept(event);
+    await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock }).accept(event);
     await carrier.carry(0);
     await settle(0, await take(0), delivered);
     expect(await reader.event('org_a', event.id)).toMatchObject({ status: 'pending' });

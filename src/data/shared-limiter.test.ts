@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { newEvent } from '../../test/support/new-event.ts';
+import { patientClock } from '../../test/support/patient-clock.ts';
 import { delivered, settleAll } from '../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { targetSetting } from '../../test/support/target-setting.ts';
-import { systemClock } from '../runtime/clock.ts';
 import type { SharedLimiter } from './delivery-queue.ts';
 import { RedisMessageAcceptor } from './message-acceptor.ts';
 import { RedisMessagePurger } from './message-purger.ts';
@@ -18,7 +18,7 @@ let acceptor: RedisMessageAcceptor;
 beforeAll(async () => {
   redis = await startRedis();
   queues = [0, 1].map(() => new RedisDeliveryQueue({ redis: redis.client, prefix }));
-  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock });
+  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
 });
 afterAll(() => redis.stop());
 beforeEach(async () => {

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { FakeClock } from '../../test/support/fake-clock.ts';
 import { newEvent } from '../../test/support/new-event.ts';
 import { passes } from '../../test/support/passes.ts';
+import { patientClock } from '../../test/support/patient-clock.ts';
 import { dead, delivered, failure, settleAll, takeFrom } from '../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { LatencyHistogram, latencyBucket } from '../core/latency-histogram.ts';
-import { systemClock } from '../runtime/clock.ts';
 import type { Outcome, TargetSetting } from './delivery-queue.ts';
 import { RedisMessageAcceptor } from './message-acceptor.ts';
 import { RedisMessagePurger } from './message-purger.ts';
@@ -28,7 +28,7 @@ const queues: RedisDeliveryQueue[] = [];
 beforeAll(async () => {
   redis = await startRedis();
   const shards = () => 2;
-  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock });
+  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
   reader = new RedisMessageReader({ redis: redis.client, prefix, shards });
   for (const shard of [0, 1]) queues.push(new RedisDeliveryQueue({ redis: redis.client, prefix, shard, tallyMs: 0 }));
 });

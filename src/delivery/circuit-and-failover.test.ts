@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { deliverySuite } from '../../test/support/delivery-suite.ts';
+import { endCooldowns } from '../../test/support/end-cooldowns.ts';
 import { newEvent } from '../../test/support/new-event.ts';
 import { passes } from '../../test/support/passes.ts';
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts';
@@ -46,13 +47,14 @@ describe('a circuit', () => {
     const health = { status: 500 };
     const to = await receiver(health);
     suite.registry.put('destination', destinationRecord({ url: to.url }, { retryPolicy: retryOften }));
-    route({ failureThreshold: 2, cooldownSeconds: 1 });
+    route({ failureThreshold: 2, cooldownSeconds: 3600 });
     const id = await send();
     await becomes(id, { status: 'circuit_open', attempts: 2 });
     const later = await send();
     await becomes(later, { status: 'circuit_open', attempts: 0 });
     expect(to.requests).toHaveLength(2);
     health.status = 200;
+    await endCooldowns(suite.redis.client, prefix);
     await becomes(id, { status: 'delivered', attempts: 3 });
     await becomes(later, { status: 'delivered', attempts: 1 });
   });

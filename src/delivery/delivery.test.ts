@@ -6,6 +6,7 @@ import { testKeyring } from '../../test/support/controllers.ts';
 import { deliverySuite } from '../../test/support/delivery-suite.ts';
 import { newEvent } from '../../test/support/new-event.ts';
 import { passes } from '../../test/support/passes.ts';
+import { patientClock } from '../../test/support/patient-clock.ts';
 import { freePort } from '../../test/support/ports.ts';
 import { destinationRecord, organizationRecord, RecordRegistry, routeRecord } from '../../test/support/record-registry.ts';
 import { startRedis } from '../../test/support/redis.ts';
@@ -14,7 +15,6 @@ import { startTlsReceiver } from '../../test/support/tls-receiver.ts';
 import type { HttpDestinationRecord } from '../core/records.ts';
 import { recordSealingContext } from '../core/sealing-contexts.ts';
 import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
-import { systemClock } from '../runtime/clock.ts';
 
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
 const suite = deliverySuite();
@@ -189,7 +189,7 @@ describe('what goes wrong is named', () => {
   ])('%s is blocked where the organization allows no private networks', async (url) => {
     const to = await receiver();
     suite.registry.put('organization', organizationRecord({ egress: { allowedCidrs: [], allowedHosts: [] } }));
-    destination(url.replace('{port}', new URL(to.url).port), once, { timeoutMs: 2000 });
+    destination(url.replace('{port}', new URL(to.url).port), once);
     worker();
     await ended(await send(), { status: 'dlq', lastErrorType: 'blocked' });
     expect(to.requests).toEqual([]);
@@ -244,7 +244,7 @@ describe('configuration', () => {
     destination(to.url, { enabled: false });
     worker();
     const id = await send();
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    await passes(async () => expect(await suite.redis.client.scard(`${prefix}{s0}:paused`)).toBe(1));
     expect(to.requests).toEqual([]);
     destination(to.url, { enabled: true, generation: 2 });
     await to.arrived(1);
@@ -307,7 +307,7 @@ test('stopping finishes what is under way and leaves the rest to the next worker
   const first = worker({ workerId: 'w_first' });
   const id = await send();
   await to.arrived(1);
-  await first.stop(5000);
+  await first.stop(30_000);
   expect(await delivery(id)).toMatchObject({ status: 'delivered', attempts: 1 });
   const later = await send();
   await new Promise((resolve) => setTimeout(resolve, 200));
@@ -325,7 +325,7 @@ test('what is accepted before Redis is killed is delivered after it is back', as
   const own = await startRedis(['--appendonly', 'yes', '--appendfsync', 'always']);
   ends.push(() => own.stop());
   const to = await receiver();
-  const owned = new RedisMessageAcceptor({ redis: own.client, prefix, clock: systemClock });
+  const owned = new RedisMessageAcceptor({ redis: own.client, prefix, clock: patientClock });
   const delivery = startTestDelivery(own, { prefix, registry: suite.registry });
   ends.push(() => delivery.stop(1000));
   const event = newEvent();

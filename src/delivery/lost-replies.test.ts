@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { newEvent } from '../../test/support/new-event.ts';
 import { passes } from '../../test/support/passes.ts';
+import { patientClock } from '../../test/support/patient-clock.ts';
 import { startReceiver } from '../../test/support/receiver.ts';
 import { destinationRecord, organizationRecord, RecordRegistry, routeRecord } from '../../test/support/record-registry.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
@@ -11,7 +12,6 @@ import type { DeliveryQueue } from '../data/delivery-queue.ts';
 import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
 import { RedisMessageReader } from '../data/message-reader.ts';
 import { RedisDeliveryQueue } from '../data/redis-delivery-queue.ts';
-import { systemClock } from '../runtime/clock.ts';
 
 const prefix = 'test:';
 const messages = 20;
@@ -70,7 +70,7 @@ describe('a worker delivers everything', () => {
     registry.put('organization', organizationRecord());
     registry.put('route', routeRecord({ circuit: { failureThreshold: 1000, cooldownSeconds: 300, probeSuccessThreshold: 2 } }));
     registry.put('destination', destinationRecord({ url: to.url }));
-    const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock });
+    const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
     const events = Array.from({ length: messages }, () => newEvent());
     await Promise.all(events.map((event) => acceptor.accept(event)));
     await configureTargets();

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { silentLogger } from '../../test/support/logger.ts';
 import { newEvent } from '../../test/support/new-event.ts';
+import { patientClock } from '../../test/support/patient-clock.ts';
 import { delivered, takeFrom } from '../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { newTimedId } from '../core/ids.ts';
@@ -25,7 +26,7 @@ beforeEach(async () => {
 });
 
 async function jobsFor(destinations: readonly string[]): Promise<Job[]> {
-  const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock });
+  const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
   const targets = destinations.map((destinationId) => ({
     messageId: newTimedId('msg_', 0, Date.now()),
     routeId: 'rte_a',

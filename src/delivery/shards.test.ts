@@ -3,6 +3,7 @@ import { acceptOnly } from '../../test/support/accept-only.ts';
 import { deliverySuite } from '../../test/support/delivery-suite.ts';
 import { newEvent } from '../../test/support/new-event.ts';
 import { passes } from '../../test/support/passes.ts';
+import { patientClock } from '../../test/support/patient-clock.ts';
 import { destinationRecord, routeRecord } from '../../test/support/record-registry.ts';
 import { targetSetting } from '../../test/support/target-setting.ts';
 import { newTimedId } from '../core/ids.ts';
@@ -11,7 +12,6 @@ import type { NewEvent } from '../data/messages.ts';
 import { RedisDeliveryQueue } from '../data/redis-delivery-queue.ts';
 import { checkShards } from '../data/shard-check.ts';
 import { workerKeys } from '../data/worker-directory.ts';
-import { systemClock } from '../runtime/clock.ts';
 
 const shards = 4;
 const suite = deliverySuite({ shards });
@@ -44,7 +44,7 @@ test('a worker delivers from every shard', async () => {
   const to = await receiver();
   const event = destinations(to.url);
   worker();
-  await new RedisMessageAcceptor({ redis: suite.redis.client, prefix, clock: systemClock }).accept(event);
+  await new RedisMessageAcceptor({ redis: suite.redis.client, prefix, clock: patientClock }).accept(event);
   await isDelivered(event.id);
   expect(to.requests.map(({ path }) => path).sort()).toEqual(['/0', '/1', '/2', '/3']);
 });
@@ -72,7 +72,7 @@ test('a message fails over to a destination of another shard', async () => {
   suite.registry.put('route', routeRecord({ failover: { destinations: [{ id: 'dst_spare', shard: 3 }], afterAttempts: 10 } }));
   worker();
   const event = newEvent();
-  await new RedisMessageAcceptor({ redis: suite.redis.client, prefix, clock: systemClock }).accept(event);
+  await new RedisMessageAcceptor({ redis: suite.redis.client, prefix, clock: patientClock }).accept(event);
   const [request] = await spare.arrived(1);
   expect(request?.headers).toMatchObject({
     'webhook-id': event.targets[0]?.messageId,
@@ -87,7 +87,7 @@ test('a message fails over to a destination of another shard', async () => {
 test('what a dead worker held in any shard is put back', async () => {
   const to = await receiver();
   const event = destinations(to.url);
-  await new RedisMessageAcceptor({ redis: suite.redis.client, prefix, clock: systemClock }).accept(event);
+  await new RedisMessageAcceptor({ redis: suite.redis.client, prefix, clock: patientClock }).accept(event);
   const queues = Array.from({ length: shards }, (_, shard) => new RedisDeliveryQueue({ redis: suite.redis.client, prefix, shard }));
   await passes(async () =>
     expect((await Promise.all(queues.map((queue) => queue.figures()))).map(({ unfinished }) => unfinished)).toEqual([1, 1, 1, 1]),

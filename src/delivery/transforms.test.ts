@@ -227,13 +227,13 @@ test('endless transforms of one organization hold up neither the transforms of a
   };
   worker();
   const slow: NewEvent[] = [];
-  for (let i = 0; i < 12; i++) slow.push(await sendTo('org_a', 'rte_slow', 'dst_a'));
+  for (let i = 0; i < 40; i++) slow.push(await sendTo('org_a', 'rte_slow', 'dst_a'));
   // The organization has to be known as a slow one.
   await passes(async () =>
-    expect((await suite.reader.deliveries('org_a', { status: 'transform_failed' }, { limit: 20 })).items).not.toEqual([]),
+    expect((await suite.reader.deliveries('org_a', { status: 'transform_failed' }, { limit: 100 })).items).not.toEqual([]),
   );
   for (let i = 0; i < 20; i++) await sendTo('org_b', i % 2 === 0 ? 'rte_fast' : 'rte_plain', 'dst_b');
   await to.arrived(20);
-  const failed = (await suite.reader.deliveries('org_a', { status: 'transform_failed' }, { limit: 20 })).items;
+  const failed = (await suite.reader.deliveries('org_a', { status: 'transform_failed' }, { limit: 100 })).items;
   expect(failed.length).toBeLessThan(slow.length);
 });

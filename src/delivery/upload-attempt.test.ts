@@ -2,6 +2,7 @@ import { expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 import { Agent } from 'undici';
 import { newEvent } from '../../test/support/new-event.ts';
+import { patientClock } from '../../test/support/patient-clock.ts';
 import { takeFrom } from '../../test/support/queue-worker.ts';
 import { startRedis } from '../../test/support/redis.ts';
 import { targetSetting } from '../../test/support/target-setting.ts';
@@ -29,7 +30,7 @@ test('a batch whose transforms the sandbox never runs uses up its attempts, with
     const queue = new RedisDeliveryQueue(options);
     await queue.tend('w1', 64);
     const events = Array.from({ length: 5 }, () => newEvent());
-    await Promise.all(events.map((event) => new RedisMessageAcceptor({ ...options, clock: systemClock }).accept(event)));
+    await Promise.all(events.map((event) => new RedisMessageAcceptor({ ...options, clock: patientClock }).accept(event)));
     const plan: ReadyWarehousePlan = {
       state: 'ready',
       type: 'warehouse',

@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { testKeyring } from '../../test/support/controllers.ts';
 import { deliverySuite } from '../../test/support/delivery-suite.ts';
+import { endCooldowns } from '../../test/support/end-cooldowns.ts';
 import { MemoryDirectory, webhookApplication, webhookEndpoint } from '../../test/support/memory-directory.ts';
 import { passes } from '../../test/support/passes.ts';
 import { newWebhookEvent } from '../../test/support/webhook-messages.ts';
@@ -101,7 +101,7 @@ describe('a message', () => {
 });
 
 describe('the circuit of an endpoint', () => {
-  const circuit = { failureThreshold: 2, successThreshold: 2, cooldownSeconds: 1 };
+  const circuit = { failureThreshold: 2, successThreshold: 2, cooldownSeconds: 3600 };
   const stateOf = async () =>
     (await new Circuits({ redis: suite.redis.client, prefix }).ofRoute(webhookOrganization(org), 'app_a', ['ep_a']))[0];
 
@@ -115,6 +115,7 @@ describe('the circuit of an endpoint', () => {
     expect(await stateOf()).toMatchObject({ state: 'open', consecutiveFailures: 2 });
     await becomes(fresh, { status: 'pending', attempts: 0 });
     answer = 200;
+    await endCooldowns(suite.redis.client, prefix);
     await becomes(fresh, { status: 'success', attempts: 1 });
     await becomes(failing, { status: 'success', attempts: 3 });
     expect(await stateOf()).toMatchObject({ state: 'closed', consecutiveFailures: 0 });
@@ -126,6 +127,7 @@ describe('the circuit of an endpoint', () => {
     worker([50]);
     const id = await send(to);
     await becomes(id, { status: 'failed', attempts: 1 });
+    await endCooldowns(suite.redis.client, prefix);
     await becomes(id, { status: 'dlq', attempts: 2, deadLetter: { reason: 'circuit_breaker_exhausted' } });
     expect(await stateOf()).toMatchObject({ state: 'open' });
   });
@@ -143,8 +145,7 @@ test('messages are kept for their time from their end, dead letters for a longer
   const dead = await send(to);
   await becomes(dead, { status: 'dlq' });
   await running.stop(1000);
-  await sleep(2);
-  await new RedisDeliveryQueue({ redis: suite.redis.client, prefix }).prune({ finishedMs: 1, deadLettersMs: 86_400_000 });
+  await new RedisDeliveryQueue({ redis: suite.redis.client, prefix }).prune({ finishedMs: -1000, deadLettersMs: 86_400_000 });
   expect(await messages.message(org, delivered)).toBeNull();
   await becomes(unfinished, { status: 'failed' });
   await becomes(dead, { status: 'dlq' });

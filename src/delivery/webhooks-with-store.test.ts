@@ -4,6 +4,7 @@ import { testKeyring } from '../../test/support/controllers.ts';
 import { silentLogger } from '../../test/support/logger.ts';
 import { newEvent } from '../../test/support/new-event.ts';
 import { passes } from '../../test/support/passes.ts';
+import { patientClock } from '../../test/support/patient-clock.ts';
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts';
 import { organizationRecord, RecordRegistry } from '../../test/support/record-registry.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
@@ -72,7 +73,7 @@ async function send(): Promise<string> {
   const target = { messageId, routeId: application.id, destinationId: endpoint.id, shard: 0, maxAttempts: 2 };
   const webhook = { labels: {}, metadata: {}, idempotencyKey: null, applicationId: null, endpointIds: [] };
   const event = newEvent({ org: webhookOrganization(org), sourceId: 'etp_a', sourceSlug: 'order.paid', webhook, targets: [target] });
-  await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock }).accept(event);
+  await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock }).accept(event);
   return messageId;
 }
 

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { newEvent } from '../../test/support/new-event.ts';
+import { patientClock } from '../../test/support/patient-clock.ts';
 import { freePort } from '../../test/support/ports.ts';
 import { type Program, startProgram } from '../../test/support/program.ts';
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts';
@@ -7,7 +8,6 @@ import { destinationRecord, organizationRecord, routeRecord } from '../../test/s
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
 import { RedisRegistryPublisher } from '../data/registry-publisher.ts';
-import { systemClock } from '../runtime/clock.ts';
 
 const prefix = 'posthorn:';
 let redis: RedisServer;
@@ -16,7 +16,7 @@ const ends: (() => Promise<unknown>)[] = [];
 
 beforeAll(async () => {
   redis = await startRedis();
-  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock });
+  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
 });
 afterAll(() => redis.stop());
 beforeEach(() => redis.client.flushall());

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { IngestUnderTest, keyPrefix } from '../../test/support/ingest.ts';
+import { patientClock } from '../../test/support/patient-clock.ts';
 import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
 import { RedisMessageReader } from '../data/message-reader.ts';
-import { systemClock } from '../runtime/clock.ts';
 
 let ingest: IngestUnderTest;
 let reader: RedisMessageReader;
@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => ingest.stop());
 beforeEach(async () => {
-  await ingest.reset({}, new RedisMessageAcceptor({ redis: ingest.redis.client, prefix: keyPrefix, clock: systemClock }));
+  await ingest.reset({}, new RedisMessageAcceptor({ redis: ingest.redis.client, prefix: keyPrefix, clock: patientClock }));
   await ingest.publishSource();
 });
 

@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto';
 import type { OutgoingHttpHeaders } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { type Answer, IngestUnderTest, keyPrefix, signingSecret } from '../../test/support/ingest.ts';
+import { patientClock } from '../../test/support/patient-clock.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
 import { PosthornError } from '../core/errors.ts';
 import type { Provider } from '../core/providers.ts';
@@ -16,7 +17,8 @@ import { systemClock } from '../runtime/clock.ts';
 let ingest: IngestUnderTest;
 let replica: IngestUnderTest;
 let reader: RedisMessageReader;
-const acceptorOn = (redis: RedisClient): RedisMessageAcceptor => new RedisMessageAcceptor({ redis, prefix: keyPrefix, clock: systemClock });
+const acceptorOn = (redis: RedisClient): RedisMessageAcceptor =>
+  new RedisMessageAcceptor({ redis, prefix: keyPrefix, clock: patientClock });
 
 beforeAll(async () => {
   ingest = await IngestUnderTest.start();

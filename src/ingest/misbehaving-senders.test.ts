@@ -66,7 +66,7 @@ describe('senders that misbehave', () => {
     ['2,000 headers', [head('X-A: b\r\n'.repeat(2000))], /^HTTP\/1.1 431 /],
   ])('%s: refused, nothing stored, and the next request is served', async (_name, pieces, expected) => {
     await ingest.publishSource();
-    expect(await ingest.sendRaw(pieces, 300)).toMatch(expected);
+    expect(await ingest.sendRaw(pieces)).toMatch(expected);
     expect(ingest.kept.events).toEqual([]);
     expect((await ingest.send('/ingest/acme/github')).status).toBe(200);
   });

@@ -2,16 +2,16 @@ import { createHmac } from 'node:crypto';
 import type { OutgoingHttpHeaders } from 'node:http';
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { IngestUnderTest, keyPrefix, signingSecret } from '../../test/support/ingest.ts';
+import { patientClock } from '../../test/support/patient-clock.ts';
 import { recordSealingContext } from '../core/sealing-contexts.ts';
 import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
-import { systemClock } from '../runtime/clock.ts';
 
 let ingest: IngestUnderTest;
 beforeAll(async () => {
   ingest = await IngestUnderTest.start();
 });
 afterAll(() => ingest.stop());
-beforeEach(() => ingest.reset({}, new RedisMessageAcceptor({ redis: ingest.redis.client, prefix: keyPrefix, clock: systemClock })));
+beforeEach(() => ingest.reset({}, new RedisMessageAcceptor({ redis: ingest.redis.client, prefix: keyPrefix, clock: patientClock })));
 
 const sign = (body: string): OutgoingHttpHeaders => ({
   'X-GitHub-Delivery': `delivery of ${body}`,

@@ -87,7 +87,9 @@ describe('refusals', () => {
   });
 
   test('an acceptor that does not answer is 503 with Retry-After at the deadline of 1.5 s', async () => {
-    expect(defaultIngestLimits.storeDeadlineMs).toBe(1500);
+    const { storeDeadlineMs } = defaultIngestLimits;
+    expect(storeDeadlineMs).toBe(1500);
+    await ingest.reset({ storeDeadlineMs });
     await ingest.publishSource();
     ingest.kept.hold = () => new Promise(() => {});
     const { status, headers } = await ingest.send('/ingest/acme/github');
@@ -134,10 +136,12 @@ describe('refusals', () => {
 
 describe('Redis away', () => {
   test('an unknown plan is 503 by the deadline of 1.5 s, a known one is still taken', async () => {
-    expect(defaultIngestLimits.planDeadlineMs).toBe(1500);
+    const { planDeadlineMs } = defaultIngestLimits;
+    expect(planDeadlineMs).toBe(1500);
+    await ingest.reset({ planDeadlineMs });
     await ingest.publishSource();
     await ingest.publishRoute();
-    await ingest.send('/ingest/acme/github');
+    await waitUntil('a known plan', 30_000, async () => ((await ingest.send('/ingest/acme/github')).status === 200 ? true : undefined));
     await ingest.redis.kill('SIGKILL');
     try {
       const { status, headers } = await ingest.send('/ingest/acme/other');

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { IngestUnderTest, keyPrefix } from '../../test/support/ingest.ts';
 import { newEvent } from '../../test/support/new-event.ts';
+import { patientClock } from '../../test/support/patient-clock.ts';
 import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
 import { RedisMessageReader } from '../data/message-reader.ts';
-import { systemClock } from '../runtime/clock.ts';
 
 let ingest: IngestUnderTest;
 let reader: RedisMessageReader;
@@ -12,7 +12,7 @@ beforeAll(async () => {
   reader = new RedisMessageReader({ redis: ingest.redis.client, prefix: keyPrefix });
 });
 afterAll(() => ingest.stop());
-beforeEach(() => ingest.reset({}, new RedisMessageAcceptor({ redis: ingest.redis.client, prefix: keyPrefix, clock: systemClock })));
+beforeEach(() => ingest.reset({}, new RedisMessageAcceptor({ redis: ingest.redis.client, prefix: keyPrefix, clock: patientClock })));
 
 test('an answered event can be read, byte for byte, with a delivery for each route', async () => {
   await ingest.publishSource();
@@ -55,7 +55,7 @@ test('an event that no route is for has no_routes, one that no route wants is fi
 
 test('an event names the one that it repeats from before the window', async () => {
   await ingest.publishSource();
-  const acceptor = new RedisMessageAcceptor({ redis: ingest.redis.client, prefix: keyPrefix, clock: systemClock });
+  const acceptor = new RedisMessageAcceptor({ redis: ingest.redis.client, prefix: keyPrefix, clock: patientClock });
   const event = newEvent({ duplicateOf: 'evt_00aaaaaaaaaaaaaaaaaaaaaaaaa' });
   expect([await acceptor.accept(event), await acceptor.accept(event)]).toEqual([true, false]);
   expect((await reader.event('org_a', event.id))?.duplicateOf).toBe('evt_00aaaaaaaaaaaaaaaaaaaaaaaaa');

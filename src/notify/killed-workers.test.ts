@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { newEvent } from '../../test/support/new-event.ts';
+import { patientClock } from '../../test/support/patient-clock.ts';
 import { freePort } from '../../test/support/ports.ts';
 import { type Program, startProgram } from '../../test/support/program.ts';
 import { startReceiver } from '../../test/support/receiver.ts';
@@ -10,7 +11,6 @@ import { waitUntil } from '../../test/support/wait-until.ts';
 import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
 import { RedisRegistryPublisher } from '../data/registry-publisher.ts';
 import { checkShards } from '../data/shard-check.ts';
-import { systemClock } from '../runtime/clock.ts';
 
 const prefix = 'posthorn:';
 const events = 400;
@@ -70,7 +70,7 @@ test('a burst of failures is told and counted once, although one worker after th
   });
   await publisher.markComplete();
 
-  const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock });
+  const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
   let isOver = false;
   const sending = (async () => {
     for (let i = 0; i < events; i++) {

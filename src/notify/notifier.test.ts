@@ -4,8 +4,10 @@ import { Registry } from 'prom-client';
 import { Webhook } from 'standardwebhooks';
 import { startAlertingWorker } from '../../test/support/alerting-worker.ts';
 import { testKeyring } from '../../test/support/controllers.ts';
+import { endAlertWindows } from '../../test/support/end-alert-windows.ts';
 import { newEvent } from '../../test/support/new-event.ts';
 import { passes } from '../../test/support/passes.ts';
+import { patientClock } from '../../test/support/patient-clock.ts';
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts';
 import { destinationRecord, organizationRecord, RecordRegistry, routeRecord } from '../../test/support/record-registry.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
@@ -45,7 +47,7 @@ beforeEach(async () => {
   metrics = new Registry();
   registry = new RecordRegistry();
   registry.put('organization', organizationRecord({ egress: { allowedCidrs: ['127.0.0.0/8'], allowedHosts: [] } }));
-  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock });
+  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
   reader = new RedisMessageReader({ redis: redis.client, prefix, shards: () => shards });
 });
 afterEach(async () => {
@@ -54,8 +56,8 @@ afterEach(async () => {
 
 const logger = pino({ level: 'debug' }, { write: (line: string) => void logLines.push(line) });
 
-function worker({ windowMs }: { windowMs?: number } = {}): void {
-  ends.push(startAlertingWorker(redis, { prefix, registry, shards, logger, metrics, windowMs }));
+function worker(): void {
+  ends.push(startAlertingWorker(redis, { prefix, registry, shards, logger, metrics }));
 }
 async function receiver(answer?: Parameters<typeof startReceiver>[0]): Promise<Receiver> {
   const started = await startReceiver(answer);
@@ -114,6 +116,11 @@ async function ended(ids: readonly string[], status: string): Promise<void> {
     for (const id of ids) expect((await reader.delivery('org_a', id))?.status).toBe(status);
   });
 }
+/** Once everything that has ended is counted, in whatever shard. */
+const counted = () =>
+  passes(async () => {
+    for (let shard = 0; shard < shards; shard++) expect(await redis.client.exists(`${prefix}{s${shard}}:ends`)).toBe(0);
+  });
 const bodies = (to: Receiver) => to.requests.map(({ body }) => JSON.parse(body.toString()));
 const typesAt = (to: Receiver): string[] => bodies(to).map(({ type, count }) => `${type} ${count}`);
 
@@ -157,11 +164,13 @@ describe('an alert', () => {
     destination(shop.url);
     channel(ops.url);
     route();
-    worker({ windowMs: 1500 });
+    worker();
     await send();
     await ops.arrived(1);
     await ended(await send(4), 'dlq');
+    await counted();
     expect(typesAt(ops)).toEqual(['delivery.failed 1']);
+    await endAlertWindows(redis.client, prefix);
     await ops.arrived(2);
     expect(typesAt(ops)).toEqual(['delivery.failed 1', 'delivery.failed 4']);
   });
@@ -171,8 +180,11 @@ describe('an alert', () => {
     for (const shard of [0, 1, 2]) destination(shop.url, shard);
     channel(ops.url);
     route();
-    worker({ windowMs: 1500 });
+    worker();
     for (const shard of [0, 1, 2]) await ended(await send(2, shard), 'dlq');
+    await ops.arrived(1);
+    await counted();
+    await endAlertWindows(redis.client, prefix);
     await passes(async () => expect(bodies(ops).reduce((sum, { count }) => sum + count, 0)).toBe(6));
     expect(ops.requests.length).toBeLessThanOrEqual(2);
   });
@@ -341,9 +353,12 @@ test('what several workers log at the same time is counted once', async () => {
   route();
   for (let i = 0; i < 3; i++) {
     metrics = new Registry();
-    worker({ windowMs: 2000 });
+    worker();
   }
   await ended(await send(40), 'dlq');
+  await ops.arrived(1);
+  await counted();
+  await endAlertWindows(redis.client, prefix);
   await passes(async () => expect(bodies(ops).reduce((sum, { count }) => sum + count, 0)).toBe(40));
   expect(ops.requests.length).toBeLessThanOrEqual(3);
   expect(new Set(ops.requests.map(({ headers }) => headers['webhook-id'])).size).toBe(ops.requests.length);

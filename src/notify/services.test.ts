@@ -11,6 +11,7 @@ import { testKeyring } from '../../test/support/controllers.ts';
 import { silentLogger } from '../../test/support/logger.ts';
 import { newEvent } from '../../test/support/new-event.ts';
 import { passes } from '../../test/support/passes.ts';
+import { patientClock } from '../../test/support/patient-clock.ts';
 import { startReceiver } from '../../test/support/receiver.ts';
 import { destinationRecord, organizationRecord, RecordRegistry, routeRecord } from '../../test/support/record-registry.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
@@ -117,7 +118,7 @@ function route(emails: string[] = []): void {
   registry.put('route', routeRecord({ name: 'Orders & <b>more</b>', notifications }));
 }
 async function send(): Promise<void> {
-  await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock }).accept(newEvent());
+  await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock }).accept(newEvent());
 }
 const at = (host: string): Request[] => requests.filter((request) => request.host === host);
 

@@ -5,7 +5,7 @@ import { commandConnection } from './connection.ts';
 
 test('leaves a server that has become a replica, and writes once there is a master again', async () => {
   const redis = await startRedis();
-  const connection = commandConnection(redis.url);
+  const connection = commandConnection(redis.url, { commandTimeoutMs: 10_000 });
   try {
     await connection.connect();
     const before = await connection.client('ID');

@@ -2,11 +2,14 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { FakeClock } from '../../test/support/fake-clock.ts';
+import { patientBy, patientClock } from '../../test/support/patient-clock.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { sandboxLimits, type TransformType } from './jobs.ts';
 import { Sandbox } from './sandbox.ts';
 
-const sandbox = new Sandbox({ clock: systemClock, processes: 1 });
+/** A busy machine lets code compute for as long as it may until its deadline. */
+const slowClock = patientBy(3);
+const sandbox = new Sandbox({ clock: slowClock, processes: 1 });
 afterAll(() => sandbox.close());
 
 const payload = { amount: 5, items: [{ name: 'a' }, { name: 'b' }], __proto__: null };
@@ -135,8 +138,8 @@ describe('hostile code is stopped, and the next transform runs', () => {
 
 describe('schemas', () => {
   const check = async (schema: object) => (await sandbox.checkSchema('org_a', JSON.stringify(schema)))?.message ?? null;
-  const validateAll = (schemas: object[], body: string, most = 1) =>
-    sandbox.validate(
+  const validateAll = (schemas: object[], body: string, most = 1, by = sandbox) =>
+    by.validate(
       'org_a',
       schemas.map((schema) => JSON.stringify(schema)),
       Buffer.from(body),
@@ -211,7 +214,11 @@ describe('schemas', () => {
     expect(all.map(([problem]) => problem?.message ?? null)).toEqual(
       Array.from({ length: 600 }, (_, i) => (i % 2 === 0 ? null : 'must be string')),
     );
-    expect(await validateAll([{ type: 'number' }, { $schema: 'draft-04' }, endless(), { type: 'string' }], '1')).toEqual([
+    // Whose computing counts for nothing, so that the last one has its time.
+    const tireless = new Sandbox({ clock: { ...slowClock, now: () => 0 }, processes: 1 });
+    const schemas = [{ type: 'number' }, { $schema: 'draft-04' }, endless(), { type: 'string' }];
+    const answer = await validateAll(schemas, '1', 1, tireless).finally(() => tireless.close());
+    expect(answer).toEqual([
       [],
       [{ path: '', message: 'cannot be checked: $schema must be draft 2020-12 or draft 07' }],
       // Whichever comes first.
@@ -229,7 +236,10 @@ describe('schemas', () => {
 test('schemas that all take for ever end in bounded time, and those that had none left count as unchecked', async () => {
   const payload = Buffer.from(JSON.stringify(Array.from({ length: 80_000 }, (_, i) => ({ i }))));
   const slow = JSON.stringify({ uniqueItems: true });
-  const problems = await sandbox.validate('org_a', [slow, slow, slow, slow, '{}'], payload, { mostProblems: 1 });
+  // Slower, its deadlines and the time that it counts alike.
+  const leisurely = new Sandbox({ clock: { ...slowClock, now: () => systemClock.now() / 3 }, processes: 1 });
+  const validated = leisurely.validate('org_a', [slow, slow, slow, slow, '{}'], payload, { mostProblems: 1 });
+  const problems = await validated.finally(() => leisurely.close());
   const messages = problems.map(([problem]) => problem?.message);
   const unbegun = messages.filter((message) => message === 'cannot be checked: the schemas took 5000 ms before it');
   expect(unbegun.length).toBeGreaterThanOrEqual(3);
@@ -263,10 +273,10 @@ test('code that the machine does not let compute is not to blame: it is waited f
 });
 
 test('slow transforms of one organization do not hold up those of another', async () => {
-  const shared = new Sandbox({ clock: systemClock, processes: 2 });
+  const shared = new Sandbox({ clock: slowClock, processes: 2 });
   try {
     await shared.transform('org_b', { type: 'jsonata', code: '1' }, event());
-    const slow = Array.from({ length: 6 }, () => shared.transform('org_slow', { type: 'javascript', code: 'while (true) {}' }, event()));
+    const slow = Array.from({ length: 12 }, () => shared.transform('org_slow', { type: 'javascript', code: 'while (true) {}' }, event()));
     let slowDone = 0;
     for (const each of slow)
       void each.then(
@@ -275,14 +285,14 @@ test('slow transforms of one organization do not hold up those of another', asyn
       );
     await slow[0];
     for (let i = 0; i < 50; i++) await shared.transform('org_b', { type: 'jsonata', code: 'payload.amount' }, event());
-    expect(slowDone).toBeLessThan(6);
+    expect(slowDone).toBeLessThan(12);
   } finally {
     shared.close();
   }
 });
 
 test('a sandbox that is closed refuses what is under way, what waits and what comes', async () => {
-  const closing = new Sandbox({ clock: systemClock, processes: 1 });
+  const closing = new Sandbox({ clock: slowClock, processes: 1 });
   const endless = () => closing.transform('org_a', { type: 'javascript', code: 'while (true) {}' }, event());
   const [first, rest] = [endless(), Promise.allSettled([endless(), endless()])];
   await first;
@@ -292,7 +302,7 @@ test('a sandbox that is closed refuses what is under way, what waits and what co
 });
 
 test('a process that somebody else ends is not the fault of the code', async () => {
-  const killed = new Sandbox({ clock: systemClock, processes: 1 });
+  const killed = new Sandbox({ clock: patientClock, processes: 1 });
   try {
     const before = new Set(await processes().catch(() => []));
     await killed.transform('org_a', { type: 'jsonata', code: '1' }, event());
@@ -308,7 +318,7 @@ test('a process that somebody else ends is not the fault of the code', async () 
 });
 
 test('too many transforms of one organization are refused, and others are taken', async () => {
-  const small = new Sandbox({ clock: systemClock, processes: 1 });
+  const small = new Sandbox({ clock: patientClock, processes: 1 });
   try {
     const many = Array.from({ length: 520 }, () => small.transform('org_a', { type: 'jsonata', code: '1' }, event()));
     const answers = await Promise.allSettled([...many, small.transform('org_b', { type: 'jsonata', code: '1' }, event())]);
@@ -320,7 +330,7 @@ test('too many transforms of one organization are refused, and others are taken'
 });
 
 test('the payloads of one organization that wait are bounded in bytes, and others are taken', async () => {
-  const small = new Sandbox({ clock: systemClock, processes: 1 });
+  const small = new Sandbox({ clock: patientClock, processes: 1 });
   try {
     const payload = Buffer.alloc(8_388_608, '1');
     const many = Array.from({ length: 10 }, () => small.transform('org_a', { type: 'jsonata', code: '1' }, { ...event(), payload }));
@@ -333,7 +343,7 @@ test('the payloads of one organization that wait are bounded in bytes, and other
 });
 
 test('what nobody waits for any more leaves the queue', async () => {
-  const small = new Sandbox({ clock: systemClock, processes: 1 });
+  const small = new Sandbox({ clock: slowClock, processes: 1 });
   try {
     const busy = small.transform('org_a', { type: 'javascript', code: 'while (true) {}' }, event());
     let isBusy = true;

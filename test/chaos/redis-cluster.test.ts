@@ -24,6 +24,7 @@ import { startAlertingWorker } from '../support/alerting-worker.ts';
 import { silentLogger } from '../support/logger.ts';
 import { newEvent } from '../support/new-event.ts';
 import { passes } from '../support/passes.ts';
+import { patientClock } from '../support/patient-clock.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { destinationRecord, organizationRecord, RecordRegistry, routeRecord } from '../support/record-registry.ts';
 import { type RedisGroup, startRedisCluster } from '../support/redis-group.ts';
@@ -136,7 +137,7 @@ test('alerts go out and the analytics of all shards are summed', async () => {
   const worker = { client: redis, url: '' };
   const stop = startAlertingWorker(worker, { prefix, registry, shards, openBlocking: () => blocking() });
   try {
-    const acceptor = new RedisMessageAcceptor({ redis, prefix, clock: systemClock });
+    const acceptor = new RedisMessageAcceptor({ redis, prefix, clock: patientClock });
     for (const { id: destinationId, shard } of destinations) {
       const target = { messageId: newTimedId('msg_', shard, Date.now()), routeId: 'rte_a', destinationId, shard, maxAttempts: 1 };
       await acceptor.accept({ ...newEvent(), id: newTimedId('evt_', shard, Date.now()), targets: [target] });
@@ -160,7 +161,7 @@ test('alerts go out and the analytics of all shards are summed', async () => {
 test('what has ended is taken into an archive, and goes when it is written', async () => {
   const org = 'org_kept';
   const event = { ...newEvent({ destinations: [], filteredRoutes: ['rte_a'] }), org };
-  await new RedisMessageAcceptor({ redis, prefix, clock: systemClock }).accept(event);
+  await new RedisMessageAcceptor({ redis, prefix, clock: patientClock }).accept(event);
   const archive = new MessageArchive({ redis, prefix, limits: { records: 10, bytes: 1_000_000, ageMs: 0 } });
   await archive.set(org, 'dst_w');
   expect(await archive.settings()).toEqual(new Map([[org, 'dst_w']]));

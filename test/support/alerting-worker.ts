@@ -8,17 +8,18 @@ import { Notifier } from '../../src/notify/notifier.ts';
 import type { RedisClient } from '../../src/redis/connection.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { silentLogger } from './logger.ts';
+import { patientClock } from './patient-clock.ts';
 import { startTestDelivery } from './test-delivery.ts';
 
-type Own = Pick<DeliveryOptions, 'prefix' | 'registry'> & Partial<DeliveryOptions> & { windowMs?: number };
+type Own = Pick<DeliveryOptions, 'prefix' | 'registry'> & Partial<DeliveryOptions>;
 
 /** A delivery worker with its notifier, as a process of the role delivery has them. Loopback may be reached. Answers the function that ends both. */
-export function startAlertingWorker(redis: { client: RedisClient; url: string }, { windowMs = 60_000, ...own }: Own): () => Promise<void> {
+export function startAlertingWorker(redis: { client: RedisClient; url: string }, own: Own): () => Promise<void> {
   const { prefix, registry, shards = 1, logger = silentLogger } = own;
   const shared = { redis: redis.client, prefix, shards: () => shards };
   const notifier = new Notifier({
-    states: new AlertStates({ redis: redis.client, prefix, windowMs }),
-    acceptor: new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock }),
+    states: new AlertStates({ redis: redis.client, prefix }),
+    acceptor: new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock }),
     registry,
     messages: new RedisMessageReader(shared),
     circuits: new Circuits(shared),

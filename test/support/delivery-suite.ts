@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach } from '@jest/globals';
 import { RedisMessageAcceptor } from '../../src/data/message-acceptor.ts';
 import { RedisMessageReader } from '../../src/data/message-reader.ts';
 import type { Delivery, DeliveryOptions } from '../../src/delivery/start-delivery.ts';
-import { systemClock } from '../../src/runtime/clock.ts';
+import { patientClock } from './patient-clock.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
 import { organizationRecord, RecordRegistry } from './record-registry.ts';
 import { type RedisServer, startRedis } from './redis.ts';
@@ -34,7 +34,7 @@ export function deliverySuite({ shards = 1 } = {}): DeliverySuite {
 
   beforeAll(async () => {
     redis = await startRedis();
-    acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock });
+    acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
     reader = new RedisMessageReader({ redis: redis.client, prefix, shards: () => shards });
   });
   afterAll(() => redis.stop());

@@ -18,8 +18,18 @@ import { blockingConnection, commandConnection, type RedisClient } from '../../s
 import { systemClock } from '../../src/runtime/clock.ts';
 import { Sandbox } from '../../src/sandbox/sandbox.ts';
 import { silentLogger } from './logger.ts';
+import { patientBy } from './patient-clock.ts';
 import { routeRecord, sourceRecord } from './records.ts';
 import { type RedisServer, startRedis } from './redis.ts';
+
+/** Long enough for a machine that stands still for a while; tests of a deadline say which. */
+const patientLimits = {
+  planDeadlineMs: 30_000,
+  bodyDeadlineMs: 60_000,
+  checkDeadlineMs: 60_000,
+  storeDeadlineMs: 30_000,
+  drainDeadlineMs: 30_000,
+};
 
 export const keyPrefix = 'test:';
 export const signingSecret = "It's a Secret to Everybody";
@@ -53,7 +63,7 @@ export class IngestUnderTest {
   epoch = 0;
   kept = new KeptEvents();
   metrics = new Registry();
-  readonly #sandbox = new Sandbox({ clock: systemClock, processes: 1 });
+  readonly #sandbox = new Sandbox({ clock: patientBy(3), processes: 1 });
   #server: Server | null = null;
   #port = 0;
 
@@ -65,11 +75,11 @@ export class IngestUnderTest {
   private constructor(redis: RedisServer, first: IngestUnderTest | null) {
     this.redis = redis;
     this.#ownsRedis = first === null;
-    this.#client = first === null ? redis.client : commandConnection(redis.url);
+    this.#client = first === null ? redis.client : commandConnection(redis.url, { commandTimeoutMs: 10_000 });
     this.#client.on('error', () => {});
     this.keyring = first?.keyring ?? new Keyring([{ id: 'k1', key: randomBytes(32) }]);
     this.publisher = new RedisRegistryPublisher(redis.client, keyPrefix);
-    const blocking = blockingConnection(redis.url, { blockMs: changeStreamBlockMs });
+    const blocking = blockingConnection(redis.url, { blockMs: changeStreamBlockMs + 30_000 });
     blocking.on('error', () => {});
     this.registry = new RedisRegistryReader({ redis: this.#client, blocking, prefix: keyPrefix, clock: systemClock, logger: silentLogger });
   }
@@ -171,7 +181,7 @@ export class IngestUnderTest {
   }
 
   /** Writes the pieces to a bare socket, one per 20 ms; answers what came back until the other side closes or `forMs` are over. */
-  async sendRaw(pieces: Iterable<string | Buffer>, forMs = 1500): Promise<string> {
+  async sendRaw(pieces: Iterable<string | Buffer>, forMs = 30_000): Promise<string> {
     const socket = connect(this.#port, '127.0.0.1');
     let received = '';
     socket.on('error', () => {});
@@ -215,7 +225,7 @@ export class IngestUnderTest {
       clock: systemClock,
       logger: silentLogger,
       metrics,
-      limits,
+      limits: { ...patientLimits, ...limits },
     };
     const handle = createIngestHandler({ ...common, ...options });
     const server = createServer(ingestServerOptions, (request, response) => {

@@ -83,7 +83,7 @@ export function webhookEndpoint(changes: Partial<WebhookEndpoint> & Pick<Webhook
     applicationId: 'app_a',
     description: null,
     headers: [],
-    timeoutSeconds: 5,
+    timeoutSeconds: 30,
     rateLimitPerSecond: 0,
     circuit: { failureThreshold: 1000, successThreshold: 2, cooldownSeconds: 60 },
     isDisabled: false,

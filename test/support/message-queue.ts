@@ -1,7 +1,7 @@
 import { RedisMessageAcceptor } from '../../src/data/message-acceptor.ts';
 import { RedisMessageReader } from '../../src/data/message-reader.ts';
 import { RedisDeliveryQueue } from '../../src/data/redis-delivery-queue.ts';
-import { systemClock } from '../../src/runtime/clock.ts';
+import { patientClock } from './patient-clock.ts';
 import { type RedisServer, startRedis } from './redis.ts';
 
 export interface MessageQueue {
@@ -21,7 +21,7 @@ export async function startMessageQueue(prefix: string): Promise<MessageQueue> {
   return {
     redis,
     queue,
-    acceptor: new RedisMessageAcceptor({ ...options, clock: systemClock }),
+    acceptor: new RedisMessageAcceptor({ ...options, clock: patientClock }),
     reader: new RedisMessageReader(options),
     reset: async () => {
       await redis.client.flushall();

@@ -120,7 +120,7 @@ export function destinationRecord(
     type: 'http',
     enabled: true,
     shard: 0,
-    http: { method: 'POST', headers: [], auth: { type: 'none' }, timeoutMs: 5000, signingSecrets: [], ...http },
+    http: { method: 'POST', headers: [], auth: { type: 'none' }, timeoutMs: 30_000, signingSecrets: [], ...http },
     throttle: { mode: 'off', rateLimit: null, rateUnit: null, maxConcurrency: null, queueLimit: null },
     retryPolicy: { maxRetries: 3, initialDelayMs: 100, maxDelayMs: 1000, backoffMultiplier: 2 },
     generation: 1,

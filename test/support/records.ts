@@ -52,7 +52,7 @@ export function destinationRecord(fields: Partial<HttpDestinationRecord> = {}): 
     type: 'http',
     enabled: true,
     shard: 0,
-    http: { url: 'https://example.com/', method: 'POST', headers: [], auth: { type: 'none' }, timeoutMs: 1000, signingSecrets: [] },
+    http: { url: 'https://example.com/', method: 'POST', headers: [], auth: { type: 'none' }, timeoutMs: 30_000, signingSecrets: [] },
     throttle: { mode: 'off', rateLimit: null, rateUnit: null, maxConcurrency: null, queueLimit: null },
     retryPolicy: { maxRetries: 10, initialDelayMs: 1000, maxDelayMs: 3_600_000, backoffMultiplier: 4 },
     generation: 1,

@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/
 import { type RunningControllers, startControllers } from '../../../test/support/controllers.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { passes } from '../../../test/support/passes.ts';
+import { patientClock } from '../../../test/support/patient-clock.ts';
 import { failure } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
@@ -55,7 +56,7 @@ async function open(target: { org: string; route: string; destination: string } 
   await queue.tend('w1', 64);
   const event = newEvent({ destinations: [target.destination] });
   const targets = event.targets.map((each) => ({ ...each, routeId: target.route }));
-  await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock }).accept({ ...event, org: target.org, targets });
+  await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock }).accept({ ...event, org: target.org, targets });
   for (const configured of (await queue.targets(1)).targets) {
     await queue.configure(configured, targetSetting({ circuit: { failureThreshold: 1, cooldownSeconds: 60, probeSuccessThreshold: 1 } }));
   }

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { newEvent } from '../../../test/support/new-event.ts';
+import { patientClock } from '../../../test/support/patient-clock.ts';
 import { dead, delivered, failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
@@ -100,7 +101,7 @@ async function run(steps: readonly Step[]): Promise<void> {
   const shared = { redis: redis.client, prefix, clock: systemClock };
   const queue = new RedisDeliveryQueue({ ...shared, tallyMs: 0 });
   const statistics = new WebhookStatistics(shared);
-  const acceptor = new RedisMessageAcceptor(shared);
+  const acceptor = new RedisMessageAcceptor({ ...shared, clock: patientClock });
   const replayer = new RedisMessageReplayer(shared);
   const reader = new RedisMessageReader(shared);
   const held: Job[] = [];
@@ -126,8 +127,7 @@ async function run(steps: readonly Step[]): Promise<void> {
       await queue.reclaim(['w1']);
     },
     prune: async () => {
-      await sleep(2);
-      await queue.prune({ finishedMs: 1, deadLettersMs: 1 });
+      await queue.prune({ finishedMs: -1000, deadLettersMs: -1000 });
     },
     replay: async () => replayer.replay(owner, await any()).catch(() => null),
     archive: async () => replayer.archive(owner, await any()).catch(() => null),

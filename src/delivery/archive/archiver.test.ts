@@ -5,6 +5,7 @@ import { rowsOfObjects } from '../../../test/support/duckdb.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { type StoreServer, s3Keys, startS3Server } from '../../../test/support/object-stores.ts';
 import { passes } from '../../../test/support/passes.ts';
+import { patientClock } from '../../../test/support/patient-clock.ts';
 import { type Receiver, startReceiver } from '../../../test/support/receiver.ts';
 import {
   destinationRecord,
@@ -22,7 +23,6 @@ import { ArchiveTroubles } from '../../data/archive-troubles.ts';
 import { RedisMessageAcceptor } from '../../data/message-acceptor.ts';
 import { RedisMessageReader } from '../../data/message-reader.ts';
 import { RedisDeliveryQueue } from '../../data/redis-delivery-queue.ts';
-import { systemClock } from '../../runtime/clock.ts';
 
 const prefix = 'test:';
 const due = { finishedMs: -1000, deadLettersMs: -1000 };
@@ -40,7 +40,7 @@ beforeAll(async () => {
   redis = await startRedis();
   receiver = await startReceiver();
   const shared = { redis: redis.client, prefix };
-  acceptor = new RedisMessageAcceptor({ ...shared, clock: systemClock });
+  acceptor = new RedisMessageAcceptor({ ...shared, clock: patientClock });
   reader = new RedisMessageReader(shared);
   queue = new RedisDeliveryQueue(shared);
 });

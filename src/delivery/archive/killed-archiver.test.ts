@@ -3,6 +3,7 @@ import { expect, test } from '@jest/globals';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { startS3Server } from '../../../test/support/object-stores.ts';
 import { passes } from '../../../test/support/passes.ts';
+import { patientClock } from '../../../test/support/patient-clock.ts';
 import type { Program } from '../../../test/support/program.ts';
 import { organizationRecord, warehouseRecord } from '../../../test/support/record-registry.ts';
 import { startRedis } from '../../../test/support/redis.ts';
@@ -13,7 +14,6 @@ import { RedisDeliveryQueue } from '../../data/redis-delivery-queue.ts';
 import { RedisRegistryPublisher } from '../../data/registry-publisher.ts';
 import { checkShards } from '../../data/shard-check.ts';
 import { shardBase } from '../../data/shard-keys.ts';
-import { systemClock } from '../../runtime/clock.ts';
 
 const prefix = 'posthorn:';
 const base = shardBase(prefix, 0);
@@ -31,7 +31,7 @@ test('workers that are killed while they write an archive lose no message and wr
     return program;
   };
   try {
-    const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock });
+    const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
     const queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
     const publisher = new RedisRegistryPublisher(redis.client, prefix);
     const epoch = await publisher.mintEpoch();

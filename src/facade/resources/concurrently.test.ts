@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
 import { mapConcurrently } from './concurrently.ts';
 
@@ -19,13 +19,19 @@ test('answers in the order of the items, with at most 16 under way', async () =>
 test('after an error begins nothing more, and rejects once what is under way has ended', async () => {
   const begun: number[] = [];
   let ended = 0;
+  const { promise: others, resolve: endOthers } = Promise.withResolvers<void>();
   const run = mapConcurrently(
     Array.from({ length: 100 }, (_, i) => i),
     async (item) => {
       begun.push(item);
-      await sleep(item === 3 ? 1 : 20);
+      if (item === 3) {
+        await nextTurn();
+        setImmediate(endOthers);
+        ended++;
+        throw new Error('the fourth');
+      }
+      await others;
       ended++;
-      if (item === 3) throw new Error('the fourth');
     },
   );
   await expect(run).rejects.toThrow('the fourth');

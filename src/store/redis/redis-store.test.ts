@@ -19,7 +19,8 @@ function open(prefix: string): RedisStore {
     redis: server.client,
     openBlocking: () => {
       opened++;
-      return blockingConnection(server.url, { blockMs });
+      // A server that stands still for a while is waited for.
+      return blockingConnection(server.url, { blockMs: blockMs + 30_000 });
     },
     keyring,
     clock: systemClock,

@@ -3,6 +3,7 @@ import { expect, test } from '@jest/globals';
 import { newEvent } from '../../../../test/support/new-event.ts';
 import { startS3Server } from '../../../../test/support/object-stores.ts';
 import { passes } from '../../../../test/support/passes.ts';
+import { patientClock } from '../../../../test/support/patient-clock.ts';
 import type { Program } from '../../../../test/support/program.ts';
 import { organizationRecord, routeRecord, warehouseRecord } from '../../../../test/support/record-registry.ts';
 import { startRedis } from '../../../../test/support/redis.ts';
@@ -12,7 +13,6 @@ import { RedisMessageAcceptor } from '../../../data/message-acceptor.ts';
 import { RedisDeliveryQueue } from '../../../data/redis-delivery-queue.ts';
 import { RedisRegistryPublisher } from '../../../data/registry-publisher.ts';
 import { checkShards } from '../../../data/shard-check.ts';
-import { systemClock } from '../../../runtime/clock.ts';
 
 const prefix = 'posthorn:';
 const kills = 4;
@@ -32,7 +32,7 @@ test('workers that are killed while they upload lose no record and write none tw
     return program;
   };
   try {
-    const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock });
+    const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
     const queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
     const publisher = new RedisRegistryPublisher(redis.client, prefix);
     const epoch = await publisher.mintEpoch();

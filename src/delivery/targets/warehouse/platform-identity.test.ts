@@ -96,7 +96,7 @@ function nodeAnswer({ path }: ReceivedRequest): string {
 async function upload(store: ObjectStoreRecord, environment: Record<string, string>): Promise<string> {
   const own = { HOME: home, NODE_EXTRA_CA_CERTS: cloud.authority.file, ...environment };
   const program = startProgram([JSON.stringify(store), cloud.address], own, script);
-  const timer = setTimeout(() => void program.stop(), 25_000);
+  const timer = setTimeout(() => void program.stop(), 60_000);
   await program.ended;
   clearTimeout(timer);
   return program.output();
