@@ -3,6 +3,7 @@ import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { Script } from '../redis/script.ts';
+import { hasTimedOut, redisUnavailable } from '../redis/unavailable.ts';
 
 /** Where a credential or a source stands in its window. */
 export interface RateLimitState {
@@ -45,7 +46,10 @@ export async function takeRequest(
   return { allowed: allowed === 1, limit, remaining: Math.max(0, limit - count), resetAtMs, retryAfterSeconds };
 }
 
-/** Requests per minute and credential. Without Redis nobody is refused. */
+/**
+ * Requests per minute and credential. Without Redis nobody is refused, but whoever has waited for it is told UNAVAILABLE: what the request is
+ * for would wait as long again.
+ */
 export class RateLimiter {
   readonly #options: RateLimiterOptions;
   #pausedUntilMs = 0;
@@ -63,6 +67,7 @@ export class RateLimiter {
     } catch (error) {
       this.#pausedUntilMs = clock.now() + pauseAfterFailureMs;
       logger.warn({ err: error }, 'requests are not rate limited: Redis does not answer');
+      if (hasTimedOut(error)) throw redisUnavailable(error);
       return null;
     }
   }

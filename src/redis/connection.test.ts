@@ -2,6 +2,7 @@ import { expect, test } from '@jest/globals';
 import { passes } from '../../test/support/passes.ts';
 import { startRedis } from '../../test/support/redis.ts';
 import { commandConnection } from './connection.ts';
+import { hasTimedOut } from './unavailable.ts';
 
 test('leaves a server that has become a replica, and writes once there is a master again', async () => {
   const redis = await startRedis();
@@ -14,6 +15,26 @@ test('leaves a server that has become a replica, and writes once there is a mast
     await redis.client.replicaof('NO', 'ONE');
     await passes(async () => expect(await connection.set('key', 'value')).toBe('OK'));
     expect(await connection.client('ID')).not.toBe(before);
+  } finally {
+    connection.disconnect();
+    await redis.stop();
+  }
+});
+
+test('a command fails after 2 seconds without an answer, and without a connection at once', async () => {
+  const redis = await startRedis();
+  const connection = commandConnection(redis.url);
+  connection.on('error', () => {});
+  try {
+    expect(connection.options.commandTimeout).toBe(2000);
+    connection.connect().catch(() => {});
+    await passes(() => expect(connection.status).toBe('ready'));
+    redis.freeze();
+    const refused = await connection.ping().catch((error: unknown) => error);
+    expect([refused, hasTimedOut(refused)]).toEqual([expect.any(Error), true]);
+    await redis.kill('SIGKILL');
+    await passes(() => expect(connection.status).not.toBe('ready'));
+    expect(hasTimedOut(await connection.ping().catch((error: unknown) => error))).toBe(false);
   } finally {
     connection.disconnect();
     await redis.stop();

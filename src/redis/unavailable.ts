@@ -10,3 +10,8 @@ export function redisUnavailable(error: unknown): PosthornError {
 export function throwUnavailable(error: unknown): never {
   throw redisUnavailable(error);
 }
+
+/** Whether a command failed because Redis had its time and said nothing, and not because it is not there. */
+export function hasTimedOut(error: unknown): boolean {
+  return error instanceof Error && error.message === 'Command timed out';
+}

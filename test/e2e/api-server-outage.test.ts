@@ -20,6 +20,7 @@ describe('without the API server', () => {
   let added: TlsReceiver;
   let customer: TlsReceiver;
   let applicationId: string;
+  let cronJobId: string;
   let controller: Program;
 
   const send = (event = 'push') => ingest(url, 'outage/github', githubDeliveryOf(event, shop.githubSecret));
@@ -78,6 +79,8 @@ describe('without the API server', () => {
     await waitUntil('the api to be ready', 30_000, async () => ((await fetch(`${url}/readyz`)).ok ? true : undefined));
     await waitUntil('the first event to be taken', 30_000, async () => ((await send()).status === 200 ? true : undefined));
     await kept.waitForRequests(1, 30_000);
+    const cronJob = { name: 'Yearly', cronExpression: '0 6 1 1 *', url: kept.url('/cron') };
+    cronJobId = (await rest.send('POST', '/api/cron', cronJob)).body.cronJob.id;
     await made('event-types', { name: 'order.paid' });
     applicationId = (await made('webhook-applications', { name: 'Customer' })).id;
     await subscribed('/first');
@@ -89,7 +92,7 @@ describe('without the API server', () => {
     await world?.stop();
   });
 
-  test('ingest and delivery go on, and reads of the API, and webhooks for customers, new endpoints included', async () => {
+  test('ingest and delivery go on, and reads of the API, cron, tests, and webhooks for customers, new endpoints included', async () => {
     await world.controlPlane.stopApiServer();
     for (let i = 0; i < 5; i++) await arrives(kept);
     expect((await rest.send('GET', '/api/events')).status).toBe(200);
@@ -97,6 +100,11 @@ describe('without the API server', () => {
     for (const path of ['routes', 'destinations']) expect((await rest.send('GET', `/api/${path}/kept`)).body.slug).toBe('kept');
     const write = await rest.send('POST', '/api/destinations', { name: 'x', url: 'https://example.com' });
     expect(write).toMatchObject({ status: 503, body: { code: 'UNAVAILABLE' } });
+    const triggered = await rest.send('POST', `/api/cron/${cronJobId}/trigger`, {});
+    expect(triggered).toMatchObject({ status: 200, body: { execution: { status: 'success', responseStatus: 200 } } });
+    expect(kept.requests.at(-1)?.path).toBe('/cron');
+    const tested = await rest.send('POST', '/api/destinations/kept/test', {});
+    expect(tested).toMatchObject({ status: 200, body: { success: true } });
     await reaches(['/first']);
     await subscribed('/second');
     await reaches(['/first', '/second']);

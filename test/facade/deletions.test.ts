@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import type { Clock } from '../../src/core/clock.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { MemoryStore } from '../../src/store/memory/memory-store.ts';
 import type { ResourceStore } from '../../src/store/store.ts';
@@ -52,6 +53,26 @@ test('a change that is not in force in time is answered with a warning that says
     const { status, headers } = await own.request('POST', '/api/sources', { body: { name: 'Hurried' } });
     expect(status).toBe(201);
     expect(headers.get('warning')).toBe('199 - "not yet in force"');
+  } finally {
+    answer();
+    await own.stop();
+  }
+});
+
+test('a change is given two seconds to come into force', async () => {
+  const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
+  const waits: number[] = [];
+  const after: Clock['after'] = (ms, callback) => {
+    waits.push(ms);
+    return systemClock.after(ms === 2000 ? 0 : ms, callback);
+  };
+  const clock = { now: () => systemClock.now(), sleep: systemClock.sleep.bind(systemClock), after };
+  const own = await startFacadeWorld({ store: withStatusOfSourcesAfter(answered), clock });
+  try {
+    waits.length = 0;
+    const { status, headers } = await own.request('POST', '/api/sources', { body: { name: 'Hurried' } });
+    expect([status, headers.get('warning')]).toEqual([201, '199 - "not yet in force"']);
+    expect(waits).toContain(2000);
   } finally {
     answer();
     await own.stop();

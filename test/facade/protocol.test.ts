@@ -237,7 +237,7 @@ describe('every answer', () => {
     const refused = answers.filter(({ status }) => status === 429);
     expect(refused.length).toBeGreaterThan(0);
     expect(Number(refused[0]?.headers.get('retry-after'))).toBeGreaterThan(0);
-    expect(refused[0]?.body.code).toBe('RATE_LIMITED');
+    expect(refused[0]?.body).toEqual({ error: 'Too Many Requests', message: expect.any(String), code: 'RATE_LIMITED' });
   });
 });
 
@@ -299,6 +299,21 @@ test('with Redis away reads are 503 with Retry-After', async () => {
     const { status, body, headers } = await own.request('GET', '/api/events');
     expect([status, body.code]).toEqual([503, 'UNAVAILABLE']);
     expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
+  } finally {
+    await own.stop();
+  }
+});
+
+test('a defect is 500 and tells nothing of itself, but to the log', async () => {
+  const store = new MemoryStore(systemClock);
+  const own = await startFacadeWorld({ store });
+  try {
+    store.get = () => Promise.reject(new TypeError('what is in the code'));
+    const { status, body, headers } = await own.request('GET', '/api/sources/shop');
+    expect([status, body]).toEqual([500, { error: 'Internal Server Error', message: expect.any(String), code: 'INTERNAL' }]);
+    expect([headers.get('x-error-code'), body.message]).toEqual(['INTERNAL', expect.not.stringContaining('what is in the code')]);
+    const requestId = headers.get('x-request-id') ?? 'none';
+    expect(own.logLines.some((line) => line.includes('what is in the code') && line.includes(requestId))).toBe(true);
   } finally {
     await own.stop();
   }

@@ -15,6 +15,8 @@ export interface RedisServer {
   readonly client: ReturnType<typeof commandConnection>;
   /** Ends the process; `SIGKILL` to simulate a crash. The data directory stays, so that `start` finds the data again. */
   kill(signal: NodeJS.Signals): Promise<void>;
+  /** Holds the process still: its connections stay, and nothing is answered. Answers how it goes on. */
+  freeze(): () => void;
   /** Starts the process again after `kill`, on the same port and data. */
   start(): Promise<void>;
   stop(): Promise<void>;
@@ -82,6 +84,11 @@ export async function startRedis(args: string[] = ['--save', '', '--appendonly',
     port,
     client,
     kill,
+    freeze: () => {
+      const frozen = child;
+      frozen?.kill('SIGSTOP');
+      return () => frozen?.kill('SIGCONT');
+    },
     start,
     stop: async () => {
       client.disconnect();
