@@ -1,6 +1,30 @@
 import type { Accepted, Refused } from './field-values.ts';
 
+const authConfigs: Record<string, { sent: object; reads: object }> = {
+  basic: { sent: { username: 'shop', password: 'a-password-of-the-shop' }, reads: { username: 'shop', password: '••••shop' } },
+  bearer: { sent: { token: 'a-token-of-the-shop' }, reads: { token: '••••shop' } },
+  api_key: { sent: { headerName: 'X-Key', key: 'a-key-of-the-shop' }, reads: { headerName: 'X-Key', key: '••••shop' } },
+  custom_header: {
+    sent: { headerName: 'X-Auth', headerValue: 'a-value-of-the-shop' },
+    reads: { headerName: 'X-Auth', headerValue: '••••shop' },
+  },
+};
+/** Of so many bytes. */
+const signingSecret = (bytes: number) => `whsec_${Buffer.alloc(bytes, 7).toString('base64')}`;
+
 export const acceptedOfDestinations: readonly Accepted[] = [
+  ...Object.entries(authConfigs).flatMap(([authType, { sent, reads }]): Accepted[] => [
+    ['destinations', 'authType', authType, { authConfig: sent }],
+    ['destinations', 'authConfig', sent, { authType }, reads],
+  ]),
+  ['destinations', 'authType', 'none'],
+  ['destinations', 'authConfig', null, { authType: 'none' }],
+  ['destinations', 'authConfig', {}, { authType: 'none' }, null],
+  ['destinations', 'authConfig', { token: 't' }, { authType: 'bearer' }, { token: '••••' }],
+  ['destinations', 'authConfig', { token: 't'.repeat(4096) }, { authType: 'bearer' }, { token: '••••tttt' }],
+  ['destinations', 'signingSecret', signingSecret(24), {}, `••••${signingSecret(24).slice(-4)}`],
+  ['destinations', 'signingSecret', signingSecret(64), {}, `••••${signingSecret(64).slice(-4)}`],
+  ['destinations', 'signingSecret', null],
   ['destinations', 'name', 'n'.repeat(200)],
   ['destinations', 'slug', 's'.repeat(50)],
   ['destinations', 'url', `https://a.example/${'u'.repeat(2030)}`],
@@ -24,6 +48,13 @@ export const acceptedOfDestinations: readonly Accepted[] = [
 ];
 
 export const refusedOfDestinations: readonly Refused[] = [
+  ['destinations', 'authConfig', { token: 't'.repeat(4097) }, 'authConfig.token', { authType: 'bearer' }],
+  ['destinations', 'authConfig', { username: 'a', password: '' }, 'authConfig.password', { authType: 'basic' }],
+  ['destinations', 'authConfig', { headerName: 'a b', key: 'k' }, 'authConfig', { authType: 'api_key' }],
+  ['destinations', 'signingSecret', signingSecret(23)],
+  ['destinations', 'signingSecret', signingSecret(65)],
+  ['destinations', 'config', {}],
+  ['destinations', 'fieldMapping', []],
   ['destinations', 'name', ''],
   ['destinations', 'name', ' '],
   ['destinations', 'name', 'n'.repeat(201)],

@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import type { CircuitSetting } from '../../../src/core/circuit.ts';
 import { RedisDeliveryQueue } from '../../../src/data/redis-delivery-queue.ts';
 import { newEvent } from '../../support/new-event.ts';
-import { failure } from '../../support/queue-worker.ts';
+import { delivered, failure, settleAll } from '../../support/queue-worker.ts';
 import { targetSetting } from '../../support/target-setting.ts';
+import { waitUntil } from '../../support/wait-until.ts';
 import type { FacadeWorld } from '../facade-world.ts';
 
 /** The circuit of a route, read, reset and configured, with any store behind the API. */
@@ -22,17 +24,23 @@ export function describeRouteCircuit(start: () => Promise<FacadeWorld>): void {
     return { route: await call('POST', 'routes', body), first, spare };
   }
 
+  const iso = expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/);
+  const newQueue = () => new RedisDeliveryQueue({ redis: world.redis.client, prefix: 'test:' });
+
+  async function send(routeId: string, destinationId: string): Promise<void> {
+    const event = newEvent({ org: await world.organizationId('acme'), destinations: [destinationId] });
+    await world.acceptor.accept({ ...event, targets: event.targets.map((target) => ({ ...target, routeId })) });
+  }
+
   /** A failed attempt at the first destination, which opens the circuit. */
-  async function open(routeId: string, destinationId: string): Promise<void> {
-    const queue = new RedisDeliveryQueue({ redis: world.redis.client, prefix: 'test:' });
+  async function open(routeId: string, destinationId: string, circuit: Partial<CircuitSetting> = {}): Promise<void> {
+    const queue = newQueue();
     await queue.tend('w1', 64);
-    const [key] = await world.redis.client.hvals('test:{cfg}:rec:route');
-    const org: string = JSON.parse(key ?? '').org;
-    const event = newEvent({ destinations: [destinationId] });
-    await world.acceptor.accept({ ...event, org, targets: event.targets.map((target) => ({ ...target, routeId })) });
-    const [target] = (await queue.targets(1)).targets;
+    await send(routeId, destinationId);
+    const target = (await queue.targets(1)).targets.find((each) => each.routeId === routeId);
     if (target === undefined) throw new Error('there is no target');
-    await queue.configure(target, targetSetting({ circuit: { failureThreshold: 1, cooldownSeconds: 60, probeSuccessThreshold: 1 } }));
+    const setting = { failureThreshold: 1, cooldownSeconds: 60, probeSuccessThreshold: 1, ...circuit };
+    await queue.configure(target, targetSetting({ circuit: setting }));
     const { jobs } = await queue.dequeue('w1', 1);
     const outcome = { type: 'retry', attempt: failure, delayMs: 60_000 } as const;
     await queue.settle(
@@ -89,6 +97,51 @@ export function describeRouteCircuit(start: () => Promise<FacadeWorld>): void {
       message: expect.any(String),
     });
     expect(await call('GET', `routes/${route.id}`)).toMatchObject({ circuitFailureThreshold: 9, circuitCooldownSeconds: 30, name: 'All' });
+  });
+
+  test('a circuit that probes says so, with all that the API document names, until it is closed', async () => {
+    const { route, first, spare } = await makeRoute();
+    await open(route.id, first.id, { cooldownSeconds: 1, probeSuccessThreshold: 2 });
+    const queue = newQueue();
+    const probe = async () => {
+      await send(route.id, first.id);
+      const jobs = await waitUntil('a probe', 30_000, async () => {
+        await queue.tend('w1', 64);
+        await queue.promote();
+        const taken = await queue.dequeue('w1', 1);
+        return taken.jobs.length === 0 ? undefined : taken.jobs;
+      });
+      expect(await settleAll(queue, 'w1', jobs, delivered)).toEqual([true]);
+    };
+    await probe();
+    const readings = {
+      circuitState: 'half_open',
+      failureCount: 1,
+      lastFailureAt: iso,
+      lastSuccessAt: iso,
+      openedAt: iso,
+      probeSuccessCount: 1,
+    };
+    const untouched = { lastFailureAt: null, lastSuccessAt: null, openedAt: null };
+    const closed = { circuitState: 'closed', failureCount: 0, probeSuccessCount: 0 };
+    expect(await call('GET', `routes/${route.id}/circuit-status`)).toEqual({
+      ...readings,
+      failureThreshold: 5,
+      cooldownSeconds: 300,
+      probeSuccessThreshold: 2,
+      destinations: [
+        { id: first.id, ...readings },
+        { id: spare.id, ...closed, ...untouched },
+      ],
+    });
+    expect((await call('GET', `routes/${route.id}`)).circuitState).toBe('half_open');
+    await probe();
+    expect(await call('GET', `routes/${route.id}/circuit-status`)).toMatchObject({
+      ...closed,
+      lastFailureAt: iso,
+      lastSuccessAt: iso,
+      openedAt: null,
+    });
   });
 
   test('a circuit of a route that is not there is 404, and one setting out of bounds is 400', async () => {

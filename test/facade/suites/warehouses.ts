@@ -186,6 +186,53 @@ export function describeWarehouses(start: () => Promise<FacadeWorld>): void {
     });
   });
 
+  test.each<[field: string, shown: string, value: unknown]>(
+    [
+      ['prefix', ''],
+      ['prefix', 'p'.repeat(512)],
+      ['fileFormat', 'jsonl'],
+      ['fileFormat', 'json'],
+      ['partitionBy', 'date'],
+      ['partitionBy', 'hour'],
+      ['partitionBy', 'source'],
+      ['accessKeyId', 'k'.repeat(256)],
+      ['region', 'us-gov-east-1'],
+    ].map(([field = '', value = '']) => [field, `${value.slice(0, 20)} (${value.length})`, value]),
+  )('config.%s may be %s', async (field, _, value) => {
+    const created = await create({ name: 'Made', type: 's3', config: { ...s3, [field]: value } });
+    expect([created.status, created.body.config?.[field]]).toEqual([201, value]);
+    const id = await made({ name: 'Changed', type: 's3', config: s3 });
+    const changed = await change(id, { config: { [field]: value } });
+    const masked = { ...s3, secretAccessKey: '••••-key', fileFormat: 'jsonl', partitionBy: 'date', identity: 'keys' };
+    expect([changed.status, changed.body.config]).toEqual([200, { ...masked, [field]: value }]);
+    expect((await read(id)).body).toEqual(changed.body);
+  });
+
+  test('a field mapping has up to 50 rules, each with its bounds', async () => {
+    const rule = (n: number) => ({ source: `$.payload.c${n}`, target: `c${n}`, type: 'string' });
+    const rules = (count: number) => Array.from({ length: count }, (_, n) => rule(n));
+    const long = { source: `$.${'s'.repeat(510)}`, target: 't'.repeat(256), type: 'string', default: 'd'.repeat(1024) };
+    const types = ['number', 'boolean', 'timestamp', 'json'].map((type, n) => ({ ...rule(n), type }));
+    const id = await made({ name: 'Fifty', type: 's3', config: s3, fieldMapping: rules(50) });
+    expect((await read(id)).body.fieldMapping).toEqual(rules(50));
+    expect((await change(id, { fieldMapping: [long, ...types] })).body.fieldMapping).toEqual([long, ...types]);
+    expect((await change(id, { fieldMapping: rules(50) })).body.fieldMapping).toEqual(rules(50));
+    for (const answer of [
+      await create({ name: 'Fifty-one', type: 's3', config: s3, fieldMapping: rules(51) }),
+      await change(id, { fieldMapping: rules(51) }),
+    ])
+      expect([answer.status, answer.body.message]).toEqual([400, 'fieldMapping must be at most 50 items long.']);
+    for (const [field, value] of [
+      ['source', `${long.source}s`],
+      ['target', `${long.target}t`],
+      ['default', `${long.default}d`],
+    ] as const) {
+      const { status, body } = await change(id, { fieldMapping: [{ ...long, [field]: value }] });
+      expect([status, body.message]).toEqual([400, expect.stringContaining(`fieldMapping[0].${field}`)]);
+    }
+    expect((await read(id)).body.fieldMapping).toEqual(rules(50));
+  });
+
   test('a field mapping is kept, replaced, and removed by null', async () => {
     const rule = { source: '$.payload.id', target: 'id', type: 'string', default: 'none' };
     const id = await made({ name: 'Mapped', type: 's3', config: s3, fieldMapping: [rule] });

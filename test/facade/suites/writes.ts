@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { passes } from '../../support/passes.ts';
 import type { Answer, FacadeWorld } from '../facade-world.ts';
+import { portableRequests, portableWarehouses } from './portable-destinations.ts';
 
 /** What is written through the API, with any store behind the API. */
 export function describeWrites(start: () => Promise<FacadeWorld>): void {
@@ -111,6 +112,20 @@ export function describeWrites(start: () => Promise<FacadeWorld>): void {
       const { status, body } = await patch(`destinations/${before.id}`, { ...rest, isActive: false });
       expect(status).toBe(200);
       expect(body).toMatchObject({ id: before.id, url, enabled: false });
+    });
+
+    test('take back what they gave, whatever they hold, and nothing is written', async () => {
+      for (const sent of [...portableRequests, ...portableWarehouses]) {
+        const { id, slug } = await destination(sent);
+        const before = await get(`destinations/${id}`);
+        const stored = () => world.store.get('Destination', { namespace: 'acme', name: slug });
+        const { spec, metadata } = await stored();
+        const answer = await patch(`destinations/${id}`, before);
+        expect([answer.status, answer.body]).toEqual([200, before]);
+        expect(await stored()).toMatchObject({ spec, metadata: { generation: metadata.generation } });
+        const changed = await patch(`destinations/${id}`, { ...before, name: 'New' });
+        expect([changed.status, changed.body]).toEqual([200, { ...before, name: 'New', updatedAt: expect.any(String) }]);
+      }
     });
 
     test('keep their type', async () => {
