@@ -120,15 +120,15 @@ describe('what the OpenAPI document says of ingest', () => {
   });
 
   test.each([
-    ['UNAVAILABLE', new PosthornError('UNAVAILABLE', 'Redis does not answer', { retryAfterSeconds: 1 })],
-    ['INTERNAL', new TypeError('a defect')],
-  ] as const)('is what %s answers', async (code, thrown) => {
+    ['UNAVAILABLE', 'Service Unavailable', new PosthornError('UNAVAILABLE', 'Redis does not answer', { retryAfterSeconds: 1 })],
+    ['INTERNAL', 'Internal Server Error', new TypeError('a defect')],
+  ] as const)('is what %s answers: %s', async (code, error, thrown) => {
     await ingest.publishSource();
     ingest.kept.hold = async () => {
       throw thrown;
     };
     const answer = await ingest.send(path);
-    expect(answer.body.code).toBe(code);
+    expect(answer.body).toEqual({ error, message: expect.not.stringContaining('a defect'), code });
     expectDescribed(answer);
   });
 

@@ -137,6 +137,8 @@ describe('lists', () => {
     'events?from=yesterday',
     'events?limit=0',
     'events?limit=101',
+    'deliveries?limit=0',
+    'deliveries?limit=101',
     'events?cursor=forged',
     'deliveries?status=unknown',
     'deliveries?from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z',
@@ -173,6 +175,9 @@ test('of an event with very many deliveries the first thousand are shown, and ho
     expect(body.deliveryCount).toBe(1200);
     expect(body.deliveries).toHaveLength(1000);
   });
+  expect(await idsOf('deliveries')).toHaveLength(50);
+  expect(await idsOf('deliveries?limit=1')).toHaveLength(1);
+  expect(await idsOf('deliveries?limit=100')).toHaveLength(100);
 });
 
 test('of another organization nothing is there', async () => {

@@ -12,6 +12,10 @@ const authConfigs: Record<string, { sent: object; reads: object }> = {
 /** Of so many bytes. */
 const signingSecret = (bytes: number) => `whsec_${Buffer.alloc(bytes, 7).toString('base64')}`;
 
+const rateOf = (rateLimit: number) => ({ mode: 'rate', rateLimit, rateUnit: 'hour' });
+const concurrencyOf = (maxConcurrency: number) => ({ mode: 'concurrency', maxConcurrency });
+const shownThrottle = { mode: 'off', rateLimit: null, rateUnit: null, maxConcurrency: null, queueLimit: null };
+
 export const acceptedOfDestinations: readonly Accepted[] = [
   ...Object.entries(authConfigs).flatMap(([authType, { sent, reads }]): Accepted[] => [
     ['destinations', 'authType', authType, { authConfig: sent }],
@@ -25,6 +29,8 @@ export const acceptedOfDestinations: readonly Accepted[] = [
   ['destinations', 'signingSecret', signingSecret(24), {}, `••••${signingSecret(24).slice(-4)}`],
   ['destinations', 'signingSecret', signingSecret(64), {}, `••••${signingSecret(64).slice(-4)}`],
   ['destinations', 'signingSecret', null],
+  ['destinations', 'throttle', { ...shownThrottle, ...concurrencyOf(10_000), queueLimit: 10_000_000 }],
+  ['destinations', 'throttle', { ...shownThrottle, ...rateOf(1), queueLimit: 1 }],
   ['destinations', 'name', 'n'.repeat(200)],
   ['destinations', 'slug', 's'.repeat(50)],
   ['destinations', 'url', `https://a.example/${'u'.repeat(2030)}`],
@@ -55,6 +61,13 @@ export const refusedOfDestinations: readonly Refused[] = [
   ['destinations', 'signingSecret', signingSecret(65)],
   ['destinations', 'config', {}],
   ['destinations', 'fieldMapping', []],
+  ['destinations', 'headers', Object.fromEntries(Array.from({ length: 51 }, (_, n) => [`X-Header-${n}`, 'v']))],
+  ['destinations', 'throttle', rateOf(1_000_001), 'rateLimit'],
+  ['destinations', 'throttle', concurrencyOf(0), 'maxConcurrency'],
+  ['destinations', 'throttle', concurrencyOf(10_001), 'maxConcurrency'],
+  ['destinations', 'throttle', { ...rateOf(1), queueLimit: 0 }, 'queueLimit'],
+  ['destinations', 'throttle', { ...rateOf(1), queueLimit: 10_000_001 }, 'queueLimit'],
+  ['destinations', 'retryPolicy', { initialDelay: 3_600_001, maxDelay: 86_400_000 }, 'initialDelay'],
   ['destinations', 'name', ''],
   ['destinations', 'name', ' '],
   ['destinations', 'name', 'n'.repeat(201)],

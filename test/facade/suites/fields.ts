@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { passes } from '../../support/passes.ts';
 import type { Answer, FacadeWorld } from '../facade-world.ts';
 import { acceptedOfDestinations, refusedOfDestinations } from './destination-values.ts';
 import { acceptedValues, refusedValues } from './field-values.ts';
+import { describeLists } from './lists.ts';
 
 /** Field by field what the API document and its decisions say of defaults and bounds, on create and on change, with any store behind the API. */
 export function describeFields(start: () => Promise<FacadeWorld>): void {
@@ -21,6 +23,8 @@ export function describeFields(start: () => Promise<FacadeWorld>): void {
   const isoTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
   const post = (path: string, body: object) => world.request('POST', `/api/${path}`, { body });
   const patch = (path: string, body: object) => world.request('PATCH', `/api/${path}`, { body });
+
+  const families = ['routes', 'destinations', 'filters', 'sources', 'transforms', 'schemas', 'notification-channels'];
 
   /** What a create needs, new each time. */
   async function least(family: string): Promise<Record<string, unknown>> {
@@ -240,53 +244,10 @@ export function describeFields(start: () => Promise<FacadeWorld>): void {
     });
   });
 
-  describe('lists', () => {
-    test.each(['destinations', 'routes', 'sources', 'filters', 'transforms', 'schemas', 'api-keys'])(
-      'of %s have pages of 20, at most of 100',
-      async (family) => {
-        const list = async (query: string) => (await world.request('GET', `/api/${family}${query}`)).body;
-        let { total } = (await list('')).pagination;
-        for (; total < 21; total++) expect((await post(family, await least(family))).status).toBe(201);
-        const first = await list('');
-        expect([first.pagination, first.data.length]).toEqual([{ total, page: 1, pageSize: 20 }, 20]);
-        const second = await list('?page=2');
-        expect([second.pagination, second.data.length]).toEqual([{ total, page: 2, pageSize: 20 }, Math.min(total - 20, 20)]);
-        const large = await list('?page=2&pageSize=100');
-        expect([large.pagination, large.data.length]).toEqual([{ total, page: 2, pageSize: 100 }, Math.max(0, Math.min(total - 100, 100))]);
-        for (const query of ['?pageSize=101', '?pageSize=0', '?page=0', '?page=-1', '?page=1.5', '?pageSize=many']) {
-          const { status, body } = await world.request('GET', `/api/${family}${query}`);
-          expect([query, status, body.code]).toEqual([query, 400, 'INVALID_QUERY']);
-        }
-      },
-    );
-
-    test.each(['sources', 'filters', 'transforms', 'schemas'])('of %s are searched by name and slug', async (family) => {
-      const slug = `needle-${family}`;
-      const { body } = await post(family, { ...(await least(family)), name: `Haystack of ${family}`, slug });
-      for (const search of [slug.toUpperCase(), `haystack%20of%20${family}`])
-        expect((await world.request('GET', `/api/${family}?search=${search}`)).body.data).toMatchObject([{ id: body.id }]);
-      expect((await world.request('GET', `/api/${family}?search=${slug}s`)).body.data).toEqual([]);
-    });
-
-    test('of sources are filtered by enabled', async () => {
-      const name = 'Switched source';
-      const on = (await post('sources', { name })).body;
-      const off = (await post('sources', { name, enabled: false })).body;
-      const ids = async (query: string) =>
-        (await world.request('GET', `/api/sources?search=switched${query}`)).body.data.map(({ id }: { id: string }) => id);
-      expect((await ids('')).sort()).toEqual([off.id, on.id].sort());
-      expect([await ids('&enabled=true'), await ids('&enabled=false')]).toEqual([[on.id], [off.id]]);
-    });
-
-    test('hold each record on one page, newest first', async () => {
-      const pages = await Promise.all([1, 2, 3].map((page) => world.request('GET', `/api/destinations?pageSize=2&page=${page}`)));
-      const ids = pages.flatMap(({ body }) => body.data.map(({ id }: { id: string }) => id));
-      expect(new Set(ids).size).toBe(6);
-    });
-  });
+  describeLists({ world: () => world, least });
 
   test('a slug cannot be changed; the same one is taken', async () => {
-    for (const family of ['routes', 'destinations', 'filters', 'sources']) {
+    for (const family of families) {
       const before = (await post(family, await least(family))).body;
       const answer = await patch(`${family}/${before.id}`, { slug: 'another', name: 'New' });
       expect([family, answer.status, answer.body.message]).toEqual([family, 400, 'slug cannot be changed.']);
@@ -296,8 +257,23 @@ export function describeFields(start: () => Promise<FacadeWorld>): void {
     }
   });
 
+  test('a record tells when it was made and when it was last changed', async () => {
+    const tells = async (family: string): Promise<void> => {
+      const { id, createdAt, updatedAt } = (await post(family, await least(family))).body;
+      expect([createdAt, updatedAt]).toEqual([expect.stringMatching(isoTime), expect.stringMatching(isoTime)]);
+      expect(Date.parse(updatedAt)).toBeGreaterThanOrEqual(Date.parse(createdAt));
+      // The clock of the store may count seconds alone.
+      await passes(async () => {
+        const changed = (await patch(`${family}/${id}`, { name: `${family} ${++made}` })).body;
+        expect(changed.createdAt).toBe(createdAt);
+        expect(Date.parse(changed.updatedAt)).toBeGreaterThan(Date.parse(updatedAt));
+      });
+    };
+    await Promise.all(families.map(tells));
+  });
+
   test('a deleted record is gone, and the answer is 204 without a body', async () => {
-    for (const family of ['routes', 'destinations', 'filters', 'sources', 'transforms', 'schemas', 'notification-channels']) {
+    for (const family of families) {
       const { id } = (await post(family, await least(family))).body;
       const answer = await world.request('DELETE', `/api/${family}/${id}`);
       expect([answer.status, answer.text]).toEqual([204, '']);

@@ -57,8 +57,22 @@ export function describeNotificationChannels(start: () => Promise<FacadeWorld>):
       });
     });
 
+    test('of type webhook has up to 20 headers', async () => {
+      const headers = Object.fromEntries(Array.from({ length: 20 }, (_, n) => [`X-Header-${n}`, 'value']));
+      const { id, config } = await create('webhook', { config: { url: 'https://a.example/', headers } });
+      expect(Object.keys(config.headers)).toEqual(Object.keys(headers));
+      const answer = await patch(id, { config: { headers: { ...headers, 'X-More': 'value' } } });
+      expect(answer).toMatchObject({ status: 400, body: { code: 'INVALID_CONFIG', message: expect.stringContaining('headers') } });
+    });
+
     test('of type pagerduty has the severity error unless another is given', async () => {
-      expect((await create('pagerduty', { config: { routingKey: 'a'.repeat(32) } })).config.severity).toBe('error');
+      const routingKey = 'a'.repeat(32);
+      const { id, config } = await create('pagerduty', { config: { routingKey } });
+      expect(config.severity).toBe('error');
+      for (const severity of ['critical', 'error', 'warning', 'info']) {
+        expect((await create('pagerduty', { config: { routingKey, severity } })).config.severity).toBe(severity);
+        expect((await patch(id, { config: { severity } })).body.config.severity).toBe(severity);
+      }
     });
 
     test.each<[string, object, RegExp]>([
@@ -157,6 +171,8 @@ export function describeNotificationChannels(start: () => Promise<FacadeWorld>):
     });
     expect((await list('?type=slack')).data).toHaveLength(22);
     expect((await list('?type=slack&enabled=false')).data).toHaveLength(1);
+    expect((await list('?type=slack&enabled=true')).data).toHaveLength(21);
+    expect((await list('?enabled=true')).data).toHaveLength(22);
     expect((await world.request('GET', `${path}?type=sms`, { key })).status).toBe(400);
   });
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { CircuitSetting } from '../../../src/core/circuit.ts';
+import type { Outcome } from '../../../src/data/delivery-queue.ts';
 import { RedisDeliveryQueue } from '../../../src/data/redis-delivery-queue.ts';
 import { newEvent } from '../../support/new-event.ts';
 import { delivered, failure, settleAll } from '../../support/queue-worker.ts';
@@ -49,6 +50,17 @@ export function describeRouteCircuit(start: () => Promise<FacadeWorld>): void {
     );
   }
 
+  /** A message that is taken, once it may be, and ends so. */
+  async function settleNext(queue: RedisDeliveryQueue, outcome: Outcome): Promise<void> {
+    const jobs = await waitUntil('a job', 30_000, async () => {
+      await queue.tend('w1', 64);
+      await queue.promote();
+      const taken = await queue.dequeue('w1', 1);
+      return taken.jobs.length === 0 ? undefined : taken.jobs;
+    });
+    expect(await settleAll(queue, 'w1', jobs, outcome)).toEqual([true]);
+  }
+
   test('the circuit of a route can be read, reset and configured', async () => {
     const { route, first, spare } = await makeRoute();
     const closed = {
@@ -89,14 +101,6 @@ export function describeRouteCircuit(start: () => Promise<FacadeWorld>): void {
       failureCount: 0,
       openedAt: null,
     });
-
-    expect(await call('PATCH', `routes/${route.id}/circuit-config`, { circuitFailureThreshold: 9, circuitCooldownSeconds: 30 })).toEqual({
-      circuitFailureThreshold: 9,
-      circuitCooldownSeconds: 30,
-      circuitProbeSuccessThreshold: 2,
-      message: expect.any(String),
-    });
-    expect(await call('GET', `routes/${route.id}`)).toMatchObject({ circuitFailureThreshold: 9, circuitCooldownSeconds: 30, name: 'All' });
   });
 
   test('a circuit that probes says so, with all that the API document names, until it is closed', async () => {
@@ -105,13 +109,7 @@ export function describeRouteCircuit(start: () => Promise<FacadeWorld>): void {
     const queue = newQueue();
     const probe = async () => {
       await send(route.id, first.id);
-      const jobs = await waitUntil('a probe', 30_000, async () => {
-        await queue.tend('w1', 64);
-        await queue.promote();
-        const taken = await queue.dequeue('w1', 1);
-        return taken.jobs.length === 0 ? undefined : taken.jobs;
-      });
-      expect(await settleAll(queue, 'w1', jobs, delivered)).toEqual([true]);
+      await settleNext(queue, delivered);
     };
     await probe();
     const readings = {
@@ -144,6 +142,48 @@ export function describeRouteCircuit(start: () => Promise<FacadeWorld>): void {
     });
   });
 
+  test('what never left is neither a failure nor a success of the circuit, and reset closes one that is being probed, too', async () => {
+    const { route, first } = await makeRoute();
+    await open(route.id, first.id, { cooldownSeconds: 1, probeSuccessThreshold: 2 });
+    const queue = newQueue();
+    const status = () => call('GET', `routes/${route.id}/circuit-status`);
+    const probe = async (outcome: Outcome) => {
+      await send(route.id, first.id);
+      await settleNext(queue, outcome);
+    };
+    await probe(delivered);
+    const probed = await status();
+    expect(probed).toMatchObject({ circuitState: 'half_open', probeSuccessCount: 1 });
+    for (const each of ['transform_failed', 'filtered'] as const) {
+      await probe({ type: 'unsent', status: each, reason: 'the code', tookMs: 5 });
+      expect(await status()).toEqual(probed);
+    }
+    expect(await call('POST', `routes/${route.id}/reset-circuit`)).toEqual({ message: expect.any(String), circuitState: 'closed' });
+    expect(await status()).toMatchObject({ circuitState: 'closed', failureCount: 0, probeSuccessCount: 0, openedAt: null });
+  });
+
+  test('circuit-config changes each of its values alone, and answers all three', async () => {
+    const { route } = await makeRoute();
+    const values = { circuitFailureThreshold: 5, circuitCooldownSeconds: 300, circuitProbeSuccessThreshold: 2 };
+    for (const change of [
+      {},
+      { circuitFailureThreshold: 1 },
+      { circuitCooldownSeconds: 1 },
+      { circuitProbeSuccessThreshold: 1 },
+      { circuitFailureThreshold: 1000, circuitCooldownSeconds: 86_400, circuitProbeSuccessThreshold: 100 },
+    ]) {
+      Object.assign(values, change);
+      const answer = await world.request('PATCH', `/api/routes/${route.id}/circuit-config`, { body: change });
+      expect([answer.status, answer.body]).toEqual([200, { ...values, message: expect.any(String) }]);
+      expect(await call('GET', `routes/${route.id}`)).toMatchObject({ ...values, name: 'All' });
+      expect(await call('GET', `routes/${route.id}/circuit-status`)).toMatchObject({
+        failureThreshold: values.circuitFailureThreshold,
+        cooldownSeconds: values.circuitCooldownSeconds,
+        probeSuccessThreshold: values.circuitProbeSuccessThreshold,
+      });
+    }
+  });
+
   test('a circuit of a route that is not there is 404, and one setting out of bounds is 400', async () => {
     const { route } = await makeRoute();
     for (const path of ['circuit-status', 'reset-circuit', 'circuit-config']) {
@@ -151,8 +191,17 @@ export function describeRouteCircuit(start: () => Promise<FacadeWorld>): void {
       const answer = await world.request(method, `/api/routes/rte_none/${path}`, path === 'circuit-config' ? { body: {} } : {});
       expect([path, answer.status]).toEqual([path, 404]);
     }
-    const wrong = await world.request('PATCH', `/api/routes/${route.id}/circuit-config`, { body: { circuitFailureThreshold: 0 } });
-    expect([wrong.status, wrong.body.code]).toEqual([400, 'VALIDATION_FAILED']);
+    for (const wrong of [
+      { circuitFailureThreshold: 0 },
+      { circuitFailureThreshold: 1001 },
+      { circuitCooldownSeconds: 0 },
+      { circuitCooldownSeconds: 86_401 },
+      { circuitProbeSuccessThreshold: 0 },
+      { circuitProbeSuccessThreshold: 101 },
+    ]) {
+      const answer = await world.request('PATCH', `/api/routes/${route.id}/circuit-config`, { body: wrong });
+      expect([wrong, answer.status, answer.body.code]).toEqual([wrong, 400, 'VALIDATION_FAILED']);
+    }
     const other = await world.request('PATCH', `/api/routes/${route.id}/circuit-config`, { body: { name: 'x' } });
     expect(other.status).toBe(400);
   });
