@@ -56,14 +56,15 @@ export async function readMasked(call: Call, ref: SecretKeyRef): Promise<string>
   return value === null ? maskedUnread : masked(value);
 }
 
-/** The value behind a reference that an equal request has made before it was broken off; null for any other. */
+/** The value behind a reference that an equal request has made as its first one, before it was broken off; null for any other. */
 export async function secretMadeBefore(call: Call, ref: SecretKeyRef): Promise<string | null> {
-  return call.idempotency?.isTakenOver === true && ref.key.endsWith(`-${keySuffix(call)}`) ? await readSecret(call, ref) : null;
+  return call.idempotency?.isTakenOver === true && ref.key.endsWith(`-${keySuffix(call, 0)}`) ? await readSecret(call, ref) : null;
 }
 
-/** Under an Idempotency-Key it says by which request the value was made. */
-function keySuffix({ idempotency }: Call): string {
-  return base32(idempotency === null ? randomBytes(5) : createHash('sha256').update(idempotency.mark).digest().subarray(0, 5));
+/** Under an Idempotency-Key it says by which request the value was made. `place`: of the value in its write. */
+function keySuffix({ idempotency }: Call, place: number): string {
+  if (idempotency === null) return base32(randomBytes(5));
+  return base32(createHash('sha256').update(`${idempotency.mark}\n${place}`).digest().subarray(0, 5));
 }
 
 /**
@@ -102,7 +103,7 @@ export class SecretDraft {
     if (looksMasked(value))
       throw new PosthornError('VALIDATION_FAILED', `${path} is a masked value, but not that of the stored secret: send the secret itself.`);
     this.#secretName ??= `posthorn-${this.#slug}-${base32(randomBytes(5))}`;
-    const key = `${field}-${keySuffix(this.#call)}`;
+    const key = `${field}-${keySuffix(this.#call, this.#values.size)}`;
     this.#values.set(key, value);
     return { name: this.#secretName, key };
   }

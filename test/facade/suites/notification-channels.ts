@@ -65,6 +65,13 @@ export function describeNotificationChannels(start: () => Promise<FacadeWorld>):
       expect(answer).toMatchObject({ status: 400, body: { code: 'INVALID_CONFIG', message: expect.stringContaining('headers') } });
     });
 
+    test('keeps each of its secrets, also under an Idempotency-Key', async () => {
+      const headers = { 'X-First': 'canary-header-one1', 'X-Second': 'canary-header-two2' };
+      const body = { name: 'Of two headers', type: 'webhook', config: { url: 'https://alerts.example.com/in', headers } };
+      const made = await world.request('POST', path, { body, headers: { 'idempotency-key': 'of-two-headers' } });
+      expect([made.status, made.body.config.headers]).toEqual([201, { 'X-First': '••••one1', 'X-Second': '••••two2' }]);
+    });
+
     test('of type pagerduty has the severity error unless another is given', async () => {
       const routingKey = 'a'.repeat(32);
       const { id, config } = await create('pagerduty', { config: { routingKey } });
