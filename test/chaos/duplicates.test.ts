@@ -89,9 +89,13 @@ async function storedDeliveries(): Promise<string[]> {
 }
 
 test('64 equal events at once over two api processes are one event', async () => {
-  const answers = await Promise.all(Array.from({ length: 64 }, (_, i) => send(i % 2, 'at once')));
-  expect(new Set(answers.map((taken) => taken?.eventId)).size).toBe(1);
-  expect(answers.filter((taken) => taken !== null && taken.duplicate !== true).length).toBe(1);
+  const first = await Promise.all(Array.from({ length: 64 }, (_, i) => send(i % 2, 'at once')));
+  // A busy machine lets some take too long: they are sent again, and which one was the first is not told then.
+  const answers = await Promise.all(first.map((taken) => taken ?? sendUntilTaken('at once')));
+  expect(new Set(answers.map(({ eventId }) => eventId)).size).toBe(1);
+  const fresh = answers.filter(({ duplicate }) => duplicate !== true).length;
+  expect(fresh).toBeLessThanOrEqual(1);
+  if (!first.includes(null)) expect(fresh).toBe(1);
   expect(await storedDeliveries()).toEqual(['at once']);
 });
 

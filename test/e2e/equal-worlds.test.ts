@@ -56,7 +56,8 @@ describe('the same manifests', () => {
     api = kubernetesApi(controlPlane);
     redisStore = new RedisStore({
       redis: redis.client,
-      openBlocking: () => blockingConnection(redis.url, { blockMs: 1000 }),
+      // A server that stands still for a while is waited for.
+      openBlocking: () => blockingConnection(redis.url, { blockMs: 31_000 }),
       keyring: testKeyring,
       clock: systemClock,
       blockMs: 1000,

@@ -119,7 +119,7 @@ describe('two controllers', () => {
     const fourth = await startReady();
     line.cut();
     await changeAll('/fourth');
-    await fourth.waitForOutput(/controllers are running/, 30_000);
+    await fourth.waitForOutput(/controllers are running/, 60_000);
     await allPublished('/fourth');
     expect(await third.ended).toBe(1);
     expect(third.output()).toContain('leadership is lost');

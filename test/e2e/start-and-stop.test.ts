@@ -59,7 +59,7 @@ describe('a role', () => {
     expect((await fetch(`http://127.0.0.1:${port}/livez`)).status).toBe(200);
     await redis.start();
     await waitUntil('the worker to be ready', 30_000, async () => ((await readyz(port)).status === 200 ? true : undefined));
-    expect(delivery.output()).toMatch(/Redis is reachable again/);
+    await delivery.waitForOutput(/Redis is reachable again/);
     await waitUntil('a connection for commands again', 30_000, async () => (await redis.client.ping().catch(() => undefined)) && true);
     expect(String(await redis.client.call('CLIENT', 'LIST'))).toContain(` name=${processName('delivery', 'posthorn:')} `);
     expect(await earlierProcesses({ redis: redis.client, prefix: 'posthorn:' })).toEqual([]);

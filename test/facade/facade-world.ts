@@ -40,6 +40,7 @@ import { createStoreMetrics } from '../../src/store/metrics.ts';
 import type { ResourceStore } from '../../src/store/store.ts';
 import { startControllers, testKeyring } from '../support/controllers.ts';
 import { passes } from '../support/passes.ts';
+import { patientBy, patientClock } from '../support/patient-clock.ts';
 import { type RedisServer, startRedis } from '../support/redis.ts';
 import { startTestDelivery } from '../support/test-delivery.ts';
 
@@ -102,7 +103,8 @@ export async function startFacadeWorld(
   const {
     store = new MemoryStore(systemClock),
     clock = systemClock,
-    inForceTimeoutMs,
+    // A machine that stands still for a while keeps nothing from coming into force in time.
+    inForceTimeoutMs = 20_000,
     allowsPlatformIdentity = true,
     kubernetesAccess,
   } = options;
@@ -111,14 +113,14 @@ export async function startFacadeWorld(
   const logLines: string[] = [];
   const logger: PinoLogger = pino({ level: 'debug' }, { write: (line: string) => void logLines.push(line) });
   const controllers = startControllers({ store, redis: redis.client, prefix, allowsPlatformIdentity });
-  const blocking = blockingConnection(redis.url, { blockMs: changeStreamBlockMs });
+  const blocking = blockingConnection(redis.url, { blockMs: changeStreamBlockMs + 30_000 });
   blocking.on('error', () => {});
   const registry = new RedisRegistryReader({ redis: redis.client, blocking, prefix, clock, logger });
   registry.start();
   await passes(() => registry.apiKeyIdByHash('nobody'));
-  const answers = blockingConnection(redis.url, { blockMs: taskBlockSeconds * 1000 });
+  const answers = blockingConnection(redis.url, { blockMs: taskBlockSeconds * 1000 + 30_000 });
   const shared = { redis: redis.client, prefix, clock, logger };
-  const sandbox = new Sandbox({ clock: systemClock, processes: 1 });
+  const sandbox = new Sandbox({ clock: patientBy(3), processes: 1 });
   const webhooks = new RedisWebhookStore(shared);
   const services = {
     store,
@@ -134,7 +136,7 @@ export async function startFacadeWorld(
     webhookStatistics: new WebhookStatistics({ redis: redis.client, prefix, clock }),
     allowsInsecureEndpoints: false,
     shards: () => 1,
-    sending: webhookSending({ ...shared, store: webhooks, maxAttempts: 8 }),
+    sending: webhookSending({ ...shared, clock: patientBy(3), store: webhooks, maxAttempts: 8 }),
     cronRuns: new CronRuns({ redis: redis.client, prefix }),
     cronExecutions: new CronExecutions({ redis: redis.client, prefix }),
     tasks: new RedisTaskCaller({ ...shared, blocking: answers }),
@@ -219,7 +221,7 @@ export async function startFacadeWorld(
     store,
     redis,
     baseUrl: first.baseUrl,
-    acceptor: new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock }),
+    acceptor: new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock }),
     webhooks,
     sending: services.sending,
     admin: '',

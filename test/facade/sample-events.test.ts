@@ -102,11 +102,12 @@ describe('trying a transform', () => {
   });
 
   test('endless code does not hold up the API', async () => {
-    const slow = post('transforms/test', { type: 'javascript', code: 'while (true) {}' });
+    // Nothing but its deadline stops it.
+    const slow = post('transforms/test', { type: 'jsonata', code: `$match("${'a'.repeat(50)}!", /^(a+)+$/)` });
     let answered = 0;
     const over = slow.then(() => answered);
-    for (; answered < 10; answered++) expect((await world.request('GET', '/api/transforms')).status).toBe(200);
-    expect(await over).toBe(10);
+    for (; answered < 3; answered++) expect((await world.request('GET', '/api/transforms')).status).toBe(200);
+    expect(await over).toBe(3);
   });
 
   test.each([

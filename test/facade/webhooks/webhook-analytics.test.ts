@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Outcome } from '../../../src/data/delivery-queue.ts';
 import type { WebhookEndpoint } from '../../../src/data/webhooks/webhooks.ts';
+import { awayFromTheEndOf } from '../../support/away-from-the-end-of.ts';
 import { dead, delivered, failure, takeFrom } from '../../support/queue-worker.ts';
 import { dropped, later, type MessagesWorld, startMessagesWorld } from './messages-world.ts';
 
@@ -9,7 +10,11 @@ beforeAll(async () => {
   world = await startMessagesWorld();
 });
 afterAll(() => world.stop());
-beforeEach(() => world.clear());
+beforeEach(async () => {
+  await world.clear();
+  // Periods of five minutes, and longer ones that end with one of them.
+  await awayFromTheEndOf(300_000);
+});
 
 const read = (path: string, key?: string) =>
   world.facade.request('GET', `/api/webhooks/analytics${path}`, key === undefined ? {} : { key });
