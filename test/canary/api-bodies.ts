@@ -1,3 +1,5 @@
+import { certificateFor } from './manifests.ts';
+
 /** A body with which the API takes secrets; `secret` gives the value of a field. */
 interface BodyWithSecrets {
   path: string;
@@ -15,6 +17,10 @@ export function bodiesWithSecrets(url: string): BodyWithSecrets[] {
     http('Bearer', (secret) => ({ authType: 'bearer', authConfig: { token: secret('token') } })),
     http('Key', (secret) => ({ authType: 'api_key', authConfig: { headerName: 'X-Key', key: secret('key') } })),
     http('Header', (secret) => ({ authType: 'custom_header', authConfig: { headerName: 'X-Auth', headerValue: secret('headerValue') } })),
+    http('Mutual', (secret) => {
+      const clientKey = secret('clientKey');
+      return { tls: { clientKey, clientCertificate: certificateFor(clientKey, secret('clientCertificate')) } };
+    }),
     store('s3', (secret) => ({
       bucket: 'events',
       region: 'eu-central-1',

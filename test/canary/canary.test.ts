@@ -147,7 +147,7 @@ async function haveSecretsMade(): Promise<void> {
     await send('POST', path, body);
     await send('POST', path, { ...body, gracePeriod: 1 });
     await send('POST', path, { ...body, gracePeriodSeconds: 'x' });
-    const made = await send('POST', path, {}, { shows: true });
+    const made = await send('POST', path, { gracePeriodSeconds: 0 }, { shows: true });
     note(`POST ${rotate} (made, ${slug})`, made, made.body['signingSecret']);
     await send('POST', `/ingest/default/${slug}`, { n: 'with no signature' });
   }

@@ -51,17 +51,22 @@ export async function secretHolders(put: PutCanary, urls: readonly [string, stri
   });
 }
 
-/** Where there is a key, the certificate must be one for it; its value becomes the name of whom it is for. */
+/** Where there is a key, the certificate must be one for it. */
 function issueCertificate(values: Record<string, string>): void {
   const entryOf = (name: string) => Object.entries(values).find(([each]) => each.startsWith(name));
   const [[name, commonName] = [], [, key] = []] = [entryOf('clientCertificate'), entryOf('clientKey')];
-  if (name === undefined || key === undefined) return;
+  if (name !== undefined && key !== undefined) values[name] = certificateFor(key, String(commonName));
+}
+
+/** A certificate (PEM) for the key, made out to that name. */
+export function certificateFor(key: string, commonName: string): string {
   const directory = mkdtempSync(join(tmpdir(), 'posthorn-canary-'));
   const file = join(directory, 'key.pem');
   writeFileSync(file, key);
   const args = ['req', '-x509', '-new', '-key', file, '-days', '2', '-subj', `/CN=${commonName}`];
-  values[name] = execFileSync('openssl', args, { stdio: 'pipe', encoding: 'utf8' });
+  const certificate = execFileSync('openssl', args, { stdio: 'pipe', encoding: 'utf8' });
   rmSync(directory, { recursive: true });
+  return certificate;
 }
 
 function putInForce(url: string, spec: Record<string, unknown>): Record<string, unknown> {
