@@ -81,7 +81,7 @@ test('the history of a job keeps its newest hundred, and of a job that runs seld
   for (let i = 0; i < 130; i++) await write(`exec_${i}`, noon + i);
   const kept = await executions.newest('cron_a', 1000);
   expect(kept.map(({ id }) => id)).toEqual(Array.from({ length: 100 }, (_, i) => `exec_${129 - i}`));
-  expect(await redis.client.hlen(`${prefix}{cron:cron_a}:bodies`)).toBe(20);
+  expect(await redis.client.hlen(`${prefix}{cron:cron_a}:bodies`)).toBe(100);
   await write('exec_late', noon + 40 * 86_400_000);
   expect((await executions.newest('cron_a', 1000)).map(({ id }) => id)).toEqual(['exec_late']);
 });
