@@ -160,6 +160,69 @@ describe('lists', () => {
   });
 });
 
+describe('a delivery', () => {
+  const circuit = { failureThreshold: 2, cooldownSeconds: 3600, probeSuccessThreshold: 1 };
+  /** The message, once it comes; what comes before it is delivered. */
+  const take = (messageId = '') =>
+    passes(async () => {
+      const jobs = await takeFrom(queue, 'w1', 64, { circuit });
+      const wanted = jobs.filter((job) => job.messageId === messageId);
+      await settleAll(
+        queue,
+        'w1',
+        jobs.filter((job) => !wanted.includes(job)),
+        delivered,
+      );
+      expect(wanted).toHaveLength(1);
+      return wanted;
+    });
+
+  test('is pending, processing, retrying, waits for a circuit, and a dead letter is failed once archived', async () => {
+    const event = newEvent({ org, destinations: ['dst_states'] });
+    const [id = ''] = event.targets.map(({ messageId }) => messageId);
+    const becomes = async (status: string, fields: object) => {
+      expect((await get(`deliveries/${id}`)).body).toMatchObject({ status, ...fields });
+      expect(await idsOf(`deliveries?destinationId=dst_states&status=${status}`)).toEqual([id]);
+    };
+    await world.acceptor.accept(event);
+    await becomes('pending', { attempts: 0, nextAttemptAt: null, completedAt: null, lastResponseStatus: null });
+    const first = await take(id);
+    await becomes('processing', { attempts: 0, completedAt: null });
+    const retried = {
+      attempts: 1,
+      nextAttemptAt: expect.any(String),
+      completedAt: null,
+      lastResponseStatus: 500,
+      lastErrorType: 'http_error',
+    };
+    await settleAll(queue, 'w1', first, { type: 'retry', attempt: failure, delayMs: 3_600_000 });
+    await becomes('retrying', retried);
+    const another = newEvent({ org, destinations: ['dst_states'] });
+    await world.acceptor.accept(another);
+    const [lost] = another.targets;
+    await settleAll(queue, 'w1', await take(lost?.messageId), dead);
+    await becomes('circuit_open', { attempts: 1, completedAt: null });
+    const archived = await world.request('POST', `/api/deliveries/${lost?.messageId}/archive`);
+    expect([archived.status, await idsOf('deliveries?destinationId=dst_states&status=failed')]).toEqual([204, [lost?.messageId]]);
+  });
+
+  test('is schema_failed, transform_failed or filtered when nothing is sent, with the reason', async () => {
+    for (const status of ['transform_failed', 'filtered'] as const) {
+      const event = newEvent({ org, destinations: [`dst_${status}`] });
+      await world.acceptor.accept(event);
+      await settleAll(queue, 'w1', await take(event.targets[0]?.messageId), { type: 'unsent', status, reason: `by ${status}`, tookMs: 1 });
+      const { body } = await get(`deliveries?destinationId=dst_${status}&status=${status}`);
+      expect(body.data).toMatchObject([
+        { id: event.targets[0]?.messageId, attempts: 0, completedAt: expect.any(String), lastErrorMessage: `by ${status}` },
+      ]);
+    }
+    const { filtered, ...event } = newEvent({ org, destinations: [], filteredRoutes: ['rte_schema'] });
+    await world.acceptor.accept({ ...event, filtered: filtered.map((each) => ({ ...each, brokenSchema: 'payload/id must be string' })) });
+    const { body } = await get('deliveries?status=schema_failed');
+    expect(body.data).toMatchObject([{ routeId: 'rte_schema', destinationId: null, lastErrorMessage: 'payload/id must be string' }]);
+  });
+});
+
 test('of an event with very many deliveries the first thousand are shown, and how many there are', async () => {
   const { targets, ...event } = newEvent({ org, destinations: ['dst_many'] });
   const many = Array.from({ length: 1200 }, (_, i) => ({

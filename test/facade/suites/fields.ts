@@ -257,6 +257,19 @@ export function describeFields(start: () => Promise<FacadeWorld>): void {
     }
   });
 
+  test('a record is read, changed and deleted by its slug as by its id, also under the path of its organization', async () => {
+    for (const family of families) {
+      const { id, slug } = (await post(family, await least(family))).body;
+      const organization = await world.organizationId('acme');
+      const record = (await patch(`${family}/${slug}`, { name: `${family} by slug` })).body;
+      expect(record).toMatchObject({ id, slug, name: `${family} by slug` });
+      for (const path of [family, `organizations/acme/${family}`, `organizations/${organization}/${family}`])
+        for (const named of [id, slug]) expect((await world.request('GET', `/api/${path}/${named}`)).body).toEqual(record);
+      expect((await world.request('DELETE', `/api/${family}/${slug}`)).status).toBe(204);
+      expect((await world.request('GET', `/api/${family}/${id}`)).status).toBe(404);
+    }
+  });
+
   test('a record tells when it was made and when it was last changed', async () => {
     const tells = async (family: string): Promise<void> => {
       const { id, createdAt, updatedAt } = (await post(family, await least(family))).body;

@@ -162,9 +162,11 @@ export function describeWrites(start: () => Promise<FacadeWorld>): void {
 
     test('are masked in every answer, logged nowhere, and stand in Redis sealed', async () => {
       const { id } = await destination({ authType: 'bearer', authConfig: { token: canary } });
-      const { text } = await world.request('GET', `/api/destinations/${id}`);
-      expect(text).not.toContain(canary);
-      expect(JSON.parse(text).authConfig.token).toBe('••••6789');
+      for (const role of ['admin', 'developer', 'viewer'] as const) {
+        const { text } = await world.request('GET', `/api/destinations/${id}`, { key: await world.addKey('acme', { role }) });
+        expect(text).not.toContain(canary);
+        expect(JSON.parse(text).authConfig.token).toBe('••••6789');
+      }
       expect(world.logLines.join('')).not.toContain(canary);
       for (const key of await world.redis.client.keys('*')) {
         const dump = await world.redis.client.dumpBuffer(key);
@@ -326,6 +328,41 @@ export function describeWrites(start: () => Promise<FacadeWorld>): void {
       await settled(name);
       const answer = await patch(`destinations/${name}`, { url, timeoutMs: 4321 });
       expect([answer.status, answer.body.timeoutMs]).toEqual([200, 4321]);
+    });
+
+    const conditions = [{ field: 'a', operator: 'exists' }];
+    test.each([
+      ['destinations', 'Destination', { type: 'http', http: { url } }, { enabled: false }],
+      ['routes', 'Route', { sourceRef: { name: 'none' }, destinationRefs: [] }, { description: null }],
+      ['sources', 'Source', { provider: 'github' }, { description: null }],
+      ['filters', 'Filter', { conditions, logic: 'AND' }, { description: null }],
+      ['transforms', 'Transform', { type: 'jsonata', code: '1' }, { description: null }],
+      ['schemas', 'PayloadSchema', { jsonSchema: { type: 'object' } }, { description: null }],
+      ['notification-channels', 'NotificationChannel', { type: 'email', email: { addresses: ['a@example.com'] } }, { enabled: false }],
+      ['cron', 'HttpCronJob', { schedule: '0 6 * * *', url }, { description: null }],
+    ] as const)('among %s is neither changed, taken away nor deleted, and what is equal is no write', async (family, kind, spec, other) => {
+      const name = `owned-${++named}`;
+      const ours = 'description' in other ? { description: 'By Git' } : { enabled: true };
+      const object = { kind, metadata: { name, namespace: 'acme' }, spec: { name: 'By Git', ...ours, ...spec } };
+      await world.store.apply(object, { manager: 'argocd' });
+      const path = `${family}/${name}`;
+      const before = await passes(async () => {
+        const answer = await world.request('GET', `/api/${path}`);
+        expect(answer.status).toBe(200);
+        return answer.body;
+      });
+      const refused = { status: 409, body: { error: expect.any(String) } };
+      for (const change of [{ name: 'By hand' }, family === 'cron' ? { description: null } : other]) {
+        const answer = await patch(path, change);
+        expect(answer).toMatchObject(refused);
+        expect([answer.headers.get('x-error-code'), answer.text]).toEqual(['FIELD_MANAGED', expect.stringContaining('argocd')]);
+      }
+      const { metadata } = await world.store.get(kind, object.metadata);
+      expect((await patch(path, before.cronJob ?? before)).status).toBe(200);
+      expect((await world.store.get(kind, object.metadata)).metadata.generation).toBe(metadata.generation);
+      const deletion = await world.request('DELETE', `/api/${path}`);
+      expect([deletion.status, deletion.headers.get('x-error-code')]).toEqual([409, 'FIELD_MANAGED']);
+      expect(await get(path)).toEqual(before);
     });
 
     test('is not deleted through the API', async () => {
