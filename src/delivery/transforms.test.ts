@@ -229,11 +229,12 @@ test('endless transforms of one organization hold up neither the transforms of a
   const slow: NewEvent[] = [];
   for (let i = 0; i < 40; i++) slow.push(await sendTo('org_a', 'rte_slow', 'dst_a'));
   // The organization has to be known as a slow one.
-  await passes(async () =>
-    expect((await suite.reader.deliveries('org_a', { status: 'transform_failed' }, { limit: 100 })).items).not.toEqual([]),
+  await passes(
+    async () => expect((await suite.reader.deliveries('org_a', { status: 'transform_failed' }, { limit: 100 })).items).not.toEqual([]),
+    120_000,
   );
   for (let i = 0; i < 20; i++) await sendTo('org_b', i % 2 === 0 ? 'rte_fast' : 'rte_plain', 'dst_b');
-  await to.arrived(20);
+  await to.arrived(20, 60_000);
   const failed = (await suite.reader.deliveries('org_a', { status: 'transform_failed' }, { limit: 100 })).items;
   expect(failed.length).toBeLessThan(slow.length);
-});
+}, 240_000);

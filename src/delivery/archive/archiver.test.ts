@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
+import { awayFromTheEndOf } from '../../../test/support/away-from-the-end-of.ts';
 import { testKeyring } from '../../../test/support/controllers.ts';
 import { rowsOfObjects } from '../../../test/support/duckdb.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
@@ -93,6 +94,7 @@ async function lines(): Promise<Record<string, unknown>[]> {
 }
 
 test('what has ended is read as partitioned tables, one of deliveries and one of messages, and then goes', async () => {
+  await awayFromTheEndOf(86_400_000, 30_000);
   putWarehouse({ prefix: '/raw/' });
   const metrics = start();
   const sent = Array.from({ length: 3 }, (_, i) => newEvent({ payload: Buffer.from(`{"order":${i},"big":12345678901234567890}`) }));
