@@ -171,5 +171,5 @@ async function openKubernetesCallers(
 
 /** Ingest has deadlines of its own for each request; these bound what never becomes one. */
 function createApiServer(handler: RequestListener): Server {
-  return createServer({ ...ingestServerOptions, keepAliveTimeout: 75_000 }, handler).on('clientError', answerClientError);
+  return createServer(ingestServerOptions, handler).on('clientError', answerClientError);
 }

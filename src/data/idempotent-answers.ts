@@ -11,7 +11,7 @@ export interface IdempotentAnswersOptions {
   claimMs?: number;
   /** Of one organization: beyond it answers that are spare are forgotten early, the oldest first. Default 64 MiB. */
   spareBytes?: number;
-  /** Of one organization, about: beyond it no new key is taken. Default 256 MiB. */
+  /** Of one organization, about: beyond it no new key is taken. Default 96 MiB. */
   mostBytes?: number;
 }
 
@@ -55,7 +55,7 @@ export class IdempotentAnswers {
   readonly #options: Required<IdempotentAnswersOptions>;
 
   constructor(options: IdempotentAnswersOptions) {
-    this.#options = { claimMs: 30_000, spareBytes: 64 * mebibyte, mostBytes: 256 * mebibyte, ...options };
+    this.#options = { claimMs: 30_000, spareBytes: 64 * mebibyte, mostBytes: 96 * mebibyte, ...options };
   }
 
   /** How long a claim holds, in milliseconds. */

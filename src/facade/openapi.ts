@@ -5,7 +5,7 @@ import { errorExamples } from './error-examples.ts';
 import { type ErrorForm, errorBody, errorFormOf, errorIn, textErrorBody, webhookErrorBody } from './error-response.ts';
 import { exampleOf } from './openapi-example.ts';
 import { ingestPaths, ingestTag } from './openapi-ingest.ts';
-import type { Family, Operation } from './operation.ts';
+import { type Family, type Operation, takesIdempotencyKey } from './operation.ts';
 
 type Json = Record<string, unknown>;
 
@@ -123,12 +123,12 @@ function describe(operation: Operation, { tag, shown }: { tag: string; shown: Js
 }
 
 function successesOf(operation: Operation, shown: Json, schemas: Json): Json {
-  const { answer, scope, method } = operation;
+  const { answer, scope } = operation;
   const rest = {
     headers: headersOf([
       ...withLimit,
       ...(scope === 'read' ? [] : (['Warning'] as const)),
-      ...(method === 'POST' ? (['Idempotent-Replayed'] as const) : []),
+      ...(takesIdempotencyKey(operation) ? (['Idempotent-Replayed'] as const) : []),
     ]),
     ...answerOf(operation, shown, schemas),
   };
@@ -156,7 +156,8 @@ function answerOf({ path, answer, offersYaml }: Operation, shown: Json, schemas:
   };
 }
 
-function parametersOf({ method, path, query }: Operation, schemas: Json): Json {
+function parametersOf(operation: Operation, schemas: Json): Json {
+  const { path, query } = operation;
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map((match) => ({
     name: match[1],
     in: 'path',
@@ -168,7 +169,7 @@ function parametersOf({ method, path, query }: Operation, schemas: Json): Json {
     const { description: text, ...rest } = members(schema);
     return { name, in: 'query', required: false, ...(text === undefined ? {} : { description: text }), schema: rest };
   });
-  const parameters = [...inPath, ...inQuery, ...(method === 'POST' ? [idempotencyKey] : [])];
+  const parameters = [...inPath, ...inQuery, ...(takesIdempotencyKey(operation) ? [idempotencyKey] : [])];
   return parameters.length === 0 ? {} : { parameters };
 }
 
@@ -179,10 +180,11 @@ function requestOf({ body, requestExample }: Operation, schemas: Json): Json {
   return { requestBody: { required, content: { 'application/json': { schema: schemaOf(body, 'input', schemas), ...example } } } };
 }
 
-function errorsOf({ method, path, query, body, errors = [] }: Operation): Json {
+function errorsOf(operation: Operation): Json {
+  const { method, path, query, body, errors = [] } = operation;
   const codes = new Set([
     ...everywhere,
-    ...(method === 'POST' ? withIdempotencyKey : []),
+    ...(takesIdempotencyKey(operation) ? withIdempotencyKey : []),
     ...(path.includes('{') ? withParameters : []),
     ...(query === undefined ? [] : withQuery),
     ...(body === undefined && method !== 'POST' ? [] : withBody),

@@ -64,7 +64,7 @@ export interface OperationDefinition<Query extends z.ZodObject, Body extends z.Z
   };
   /** With `Accept: application/yaml` the answer is text, as this says. */
   offersYaml?: { description: string; example: string };
-  /** With the mark of an Idempotency-Key, `handle` gives for 24 hours the first answer from what was made then, and makes nothing again. */
+  /** With the mark of an Idempotency-Key, `handle` answers for 24 hours what was made then, and makes none of it again; what it refused then it judges anew. */
   answersAgain?: boolean;
   /** Codes beyond those that every operation can answer. */
   errors?: readonly ErrorCode[];
@@ -85,6 +85,10 @@ export interface Family {
   /** Fields of a record as the examples of answers show them; what is missing comes from the schemas. */
   shown?: Readonly<Record<string, unknown>>;
 }
+
+/** Whether an Idempotency-Key is heeded; where nothing changes, nobody needs one. */
+export const takesIdempotencyKey = ({ method, scope }: Pick<Operation, 'method' | 'scope'>): boolean =>
+  method === 'POST' && scope !== 'read';
 
 /** Closes over the schemas, so that `handle` is typed and a list of operations is not generic. */
 export function operation<Query extends z.ZodObject, Body extends z.ZodObject>(definition: OperationDefinition<Query, Body>): Operation {

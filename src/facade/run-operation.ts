@@ -8,7 +8,7 @@ import type { Caller } from './caller.ts';
 import type { Exchange } from './exchange.ts';
 import { type Answer, answerOnce, type Idempotency } from './idempotency.ts';
 import { jsonContentType } from './json-content-type.ts';
-import type { Operation } from './operation.ts';
+import { type Operation, takesIdempotencyKey } from './operation.ts';
 import { prefersYaml } from './preferred-type.ts';
 import { countedAs, limitRate } from './rate-limiting.ts';
 import { readBody } from './read-body.ts';
@@ -94,7 +94,7 @@ export async function runOperation(
       body: operation.answer.status === 204 ? null : wantsYaml ? String(answer) : JSON.stringify(answer),
     };
   };
-  const key = operation.method === 'POST' ? request.headers['idempotency-key'] : undefined;
+  const key = takesIdempotencyKey(operation) ? request.headers['idempotency-key'] : undefined;
   const keyed = (given: string) => ({
     services,
     caller,

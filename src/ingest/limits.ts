@@ -37,4 +37,6 @@ export const ingestServerOptions = {
   /** Longer than the body's own deadline, which gives an answer. */
   requestTimeout: 20_000,
   connectionsCheckingInterval: 2500,
+  /** Longer than load balancers keep theirs: they would send a request just when the connection ends. */
+  keepAliveTimeout: 75_000,
 };

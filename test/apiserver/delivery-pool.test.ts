@@ -192,11 +192,14 @@ describe('a pool', () => {
         (object) => object?.metadata.resourceVersion,
       ),
     ];
-    await passes(async () => {
+    const quiet = async (): Promise<unknown[]> => {
       const before = await versions();
       await sleep(2000);
       expect(await versions()).toEqual(before);
-    });
+      return before;
+    };
+    const settled = await passes(quiet);
+    expect(await quiet()).toEqual(settled);
   });
 
   test('has what was changed or deleted of its objects again', async () => {

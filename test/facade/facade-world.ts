@@ -31,6 +31,7 @@ import { WebhookStatistics } from '../../src/data/webhooks/webhook-statistics.ts
 import type { Delivery, DeliveryOptions } from '../../src/delivery/start-delivery.ts';
 import { createFacade, type FacadeOptions } from '../../src/facade/app.ts';
 import { KubernetesCallers } from '../../src/facade/kubernetes-callers.ts';
+import { ingestServerOptions } from '../../src/ingest/limits.ts';
 import { blockingConnection } from '../../src/redis/connection.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { Sandbox } from '../../src/sandbox/sandbox.ts';
@@ -261,7 +262,7 @@ async function startReplica(services: Omit<FacadeOptions, 'caches'>): Promise<Re
   const followed = caches.run(following.signal);
   await caches.synced;
   const facade = createFacade({ ...services, caches: caches.caches, metrics: new Registry() });
-  const server = createServer(facade).listen(0, '127.0.0.1');
+  const server = createServer({ keepAliveTimeout: ingestServerOptions.keepAliveTimeout }, facade).listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {
     baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,

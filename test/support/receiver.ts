@@ -40,6 +40,8 @@ export async function startReceiver(
     });
   };
   const server = tls === undefined ? createServer(handle) : createTlsServer(tls, handle);
+  // A sender that was stopped for a while finds its connection as it was.
+  server.keepAliveTimeout = 75_000;
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const address = server.address();
   const port = typeof address === 'object' && address !== null ? address.port : 0;

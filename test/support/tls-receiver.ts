@@ -51,6 +51,8 @@ export async function startTlsReceiver(options: TlsReceiverOptions): Promise<Tls
       response.destroy();
     }
   });
+  // A sender that was stopped for a while finds its connection as it was.
+  server.keepAliveTimeout = 75_000;
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(0, '0.0.0.0', resolve);

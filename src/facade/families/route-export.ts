@@ -16,7 +16,7 @@ export const routeExportOperation: Operation = operation({
   query: z.object({ ids: exportIds.optional() }),
   answer: {
     status: 200,
-    description: 'A portable document, by slug.',
+    description: 'A portable document, by name.',
     schema: z.object({ ...documentHead, routes: z.array(portableRoute) }),
   },
   offersYaml: {
@@ -35,12 +35,12 @@ export const routeExportOperation: Operation = operation({
   handle: async (call) => {
     const routes = exported(call, 'Route', call.query.ids);
     if (call.wantsYaml) return manifestsYaml(routes.map((route) => ({ object: manifestOf(route) })));
-    return { ...headOf(call), routes: routes.map(routeToPortable).sort(byNameAndContent) };
+    return { ...headOf(call), routes: inOrder(routes.map(routeToPortable)) };
   },
 });
 
-/** An order that an import elsewhere keeps: slugs are not in the document. */
-function byNameAndContent(one: { name: string }, other: { name: string }): number {
-  if (one.name !== other.name) return one.name < other.name ? -1 : 1;
-  return canonicalJson(one) < canonicalJson(other) ? -1 : 1;
+/** By name and content, which an import elsewhere keeps: slugs are not in the document. */
+function inOrder<Route extends { name: string }>(routes: readonly Route[]): Route[] {
+  const keyed = routes.map((route) => ({ route, key: `${route.name}\0${canonicalJson(route)}` }));
+  return keyed.sort((one, other) => (one.key < other.key ? -1 : 1)).map(({ route }) => route);
 }
