@@ -67,7 +67,7 @@ test('a change is given two seconds to come into force', async () => {
     return systemClock.after(ms === 2000 ? 0 : ms, callback);
   };
   const clock = { now: () => systemClock.now(), sleep: systemClock.sleep.bind(systemClock), after };
-  const own = await startFacadeWorld({ store: withStatusOfSourcesAfter(answered), clock });
+  const own = await startFacadeWorld({ store: withStatusOfSourcesAfter(answered), clock, inForceTimeoutMs: 'default' });
   try {
     waits.length = 0;
     const { status, headers } = await own.request('POST', '/api/sources', { body: { name: 'Hurried' } });

@@ -96,7 +96,8 @@ export async function startFacadeWorld(
   options: {
     store?: ResourceStore;
     clock?: Clock;
-    inForceTimeoutMs?: number;
+    /** `default`: what the API has when nothing is said. */
+    inForceTimeoutMs?: number | 'default';
     allowsPlatformIdentity?: boolean;
     kubernetesAccess?: KubernetesAccess;
   } = {},
@@ -153,7 +154,7 @@ export async function startFacadeWorld(
     logger,
     metrics: new Registry(),
     version: '0.0.0-test',
-    inForceTimeoutMs,
+    inForceTimeoutMs: inForceTimeoutMs === 'default' ? undefined : inForceTimeoutMs,
   };
   const first = await startReplica(services);
   const replicas = [first];
