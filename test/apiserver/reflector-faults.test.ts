@@ -70,6 +70,11 @@ const start = async (): Promise<void> => {
   await reflector.synced;
   await waitUntil('a watch', settleMs, () => proxy.openStreams > 0 || undefined);
 };
+/** A stream that said nothing for too long may be given up and opened again just now. */
+async function endStreamExpired(): Promise<void> {
+  await waitUntil('a watch', settleMs, () => proxy.openStreams > 0 || undefined);
+  proxy.endStreamsWith(errorEvent(410, 'Expired', 'too old resource version'));
+}
 const put = (name: string, field = 'a') =>
   direct.apply(
     { kind: 'Filter', metadata: { name, namespace }, spec: { conditions: [{ field, operator: 'exists' }] } },
@@ -193,9 +198,9 @@ describe('faults between the reflector and the API server', () => {
     await put('a');
     await put('b');
     await start();
-    proxy.muteStreams();
+    proxy.muteAllStreams();
     await direct.delete('Filter', { name: 'a', namespace });
-    proxy.endStreamsWith(errorEvent(410, 'Expired', 'too old resource version'));
+    await endStreamExpired();
     await cachedBecomes('b');
     expect(changes.at(-1)?.before?.metadata.name).toBe('a');
     expect(changes.at(-1)?.after).toBeUndefined();
@@ -204,10 +209,10 @@ describe('faults between the reflector and the API server', () => {
   test('an object made anew while nobody looked: told with both uids', async () => {
     const first = await put('a');
     await start();
-    proxy.muteStreams();
+    proxy.muteAllStreams();
     await direct.delete('Filter', { name: 'a', namespace });
     const second = await put('a', 'b');
-    proxy.endStreamsWith(errorEvent(410, 'Expired', 'too old resource version'));
+    await endStreamExpired();
     await waitUntil('the second object', settleMs, () => cache.getByUid(second.metadata.uid));
     expect(changes.at(-1)?.before?.metadata.uid).toBe(first.metadata.uid);
     expect(cache.getByUid(first.metadata.uid)).toBeUndefined();

@@ -30,6 +30,7 @@ export class FaultProxy {
   /** Asked for each request; null passes it on. */
   fault: (seen: SeenRequest) => Answer | null = () => null;
   readonly #streams = new Set<OpenStream>();
+  #mutesNew = false;
   readonly #close: () => Promise<void>;
 
   private constructor(url: string, close: () => Promise<void>) {
@@ -76,8 +77,15 @@ export class FaultProxy {
     for (const stream of this.#streams) stream.muted = true;
   }
 
+  /** Open streams, and those that are opened before `endStreamsWith`, say nothing. */
+  muteAllStreams(): void {
+    this.#mutesNew = true;
+    this.muteStreams();
+  }
+
   /** Writes a line into all open streams and ends them. */
   endStreamsWith(line: unknown): void {
+    this.#mutesNew = false;
     for (const { response } of this.#streams) response.end(`${JSON.stringify(line)}\n`);
   }
 
@@ -108,7 +116,7 @@ export class FaultProxy {
     });
     response.writeHead(upstream.statusCode, { 'content-type': 'application/json' });
     response.flushHeaders();
-    const stream: OpenStream = { response, muted: false };
+    const stream: OpenStream = { response, muted: this.#mutesNew };
     if (isWatch) this.#streams.add(stream);
     try {
       for await (const chunk of upstream.body) if (!stream.muted) response.write(chunk);
