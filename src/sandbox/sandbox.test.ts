@@ -283,7 +283,8 @@ test('slow transforms of one organization do not hold up those of another', asyn
         () => slowDone++,
         () => {},
       );
-    await slow[0];
+    // Given up, when the machine does not let it compute.
+    await slow[0]?.catch(() => undefined);
     for (let i = 0; i < 50; i++) await shared.transform('org_b', { type: 'jsonata', code: 'payload.amount' }, event());
     expect(slowDone).toBeLessThan(12);
   } finally {
