@@ -12,8 +12,8 @@ import { destinationRecord, organizationRecord, RecordRegistry, routeRecord } fr
 import { startRedis } from '../../test/support/redis.ts';
 import { startTestDelivery } from '../../test/support/test-delivery.ts';
 import { startTlsReceiver } from '../../test/support/tls-receiver.ts';
-import type { HttpDestinationRecord } from '../core/records.ts';
-import { recordSealingContext } from '../core/sealing-contexts.ts';
+import type { HttpAuthRecord, HttpDestinationRecord } from '../core/records.ts';
+import { recordSealingContext, type SealedRecordField } from '../core/sealing-contexts.ts';
 import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
 
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
@@ -65,6 +65,33 @@ describe('a delivery', () => {
     });
     expect(() => new Webhook(secret).verify(payload.toString(), request?.headers as Record<string, string>)).not.toThrow();
     await ended(id, { status: 'delivered', attempts: 1, lastResponseStatus: 200 });
+  });
+
+  const sealed = (field: SealedRecordField, plain: string): string =>
+    testKeyring.seal(plain, recordSealingContext('org_a', 'destination', 'dst_a', field));
+  test.each<{ auth: HttpAuthRecord; expected: Record<string, string> }>([
+    {
+      auth: { type: 'basic', username: 'shop', password: sealed('password', 'pä:ss') },
+      expected: { authorization: `Basic ${Buffer.from('shop:pä:ss').toString('base64')}`, 'x-key': 'of the headers' },
+    },
+    { auth: { type: 'bearer', token: sealed('token', 'a.b') }, expected: { authorization: 'Bearer a.b', 'x-key': 'of the headers' } },
+    {
+      auth: { type: 'api_key', headerName: 'X-Key', key: sealed('key', 'k1') },
+      expected: { authorization: 'of the headers', 'x-key': 'k1' },
+    },
+    {
+      auth: { type: 'custom_header', headerName: 'X-Key', headerValue: sealed('headerValue', 'v 1') },
+      expected: { authorization: 'of the headers', 'x-key': 'v 1' },
+    },
+  ])('with the credential of $auth.type, not a header of its name, and the user agent of the destination', async ({ auth, expected }) => {
+    const to = await receiver();
+    const headers = ['Authorization', 'X-Key'].map((name) => ({ name, value: 'of the headers' }));
+    destination(to.url, {}, { auth, headers: [...headers, { name: 'User-Agent', value: 'Shop/1' }] });
+    worker();
+    const id = await send();
+    const [request] = await to.arrived(1);
+    expect(request?.headers).toMatchObject({ ...expected, 'user-agent': 'Shop/1' });
+    await ended(id, { status: 'delivered' });
   });
 
   test('that fails twice arrives at the third attempt under the same webhook-id', async () => {

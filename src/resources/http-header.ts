@@ -12,6 +12,7 @@ const refusedNames: readonly string[] = [
   'upgrade',
   'keep-alive',
   'expect',
+  'accept-encoding',
 ];
 const refusedPrefixes: readonly string[] = ['proxy-', 'webhook-', 'x-posthorn-'];
 

@@ -45,7 +45,7 @@ const spec = z.strictObject({
 });
 
 /** Beside those that no configuration may set: Posthorn sets them itself (API decisions, "Delivery"). */
-export const endpointOwnHeaders: readonly string[] = ['content-type', 'user-agent', 'accept-encoding'];
+export const endpointOwnHeaders: readonly string[] = ['content-type', 'user-agent'];
 
 const rules: readonly Rule[] = [
   {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { parseAllDocuments } from 'yaml';
+import { PosthornError } from '../../src/core/errors.ts';
 import { KubernetesAccess } from '../../src/store/kubernetes/kubernetes-access.ts';
 import type { KubernetesApi } from '../../src/store/kubernetes/kubernetes-api.ts';
 import { type FacadeWorld, startFacadeWorld } from '../facade/facade-world.ts';
@@ -21,9 +22,10 @@ beforeAll(async () => {
   const roles = parseAllDocuments(readFileSync(new URL('../../config/rbac/users/cluster-roles.yaml', import.meta.url), 'utf8'));
   for (const role of roles) await controlPlane.request('POST', '/apis/rbac.authorization.k8s.io/v1/clusterroles', role.toJS());
   const counting: Pick<KubernetesApi, 'request'> = {
-    request: (method, path, options) => {
+    request: async (method, path, options) => {
       reviews.push(path);
-      return api.request(method, isAway ? '/nowhere' : path, isAway ? { deadlineMs: 0 } : options);
+      if (isAway) throw new PosthornError('UNAVAILABLE', 'the API server does not answer');
+      return api.request(method, path, options);
     },
   };
   world = await startFacadeWorld({ kubernetesAccess: new KubernetesAccess({ api: counting, audiences: ['posthorn', 'webhooks'] }) });
@@ -37,6 +39,14 @@ afterAll(async () => {
   await controlPlane.stop();
 });
 
+/** The API server learns of a binding a moment after it is made. */
+async function isGranted(user: string, namespace: string): Promise<void> {
+  const resourceAttributes = { namespace, group: 'posthorn.dev', resource: 'filters', verb: 'list' };
+  const review = { apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview', spec: { user, resourceAttributes } };
+  const path = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
+  await passes(async () => expect(await controlPlane.request('POST', path, review)).toMatchObject({ status: { allowed: true } }));
+}
+
 /** A service account with a role in some namespaces; answers its token. */
 async function account(
   namespace: string,
@@ -45,7 +55,7 @@ async function account(
 ): Promise<string> {
   const accounts = `/api/v1/namespaces/${namespace}/serviceaccounts`;
   await controlPlane.request('POST', accounts, { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name } });
-  for (const bound of role === undefined ? [] : within)
+  for (const bound of role === undefined ? [] : within) {
     await controlPlane.request('POST', `/apis/rbac.authorization.k8s.io/v1/namespaces/${bound}/rolebindings`, {
       apiVersion: 'rbac.authorization.k8s.io/v1',
       kind: 'RoleBinding',
@@ -53,6 +63,8 @@ async function account(
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role },
       subjects: [{ kind: 'ServiceAccount', name, namespace }],
     });
+    await isGranted(`system:serviceaccount:${namespace}:${name}`, bound);
+  }
   const answer = await controlPlane.request('POST', `${accounts}/${name}/token`, {
     apiVersion: 'authentication.k8s.io/v1',
     kind: 'TokenRequest',

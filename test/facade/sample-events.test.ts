@@ -57,6 +57,7 @@ describe('trying a filter', () => {
   test.each([
     [{}, 400, 'VALIDATION_FAILED'],
     [{ filterId: 'large', conditions }, 400, 'VALIDATION_FAILED'],
+    [{ filterId: 'large', logic: 'OR' }, 400, 'VALIDATION_FAILED'],
     [{ conditions: [{ field: 'a', operator: 'matches', value: '(' }] }, 400, 'VALIDATION_FAILED'],
     [{ conditions, more: 1 }, 400, 'UNKNOWN_FIELD'],
     [{ filterId: 'nothing-such' }, 404, 'RESOURCE_NOT_FOUND'],

@@ -32,8 +32,8 @@ for _, id in ipairs(old) do
   call('HDEL', KEYS[3], id)
 end
 local left = tonumber(ARGV[7])
-for _, id in ipairs(call('ZREVRANGE', KEYS[1], 0, -1)) do
-  left = left - call('HSTRLEN', KEYS[3], id)
+for _, id in ipairs(call('ZRANGE', KEYS[1], 0, -1, 'REV')) do
+  left = left - #(call('HGET', KEYS[3], id) or '')
   if left < 0 then
     call('HDEL', KEYS[3], id)
   end

@@ -91,6 +91,7 @@ function requestHeaders(
     payload === '' || names.has('content-type')
       ? []
       : ['content-type', readJson(payload) === undefined ? 'text/plain' : 'application/json'];
-  const ours = ['user-agent', userAgent, 'accept-encoding', 'identity', 'x-posthorn-cron-job', job.id, 'x-posthorn-execution', run.id];
-  return [...own.flat(), ...contentType, ...ours];
+  const agent = names.has('user-agent') ? [] : ['user-agent', userAgent];
+  const ours = ['accept-encoding', 'identity', 'x-posthorn-cron-job', job.id, 'x-posthorn-execution', run.id];
+  return [...own.flat(), ...contentType, ...agent, ...ours];
 }

@@ -42,7 +42,7 @@ export const cronExecutionRecord = z
     cron_job_id: z.string(),
     status: z.enum(['running', 'success', 'failed']),
     response_status: z.int().nullable(),
-    response_body: z.string().nullable().describe('At most 10 KiB; kept of the newest 20 executions.'),
+    response_body: z.string().nullable().describe('At most 10 KiB; kept of the newest executions, 256 KiB of a job.'),
     error_message: z.string().nullable(),
     latency_ms: z.int().nullable(),
     started_at: timestamp,

@@ -67,7 +67,7 @@ const item = z
     successRate: z.number().nullable().describe('Percent of deliveriesCount that were delivered; null before the first.'),
     avgLatency: z.number().nullable().describe('Milliseconds, of all attempts since it was made; null before the first.'),
     deliveriesCount: z.int().min(0).describe('Deliveries that have ended since it was made, delivered or not.'),
-    lastDeliveryAt: timestamp.nullable().describe('When the last of them ended.'),
+    lastDeliveryAt: timestamp.nullable().describe('When the last attempt ended.'),
     createdAt: recordTimes.createdAt,
   })
   .meta({ id: 'DestinationItem' });

@@ -55,6 +55,8 @@ async function filterOf(call: Call<unknown, z.output<typeof body>>): Promise<Fil
   const { filterId, conditions, logic } = call.body;
   if ((filterId === undefined) === (conditions === undefined))
     throw new PosthornError('VALIDATION_FAILED', 'Send filterId or conditions, one of them.');
+  if (filterId !== undefined && logic !== undefined)
+    throw new PosthornError('VALIDATION_FAILED', 'logic goes with conditions: a stored filter has its own.');
   if (conditions !== undefined) return { conditions, logic: logic ?? 'AND' };
   return (await findToRead(call, 'Filter', filterId ?? '')).spec;
 }

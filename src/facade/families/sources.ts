@@ -154,7 +154,7 @@ const definition: ResourceFamilyDefinition<'Source', typeof body, typeof query> 
       name: nameToSpec(sent.name, current),
       description: clearableToSpec(sent.description, spec?.description),
       provider: ofProvider,
-      verification: sent.verification ?? (ofProvider === 'custom' ? spec?.verification : undefined),
+      verification: clearableToSpec(sent.verification, ofProvider === 'custom' ? spec?.verification : undefined),
       signingSecretRef,
       rotation: isRotated ? undefined : spec.rotation,
       rejectInvalidSignatures: rejectionToSpec(sent.rejectInvalidSignatures, spec, signingSecretRef !== undefined),

@@ -55,6 +55,13 @@ export function describeSources(start: () => Promise<FacadeWorld>): void {
     expect((await world.request('POST', `/api/sources/${source.id}/rotate-secret`, { body: unusable })).status).toBe(400);
   });
 
+  test('verification is not taken from a custom source, and goes with another provider', async () => {
+    const { body: source } = await create({ provider: 'custom', verification: { header: 'X-Signed' } });
+    const refused = await patch(source.id, { verification: null });
+    expect([refused.status, refused.body.code]).toEqual([400, 'VALIDATION_FAILED']);
+    expect((await patch(source.id, { provider: 'generic', verification: null })).body.verification).toBeNull();
+  });
+
   test('invalid signatures are rejected once there is a secret, unless it is said otherwise, also before there is one', async () => {
     const signingSecret = 'a secret of the provider';
     const plain = (await create({ provider: 'github' })).body;

@@ -3,7 +3,7 @@ import type { HttpAuthRecord } from '../../../core/records.ts';
 import { webhookSignature } from '../../../core/signing.ts';
 import type { StoredEvent } from '../../../data/event-text.ts';
 
-/** Never taken from a sender or a destination: what belongs to the connection, and what is ours (DESIGN section 8). */
+/** Never taken from a sender or, but for the user agent, a destination: what belongs to the connection, and what is ours (DESIGN section 8). */
 const denied = new Set([
   'accept-encoding',
   'connection',
@@ -26,7 +26,7 @@ export const signatureHeaders = new Set(['webhook-id', 'webhook-timestamp', 'web
 
 /** The headers that a destination adds to every request, its secrets opened. */
 export interface DestinationHeaders {
-  /** Names in lower case. */
+  /** Names in lower case, each once. */
   own: readonly [string, string][];
   names: ReadonlySet<string>;
   signingKeys: readonly KeyObject[];
@@ -48,9 +48,9 @@ export function destinationHeaders(
   auth: HttpAuthRecord,
   signingKeys: readonly KeyObject[],
 ): DestinationHeaders {
-  const isAllowed = (name: string): boolean => !isDeniedHeader(name) && !signatureHeaders.has(name);
-  const own = [...headers.map(({ name, value }): [string, string] => [name.toLowerCase(), value]), ...authHeaders(auth)];
-  const allowed = own.filter(([name]) => isAllowed(name));
+  const isAllowed = (name: string): boolean => name === 'user-agent' || !(isDeniedHeader(name) || signatureHeaders.has(name));
+  const own = new Map([...headers.map(({ name, value }) => [name.toLowerCase(), value] as const), ...authHeaders(auth)]);
+  const allowed = [...own].filter(([name]) => isAllowed(name));
   return { own: allowed, names: new Set(allowed.map(([name]) => name)), signingKeys };
 }
 
@@ -80,7 +80,8 @@ export function requestHeaders(
     const signature = webhookSignature(signingKeys, attempt.messageId, attempt.timestampSeconds, event.payload);
     result.push('webhook-timestamp', String(attempt.timestampSeconds), 'webhook-signature', signature);
   }
-  result.push('user-agent', attempt.userAgent, 'accept-encoding', 'identity');
+  if (!names.has('user-agent')) result.push('user-agent', attempt.userAgent);
+  result.push('accept-encoding', 'identity');
   result.push('x-posthorn-event-id', attempt.eventId, 'x-posthorn-attempt', String(attempt.number));
   if (attempt.failover !== null) {
     const { originalDestinationId, reason } = attempt.failover;
