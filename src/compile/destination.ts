@@ -4,7 +4,6 @@ import type { Keyring } from '../core/sealing.ts';
 import { recordSealingContext, type SealedRecordField } from '../core/sealing-contexts.ts';
 import { standardWebhooksSecretRule, standardWebhooksSecrets } from '../core/standard-webhooks-secrets.ts';
 import { destination as definition } from '../resources/destination.ts';
-import { headerValue } from '../resources/http-header.ts';
 import type { PosthornObject, SpecOf } from '../resources/kinds.ts';
 import { destinationBeyondPlan } from '../resources/plan-gates.ts';
 import { type Compiled, type CompiledByPlan, type Refusal, refuse, suspendable } from './compiled.ts';
@@ -109,13 +108,11 @@ function compileAuth(
   seal: Seal,
 ): Compiled<HttpAuthRecord> {
   const before = new Map(Object.entries(published ?? {}));
-  // A line break at the end comes from files and `echo`; none of these values may hold one.
-  const plain = (field: SealedRecordField): string => secrets[field]?.replace(/\r?\n$/, '') ?? '';
-  const sealed = (field: SealedRecordField): string | undefined =>
-    plain(field) === '' ? undefined : seal(field, plain(field), [before.get(field) ?? '']);
-  const unsendable = (['token', 'key', 'headerValue'] as const).find((field) => !headerValue.safeParse(plain(field)).success);
-  if (unsendable !== undefined)
-    return refuse('InvalidAuth', `the value behind ${unsendable}SecretRef in spec.http.auth cannot be sent in a header`);
+  const sealed = (field: SealedRecordField): string | undefined => {
+    // A line break at the end comes from files and `echo`; none of these values may hold one.
+    const value = secrets[field]?.replace(/\r?\n$/, '');
+    return value === undefined || value === '' ? undefined : seal(field, value, [before.get(field) ?? '']);
+  };
   const incomplete = (needs: string) => refuse('InvalidAuth', `spec.http.auth of type ${auth?.type} needs ${needs}`);
   switch (auth?.type) {
     case undefined:

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { PosthornError } from '../../core/errors.ts';
 import { looksMasked } from '../../core/masking.ts';
-import { headerName, headerValue, isSettableHeader } from '../../resources/http-header.ts';
+import { headerName, isSettableHeader } from '../../resources/http-header.ts';
 import type { SpecInputOf, SpecOf } from '../../resources/kinds.ts';
 import type { Call } from '../operation.ts';
 import { readSecret, type SecretDraft, type SecretKeyRef } from '../resources/secrets.ts';
@@ -94,10 +94,7 @@ function secretRef(
   field: SecretField,
   secrets: SecretDraft,
 ): Promise<SecretKeyRef> | SecretKeyRef {
-  if (value === undefined) return current ?? missing(field);
-  if (field !== 'password' && !looksMasked(value) && !headerValue.safeParse(value).success)
-    throw new PosthornError('VALIDATION_FAILED', `authConfig.${field} must have no control characters and none beyond Latin-1.`);
-  return secrets.put(field, value, current, { path: `authConfig.${field}` });
+  return value === undefined ? (current ?? missing(field)) : secrets.put(field, value, current, { path: `authConfig.${field}` });
 }
 
 function missing(field: string): never {
