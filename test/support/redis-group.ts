@@ -91,7 +91,15 @@ export async function startRedisCluster(): Promise<RedisGroup> {
       const bus = await freePort();
       return startNode(directory, (port) => {
         const own = ['--port', `${port}`, '--cluster-port', `${bus}`, '--cluster-config-file', `nodes-${port}.conf`];
-        const settings = ['--cluster-node-timeout', `${silenceMs}`, '--cluster-require-full-coverage', 'no'];
+        // Before its first ping a replica that has nothing to follow is not told of.
+        const settings = [
+          '--cluster-node-timeout',
+          `${silenceMs}`,
+          '--cluster-require-full-coverage',
+          'no',
+          '--repl-ping-replica-period',
+          '1',
+        ];
         return [...common, ...own, '--cluster-enabled', 'yes', ...settings];
       });
     }),
@@ -133,12 +141,20 @@ async function joinCluster(nodes: readonly RedisNode[]): Promise<void> {
     const states = await Promise.all(clients.map((client) => client.cluster('INFO')));
     const linked = await Promise.all(replicas.map((client) => client.info('replication')));
     const known = await Promise.all(clients.map(knownNodes));
+    const offered = await Promise.all(clients.map(offeredNodes));
     const isUp =
       states.every((state) => String(state).includes('cluster_state:ok')) &&
       linked.every((link) => link.includes('master_link_status:up')) &&
-      known.every((told) => told.filter((node) => node.includes('slave')).length === replicas.length);
+      known.every((told) => told.filter((node) => node.includes('slave')).length === replicas.length) &&
+      offered.every((ids) => ids.size === nodes.length);
     return isUp ? true : undefined;
   });
+}
+
+/** Ids of the nodes that a client is told of: a replica only once it is known how far it is. */
+async function offeredNodes(client: Redis): Promise<Set<string>> {
+  const ranges = await client.cluster('SLOTS');
+  return new Set(ranges.flatMap(([, , ...servers]) => servers.map(([, , id]) => id)));
 }
 
 /**
