@@ -130,10 +130,10 @@ export function redactedConfig(type: Exclude<Auth['type'], 'none'>, known: AuthC
   return { ...(plain === null ? {} : { [plain]: known[plain] ?? redacted }), [secret]: redacted };
 }
 
-/** Whether the config shows that there is a credential, and not which. */
-export function isRedacted(config: AuthConfig | typeof redacted | null | undefined): boolean {
+/** Whether the fields show that there is a credential, and not which. */
+export function isRedacted(config: Readonly<Record<string, string | null | undefined>> | typeof redacted | null | undefined): boolean {
   if (config === redacted) return true;
-  return Object.values(config ?? {}).some((value) => value === redacted || looksMasked(value));
+  return Object.values(config ?? {}).some((value) => typeof value === 'string' && (value === redacted || looksMasked(value)));
 }
 
 /** The fields of the config that are no credentials. */

@@ -6,7 +6,7 @@ import { kinds, type SpecInputOf, type SpecOf } from '../../resources/kinds.ts';
 import type { Call } from '../operation.ts';
 import { clearableToSpec } from '../resources/record-fields.ts';
 import { readSecret, type SecretDraft, type SecretKeyRef } from '../resources/secrets.ts';
-import { redacted } from './destination-auth.ts';
+import { isRedacted } from './destination-auth.ts';
 
 /** `tls` of HTTP destinations: a private certificate authority, and the certificate that Posthorn shows. */
 
@@ -86,7 +86,7 @@ export function keepsClientKey(sent: TlsBody | null | undefined, current: Tls): 
 /** What an import makes of `tls`: certificate and key that it does not hold are kept or, when there are none, left out: `isMissing`. */
 export function importedTls(sent: TlsBody | null | undefined, current: Tls): { tls: TlsBody | null | undefined; isMissing: boolean } {
   const { clientCertificate, clientKey, ...rest } = sent ?? {};
-  if (!isLeftOut(clientCertificate) && !isLeftOut(clientKey)) return { tls: sent, isMissing: false };
+  if (!isRedacted({ clientCertificate, clientKey })) return { tls: sent, isMissing: false };
   if (current?.clientKeySecretRef !== undefined) return { tls: rest, isMissing: false };
   return { tls: { ...rest, clientCertificate: null, clientKey: null }, isMissing: true };
 }
@@ -106,8 +106,4 @@ async function pemText(sent: string | null | undefined, ref: SecretKeyRef | unde
 
 function isNew(value: string | null | undefined): value is string {
   return typeof value === 'string' && !looksMasked(value);
-}
-
-function isLeftOut(value: string | null | undefined): boolean {
-  return typeof value === 'string' && (value === redacted || looksMasked(value));
 }
