@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { assertProperty } from '../../test/support/property.ts';
 import { celEvent, celLimits, compileCelFilter } from './cel-filter.ts';
 
 const event = celEvent({
@@ -49,7 +50,7 @@ describe('an expression', () => {
   });
 
   test('looks at any JSON', () => {
-    fc.assert(
+    assertProperty(
       fc.property(fc.jsonValue({ maxDepth: 4 }), (data) => {
         const about = celEvent({ type: 'a', data, labels: {}, metadata: {} });
         expect(verdict('event.data == event.data && event.type == "a"', about)).toEqual({ isMatch: true, error: null });
@@ -123,7 +124,7 @@ test('any text compiles or is refused', () => {
     '\\',
     '\n',
   ];
-  fc.assert(
+  assertProperty(
     fc.property(fc.array(fc.oneof(fc.constantFrom(...words), fc.string({ maxLength: 3 })), { maxLength: 20 }), (parts) => {
       try {
         compileCelFilter(parts.join(''));
@@ -131,7 +132,7 @@ test('any text compiles or is refused', () => {
         expect(error).toMatchObject({ code: 'VALIDATION_FAILED' });
       }
     }),
-    { numRuns: 500 },
+    500,
   );
 });
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { cpuMs } from '../../test/support/cpu-time.ts';
+import { assertProperty } from '../../test/support/property.ts';
 import { compileFilter, filterLimits, tryFilter } from './filter.ts';
 import type { FilterCondition, FilterOperator } from './records.ts';
 
@@ -298,7 +299,7 @@ describe('properties', () => {
 
   test('whatever the condition and the payload, a filter compiles or complains, and answers a boolean', () => {
     const anything = fc.record({ field: fc.string(), operator: fc.constantFrom(...operators), value: fc.jsonValue() });
-    fc.assert(
+    assertProperty(
       fc.property(anything, fc.jsonValue(), (condition, payload) => {
         let filter: ReturnType<typeof compileFilter>;
         try {
@@ -313,7 +314,7 @@ describe('properties', () => {
   });
 
   test('every JSON value equals itself, however its keys are ordered', () => {
-    fc.assert(
+    assertProperty(
       fc.property(fc.jsonValue({ maxDepth: 4 }), (value) => {
         expect(isMet('a', 'equals', value, { payload: { a: reversed(value) }, headers: {} })).toBe(true);
       }),
@@ -322,7 +323,7 @@ describe('properties', () => {
 
   test('a negation is the opposite of what it negates', () => {
     const pairs = fc.constantFrom<[FilterOperator, FilterOperator]>(['equals', 'not_equals'], ['contains', 'not_contains']);
-    fc.assert(
+    assertProperty(
       fc.property(
         pairs,
         fc.oneof(fc.string(), fc.double({ noNaN: true }), fc.boolean()),
@@ -337,7 +338,7 @@ describe('properties', () => {
 
   test('of two numbers exactly one of lt, equals, gt holds', () => {
     const number = fc.double({ noNaN: true, noDefaultInfinity: true });
-    fc.assert(
+    assertProperty(
       fc.property(number, number, (a, value) => {
         const context = { payload: { a }, headers: {} };
         expect((['lt', 'equals', 'gt'] as const).filter((operator) => isMet('a', operator, value, context))).toHaveLength(1);

@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { assertProperty } from '../../test/support/property.ts';
 import { asksForForeignId, base32, newTimedId, parseTimedId, resourceId, shardOfTimedId } from './ids.ts';
 
 describe('base32', () => {
@@ -48,7 +49,7 @@ describe('resourceId', () => {
 
 describe('newTimedId', () => {
   test('names its shard and its time', () => {
-    fc.assert(
+    assertProperty(
       fc.property(fc.integer({ min: 0, max: 1295 }), fc.integer({ min: 0, max: 8_640_000_000_000 }), (shard, nowMs) => {
         expect(parseTimedId(newTimedId('msg_', shard, nowMs))).toEqual({ shard, createdAtMs: nowMs });
         expect(shardOfTimedId(newTimedId('evt_', shard, nowMs))).toBe(shard);

@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { assertProperty } from '../../test/support/property.ts';
 import { jsonElements, jsonMember } from './json-member.ts';
 
 const member = (json: string, name = 'payload'): string | undefined => jsonMember(Buffer.from(json), name)?.toString();
@@ -22,7 +23,7 @@ describe('the value of a member stands as it was sent', () => {
 
   test('of every object, whatever white space stands around it', () => {
     const spaces = fc.constantFrom('', ' ', '\n\t', '\r\n  ');
-    fc.assert(
+    assertProperty(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.array(fc.string()), spaces, (object, others, space) => {
         const names = [...Object.keys(object), ...others];
         const text = `${space}{${space}${Object.entries(object)
@@ -34,7 +35,7 @@ describe('the value of a member stands as it was sent', () => {
   });
 
   test('and so do the elements of every array', () => {
-    fc.assert(
+    assertProperty(
       fc.property(fc.array(fc.jsonValue()), fc.constantFrom(undefined, 1), (array, indent) => {
         const elements = jsonElements(Buffer.from(JSON.stringify(array, null, indent)));
         expect(elements.map((each) => JSON.parse(each.toString()))).toEqual(JSON.parse(JSON.stringify(array)));

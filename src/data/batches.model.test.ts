@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { newEvent } from '../../test/support/new-event.ts';
 import { patientClock } from '../../test/support/patient-clock.ts';
+import { assertProperty } from '../../test/support/property.ts';
 import { attempt, failure } from '../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { targetSetting } from '../../test/support/target-setting.ts';
@@ -271,7 +272,7 @@ class Run {
 }
 
 test('whatever happens to batches, each message is in exactly one place, and twice in no bucket', async () => {
-  await fc.assert(
+  await assertProperty(
     fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 50, size: 'max' }), async (steps) => {
       await redis.client.flushall();
       const run = new Run();
@@ -282,6 +283,6 @@ test('whatever happens to batches, each message is in exactly one place, and twi
       }
       await run.finish();
     }),
-    { numRuns: 80 },
+    80,
   );
-}, 120_000);
+});

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { newEvent } from '../../test/support/new-event.ts';
 import { patientClock } from '../../test/support/patient-clock.ts';
+import { assertProperty } from '../../test/support/property.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { targetSetting } from '../../test/support/target-setting.ts';
 import { type Circuit, circuitAfter, newCircuit } from '../core/circuit.ts';
@@ -67,7 +68,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 );
 
 test('the scripts move a circuit as the state machine says', async () => {
-  await fc.assert(
+  await assertProperty(
     fc.asyncProperty(
       fc.record({ failureThreshold: fc.integer({ min: 1, max: 3 }), probeSuccessThreshold: fc.integer({ min: 1, max: 3 }) }),
       fc.array(step, { maxLength: 25, size: 'max' }),
@@ -106,9 +107,9 @@ test('the scripts move a circuit as the state machine says', async () => {
         }
       },
     ),
-    { numRuns: 60 },
+    60,
   );
-}, 120_000);
+});
 
 test('an attempt that began before the circuit opened and ends in half_open moves nothing', async () => {
   await makeTarget({ failureThreshold: 1, probeSuccessThreshold: 1 });

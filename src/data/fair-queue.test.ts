@@ -77,6 +77,13 @@ describe('fairness', () => {
     expect((await take()).length).toBeGreaterThanOrEqual(5);
   });
 
+  test('the places of a dead worker among the slow ones are taken at once', async () => {
+    for (let i = 0; i < 3; i++) await acceptMany(10, [`dst_hangs${i}`]);
+    await take('w1');
+    await queue.reclaim(['w1']);
+    expect(new Set((await take('w2')).map(({ target }) => target.destinationId)).size).toBe(3);
+  });
+
   test('a target that was fast has a wide cap only while its attempts come back', async () => {
     await acceptMany(1);
     await settle(await take(), delivered);

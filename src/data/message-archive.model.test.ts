@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { newEvent } from '../../test/support/new-event.ts';
 import { patientClock } from '../../test/support/patient-clock.ts';
+import { assertProperty } from '../../test/support/property.ts';
 import { dead, delivered, settleAll, takeFrom } from '../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { alertOrganization } from '../core/alert.ts';
@@ -211,7 +212,7 @@ class World {
 }
 
 test('what an organization with an archive has finished is written once before it goes, or counted as lost, whatever happens', async () => {
-  await fc.assert(
+  await assertProperty(
     fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 60 }), async (steps) => {
       await redis.client.flushall();
       const world = new World();
@@ -219,6 +220,6 @@ test('what an organization with an archive has finished is written once before i
       for (const action of steps) await world.take(action);
       await world.end();
     }),
-    { numRuns: 40 },
+    40,
   );
-}, 120_000);
+});

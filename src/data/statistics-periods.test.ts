@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { assertProperty } from '../../test/support/property.ts';
 import { periodsOf, rangeBeginMs, type StatisticsRange } from './statistics-periods.ts';
 
 const lengths: Record<string, number> = { m: 300_000, h: 3_600_000, d: 86_400_000 };
@@ -11,7 +12,7 @@ const lengthsOfRanges: [StatisticsRange, number][] = [
 ];
 
 test.each(lengthsOfRanges)('the periods of %s follow each other without gap or overlap, from its beginning to now', (range, lengthMs) => {
-  fc.assert(
+  assertProperty(
     fc.property(fc.integer({ min: Date.UTC(2020, 0, 1), max: Date.UTC(2040, 0, 1) }), (nowMs) => {
       const beginMs = rangeBeginMs(range, nowMs);
       expect(nowMs - beginMs).toBeGreaterThanOrEqual(lengthMs);

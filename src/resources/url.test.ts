@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { assertProperty } from '../../test/support/property.ts';
 import { httpsUrl, httpUrl } from './url.ts';
 
 const isTaken = (url: string): boolean => httpUrl.safeParse(url).success;
@@ -90,12 +91,12 @@ describe('hosts', () => {
       fc.ipV4Extended(),
       fc.ipV6().map((inside) => `[${inside}]`),
     );
-    fc.assert(
+    assertProperty(
       fc.property(host, fc.integer({ min: 0, max: 70_000 }), part, (name, port, path) => {
         const url = `https://${name}:${port}/${path}`;
         if (isTaken(url) && !URL.canParse(url)) throw new Error(url);
       }),
-      { numRuns: 5000 },
+      5000,
     );
   });
 });

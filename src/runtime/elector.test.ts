@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { FakeClock } from '../../test/support/fake-clock.ts';
 import { silentLogger } from '../../test/support/logger.ts';
+import { assertProperty } from '../../test/support/property.ts';
 import { PosthornError } from '../core/errors.ts';
 import { electionTimes, LeaderElector, type Term } from './elector.ts';
 import { type Lease, type LeaseApi, LeaseLock } from './lease-elector.ts';
@@ -131,7 +132,7 @@ describe('an election over a Lease', () => {
 
   test('no two of three candidates lead at the same time, whatever the network does', async () => {
     const fault = fc.constantFrom<Fault>('none', 'none', 'lost request', 'lost answer', 'slow answer', 'slow request');
-    await fc.assert(
+    await assertProperty(
       fc.asyncProperty(fc.array(fault, { minLength: 30, maxLength: 120 }), async (faults) => {
         const clock = new FakeClock();
         const server = new FaultyLease();
@@ -158,7 +159,7 @@ describe('an election over a Lease', () => {
         }
         stop.abort();
       }),
-      { numRuns: 15 },
+      15,
     );
   });
 });

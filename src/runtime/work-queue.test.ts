@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { FakeClock } from '../../test/support/fake-clock.ts';
+import { assertProperty } from '../../test/support/property.ts';
 import { WorkQueue } from './work-queue.ts';
 
 function make(options: { random?: () => number } = {}): { queue: WorkQueue; clock: FakeClock } {
@@ -153,7 +154,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 );
 
 test('no sequence of calls gives one key to two workers or loses an add', async () => {
-  await fc.assert(
+  await assertProperty(
     fc.asyncProperty(fc.array(step, { maxLength: 60 }), fc.integer({ min: 1, max: 4 }), async (steps, workers) => {
       const { queue, clock } = make();
       const inHand = new Set<string>();
@@ -211,6 +212,6 @@ test('no sequence of calls gives one key to two workers or loses an add', async 
       await queue.shutdown({ drain: true });
       await Promise.all(running);
     }),
-    { numRuns: 150 },
+    150,
   );
 });

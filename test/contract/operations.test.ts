@@ -4,17 +4,15 @@ import { families } from '../../src/facade/families/families.ts';
 import type { Operation } from '../../src/facade/operation.ts';
 import { isRecord } from '../../src/resources/field-tree.ts';
 import type { Answer } from '../facade/facade-world.ts';
+import { assertProperty } from '../support/property.ts';
 import { brokenFrom } from './broken-values.ts';
 import { differences } from './conformity.ts';
 import { type ContractWorld, startContractWorld } from './contract-world.ts';
 import type { DescribedOperation } from './described-operations.ts';
 import { bodiesOf, valuesOf } from './valid-values.ts';
 
-/** Runs per property and operation; `POSTHORN_CONTRACT_RUNS=500` looks longer, with another seed each time. */
-const wantedRuns = process.env['POSTHORN_CONTRACT_RUNS'];
-const numRuns = wantedRuns === undefined ? 15 : Number(wantedRuns);
-const runs = { numRuns, ...(wantedRuns === undefined ? { seed: 20_261_121 } : {}) };
-const timeoutMs = 20_000 + numRuns * 2000;
+/** Per property and operation. */
+const runs = 15;
 
 let world: ContractWorld;
 beforeAll(async () => {
@@ -99,43 +97,35 @@ describe('who may call', () => {
 });
 
 describe('bodies', () => {
-  test.each(named(withBody))(
-    '%s takes what the document calls valid and answers as described',
-    async (_, operation) => {
-      const { key, schema, bodies } = await bodiesFor(operation);
-      let accepted = 0;
-      await fc.assert(
-        fc.asyncProperty(bodies, fc.nat(), async (body, index) => {
-          fc.pre(world.schemas.accepts(schema, body));
-          expect(operation.body?.safeParse(body).error?.issues).toBeUndefined();
-          const answer = await world.facade.request(operation.method, `/api${await existing(operation, key, index)}`, { key, body });
-          expectAsDescribed(operation, answer, body);
-          expect(['MALFORMED_JSON', 'UNKNOWN_FIELD', 'UNSUPPORTED_MEDIA_TYPE']).not.toContain(answer.headers.get('x-error-code'));
-          if (answer.status === operation.answer.status) accepted++;
-        }),
-        runs,
-      );
-      expect(accepted).toBeGreaterThan(0);
-    },
-    timeoutMs,
-  );
+  test.each(named(withBody))('%s takes what the document calls valid and answers as described', async (_, operation) => {
+    const { key, schema, bodies } = await bodiesFor(operation);
+    let accepted = 0;
+    await assertProperty(
+      fc.asyncProperty(bodies, fc.nat(), async (body, index) => {
+        fc.pre(world.schemas.accepts(schema, body));
+        expect(operation.body?.safeParse(body).error?.issues).toBeUndefined();
+        const answer = await world.facade.request(operation.method, `/api${await existing(operation, key, index)}`, { key, body });
+        expectAsDescribed(operation, answer, body);
+        expect(['MALFORMED_JSON', 'UNKNOWN_FIELD', 'UNSUPPORTED_MEDIA_TYPE']).not.toContain(answer.headers.get('x-error-code'));
+        if (answer.status === operation.answer.status) accepted++;
+      }),
+      runs,
+    );
+    expect(accepted).toBeGreaterThan(0);
+  });
 
-  test.each(named(withBody))(
-    '%s refuses what the document does not call valid',
-    async (_, operation) => {
-      const { key, schema, bodies } = await bodiesFor(operation);
-      await fc.assert(
-        fc.asyncProperty(brokenFrom(bodies), fc.nat(), async (body, index) => {
-          fc.pre(!isRecord(body) || !sendsReadOnly(operation, body));
-          const answer = await world.facade.request(operation.method, `/api${await existing(operation, key, index)}`, { key, body });
-          expectAsDescribed(operation, answer, body);
-          if (!world.schemas.accepts(schema, JSON.parse(JSON.stringify(body)))) expect([answer.status, body]).toEqual([400, body]);
-        }),
-        { ...runs, numRuns: numRuns * 2 },
-      );
-    },
-    timeoutMs,
-  );
+  test.each(named(withBody))('%s refuses what the document does not call valid', async (_, operation) => {
+    const { key, schema, bodies } = await bodiesFor(operation);
+    await assertProperty(
+      fc.asyncProperty(brokenFrom(bodies), fc.nat(), async (body, index) => {
+        fc.pre(!isRecord(body) || !sendsReadOnly(operation, body));
+        const answer = await world.facade.request(operation.method, `/api${await existing(operation, key, index)}`, { key, body });
+        expectAsDescribed(operation, answer, body);
+        if (!world.schemas.accepts(schema, JSON.parse(JSON.stringify(body)))) expect([answer.status, body]).toEqual([400, body]);
+      }),
+      2 * runs,
+    );
+  });
 
   test.each(named(withBody))('%s refuses what is no JSON object of a sensible size', async (_, operation) => {
     const key = await world.newKey();
@@ -177,7 +167,7 @@ describe('queries', () => {
     async (_, operation) => {
       const [key, { query }] = [await world.newKey(), described(operation)];
       const values = valuesOf(query, world);
-      await fc.assert(
+      await assertProperty(
         fc.asyncProperty(fc.oneof(values, brokenFrom(values)), fc.nat(), async (given, index) => {
           const sent = isRecord(given)
             ? Object.entries(given).filter(([name]) => operation.query !== undefined && name in operation.query.shape)
@@ -192,7 +182,6 @@ describe('queries', () => {
         runs,
       );
     },
-    timeoutMs,
   );
 
   test.each(named(operations.filter(({ query }) => query !== undefined)))(

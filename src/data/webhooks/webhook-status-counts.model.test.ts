@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { patientClock } from '../../../test/support/patient-clock.ts';
+import { assertProperty } from '../../../test/support/property.ts';
 import { dead, delivered, failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
@@ -162,5 +163,5 @@ async function run(steps: readonly Step[]): Promise<void> {
 }
 
 test('the counts of messages by status are those of the messages, and the analytics say the same, whatever happens to them', async () => {
-  await fc.assert(fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 60 }), run), { numRuns: 25 });
-}, 120_000);
+  await assertProperty(fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 60 }), run), 25);
+});

@@ -1,10 +1,16 @@
 -- What stands for a message that a worker holds, beside its entry in the lane: `held` and `held:<worker>`, a lease of the
 -- limiter, a place among the slow ones (slow.lua), a probe of the circuit (`probe:<target>`). All of it is named by the handle.
+-- Whoever waits for the lease or the place takes it.
 local function release_places(handle, n, org, destination)
-  call('ZREM', P .. 'slow', handle)
-  call('ZREM', P .. 'slow:' .. org, handle)
   call('ZREM', P .. 'probe:' .. n, handle)
-  return call('ZREM', P .. 'lease:' .. destination, handle)
+  if call('ZREM', P .. 'slow', handle) == 1 then
+    call('ZREM', P .. 'slow:' .. org, handle)
+    wake('~slow:' .. org, 1)
+    wake('~slow', 1)
+  end
+  if call('ZREM', P .. 'lease:' .. destination, handle) == 1 then
+    wake(destination, 1)
+  end
 end
 
 -- Puts what a worker holds back into its lane as a new entry. Nothing happens when somebody has settled it meanwhile.
@@ -20,9 +26,7 @@ local function put_back(handle, worker, id)
   call('XDEL', P .. 'w:' .. lane, entry)
   local t = call('HMGET', P .. 't:' .. n, 'o', 'd')
   if t[1] then
-    if release_places(handle, n, t[1], t[2]) == 1 then
-      wake(t[2], 1)
-    end
+    release_places(handle, n, t[1], t[2])
   end
   if call('EXISTS', P .. 'm:' .. id) == 1 then
     local attempts = tonumber(call('HGET', P .. 'm:' .. id, 'n') or '0')

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { z } from 'zod';
+import { assertProperty } from '../../../../test/support/property.ts';
 import { sampleAlert } from '../../../../test/support/sample-alert.ts';
 import type { Alert } from '../../../core/alert.ts';
 import { discordMessage } from './discord.ts';
@@ -134,10 +135,10 @@ const anyAlert: fc.Arbitrary<Alert> = fc.record({
 
 describe('every alert', () => {
   test('is a message that Slack takes', () => {
-    fc.assert(fc.property(anyAlert, (alert) => void slackSchema.parse(slackMessage(alert))));
+    assertProperty(fc.property(anyAlert, (alert) => void slackSchema.parse(slackMessage(alert))));
   });
   test('is a card that Teams takes, of at most 28 KB', () => {
-    fc.assert(
+    assertProperty(
       fc.property(anyAlert, (alert) => {
         const message = teamsMessage(alert);
         teamsSchema.parse(message);
@@ -146,17 +147,17 @@ describe('every alert', () => {
     );
   });
   test('is an embed that Discord takes', () => {
-    fc.assert(fc.property(anyAlert, (alert) => void discordSchema.parse(discordMessage(alert))));
+    assertProperty(fc.property(anyAlert, (alert) => void discordSchema.parse(discordMessage(alert))));
   });
   test('is an event that PagerDuty takes', () => {
-    fc.assert(
+    assertProperty(
       fc.property(anyAlert, fc.boolean(), (alert, isBroken) => {
         pagerdutySchema.parse(pagerdutyEvent(alert, { routingKey: 'r', severity: 'error', isBroken }));
       }),
     );
   });
   test('has a subject of one line', () => {
-    fc.assert(fc.property(anyAlert, (alert) => expect(alertEmail(alert).subject).not.toMatch(/[\p{Cc}\p{Zl}\p{Zp}]/u)));
+    assertProperty(fc.property(anyAlert, (alert) => expect(alertEmail(alert).subject).not.toMatch(/[\p{Cc}\p{Zl}\p{Zp}]/u)));
   });
 });
 
