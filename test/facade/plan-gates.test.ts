@@ -151,3 +151,18 @@ test('a destination with a static address needs a paid plan too', async () => {
   await destination('fixed', { http: { url: to.url } });
   await expectConditions('Destination', 'fixed', 'Accepted', 'Programmed');
 });
+
+test.each([
+  ['Filter', 'filters', { conditions: [{ field: 'a', operator: 'matches', value: '(' }] }, { logic: 'OR' }],
+  ['Transform', 'transforms', { type: 'jsonata', code: '(' }, { code: '{' }],
+  ['PayloadSchema', 'schemas', { jsonSchema: { type: 'objekt' } }, { jsonSchema: { type: 'sting' } }],
+] as const)('a %s whose code does not compile is judged when a change is of its code', async (kind, collection, code, other) => {
+  await world.store.apply({ kind, metadata: { name: 'uncompiled', namespace: 'acme' }, spec: code }, { manager: 'kubectl' });
+  const path = `/api/${collection}/uncompiled`;
+  const patch = (body: object) => world.request('PATCH', path, { body });
+  const renamed = { name: 'Other', description: 'That of the old shop.' };
+  expect(await patch(renamed)).toMatchObject({ status: 200, body: { ...renamed, ...code } });
+  const { body: record } = await world.request('GET', path);
+  expect(await patch({ ...record, name: 'Sent back' })).toMatchObject({ status: 200, body: { name: 'Sent back', ...code } });
+  expect(await patch(other)).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
+});

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { canonicalJson } from '../../core/canonical-json.ts';
 import { compileFilter } from '../../core/filter.ts';
 import { description } from '../../resources/fields.ts';
 import { filterCondition } from '../../resources/filter-conditions.ts';
@@ -82,7 +83,8 @@ export const filters = resourceFamily(
     toSpec: async ({ body: { name, description: text, conditions, logic }, current }) => {
       const spec = current?.spec;
       const definition = { conditions: conditions ?? spec?.conditions ?? [], logic: logic ?? spec?.logic ?? 'AND' };
-      if (definition.conditions.length > 0) inApiWords('Filter', () => compileFilter(definition));
+      const before = spec === undefined ? null : { conditions: spec.conditions, logic: spec.logic };
+      if (canonicalJson(definition) !== canonicalJson(before)) inApiWords('Filter', () => compileFilter(definition));
       return {
         name: nameToSpec(name, current),
         description: clearableToSpec(text, spec?.description),

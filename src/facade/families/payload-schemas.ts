@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { canonicalJson } from '../../core/canonical-json.ts';
 import { PosthornError } from '../../core/errors.ts';
 import { jsonSchemaText } from '../../core/json-schema-text.ts';
 import { isRecord } from '../../resources/field-tree.ts';
@@ -90,7 +91,7 @@ export const payloadSchemas = resourceFamily(
       return {
         name: nameToSpec(name, current),
         description: clearableToSpec(text, spec?.description),
-        jsonSchema: jsonSchema === undefined ? spec?.jsonSchema : await checkedSchema(call, jsonSchema),
+        jsonSchema: jsonSchema === undefined ? spec?.jsonSchema : await checkedSchema(call, jsonSchema, spec?.jsonSchema),
       } satisfies SpecInputOf<'PayloadSchema'>;
     },
     beforeDelete: {
@@ -101,9 +102,10 @@ export const payloadSchemas = resourceFamily(
   [schemaValidateOperation],
 );
 
-/** The schema as an object. VALIDATION_FAILED when it is no JSON, too large, or no schema. */
-async function checkedSchema(call: Call, sent: Record<string, unknown> | string): Promise<Record<string, unknown>> {
+/** The schema as an object. VALIDATION_FAILED when it is no JSON or, unless it stands so already, too large or no schema. */
+async function checkedSchema(call: Call, sent: Record<string, unknown> | string, current: unknown): Promise<Record<string, unknown>> {
   const schema = typeof sent === 'string' ? parsed(sent) : sent;
+  if (current !== undefined && canonicalJson(schema) === canonicalJson(current)) return schema;
   const text = jsonSchemaText(schema);
   if (text === null) throw new PosthornError('VALIDATION_FAILED', 'jsonSchema: at most 65,536 bytes as JSON');
   refuseProblem('jsonSchema', await call.services.sandbox.checkSchema(call.caller.organization.id, text));

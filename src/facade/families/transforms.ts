@@ -72,7 +72,7 @@ export const transforms = resourceFamily(
     toSpec: async ({ call, body: { name, description: text, type, code }, current }) => {
       const spec = current?.spec;
       const definition = { type: type ?? spec?.type ?? 'jsonata', code: code ?? spec?.code ?? '' };
-      if (type !== undefined || code !== undefined)
+      if (definition.type !== spec?.type || definition.code !== spec.code)
         refuseProblem('code', await call.services.sandbox.checkTransform(call.caller.organization.id, definition));
       return {
         name: nameToSpec(name, current),
