@@ -1,6 +1,7 @@
 import { createServer } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
+import { anyPayload } from '../support/any-payload.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
 
@@ -64,6 +65,14 @@ describe('a test of an http destination', () => {
     expect(new Webhook(secret).verify(request?.body ?? '', request?.headers as Record<string, string>)).toEqual({ orderId: 7 });
     expect(await world.redis.client.keys('test:{s0}:*')).not.toContainEqual(expect.stringMatching(/:[mek]:/));
     expect((await world.request('GET', `/api/destinations/${id}`)).body).toMatchObject({ deliveriesCount: 0, lastDeliveryAt: null });
+  });
+
+  test('sends any JSON object, as deep and with such keys as that of an event', async () => {
+    const to = await receiver();
+    const id = await destination(to.url);
+    const payload = anyPayload();
+    expect(await testOf(id, { payload: JSON.parse(payload) })).toMatchObject({ status: 200, body: { success: true } });
+    expect(String(to.requests[0]?.body)).toBe(payload);
   });
 
   test('without a payload sends a sample event, also to a disabled destination and by its slug', async () => {

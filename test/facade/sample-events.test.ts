@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { anyPayload } from '../support/any-payload.ts';
 import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
 
 let world: FacadeWorld;
@@ -146,4 +147,12 @@ describe('checking a payload against a schema', () => {
     expect((await post('schemas/order/validate', {})).body).toMatchObject({ code: 'VALIDATION_FAILED' });
     expect((await post('schemas/nothing-such/validate', { payload: 1 })).status).toBe(404);
   });
+});
+
+test.each<[string, object, object]>([
+  ['filters/test', { conditions: [{ field: '__proto__.a', operator: 'equals', value: 1 }] }, { matches: true }],
+  ['transforms/test', { type: 'javascript', code: '({ payload }) => Object.keys(payload)' }, { output: ['__proto__', 'deep'] }],
+  ['schemas/order/validate', {}, { errors: [{ path: '', message: "must have required property 'id'" }] }],
+])('%s takes any payload that an event may have', async (path, body, expected) => {
+  expect(await post(path, { ...body, payload: JSON.parse(anyPayload()) })).toMatchObject({ status: 200, body: expected });
 });

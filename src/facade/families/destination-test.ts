@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { PosthornError } from '../../core/errors.ts';
+import { jsonMember } from '../../core/json-member.ts';
 import { destinationTestResult, destinationTestTask } from '../../data/destination-test-task.ts';
 import { kinds } from '../../resources/kinds.ts';
 import { destinationBeyondPlan } from '../../resources/plan-gates.ts';
-import { operation } from '../operation.ts';
+import { type Call, operation } from '../operation.ts';
 import { findToRead, idOf } from '../resources/lookup.ts';
 
 const { timeoutMs: httpTimeoutMs } = kinds.Destination.spec.shape.http.unwrap().shape;
@@ -23,6 +24,7 @@ export const destinationTestOperation = operation({
   ].join(' '),
   scope: 'write',
   body: z.strictObject({ payload: z.record(z.string(), z.unknown()).optional().describe('Default: a sample event.') }),
+  freeField: 'payload',
   requestExample: { payload: { type: 'order.created', orderId: 7 } },
   answer: { status: 200, description: 'How the test went.', schema: destinationTestResult },
   errors: ['RESOURCE_NOT_FOUND'],
@@ -36,9 +38,15 @@ export const destinationTestOperation = operation({
       input: {
         destinationId: idOf(destination),
         generation: destination.metadata.generation,
-        payload: call.body.payload ?? null,
+        payload: payloadIn(call),
       },
       timeoutMs: timeoutMs + marginMs,
     });
   },
 });
+
+/** As it was sent: what the schema of the body makes of it has no key `__proto__`. */
+function payloadIn({ bodyBytes }: Pick<Call, 'bodyBytes'>): Record<string, unknown> | null {
+  const text = jsonMember(bodyBytes, 'payload');
+  return text === null ? null : JSON.parse(text.toString());
+}

@@ -24,6 +24,7 @@ export const filterTestOperation = operation({
   summary: 'Try a filter on a sample event',
   scope: 'read',
   body,
+  freeField: 'payload',
   requestExample: {
     conditions: [{ field: 'payload.amount', operator: 'gte', value: 1000 }],
     payload: { amount: 1500 },

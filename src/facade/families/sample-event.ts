@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { jsonMember } from '../../core/json-member.ts';
+import type { Call } from '../operation.ts';
 
 /** What an event of a test is made of. */
 export const sampleEvent = {
@@ -11,6 +13,11 @@ export type SampleEvent = z.output<z.ZodObject<typeof sampleEvent>>;
 /** What is not sent is an empty object; null is a payload. */
 export function samplePayload({ payload = {} }: SampleEvent): unknown {
   return payload;
+}
+
+/** The same as JSON text, as it stands in the body. */
+export function samplePayloadText({ bodyBytes }: Pick<Call, 'bodyBytes'>): Buffer {
+  return jsonMember(bodyBytes, 'payload') ?? Buffer.from('{}');
 }
 
 /** Names in lower case, as they are of an event. */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { PosthornError } from '../../core/errors.ts';
+import { jsonMember } from '../../core/json-member.ts';
 import { jsonSchemaText } from '../../core/json-schema-text.ts';
 import { operation } from '../operation.ts';
 import { findToRead } from '../resources/lookup.ts';
@@ -14,6 +15,7 @@ export const schemaValidateOperation = operation({
   summary: 'Check a payload against a schema',
   scope: 'read',
   body: z.strictObject({ payload: z.unknown().describe('Any JSON.') }),
+  freeField: 'payload',
   requestExample: { payload: { amount: 5 } },
   answer: {
     status: 200,
@@ -26,14 +28,13 @@ export const schemaValidateOperation = operation({
   },
   errors: ['RESOURCE_NOT_FOUND'],
   handle: async (call) => {
-    const { payload } = call.body;
-    if (payload === undefined) throw new PosthornError('VALIDATION_FAILED', 'payload is required.');
+    const payload = jsonMember(call.bodyBytes, 'payload');
+    if (payload === null) throw new PosthornError('VALIDATION_FAILED', 'payload is required.');
     const { spec } = await findToRead(call, 'PayloadSchema', call.params['id'] ?? '');
     const schema = jsonSchemaText(spec.jsonSchema);
     if (schema === null) return { valid: false, errors: [{ path: '', message: 'cannot be checked: the schema is too large' }] };
-    const text = Buffer.from(JSON.stringify(payload));
     const { sandbox } = call.services;
-    const [errors = []] = await sandbox.validate(call.caller.organization.id, [schema], text, { mostProblems: mostErrors });
+    const [errors = []] = await sandbox.validate(call.caller.organization.id, [schema], payload, { mostProblems: mostErrors });
     return { valid: errors.length === 0, errors };
   },
 });

@@ -8,7 +8,7 @@ import { type Call, operation } from '../operation.ts';
 import { findToRead } from '../resources/lookup.ts';
 import { problemText } from './code-problem.ts';
 import { idOrSlug } from './route-body.ts';
-import { sampleEvent, sampleHeaders, samplePayload } from './sample-event.ts';
+import { sampleEvent, sampleHeaders, samplePayloadText } from './sample-event.ts';
 
 const body = z.strictObject({
   transformId: idOrSlug.optional().describe('Id or slug of a transform; or code.'),
@@ -27,6 +27,7 @@ export const transformTestOperation = operation({
   description: 'Runs a stored transform or the given code in the sandbox of deliveries. The answer is 200 also when the code fails.',
   scope: 'write',
   body,
+  freeField: 'payload',
   requestExample: { type: 'jsonata', code: '{"text": "Order " & payload.id}', payload: { id: 'o-1' } },
   answer: {
     status: 200,
@@ -54,7 +55,7 @@ export const transformTestOperation = operation({
         contentType: 'application/json',
         headers: sampleHeaders(call.body),
       }),
-      payload: Buffer.from(JSON.stringify(samplePayload(call.body))),
+      payload: samplePayloadText(call),
     });
     if (problem !== undefined) return { success: false, error: problemText(problem) };
     if (output === null) return { success: true, output: null, contentType: null };
