@@ -3,7 +3,7 @@
  *
  * In one slot, what is scheduled:
  * - `<prefix>{cron}:slots` hash: job → `<slot> <revision>`, the last slot that was claimed, or when the job was first seen so
- * - `last` hash: job → last slot that was given to the workers; `ran` hash: job → start of its last run (both ms)
+ * - `last` hash: job → last slot that was given to the workers, or to its run that waits for one; `ran` hash: job → start of its last run (both ms)
  * - `ready` list of organizations with runs that wait, `q:<org>` list of these runs, `waiting` hash: job → its run there
  * - `runs` hash: run → its text, while a worker has it; `held` sorted set of them by the time when the worker counts as lost
  * - `bell` list, the doorbell of the workers; `take:<token>` list, what one call of `cron-take.lua` gave out

@@ -65,6 +65,22 @@ test('a take passes over an organization that gets no more, and gives all runs o
   expect((await runs.take('blocked', 16, [])).runs.map(({ id }) => id)).toEqual(['exec_0']);
 });
 
+test('a run that no worker took is the one for the newest slot, once, whatever has become too late meanwhile', async () => {
+  const run = { jobId: 'cron_a', org: 'org_a', timeoutMs: 1000, revision: 'r' };
+  const claim = (id: string, slotMs: number) => runs.claim([{ ...run, id, slotMs }]);
+  await runs.seen([{ id: 'cron_a', revision: 'r' }], noon - 1);
+  expect(await claim('exec_a', noon)).toBe(1);
+  expect(await claim('exec_b', noon + 900_000)).toBe(0);
+  expect(await runs.lastSlots()).toEqual(new Map([['cron_a', noon + 900_000]]));
+  for (const attempt of ['first', 'again']) {
+    const { runs: taken } = await runs.take('token', 16, []);
+    expect([attempt, taken]).toEqual([attempt, [{ id: 'exec_a', jobId: 'cron_a', org: 'org_a', slotMs: noon + 900_000, timeoutMs: 1000 }]]);
+  }
+  expect(await claim('exec_c', noon + 900_000)).toBe(0);
+  expect((await runs.take('next', 16, [])).runs).toEqual([]);
+  expect(await claim('exec_d', noon + 960_000)).toBe(1);
+});
+
 test('the history of a job keeps its newest hundred, and of a job that runs seldom the newest', async () => {
   const write = (id: string, startedAtMs: number) =>
     executions.write({

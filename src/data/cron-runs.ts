@@ -69,10 +69,10 @@ export class CronRuns {
     return queued.map(integer).filter((each) => each === 1).length;
   }
 
-  /** Up to `count` runs, none of the organizations in `without`. After an error the same `token` gives the same runs. */
+  /** Up to `count` runs, each for the newest slot of its job, none of the organizations in `without`. After an error the same `token` gives the same runs. */
   async take(token: string, count: number, without: readonly string[]): Promise<{ runs: CronRun[]; hasMore: boolean }> {
-    const { ready, waiting, runs, held, ran, bell, take, base } = this.#keys;
-    const keys = [ready, waiting, runs, held, ran, bell, take(token), `${base}q:`];
+    const { ready, waiting, runs, held, ran, bell, take, base, last } = this.#keys;
+    const keys = [ready, waiting, runs, held, ran, bell, take(token), `${base}q:`, last];
     const [more, ...taken] = list(await this.#run(takeScript, keys, [count, lostAfterMs, ...without]));
     return { runs: taken.map((each) => parseRun(text(each))), hasMore: integer(more) === 1 };
   }

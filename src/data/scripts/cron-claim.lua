@@ -1,5 +1,6 @@
 -- Claims slots of jobs and gives their runs to the workers: each slot once, whoever claims it. A job whose run before still waits gets
--- no second one. A slot more than two seconds ahead of Redis has not come: whose clock is fast cannot claim the future.
+-- no second one: that run is for the newer slot then (cron-take.lua). A slot more than two seconds ahead of Redis has not come: whose
+-- clock is fast cannot claim the future.
 --
 -- KEYS[1] `slots`, [2] `last`, [3] `waiting`, [4] `ready`, [5] `bell`, [6] `q:`, what the keys of the queues begin with; see `cron-keys.ts`.
 -- ARGV per job: [1] job, [2] organization, [3] slot, [4] revision of the schedule that it is of, [5] id of the run, [6] its text.
@@ -15,8 +16,8 @@ for i = 1, #ARGV, 6 do
   local done = 0
   if revision == ARGV[i + 3] and tonumber(slot) > tonumber(known) and tonumber(slot) <= latest then
     call('HSET', KEYS[1], job, slot .. ' ' .. revision)
+    call('HSET', KEYS[2], job, slot)
     if call('HSETNX', KEYS[3], job, ARGV[i + 4]) == 1 then
-      call('HSET', KEYS[2], job, slot)
       if call('RPUSH', KEYS[6] .. org, ARGV[i + 5]) == 1 then
         call('RPUSH', KEYS[4], org)
       end

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
--- Gives a worker runs of cron jobs, organizations in turn.
+-- Gives a worker runs of cron jobs, organizations in turn. A run is for the newest slot that was claimed while it waited.
 --
--- KEYS[1] `ready`, [2] `waiting`, [3] `runs`, [4] `held`, [5] `ran`, [6] `bell`, [7] `take:<token>`, [8] `q:`; see `cron-keys.ts`.
+-- KEYS[1] `ready`, [2] `waiting`, [3] `runs`, [4] `held`, [5] `ran`, [6] `bell`, [7] `take:<token>`, [8] `q:`, [9] `last`; see `cron-keys.ts`.
 -- ARGV[1] how many at most, [2] how long after its own time a run counts as lost in ms, [3…] organizations that get no more here.
 -- Reply: {1 when there is more to take, run, run, …}. Sent again with the same token it answers the same runs.
 local call = redis.call
@@ -26,7 +26,11 @@ while #taken < tonumber(ARGV[1]) and passed < call('LLEN', KEYS[1]) do
       call('RPUSH', KEYS[1], org)
     end
     if run then
-      local id, job, timeout = string.match(run, '^(%S+) (%S+) %S+ %S+ (%S+)$')
+      local id, job, of, slot, timeout = string.match(run, '^(%S+) (%S+) (%S+) (%S+) (%S+)$')
+      local last = call('HGET', KEYS[9], job)
+      if last and tonumber(last) > tonumber(slot) then
+        run = table.concat({ id, job, of, last, timeout }, ' ')
+      end
       call('HDEL', KEYS[2], job)
       call('HSET', KEYS[3], id, run)
       call('ZADD', KEYS[4], now + tonumber(timeout) + tonumber(ARGV[2]), id)
