@@ -10,8 +10,12 @@ export function programmed(isSuspended: boolean): Finding {
 }
 
 /** Condition Programmed of an object whose present generation is not published. */
-export function notProgrammed(published: { generation: number | null } | null): Finding {
+export function notProgrammed(published: { generation: number | null } | null, isDisabled = false): Finding {
   if (published === null) return { status: 'False', reason: 'NothingInForce', message: 'nothing is in force' };
   const what = published.generation === null ? 'an earlier generation' : `generation ${published.generation}`;
-  return { status: 'False', reason: 'EarlierInForce', message: `what was published for ${what} stays in force` };
+  return {
+    status: 'False',
+    reason: 'EarlierInForce',
+    message: `what was published for ${what} stays in force${isDisabled ? ', disabled' : ''}`,
+  };
 }

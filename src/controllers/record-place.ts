@@ -13,6 +13,8 @@ export interface RecordPlace<Record, Stored = Record> {
   publish(record: Record): Promise<Obstacle | null>;
   /** `namespace`: where its object was. That it is not there is as good. */
   retract(id: string, namespace: string): Promise<void>;
+  /** What is in force stays, but is not enabled; `reason`: why, where the record says it. */
+  disable(stored: Stored, reason: string | null): Promise<void>;
   /** For which generation of its object it was published, where that is known. */
   generationOf(stored: Stored): number | null;
 }
@@ -27,6 +29,9 @@ export function registryPlace<R extends RecordKind>(publisher: FencedPublisher, 
     },
     retract: async (id) => {
       await publisher.retract(kind, id);
+    },
+    disable: async (stored) => {
+      if ('enabled' in stored && stored.enabled) await publisher.publish(kind, { ...stored, enabled: false });
     },
     generationOf: ({ generation }) => generation,
   };

@@ -22,7 +22,7 @@ export interface Evaluation<Published> {
   refusal?: Refusal;
   /** Which reference leads nowhere. */
   unresolved?: Refusal;
-  /** To be published; without it, what is published stays in force. */
+  /** To be published; without it, what is published stays in force, disabled when the object says so. */
   record?: Published;
   /** What is in force is to end, too. */
   isWithdrawn?: boolean;
@@ -145,6 +145,8 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
     const unresolved = evaluation.unresolved ?? obstacle?.unresolved;
     const isPublished = place === null ? refusal === undefined && unresolved === undefined : record !== undefined && obstacle === null;
     const stored = isPublished ? null : await published();
+    const disabling = disablingOf(object);
+    if (stored !== null && disabling !== null) await place?.disable(stored, disabling.reason);
     return {
       verdict: {
         accepted: refusal === undefined ? { status: 'True', reason: 'Accepted', message: '' } : { status: 'False', ...refusal },
@@ -152,7 +154,7 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
           unresolved === undefined ? { status: 'True', reason: 'ResolvedRefs', message: '' } : { status: 'False', ...unresolved },
         programmed: isPublished
           ? programmed(refusal !== undefined)
-          : notProgrammed(stored === null || place === null ? null : { generation: place.generationOf(stored) }),
+          : notProgrammed(stored === null || place === null ? null : { generation: place.generationOf(stored) }, disabling !== null),
         isStalled: evaluation.refusal !== undefined,
       },
       fields: status,
@@ -166,6 +168,12 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
     await this.#place.retract(id, namespace);
     this.#rules.retracted?.(id);
   }
+}
+
+/** Whether the object is not to be enabled, and why, where it says so: that needs nothing of what it refers to. */
+function disablingOf({ spec }: { spec: object }): { reason: string | null } | null {
+  if (!('enabled' in spec) || spec.enabled !== false) return null;
+  return { reason: 'disabledReason' in spec && typeof spec.disabledReason === 'string' ? spec.disabledReason : null };
 }
 
 /** Whether the object may have a record: it is live, and so is its organization. */

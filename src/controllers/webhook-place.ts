@@ -20,6 +20,7 @@ export interface WebhookRecords<Record, Stored> {
   create(record: Record): Promise<unknown>;
   update(stored: Stored, record: Record): Promise<unknown>;
   delete(org: string, id: string): Promise<void>;
+  disable(stored: Stored, reason: string | null): Promise<unknown>;
   /** What in others makes the store refuse the record; null: nothing is known that does. */
   obstacleTo(record: Record, error: PosthornError): Promise<Obstacle | null>;
   /** It was not there before; also told when it is not known whether it is there now. */
@@ -61,6 +62,9 @@ export function webhookPlace<Record extends { org: string; id: string }, Stored 
       const { id: org } = organizationFacts(organization);
       if ((await managed(org, id)) === null) return;
       await publisher.write(() => records.delete(org, id)).catch(ignoreMissing);
+    },
+    disable: async (stored, reason) => {
+      await publisher.write(() => records.disable(stored, reason)).catch(ignoreMissing);
     },
     generationOf: () => null,
   };

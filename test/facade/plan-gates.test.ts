@@ -53,10 +53,10 @@ async function expectConditions(
 }
 
 /** A route to `gated`; answers how to send an event to it. */
-async function routeTo(slug: string, key: string): Promise<() => Promise<string>> {
+async function routeTo(slug: string, key: string, fields: object = {}): Promise<() => Promise<string>> {
   const { id: sourceId } = await world.create('sources', {}, key);
   const { body } = await world.request('GET', '/api/destinations/gated', { key });
-  const { id: routeId } = await world.create('routes', { sourceId, destinationIds: [body.id] }, key);
+  const { id: routeId } = await world.create('routes', { sourceId, destinationIds: [body.id], ...fields }, key);
   const org = await world.organizationId(slug);
   return async () => {
     const { targets, ...event } = newEvent({ org, sourceId, destinations: [body.id] });
@@ -165,4 +165,42 @@ test.each([
   const { body: record } = await world.request('GET', path);
   expect(await patch({ ...record, name: 'Sent back' })).toMatchObject({ status: 200, body: { name: 'Sent back', ...code } });
   expect(await patch(other)).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
+});
+
+test('a route whose filter, and a destination whose Secret, is gone are disabled all the same: their messages wait', async () => {
+  await plan('parts', 'pro');
+  const key = await world.addKey('parts');
+  const applied = { manager: 'kubectl', force: true } as const;
+  const restore = async (): Promise<void> => {
+    const conditions = [{ field: 'payload', operator: 'exists' as const }];
+    await world.store.apply({ kind: 'Filter', metadata: named('parts'), spec: { conditions } }, applied);
+    const data = { token: Buffer.from('first').toString('base64') };
+    await world.store.apply({ kind: 'Secret', metadata: named('parts'), data }, applied);
+  };
+  await restore();
+  await destination('parts', { http: { url: to.url, auth: { type: 'bearer', tokenSecretRef: { name: 'gated', key: 'token' } } } });
+  await expectConditions('Destination', 'parts', 'Accepted', 'Programmed');
+  const send = await routeTo('parts', key, { filterId: 'gated' });
+  let arrived = to.requests.length;
+  await send();
+  await to.arrived(++arrived);
+
+  const paused = () => world.redis.client.smembers('test:{s0}:paused');
+  const isGone = async (kind: 'Filter' | 'Secret', path: string): Promise<void> => {
+    await world.store.delete(kind, named('parts'));
+    const disabled = await world.request('PATCH', path, { key, body: { enabled: false } });
+    expect([disabled.status, disabled.body.enabled]).toEqual([200, false]);
+    const record = path.includes('routes') ? ('route' as const) : ('destination' as const);
+    await passes(async () => expect(await world.registry.get(record, disabled.body.id)).toMatchObject({ enabled: false }));
+    const before = await paused();
+    const held = await send();
+    await passes(async () => expect((await paused()).filter((target) => !before.includes(target))).toHaveLength(1));
+    expect((await world.request('GET', `/api/deliveries/${held}`, { key })).body).toMatchObject({ status: 'pending', attempts: 0 });
+    await restore();
+    expect((await world.request('PATCH', path, { key, body: { enabled: true } })).status).toBe(200);
+    await to.arrived(++arrived);
+  };
+  const [route] = (await world.request('GET', '/api/routes', { key })).body.data;
+  await isGone('Filter', `/api/routes/${route.id}`);
+  await isGone('Secret', '/api/destinations/gated');
 });

@@ -15,6 +15,9 @@ export function webhookApplicationPlace(
       create: (record) => webhooks.createApplication({ ...record, shard: shardOf(record.id, shards) }),
       update: (_, { id, org, ...change }) => webhooks.updateApplication(org, id, change),
       delete: (org, id) => webhooks.deleteApplication(org, id),
+      disable: async ({ org, id, isDisabled }, disabledReason) => {
+        if (!isDisabled) await webhooks.updateApplication(org, id, { isDisabled: true, disabledReason });
+      },
       created,
       obstacleTo: async ({ org, id, externalId }) => {
         const other = externalId === null ? null : await webhooks.applicationByExternalId(org, externalId);

@@ -27,6 +27,9 @@ export function webhookEndpointPlace(
         }
       },
       delete: (org, id) => webhooks.deleteEndpoint(org, id),
+      disable: async ({ org, id, isDisabled }, disabledReason) => {
+        if (!isDisabled) await webhooks.updateEndpoint(org, id, { isDisabled: true, disabledReason });
+      },
       created,
       obstacleTo: async (_, error) =>
         error.code === 'RESOURCE_NOT_FOUND'

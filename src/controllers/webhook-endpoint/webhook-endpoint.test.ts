@@ -108,6 +108,17 @@ test('without its Secret it waits, and comes into force with it', async () => {
   await ready();
 });
 
+test('without its Secret it is disabled when it says so, and all else that was in force stays', async () => {
+  await apply();
+  const before = await stored(await ready());
+  await world.store.delete('Secret', { namespace: 'acme', name: 'signing' });
+  await seen('SecretNotFound');
+  expect(await stored(before.id)).toEqual(before);
+  await apply({ enabled: false, disabledReason: 'Moved.', url: 'https://shop.example/moved' });
+  expect(conditionOf(await seen('SecretNotFound'), 'Programmed')).toMatchObject({ reason: 'EarlierInForce' });
+  expect(await stored(before.id)).toMatchObject({ isDisabled: true, disabledReason: 'Moved.', url: before.url, secret: before.secret });
+});
+
 test.each([
   ['https://shop\ufffd.example/', 'InvalidUrl'],
   ['http://shop.example/', 'InsecureUrl'],

@@ -18,6 +18,9 @@ export function webhookSubscriptionPlace(options: WebhookPlaceOptions): RecordPl
         return await webhooks.createSubscription(record);
       },
       delete: (org, id) => webhooks.deleteSubscription(org, id),
+      disable: async ({ org, id, isEnabled }) => {
+        if (isEnabled) await webhooks.updateSubscription(org, id, { isEnabled: false });
+      },
       obstacleTo: async ({ org, id, endpointId, eventTypeId }, error) => {
         if (error.code === 'RESOURCE_NOT_FOUND')
           return (await webhooks.endpoint(org, endpointId)) === null

@@ -101,6 +101,14 @@ test('without its transform, what was in force before stays', async () => {
   expect((await stored(id))?.filterExpression).toBe('false');
 });
 
+test('without its transform it is disabled when it says so, and all else that was in force stays', async () => {
+  await apply({ filterExpression: 'true' });
+  const id = await ready();
+  await apply({ filterExpression: 'false', transformRef: { name: 'short' }, enabled: false });
+  await seen('TransformNotFound');
+  expect(await stored(id)).toMatchObject({ filterExpression: 'true', isEnabled: false });
+});
+
 test('a second one of an endpoint to an event type is not accepted until the first is gone', async () => {
   await apply();
   await ready();
