@@ -11,6 +11,7 @@ import { jsonContentType } from './json-content-type.ts';
 import { type Operation, takesIdempotencyKey } from './operation.ts';
 import { prefersYaml } from './preferred-type.ts';
 import { countedAs, limitRate } from './rate-limiting.ts';
+import { jsonText } from './raw-json.ts';
 import { readBody } from './read-body.ts';
 import type { FacadeServices } from './services.ts';
 import { StreamedAnswer, sendStreamed } from './streamed-answer.ts';
@@ -91,7 +92,7 @@ export async function runOperation(
         ...(wantsYaml && { 'Content-Type': 'application/yaml; charset=utf-8' }),
         ...(operation.offersYaml !== undefined && { Vary: 'Accept' }),
       },
-      body: operation.answer.status === 204 ? null : wantsYaml ? String(answer) : JSON.stringify(answer),
+      body: operation.answer.status === 204 ? null : wantsYaml ? String(answer) : jsonText(answer),
     };
   };
   const key = takesIdempotencyKey(operation) ? request.headers['idempotency-key'] : undefined;

@@ -251,3 +251,12 @@ test('of another organization nothing is there', async () => {
   }
   expect((await world.request('GET', '/api/events', { key })).body.data).toEqual([]);
 });
+
+test('the payload of an event is the JSON that was received: its numbers, and keys that come twice', async () => {
+  const text = '{ "id": 12345678901234567890, "price": 1.50, "tag": "a", "tag": "b" }\n';
+  const event = newEvent({ org, destinations: [], payload: Buffer.from(text) });
+  await world.acceptor.accept(event);
+  const answer = await get(`events/${event.id}`);
+  expect(answer.text).toContain(`"payload":${text},"payloadEncoding":"json"`);
+  expect(answer.body).toMatchObject({ id: event.id, size: text.length, payload: { tag: 'b' } });
+});

@@ -83,6 +83,13 @@ test('ten are shown by default, as many as asked for up to a hundred', async () 
     expect(await samples(`?limit=${limit}`)).toMatchObject({ status: 400, body: { code: 'INVALID_QUERY' } });
 });
 
+test('JSON is shown as it was received: its numbers, and keys that come twice', async () => {
+  const texts = ['{"id":12345678901234567890,"price":1.50}', '[{"tag":"a","tag":"b"}, 1e400]'];
+  for (const text of texts) await fail({ payload: Buffer.from(text) });
+  const shown = [...(await samples()).text.matchAll(/"payload":(.*?),"receivedAt"/g)].map(([, payload]) => payload);
+  expect(shown).toEqual(texts.reverse());
+});
+
 test('of a large payload the beginning is shown, without a broken character', async () => {
   const text = `{"text":"${'ü'.repeat(40_000)}"}`;
   await fail({ payload: Buffer.from(text) });

@@ -103,6 +103,12 @@ describe('trying a transform', () => {
     expect([status, body]).toEqual([200, expected]);
   });
 
+  test('JSON that a template writes is shown as it would be delivered', async () => {
+    const code = '{ "id": 1234567890123456789{{ payload.digit }}, "id": 1.50 }';
+    const { text } = await post('transforms/test', { type: 'liquid', code, payload: { digit: 0 } });
+    expect(text).toBe('{"success":true,"output":{ "id": 12345678901234567890, "id": 1.50 },"contentType":"application/json"}');
+  });
+
   test('endless code does not hold up the API', async () => {
     // Nothing but its deadline stops it.
     const slow = post('transforms/test', { type: 'jsonata', code: `$match("${'a'.repeat(50)}!", /^(a+)+$/)` });

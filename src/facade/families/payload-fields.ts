@@ -1,11 +1,13 @@
 import { readJson } from '../../core/read-json.ts';
+import { RawJson } from '../raw-json.ts';
+
 /** How a payload is shown: JSON as it is, other text as text, everything else in base64. */
 export function shownPayload(payload: Buffer | null): { payload: unknown; payloadEncoding: 'json' | 'text' | 'base64' | null } {
   if (payload === null) return { payload: null, payloadEncoding: null };
   const text = payload.toString('utf8');
   if (!Buffer.from(text, 'utf8').equals(payload)) return { payload: payload.toString('base64'), payloadEncoding: 'base64' };
-  const value = readJson(text);
-  return value === undefined ? { payload: text, payloadEncoding: 'text' } : { payload: value, payloadEncoding: 'json' };
+  if (readJson(text) === undefined) return { payload: text, payloadEncoding: 'text' };
+  return { payload: new RawJson(text), payloadEncoding: 'json' };
 }
 
 /** The same of the beginning of a payload of `size` bytes: never JSON, because that would not be whole, and no broken character at its end. */

@@ -5,6 +5,7 @@ import { transformCode, transformType } from '../../resources/transform.ts';
 import { describeEvent } from '../../sandbox/event-description.ts';
 import type { TransformType } from '../../sandbox/jobs.ts';
 import { type Call, operation } from '../operation.ts';
+import { RawJson } from '../raw-json.ts';
 import { findToRead } from '../resources/lookup.ts';
 import { problemText } from './code-problem.ts';
 import { idOrSlug } from './route-body.ts';
@@ -60,7 +61,7 @@ export const transformTestOperation = operation({
     if (problem !== undefined) return { success: false, error: problemText(problem) };
     if (output === null) return { success: true, output: null, contentType: null };
     const isJson = output.contentType === 'application/json';
-    return { success: true, output: isJson ? JSON.parse(output.body) : output.body, contentType: output.contentType };
+    return { success: true, output: isJson ? new RawJson(output.body) : output.body, contentType: output.contentType };
   },
 });
 

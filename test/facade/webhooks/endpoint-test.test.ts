@@ -77,6 +77,14 @@ describe('a test of an endpoint', () => {
     expect((await world.request('GET', `/api/webhook-endpoints/${id}`)).body.data).toMatchObject({ totalMessages: 0, isVerified: false });
   });
 
+  test('posts JSON as it was sent: its numbers, and keys that come twice', async () => {
+    const to = await receiver();
+    const { id } = await endpoint(to.url);
+    const payload = '{ "id": 12345678901234567890, "price": 1.50, "tag": "a", "tag": "b" }';
+    await world.request('POST', `/api/webhook-endpoints/${id}/test`, { rawBody: `{"payload": ${payload}}` });
+    expect(to.requests.map(({ body }) => String(body))).toEqual([payload]);
+  });
+
   test('is signed with the old secret, too, while a rotation lasts', async () => {
     const to = await receiver();
     const sealSecret = (id: string) => ({

@@ -21,17 +21,21 @@ test('an event shows what was sent, and its messages with what became of them', 
     applicationId: endpoints[0]?.applicationId ?? '',
     endpointIds: [endpoints[0]?.id ?? ''],
   };
-  const event = newWebhookEvent(world.org, endpoints, { webhook, payload: Buffer.from('{ "total": 12.50 }') });
+  const event = newWebhookEvent(world.org, endpoints, {
+    webhook,
+    payload: Buffer.from('{ "total": 12.50, "by": 12345678901234567890, "by": 7 }'),
+  });
   await world.facade.acceptor.accept(event);
   await world.end(delivered);
-  const { status, body } = await read(event.id);
+  const { status, text, body } = await read(event.id);
+  expect(text).toContain('"payload":{ "total": 12.50, "by": 12345678901234567890, "by": 7 },');
   expect([status, body]).toEqual([
     200,
     {
       data: {
         id: event.id,
         eventType: 'order.paid',
-        payload: { total: 12.5 },
+        payload: { total: 12.5, by: 7 },
         ...webhook,
         endpointId: endpoints[0]?.id,
         createdAt: new Date(event.receivedAtMs).toISOString(),

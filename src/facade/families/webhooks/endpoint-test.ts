@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { jsonMember } from '../../../core/json-member.ts';
 import { parsedJson } from '../../../core/json-text.ts';
 import { endpointTestResult, endpointTestTask } from '../../../data/endpoint-test-task.ts';
 import { text } from '../../../resources/text.ts';
@@ -40,7 +41,7 @@ export const testEndpoint = operation({
   errors: ['RESOURCE_NOT_FOUND'],
   handle: async (call) => {
     const { org, id, applicationId, timeoutSeconds } = await findEndpoint(call, call.params['id'] ?? '');
-    const { eventType, payload } = call.body;
+    const { eventType } = call.body;
     const named = eventType === undefined ? null : (await namedEventType(call, eventType)).spec;
     return {
       data: await call.services.tasks.call(endpointTestTask, {
@@ -49,7 +50,7 @@ export const testEndpoint = operation({
           applicationId,
           endpointId: id,
           eventType: named?.name ?? null,
-          payload: payload === undefined ? exampleOf(named) : JSON.stringify(payload),
+          payload: jsonMember(call.bodyBytes, 'payload')?.toString() ?? exampleOf(named),
         },
         timeoutMs: timeoutSeconds * 1000 + marginMs,
       }),
