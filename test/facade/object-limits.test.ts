@@ -43,6 +43,32 @@ test('an organization with as many resources of a kind as it may have gets no mo
   await passes(async () => expect((await create('four')).status).toBe(201));
 });
 
+test('an import stops at the limit, as its dry run says: of destinations the records beyond it fail, routes are imported all or none', async () => {
+  await limit(2);
+  const url = 'https://hooks.example.com/in';
+  expect((await create('shop', '/api/sources', {})).status).toBe(201);
+  const importOf = (collection: string, records: object[], validateOnly: boolean) =>
+    world.request('POST', `/api/${collection}/import`, { key, body: { [collection]: records, conflictStrategy: 'skip', validateOnly } });
+  const destinations = ['a', 'b', 'c'].map((slug) => ({ name: slug, slug, url }));
+  const routes = ['a', 'b', 'a'].map((slug, i) => ({ name: `Route ${i}`, sourceSlug: 'shop', destinationSlugs: [slug] }));
+  for (const validateOnly of [true, false])
+    expect((await importOf('destinations', destinations, validateOnly)).body).toMatchObject({
+      summary: { imported: 2, failed: 1 },
+      errors: [
+        { code: 'FORBIDDEN', message: expect.stringMatching(/^The organization would have 3 destinations, more than the 2 that its plan/) },
+      ],
+    });
+  const count = async () => (await world.request('GET', '/api/routes', { key })).body.pagination.total;
+  for (const validateOnly of [true, false]) {
+    expect((await importOf('routes', routes, validateOnly)).body).toMatchObject({
+      code: 'FORBIDDEN',
+      message: expect.stringMatching(/^The organization would have 3 routes, more than the 2 that its plan/),
+    });
+    expect(await count()).toBe(0);
+  }
+  expect((await importOf('routes', routes.slice(0, 2), false)).body).toMatchObject({ imported: 2 });
+});
+
 test('others are not held back by it', async () => {
   for (const name of ['a', 'b', 'c'])
     expect((await world.request('POST', '/api/sources', { key: world.admin, body: { name } })).status).toBe(201);

@@ -10,9 +10,10 @@ import { writeChange, writeNew } from '../resource-writes.ts';
 import { mapConcurrently } from '../resources/concurrently.ts';
 import { judgeChange, judgeNew } from '../resources/dry-run.ts';
 import { awaitInForce, waitAfter } from '../resources/in-force.ts';
-import { byName } from '../resources/lookup.ts';
+import { byName, cachedObjects } from '../resources/lookup.ts';
 import { type ConflictStrategy, importBodyBytes, importFields, mostImported } from '../resources/portable.ts';
 import { refuseReservedSlug, slugOf } from '../resources/slug.ts';
+import { refuseBeyondLimit, type WantedSlug } from '../resources/write.ts';
 import { authConfig, isRedacted, plainFields, redacted, redactedConfig } from './destination-auth.ts';
 import { unusedFields } from './destination-export.ts';
 import { importedTls, tlsBody } from './destination-tls.ts';
@@ -86,12 +87,15 @@ class DestinationImport {
   readonly #schema: z.ZodObject;
   /** Slugs that records before have taken in a dry run. */
   readonly #planned = new Set<string>();
+  /** How many destinations there are with those of this import, which the caches do not show at once, or at all in a dry run. */
+  #count: number;
 
   constructor(definition: Definition, call: Call, strategy: ConflictStrategy, validateOnly: boolean) {
     this.#definition = definition;
     this.#call = call;
     this.#strategy = strategy;
     this.#validateOnly = validateOnly;
+    this.#count = cachedObjects(call, 'Destination').length;
     this.#schema = definition.body.extend({
       authConfig: z
         .union([z.literal(redacted), authConfig])
@@ -163,9 +167,27 @@ class DestinationImport {
     }
   }
 
-  async #create(definition: Definition, slug: { exact: string } | { base: string }, record: Record<string, unknown>) {
-    if (!this.#validateOnly) return writeNew(definition, this.#call, slug, record);
-    await judgeNew(definition, this.#call, record);
+  async #create(definition: Definition, slug: WantedSlug, record: Record<string, unknown>) {
+    let isCounted = false;
+    const counted: Definition = {
+      ...definition,
+      toSpec: async (input) => {
+        const spec = await definition.toSpec(input);
+        if (!isCounted) {
+          refuseBeyondLimit(this.#call, 'Destination', this.#count + 1);
+          this.#count++;
+          isCounted = true;
+        }
+        return spec;
+      },
+    };
+    try {
+      if (!this.#validateOnly) return await writeNew(counted, this.#call, slug, record);
+      await judgeNew(counted, this.#call, record);
+    } catch (error) {
+      if (isCounted) this.#count--;
+      throw error;
+    }
     if ('exact' in slug) this.#planned.add(slug.exact);
     return undefined;
   }

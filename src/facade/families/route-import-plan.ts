@@ -5,9 +5,10 @@ import { toPosthornError } from '../error-response.ts';
 import type { Call } from '../operation.ts';
 import { refuseInadmissible } from '../resources/dry-run.ts';
 import { byName, cachedObjects } from '../resources/lookup.ts';
+import { fieldManaged } from '../resources/owned-spec.ts';
 import type { ConflictStrategy } from '../resources/portable.ts';
 import { nameOf } from '../resources/record-fields.ts';
-import { planChange } from '../resources/write.ts';
+import { planChange, refuseBeyondLimit } from '../resources/write.ts';
 import { bodyOf, type ImportedRoute, referencesOf } from './portable-route.ts';
 import { connectionOf, specOfRoute } from './route-spec.ts';
 
@@ -31,7 +32,8 @@ const longestName = 200;
 
 /**
  * Judges all records of an import and writes nothing. The caller holds the lock of the organization. Records conflict with the routes that are
- * there, not with each other: routes of one organization may have one name, and may come to connect the same.
+ * there, not with each other: routes of one organization may have one name, and may come to connect the same. Where no record is in error, what
+ * the import as a whole would be refused with is thrown: FIELD_MANAGED, naming all that is, and FORBIDDEN beyond the limit of the organization.
  */
 export class RouteImportPlanner {
   readonly #call: Call;
@@ -64,6 +66,7 @@ export class RouteImportPlanner {
 
   async plan(): Promise<RouteImportPlan> {
     const plan: RouteImportPlan = { steps: [], errors: [], warnings: [] };
+    const foreign: Record<string, string[]> = {};
     for (const record of this.#records) {
       // What is judged comes from caches: without this a thousand records are one turn.
       await otherRequests();
@@ -78,9 +81,14 @@ export class RouteImportPlanner {
       } catch (thrown) {
         const error = toPosthornError(thrown);
         if (error.code === 'INTERNAL' || error.code === 'UNAVAILABLE') throw thrown;
-        plan.errors.push(`Route "${record.name}": ${error.message}`);
+        if (error.code !== 'FIELD_MANAGED') plan.errors.push(`Route "${record.name}": ${error.message}`);
+        else for (const [path, managers] of Object.entries(error.details ?? {})) foreign[`Route "${record.name}": ${path}`] = managers;
       }
     }
+    if (plan.errors.length > 0) return plan;
+    if (Object.keys(foreign).length > 0) throw fieldManaged(foreign);
+    const created = plan.steps.filter(({ status }) => status === 'created').length;
+    if (created > 0) refuseBeyondLimit(this.#call, 'Route', cachedObjects(this.#call, 'Route').length + created);
     return plan;
   }
 

@@ -8,12 +8,13 @@ import type { ServedKind } from '../services.ts';
 import { find } from './lookup.ts';
 import { SecretDraft } from './secrets.ts';
 import { forClients } from './store-errors.ts';
-import { planChange, type Spec } from './write.ts';
+import { planChange, refuseBeyondLimit, type Spec } from './write.ts';
 
 type Definition<K extends ServedKind> = Pick<ResourceFamilyDefinition<K, z.ZodObject, z.ZodObject>, 'kind' | 'toSpec'>;
 
 /** Throws what creating the resource would be refused with; writes nothing. */
 export async function judgeNew<K extends ServedKind>(definition: Definition<K>, call: Call, body: Record<string, unknown>): Promise<void> {
+  refuseBeyondLimit(call, definition.kind);
   const secrets = new SecretDraft(call, 'dry-run');
   refuseInadmissible(call, definition.kind, await definition.toSpec({ call, body, secrets }));
 }

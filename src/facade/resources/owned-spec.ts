@@ -10,7 +10,7 @@ type Spec = Record<string, unknown>;
 /**
  * What `posthorn-api` applies to turn `current` into `desired` (DESIGN section 3): the fields that it owns, with their
  * new values, and what changes; not what is equal and not ours. null when nothing changes. FIELD_MANAGED when something
- * would have to go that another manager owns; that such a field is changed is left to the store to refuse.
+ * would change or have to go that another manager owns.
  */
 export function ownedSpec(tree: FieldNode, current: Spec, desired: Spec, managedFields: readonly ManagedFieldsEntry[]): Spec | null {
   const root: FieldNode = { type: 'object', nullable: false, atomic: false, fields: new Map([['spec', tree]]) };
@@ -21,7 +21,7 @@ export function ownedSpec(tree: FieldNode, current: Spec, desired: Spec, managed
   const reordered = reorderedItems({ spec: desired }, { spec: current }, root, []);
   if (changed.length + removed.length + reordered.length === 0) return null;
 
-  refuseForeignRemovals(removed, managedFields);
+  refuseForeignChanges(changed, removed, managedFields);
   const ours = entriesOf(managedFields).filter(({ manager }) => manager === facadeManager);
   // In a cluster nobody owns an empty list: it is given always, so that it does not go with the last field beside it, and null takes it away.
   const emptied = emptyLists({ spec: desired }, root, []);
@@ -69,11 +69,12 @@ function isReplaced(path: string, after: ReadonlyMap<string, string>): boolean {
   return [...after.keys()].some((other) => isWithin(other, path));
 }
 
-function refuseForeignRemovals(removed: readonly string[], managedFields: readonly ManagedFieldsEntry[]): void {
+function refuseForeignChanges(changed: readonly string[], removed: readonly string[], managedFields: readonly ManagedFieldsEntry[]): void {
   const details: Record<string, string[]> = {};
   for (const { manager, paths } of entriesOf(managedFields)) {
     if (manager === facadeManager) continue;
-    for (const path of removed.filter((gone) => paths.some((owned) => isWithin(gone, owned) && owned !== specPath))) {
+    const gone = removed.filter((path) => paths.some((owned) => isWithin(path, owned) && owned !== specPath));
+    for (const path of [...changed.filter((each) => paths.includes(each)), ...gone]) {
       const text = readablePath(path);
       details[text] = [...(details[text] ?? []), manager];
     }

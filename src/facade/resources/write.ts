@@ -59,19 +59,22 @@ export async function createObject<K extends ServedKind>(
   throw new PosthornError('CONFLICT', 'No free slug was found for this name; give a slug.');
 }
 
-/** FORBIDDEN when the organization has as many of the kind as its limit says; in a cluster its ResourceQuota says the same to everybody. */
-function refuseBeyondLimit(call: Call, kind: ServedKind): void {
+/**
+ * FORBIDDEN when the organization has as many of the kind as its limit says, or would have more than that; in a cluster its ResourceQuota says
+ * the same to everybody.
+ */
+export function refuseBeyondLimit(call: Call, kind: ServedKind, wouldHave?: number): void {
   const { namespace, objectsPerKind } = call.caller.organization;
-  if (objectsPerKind === null || call.services.caches[kind].list(namespace).length < objectsPerKind) return;
-  throw beyondLimit(call, kind);
+  if (objectsPerKind === null || (wouldHave ?? call.services.caches[kind].list(namespace).length + 1) <= objectsPerKind) return;
+  throw beyondLimit(call, kind, wouldHave);
 }
 
-function beyondLimit({ caller: { organization } }: Call, kind: ServedKind): PosthornError {
-  const count = organization.objectsPerKind === null ? '' : `${organization.objectsPerKind} `;
-  return new PosthornError(
-    'FORBIDDEN',
-    `The organization has ${count}${nouns[kind]}s, as many as its plan (${organization.plan}) or its limit allows; delete some, or have it raised.`,
-  );
+function beyondLimit({ caller: { organization } }: Call, kind: ServedKind, wouldHave?: number): PosthornError {
+  const { plan, objectsPerKind } = organization;
+  const objects = `${nouns[kind]}s`;
+  const has = `has ${objectsPerKind === null ? '' : `${objectsPerKind} `}${objects}, as many as`;
+  const is = wouldHave === undefined ? has : `would have ${wouldHave} ${objects}, more than the ${objectsPerKind} that`;
+  return new PosthornError('FORBIDDEN', `The organization ${is} its plan (${plan}) or its limit allows; delete some, or have it raised.`);
 }
 
 /** What an equal request that was broken off has made: the object, which may lack its Secret. */
@@ -122,7 +125,7 @@ export async function changeSpec<K extends ServedKind>(
   }
 }
 
-/** What `posthorn-api` applies to make the spec so; null when it is so. FIELD_MANAGED when something foreign would have to go. */
+/** What `posthorn-api` applies to make the spec so; null when it is so. FIELD_MANAGED when something foreign would change or have to go. */
 export function planChange<K extends ServedKind>(object: ObjectOf<K>, desired: Spec): Spec | null {
   return ownedSpec(specTrees[object.kind], object.spec, desired, object.metadata.managedFields ?? []);
 }

@@ -270,14 +270,17 @@ export function describeDestinationTransfer(start: () => Promise<FacadeWorld>): 
       });
     });
 
-    test('what Git owns is not overwritten', async () => {
+    test('what Git owns is not overwritten, and a dry run says so', async () => {
       const key = await organization();
       const namespace = `org-${keys.length}`;
       const spec = { name: 'Git', type: 'http', http: { url } };
       await world.store.apply({ kind: 'Destination', metadata: { name: 'git', namespace }, spec }, { manager: 'argocd' });
       const destinations = [{ name: 'Git', slug: 'git', url: 'https://other.example.com/' }];
-      const { body } = await importInto(key, { destinations, conflictStrategy: 'overwrite' });
-      expect(body.errors).toEqual([{ name: 'Git', code: 'FIELD_MANAGED', message: expect.stringContaining('argocd') }]);
+      for (const validateOnly of [true, false]) {
+        const { body } = await importInto(key, { destinations, conflictStrategy: 'overwrite', validateOnly });
+        expect(body).toMatchObject({ success: false, details: { overwritten: [], failed: ['Git'] } });
+        expect(body.errors).toEqual([{ name: 'Git', code: 'FIELD_MANAGED', message: expect.stringContaining('argocd') }]);
+      }
     });
   });
 

@@ -342,16 +342,26 @@ export function describeRouteTransfer(start: () => Promise<FacadeWorld>): void {
       });
     });
 
-    test('what Git owns is an error, and what was written before is taken back', async () => {
+    test('what Git owns is 409 and named, changed or left out, in a dry run too, and nothing is imported', async () => {
       const key = await organization();
       const namespace = `routes-${organizations}`;
-      const spec = { name: 'Git', sourceRef: { name: 'bank' }, destinationRefs: [{ name: 'one' }], priority: 5 };
-      await world.store.apply({ kind: 'Route', metadata: { name: 'git', namespace }, spec }, { manager: 'argocd' });
-      const routes = [good, { name: 'Git', sourceSlug: 'bank', destinationSlugs: ['one'], priority: 6 }];
-      await passes(async () => expect(await named(key)).toContain('Git'));
-      const answer = await world.request('POST', '/api/routes/import', { key, body: { routes, conflictStrategy: 'overwrite' } });
-      expect([answer.status, answer.body.code ?? answer.body.errors]).toEqual([409, 'FIELD_MANAGED']);
-      await passes(async () => expect(await named(key)).toEqual(['Git']));
+      for (const name of ['one', 'two']) {
+        const spec = { name, sourceRef: { name: 'bank' }, destinationRefs: [{ name }], description: 'By Git', priority: 5 };
+        await world.store.apply({ kind: 'Route', metadata: { name, namespace }, spec }, { manager: 'argocd' });
+      }
+      await passes(async () => expect(await named(key)).toEqual(['one', 'two']));
+      const routes = [
+        good,
+        { name: 'one', sourceSlug: 'bank', destinationSlugs: ['one'], description: 'By Git', priority: 6 },
+        { name: 'two', sourceSlug: 'bank', destinationSlugs: ['two'], priority: 5 },
+      ];
+      const managed = '"one": spec.priority is managed by "argocd"; Route "two": spec.description is managed by "argocd"';
+      for (const validateOnly of [true, false]) {
+        const body = { routes, conflictStrategy: 'overwrite', validateOnly };
+        const answer = await world.request('POST', '/api/routes/import', { key, body });
+        expect(answer).toMatchObject({ status: 409, body: { code: 'FIELD_MANAGED', message: `Route ${managed}. Change it there.` } });
+      }
+      expect(await named(key)).toEqual(['one', 'two']);
     });
   });
 
