@@ -29,7 +29,8 @@ export function acceptArguments(event: NewEvent, shard: number): { args: ScriptA
   const atOnce = event.targets.length > messagesAtOnce ? [] : event.targets.filter((target) => target.shard === shard);
   const args: ScriptArgument[] = [keyOf(event.id, shard), event.org, event.sourceId, encoded];
   args.push(...targetArguments(atOnce, shard), event.filtered.length);
-  for (const filtered of event.filtered) args.push(keyOf(filtered.messageId, shard), filtered.routeId, endOf(filtered));
+  for (const filtered of event.filtered)
+    args.push(keyOf(filtered.messageId, shard), filtered.routeId, endOf(filtered), filtered.failedFor ?? '');
   const later = atOnce.length === 0 ? event.targets : event.targets.filter((target) => target.shard !== shard);
   const entries = outboxEntries(later, shard);
   args.push(entries.length);

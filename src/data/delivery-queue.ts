@@ -197,6 +197,8 @@ export interface DeliveryQueue {
     nextDueMs: number | null;
     hasOutbox: boolean;
     hasEndedBatches: boolean;
+    /** There are no jobs, and something is in the log of ends. */
+    hasEnds: boolean;
   }>;
   /** The batch that a job stands for; null when it has ended. */
   batch(job: Job): Promise<Batch | null>;

@@ -50,9 +50,9 @@ export interface NewEvent {
   answer?: { text: string; keptMs: number };
   /**
    * One per route whose schema (then with what it breaks) or filter the event did not meet: recorded as a delivery that is over. `untried`: why
-   * a filter was not judged in full.
+   * a filter was not judged in full; `failedFor`: the destination for whose alerts a broken schema counts, where the route has any.
    */
-  filtered: { messageId: string; routeId: string; brokenSchema?: string; untried?: string }[];
+  filtered: { messageId: string; routeId: string; brokenSchema?: string; untried?: string; failedFor?: string }[];
 }
 
 export type EventStatus = 'pending' | 'delivered' | 'partial' | 'failed' | 'filtered' | 'no_routes';

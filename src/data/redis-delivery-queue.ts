@@ -94,7 +94,7 @@ export class RedisDeliveryQueue implements DeliveryQueue {
   async dequeue(worker: string, count: number, slowRoom: SlowRoom = { slow: count, probes: count }, busiest: string | null = null) {
     const args = [worker, count, holdMs, slowRoom.slow, slowRoom.probes, busiest ?? ''];
     const reply = list(await this.#runBuffer(scripts.dequeue, args));
-    const [, , , unconfigured, more, nextDue, outbox, ended] = reply;
+    const [, , , unconfigured, more, nextDue, outbox, ended, ends] = reply;
     return {
       jobs: await this.#jobs(reply),
       unconfigured: list(unconfigured).map(targetOf),
@@ -103,6 +103,7 @@ export class RedisDeliveryQueue implements DeliveryQueue {
       nextDueMs: dueMs(nextDue),
       hasOutbox: integer(outbox) === 1,
       hasEndedBatches: integer(ended) === 1,
+      hasEnds: integer(ends) === 1,
     };
   }
 

@@ -125,7 +125,7 @@ export class ShardLine {
       this.#mayHaveWork = false;
       this.#isPressing = false;
       const answer = await queue.dequeue(worker, count, slowRoom, busiest);
-      const { jobs, unconfigured, hasMore, hasMoreOfOthers, nextDueMs, hasOutbox, hasEndedBatches } = answer;
+      const { jobs, unconfigured, hasMore, hasMoreOfOthers, nextDueMs, hasOutbox, hasEndedBatches, hasEnds } = answer;
       if (this.#trouble.over()) this.#mustAdopt = true;
       if (hasMore) this.#mayHaveWork = true;
       if (hasMoreOfOthers) this.#isPressing = true;
@@ -134,6 +134,7 @@ export class ShardLine {
       for (const target of unconfigured) void this.configure(target);
       if (hasOutbox) this.#options.carryOutbox();
       if (hasEndedBatches) void this.#endBatches();
+      if (hasEnds) this.#options.lookAtAlerts();
       return this.#unknown(jobs);
     } catch (error) {
       this.#mayHaveWork = true;

@@ -30,7 +30,7 @@ export function makeEvent(
   for (const route of routes) {
     const brokenSchema = route.schemaId === null ? undefined : broken.get(route.schemaId);
     if (brokenSchema !== undefined) {
-      filtered.push({ routeId: route.id, brokenSchema });
+      filtered.push({ routeId: route.id, brokenSchema, ...(route.failedFor !== undefined && { failedFor: route.failedFor }) });
       continue;
     }
     const untriedBefore = budget.untried;

@@ -31,6 +31,8 @@ export interface PlannedRoute {
   filter: CompiledFilter | null;
   /** Null: any payload. */
   schemaId: string | null;
+  /** Where an event counts as failed that breaks the schema, for the alerts of the route; undefined: it has none. */
+  failedFor: string | undefined;
   targets: Omit<NewEvent['targets'][number], 'messageId'>[];
 }
 
@@ -79,6 +81,7 @@ async function makePlan(
         id: route.id,
         filter: routeFilter(route, logger),
         schemaId: route.schemaId ?? null,
+        failedFor: route.notifications === undefined ? undefined : route.destinations[0]?.id,
         targets: route.destinations.map(({ id, shard }) => ({
           routeId: route.id,
           destinationId: id,

@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { IngestUnderTest, keyPrefix } from '../../test/support/ingest.ts';
 import { patientClock } from '../../test/support/patient-clock.ts';
+import { routeRecord } from '../../test/support/record-registry.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
 import { recordLayoutVersion } from '../core/records.ts';
+import { AlertStates } from '../data/alert-states.ts';
 import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
 import { RedisMessageReader } from '../data/message-reader.ts';
 import type { IngestLimits } from './limits.ts';
@@ -86,6 +88,19 @@ test('a changed schema holds for the next event', async () => {
   expect((await send('{}')).deliveries['rte_a']?.status).toBe('schema_failed');
   await publishSchema('sch_a', { type: 'object' }, 2);
   expect((await send('{}')).deliveries['rte_a']?.status).toBe('pending');
+});
+
+test('an event that breaks the schema of a route with alerts is logged for them, as failed at its first destination', async () => {
+  await publishSchema('sch_a', schema);
+  const notifications = { onFailure: true, onSuccess: false, onRecovery: false, failureThreshold: 1, channelIds: null, emails: [] };
+  await ingest.publishRoute({ schemaId: 'sch_a', notifications });
+  await ingest.publishRoute({ id: 'rte_b', slug: 'b', schemaId: 'sch_a' });
+  const { deliveries } = await send('{}');
+  const logged = await new AlertStates({ redis: ingest.redis.client, prefix: keyPrefix }).read(0, 'test');
+  const [destination] = routeRecord().destinations;
+  expect(logged?.entries).toMatchObject([
+    { routeId: 'rte_a', destinationId: destination?.id, kind: 'f', count: 1, messageId: deliveries['rte_a']?.id },
+  ]);
 });
 
 test('while the schema of a route is deleted nothing passes', async () => {

@@ -159,6 +159,21 @@ describe('an alert', () => {
     });
   });
 
+  test('counts messages that their schema or transform kept from being sent', async () => {
+    const [shop, ops] = [await receiver(), await receiver()];
+    destination(shop.url);
+    channel(ops.url);
+    const destinations = [{ id: 'dst_0', shard: 0 }];
+    registry.put('route', routeRecord({ transformId: 'trf_a', destinations, notifications: { ...all, failureThreshold: 2 } }));
+    registry.put('transform', { v: 1, id: 'trf_a', org: 'org_a', type: 'javascript', code: 'none.such', generation: 1 });
+    worker();
+    await ended(await send(), 'transform_failed');
+    const broken = { messageId: newTimedId('msg_', 1, Date.now()), routeId: 'rte_a', brokenSchema: 'no id', failedFor: 'dst_0' };
+    await acceptor.accept({ ...newEvent(), id: newTimedId('evt_', 1, Date.now()), targets: [], filtered: [broken] });
+    await ops.arrived(1);
+    expect(bodies(ops)).toMatchObject([{ type: 'delivery.failed', destination: { id: 'dst_0' }, count: 2, errorMessage: 'no id' }]);
+  });
+
   test('of a type is followed by one for all that came within the window', async () => {
     const [shop, ops] = [await receiver((response) => response.writeHead(500).end()), await receiver()];
     destination(shop.url);

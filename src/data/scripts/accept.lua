@@ -5,7 +5,8 @@
 -- KEYS: see includes/shard.lua. Ids are without prefix and shard (the last 25 characters).
 -- ARGV[1] number of events; then per event: event, organization, source, text (see event-text.ts), number of targets, per
 -- target message, route, destination, largest number of attempts (as in new-message.lua); number of filtered, per filtered message, route, `v` and what it breaks of
--- the route's schema, or `f`, when it does not meet the filter, and why that is not certain; number of
+-- the route's schema, or `f`, when it does not meet the filter, and why that is not certain, and '' or the destination for whose alerts the
+-- former counts; number of
 -- entries for the outbox, per entry shard, whether it is this one (1, 0), number of messages, the messages as the outbox has them; where there are entries
 -- their messages one after the other, number of their routes, the routes; '' or `<from> <until>`: where the
 -- walk over further targets begins and ends; '' or `<milliseconds> <answer>`: what is to be answered, for so long, to whoever sends the event again. In
@@ -136,6 +137,9 @@ local function store(e)
     if status == 'v' then
       count_unsent(e.org, filtered.route)
       index_add(P .. 'i:fail:' .. filtered.route, ms, number, filtered.id)
+      if filtered.failed_for ~= '' then
+        note_end(filtered.route, filtered.failed_for, 'f', 1, filtered.id)
+      end
     else
       count_held_back(e.org, filtered.route, 1)
     end
@@ -181,7 +185,7 @@ for _ = 1, tonumber(ARGV[1]) do
   local e = { id = argument(), org = argument(), source = argument(), text = argument(), filtered = {}, entries = {}, routes = {} }
   e.targets = arguments_of_targets()
   for k = 1, tonumber(argument()) do
-    e.filtered[k] = { id = argument(), route = argument(), how = argument() }
+    e.filtered[k] = { id = argument(), route = argument(), how = argument(), failed_for = argument() }
   end
   for k = 1, tonumber(argument()) do
     e.entries[k] = { shard = argument(), is_here = argument() == '1', count = tonumber(argument()), messages = argument() }
@@ -202,4 +206,8 @@ if opened > 0 then
   call('HINCRBY', ctl, 'open', opened)
 end
 activate_all(touched)
+if has_ends then
+  -- Else an idle worker would look at them half a minute later.
+  ring()
+end
 return reply

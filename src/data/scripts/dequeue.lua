@@ -8,7 +8,7 @@
 -- attempts to slow targets the worker may begin, and [5] with those that are a target's only one, [6] the organization of which the
 -- worker has had the most work lately, in all shards, or '': others go first.
 -- Reply: {targets, jobs, events, unconfigured targets, servable work left 0/1, 2 where some is of others than [6], ms until something is due or -1, 1 when
--- something was put into the outbox, 1 when a batch has ended}.
+-- something was put into the outbox, 1 when a batch has ended, 1 when there are no jobs and something is in the log of ends}.
 -- @include "includes/shard.lua"
 -- @include "includes/index.lua"
 -- @include "includes/target.lua"
@@ -363,4 +363,5 @@ if more > 0 then
   local has_others = busiest ~= '' and (more > 1 or not call('ZSCORE', P .. 'ready', busiest))
   more = has_others and 2 or 1
 end
-return { job_targets, job_list, job_events, unconfigured, more, next_due_ms(), has_sent and 1 or 0, batch_has_ended and 1 or 0 }
+local ends = #job_list == 0 and call('EXISTS', P .. 'ends') or 0
+return { job_targets, job_list, job_events, unconfigured, more, next_due_ms(), has_sent and 1 or 0, batch_has_ended and 1 or 0, ends }

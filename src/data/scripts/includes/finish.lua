@@ -28,7 +28,7 @@ local function finish_unsent(id, org, n, status, why)
   local ms = monotonic_ms()
   local number = counter()
   local stamp = ms .. '-' .. number
-  local t = call('HMGET', P .. 't:' .. n, 'r', 'd')
+  local t = call('HMGET', P .. 't:' .. n, 'r', 'd', 'al')
   local route = t[1] or ''
   if status == 't' then
     if is_for_webhooks(org) then
@@ -37,6 +37,9 @@ local function finish_unsent(id, org, n, status, why)
       count_unsent(org, route)
     end
     index_add(P .. 'i:fail:' .. route, ms, number, id)
+    if t[3] then
+      note_end(route, first_destination(id, t[2]), 'f', 1, id)
+    end
   else
     count_held_back(org, route, 1)
     count_reason(org, n, 'filtered')
