@@ -29,7 +29,8 @@ export type ClaimOutcome =
 const claimScript = new Script(new URL('./scripts/idempotency-claim.lua', import.meta.url));
 const settleScript = new Script(new URL('./scripts/idempotency-settle.lua', import.meta.url));
 
-const keptMs = 24 * 3_600_000;
+/** How long a key and its answer are kept. */
+export const idempotentAnswersKeptMs = 24 * 3_600_000;
 const mebibyte = 1024 * 1024;
 
 /** The keys of an organization, in one slot; `RedisMessagePurger` removes them with the organization. */
@@ -70,7 +71,9 @@ export class IdempotentAnswers {
     const keys = [answers, order, spare];
     const [member, token] = [digest(key), randomUUID()];
     const reply = claimReply.parse(
-      await claimScript.run(redis, keys, [member, token, digest(request), claimMs, keptMs, spareBytes, mostBytes]).catch(throwUnavailable),
+      await claimScript
+        .run(redis, keys, [member, token, digest(request), claimMs, idempotentAnswersKeptMs, spareBytes, mostBytes])
+        .catch(throwUnavailable),
     );
     switch (reply[0]) {
       case 'claimed':
@@ -103,7 +106,7 @@ export class IdempotencyClaim {
 
   /** `isSpare`: it can be found out again without this. */
   keep(answer: string, { isSpare = false }: { isSpare?: boolean } = {}): Promise<boolean> {
-    return this.#settle('answer', answer, keptMs, isSpare ? 1 : 0);
+    return this.#settle('answer', answer, idempotentAnswersKeptMs, isSpare ? 1 : 0);
   }
 
   release(): Promise<boolean> {

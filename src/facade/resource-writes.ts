@@ -8,10 +8,11 @@ import { exclusively, type NoteWrite } from './resources/exclusive.ts';
 import { awaitGone, awaitInForce } from './resources/in-force.ts';
 import { find } from './resources/lookup.ts';
 import { nouns } from './resources/nouns.ts';
+import { madeBefore } from './resources/request-marks.ts';
 import { secretRefsIn } from './resources/secret-refs.ts';
 import { dropUnused, readSecret, SecretDraft } from './resources/secrets.ts';
 import { refuseReservedSlug, slugOf } from './resources/slug.ts';
-import { changeSpec, createObject, deleteObject, madeBefore, refuseForeign, type Spec, type WantedSlug } from './resources/write.ts';
+import { changeSpec, createObject, deleteObject, refuseForeign, type Spec, type WantedSlug } from './resources/write.ts';
 import type { ServedKind } from './services.ts';
 
 type Definition<K extends ServedKind, Body extends z.ZodObject, Query extends z.ZodObject> = Pick<

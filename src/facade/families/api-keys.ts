@@ -8,8 +8,9 @@ import { cutPage, pageOf, pageQuery } from '../pagination.ts';
 import { awaitGone, awaitInForce } from '../resources/in-force.ts';
 import { cachedObjects, find, idOf } from '../resources/lookup.ts';
 import { isoTime, isoTimeOrNull, nameOf, sentName, timesOf, timestamp } from '../resources/record-fields.ts';
+import { madeBefore } from '../resources/request-marks.ts';
 import { slugOf } from '../resources/slug.ts';
-import { createObject, deleteObject, madeBefore, refuseForeign } from '../resources/write.ts';
+import { createObject, deleteObject, refuseForeign } from '../resources/write.ts';
 
 const role = z.enum(['admin', 'developer', 'viewer']);
 const scopes = z.array(z.enum(['read', 'write', 'delete']));

@@ -4,7 +4,7 @@ import type { PosthornObject, SpecInputOf } from '../../resources/kinds.ts';
 import { toPosthornError } from '../error-response.ts';
 import type { Call } from '../operation.ts';
 import { refuseInadmissible } from '../resources/dry-run.ts';
-import { byName, cachedObjects } from '../resources/lookup.ts';
+import { byName } from '../resources/lookup.ts';
 import { fieldManaged } from '../resources/owned-spec.ts';
 import type { ConflictStrategy } from '../resources/portable.ts';
 import { nameOf } from '../resources/record-fields.ts';
@@ -15,9 +15,9 @@ import { connectionOf, specOfRoute } from './route-spec.ts';
 type Route = PosthornObject<'Route'>;
 type Spec = SpecInputOf<'Route'>;
 
-/** What is to be done with one record. */
+/** What is to be done with one record. `made`: it is done. */
 export type RouteStep =
-  | { status: 'created'; name: string; spec: Spec }
+  | { status: 'created'; name: string; spec: Spec; made?: Route }
   | { status: 'overwritten'; name: string; spec: Spec; current: Route }
   | { status: 'skipped'; name: string; current: Route };
 
@@ -26,6 +26,13 @@ export interface RouteImportPlan {
   steps: RouteStep[];
   errors: string[];
   warnings: string[];
+}
+
+export interface KnownRoutes {
+  /** What an equal request that was broken off has made, by the index of the record. */
+  readonly made: ReadonlyMap<number, Route>;
+  /** The others. */
+  there(): Route[];
 }
 
 const longestName = 200;
@@ -39,6 +46,9 @@ export class RouteImportPlanner {
   readonly #call: Call;
   readonly #strategy: ConflictStrategy;
   readonly #records: readonly ImportedRoute[];
+  readonly #made: ReadonlyMap<number, Route>;
+  /** How many routes are there. */
+  readonly #count: number;
   /** The routes that are there. */
   readonly #there: ReadonlyMap<string, readonly Route[]>;
   /** Names that several records have. */
@@ -51,15 +61,17 @@ export class RouteImportPlanner {
   readonly #imported = new Map<string, string>();
   readonly #missing = new Map<string, Promise<boolean>>();
 
-  constructor(call: Call, strategy: ConflictStrategy, records: readonly ImportedRoute[]) {
+  constructor(call: Call, strategy: ConflictStrategy, records: readonly ImportedRoute[], known: KnownRoutes) {
     this.#call = call;
     this.#strategy = strategy;
     this.#records = records;
-    const routes = cachedObjects(call, 'Route');
+    this.#made = known.made;
+    const routes = known.there();
+    this.#count = routes.length;
     const named = Map.groupBy(records, ({ name }) => name);
     this.#there = Map.groupBy(routes, nameOf);
     this.#repeated = new Set([...named].flatMap(([name, { length }]) => (length > 1 ? [name] : [])));
-    this.#taken = new Set([...this.#there.keys(), ...named.keys()]);
+    this.#taken = new Set([...this.#there.keys(), ...named.keys(), ...[...known.made.values()].map(nameOf)]);
     const kept = routes.filter((route) => strategy !== 'overwrite' || !named.has(nameOf(route)));
     this.#kept = new Map(kept.map((route) => [connectionOf(route.spec), nameOf(route)]));
   }
@@ -67,14 +79,16 @@ export class RouteImportPlanner {
   async plan(): Promise<RouteImportPlan> {
     const plan: RouteImportPlan = { steps: [], errors: [], warnings: [] };
     const foreign: Record<string, string[]> = {};
-    for (const record of this.#records) {
+    for (const [index, record] of this.#records.entries()) {
       // What is judged comes from caches: without this a thousand records are one turn.
       await otherRequests();
-      const missing = await this.#missingOf(record);
+      const made = this.#made.get(index);
+      const missing = made === undefined ? await this.#missingOf(record) : [];
       plan.errors.push(...missing);
       if (missing.length > 0) continue;
       try {
-        const step = await this.#stepFor(record);
+        const step: RouteStep =
+          made === undefined ? await this.#stepFor(record) : { status: 'created', name: nameOf(made), spec: made.spec, made };
         if (step.name !== record.name) plan.warnings.push(`There is a route "${record.name}" already: imported as "${step.name}".`);
         if (step.status !== 'skipped') plan.warnings.push(...this.#repetition(step));
         plan.steps.push(step);
@@ -88,7 +102,7 @@ export class RouteImportPlanner {
     if (plan.errors.length > 0) return plan;
     if (Object.keys(foreign).length > 0) throw fieldManaged(foreign);
     const created = plan.steps.filter(({ status }) => status === 'created').length;
-    if (created > 0) refuseBeyondLimit(this.#call, 'Route', cachedObjects(this.#call, 'Route').length + created);
+    if (created > 0) refuseBeyondLimit(this.#call, 'Route', this.#count + created);
     return plan;
   }
 

@@ -6,7 +6,7 @@ import { idOf } from '../resources/lookup.ts';
 import { importBodyBytes, importFields, mostImported } from '../resources/portable.ts';
 import { importedRoute } from './portable-route.ts';
 import { RouteImportPlanner } from './route-import-plan.ts';
-import { writeRoutes } from './route-import-write.ts';
+import { RouteImportWrites } from './route-import-write.ts';
 import { routeWritesLookAt } from './route-spec.ts';
 
 const routeResult = z.object({
@@ -48,9 +48,16 @@ export const routeImportOperation: Operation = operation({
     const { routes: records, conflictStrategy, validateOnly = false } = call.body;
     const startedAtMs = call.services.clock.now();
     const { plan, written } = await exclusively(call, routeWritesLookAt, async (note) => {
-      const made = await new RouteImportPlanner(call, conflictStrategy, records).plan();
-      const isToBeWritten = made.errors.length === 0 && !validateOnly;
-      return { plan: made, written: isToBeWritten ? await writeRoutes(call, made.steps, note) : [] };
+      const writes = await RouteImportWrites.begin(call, note);
+      try {
+        const judged = await new RouteImportPlanner(call, conflictStrategy, records, writes).plan();
+        if (judged.errors.length > 0) await writes.takeBack();
+        const isToBeWritten = judged.errors.length === 0 && !validateOnly;
+        return { plan: judged, written: isToBeWritten ? await writes.write(judged.steps) : [] };
+      } catch (error) {
+        await writes.takeBack();
+        throw error;
+      }
     });
     const timeoutMs = waitAfter(call, startedAtMs);
     await Promise.all(written.flatMap((route) => (route === null ? [] : [awaitInForce(call, 'Route', route, timeoutMs)])));

@@ -4,7 +4,7 @@ import { apiVersion } from '../../resources/definition.ts';
 import type { PosthornObject } from '../../resources/kinds.ts';
 import type { ServedKind } from '../services.ts';
 import { idOf } from './lookup.ts';
-import { markAnnotation } from './write.ts';
+import { markAnnotation } from './request-marks.ts';
 
 export interface Manifest {
   apiVersion: string;

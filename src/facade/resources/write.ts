@@ -7,6 +7,7 @@ import type { Call } from '../operation.ts';
 import type { ServedKind } from '../services.ts';
 import { nouns } from './nouns.ts';
 import { facadeManager, fieldManaged, foreignManagers, ownedSpec } from './owned-spec.ts';
+import { markAnnotation } from './request-marks.ts';
 import { slugCandidates } from './slug.ts';
 import { forClients, isQuotaUsedUp } from './store-errors.ts';
 
@@ -14,9 +15,6 @@ export type Spec = Record<string, unknown>;
 
 /** One slug and no other, or the first free one of those that begin with it. */
 export type WantedSlug = { exact: string } | { base: string };
-
-/** Says by which request with an Idempotency-Key an object was made. */
-export const markAnnotation = 'posthorn.dev/idempotency';
 
 const changeAttempts = 10;
 const mostSlugs = 1000;
@@ -27,12 +25,14 @@ const beingTried = new Set<string>();
 /**
  * Makes an object under `slug.exact`, or under the first free one of `slug.base`, `-2`, `-3`, …: the store's
  * ALREADY_EXISTS decides, so that slugs are unique over all replicas. FORBIDDEN beyond the limit of the organization.
+ * `mark` is left on it (`request-marks.ts`).
  */
 export async function createObject<K extends ServedKind>(
   call: Call,
   kind: K,
   slug: WantedSlug,
   specFor: (slug: string) => Promise<Spec>,
+  mark = call.idempotency?.mark,
 ): Promise<ObjectOf<K>> {
   const { namespace } = call.caller.organization;
   const cache = call.services.caches[kind];
@@ -45,7 +45,11 @@ export async function createObject<K extends ServedKind>(
     beingTried.add(trying);
     try {
       return await call.services.store.create(
-        { kind, metadata: { name, namespace, ...markOf(call) }, spec: await specFor(name) },
+        {
+          kind,
+          metadata: { name, namespace, ...(mark !== undefined && { annotations: { [markAnnotation]: mark } }) },
+          spec: await specFor(name),
+        },
         { manager: facadeManager },
       );
     } catch (error) {
@@ -75,24 +79,6 @@ function beyondLimit({ caller: { organization } }: Call, kind: ServedKind, would
   const has = `has ${objectsPerKind === null ? '' : `${objectsPerKind} `}${objects}, as many as`;
   const is = wouldHave === undefined ? has : `would have ${wouldHave} ${objects}, more than the ${objectsPerKind} that`;
   return new PosthornError('FORBIDDEN', `The organization ${is} its plan (${plan}) or its limit allows; delete some, or have it raised.`);
-}
-
-/** What an equal request that was broken off has made: the object, which may lack its Secret. */
-export async function madeBefore<K extends ServedKind>(call: Call, kind: K): Promise<ObjectOf<K> | null> {
-  const { caller, idempotency, services } = call;
-  if (idempotency?.isTakenOver !== true) return null;
-  let continueToken: string | undefined;
-  do {
-    const page = await services.store.list(kind, { namespace: caller.organization.namespace, continueToken });
-    const made = page.items.find(({ metadata }) => metadata.annotations?.[markAnnotation] === idempotency.mark);
-    if (made !== undefined) return made;
-    continueToken = page.continueToken;
-  } while (continueToken !== undefined);
-  return null;
-}
-
-function markOf({ idempotency }: Call): { annotations?: Record<string, string> } {
-  return idempotency === null ? {} : { annotations: { [markAnnotation]: idempotency.mark } };
 }
 
 /**

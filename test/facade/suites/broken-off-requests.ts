@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { PosthornError } from '../../../src/core/errors.ts';
 import type { Kind } from '../../../src/resources/kinds.ts';
 import type { ResourceStore } from '../../../src/store/store.ts';
@@ -10,15 +10,15 @@ import type { FacadeWorld } from '../facade-world.ts';
 /** Requests with an Idempotency-Key that were broken off before their answer was kept, with any store behind the API. */
 export function describeBrokenOffRequests(start: (around: (store: ResourceStore) => ResourceStore) => Promise<FacadeWorld>): void {
   let world: FacadeWorld;
-  let loseNextAnswer = false;
+  let lostKind: Kind | null = null;
   beforeAll(async () => {
     world = await start((store) => losingAnswers(store, isLost));
   });
   afterAll(() => world.stop());
 
   function isLost(kind: Kind): boolean {
-    if (!loseNextAnswer || kind !== 'Destination') return false;
-    loseNextAnswer = false;
+    if (kind !== lostKind) return false;
+    lostKind = null;
     return true;
   }
   const url = 'https://hooks.example.com/in';
@@ -55,10 +55,93 @@ export function describeBrokenOffRequests(start: (around: (store: ResourceStore)
   test('by an answer of the API server that was lost is completed at once', async () => {
     const key = newKey();
     const body = { name: 'Unanswered', url };
-    loseNextAnswer = true;
+    lostKind = 'Destination';
     expect((await post('/api/destinations', key, body)).status).toBe(503);
     expect((await post('/api/destinations', key, body)).status).toBe(201);
     expect(await countNamed('Unanswered')).toBe(1);
+  });
+
+  describe('an import of routes', () => {
+    /** A route of its own that a record conflicts with, and that record with two more. */
+    async function setUp() {
+      const source = await world.create('sources');
+      const [one, two] = [await world.create('destinations', { url }), await world.create('destinations', { url })];
+      const there = await world.create('routes', { sourceId: source.id, destinationIds: [one.id], priority: 1 });
+      const record = (name: string) => ({ name, sourceSlug: source.slug, destinationSlugs: [two.slug] });
+      return { there, two, records: [record(there.name), record(`${there.name} new`), record(`${there.name} newer`)] };
+    }
+    const names = async (of: { name: string }) => {
+      const { routes } = (await world.request('GET', '/api/routes/export')).body;
+      return routes.map(({ name }: { name: string }) => name).filter((name: string) => name.startsWith(of.name));
+    };
+
+    test.each([
+      ['skip', 3],
+      ['rename', 3],
+      ['overwrite', 3],
+      ['overwrite', 1],
+    ])('with %s of %i routes one of whose answers is lost is taken back whole', async (conflictStrategy, count) => {
+      const { there, records } = await setUp();
+      const routes = records.slice(0, count);
+      lostKind = 'Route';
+      const answer = await world.request('POST', '/api/routes/import', { body: { routes, conflictStrategy } });
+      expect([answer.status, lostKind]).toEqual([503, null]);
+      await passes(async () => expect(await names(there)).toEqual([there.name]));
+      expect((await world.request('GET', `/api/routes/${there.id}`)).body).toMatchObject({
+        priority: 1,
+        destinationIds: there.destinationIds,
+      });
+    });
+
+    test('one of whose answers was lost is carried out once by the next', async () => {
+      const { there, records: routes } = await setUp();
+      const key = newKey();
+      const send = () => post('/api/routes/import', key, { routes, conflictStrategy: 'rename' });
+      lostKind = 'Route';
+      expect((await send()).status).toBe(503);
+      expect(await send()).toMatchObject({ status: 200, body: { imported: 3, skipped: 0 } });
+      expect(await names(there)).toEqual([there.name, `${there.name} (2)`, `${there.name} new`, `${there.name} newer`]);
+    });
+
+    test.each(['skip', 'rename'])('with %s is completed by the next, which makes no copies', async (conflictStrategy) => {
+      const { there, records: routes } = await setUp();
+      const key = newKey();
+      const send = () => post('/api/routes/import', key, { routes, conflictStrategy });
+      const first = await send();
+      const made = await names(there);
+      await breakOff(world, key);
+      expect((await send()).body).toEqual(first.body);
+      const lost = `${there.slug}-new`;
+      await world.store.delete('Route', { namespace: 'acme', name: lost });
+      await passes(async () => expect(await names(there)).toHaveLength(made.length - 1));
+      await breakOff(world, key);
+      const { routes: last } = (await send()).body;
+      const expected = first.body.routes.map((route: { name: string }) =>
+        route.name === `${there.name} new` ? { ...route, id: expect.stringMatching(/^rte_/) } : route,
+      );
+      expect(last).toEqual(expected);
+      expect(await names(there)).toEqual(made);
+    });
+
+    test('leaves nothing when the next finds it in error', async () => {
+      const { there, two, records: routes } = await setUp();
+      const key = newKey();
+      const send = () => post('/api/routes/import', key, { routes, conflictStrategy: 'rename' });
+      expect((await send()).body.imported).toBe(3);
+      for (const [kind, name] of [
+        ['Route', `${there.slug}-new`],
+        ['Destination', two.slug],
+      ] as const)
+        await world.store.delete(kind, { namespace: 'acme', name });
+      await passes(async () => {
+        expect(await names(there)).toHaveLength(3);
+        expect((await world.request('GET', `/api/destinations/${two.slug}`)).status).toBe(404);
+        expect((await world.request('GET', '/api/destinations?pageSize=100')).text).not.toContain(two.id);
+      });
+      await breakOff(world, key);
+      expect((await send()).body).toMatchObject({ imported: 0, routes: [], errors: [expect.stringContaining(two.slug)] });
+      await passes(async () => expect(await names(there)).toEqual([there.name]));
+    });
   });
 
   test('leaves no API key that nobody has seen', async () => {
@@ -75,12 +158,17 @@ export function describeBrokenOffRequests(start: (around: (store: ResourceStore)
   });
 }
 
-/** A store that carries a create out and then fails, as an API server whose answer is lost. */
+/** A store that carries a create or an apply out and then fails, as an API server whose answer is lost. */
 function losingAnswers(store: ResourceStore, isNext: (kind: Kind) => boolean): ResourceStore {
   const create: ResourceStore['create'] = async (object, options) => {
     const made = await store.create(object, options);
     if (!isNext(object.kind)) return made;
     throw new PosthornError('UNAVAILABLE', 'the answer was lost');
   };
-  return withOther(store, 'create', create);
+  const apply: ResourceStore['apply'] = async (object, options) => {
+    const changed = await store.apply(object, options);
+    if (!isNext(object.kind)) return changed;
+    throw new PosthornError('UNAVAILABLE', 'the answer was lost');
+  };
+  return withOther(withOther(store, 'create', create), 'apply', apply);
 }
