@@ -211,6 +211,19 @@ describe('refused is', () => {
   });
 
   test.each([
+    ['bearer', 'token', 'in\ntwo'],
+    ['api_key', 'key', 'of 5 €'],
+    ['custom_header', 'headerValue', 'nothing\0'],
+  ] as const)('a destination whose credential of type %s no header can carry', (type, field, value) => {
+    const auth = { type, ...(type !== 'bearer' && { headerName: 'X-Key' }), [`${field}SecretRef`]: { name: 's', key: 't' } };
+    const refusal = { reason: 'InvalidAuth', message: expect.stringMatching(`spec.http.auth.${field}SecretRef must have no control`) };
+    const spec = { http: { url: 'https://shop.example/hook', auth } };
+    expect(destination(spec, { [field]: value })).toEqual({ refusal });
+    for (const sendable of ['of a file\n', 'Ünïcode\tin Latin-1', 'x'.repeat(5000)])
+      expect(destination(spec, { [field]: sendable }).refusal).toBeUndefined();
+  });
+
+  test.each([
     { field: 'a', operator: 'matches', value: '(' },
     { field: 'a', operator: 'in', value: 'not a list' },
     { field: 'a', operator: 'in', value: null },

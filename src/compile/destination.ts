@@ -4,6 +4,7 @@ import type { Keyring } from '../core/sealing.ts';
 import { recordSealingContext, type SealedRecordField } from '../core/sealing-contexts.ts';
 import { standardWebhooksSecretRule, standardWebhooksSecrets } from '../core/standard-webhooks-secrets.ts';
 import { destination as definition } from '../resources/destination.ts';
+import { isSendable, sendableRule } from '../resources/http-header.ts';
 import type { PosthornObject, SpecOf } from '../resources/kinds.ts';
 import { destinationBeyondPlan } from '../resources/plan-gates.ts';
 import { type Compiled, type CompiledByPlan, type Refusal, refuse, suspendable } from './compiled.ts';
@@ -35,7 +36,7 @@ export function destinationRefusal(spec: SpecOf<'Destination'>): Refusal | null 
 }
 
 /**
- * Refuses URLs and field mappings that do not parse, incomplete credentials and malformed signing secrets. What the plan does not have is
+ * Refuses URLs and field mappings that do not parse, credentials that are incomplete or cannot be sent, and malformed signing secrets. What the plan does not have is
  * suspended: its messages wait.
  */
 export function compileDestination(object: PosthornObject<'Destination'>, inputs: DestinationInputs): CompiledByPlan<DestinationRecord> {
@@ -108,11 +109,12 @@ function compileAuth(
   seal: Seal,
 ): Compiled<HttpAuthRecord> {
   const before = new Map(Object.entries(published ?? {}));
-  const sealed = (field: SealedRecordField): string | undefined => {
-    // A line break at the end comes from files and `echo`; none of these values may hold one.
-    const value = secrets[field]?.replace(/\r?\n$/, '');
-    return value === undefined || value === '' ? undefined : seal(field, value, [before.get(field) ?? '']);
-  };
+  // A line break at the end comes from files and `echo`; none of these values may hold one.
+  const plain = (field: SealedRecordField): string => secrets[field]?.replace(/\r?\n$/, '') ?? '';
+  const unsendable = (['token', 'key', 'headerValue'] as const).find((field) => !isSendable(plain(field)));
+  if (unsendable !== undefined) return refuse('InvalidAuth', `the value behind spec.http.auth.${unsendable}SecretRef ${sendableRule}`);
+  const sealed = (field: SealedRecordField): string | undefined =>
+    plain(field) === '' ? undefined : seal(field, plain(field), [before.get(field) ?? '']);
   const incomplete = (needs: string) => refuse('InvalidAuth', `spec.http.auth of type ${auth?.type} needs ${needs}`);
   switch (auth?.type) {
     case undefined:

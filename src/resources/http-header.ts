@@ -19,8 +19,17 @@ const refusedPrefixes: readonly string[] = ['proxy-', 'webhook-', 'x-posthorn-']
 /** Header name: an RFC 9110 token. */
 export const headerName = text(1, 128).regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, 'must be a header name: letters, digits and -');
 
-/** Header value: what Node sends without complaint, that is Latin-1 without control characters. */
-export const headerValue = text(0, 4096).regex(/^[\t\x20-\x7e\x80-\xff]*$/, 'must have no control characters and none beyond Latin-1');
+/** Class of a regular expression: what Node sends in the value of a header without complaint, that is Latin-1 without control characters. */
+export const sendableCharacter = String.raw`[\t\x20-\x7e\x80-\xff]`;
+export const sendableRule = 'must have no control characters and none beyond Latin-1';
+const sendable = new RegExp(`^${sendableCharacter}*$`);
+
+export const headerValue = text(0, 4096).regex(sendable, sendableRule);
+
+/** Whether a header can carry the value, whatever its length. */
+export function isSendable(value: string): boolean {
+  return sendable.test(value);
+}
 
 /** Whether configuration may set the header, whatever its case. */
 export function isSettableHeader(name: string): boolean {

@@ -167,6 +167,28 @@ test.each([
   expect(await patch(other)).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
 });
 
+test('a destination whose credential no header can carry is not accepted, and takes back what it gave', async () => {
+  const name = 'unsendable';
+  const path = `/api/destinations/${name}`;
+  const applied = { manager: 'kubectl', force: true } as const;
+  for (const value of ['a-token-of\n€\ud83d\udca9!', 'short\n€']) {
+    const data = { token: Buffer.from(value).toString('base64') };
+    await world.store.apply({ kind: 'Secret', metadata: { name, namespace: 'acme' }, data }, applied);
+    const spec = { http: { url: to.url, auth: { type: 'bearer' as const, tokenSecretRef: { name, key: 'token' } } } };
+    await world.store.apply({ kind: 'Destination', metadata: { name, namespace: 'acme' }, spec }, applied);
+    await passes(async () => {
+      const { status } = await world.store.get('Destination', { name, namespace: 'acme' });
+      expect(status?.conditions).toContainEqual(expect.objectContaining({ type: 'Accepted', status: 'False', reason: 'InvalidAuth' }));
+    });
+    const { body: before } = await world.request('GET', path);
+    expect(before.authConfig.token).toMatch(/^•{4}/);
+    const changed = await world.request('PATCH', path, { body: { ...before, description: value.slice(0, 5) } });
+    expect([changed.status, changed.body.authConfig]).toEqual([200, before.authConfig]);
+    const sent = await world.request('PATCH', path, { body: { authConfig: { token: value } } });
+    expect([sent.status, sent.body.code]).toEqual([400, 'VALIDATION_FAILED']);
+  }
+});
+
 test('a route whose filter, and a destination whose Secret, is gone are disabled all the same: their messages wait', async () => {
   await plan('parts', 'pro');
   const key = await world.addKey('parts');

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { PosthornError } from '../../core/errors.ts';
 import { looksMasked } from '../../core/masking.ts';
-import { headerName, isSettableHeader } from '../../resources/http-header.ts';
+import { headerName, isSettableHeader, sendableCharacter, sendableRule } from '../../resources/http-header.ts';
 import type { SpecInputOf, SpecOf } from '../../resources/kinds.ts';
 import type { Call } from '../operation.ts';
 import { readSecret, type SecretDraft, type SecretKeyRef } from '../resources/secrets.ts';
@@ -11,6 +11,8 @@ type Auth = NonNullable<Http['auth']>;
 type AuthInput = NonNullable<NonNullable<SpecInputOf<'Destination'>['http']>['auth']>;
 
 const secretText = z.string().min(1).max(4096);
+/** Sent in a header, but for a line break at its end; or the mask of what is stored, whatever that is. */
+const headerSecret = secretText.regex(new RegExp(String.raw`^(?:${sendableCharacter}+(?:\r?\n)?|•{4}[\s\S]{0,4})$`, 'u'), sendableRule);
 
 export const authType = z.enum(['none', 'basic', 'bearer', 'api_key', 'custom_header']);
 
@@ -19,13 +21,13 @@ export const authConfig = z
   .strictObject({
     username: z.string().min(1).max(256).optional().describe('With authType basic.'),
     password: secretText.optional().describe('With authType basic.'),
-    token: secretText.optional().describe('With authType bearer.'),
+    token: headerSecret.optional().describe('With authType bearer.'),
     headerName: headerName
       .refine(isSettableHeader, 'is a header that Posthorn or the connection sets: give another one')
       .optional()
       .describe('With authType api_key and custom_header.'),
-    key: secretText.optional().describe('With authType api_key.'),
-    headerValue: secretText.optional().describe('With authType custom_header.'),
+    key: headerSecret.optional().describe('With authType api_key.'),
+    headerValue: headerSecret.optional().describe('With authType custom_header.'),
   })
   .describe('Its shape depends on authType; null with none. Secrets are masked on read; a mask sent back keeps what is stored.');
 export type AuthConfig = z.output<typeof authConfig>;

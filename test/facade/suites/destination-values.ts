@@ -55,6 +55,9 @@ export const acceptedOfDestinations: readonly Accepted[] = [
 
 export const refusedOfDestinations: readonly Refused[] = [
   ['destinations', 'authConfig', { token: 't'.repeat(4097) }, 'authConfig.token', { authType: 'bearer' }],
+  ['destinations', 'authConfig', { token: 'in\ntwo' }, 'authConfig.token', { authType: 'bearer' }],
+  ['destinations', 'authConfig', { headerName: 'X-Key', key: 'of 5 €' }, 'authConfig.key', { authType: 'api_key' }],
+  ['destinations', 'authConfig', { headerName: 'X-Key', headerValue: '\0' }, 'authConfig.headerValue', { authType: 'custom_header' }],
   ['destinations', 'authConfig', { username: 'a', password: '' }, 'authConfig.password', { authType: 'basic' }],
   ['destinations', 'authConfig', { headerName: 'a b', key: 'k' }, 'authConfig', { authType: 'api_key' }],
   ['destinations', 'signingSecret', signingSecret(23)],

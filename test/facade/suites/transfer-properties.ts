@@ -11,18 +11,18 @@ const text = (minLength: number, maxLength: number) => fc.string({ unit: 'graphe
 const name = text(1, 60).map((value) => `${value}.`.normalize());
 const headerName = fc.stringMatching(/^X-[!#$%&'*+.^_`|~0-9A-Za-z-]{1,20}$/);
 const headerValue = fc.string({ unit: fc.integer({ min: 0x20, max: 0x7e }).map((code) => String.fromCodePoint(code)), maxLength: 40 });
-const secret = text(1, 60);
+const sendable = fc.stringMatching(/^[\t\x20-\x7e\x80-\xff]{1,60}$/);
 const optional = { requiredKeys: [] as [] };
 
 const auth = fc.oneof(
   fc.constant({}),
   fc.record({
     authType: fc.constant('basic'),
-    authConfig: fc.record({ username: fc.stringMatching(/^[^:\p{Cc}]{1,20}$/u), password: secret }),
+    authConfig: fc.record({ username: fc.stringMatching(/^[^:\p{Cc}]{1,20}$/u), password: text(1, 60) }),
   }),
-  fc.record({ authType: fc.constant('bearer'), authConfig: fc.record({ token: secret }) }),
-  fc.record({ authType: fc.constant('api_key'), authConfig: fc.record({ headerName, key: secret }) }),
-  fc.record({ authType: fc.constant('custom_header'), authConfig: fc.record({ headerName, headerValue: secret }) }),
+  fc.record({ authType: fc.constant('bearer'), authConfig: fc.record({ token: sendable }) }),
+  fc.record({ authType: fc.constant('api_key'), authConfig: fc.record({ headerName, key: sendable }) }),
+  fc.record({ authType: fc.constant('custom_header'), authConfig: fc.record({ headerName, headerValue: sendable }) }),
 );
 const throttle = fc.oneof(
   fc.record({ mode: fc.constant('off') }),
