@@ -247,6 +247,11 @@ export interface DeliveryQueue {
   dropRetries(targets: ReadonlyMap<string, DeadLetterReason>, cursor: string): Promise<{ dropped: number; next: string | null }>;
   /** Removes the oldest history beyond its retention, a bounded number of records; `lost`: how many of them an archive was to have. */
   prune(retention: Retention): Promise<{ removed: number; hasMore: boolean; memoryShare: number | null; lost: number }>;
+  /**
+   * Sends what has waited for a disabled route or destination for longer than this to the dead letters; looks at the next of them with each
+   * call, and ends a bounded number of messages.
+   */
+  expirePaused(longestMs: number): Promise<{ expired: number; hasMore: boolean }>;
   /** Adds the oldest tallies of the analytics to the statistics of their periods; answers whether another one is due. */
   foldTallies(): Promise<boolean>;
   figures(): Promise<QueueFigures>;

@@ -46,6 +46,7 @@ const scripts = {
   drop: script('drop'),
   dropDue: script('drop-due'),
   prune: script('prune'),
+  expirePaused: script('expire-paused'),
   stats: script('stats'),
   endBatches: script('end-batches'),
   batchUnsent: script('batch-unsent'),
@@ -277,6 +278,11 @@ export class RedisDeliveryQueue implements DeliveryQueue {
     const args = [finishedMs, deadLettersMs, recordsPerPrune, this.#memoryLimit, unwrittenModes[unwritten], longestArchiveWaitMs];
     const [removed, more, permille, lost] = list(await this.#run(scripts.prune, args));
     return { removed: integer(removed), hasMore: integer(more) === 1, memoryShare: share(permille), lost: integer(lost) };
+  }
+
+  async expirePaused(longestMs: number) {
+    const [expired, more] = list(await this.#run(scripts.expirePaused, [longestMs]));
+    return { expired: integer(expired), hasMore: integer(more) === 1 };
   }
 
   async foldTallies(): Promise<boolean> {

@@ -3,7 +3,7 @@
  * another shard with it (27).
  *
  * - `ctl` hash: n counter, ms newest index time, vt virtual clock, tn last target number, slots of all workers, open
- *   unfinished messages, marker, full (accept refuses)
+ *   unfinished messages, marker, full (accept refuses), paused cursor of the walk over the set (`expire-paused.lua`)
  * - `e:<event>` string (`event-text.ts`), `x:<event>` ids of its messages when there are several, `refs` hash of the number of those
  *   here, `far` hash of other shards that have a copy
  * - `an:<event>` string: what is answered to whoever sends the event again; it expires

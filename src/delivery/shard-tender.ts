@@ -29,7 +29,7 @@ export interface ShardTenderOptions {
   onState: (state: ShardState) => void;
 }
 
-/** Looks after one shard: what was missed, what is held past its deadline, history past its retention, memory that runs out. */
+/** Looks after one shard: what was missed, what is held past its deadline, history and pauses past the retention, memory that runs out. */
 export class ShardTender {
   readonly #options: ShardTenderOptions;
   readonly #stopping = new AbortController();
@@ -104,16 +104,21 @@ export class ShardTender {
   }
 
   async #prune(): Promise<void> {
-    const { queue, retention, clock } = this.#options;
+    const { queue, retention, clock, logger } = this.#options;
     const endMs = clock.now() + longestWorkMs;
     this.#isPruning = true;
+    let expired = 0;
     while (this.#isPruning && !this.#stopping.signal.aborted && clock.now() < endMs) {
       const step = await queue.prune(retention);
       this.#onLost(step.lost);
-      this.#isPruning = step.hasMore;
+      const waits = await queue.expirePaused(retention.finishedMs);
+      expired += waits.expired;
+      this.#isPruning = step.hasMore || waits.hasMore;
       if (this.#isPruning) await clock.sleep(pauseBetweenStepsMs, this.#stopping.signal);
     }
     this.#prunedAtMs = clock.now();
+    if (expired > 0)
+      logger.warn({ messages: expired }, 'messages that waited too long for a disabled route or destination went to the dead letters');
   }
 
   /**

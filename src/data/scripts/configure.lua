@@ -77,7 +77,7 @@ elseif call('EXISTS', P .. 'wait:' .. destination) == 1 then
   call('ZADD', P .. 'waiting', now, destination)
 end
 if ARGV[3] == '1' then
-  call('HSET', key, 'p', '1')
+  call('HSET', key, 'p', was_paused and was_paused ~= '1' and was_paused or whole(now))
   call('SADD', P .. 'paused', n)
   deactivate(n, org)
 else

@@ -18,7 +18,7 @@
 -- @include "includes/status-counts.lua"
 -- @include "includes/finish.lua"
 -- @include "includes/retries.lua"
--- @include "includes/circuit-wait.lua"
+-- @include "includes/waits.lua"
 
 -- By then those that a shared limiter woke have come to dequeue, unless all workers are full.
 local wake_again_ms = 20
@@ -80,11 +80,17 @@ local function wake_limiter(limiter)
   end
 end
 
+-- Answers whether there may be more.
+local function expire_circuit_waits(n, org, began)
+  local _, more = expire_waits(n, org, began, longest_circuit_wait_ms, 'circuit_breaker_exhausted')
+  return more
+end
+
 local function wake_circuit(n)
-  local t = call('HMGET', P .. 't:' .. n, 'cs', 'cu')
+  local t = call('HMGET', P .. 't:' .. n, 'cs', 'cu', 'o', 'co')
   if t[1] ~= 'o' then
     call('ZREM', P .. 'waiting', '!' .. n)
-  elseif expire_circuit_waits(n, longest_circuit_wait_ms) then
+  elseif expire_circuit_waits(n, t[3], tonumber(t[4] or whole(now))) then
     call('ZADD', P .. 'waiting', now, '!' .. n)
   elseif tonumber(t[2]) > now then
     call('ZADD', P .. 'waiting', t[2], '!' .. n)

@@ -1,10 +1,9 @@
--- Sends messages that have waited too long for an open circuit to the dead letters, at most 100 per lane. Answers whether there
--- may be more.
-local function expire_circuit_waits(n, longest_ms)
-  local t = call('HMGET', P .. 't:' .. n, 'o', 'co', 'rl')
-  local began = tonumber(t[2] or whole(now))
+-- Sends messages of target n that have waited since `began` (ms), or since they were queued or due, for longer than `longest_ms` to the dead
+-- letters, at most 100 per lane. Answers how many, and whether there may be more.
+local function expire_waits(n, org, began, longest_ms, reason)
+  local expired = 0
   if now - began < longest_ms then
-    return false
+    return expired, false
   end
   local function expire(lane)
     for _ = 1, 100 do
@@ -23,15 +22,16 @@ local function expire_circuit_waits(n, longest_ms)
       local entry = read_lane(lane, 1)[1]
       remove_entry(lane, entry[1])
       if m[2] then
-        bury(id, t[1], 'circuit_breaker_exhausted')
+        bury(id, org, reason)
       end
+      expired = expired + 1
     end
     return true
   end
   local more = expire(n)
-  if t[3] and expire(retry_lane(n)) then
+  if call('HEXISTS', P .. 't:' .. n, 'rl') == 1 and expire(retry_lane(n)) then
     more = true
   end
   remove_drained(n)
-  return more
+  return expired, more
 end
