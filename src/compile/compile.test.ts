@@ -331,6 +331,14 @@ describe('a warehouse', () => {
       expect(destination(spec, { [field]: value }).refusal).toMatchObject({ reason: 'InvalidCredentials' });
   });
 
+  test('with an access key id that no header can carry is refused', () => {
+    const s3 = { bucket: 'events', region: 'eu-central-1', accessKeyId: 'AKIA\n€', secretAccessKeySecretRef: { name: 's', key: 'k' } };
+    expect(destination({ type: 's3', s3 }, { secretAccessKey: 'a' }).refusal).toEqual({
+      reason: 'InvalidCredentials',
+      message: 'spec.s3.accessKeyId must have no control characters and none beyond Latin-1',
+    });
+  });
+
   test('with the identity of the platform needs and reads no secret', () => {
     const spec = { type: 's3', s3: { bucket: 'events', region: 'eu-central-1' }, warehouse: { identity: 'platform' } } as const;
     expect(destinationSecretReferences(storedObject('Destination', 'shop', spec, 'acme').spec)).toEqual({});

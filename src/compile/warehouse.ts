@@ -2,6 +2,7 @@ import { readFieldMapping } from '../core/field-mapping.ts';
 import { platformIdentityNotAllowed } from '../core/platform-identity.ts';
 import type { AccessKeyRecord, DestinationRecord, FieldMappingRule, ObjectStoreRecord, WarehouseRecord } from '../core/records.ts';
 import type { SealedRecordField } from '../core/sealing-contexts.ts';
+import { isSendable, sendableRule } from '../resources/http-header.ts';
 import type { SpecOf } from '../resources/kinds.ts';
 import { type Compiled, type Refusal, refuse } from './compiled.ts';
 import type { Seal } from './sealed-value.ts';
@@ -75,6 +76,9 @@ function compileStore(
     const value = plain('secretAccessKey');
     return accessKeyId === undefined || value === '' ? null : { accessKeyId, secretAccessKey: seal('secretAccessKey', value) };
   };
+  // Part of the header that signs.
+  if (!isPlatform && !isSendable((s3 ?? r2)?.accessKeyId ?? ''))
+    return refuse('InvalidCredentials', `spec.${type}.accessKeyId ${sendableRule}`);
   if (s3 !== undefined) {
     const credentials = isPlatform ? null : accessKey(s3.accessKeyId);
     if (credentials === null && !isPlatform) return incomplete('accessKeyId and a value behind secretAccessKeySecretRef');

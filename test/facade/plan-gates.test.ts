@@ -189,6 +189,20 @@ test('a destination whose credential no header can carry is not accepted, and ta
   }
 });
 
+test('a warehouse whose access key id no header can carry is not accepted, and takes back what it gave', async () => {
+  await plan('lakes', 'pro');
+  const key = await world.addKey('lakes');
+  const data = { secret: Buffer.from('a-secret-key').toString('base64') };
+  await world.store.apply({ kind: 'Secret', metadata: named('lakes'), data }, { manager: 'kubectl' });
+  const s3 = { bucket: 'acme-events', region: 'eu-central-1', secretAccessKeySecretRef: { name: 'gated', key: 'secret' } };
+  await destination('lakes', { type: 's3', s3: { ...s3, accessKeyId: 'AKIA€' } });
+  await expectConditions('Destination', 'lakes', 'InvalidCredentials', 'NothingInForce');
+  const { body: before } = await world.request('GET', '/api/destinations/gated', { key });
+  expect(before.config.accessKeyId).toBe('AKIA€');
+  const changed = await world.request('PATCH', '/api/destinations/gated', { key, body: { ...before, description: 'Kept.' } });
+  expect(changed).toMatchObject({ status: 200, body: { config: before.config, description: 'Kept.' } });
+});
+
 test('a route whose filter, and a destination whose Secret, is gone are disabled all the same: their messages wait', async () => {
   await plan('parts', 'pro');
   const key = await world.addKey('parts');

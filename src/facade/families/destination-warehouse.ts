@@ -4,6 +4,7 @@ import { PosthornError } from '../../core/errors.ts';
 import { readFieldMapping } from '../../core/field-mapping.ts';
 import { looksMasked, maskedWithTail } from '../../core/masking.ts';
 import { platformIdentityNotAllowed } from '../../core/platform-identity.ts';
+import { isSendable, sendableRule } from '../../resources/http-header.ts';
 import { kinds, type SpecInputOf, type SpecOf } from '../../resources/kinds.ts';
 import { hasWarehouses } from '../../resources/plan-gates.ts';
 import type { Call } from '../operation.ts';
@@ -135,6 +136,8 @@ export async function warehouseToSpec(
   const misfit = Object.keys(config).find((field) => !known.includes(field));
   if (misfit !== undefined) throw new PosthornError('VALIDATION_FAILED', `config.${misfit} does not belong to type ${type}.`);
   const stored = current === undefined ? null : storedConfig(current);
+  if (config.accessKeyId !== stored?.place.accessKeyId && !isSendable(config.accessKeyId ?? ''))
+    throw new PosthornError('VALIDATION_FAILED', `config.accessKeyId ${sendableRule}.`);
   const merged: WarehouseConfig = { ...stored?.place, ...config };
   const identity = config.identity ?? current?.warehouse?.identity ?? 'keys';
   // The user names the host: it would get what the pods' identity signs.

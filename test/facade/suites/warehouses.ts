@@ -208,6 +208,16 @@ export function describeWarehouses(start: () => Promise<FacadeWorld>): void {
     expect((await read(id)).body).toEqual(changed.body);
   });
 
+  test('an access key id that no header can carry is refused', async () => {
+    const refused = [400, 'config.accessKeyId must have no control characters and none beyond Latin-1.'];
+    const config = { ...s3, accessKeyId: 'AKIA€' };
+    const created = await create({ name: 'Unsendable', type: 's3', config });
+    expect([created.status, created.body.message]).toEqual(refused);
+    const id = await made({ name: 'Sendable', type: 's3', config: s3 });
+    const changed = await change(id, { config: { accessKeyId: 'AKIA\n' } });
+    expect([changed.status, changed.body.message]).toEqual(refused);
+  });
+
   test('a field mapping has up to 50 rules, each with its bounds', async () => {
     const rule = (n: number) => ({ source: `$.payload.c${n}`, target: `c${n}`, type: 'string' });
     const rules = (count: number) => Array.from({ length: count }, (_, n) => rule(n));
