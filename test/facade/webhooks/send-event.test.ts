@@ -374,7 +374,7 @@ describe('a payload', () => {
     const { status, body } = await send({}, { rawBody: `{"eventType":"${type.name}","payload":${payload}}` });
     expect([status, body.data.messagesQueued]).toEqual([201, 1]);
     expect(await payloadOf(body.data.eventId)).toBe(payload);
-    expect((await world.request('GET', `/api/webhook-events/${body.data.eventId}`)).text).toContain('{"__proto__":{"isAdmin":true}}');
+    expect((await world.request('GET', `/api/webhook-events/${body.data.eventId}`)).text).toContain(payload);
     expect(Object.hasOwn(Object.prototype, 'isAdmin')).toBe(false);
     const without = await send({}, { rawBody: `{"eventType":"${type.name}","payload":{"constructor":{"isAdmin":true}}}` });
     expect(without.status).toBe(400);
