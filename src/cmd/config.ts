@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { PoolDefaults } from '../compile/delivery-pool/pool-setting.ts';
+import { defaultPool } from '../core/default-pool.ts';
 import { defaultWebhookRetryDelaysMs } from '../core/webhook.ts';
 import { cidrList, count, encryptionKeys, flag, port, portNumber, retryDelays, wholeNumber } from './config-values.ts';
 import { deliveryPoolEnvironment, poolDefaults } from './delivery-pool-config.ts';
@@ -127,6 +128,12 @@ export const environmentSchema = z.object({
     .meta({ roles: ['api', 'controller', 'delivery', 'standalone'] }),
   ...smtpEnvironment,
   ...deliveryPoolEnvironment,
+  POSTHORN_DELIVERY_POOL: z
+    .string()
+    .regex(/^[a-z0-9]([-a-z0-9]{0,251}[a-z0-9])?$/, 'must be the name of a DeliveryPool')
+    .default(defaultPool)
+    .describe('The DeliveryPool of which the worker is: it delivers what the organizations of that pool have. A pool sets it.')
+    .meta({ roles: ['delivery'] }),
   POSTHORN_DELIVERY_CONCURRENCY: count(1, 10_000, 128)
     .describe('Delivery attempts under way at the same time in one worker.')
     .meta({ roles: ['delivery', 'standalone'] }),
@@ -179,6 +186,7 @@ export interface Config {
   smtp: SmtpConfig | undefined;
   /** What the workers of DeliveryPools get. */
   pools: PoolDefaults;
+  deliveryPool: string;
   deliveryConcurrency: number;
   warehouse: WarehouseConfig;
   webhooks: { retryDelaysMs: readonly number[]; allowsInsecureUrls: boolean };
@@ -245,6 +253,7 @@ export function readConfig(
     egress: egressConfig(values),
     smtp: smtpConfig(values),
     pools: poolDefaults(values),
+    deliveryPool: values.POSTHORN_DELIVERY_POOL,
     deliveryConcurrency: values.POSTHORN_DELIVERY_CONCURRENCY,
     warehouse: warehouseConfig(values),
     webhooks: {

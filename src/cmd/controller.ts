@@ -13,6 +13,7 @@ import { CronExecutions } from '../data/cron-executions.ts';
 import { CronRuns } from '../data/cron-runs.ts';
 import { IntentFinisher } from '../data/intent-finisher.ts';
 import { RedisMessagePurger } from '../data/message-purger.ts';
+import { OrganizationPools } from '../data/organization-pools.ts';
 import { RedisRegistryPublisher } from '../data/registry-publisher.ts';
 import { RedisRegistryReader } from '../data/registry-reader.ts';
 import { RedisWebhookStore } from '../data/webhooks/redis-webhook-store.ts';
@@ -25,6 +26,7 @@ import { LeaseLock } from '../runtime/lease-elector.ts';
 import { RedisLock } from '../runtime/redis-elector.ts';
 import { Sandbox } from '../sandbox/sandbox.ts';
 import { CronScheduler } from '../schedule/cron-scheduler.ts';
+import { ResourceCache } from '../store/cache.ts';
 import { createStoreMetrics, type StoreMetrics } from '../store/metrics.ts';
 import { agreedShards } from './agreed-shards.ts';
 import { bootstrapInstallation } from './bootstrap.ts';
@@ -129,10 +131,14 @@ async function lead(term: Term, { context, opened, link, caches, storeMetrics }:
   const signal = AbortSignal.any([stopping, term.lost]);
   const shards = await agreedShards(link, context);
   const sandbox = new Sandbox({ clock, processes: 1 });
+  const objects = await clusterObjects(opened, clock);
+  const poolCache = objects === null ? null : new ResourceCache('DeliveryPool', { logger });
+  const assignments = new OrganizationPools({ redis: link.main, prefix, shards });
   const options = {
     caches,
     store: opened.store,
-    objects: await clusterObjects(opened, clock),
+    objects,
+    pools: poolCache === null ? null : { cache: poolCache, assign: (org: string, pool: string) => assignments.assign(org, pool) },
     countedAfterMs,
     registry: new RedisRegistryPublisher(link.main, prefix),
     purger: new RedisMessagePurger({ redis: link.main, prefix, shards }),
@@ -168,7 +174,7 @@ async function lead(term: Term, { context, opened, link, caches, storeMetrics }:
     AbortSignal.any([signal, ended.signal]),
   );
   const pools = leadDeliveryPools(
-    { ...options, context, opened, link, organizations: caches.Organization, storeMetrics },
+    { ...options, context, opened, cache: poolCache, link, organizations: caches.Organization, storeMetrics },
     AbortSignal.any([signal, ended.signal]),
   );
   try {

@@ -93,6 +93,7 @@ async function runDelivery(context: RoleContext): Promise<void> {
       logger,
       metrics: registry,
       version,
+      pool: config.deliveryPool,
       concurrency: config.deliveryConcurrency,
       memoryLimitBytes: config.redisMemoryLimitBytes,
       egress: { ...config.egress, refused },

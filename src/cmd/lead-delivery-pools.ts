@@ -18,6 +18,8 @@ export interface PoolLeading {
   opened: Pick<OpenedStore, 'store'>;
   /** Null: resources do not live in Kubernetes. */
   objects: ClusterObjects | null;
+  /** For the pools; null there, too. */
+  cache: ResourceCache<'DeliveryPool'> | null;
   link: RedisLink;
   organizations: ResourceCache<'Organization'>;
   shards: number;
@@ -28,21 +30,23 @@ export interface PoolLeading {
 
 /** Runs the DeliveryPools of the controller's namespace until the signal aborts; none where resources do not live in Kubernetes. */
 export async function leadDeliveryPools(leading: PoolLeading, signal: AbortSignal): Promise<void> {
-  const { context, opened, objects, link, shards } = leading;
+  const { context, opened, objects, cache, link, shards } = leading;
   const { config, clock, logger } = context;
-  if (objects === null) return;
+  if (objects === null || cache === null) return;
   const prefix = config.redisKeyPrefix;
-  const queues = Array.from({ length: shards }, (_, shard) => new RedisDeliveryQueue({ redis: link.main, prefix, shard }));
-  const backlog = new BacklogReader({ queues, clock });
+  const queuesOf = (pool: string) =>
+    Array.from({ length: shards }, (_, shard) => new RedisDeliveryQueue({ redis: link.main, prefix, shard, pool }));
+  const backlog = new BacklogReader({ queuesOf, clock });
   await runDeliveryPools(
     {
       ...leading,
       store: opened.store,
       objects,
+      cache,
       namespace: leaseNamespace(config),
       defaults: config.pools,
       judge: judgeWorkerEnvironment,
-      backlog: () => backlog.read(),
+      backlog: (pool) => backlog.read(pool),
       redisPorts: () => knownServers(link.main).map(({ port }) => port),
       clock,
       logger,

@@ -26,11 +26,12 @@ export function objectsPerKind({ limits, plan }: PosthornObject<'Organization'>[
 
 /**
  * Never refused: what can be wrong with an Organization by itself, its schema refuses. `archiveDestinationId`: of the warehouse that
- * `spec.archive` names; null when it is not there, or is none.
+ * `spec.archive` names; null when it is not there, or is none. `deliveryPool`: whose workers serve it; null: those of the default one.
  */
 export function compileOrganization(
   object: PosthornObject<'Organization'>,
   archiveDestinationId: string | null = null,
+  deliveryPool: string | null = null,
 ): OrganizationRecord {
   const { allowedCidrs = [], allowedHosts = [] } = object.spec.egress ?? {};
   const mostObjects = objectsPerKind(object.spec);
@@ -40,6 +41,7 @@ export function compileOrganization(
     ...(mostObjects !== null && { objectsPerKind: mostObjects }),
     egress: { allowedCidrs: [...allowedCidrs], allowedHosts: allowedHosts.map((host) => host.toLowerCase()) },
     ...(object.spec.archive !== undefined && { archive: { destinationId: archiveDestinationId } }),
+    ...(deliveryPool !== null && { deliveryPool }),
     generation: object.metadata.generation,
   };
 }

@@ -7,6 +7,7 @@ import type { WorkQueue } from '../runtime/work-queue.ts';
 import type { ResourceCache } from '../store/cache.ts';
 import { type ControllerCaches, indexes, nameIn } from './controller-caches.ts';
 import type { GoneIds } from './gone-ids.ts';
+import type { Pools } from './organization/organization-pool.ts';
 import { idOf, isLive } from './references.ts';
 import type { StatusWriter } from './status-writer.ts';
 
@@ -18,6 +19,7 @@ export interface RequeueOptions {
   /** Of each kind, what notes the ids that are gone. */
   reconcilers: { [K in ConfigurationKind]: { readonly gone: GoneIds<K> } };
   status: StatusWriter;
+  pools: Pools | null;
 }
 
 const kindsInNamespaces = configurationKinds.filter((kind) => kind !== 'Organization');
@@ -26,7 +28,7 @@ const kindsInNamespaces = configurationKinds.filter((kind) => kind !== 'Organiza
  * Turns changes in the caches into work: for the object itself and, through the indexes, for those that refer to it. Returns the
  * function that ends it.
  */
-export function requeueOnChange({ caches, queues, reconcilers, status }: RequeueOptions): () => void {
+export function requeueOnChange({ caches, queues, reconcilers, status, pools }: RequeueOptions): () => void {
   const subscriptions: (() => void)[] = [];
   const cacheOf: { [K in ConfigurationKind]: ResourceCache<K> } = caches;
 
@@ -110,6 +112,12 @@ export function requeueOnChange({ caches, queues, reconcilers, status }: Requeue
     }),
     caches.Namespace.onChange(({ name }) => addAll('Organization', indexes.namespace, name)),
   );
+  const ofPool = pools?.cache.onChange(({ name }, { before, after }) => {
+    if ((before !== undefined && isLive(before)) === (after !== undefined && isLive(after))) return;
+    for (const { metadata, spec } of caches.Organization.list())
+      if (spec.deliveryPool === name) queues.Organization.add(formatKey(metadata));
+  });
+  if (ofPool !== undefined) subscriptions.push(ofPool);
   return () => {
     for (const end of subscriptions) end();
   };

@@ -33,6 +33,7 @@ import { cronJobRules } from './http-cron-job/cron-job-rules.ts';
 import { runScheduleStatus } from './http-cron-job/schedule-status.ts';
 import { notificationChannelRules } from './notification-channel/notification-channel-rules.ts';
 import { organizationLabel } from './organization/organization-namespace.ts';
+import type { Pools } from './organization/organization-pool.ts';
 import { OrganizationQuotas, quotaKind } from './organization/organization-quota.ts';
 import { OrganizationReconciler } from './organization/organization-reconciler.ts';
 import { payloadSchemaRules } from './payload-schema/payload-schema-rules.ts';
@@ -66,6 +67,7 @@ export interface RunControllersOptions {
   objects: ClusterObjects | null;
   /** As in `OrganizationQuotasOptions`, from when the caches are filled. */
   countedAfterMs: number;
+  pools: Pools | null;
   registry: RegistryPublisher;
   /** Applications, endpoints and subscriptions as the leader of this epoch writes them. */
   webhooks(epoch: number): WebhookStore;
@@ -207,7 +209,7 @@ export async function runControllers(options: RunControllersOptions, signal: Abo
   const addEverything = (): void => {
     for (const kind of configurationKinds) for (const { metadata } of caches[kind].list()) queues[kind].add(formatKey(metadata), 'initial');
   };
-  const unsubscribe = requeueOnChange({ caches, queues, reconcilers, status });
+  const unsubscribe = requeueOnChange({ caches, queues, reconcilers, status, pools: options.pools });
   const firstPass = new FirstPass({ queues: Object.values(queues), publisher, clock, logger });
   const publishEverything = (): void => {
     addEverything();

@@ -35,6 +35,8 @@ export interface OrganizationRecord {
   egress: { allowedCidrs: string[]; allowedHosts: string[] };
   /** Where finished messages are kept; `destinationId` null: what is named is not there, or is no warehouse. Absent: nowhere. */
   archive?: { destinationId: string | null };
+  /** Whose workers serve it; absent: those of the default pool. */
+  deliveryPool?: string;
   generation: number;
 }
 export type Plan = 'free' | 'starter' | 'pro' | 'business' | 'enterprise';

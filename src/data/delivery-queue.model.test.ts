@@ -5,17 +5,21 @@ import { patientClock } from '../../test/support/patient-clock.ts';
 import { assertProperty } from '../../test/support/property.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { targetSetting } from '../../test/support/target-setting.ts';
+import { defaultPool } from '../core/default-pool.ts';
 import { systemClock } from '../runtime/clock.ts';
 import type { NewAttempt } from './attempt-record.ts';
 import type { Job, Outcome, Settlement } from './delivery-queue.ts';
 import { RedisMessageAcceptor } from './message-acceptor.ts';
 import type { NewEvent } from './messages.ts';
+import { OrganizationPools } from './organization-pools.ts';
 import { RedisDeliveryQueue } from './redis-delivery-queue.ts';
 import { RedisStatisticsReader } from './redis-statistics-reader.ts';
 import { checkShards } from './shard-check.ts';
 
 const base = 'test:{s0}:';
-const workers = ['w1', 'w2'];
+const pools = [defaultPool, 'x'];
+const workers = ['w1', 'w2', 'w3@x'];
+const poolOf = (name: string): string => name.split('@')[1] ?? defaultPool;
 const attempt: NewAttempt = { startedAtMs: 1, durationMs: 5, responseStatus: 200, responseBody: 'ok', errorType: null, errorMessage: null };
 const outcomes = {
   delivered: { type: 'delivered', attempt },
@@ -35,6 +39,7 @@ type Step =
   | { do: 'settleAsZombie'; pick: number; outcome: Outcome['type'] }
   | { do: 'crash'; worker: string }
   | { do: 'adopt' | 'heartbeat'; worker: string }
+  | { do: 'move'; pool: string }
   | { do: 'promote' | 'prune' | 'dropRoute' };
 
 const worker = fc.constantFrom(...workers);
@@ -57,6 +62,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ do: fc.constant('settleAsZombie' as const), pick, outcome }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('crash' as const), worker }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('adopt' as const, 'heartbeat' as const), worker }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('move' as const), pool: fc.constantFrom(...pools) }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('promote' as const, 'prune' as const, 'dropRoute' as const) }) },
 );
 
@@ -68,7 +74,12 @@ afterAll(() => redis.stop());
 
 /** Runs steps on the real scripts and, beside them, on a model of where each message must be. */
 class Run {
-  readonly #queue = new RedisDeliveryQueue({ redis: redis.client, prefix: 'test:', tallyMs: 0 });
+  readonly #queues = new Map(
+    pools.map((pool) => [pool, new RedisDeliveryQueue({ redis: redis.client, prefix: 'test:', tallyMs: 0, pool })] as const),
+  );
+  readonly #pools = new OrganizationPools({ redis: redis.client, prefix: 'test:', shards: 1 });
+  /** That serves the organization. */
+  #pool = defaultPool;
   readonly #acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix: 'test:', clock: patientClock });
   readonly #places = new Map<string, Place>();
   /** Jobs by the worker that knows of them. */
@@ -95,10 +106,13 @@ class Run {
       case 'adopt':
         return await this.#adopt(action.worker);
       case 'heartbeat': {
-        const { held } = await this.#queue.tend(action.worker, 64);
+        const { held } = await this.#queueOf(action.worker).tend(action.worker, 64);
         expect(held).toBe([...this.#held.values()].filter((each) => each.worker === action.worker).length);
         return;
       }
+      case 'move':
+        this.#pool = action.pool;
+        return await this.#pools.assign('org_a', action.pool);
       case 'promote':
         while ((await this.#queue.promote()).nextDueMs === 0);
         return this.#move('due', 'queued');
@@ -149,16 +163,19 @@ class Run {
   /** Whatever happened, what is unfinished can be delivered, and nothing stays behind but what the shard itself needs. */
   async finish(): Promise<void> {
     for (const name of workers) await this.#crash(name);
+    // Whoever serves it now.
+    const finisher = workers.find((name) => poolOf(name) === this.#pool) ?? '';
     for (let round = 0; this.#count('queued') + this.#count('due') > 0; round++) {
       expect(round).toBeLessThan(100);
       await this.take({ do: 'promote' });
-      await this.#dequeue('w1', 64, false);
-      for (const job of [...(this.#known.get('w1')?.values() ?? [])]) await this.#settleJob('w1', job, outcomes.delivered, 1);
+      await this.#dequeue(finisher, 64, false);
+      for (const job of [...(this.#known.get(finisher)?.values() ?? [])]) await this.#settleJob(finisher, job, outcomes.delivered, 1);
     }
     await this.take({ do: 'prune' });
     await this.check();
     // A target whose stream was drained leaves `ready` with the next dequeue.
-    await this.#dequeue('w1', 64, false);
+    await this.#dequeue(finisher, 64, false);
+    await this.take({ do: 'move', pool: defaultPool });
     const left = await redis.client.keys(`${base}*`);
     expect(left.filter((key) => !/:(ctl|bell|workers|slots|(tn|o|k|st):.*|t:\d+)$/.test(key))).toEqual([]);
   }
@@ -171,10 +188,12 @@ class Run {
 
   async #dequeue(name: string, count: number, isReplyLost: boolean): Promise<void> {
     const before = this.#count('queued');
-    let reply = await this.#queue.dequeue(name, count);
-    for (const target of reply.unconfigured) await this.#queue.configure(target, targetSetting());
-    if (reply.jobs.length === 0 && reply.unconfigured.length > 0) reply = await this.#queue.dequeue(name, count);
-    if (this.#held.size === 0 && before > 0) expect(reply.jobs.length).toBeGreaterThan(0);
+    const queue = this.#queueOf(name);
+    let reply = await queue.dequeue(name, count);
+    for (const target of reply.unconfigured) await queue.configure(target, targetSetting());
+    if (reply.jobs.length === 0 && reply.unconfigured.length > 0) reply = await queue.dequeue(name, count);
+    if (poolOf(name) !== this.#pool) expect(reply.jobs).toEqual([]);
+    else if (this.#held.size === 0 && before > 0) expect(reply.jobs.length).toBeGreaterThan(0);
     for (const job of reply.jobs) {
       expect(this.#places.get(job.messageKey)).toBe('queued');
       this.#places.set(job.messageKey, 'held');
@@ -188,7 +207,7 @@ class Run {
     const unknown = [...this.#held]
       .filter(([handle, each]) => each.worker === name && known?.has(handle) !== true)
       .map(([handle]) => handle);
-    const adopted = await this.#queue.adopt(name, [...(known?.keys() ?? [])]);
+    const adopted = await this.#queueOf(name).adopt(name, [...(known?.keys() ?? [])]);
     expect(adopted.map(({ handle }) => handle).sort()).toEqual(unknown.sort());
     for (const job of adopted) known?.set(job.handle, job);
   }
@@ -217,16 +236,27 @@ class Run {
       this.#held.delete(handle);
       this.#places.set(each.messageKey, 'queued');
     }
-    await this.#queue.tend(name, 64);
+    await this.#queueOf(name).tend(name, 64);
   }
 
   async #send(name: string, job: Job, how: Outcome): Promise<boolean | undefined> {
     const settlement: Settlement = { job, outcome: how, maxAttempts: null };
-    return (await this.#queue.settle(name, [settlement])).settled[0];
+    return (await this.#queueOf(name).settle(name, [settlement])).settled[0];
   }
 
   #move(from: Place, to: Place): void {
     for (const [key, place] of this.#places) if (place === from) this.#places.set(key, to);
+  }
+
+  #queueOf(name: string): RedisDeliveryQueue {
+    return this.#queues.get(poolOf(name)) ?? this.#queue;
+  }
+
+  /** For what any worker does. */
+  get #queue(): RedisDeliveryQueue {
+    const queue = this.#queues.get(defaultPool);
+    if (queue === undefined) throw new Error('there is no default pool');
+    return queue;
   }
 
   #count(place: Place): number {

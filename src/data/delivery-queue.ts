@@ -160,11 +160,12 @@ export interface QueueFigures {
   retriesWaiting: number;
   held: number;
   deadLetters: number;
+  /** Of those that the queue's pool of workers serves. */
   oldestUnreadAtMs: number | null;
   /** What waits to be carried to other shards, and for how long its oldest. */
   outboxEntries: number;
   outboxAgeMs: number;
-  /** Messages that more workers could deliver sooner: not those that wait for their next attempt, a circuit, a limit or the rest of a batch. */
+  /** Messages that more workers of its pool could deliver sooner: not those that wait for their next attempt, a circuit, a limit or the rest of a batch. */
   backlog: number;
 }
 
@@ -227,7 +228,7 @@ export interface DeliveryQueue {
   promote(): Promise<{ moved: number; hasMore: boolean; nextDueMs: number | null }>;
   /** Puts back what the dead workers held, and what is held past its deadline. */
   reclaim(deadWorkers: readonly string[]): Promise<{ putBack: number; hasMore: boolean }>;
-  /** `totalSlots`: what all living workers can do at a time. */
+  /** `totalSlots`: what all living workers of the pool can do at a time. */
   tend(worker: string, totalSlots: number): Promise<ShardState>;
   /** Puts the setting of a target in force. */
   configure(target: Target, setting: TargetSetting): Promise<void>;

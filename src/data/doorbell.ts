@@ -1,4 +1,6 @@
+import { defaultPool } from '../core/default-pool.ts';
 import type { RedisClient } from '../redis/connection.ts';
+import { poolMark } from './pool-mark.ts';
 import { shardKeys } from './shard-keys.ts';
 
 /** A shard in which there is work; `isFirst`: of an organization that had none there just before. */
@@ -16,9 +18,14 @@ export class Doorbell {
   readonly #shards: ReadonlyMap<string, number>;
 
   /** `shards`: of a Cluster only one; see `blockingGroups`. */
-  constructor({ redis, prefix, shards = [0] }: { redis: RedisClient; prefix: string; shards?: readonly number[] }) {
+  constructor({
+    redis,
+    prefix,
+    shards = [0],
+    pool = defaultPool,
+  }: { redis: RedisClient; prefix: string; shards?: readonly number[]; pool?: string }) {
     this.#redis = redis;
-    this.#shards = new Map(shards.map((shard) => [shardKeys(prefix, shard).doorbell, shard]));
+    this.#shards = new Map(shards.map((shard) => [`${shardKeys(prefix, shard).doorbell}${poolMark(pool)}`, shard]));
     // Errors reject the wait under way; the event says nothing more.
     redis.on('error', () => undefined);
   }

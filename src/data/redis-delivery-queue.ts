@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { defaultPool } from '../core/default-pool.ts';
 import { parseTimedId } from '../core/ids.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { Script, type ScriptArgument } from '../redis/script.ts';
@@ -25,6 +26,7 @@ import { decodeOutput, type EventOutput, encodeOutput } from './event-output.ts'
 import type { StoredEvent } from './event-text.ts';
 import { jobsOf, targetOf } from './job-reply.ts';
 import type { DeadLetterReason } from './messages.ts';
+import { poolMark } from './pool-mark.ts';
 import { recordId, recordKey } from './record-key.ts';
 import { bytes, integer, list, text } from './script-reply.ts';
 import { type ShardKeys, shardKeys } from './shard-keys.ts';
@@ -77,15 +79,18 @@ export class RedisDeliveryQueue implements DeliveryQueue {
   readonly #keys: ShardKeys;
   readonly #memoryLimit: number | '';
   readonly #tallyMs: number;
+  readonly #mark: string;
 
-  /** `memoryLimitBytes`: what counts where Redis has no maxmemory of its own; `tallyMs`: how long a tally of the analytics grows. */
+  /** `memoryLimitBytes`: what counts where Redis has no maxmemory of its own; `tallyMs`: how long a tally of the analytics grows; `pool`: whose work it gives out. */
   constructor({
     redis,
     prefix,
     shard = 0,
     memoryLimitBytes,
     tallyMs = defaultTallyMs,
-  }: { redis: RedisClient; prefix: string; shard?: number; memoryLimitBytes?: number; tallyMs?: number }) {
+    pool = defaultPool,
+  }: { redis: RedisClient; prefix: string; shard?: number; memoryLimitBytes?: number; tallyMs?: number; pool?: string }) {
+    this.#mark = poolMark(pool);
     this.#tallyMs = tallyMs;
     this.#redis = redis;
     this.#memoryLimit = memoryLimitBytes ?? '';
@@ -93,7 +98,7 @@ export class RedisDeliveryQueue implements DeliveryQueue {
   }
 
   async dequeue(worker: string, count: number, slowRoom: SlowRoom = { slow: count, probes: count }, busiest: string | null = null) {
-    const args = [worker, count, holdMs, slowRoom.slow, slowRoom.probes, busiest ?? ''];
+    const args = [worker, count, holdMs, slowRoom.slow, slowRoom.probes, busiest ?? '', this.#mark];
     const reply = list(await this.#runBuffer(scripts.dequeue, args));
     const [, , , unconfigured, more, nextDue, outbox, ended, ends] = reply;
     return {
@@ -145,7 +150,7 @@ export class RedisDeliveryQueue implements DeliveryQueue {
   }
 
   async endBatches() {
-    const [more, ready, outbox, ends] = list(await this.#run(scripts.endBatches, [membersPerStep]));
+    const [more, ready, outbox, ends] = list(await this.#run(scripts.endBatches, [membersPerStep, this.#mark]));
     return {
       hasMore: integer(more) === 1,
       hasReadyWork: integer(ready) === 1,
@@ -160,7 +165,7 @@ export class RedisDeliveryQueue implements DeliveryQueue {
 
   async settle(worker: string, settlements: readonly Settlement[], { ring = false }: { ring?: boolean } = {}): Promise<SettleAnswer> {
     const args = settlements.flatMap(settleArguments);
-    const reply = await this.#run(scripts.settle, [worker, settlements.length, ring ? 1 : 0, ...args]);
+    const reply = await this.#run(scripts.settle, [worker, settlements.length, ring ? 1 : 0, this.#mark, ...args]);
     const [settled, more, nextDue, outbox, ended, ends] = list(reply);
     return {
       settled: list(settled).map((each) => integer(each) === 1),
@@ -182,7 +187,7 @@ export class RedisDeliveryQueue implements DeliveryQueue {
   }
 
   async promote() {
-    const [moved, more, nextDue] = list(await this.#run(scripts.promote, [longestCircuitWaitMs]));
+    const [moved, more, nextDue] = list(await this.#run(scripts.promote, [longestCircuitWaitMs, this.#mark]));
     return { moved: integer(moved), hasMore: integer(more) === 1, nextDueMs: dueMs(nextDue) };
   }
 
@@ -192,7 +197,7 @@ export class RedisDeliveryQueue implements DeliveryQueue {
   }
 
   async tend(worker: string, totalSlots: number): Promise<ShardState> {
-    const args = [worker, totalSlots, randomBytes(9).toString('base64url'), this.#memoryLimit, this.#tallyMs];
+    const args = [worker, totalSlots, randomBytes(9).toString('base64url'), this.#memoryLimit, this.#tallyMs, this.#mark];
     const reply = list(await this.#run(scripts.tend, args));
     const [marker, held, ready, overdue, paused, nextDue, permille, outbox, ended, tallies, alerts] = reply;
     return {
@@ -290,7 +295,7 @@ export class RedisDeliveryQueue implements DeliveryQueue {
   }
 
   async figures(): Promise<QueueFigures> {
-    const [unfinished, retries, held, dead, oldest, outbox, outboxAge, backlog] = list(await this.#run(scripts.stats, []));
+    const [unfinished, retries, held, dead, oldest, outbox, outboxAge, backlog] = list(await this.#run(scripts.stats, [this.#mark]));
     const oldestId = parseTimedId(recordId('msg_', this.#keys.shard, text(oldest)));
     return {
       unfinished: integer(unfinished),

@@ -13,6 +13,7 @@
  * - `tn:<org>` hash `<route> <destination>` → target number; `t:<target>` hash (`includes/target.lua`)
  * - `w:<lane>` work stream of message ids, group `g`, consumer `c`; a lane is `<target>` or, for retries, `<target>r`
  * - `ready` sorted set of organizations, `ready:<org>` of targets, by start tag; `o:<org>` hash of clock and finish tag
+ * - `pools`, `pool@<pool>`, `ready@<pool>`, `bell@<pool>`, `slow@<pool>`: of further pools of workers (`includes/pools.lua`)
  * - `waiting` sorted set of limiters by wake time (`!<target>`: a circuit), `wait:<limiter>` its targets; `l:<limiter>` throttle,
  *   `rate:<limiter>` GCRA, `lease:<limiter>` leases by expiry, `used:<limiter>` what targets that share it had (`includes/shared-limiter.lua`)
  * - `broken` set of targets whose circuit is not closed, `probe:<target>` leases of its probes, `circuits` stream of transitions

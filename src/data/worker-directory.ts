@@ -11,7 +11,7 @@ const aliveScript = new Script(new URL('./scripts/workers-alive.lua', import.met
 export const workerLifetimeMs = 10_000;
 
 export interface Beat {
-  /** What all living workers can do at a time. */
+  /** What all living workers of its pool can do at a time. */
   totalSlots: number;
   /** How many shards there are: as many as the process knows that knows most. */
   shards: number;

@@ -56,7 +56,7 @@ export function deliveryMetrics(
   });
   new Gauge({
     name: 'posthorn_backlog_messages',
-    help: 'Messages that more workers could deliver sooner; every worker says the same. It drives autoscaling.',
+    help: 'Messages that more workers of the pool could deliver sooner; every worker of it says the same. It drives autoscaling.',
     registers,
     async collect() {
       const seen = await figures();
@@ -66,7 +66,7 @@ export function deliveryMetrics(
   });
   new Gauge({
     name: 'posthorn_queue_oldest_unread_seconds',
-    help: 'Age of the oldest message that is ready and that no worker has taken.',
+    help: 'Age of the oldest message that is ready and that no worker of the pool has taken.',
     registers,
     async collect() {
       const seen = await figures();

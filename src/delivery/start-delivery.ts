@@ -3,6 +3,7 @@ import type { lookup as resolve } from 'node:dns';
 import type { Registry } from 'prom-client';
 import { organizationBehind, routeOfMailTarget } from '../core/alert.ts';
 import type { Clock } from '../core/clock.ts';
+import { defaultPool } from '../core/default-pool.ts';
 import type { Logger } from '../core/logger.ts';
 import type { Keyring } from '../core/sealing.ts';
 import { CronExecutions } from '../data/cron-executions.ts';
@@ -12,6 +13,7 @@ import { Doorbell } from '../data/doorbell.ts';
 import { LastNotified } from '../data/last-notified.ts';
 import { MessageArchive } from '../data/message-archive.ts';
 import { OutboxCarrier } from '../data/outbox-carrier.ts';
+import { poolMark } from '../data/pool-mark.ts';
 import { RedisDeliveryQueue } from '../data/redis-delivery-queue.ts';
 import type { RegistryReader } from '../data/registry.ts';
 import { TaskQueue } from '../data/task-queue.ts';
@@ -48,6 +50,8 @@ export interface DeliveryOptions {
   openBlocking: () => RedisClient;
   /** How many there are; default 1. */
   shards?: number;
+  /** The pool of which the worker is: it serves the organizations of it. */
+  pool?: string;
   prefix: string;
   registry: RegistryReader;
   keyring: Keyring;
@@ -105,7 +109,12 @@ const archiveBatch = { records: 1000, bytes: 4 * 1024 * 1024 };
 /** Runs a delivery worker until `stop`. Redis need not be up yet. */
 export function startDelivery(options: DeliveryOptions): Delivery {
   const { redis, openBlocking, prefix, registry, keyring, clock, logger, egress, version } = options;
-  const { concurrency: slots = 64, retention = { finishedMs: 7 * dayMs, deadLettersMs: 30 * dayMs }, shards = 1 } = options;
+  const {
+    concurrency: slots = 64,
+    retention = { finishedMs: 7 * dayMs, deadLettersMs: 30 * dayMs },
+    shards = 1,
+    pool = defaultPool,
+  } = options;
   const wrapQueue = options.wrapQueue ?? ((queue: DeliveryQueue) => queue);
   const { allowedCidrs, allowedHosts = [], refused } = egress;
   const dispatchers = new Dispatchers({
@@ -122,7 +131,7 @@ export function startDelivery(options: DeliveryOptions): Delivery {
   const outgoing = { registry, keyring, dispatchers, allowed: { allowedCidrs, allowedHosts }, ...stores, mailer, clock, userAgent };
   const webhookPlans = new WebhookPlans({ ...outgoing, webhooks: options.webhooks });
   const planOf = (target: Target): Promise<DeliveryPlan> => deliveryPlan({ ...outgoing, webhookPlans }, target);
-  const id = options.workerId ?? `w_${randomBytes(9).toString('base64url')}`;
+  const id = options.workerId ?? `w_${randomBytes(9).toString('base64url')}${poolMark(pool)}`;
   const troubles = new RedisTroubles(logger);
   const store = new RedisWebhookStore({ redis, prefix, clock, logger });
   const plansNow = new WebhookPlans({ ...outgoing, webhooks: { ...options.webhooks, directory: store } });
@@ -131,7 +140,7 @@ export function startDelivery(options: DeliveryOptions): Delivery {
   const carrier = new OutboxCarrier({ redis, prefix, findFurther, clock });
   const sandbox = new Sandbox({ clock, processes: sandboxProcesses });
   const queues = Array.from({ length: shards }, (_, shard) =>
-    wrapQueue(new RedisDeliveryQueue({ redis, prefix, shard, memoryLimitBytes: options.memoryLimitBytes })),
+    wrapQueue(new RedisDeliveryQueue({ redis, prefix, shard, memoryLimitBytes: options.memoryLimitBytes, pool })),
   );
   const metrics = deliveryMetrics(options.metrics, { queues, now: () => clock.now(), inFlight: () => worker.inFlight });
   const lastNotified = new LastNotified({ redis, prefix });
@@ -163,7 +172,7 @@ export function startDelivery(options: DeliveryOptions): Delivery {
       carryOutbox: () => void carrier.carry(shard).catch((error) => logger.debug({ err: error, shard }, 'the outbox could not be carried')),
       lookAtAlerts: () => options.onAlerts?.(shard),
     })),
-    doorbells: blockingGroups(redis, shards).map((group) => new Doorbell({ redis: openBlocking(), prefix, shards: group })),
+    doorbells: blockingGroups(redis, shards).map((group) => new Doorbell({ redis: openBlocking(), prefix, shards: group, pool })),
     planOf,
     transformer: new EventTransformer({ sandbox, clock }),
     id,

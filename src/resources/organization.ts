@@ -52,6 +52,9 @@ const spec = z.strictObject({
     .describe('Decides the limits that are not set here, and what destinations and cron jobs may use: what is beyond it is suspended.'),
   limits: limits.optional().describe('Limits in place of those of the plan.'),
   egress: egress.optional().describe('Where deliveries may go beyond public addresses.'),
+  deliveryPool: objectName
+    .optional()
+    .describe('DeliveryPool whose workers deliver what the organization has; `default` when absent. Standalone has no pools.'),
   archive: archive
     .optional()
     .describe('Where messages that have ended are written before their retention is over. Without it they are removed then.'),

@@ -75,6 +75,7 @@ function start(): Promise<unknown> {
         store: own,
         objects: new KubernetesObjects({ api: controller, clock: systemClock }),
         namespace,
+        cache: new ResourceCache('DeliveryPool', { logger: silentLogger }),
         organizations,
         defaults: {
           image: 'posthorn:test',
@@ -160,6 +161,7 @@ describe('a pool', () => {
               args: ['delivery'],
               envFrom: [{ configMapRef: { name: 'settings' } }, { secretRef: { name: 'posthorn' } }],
               env: [
+                { name: 'POSTHORN_DELIVERY_POOL', value: 'plain' },
                 { name: 'POSTHORN_DRAIN_SECONDS', value: '25' },
                 { name: 'POSTHORN_DELIVERY_CONCURRENCY', value: '7' },
                 { name: 'POSTHORN_EGRESS_ALLOWED_CIDRS', value: '10.9.0.0/16' },

@@ -55,6 +55,13 @@ export class SteadyLoad {
     await this.goesOn();
   }
 
+  /** Names the pool that is to serve the organization of the load; null: none. */
+  async moveTo(pool: string | null): Promise<void> {
+    const organization = `organization/${this.#shop.name}`;
+    await kubectl(['patch', organization, '--type=merge', '-p', JSON.stringify({ spec: { deliveryPool: pool } })]);
+    await kubectl(['wait', '--for=condition=Ready', organization, '--timeout=30s']);
+  }
+
   /** Waits until more has arrived. */
   async goesOn(events = 20): Promise<void> {
     const before = this.#arrived.size;

@@ -1,15 +1,18 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { chart, helm } from '../support/helm.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { kubectl } from './kubectl.ts';
+import { kubectl, kubectlApply } from './kubectl.ts';
 import { imageOf, SteadyLoad } from './steady-load.ts';
 
 const inSystem = ['--namespace', 'posthorn-system'];
 const workers = 'deployment/posthorn-delivery-default';
 const describeInCluster = process.env['POSTHORN_E2E_CLUSTER'] === '1' ? describe : describe.skip;
 
-async function podsOf(...components: string[]): Promise<string[]> {
-  const selector = `app.kubernetes.io/name=posthorn,app.kubernetes.io/component in (${components.join(',')})`;
+const podsOf = (...components: string[]): Promise<string[]> =>
+  podsWith(`app.kubernetes.io/name=posthorn,app.kubernetes.io/component in (${components.join(',')})`);
+const workerPods = (): Promise<string[]> => podsWith('posthorn.dev/delivery-pool=default');
+
+async function podsWith(selector: string): Promise<string[]> {
   const names = await kubectl(['get', 'pods', ...inSystem, '--selector', selector, '-o', 'name']);
   return names.split('\n').filter((name) => name !== '');
 }
@@ -18,7 +21,7 @@ async function scaleTo(replicas: number): Promise<void> {
   await kubectl(['scale', 'deliverypool/default', ...inSystem, `--replicas=${replicas}`]);
   await waitUntil(`${replicas} workers`, 60_000, async () => {
     const ready = await kubectl(['get', workers, ...inSystem, '-o', 'jsonpath={.status.readyReplicas}']);
-    return ready === String(replicas) && (await podsOf('delivery')).length === replicas ? true : undefined;
+    return Number(ready) === replicas && (await workerPods()).length === replicas ? true : undefined;
   });
 }
 
@@ -46,6 +49,32 @@ describeInCluster('an installation that is sent 20 events a second', () => {
     expect(load.repeated).toEqual([]);
   }, 240_000);
 
+  test('loses none and delivers none twice while its organization goes to another pool and back', async () => {
+    const replicas = Number(await kubectl(['get', 'deliverypool/default', ...inSystem, '-o', 'jsonpath={.spec.replicas}']));
+    const repeatedBefore = load.repeated.length;
+    const metadata = { name: 'second', namespace: 'posthorn-system' };
+    await kubectlApply([{ apiVersion: 'posthorn.dev/v1alpha1', kind: 'DeliveryPool', metadata, spec: { replicas: 1 } }]);
+    try {
+      await kubectl(['wait', '--for=condition=Ready', 'deliverypool/second', ...inSystem, '--timeout=60s']);
+      await load.moveTo('second');
+      // Nobody else is there to deliver.
+      await scaleTo(0);
+      await load.goesOn(60);
+      await load.moveTo(null);
+      await scaleTo(replicas);
+      await load.goesOn();
+      await load.moveTo('second');
+      await load.goesOn();
+      // Its workers go with it: whom it served goes back by itself.
+      await kubectl(['delete', 'deliverypool/second', ...inSystem, '--wait=true', '--timeout=90s']);
+      await load.losesNothing();
+      expect(load.repeated.slice(repeatedBefore)).toEqual([]);
+    } finally {
+      await kubectl(['delete', 'deliverypool/second', ...inSystem, '--ignore-not-found', '--wait=false']);
+      await scaleTo(replicas);
+    }
+  }, 300_000);
+
   test('loses none when a worker is killed while the pool grows to three and shrinks again, and delivers twice only what was under way there', async () => {
     const replicas = Number(await kubectl(['get', 'deliverypool/default', ...inSystem, '-o', 'jsonpath={.spec.replicas}']));
     const repeatedBefore = load.repeated.length;
@@ -53,7 +82,7 @@ describeInCluster('an installation that is sent 20 events a second', () => {
     load.cutOff.length = 0;
     load.answerMs = 10_000;
     await waitUntil('deliveries to be under way', 30_000, () => (load.underWay >= 5 ? true : undefined));
-    const [worker = ''] = await podsOf('delivery');
+    const [worker = ''] = await workerPods();
     // Killed a second after it is told to end: too soon for answers that take ten. The shortest that a kubelet gives for certain.
     await kubectl(['delete', worker, ...inSystem, '--grace-period=1', '--wait=false']);
     load.answerMs = 300;

@@ -68,6 +68,7 @@ export function startControllers(
       shards: 1,
       renewLeadership: async () => {},
       objects: null,
+      pools: null,
       countedAfterMs: 0,
       ...options,
     },

@@ -1,3 +1,4 @@
+import { defaultPool } from '../../core/default-pool.ts';
 import type { PosthornObject } from '../../resources/kinds.ts';
 import { poolLabels, poolObjectName, selectorLabels } from './pool-names.ts';
 import type { PoolSetting } from './pool-setting.ts';
@@ -21,9 +22,10 @@ export interface EnvironmentVariable {
 }
 
 /** The variables that the pool itself sets; what a user gives goes before them. */
-export function poolEnvironment({ spec }: Pool): EnvironmentVariable[] {
+export function poolEnvironment({ metadata, spec }: Pool): EnvironmentVariable[] {
   const { proxySecretRef, allowedCidrs, allowedHosts } = spec.egress ?? {};
   const own: EnvironmentVariable[] = [
+    ...(metadata.name === defaultPool ? [] : [{ name: 'POSTHORN_DELIVERY_POOL', value: metadata.name }]),
     { name: 'POSTHORN_DRAIN_SECONDS', value: String(spec.terminationGracePeriodSeconds - endSeconds) },
     ...(spec.concurrency === undefined ? [] : [{ name: 'POSTHORN_DELIVERY_CONCURRENCY', value: String(spec.concurrency) }]),
     ...(proxySecretRef === undefined ? [] : [{ name: 'POSTHORN_EGRESS_PROXY_URL', valueFrom: { secretKeyRef: proxySecretRef } }]),

@@ -30,8 +30,8 @@ export interface DeliveryPoolOptions {
   judge(environment: Record<string, string>): WorkerEnvironment;
   /** What organizations, and this process, know besides. */
   furtherReach(): Reach;
-  /** Null: Redis does not answer. */
-  backlog(): Promise<Backlog | null>;
+  /** Of a pool, by its name. Null: Redis does not answer. */
+  backlog(pool: string): Promise<Backlog | null>;
   clock: Clock;
 }
 
@@ -70,7 +70,7 @@ export class DeliveryPoolReconciler {
     const isHeld = cached.metadata.finalizers?.includes(finalizer) === true;
     const pool = isHeld ? cached : await this.#setFinalizers(cached, [finalizer]);
     signal.throwIfAborted();
-    const backlog = await this.#options.backlog();
+    const backlog = await this.#options.backlog(pool.metadata.name);
     const { state, refusal } = await this.#putInForce(pool, backlog);
     await this.#status.write(this.#cache, pool, poolJudgement(state, refusal), statusFields(pool, state, backlog));
     if (refusal !== null) return { requeueAfterMs: obstacleLookMs };

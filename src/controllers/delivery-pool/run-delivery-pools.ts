@@ -6,7 +6,7 @@ import { runController } from '../../runtime/controller.ts';
 import type { ControllerMetrics } from '../../runtime/controller-metrics.ts';
 import { formatKey } from '../../runtime/object-key.ts';
 import { WorkQueue } from '../../runtime/work-queue.ts';
-import { ResourceCache } from '../../store/cache.ts';
+import type { ResourceCache } from '../../store/cache.ts';
 import type { StoreMetrics } from '../../store/metrics.ts';
 import { Reflector } from '../../store/reflector.ts';
 import type { ResourceStore } from '../../store/store.ts';
@@ -18,6 +18,8 @@ import { configurationKinds } from './pool-environment.ts';
 
 export interface RunDeliveryPoolsOptions extends Omit<DeliveryPoolOptions, 'store' | 'furtherReach'> {
   store: ResourceStore;
+  /** Of the namespace; it is filled here. */
+  cache: ResourceCache<'DeliveryPool'>;
   /** Where pools are: the namespace of the controller. */
   namespace: string;
   /** Running. */
@@ -36,8 +38,7 @@ const lookMs = 100;
 
 /** Runs the DeliveryPools of a cluster until the signal aborts. Standalone has none. */
 export async function runDeliveryPools(options: RunDeliveryPoolsOptions, signal: AbortSignal): Promise<void> {
-  const { store, objects, namespace, organizations, clock, logger, metrics, recorder } = options;
-  const cache = new ResourceCache('DeliveryPool', { logger });
+  const { store, objects, cache, namespace, organizations, clock, logger, metrics, recorder } = options;
   const reflector = new Reflector({ store, cache, clock, logger, metrics: options.storeMetrics, namespace });
   const status = new StatusWriter({ store, clock, recorder });
   const furtherReach = () => ({
@@ -45,7 +46,7 @@ export async function runDeliveryPools(options: RunDeliveryPoolsOptions, signal:
     cidrs: organizations.list().flatMap(({ spec }) => spec.egress?.allowedCidrs ?? []),
     hasHosts: organizations.list().some(({ spec }) => (spec.egress?.allowedHosts ?? []).length > 0),
   });
-  const reconciler = new DeliveryPoolReconciler({ ...options, furtherReach, cache, status });
+  const reconciler = new DeliveryPoolReconciler({ ...options, furtherReach, status });
   const queue = new WorkQueue({ clock });
   const addAll = (): void => {
     for (const { metadata } of cache.list(namespace)) queue.add(formatKey(metadata));

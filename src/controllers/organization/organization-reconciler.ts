@@ -1,6 +1,7 @@
 import type { Refusal } from '../../compile/compiled.ts';
 import { compileOrganization } from '../../compile/organization.ts';
 import type { Clock } from '../../core/clock.ts';
+import { defaultPool } from '../../core/default-pool.ts';
 import { PosthornError } from '../../core/errors.ts';
 import { asksForForeignId } from '../../core/ids.ts';
 import type { Logger } from '../../core/logger.ts';
@@ -19,6 +20,7 @@ import { holdsItsId, idOf, isLive, organizationOf } from '../references.ts';
 import type { StatusWriter } from '../status-writer.ts';
 import { archiveReference } from './organization-archive.ts';
 import { OrganizationNamespaces } from './organization-namespace.ts';
+import { type Pools, poolReference } from './organization-pool.ts';
 import type { OrganizationQuotas } from './organization-quota.ts';
 import { OrganizationRecords } from './organization-records.ts';
 
@@ -27,6 +29,8 @@ export interface OrganizationReconcilerOptions {
   store: ResourceStore;
   /** Null: resources do not live in Kubernetes, where alone there are ResourceQuotas. */
   quotas: Pick<OrganizationQuotas, 'ensure'> | null;
+  /** Null: the installation has no DeliveryPools. */
+  pools: Pools | null;
   publisher: FencedPublisher;
   purger: MessagePurger;
   status: StatusWriter;
@@ -41,6 +45,9 @@ const manager = 'posthorn-controller';
 const purgeLimitMs = 60_000;
 /** What was on its way when the records were retracted has ended by then, and a second purge takes it. */
 const secondPurgeAfterMs = 3000;
+const poolsLookMs = 1000;
+/** A shard may have been emptied, by the loss of a node of Redis Cluster, say. */
+const assignAgainMs = 300_000;
 
 /** Reconciles Organizations: namespace, ResourceQuota, record, and the purge of what Redis holds once they or their namespace are gone. */
 export class OrganizationReconciler {
@@ -91,10 +98,12 @@ export class OrganizationReconciler {
   }
 
   async #putInForce(object: PosthornObject<'Organization'>, signal: AbortSignal): Promise<ReconcileResult> {
-    const { publisher } = this.#options;
+    const { publisher, pools, quotas } = this.#options;
     const id = idOf('Organization', object);
     const archive = archiveReference(object, this.#options.caches);
-    const record = compileOrganization(object, archive.destinationId);
+    const published = await publisher.get('organization', id);
+    const pool = poolReference(object, pools?.cache, published?.deliveryPool ?? null);
+    const record = compileOrganization(object, archive.destinationId, pool.pool);
     const namespace = await this.#namespaces.ensure(object);
     if (namespace.state === 'gone') {
       const hadRecords = await this.#records.remove(id, object.spec.namespace, signal);
@@ -102,13 +111,21 @@ export class OrganizationReconciler {
       return hadRecords ? { requeueAfterMs: secondPurgeAfterMs } : {};
     }
     if (namespace.state !== 'ready') {
-      await this.#write(object, id, { unresolved: namespace.unresolved, published: await publisher.get('organization', id) });
+      await this.#write(object, id, { unresolved: namespace.unresolved, published });
       return {};
     }
+    // The record names any pool but the default one for as long as that may serve it: whatever is broken off is done again.
+    if (pool.pool === null && published?.deliveryPool !== undefined) await pools?.assign(id, defaultPool);
     await publisher.publish('organization', record);
-    const { unresolved, ...again } = (await this.#options.quotas?.ensure(object)) ?? {};
-    await this.#write(object, id, { unresolved: archive.unresolved ?? unresolved, published: record, isInForce: true }, namespace.uid);
-    return again;
+    if (pool.pool !== null) await pools?.assign(id, pool.pool);
+    const { unresolved, requeueAfterMs } = (await quotas?.ensure(object)) ?? {};
+    await this.#write(
+      object,
+      id,
+      { unresolved: pool.unresolved ?? archive.unresolved ?? unresolved, published: record, isInForce: true },
+      namespace.uid,
+    );
+    return sooner(requeueAfterMs, pool.isUnknown === true ? poolsLookMs : pool.pool === null ? undefined : assignAgainMs);
   }
 
   /** Only a namespace and records that are this organization's own go; those of an older one with the same namespace stay. */
@@ -185,6 +202,11 @@ export class OrganizationReconciler {
     const { status, caches } = this.#options;
     await status.write(caches.Organization, object, judgementOf(verdictOf(outcome)), { id, namespaceUid });
   }
+}
+
+function sooner(...times: (number | undefined)[]): ReconcileResult {
+  const known = times.filter((ms) => ms !== undefined);
+  return known.length === 0 ? {} : { requeueAfterMs: Math.min(...known) };
 }
 
 /** For people; what is no error of a known kind is in the log. */

@@ -208,6 +208,6 @@ end
 activate_all(touched)
 if has_ends then
   -- Else an idle worker would look at them half a minute later.
-  ring()
+  ring_all()
 end
 return reply

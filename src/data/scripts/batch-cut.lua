@@ -56,5 +56,5 @@ end
 call('SADD', P .. 'bs:' .. m[1], new)
 enqueue_retry(m[1], new)
 activate(m[1])
-ring()
+ring_ready()
 return 1

@@ -4,7 +4,7 @@
 -- KEYS[1] `alive`: sorted set of workers by the end of their life (ms); [2] `slots`: hash of what each can do at a time; [3] `shards`:
 -- how many shards there are; [4] `pulse`: hash, last: time of the last beat of anybody, mute: nobody is dead before this time.
 -- ARGV[1] worker, [2] its slots, [3] lifetime in ms, [4] how many shards it knows.
--- Reply: {slots of all living workers, how many shards there are, dead workers}.
+-- Reply: {slots of all living workers of its pool (ids end with its mark, `@<pool>` or nothing), how many shards there are, dead workers}.
 --
 -- When nobody could beat for a while (Redis was away), all of them seem dead to whoever beats first: so each has a whole
 -- lifetime to come back.
@@ -26,9 +26,16 @@ call('HSET', KEYS[2], worker, ARGV[2])
 local shards = math.max(tonumber(call('GET', KEYS[3]) or '0'), tonumber(ARGV[4]))
 call('SET', KEYS[3], shards)
 
+local function pool_of(id)
+  return string.match(id, '@.*$') or ''
+end
+
 local total = 0
-for _, slots in ipairs(call('HVALS', KEYS[2])) do
-  total = total + tonumber(slots)
+local all = call('HGETALL', KEYS[2])
+for k = 1, #all, 2 do
+  if pool_of(all[k]) == pool_of(worker) then
+    total = total + tonumber(all[k + 1])
+  end
 end
 local dead = now >= mute and call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, 16) or call('ZRANGEBYSCORE', KEYS[1], 0, 0, 'LIMIT', 0, 16)
 return { total, shards, dead }

@@ -9,16 +9,14 @@
 -- @include "includes/ends.lua"
 -- @include "includes/circuit.lua"
 
-local known, woke = 0, false
+local known = 0
 for k = 2, #ARGV, 2 do
   local n = call('HGET', P .. 'tn:' .. ARGV[1], ARGV[k] .. ' ' .. ARGV[k + 1])
   if n and call('EXISTS', P .. 't:' .. n) == 1 then
     known = known + 1
     circuit_begin(n, 'c')
-    woke = circuit_release(n) or woke
+    circuit_release(n)
   end
 end
-if woke then
-  ring()
-end
+ring_woken()
 return known

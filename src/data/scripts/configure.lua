@@ -88,7 +88,7 @@ else
   end
   if queued(n) > 0 then
     activate(n)
-    ring()
+    ring_ready()
   end
 end
 return 1

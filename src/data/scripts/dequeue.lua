@@ -6,7 +6,8 @@
 -- KEYS: see includes/shard.lua.
 -- ARGV[1] worker, [2] how many messages at most (1..64), [3] hold time in ms, after which the work is put back, [4] how many more
 -- attempts to slow targets the worker may begin, and [5] with those that are a target's only one, [6] the organization of which the
--- worker has had the most work lately, in all shards, or '': others go first.
+-- worker has had the most work lately, in all shards, or '': others go first, [7] the mark of its
+-- pool.
 -- Reply: {targets, jobs, events, unconfigured targets, servable work left 0/1, 2 where some is of others than [6], ms until something is due or -1, 1 when
 -- something was put into the outbox, 1 when a batch has ended, 1 when there are no jobs and something is in the log of ends}.
 -- @include "includes/shard.lua"
@@ -35,7 +36,9 @@ local most_batches = 2
 local worker = ARGV[1]
 local left = tonumber(ARGV[2])
 local deadline = now + tonumber(ARGV[3])
-local slots = tonumber(call('HGET', ctl, 'slots') or '0')
+local mark = ARGV[7]
+local ready_organizations = P .. 'ready' .. mark
+local slots = tonumber(call('HGET', ctl, 'slots' .. mark) or '0')
 local slow_left, slow_probes_left = tonumber(ARGV[4]), tonumber(ARGV[5])
 local busiest = ARGV[6] or ''
 local base_cap = math.max(8, math.ceil(slots / 10))
@@ -192,7 +195,7 @@ local function serve(n, org, start, quantum)
   end
   local allowed = math.min(quantum, room)
   if is_slow then
-    local slow, limiter = slow_room(org, slots, under_way, slow_left, slow_probes_left)
+    local slow, limiter = slow_room(org, mark, slots, under_way, slow_left, slow_probes_left)
     if slow == 0 then
       park(n, org, limiter, now + slow_wait_ms)
       return 0
@@ -262,7 +265,7 @@ local function serve(n, org, start, quantum)
         call('ZADD', P .. 'probe:' .. n, deadline, handle)
       end
       if is_slow then
-        call('ZADD', P .. 'slow', deadline, handle)
+        call('ZADD', P .. 'slow' .. mark, deadline, handle)
         call('ZADD', P .. 'slow:' .. org, deadline, handle)
       end
       given = given + 1
@@ -306,8 +309,8 @@ end
 
 -- The organization whose turn it is, its start, how many others there are for what is left, and whether the busiest one was passed over.
 local function next_organization()
-  local first = call('ZRANGE', P .. 'ready', 0, busiest == '' and 0 or 1, 'WITHSCORES')
-  local count = call('ZCARD', P .. 'ready')
+  local first = call('ZRANGE', ready_organizations, 0, busiest == '' and 0 or 1, 'WITHSCORES')
+  local count = call('ZCARD', ready_organizations)
   if first[1] == busiest and first[3] then
     return first[3], tonumber(first[4]), count - 1, true
   end
@@ -315,13 +318,9 @@ local function next_organization()
 end
 
 local visits = 0
-while left > 0 and visits < visits_limit do
-  local org, org_start, count, has_passed = next_organization()
-  if not org then
-    break
-  end
-  visits = visits + 1
-  call('HSET', ctl, 'vt', org_start)
+
+local function give_turn(org, org_start, count)
+  call('HSET', ctl, 'vt' .. mark, org_start)
   local ready = P .. 'ready:' .. org
   local share = math.ceil(left / count)
   local served, most_visits = 0, visits + math.ceil((visits_limit - visits) / count)
@@ -340,13 +339,27 @@ while left > 0 and visits < visits_limit do
   local finish = org_start + math.max(1, served)
   call('HSET', P .. 'o:' .. org, 'f', finish)
   if call('EXISTS', ready) == 1 then
-    call('ZADD', P .. 'ready', finish, org)
+    call('ZADD', ready_organizations, finish, org)
   else
-    call('ZREM', P .. 'ready', org)
+    call('ZREM', ready_organizations, org)
   end
-  if has_passed then
-    -- What it lost is no claim on the time when it is the busiest one no more.
-    call('ZADD', P .. 'ready', 'XX', 'GT', finish, busiest)
+  return finish
+end
+
+while left > 0 and visits < visits_limit do
+  local org, org_start, count, has_passed = next_organization()
+  if not org then
+    break
+  end
+  visits = visits + 1
+  if mark_of(org) == mark then
+    local finish = give_turn(org, org_start, count)
+    if has_passed then
+      -- What it lost is no claim on the time when it is the busiest one no more.
+      call('ZADD', ready_organizations, 'XX', 'GT', finish, busiest)
+    end
+  else
+    to_own_pool(org, mark)
   end
 end
 
@@ -357,10 +370,10 @@ end
 write_shared_limiters()
 write_status_counts()
 load_events()
-local more = call('ZCARD', P .. 'ready')
+local more = call('ZCARD', ready_organizations)
 if more > 0 then
-  ring()
-  local has_others = busiest ~= '' and (more > 1 or not call('ZSCORE', P .. 'ready', busiest))
+  ring(false, mark)
+  local has_others = busiest ~= '' and (more > 1 or not call('ZSCORE', ready_organizations, busiest))
   more = has_others and 2 or 1
 end
 local ends = #job_list == 0 and call('EXISTS', P .. 'ends') or 0

@@ -2,7 +2,7 @@
 -- Lets the members of batches that have ended follow them, each with the attempts of its batch; at most ARGV[1] members per call.
 --
 -- KEYS: see includes/shard.lua.
--- ARGV[1] how many members at most.
+-- ARGV[1] how many members at most, [2] the mark of the worker's pool.
 -- Reply: {1 when there is more, servable work 0/1, 1 when something was put into the outbox, 1 when something was put into the log of ends}.
 -- @include "includes/shard.lua"
 -- @include "includes/index.lua"
@@ -140,8 +140,6 @@ end
 write_counts()
 write_status_counts()
 write_successes()
-local more = call('EXISTS', P .. 'ready')
-if more == 1 then
-  ring()
-end
+ring_ready()
+local more = call('EXISTS', P .. 'ready' .. ARGV[2])
 return { call('EXISTS', P .. 'ended'), more, has_sent and 1 or 0, has_ends and 1 or 0 }

@@ -68,7 +68,6 @@ call('HSET', key, 't', n, 'j', ms .. '-' .. number)
 call('HDEL', key, 'u', 'v', 'd')
 call('HINCRBY', ctl, 'open', 1)
 enqueue(n, id)
-if activate(n) then
-  ring()
-end
+activate(n)
+ring_woken()
 return 1

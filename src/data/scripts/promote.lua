@@ -3,7 +3,7 @@
 -- to half-open; at most 100 and 16 of them per call.
 --
 -- KEYS: see includes/shard.lua.
--- ARGV[1] how long (ms) a message may wait for an open circuit before it goes to the dead letters.
+-- ARGV[1] how long (ms) a message may wait for an open circuit before it goes to the dead letters, [2] the mark of the worker's pool.
 -- Reply: {how many were moved, servable work 0/1, ms until something is due or -1 (0: call again)}.
 -- @include "includes/shard.lua"
 -- @include "includes/index.lua"
@@ -114,8 +114,6 @@ end
 write_shared_limiters()
 write_counts()
 write_status_counts()
-local more = call('EXISTS', P .. 'ready')
-if more == 1 then
-  ring()
-end
+ring_ready()
+local more = call('EXISTS', P .. 'ready' .. ARGV[2])
 return { moved, more, next_due_ms() }

@@ -121,7 +121,8 @@ for _, route in ipairs(call('SMEMBERS', P .. 'alr:' .. org)) do
   call('ZREM', P .. 'alerts', route)
 end
 call('DEL', P .. 'alr:' .. org)
-call('ZREM', P .. 'ready', org)
+call('ZREM', P .. 'ready' .. mark_of(org), org)
+set_pool(org, '')
 call('ZREM', P .. 'waiting', '~slow:' .. org)
 call('DEL', P .. 'ready:' .. org, P .. 'slow:' .. org, P .. 'wait:~slow:' .. org, P .. 'o:' .. org, P .. 'k:' .. org, P .. 'ms:' .. org, P .. 'i:' .. org, P .. 'i:dead:' .. org, P .. 'q:' .. org, P .. 'i:ev:' .. org,
   P .. 'i:cp:' .. org)

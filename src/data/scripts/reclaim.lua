@@ -40,6 +40,6 @@ if budget > 0 then
 end
 write_status_counts()
 if back > 0 then
-  ring()
+  ring_ready()
 end
 return { back, budget <= 0 and 1 or 0 }

@@ -3,7 +3,7 @@
 -- was put back, or a re-sent call gets 0 and changes nothing but its own places.
 --
 -- KEYS: see includes/shard.lua.
--- ARGV[1] worker, [2] number of items, [3] 1: ring for others when work is left; then per item: lane, entry, message,
+-- ARGV[1] worker, [2] number of items, [3] 1: ring for others when work is left, [4] the mark of its pool; then per item: lane, entry, message,
 -- outcome, detail, short attempt, long attempt, duration in ms, largest number of attempts or '', what it says to the circuit, letter of its error or ''.
 -- Outcomes: `d` delivered; `r` retry, detail = delay in ms; `q` dead letter, detail = reason; `u` ended before an attempt, detail =
 -- `f` or `t` (finish_unsent) and why; `b` back to the queue, no attempt counted. An attempt is recorded in its short form (in the message's hash) or its long one (`a:<message>`), of a batch in both. To the
@@ -33,15 +33,18 @@ local held_by = P .. 'held:' .. worker
 local count = tonumber(ARGV[2])
 local reply, targets, order = {}, {}, {}
 local handles, held, closed = {}, {}, 0
-local has_slow = call('EXISTS', P .. 'slow') == 1
-local slow_released = 0
+local mark = ARGV[4]
+-- Of the worker's pool, or of the one to which an organization has moved.
+local has_slow = call('EXISTS', P .. 'slow' .. mark, P .. 'slow', P .. 'pools') > 0
+-- By pool.
+local slow_released = {}
 
 local function target_of(lane)
   local n = number_of_lane(lane)
   local target = targets[n]
   if not target then
     local t = call('HMGET', P .. 't:' .. n, 'o', 'd', 'a', 'cs', 'cg', 'cn', 'cp', 'st', 'sp', 'fo', 'fa', 'b', 'rf', 'r', 'al')
-    target = { n = n, org = t[1], destination = t[2] or '', mean = tonumber(t[3] or ''), measured = {}, released = 0, done = {}, back = {} }
+    target = { n = n, org = t[1], destination = t[2] or '', mean = tonumber(t[3] or ''), measured = {}, released = 0, slow_released = 0, done = {}, back = {} }
     target.circuit = {
       state = t[4] or nil,
       generation = tonumber(t[5] or '0'),
@@ -70,16 +73,20 @@ end
 
 -- Arguments of an item, counted from 1.
 local function item(k, position)
-  return ARGV[3 + (k - 1) * item_length + position]
+  return ARGV[4 + (k - 1) * item_length + position]
 end
 
 local function release_places(target, handle)
   if target.leased then
     target.released = target.released + call('ZREM', P .. 'lease:' .. target.destination, handle)
   end
-  if has_slow and target.org and call('ZREM', P .. 'slow', handle) == 1 then
-    call('ZREM', P .. 'slow:' .. target.org, handle)
-    slow_released = slow_released + 1
+  if has_slow and target.org then
+    local own = mark_of(target.org)
+    if call('ZREM', P .. 'slow' .. own, handle) == 1 then
+      call('ZREM', P .. 'slow:' .. target.org, handle)
+      target.slow_released = target.slow_released + 1
+      slow_released[own] = (slow_released[own] or 0) + 1
+    end
   end
   if target.has_probes then
     call('ZREM', P .. 'probe:' .. target.n, handle)
@@ -268,13 +275,13 @@ for _, n in ipairs(order) do
     if target.released > 0 then
       wake(target.destination, target.released)
     end
-    if slow_released > 0 then
-      wake('~slow:' .. target.org, slow_released)
+    if target.slow_released > 0 then
+      wake('~slow:' .. target.org, target.slow_released)
     end
   end
 end
-if slow_released > 0 then
-  wake('~slow', slow_released)
+for own, released in pairs(slow_released) do
+  wake('~slow' .. own, released)
 end
 if closed > 0 then
   call('HINCRBY', ctl, 'open', -closed)
@@ -282,8 +289,10 @@ end
 write_counts()
 write_status_counts()
 write_successes()
-local more = call('EXISTS', P .. 'ready')
+local more = call('EXISTS', P .. 'ready' .. mark)
+woken[mark] = nil
+ring_woken()
 if more == 1 and ARGV[3] == '1' then
-  ring()
+  ring(false, mark)
 end
 return { reply, more, next_due_ms(), has_sent and 1 or 0, batch_has_ended and 1 or 0, has_ends and 1 or 0 }

@@ -3,7 +3,7 @@
 --
 -- KEYS: see includes/shard.lua.
 -- ARGV[1] worker, [2] slots of all workers, [3] a marker to write when the shard has none, [4] memory limit in bytes where Redis
--- has none, or '', [5] for how long (ms) a tally is left to grow (fold-tallies.lua).
+-- has none, or '', [5] for how long (ms) a tally is left to grow (fold-tallies.lua), [6] the mark of its pool.
 -- Reply: {marker, entries held by this worker, servable work 0/1, entries held past their deadline 0/1, paused targets, ms until
 -- something is due or -1, thousandths of the memory limit in use or -1, what waits in the outbox for longer than its maker
 -- needs to carry it 0/1, batches that have ended and whose members have not 0/1, tallies to fold 0/1, something for the alerts to look
@@ -11,14 +11,16 @@
 -- Above 80 % `full` in `ctl` makes accept refuse events; it goes below 75 %.
 -- @include "includes/shard.lua"
 -- @include "includes/memory.lua"
+-- @include "includes/pools.lua"
 -- @include "includes/outbox.lua"
 
 local full_permille, relieved_permille = 800, 750
 local left_after_ms = 2000
 
-call('HSET', ctl, 'slots', ARGV[2])
+call('HSET', ctl, 'slots' .. ARGV[6], ARGV[2])
 call('HSETNX', ctl, 'marker', ARGV[3])
 
+correct_pools(64)
 local permille = memory_permille(ARGV[4])
 if permille and permille >= full_permille then
   call('HSET', ctl, 'full', '1')
@@ -35,7 +37,7 @@ local is_left = (oldest_wait_ms() or 0) > left_after_ms
 return {
   call('HGET', ctl, 'marker'),
   call('HLEN', P .. 'held:' .. ARGV[1]),
-  call('EXISTS', P .. 'ready'),
+  call('EXISTS', P .. 'ready' .. ARGV[6]),
   call('ZCOUNT', P .. 'held', '-inf', now) > 0 and 1 or 0,
   call('SCARD', P .. 'paused'),
   next_due_ms(),

@@ -3,10 +3,11 @@
 -- Whoever waits for the lease or the place takes it.
 local function release_places(handle, n, org, destination)
   call('ZREM', P .. 'probe:' .. n, handle)
-  if call('ZREM', P .. 'slow', handle) == 1 then
+  local mark = mark_of(org)
+  if call('ZREM', P .. 'slow' .. mark, handle) == 1 then
     call('ZREM', P .. 'slow:' .. org, handle)
     wake('~slow:' .. org, 1)
-    wake('~slow', 1)
+    wake('~slow' .. mark, 1)
   end
   if call('ZREM', P .. 'lease:' .. destination, handle) == 1 then
     wake(destination, 1)

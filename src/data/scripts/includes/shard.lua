@@ -43,11 +43,13 @@ local function monotonic_ms()
 end
 
 -- Wakes one worker that sleeps on the doorbell; one bell is enough, who takes it rings on. `is_first`: an organization that had no
--- ready work has some, for which a worker that is busy with others need not look long: that is another bell.
-local function ring(is_first)
-  local bells = call('LLEN', P .. 'bell')
+-- ready work has some, for which a worker that is busy with others need not look long: that is another bell. `mark`: of which pool
+-- (includes/pools.lua).
+local function ring(is_first, mark)
+  local bell = P .. 'bell' .. mark
+  local bells = call('LLEN', bell)
   if bells == 0 or is_first and bells == 1 then
-    call('RPUSH', P .. 'bell', is_first and 'f' or '1')
+    call('RPUSH', bell, is_first and 'f' or '1')
   end
 end
 

@@ -8,6 +8,7 @@
 -- Its work stands in two lanes: `w:<number>` fresh messages, `w:<number>r` retries (rl: that lane is there), so that a wall of
 -- retries does not hold up fresh ones. A handle is `<lane>/<entry>`.
 -- @include "batch.lua"
+-- @include "pools.lua"
 local function retry_lane(n)
   return n .. 'r'
 end
@@ -16,8 +17,8 @@ local function number_of_lane(lane)
   return string.match(lane, '^%d+')
 end
 
--- Whether the script has put an organization into `ready`.
-local has_new_organization = false
+-- For which pools the script has put a target into `ready`; true: an organization, too.
+local woken = {}
 
 -- Puts a target into `ready` unless it is there, blocked or paused; answers whether it did.
 -- Start-time fair queueing on both levels: start = max(clock of the level, own finish).
@@ -34,31 +35,38 @@ local function activate(n)
   if call('ZSCORE', ready, n) then
     return false
   end
-  local o = call('HMGET', P .. 'o:' .. org, 'c', 'f')
+  local o = call('HMGET', P .. 'o:' .. org, 'c', 'f', 'pl')
+  local mark = o[3] or ''
+  marks[org] = mark
   call('ZADD', ready, math.max(tonumber(o[1] or '0'), tonumber(t[4] or '0')), n)
-  if not call('ZSCORE', P .. 'ready', org) then
-    call('ZADD', P .. 'ready', math.max(tonumber(call('HGET', ctl, 'vt') or '0'), tonumber(o[2] or '0')), org)
-    has_new_organization = true
+  if call('ZSCORE', P .. 'ready' .. mark, org) then
+    woken[mark] = woken[mark] or false
+  else
+    call('ZADD', P .. 'ready' .. mark, math.max(tonumber(call('HGET', ctl, 'vt' .. mark) or '0'), tonumber(o[2] or '0')), org)
+    woken[mark] = true
   end
   return true
 end
 
+local function ring_woken()
+  for mark, is_first in pairs(woken) do
+    ring(is_first, mark)
+  end
+end
+
 -- The same for a set of targets; rings when one of them was not there.
 local function activate_all(targets)
-  local woke = false
   for n in pairs(targets) do
-    woke = activate(n) or woke
+    activate(n)
   end
-  if woke then
-    ring(has_new_organization)
-  end
+  ring_woken()
 end
 
 local function deactivate(n, org)
   local ready = P .. 'ready:' .. org
   call('ZREM', ready, n)
   if call('EXISTS', ready) == 0 then
-    call('ZREM', P .. 'ready', org)
+    call('ZREM', P .. 'ready' .. mark_of(org), org)
   end
 end
 

@@ -1,0 +1,134 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { Registry } from 'prom-client';
+import { type RunningControllers, startControllers } from '../../../test/support/controllers.ts';
+import { silentLogger } from '../../../test/support/logger.ts';
+import { passes } from '../../../test/support/passes.ts';
+import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
+import { PosthornError } from '../../core/errors.ts';
+import { webhookOrganization } from '../../core/webhook.ts';
+import { OrganizationPools } from '../../data/organization-pools.ts';
+import { shardBase } from '../../data/shard-keys.ts';
+import { systemClock } from '../../runtime/clock.ts';
+import { ResourceCache } from '../../store/cache.ts';
+import { MemoryStore } from '../../store/memory/memory-store.ts';
+import { createStoreMetrics } from '../../store/metrics.ts';
+import { Reflector } from '../../store/reflector.ts';
+import { idOf } from '../references.ts';
+import type { Pools } from './organization-pool.ts';
+
+const prefix = 'test:';
+const namespace = 'posthorn-system';
+const options = { manager: 'test', force: true };
+let redis: RedisServer;
+let store: MemoryStore;
+let controllers: RunningControllers;
+let following: { end: AbortController; ended: Promise<void> };
+let follow: () => void;
+
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis.stop());
+beforeEach(async () => {
+  await redis.client.flushall();
+  store = new MemoryStore(systemClock);
+  await store.apply({ kind: 'Namespace', metadata: { name: namespace } }, options);
+  start();
+});
+afterEach(() => stop());
+
+function start(own: Partial<Pools> = {}, { knowsPools = true } = {}): void {
+  const cache = new ResourceCache('DeliveryPool', { logger: silentLogger });
+  const metrics = createStoreMetrics(new Registry());
+  const end = new AbortController();
+  const reflector = new Reflector({ store, cache, clock: systemClock, logger: silentLogger, metrics, namespace });
+  following = { end, ended: Promise.resolve() };
+  follow = () => {
+    following.ended = reflector.run(end.signal);
+  };
+  if (knowsPools) follow();
+  const assignments = new OrganizationPools({ redis: redis.client, prefix, shards: 1 });
+  const pools = { cache, assign: (org: string, pool: string) => assignments.assign(org, pool), ...own };
+  controllers = startControllers({ store, redis: redis.client, prefix, pools });
+}
+
+async function stop(): Promise<void> {
+  following.end.abort();
+  await following.ended;
+  await controllers.stop();
+}
+
+const put = (deliveryPool?: string) =>
+  store.apply({ kind: 'Organization', metadata: { name: 'acme' }, spec: { namespace: 'acme', deliveryPool } }, options);
+const putPool = (name: string) => store.apply({ kind: 'DeliveryPool', metadata: { namespace, name }, spec: {} }, options);
+const condition = async (type: string) => {
+  const { status } = await store.get('Organization', { name: 'acme' });
+  const found = status?.conditions?.find((each) => each.type === type);
+  return found === undefined ? undefined : `${found.status} ${found.reason}`;
+};
+/** By whom the messages of routes and of webhooks are delivered; null: by the default pool. */
+const servedBy = async (org: string) =>
+  await Promise.all([org, webhookOrganization(org)].map((each) => redis.client.hget(`${shardBase(prefix, 0)}o:${each}`, 'pl')));
+
+test('an organization is served by the pool that it names, and by the default one while that is not there', async () => {
+  const org = idOf('Organization', await put('eu'));
+  await passes(async () => expect(await condition('ResolvedRefs')).toBe('False DeliveryPoolNotFound'));
+  expect(await condition('Programmed')).toBe('True Programmed');
+  expect(await servedBy(org)).toEqual([null, null]);
+  await putPool('eu');
+  await passes(async () => expect(await condition('Ready')).toBe('True Ready'));
+  expect(await servedBy(org)).toEqual(['@eu', '@eu']);
+  await putPool('us');
+  await put('us');
+  await passes(async () => expect(await servedBy(org)).toEqual(['@us', '@us']));
+  await store.delete('DeliveryPool', { namespace, name: 'us' });
+  await passes(async () => expect(await servedBy(org)).toEqual([null, null]));
+  await passes(async () => expect(await condition('ResolvedRefs')).toBe('False DeliveryPoolNotFound'));
+});
+
+test('it goes back to the default pool when it names none any more, also while nobody led', async () => {
+  await putPool('eu');
+  const org = idOf('Organization', await put('eu'));
+  await passes(async () => expect(await servedBy(org)).toEqual(['@eu', '@eu']));
+  await stop();
+  await put();
+  start();
+  await passes(async () => expect(await servedBy(org)).toEqual([null, null]));
+});
+
+test('a pool that went while nobody led serves nobody', async () => {
+  await putPool('eu');
+  const org = idOf('Organization', await put('eu'));
+  await passes(async () => expect(await servedBy(org)).toEqual(['@eu', '@eu']));
+  await stop();
+  await store.delete('DeliveryPool', { namespace, name: 'eu' });
+  await redis.client.flushall();
+  start({}, { knowsPools: false });
+  await passes(async () => expect(await controllers.registry.get('organization', org)).not.toBeNull());
+  follow();
+  await passes(async () => expect(await condition('ResolvedRefs')).toBe('False DeliveryPoolNotFound'));
+  expect(await servedBy(org)).toEqual([null, null]);
+});
+
+test('a pool that could not be assigned, and is not wanted any more, is taken back', async () => {
+  await putPool('eu');
+  await stop();
+  start({ assign: () => Promise.reject(new PosthornError('UNAVAILABLE', 'Redis does not answer')) });
+  const org = idOf('Organization', await put('eu'));
+  await passes(async () => expect((await controllers.registry.get('organization', org))?.deliveryPool).toBe('eu'));
+  await stop();
+  await new OrganizationPools({ redis: redis.client, prefix, shards: 1 }).assign(org, 'eu');
+  await put();
+  start();
+  await passes(async () => expect(await servedBy(org)).toEqual([null, null]));
+});
+
+test('an emptied Redis is told again', async () => {
+  await putPool('eu');
+  const org = idOf('Organization', await put('eu'));
+  await passes(async () => expect(await servedBy(org)).toEqual(['@eu', '@eu']));
+  await stop();
+  await redis.client.flushall();
+  start();
+  await passes(async () => expect(await servedBy(org)).toEqual(['@eu', '@eu']));
+});

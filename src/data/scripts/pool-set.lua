@@ -1,0 +1,34 @@
+#!lua flags=allow-oom
+-- Says which pool of workers serves organizations. What workers of another one hold they finish.
+--
+-- KEYS: see includes/shard.lua.
+-- ARGV[1] mark of the pool (includes/pools.lua), then organizations.
+-- Reply: how many were served by another one.
+-- @include "includes/shard.lua"
+-- @include "includes/target.lua"
+
+local mark = ARGV[1]
+local moved = 0
+
+-- Attempts at slow targets count where the organization is.
+local function move_slow(org, old)
+  local held = call('ZRANGE', P .. 'slow:' .. org, 0, -1, 'WITHSCORES')
+  for k = 1, #held, 2 do
+    call('ZREM', P .. 'slow' .. old, held[k])
+    call('ZADD', P .. 'slow' .. mark, held[k + 1], held[k])
+  end
+end
+
+for k = 2, #ARGV do
+  local org = ARGV[k]
+  local old = mark_of(org)
+  if old ~= mark then
+    moved = moved + 1
+    set_pool(org, mark)
+    move_slow(org, old)
+    -- Its finish tag is by the clock of the old pool.
+    call('HDEL', P .. 'o:' .. org, 'f')
+    to_own_pool(org, old)
+  end
+end
+return moved
