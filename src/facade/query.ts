@@ -72,5 +72,10 @@ export function timeRange(
     const details = { [names.to]: [`is before ${names.from}`] };
     throw new PosthornError('INVALID_QUERY', `Query: ${names.to} is before ${names.from}.`, { details });
   }
-  return { fromMs, toMs };
+  return { fromMs: sinceEpoch(fromMs), toMs: sinceEpoch(toMs) };
+}
+
+/** Nothing is older than 1970, and the indexes know no time before it. */
+function sinceEpoch(ms: number | undefined): number | undefined {
+  return ms === undefined ? undefined : Math.max(0, ms);
 }

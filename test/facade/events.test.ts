@@ -260,3 +260,22 @@ test('the payload of an event is the JSON that was received: its numbers, and ke
   expect(answer.text).toContain(`"payload":${text},"payloadEncoding":"json"`);
   expect(answer.body).toMatchObject({ id: event.id, size: text.length, payload: { tag: 'b' } });
 });
+
+test('times before 1970 begin a list with its first entry, or end it before that, also when it is long', async () => {
+  await world.addOrganization('long');
+  const key = await world.addKey('long');
+  const long = { org: await world.organizationId('long') };
+  const accepted = Array.from({ length: 101 }, () => newEvent(long));
+  for (const event of accepted) await world.acceptor.accept(event);
+  const ask = (path: string) => world.request('GET', `/api/${path}`, { key });
+  for (const list of ['events', 'deliveries']) {
+    for (const from of ['0001-01-01T00:00:00Z', '1969-12-31']) {
+      const { status, body } = await ask(`${list}?limit=100&from=${from}`);
+      expect([status, body.data?.length, body.pagination?.hasMore]).toEqual([200, 100, true]);
+      const rest = await ask(`${list}?limit=100&from=${from}&cursor=${body.pagination.nextCursor}`);
+      expect(rest).toMatchObject({ status: 200, body: { data: [{}], pagination: { hasMore: false } } });
+    }
+    for (const range of ['to=1969-12-31', 'from=0001-01-01&to=1960-01-01'])
+      expect(await ask(`${list}?${range}`)).toMatchObject({ status: 200, body: { data: [], pagination: { hasMore: false } } });
+  }
+});
