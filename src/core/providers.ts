@@ -28,6 +28,21 @@ export interface SignatureScheme {
   prefix: string;
 }
 
+/** Lower case. */
+export const gitlabTokenHeader = 'x-gitlab-token';
+
+/** Where senders of the provider send the secret itself, not a signature made with it. */
+const secretHeaders: Partial<Record<Provider, string>> = { gitlab: gitlabTokenHeader };
+
+export function secretHeader(provider: Provider): string | undefined {
+  return secretHeaders[provider];
+}
+
+/** Whether it carries a secret in clear for any provider. `name`: lower case. */
+export function isSecretHeader(name: string): boolean {
+  return Object.values(secretHeaders).includes(name);
+}
+
 /** Whether the provider's secrets are those of Standard Webhooks, `whsec_` and base64. */
 export function hasStandardSecrets(provider: Provider): boolean {
   return provider === 'standard-webhooks' || provider === 'svix';

@@ -50,7 +50,7 @@ export function makeEvent(
     receivedAtMs,
     method: request.method ?? '',
     contentType: request.headers['content-type'] ?? '',
-    headers: forwardedHeaders(request.rawHeaders, request.headers.connection),
+    headers: forwardedHeaders(request.rawHeaders, { connection: request.headers.connection, provider: source.provider }),
     payload: body,
     signatureValid,
     duplicateOf: null,

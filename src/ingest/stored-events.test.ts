@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import { IngestUnderTest, keyPrefix } from '../../test/support/ingest.ts';
+import { IngestUnderTest, keyPrefix, signingSecret } from '../../test/support/ingest.ts';
 import { newEvent } from '../../test/support/new-event.ts';
 import { patientClock } from '../../test/support/patient-clock.ts';
 import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
@@ -35,6 +35,18 @@ test('an answered event can be read, byte for byte, with a delivery for each rou
     ['rte_a', 'pending'],
     ['rte_b', 'filtered'],
   ]);
+});
+
+test('an event of GitLab is checked by its token, and stored without it', async () => {
+  await ingest.publishSignedSource({ provider: 'gitlab' });
+  const headers = { 'X-Gitlab-Event': 'Push Hook', 'X-Gitlab-Token': signingSecret };
+  const { status, body } = await ingest.send('/ingest/acme/github', { headers });
+  expect(status).toBe(200);
+  const event = await reader.event('org_a', body.eventId ?? '');
+  expect(event?.signatureValid).toBe(true);
+  expect(event?.headers).toContainEqual(['x-gitlab-event', 'Push Hook']);
+  expect(JSON.stringify(event?.headers)).not.toContain(signingSecret);
+  expect((await ingest.send('/ingest/acme/github', { headers: { ...headers, 'X-Gitlab-Token': 'other' } })).status).toBe(401);
 });
 
 test('an event that no route is for has no_routes, one that no route wants is filtered, one for somebody is pending', async () => {

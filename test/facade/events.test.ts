@@ -24,7 +24,13 @@ beforeAll(async () => {
   await settleAll(queue, 'w1', await takeFrom(queue, 'w1', 1), delivered);
   await settleAll(queue, 'w1', await takeFrom(queue, 'w1', 1), { type: 'dead', attempt: failure, reason: 'max_retries_exceeded' });
   await accept('filtered', { destinations: [], filteredRoutes: ['rte_f'] });
-  await accept('no_routes', { destinations: [] });
+  await accept('no_routes', {
+    destinations: [],
+    headers: [
+      ['x-gitlab-event', 'Push Hook'],
+      ['x-gitlab-token', 'the secret'],
+    ],
+  });
   await accept('pending', { destinations: ['dst_c'], filteredRoutes: ['rte_f'], payload: Buffer.from('<a/>'), contentType: 'text/xml' });
 });
 afterAll(() => world.stop());
@@ -67,6 +73,10 @@ test('an event has exactly its fields, the record with its deliveries', async ()
     payloadEncoding: 'text',
     deliveries: expect.arrayContaining(deliveries),
   });
+});
+
+test('a secret that was stored with the headers of an event is not shown', async () => {
+  expect((await get(`events/${eventId('no_routes')}`)).body.headers).toEqual({ 'x-gitlab-event': 'Push Hook' });
 });
 
 test('a delivery has exactly its fields, the record with its attempts', async () => {

@@ -1,4 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
+import { gitlabTokenHeader } from '../../core/providers.ts';
 import type { Verifier } from './signed-request.ts';
 import { standardWebhooksVerifier } from './standard-webhooks.ts';
 
@@ -12,7 +13,7 @@ export function gitlabVerifier(secrets: readonly string[]): Verifier {
   const tokens = secrets.filter((secret) => secret !== '').map(digest);
   const isSigned = standardWebhooksVerifier(secrets.filter((secret) => secret.startsWith(signingTokenPrefix)));
   return (request) => {
-    const token = request.headers['x-gitlab-token'];
+    const token = request.headers[gitlabTokenHeader];
     return (typeof token === 'string' && isOneOf(tokens, digest(token))) || isSigned(request);
   };
 }
