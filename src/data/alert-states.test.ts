@@ -240,6 +240,42 @@ describe('a recovery', () => {
     expect(subjectsOf(await alerts({ wanted: ['recovered'], destinationIds: ['dst_a'] }))).toEqual(['recovered 1']);
   });
 
+  test('is announced with the first delivery after the only destination that failed has left the route, and once', async () => {
+    const wanted = ['failed', 'recovered'] as const;
+    for (let i = 0; i < 3; i++) await end(false, 'dst_a');
+    expect(await alerts({ wanted })).toMatchObject([{ subject: 'failed', isBroken: true }]);
+    await end(false, 'dst_b');
+    expect(await alerts({ wanted, destinationIds: ['dst_b'] })).toEqual([]);
+    for (let i = 0; i < 3; i++) await end(true, 'dst_b');
+    expect(await alerts({ wanted, destinationIds: ['dst_b'] })).toMatchObject([
+      { subject: 'recovered', count: 1, destinationId: 'dst_b', isBroken: false },
+    ]);
+    await windowEnds();
+    await end(true, 'dst_b');
+    expect(await alerts({ wanted, destinationIds: ['dst_b'] })).toEqual([]);
+  });
+
+  test('waits for a destination that still fails when another that failed has left the route', async () => {
+    for (let i = 0; i < 3; i++) for (const each of ['dst_a', 'dst_b']) await end(false, each);
+    await alerts({ wanted: ['recovered'] });
+    const left = { wanted: ['recovered'] as const, destinationIds: ['dst_b', 'dst_c'] };
+    await end(true, 'dst_c');
+    expect(await alerts(left)).toEqual([]);
+    await end(true, 'dst_b');
+    await end(true, 'dst_c');
+    expect(subjectsOf(await alerts(left))).toEqual(['recovered 1']);
+  });
+
+  test('is announced after a destination with an open circuit has left the route', async () => {
+    const circuit = { failureThreshold: 1, cooldownSeconds: 60, probeSuccessThreshold: 1 };
+    await end(false, 'dst_a', { circuit });
+    expect(subjectsOf(await alerts({ wanted: ['opened', 'recovered'] }))).toEqual(['opened 1']);
+    await end(true, 'dst_b');
+    expect(await alerts({ wanted: ['opened', 'recovered', 'closed'], destinationIds: ['dst_b'] })).toMatchObject([
+      { subject: 'recovered', count: 1, isBroken: false },
+    ]);
+  });
+
   test('of messages that failed over counts for where they were sent first', async () => {
     const spare = { failover: { destinations: [{ id: 'dst_b', shard: 0 }], afterAttempts: null } };
     const fail = async () => {

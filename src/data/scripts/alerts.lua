@@ -7,11 +7,11 @@
 -- [4] failures in a row before the first alert, [5] length of a window in ms, [6] ms after which what is not confirmed is due again,
 -- [7] destinations of the route, separated by spaces, [8] shard of the log, [9] its marker, [10] number of confirmations; per
 -- confirmation letter, number; then per entry of the log id, destination, time, kind, how many, message.
--- Reply: {ms until it is to be looked at again or -1; alerts to send: letter, number, 1 while something of the route is broken,
+-- Reply: {ms until it is to be looked at again or -1; alerts to send: letter, number, 1 while something of the route is broken or it has not recovered,
 -- time, how many, first time, last time, destination, message}.
 --
 -- `al:<route>` hash: org its organization, n:<destination> `<failures in a row> <first time>`, a:<destination> it was worth an alert, o:<destination> its
--- circuit is open, p<shard> `<marker> <last entry counted>`; per letter (f failed, s succeeded, r recovered, o circuit opened, c closed)
+-- circuit is open, g one of those that were broken has left the route and nothing was delivered since, p<shard> `<marker> <last entry counted>`; per letter (f failed, s succeeded, r recovered, o circuit opened, c closed)
 -- itself what waits, `<letter>w` end of its window, `<letter>x` what is to be sent. `alr:<organization>` set of the routes that have one,
 -- `alerts` sorted set of the routes by when they are to be looked at.
 -- @include "includes/shard.lua"
@@ -82,13 +82,31 @@ end
 local function count_successes(destination, at, count, message)
   unset('n:' .. destination)
   occur('s', count, at, at, destination, message)
-  if state['a:' .. destination] then
+  if state['a:' .. destination] or state.g then
     unset('a:' .. destination)
     if not has_any('a:') then
+      unset('g')
       occur('r', 1, at, at, destination, message)
     end
   end
 end
+
+-- What belongs to destinations that have left the route. What was broken there the route recovers from with its next delivery.
+local function forget_departed()
+  local was_broken = false
+  for field in pairs(state) do
+    local kind, destination = string.match(field, '^([nao]):(.+)$')
+    if destination and not string.find(' ' .. ARGV[7] .. ' ', ' ' .. destination .. ' ', 1, true) then
+      unset(field)
+      was_broken = was_broken or kind ~= 'n'
+    end
+  end
+  if was_broken then
+    set('g', '1')
+  end
+end
+
+forget_departed()
 
 local confirmations = tonumber(ARGV[10])
 for k = 1, confirmations do
@@ -124,15 +142,9 @@ if newest > counted then
   set(position, ARGV[9] .. ' ' .. whole(newest))
 end
 
--- What belongs to destinations that have left the route.
-for field in pairs(state) do
-  local destination = string.match(field, '^[nao]:(.+)$')
-  if destination and not string.find(' ' .. ARGV[7] .. ' ', ' ' .. destination .. ' ', 1, true) then
-    unset(field)
-  end
-end
+forget_departed()
 
-local broken = (has_any('a:') or has_any('o:')) and '1' or '0'
+local broken = (has_any('a:') or has_any('o:') or state.g) and '1' or '0'
 local sent, due = {}, nil
 local function look_at(ms)
   due = due and math.min(due, ms) or ms
