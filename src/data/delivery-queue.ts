@@ -242,6 +242,8 @@ export interface DeliveryQueue {
   targetsWithWork(names: readonly Pick<Target, 'org' | 'routeId' | 'destinationId'>[]): Promise<Target[]>;
   /** The same of all targets of routes of an organization, step by step from cursor `0` on; `next` is null at the end. */
   targetsOfRoutes(org: string, routeIds: readonly string[], cursor: string): Promise<{ targets: Target[]; next: string | null }>;
+  /** All targets of routes and destinations of an organization, in the same way. */
+  targetsOf(org: string, ids: readonly string[], cursor: string): Promise<{ targets: Target[]; next: string | null }>;
   /** Sends what the target has queued to the dead letters; answers how many in this step, whether there is more, and whether retries wait. */
   drop(target: Target, reason: DeadLetterReason): Promise<{ dropped: number; hasMore: boolean; hasRetries: boolean }>;
   /** The same for waiting retries of several targets; `next` is null at the end. */

@@ -264,6 +264,11 @@ export class RedisDeliveryQueue implements DeliveryQueue {
     return list(found).map(targetOf);
   }
 
+  async targetsOf(org: string, ids: readonly string[], cursor: string) {
+    const [next, found] = list(await this.#run(scripts.targetsWithWork, ['a', org, cursor, targetsPerStep, ...ids]));
+    return { targets: list(found).map(targetOf), next: text(next) === '0' ? null : text(next) };
+  }
+
   async targetsOfRoutes(org: string, routeIds: readonly string[], cursor: string) {
     const [next, found] = list(await this.#run(scripts.targetsWithWork, ['r', org, cursor, targetsPerStep, ...routeIds]));
     return { targets: list(found).map(targetOf), next: text(next) === '0' ? null : text(next) };

@@ -23,7 +23,7 @@ export interface TargetKeeperOptions {
 }
 
 /**
- * Keeps what Redis knows of targets in step with their records: throttle and pause in force, queues of deleted ones sent to
+ * Keeps what Redis knows of targets in step with their records: throttle, circuit, failover and pause in force, queues of deleted ones sent to
  * the dead letters. Errors reject or, in the background, wait for the next review.
  */
 export class TargetKeeper {
@@ -94,6 +94,7 @@ export class TargetKeeper {
         for (const target of step.targets) if ((await this.#options.planOf(target)).state !== 'paused') await this.configure(target);
         cursor = step.next;
       }
+      await this.#configureChanged(changed);
       const awaited = await this.#dropDeleted(changed);
       if (awaited.length > 0 && this.#changed.size === 0) waitMs = awaitedMs;
       for (const changeKey of awaited) this.#changed.add(changeKey);
@@ -104,6 +105,28 @@ export class TargetKeeper {
     } finally {
       this.#isReviewing = false;
       if (this.#changed.size > 0) this.#reviewIn(waitMs);
+    }
+  }
+
+  /** What waits by an earlier setting of its route or destination, a limit or an open circuit, would know of the new one only then. */
+  async #configureChanged(changed: readonly string[]): Promise<void> {
+    const { queue, registry, planOf } = this.#options;
+    const ids = new Map<string, string[]>();
+    for (const changeKey of changed) {
+      const [kind, id] = changeKey.split(':');
+      if (id === undefined || (kind !== 'route' && kind !== 'destination')) continue;
+      const record = await registry.get(kind, id);
+      if (record !== null) ids.set(record.org, [...(ids.get(record.org) ?? []), id]);
+    }
+    for (const [org, changedIds] of ids) {
+      for (let cursor: string | null = '0'; cursor !== null; ) {
+        const step: { targets: Target[]; next: string | null } = await queue.targetsOf(org, changedIds, cursor);
+        for (const target of step.targets) {
+          const { setting } = await planOf(target);
+          if (setting !== null && setting.revision !== target.revision) await this.configure(target);
+        }
+        cursor = step.next;
+      }
     }
   }
 

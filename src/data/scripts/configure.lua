@@ -14,11 +14,12 @@
 -- @include "includes/shard.lua"
 -- @include "includes/target.lua"
 -- @include "includes/intern.lua"
+-- @include "includes/limiter.lua"
 -- @include "includes/shared-windows.lua"
 
 local n = ARGV[1]
 local key = P .. 't:' .. n
-local t = call('HMGET', key, 'o', 'd', 'b', 'p', 'r')
+local t = call('HMGET', key, 'o', 'd', 'b', 'p', 'r', 'cs', 'ca', 'sc')
 local org, destination, blocked, was_paused, route = t[1], t[2], t[3], t[4], t[5]
 if not org then
   return 0
@@ -30,6 +31,7 @@ local numbers = call('HGET', limiter, 't')
 call('DEL', limiter)
 if ARGV[4] ~= '' then
   call('HSET', limiter, 'e', ARGV[4], 'u', ARGV[5])
+  rate_adapt(destination, tonumber(ARGV[4]), tonumber(ARGV[5]))
 end
 if ARGV[6] ~= '' then
   call('HSET', limiter, 'c', ARGV[6])
@@ -56,6 +58,12 @@ end
 if ARGV[18] ~= '' then
   call('HSET', key, 'lp', ARGV[18])
   set_windows(ARGV[18], ARGV[19], ARGV[20])
+end
+-- The outage that has begun ends by the new cooldown.
+if t[6] == 'o' and t[7] and t[8] ~= ARGV[10] then
+  local ends = whole(tonumber(t[7]) + tonumber(ARGV[10]))
+  call('HSET', key, 'cu', ends)
+  call('ZADD', P .. 'waiting', ends, '!' .. n)
 end
 local failover = {}
 for k = 21, #ARGV do

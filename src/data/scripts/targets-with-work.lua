@@ -1,9 +1,10 @@
 #!lua flags=no-writes
--- Targets that are paused, or for which something is queued or waits to be tried again: the named ones, or step by step those of routes.
+-- Targets that are paused, or for which something is queued or waits to be tried again: the named ones, or step by step those of routes. Or,
+-- step by step, all targets of routes and destinations.
 --
 -- KEYS: see includes/shard.lua.
--- ARGV[1] `n`, then triples of organization, route and destination; or ARGV[1] `r`, [2] organization, [3] cursor (begin with 0),
--- [4] how many targets to look at, then routes.
+-- ARGV[1] `n`, then triples of organization, route and destination; or ARGV[1] `r` or, for all targets, `a`, [2] organization, [3] cursor (begin with 0),
+-- [4] how many targets to look at, then routes; with `a` also destinations.
 -- Reply: {next cursor ('0' at the end), targets {number, org, route, destination, revision of its setting or ''}}.
 -- @include "includes/shard.lua"
 -- @include "includes/target.lua"
@@ -11,7 +12,7 @@
 local found = {}
 local function look(n, org, route, destination)
   local t = call('HMGET', P .. 't:' .. n, 'o', 'g', 'p')
-  if t[1] and (t[3] or queued(n) > 0 or call('HEXISTS', P .. 'retries', n) == 1) then
+  if t[1] and (ARGV[1] == 'a' or t[3] or queued(n) > 0 or call('HEXISTS', P .. 'retries', n) == 1) then
     found[#found + 1] = { n, org, route, destination, t[2] or '' }
   end
 end
@@ -25,14 +26,14 @@ if ARGV[1] == 'n' then
   end
   return { '0', found }
 end
-local org, routes = ARGV[2], {}
+local org, named = ARGV[2], {}
 for k = 5, #ARGV do
-  routes[ARGV[k]] = true
+  named[ARGV[k]] = true
 end
 local scan = call('HSCAN', P .. 'tn:' .. org, ARGV[3], 'COUNT', ARGV[4])
 for k = 1, #scan[2], 2 do
   local route, destination = string.match(scan[2][k], '^(%S+) (%S+)$')
-  if route and routes[route] then
+  if route and (named[route] or ARGV[1] == 'a' and named[destination]) then
     look(scan[2][k + 1], org, route, destination)
   end
 end

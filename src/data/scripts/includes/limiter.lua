@@ -17,6 +17,15 @@ local function rate_charge(limiter, emission, burst, count)
   call('SET', P .. 'rate:' .. limiter, whole(tat), 'PX', whole(lifetime))
 end
 
+-- What was charged under an earlier setting, such as one an hour, counts for no more than this one would ever have to wait for.
+local function rate_adapt(limiter, emission, burst)
+  local key = P .. 'rate:' .. limiter
+  local most = now_us + emission * burst
+  if tonumber(call('GET', key) or '0') > most then
+    call('SET', key, whole(most), 'PX', whole(math.ceil(2 * emission * burst / 1000) + 1))
+  end
+end
+
 -- How many leases are free, and else when (ms) the earliest runs out.
 local function lease_peek(limiter, concurrency)
   local key = P .. 'lease:' .. limiter

@@ -1,0 +1,120 @@
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import { deliverySuite } from '../../test/support/delivery-suite.ts';
+import { newEvent } from '../../test/support/new-event.ts';
+import { passes } from '../../test/support/passes.ts';
+import { destinationRecord, routeRecord } from '../../test/support/record-registry.ts';
+import type { RouteRecord, ThrottleRecord } from '../core/records.ts';
+import { shardBase } from '../data/shard-keys.ts';
+
+const off: ThrottleRecord = { mode: 'off', rateLimit: null, rateUnit: null, maxConcurrency: null, queueLimit: null };
+const hourly: ThrottleRecord = { ...off, mode: 'rate', rateLimit: 1, rateUnit: 'hour' };
+const suite = deliverySuite();
+const { prefix } = suite;
+let generation = 1;
+
+beforeEach(() => {
+  suite.worker();
+});
+
+function throttled(url: string, throttle: ThrottleRecord, enabled = true): void {
+  suite.registry.put('destination', destinationRecord({ url }, { throttle, enabled, generation: generation++ }));
+}
+function route(circuit: Partial<RouteRecord['circuit']> = {}, failover: string[] = []): void {
+  const destinations = failover.map((id) => ({ id, shard: 0 }));
+  suite.registry.put(
+    'route',
+    routeRecord({
+      circuit: { failureThreshold: 1, cooldownSeconds: 3600, probeSuccessThreshold: 1, ...circuit },
+      failover: { destinations, afterAttempts: 10 },
+      generation: generation++,
+    }),
+  );
+}
+async function send(): Promise<string> {
+  const event = newEvent();
+  await suite.acceptor.accept(event);
+  return event.targets[0]?.messageId ?? '';
+}
+const becomes = (id: string, expected: object): Promise<void> =>
+  passes(async () => expect(await suite.reader.delivery('org_a', id)).toMatchObject(expected));
+const waitsUnderLimit = () => passes(async () => expect(await suite.redis.client.zcard(`${shardBase(prefix, 0)}waiting`)).toBe(1));
+
+describe('what waits by an earlier setting', () => {
+  test.each([
+    ['no limit', off],
+    ['a higher one', { ...hourly, rateLimit: 1000, rateUnit: 'second' }],
+    ['one of attempts at a time', { ...off, mode: 'concurrency', maxConcurrency: 4 }],
+  ] as const)('of a rate goes out at once when it becomes %s', async (_, throttle) => {
+    const to = await suite.receiver();
+    throttled(to.url, hourly);
+    suite.registry.put('route', routeRecord());
+    for (let k = 0; k < 3; k++) await send();
+    await to.arrived(1);
+    await waitsUnderLimit();
+    throttled(to.url, throttle);
+    await to.arrived(3);
+  });
+
+  test('of a rate goes out at once when the destination is enabled again without it', async () => {
+    const to = await suite.receiver();
+    throttled(to.url, hourly);
+    suite.registry.put('route', routeRecord());
+    for (let k = 0; k < 2; k++) await send();
+    await to.arrived(1);
+    await waitsUnderLimit();
+    throttled(to.url, hourly, false);
+    await passes(async () => expect(await suite.redis.client.scard(`${shardBase(prefix, 0)}paused`)).toBe(1));
+    throttled(to.url, off);
+    await to.arrived(2);
+  });
+
+  test('of an open circuit is tried after the new cooldown', async () => {
+    let status = 500;
+    const to = await suite.receiver((response) => response.writeHead(status).end());
+    suite.registry.put('destination', destinationRecord({ url: to.url }));
+    route();
+    const id = await send();
+    await becomes(id, { status: 'circuit_open' });
+    status = 200;
+    route({ cooldownSeconds: 1 });
+    await becomes(id, { status: 'delivered', attempts: 2 });
+  });
+
+  test('of an open circuit moves to the destinations that it gets for its failure', async () => {
+    const broken = await suite.receiver((response) => response.writeHead(500).end());
+    const spare = await suite.receiver();
+    suite.registry.put('destination', destinationRecord({ url: broken.url }));
+    suite.registry.put('destination', destinationRecord({ url: spare.url }, { id: 'dst_spare' }));
+    route();
+    const id = await send();
+    await becomes(id, { status: 'circuit_open' });
+    route({}, ['dst_spare']);
+    await becomes(id, { status: 'delivered', destinationId: 'dst_spare' });
+  });
+});
+
+describe('a new setting', () => {
+  test('holds for what comes after an hourly one was used up, also where nothing waited', async () => {
+    const to = await suite.receiver();
+    throttled(to.url, hourly);
+    suite.registry.put('route', routeRecord());
+    await send();
+    await to.arrived(1);
+    throttled(to.url, { ...hourly, rateLimit: 1000, rateUnit: 'second' });
+    await send();
+    await to.arrived(2);
+  });
+
+  test('that limits a destination is in force before its next message', async () => {
+    const to = await suite.receiver();
+    throttled(to.url, off);
+    suite.registry.put('route', routeRecord());
+    await send();
+    await to.arrived(1);
+    throttled(to.url, hourly);
+    await passes(async () => expect(await suite.redis.client.hget(`${shardBase(prefix, 0)}l:dst_a`, 'e')).toBe('3600000000'));
+    for (let k = 0; k < 5; k++) await send();
+    await waitsUnderLimit();
+    expect(to.requests.length).toBeLessThanOrEqual(2);
+  });
+});
