@@ -59,6 +59,53 @@ test('a change that is not in force in time is answered with a warning that says
   }
 });
 
+test('a change of a filter is answered when the routes that refer to it are published with it', async () => {
+  const source = await create('sources', { name: 'Filtered' });
+  const filter = await create('filters', { name: 'Shared', conditions: [{ field: 'payload.a', operator: 'exists' }] });
+  const routes = [];
+  for (let i = 0; i < 20; i++) {
+    const name = `Filtered ${i}`;
+    const destinationIds = [(await destination(name)).id];
+    routes.push(await create('routes', { name, sourceId: source.id, destinationIds, filterId: filter.id }));
+  }
+  // What is published of a route stays in force, with its old filter, while its source is not there.
+  const key = { namespace: 'acme', name: source.slug };
+  const { spec } = await world.store.get('Source', key);
+  await world.store.delete('Source', key);
+  const conditionOf = async (kind: 'Filter' | 'Route', name: string, type: string) =>
+    (await world.store.get(kind, { namespace: 'acme', name })).status?.conditions?.find((condition) => condition.type === type);
+  for (const { slug } of routes)
+    await passes(async () => expect(await conditionOf('Route', slug, 'ResolvedRefs')).toMatchObject({ reason: 'SourceNotFound' }));
+
+  const conditions = [{ field: 'payload.b', operator: 'exists' }];
+  const answering = world.request('PATCH', `/api/filters/${filter.id}`, { body: { conditions } });
+  await passes(async () => expect(await conditionOf('Filter', filter.slug, 'Programmed')).toMatchObject({ observedGeneration: 2 }));
+  await world.store.apply({ kind: 'Source', metadata: key, spec }, { manager: 'kubectl' });
+  const { status, headers } = await answering;
+  expect([status, headers.get('warning')]).toEqual([200, null]);
+  for (const { id } of routes) expect(await world.registry.get('route', id)).toMatchObject({ filter: { logic: 'AND', conditions } });
+});
+
+test('a change of a filter that a route cannot take is answered with the warning', async () => {
+  const own = await startFacadeWorld({ inForceTimeoutMs: 500 });
+  try {
+    const source = await own.create('sources', { name: 'Lost' });
+    const { id: destinationId } = await own.create('destinations', { url: 'https://hooks.example.com/in' });
+    const filter = await own.create('filters', { conditions: [{ field: 'payload.a', operator: 'exists' }] });
+    const route = await own.create('routes', { sourceId: source.id, destinationIds: [destinationId], filterId: filter.id });
+    await passes(async () => expect(await own.registry.get('route', route.id)).toMatchObject({ filter: { logic: 'AND' } }));
+    await own.store.delete('Source', { namespace: 'acme', name: source.slug });
+    await passes(async () => {
+      const { status } = await own.store.get('Route', { namespace: 'acme', name: route.slug });
+      expect(status?.conditions).toContainEqual(expect.objectContaining({ type: 'ResolvedRefs', reason: 'SourceNotFound' }));
+    });
+    const { status, headers } = await own.request('PATCH', `/api/filters/${filter.id}`, { body: { logic: 'OR' } });
+    expect([status, headers.get('warning')]).toEqual([200, '199 - "not yet in force"']);
+  } finally {
+    await own.stop();
+  }
+});
+
 test('a change is given two seconds to come into force', async () => {
   const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
   const waits: number[] = [];

@@ -1,8 +1,11 @@
+import { canonicalJson } from '../../core/canonical-json.ts';
 import type { RecordKind } from '../../core/records.ts';
 import type { ObjectOf, PosthornObject } from '../../resources/kinds.ts';
 import type { Call } from '../operation.ts';
 import type { ServedKind } from '../services.ts';
 import { waitForCache } from './cache-wait.ts';
+import { mapConcurrently } from './concurrently.ts';
+import { routesWith } from './in-use.ts';
 import { idOf } from './lookup.ts';
 
 const notYetInForce = 'not yet in force';
@@ -22,13 +25,28 @@ export async function awaitInForce<K extends ServedKind>(
 ): Promise<void> {
   const { uid, generation } = written.metadata;
   const { caches, clock } = call.services;
+  const deadlineMs = clock.now() + timeoutMs;
   const reached = await waitForCache(
     caches[kind],
     written.metadata,
     (object) => object !== undefined && (object.metadata.uid !== uid || isProgrammed(object, generation)),
     { timeoutMs, clock },
   );
-  if (!reached) call.warn(notYetInForce);
+  if (!reached || !(await isInRoutes(call, written, deadlineMs))) call.warn(notYetInForce);
+}
+
+/** Whether the routes that refer to a filter, where they are published, have it as it is by now: it takes effect in their records. */
+async function isInRoutes(call: Call, written: PosthornObject<ServedKind>, deadlineMs: number): Promise<boolean> {
+  if (written.kind !== 'Filter') return true;
+  const { caches, registry } = call.services;
+  return await isSeen(call, deadlineMs, async () => {
+    const current = caches.Filter.get(written.metadata);
+    if (current === undefined) return true;
+    const { logic, conditions } = current.spec;
+    const wanted = canonicalJson({ logic, conditions });
+    const records = await mapConcurrently(routesWith(current, call), (route) => registry.get('route', idOf(route)));
+    return records.every((record) => record === null || canonicalJson(record.filter) === wanted);
+  });
 }
 
 const lookEveryMs = 20;
@@ -59,18 +77,24 @@ export async function awaitGone<K extends ServedKind>(call: Call, kind: K, delet
 }
 
 async function isRetracted(call: Call, deleted: PosthornObject<ServedKind>, deadlineMs: number): Promise<boolean> {
-  const { registry, clock, logger } = call.services;
+  const { registry } = call.services;
   const recordKind = recordKinds[deleted.kind];
   if (recordKind === null) return true;
+  return await isSeen(call, deadlineMs, async () => (await registry.get(recordKind, idOf(deleted))) === null);
+}
+
+/** Whether what is looked for in the records comes before the deadline. */
+async function isSeen({ services }: Call, deadlineMs: number, look: () => Promise<boolean>): Promise<boolean> {
+  const { clock, logger } = services;
   try {
-    while ((await registry.get(recordKind, idOf(deleted))) !== null) {
+    while (!(await look())) {
       if (clock.now() >= deadlineMs) return false;
       await clock.sleep(lookEveryMs);
     }
     return true;
   } catch (error) {
-    // It is deleted: who is told otherwise deletes what is not there.
-    logger.warn({ err: error }, 'whether a deletion is in force cannot be seen');
+    // It is written: who is told otherwise writes it again, or deletes what is not there.
+    logger.warn({ err: error }, 'whether a change is in force cannot be seen');
     return false;
   }
 }
