@@ -249,8 +249,7 @@ export class RedisDeliveryQueue implements DeliveryQueue {
   }
 
   async pausedTargets(cursor: string) {
-    const [next, found] = list(await this.#run(scripts.targets, ['paused', targetsPerStep, cursor]));
-    return { targets: list(found).map(targetOf), next: text(next) === '0' ? null : text(next) };
+    return targetsFrom(await this.#run(scripts.targets, ['paused', targetsPerStep, cursor]));
   }
 
   async targets(first: number) {
@@ -265,13 +264,11 @@ export class RedisDeliveryQueue implements DeliveryQueue {
   }
 
   async targetsOf(org: string, ids: readonly string[], cursor: string) {
-    const [next, found] = list(await this.#run(scripts.targetsWithWork, ['a', org, cursor, targetsPerStep, ...ids]));
-    return { targets: list(found).map(targetOf), next: text(next) === '0' ? null : text(next) };
+    return targetsFrom(await this.#run(scripts.targetsWithWork, ['a', org, cursor, targetsPerStep, ...ids]));
   }
 
   async targetsOfRoutes(org: string, routeIds: readonly string[], cursor: string) {
-    const [next, found] = list(await this.#run(scripts.targetsWithWork, ['r', org, cursor, targetsPerStep, ...routeIds]));
-    return { targets: list(found).map(targetOf), next: text(next) === '0' ? null : text(next) };
+    return targetsFrom(await this.#run(scripts.targetsWithWork, ['r', org, cursor, targetsPerStep, ...routeIds]));
   }
 
   async drop(target: Target, reason: DeadLetterReason) {
@@ -339,6 +336,12 @@ export class RedisDeliveryQueue implements DeliveryQueue {
       throw redisUnavailable(error);
     }
   }
+}
+
+/** A step by cursor. */
+function targetsFrom(reply: unknown): { targets: Target[]; next: string | null } {
+  const [next, found] = list(reply);
+  return { targets: list(found).map(targetOf), next: text(next) === '0' ? null : text(next) };
 }
 
 function windowsText({ windows }: SharedLimiter): string {

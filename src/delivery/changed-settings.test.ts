@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { deliverySuite } from '../../test/support/delivery-suite.ts';
-import { newEvent } from '../../test/support/new-event.ts';
 import { passes } from '../../test/support/passes.ts';
 import { destinationRecord, routeRecord } from '../../test/support/record-registry.ts';
 import type { RouteRecord, ThrottleRecord } from '../core/records.ts';
@@ -9,7 +8,7 @@ import { shardBase } from '../data/shard-keys.ts';
 const off: ThrottleRecord = { mode: 'off', rateLimit: null, rateUnit: null, maxConcurrency: null, queueLimit: null };
 const hourly: ThrottleRecord = { ...off, mode: 'rate', rateLimit: 1, rateUnit: 'hour' };
 const suite = deliverySuite();
-const { prefix } = suite;
+const { becomes, prefix, send } = suite;
 let generation = 1;
 
 beforeEach(() => {
@@ -30,13 +29,6 @@ function route(circuit: Partial<RouteRecord['circuit']> = {}, failover: string[]
     }),
   );
 }
-async function send(): Promise<string> {
-  const event = newEvent();
-  await suite.acceptor.accept(event);
-  return event.targets[0]?.messageId ?? '';
-}
-const becomes = (id: string, expected: object): Promise<void> =>
-  passes(async () => expect(await suite.reader.delivery('org_a', id)).toMatchObject(expected));
 const waitsUnderLimit = () => passes(async () => expect(await suite.redis.client.zcard(`${shardBase(prefix, 0)}waiting`)).toBe(1));
 
 describe('what waits by an earlier setting', () => {

@@ -10,7 +10,7 @@ import type { RouteRecord } from '../core/records.ts';
 const noRetry = { maxRetries: 0, initialDelayMs: 100, maxDelayMs: 100, backoffMultiplier: 1 };
 const retryOften = { maxRetries: 25, initialDelayMs: 100, maxDelayMs: 100, backoffMultiplier: 1 };
 const suite = deliverySuite();
-const { ends, prefix } = suite;
+const { becomes, ends, prefix, send } = suite;
 
 beforeEach(() => {
   suite.worker();
@@ -34,13 +34,6 @@ function route(circuit: Partial<RouteRecord['circuit']>, failover: string[] = []
     }),
   );
 }
-async function send(): Promise<string> {
-  const event = newEvent();
-  await suite.acceptor.accept(event);
-  return event.targets[0]?.messageId ?? '';
-}
-const becomes = (id: string, expected: object): Promise<void> =>
-  passes(async () => expect(await suite.reader.delivery('org_a', id)).toMatchObject(expected));
 
 describe('a circuit', () => {
   test('opens after consecutive failures, lets messages wait, and closes after a successful probe', async () => {

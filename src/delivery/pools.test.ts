@@ -1,11 +1,9 @@
 import { expect, test } from '@jest/globals';
 import { Counter, Registry } from 'prom-client';
 import { deliverySuite } from '../../test/support/delivery-suite.ts';
-import { newEvent } from '../../test/support/new-event.ts';
+import { destinationPerShard } from '../../test/support/destination-per-shard.ts';
 import { passes } from '../../test/support/passes.ts';
-import { destinationRecord, routeRecord } from '../../test/support/record-registry.ts';
 import { defaultPool } from '../core/default-pool.ts';
-import { newTimedId } from '../core/ids.ts';
 import { OrganizationPools } from '../data/organization-pools.ts';
 import { checkShards } from '../data/shard-check.ts';
 
@@ -15,9 +13,7 @@ const { prefix, receiver } = suite;
 
 test('an organization that moves between pools all the while loses nothing, and nothing is delivered twice', async () => {
   const to = await receiver();
-  const named = Array.from({ length: shards }, (_, shard) => ({ id: `dst_${shard}`, shard }));
-  for (const { id, shard } of named) suite.registry.put('destination', destinationRecord({ url: to.url }, { id, shard }));
-  suite.registry.put('route', routeRecord({ destinations: named }));
+  const nextEvent = destinationPerShard(suite.registry, shards, () => to.url);
   const metrics = { [defaultPool]: new Registry(), x: new Registry() };
   suite.worker({ metrics: metrics[defaultPool] });
   suite.worker({ metrics: metrics.x, pool: 'x' });
@@ -26,16 +22,9 @@ test('an organization that moves between pools all the while loses nothing, and 
   for (let round = 0; round < 12; round++) {
     await pools.assign('org_a', round % 2 === 0 ? 'x' : defaultPool);
     for (let k = 0; k < 20; k++) {
-      const nowMs = Date.now();
-      const targets = named.map(({ id, shard }) => ({
-        messageId: newTimedId('msg_', shard, nowMs),
-        routeId: 'rte_a',
-        destinationId: id,
-        shard,
-        maxAttempts: 3,
-      }));
-      await suite.acceptor.accept(newEvent({ id: newTimedId('evt_', 0, nowMs), targets }));
-      sent.push(...targets.map(({ messageId }) => messageId));
+      const event = nextEvent();
+      await suite.acceptor.accept(event);
+      sent.push(...event.targets.map(({ messageId }) => messageId));
     }
   }
   await passes(() => expect(new Set(to.requests.map(({ headers }) => headers['webhook-id']))).toEqual(new Set(sent)));

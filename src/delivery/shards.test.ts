@@ -1,12 +1,12 @@
 import { afterEach, expect, test } from '@jest/globals';
 import { acceptOnly } from '../../test/support/accept-only.ts';
 import { deliverySuite } from '../../test/support/delivery-suite.ts';
+import { destinationPerShard } from '../../test/support/destination-per-shard.ts';
 import { newEvent } from '../../test/support/new-event.ts';
 import { passes } from '../../test/support/passes.ts';
 import { patientClock } from '../../test/support/patient-clock.ts';
 import { destinationRecord, routeRecord } from '../../test/support/record-registry.ts';
 import { targetSetting } from '../../test/support/target-setting.ts';
-import { newTimedId } from '../core/ids.ts';
 import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
 import type { NewEvent } from '../data/messages.ts';
 import { RedisDeliveryQueue } from '../data/redis-delivery-queue.ts';
@@ -22,20 +22,7 @@ afterEach(async () => {
 });
 
 /** A destination in each shard, and an event for all of them. */
-function destinations(url: string): NewEvent {
-  const named = Array.from({ length: shards }, (_, shard) => ({ id: `dst_${shard}`, shard }));
-  for (const { id, shard } of named) suite.registry.put('destination', destinationRecord({ url: `${url}/${shard}` }, { id, shard }));
-  suite.registry.put('route', routeRecord({ destinations: named }));
-  const nowMs = Date.now();
-  const targets = named.map(({ id, shard }) => ({
-    messageId: newTimedId('msg_', shard, nowMs),
-    routeId: 'rte_a',
-    destinationId: id,
-    shard,
-    maxAttempts: 3,
-  }));
-  return newEvent({ id: newTimedId('evt_', 0, nowMs), targets });
-}
+const destinations = (url: string): NewEvent => destinationPerShard(suite.registry, shards, (shard) => `${url}/${shard}`)();
 
 const isDelivered = (id: string) =>
   passes(async () => expect(await suite.reader.event('org_a', id)).toMatchObject({ status: 'delivered' }));

@@ -1,7 +1,9 @@
-import { afterAll, afterEach, beforeAll, beforeEach } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from '@jest/globals';
 import { RedisMessageAcceptor } from '../../src/data/message-acceptor.ts';
 import { RedisMessageReader } from '../../src/data/message-reader.ts';
 import type { Delivery, DeliveryOptions } from '../../src/delivery/start-delivery.ts';
+import { newEvent } from './new-event.ts';
+import { passes } from './passes.ts';
 import { patientClock } from './patient-clock.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
 import { organizationRecord, RecordRegistry } from './record-registry.ts';
@@ -22,6 +24,10 @@ export interface DeliverySuite {
   readonly ends: (() => Promise<unknown>)[];
   worker(own?: Partial<DeliveryOptions>): Delivery;
   receiver(answer?: Parameters<typeof startReceiver>[0]): Promise<Receiver>;
+  /** Accepts an event for the route `rte_a` and the destination `dst_a`; answers the id of its message. */
+  send(): Promise<string>;
+  /** Waits until the delivery matches. */
+  becomes(messageId: string, expected: object): Promise<void>;
 }
 
 /** Registers the hooks of the suite that calls it. */
@@ -72,5 +78,11 @@ export function deliverySuite({ shards = 1 } = {}): DeliverySuite {
       ends.push(() => started.close());
       return started;
     },
+    async send() {
+      const event = newEvent();
+      await acceptor.accept(event);
+      return event.targets[0]?.messageId ?? '';
+    },
+    becomes: (messageId, expected) => passes(async () => expect(await reader.delivery('org_a', messageId)).toMatchObject(expected)),
   };
 }

@@ -3,12 +3,11 @@
 --
 -- KEYS: see includes/shard.lua.
 -- ARGV[1] mark of the pool (includes/pools.lua), then organizations.
--- Reply: how many were served by another one.
+-- Reply: none.
 -- @include "includes/shard.lua"
 -- @include "includes/target.lua"
 
 local mark = ARGV[1]
-local moved = 0
 
 -- Attempts at slow targets count where the organization is.
 local function move_slow(org, old)
@@ -23,7 +22,6 @@ for k = 2, #ARGV do
   local org = ARGV[k]
   local old = mark_of(org)
   if old ~= mark then
-    moved = moved + 1
     set_pool(org, mark)
     move_slow(org, old)
     -- Its finish tag is by the clock of the old pool.
@@ -31,4 +29,3 @@ for k = 2, #ARGV do
     to_own_pool(org, old)
   end
 end
-return moved
