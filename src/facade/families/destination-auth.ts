@@ -126,6 +126,14 @@ export async function lacksCredential(auth: AuthInput | undefined, current: Auth
   return (await readSecret(call, ref)) === redacted;
 }
 
+/** The same of one that is sent `config`, without a mask, of the type that it has. */
+export async function keepsRedacted(config: AuthConfig, current: Auth, call: Call): Promise<boolean> {
+  if (current.type === 'none') return false;
+  const { secret } = shapes[current.type];
+  const auth = { ...current, ...plainFields(config), ...(config[secret] !== undefined && { [refOf[secret]]: undefined }) };
+  return lacksCredential(auth, current, call);
+}
+
 /** An authConfig for the type without its credential. */
 export function redactedConfig(type: Exclude<Auth['type'], 'none'>, known: AuthConfig = {}): AuthConfig {
   const { plain, secret } = shapes[type];

@@ -14,10 +14,10 @@ import { byName, cachedObjects } from '../resources/lookup.ts';
 import { type ConflictStrategy, importBodyBytes, importFields, mostImported } from '../resources/portable.ts';
 import { refuseReservedSlug, slugOf } from '../resources/slug.ts';
 import { refuseBeyondLimit, type WantedSlug } from '../resources/write.ts';
-import { authConfig, isRedacted, plainFields, redacted, redactedConfig } from './destination-auth.ts';
+import { authConfig, isRedacted, keepsRedacted, plainFields, redacted, redactedConfig } from './destination-auth.ts';
 import { unusedFields } from './destination-export.ts';
 import { importedTls, tlsBody } from './destination-tls.ts';
-import { importedConfig, warehouseConfig } from './destination-warehouse.ts';
+import { importedConfig, lacksStoreCredential, warehouseConfig } from './destination-warehouse.ts';
 
 type Destination = PosthornObject<'Destination'>;
 type Definition = ResourceFamilyDefinition<'Destination', z.ZodObject, z.ZodObject>;
@@ -140,8 +140,8 @@ class DestinationImport {
     const warnings: string[] = [];
     const definition: Definition = {
       ...this.#definition,
-      toSpec: (input) => {
-        const { body, missing } = withoutRedacted(record, input.current);
+      toSpec: async (input) => {
+        const { body, missing } = await withoutRedacted(record, input.current, call);
         warnings.splice(0, warnings.length, ...missing);
         return this.#definition.toSpec({ ...input, body });
       },
@@ -200,28 +200,30 @@ class DestinationImport {
 }
 
 /** The body that the record means beside what is there, and which credentials it leaves to be sent. */
-function withoutRedacted(
+async function withoutRedacted(
   record: Record<string, unknown>,
   current: Destination | undefined,
-): { body: Record<string, unknown>; missing: string[] } {
+  call: Call,
+): Promise<{ body: Record<string, unknown>; missing: string[] }> {
   const { authConfig: config, hasSigningSecret, ...body } = record;
   const stored = current?.spec.http;
   const missing: string[] = [];
   if ((body['type'] ?? current?.spec.type ?? 'http') !== 'http') leaveOutUnused(body);
-  if (body['config'] !== undefined) {
-    const { config: kept, isMissing } = importedConfig(warehouseConfig.parse(body['config']), current?.spec);
-    body['config'] = kept;
-    if (isMissing) missing.push('credential in config');
-  }
+  const store = importedConfig(warehouseConfig.optional().parse(body['config']), current?.spec);
+  body['config'] = store.config;
+  if (store.isMissing || (current !== undefined && (await lacksStoreCredential(current.spec, store.config, call))))
+    missing.push('credential in config');
   const sent = z
     .union([z.literal(redacted), authConfig])
     .nullish()
     .parse(config);
   const type = body['authType'] ?? stored?.auth?.type ?? 'none';
-  if (!isRedacted(sent)) body['authConfig'] = sent;
-  else if (type !== 'none' && stored?.auth?.type === type) body['authConfig'] = sent === redacted ? undefined : plainFields(sent ?? {});
-  else if (type === 'basic' || type === 'bearer' || type === 'api_key' || type === 'custom_header') {
-    body['authConfig'] = redactedConfig(type, sent === redacted ? {} : plainFields(sent ?? {}));
+  const kept = sent === redacted ? undefined : isRedacted(sent) ? plainFields(sent ?? {}) : sent;
+  body['authConfig'] = kept;
+  if (stored?.auth?.type === type) {
+    if (await keepsRedacted(kept ?? {}, stored.auth, call)) missing.push('authConfig');
+  } else if (isRedacted(sent) && (type === 'basic' || type === 'bearer' || type === 'api_key' || type === 'custom_header')) {
+    body['authConfig'] = redactedConfig(type, kept ?? {});
     missing.push('authConfig');
   }
   const { tls, isMissing } = importedTls(tlsBody.nullish().parse(body['tls']), stored?.tls);

@@ -174,18 +174,21 @@ export async function warehouseToSpec(
 /** Whether the destination was imported without its credential, and has none yet. */
 export async function lacksStoreCredential(spec: Spec, sent: WarehouseConfig | undefined, call: Call): Promise<boolean> {
   const { ref, secret } = storedConfig(spec);
-  if (ref === undefined || secret === null) return false;
+  if (ref === undefined || secret === null || (sent?.identity ?? spec.warehouse?.identity) === 'platform') return false;
   const value = sent?.[secret];
   return (value === undefined || looksMasked(value)) && (await readSecret(call, ref)) === placeholders[secret];
 }
 
 /** The config without masked credentials, which are kept or, when there is none, stood in for; `isMissing`: it was stood in for. */
-export function importedConfig(config: WarehouseConfig, current: Spec | undefined): { config: WarehouseConfig; isMissing: boolean } {
+export function importedConfig(
+  config: WarehouseConfig | undefined,
+  current: Spec | undefined,
+): { config: WarehouseConfig | undefined; isMissing: boolean } {
   const secret = (['secretAccessKey', 'serviceAccountKey', 'accountKey'] as const).find((field) => {
-    const value = config[field];
-    return value !== undefined && (value === redacted || looksMasked(value));
+    const value = config?.[field];
+    return value !== undefined && (value === redacted || value === placeholders[field] || looksMasked(value));
   });
-  if (secret === undefined) return { config, isMissing: false };
+  if (config === undefined || secret === undefined) return { config, isMissing: false };
   const { [secret]: _, ...rest } = config;
   if (current !== undefined && storedConfig(current).ref !== undefined) return { config: rest, isMissing: false };
   return { config: { ...rest, [secret]: placeholders[secret] }, isMissing: true };

@@ -304,6 +304,26 @@ export function describeDestinationTransfer(start: () => Promise<FacadeWorld>): 
       expect([enabled.status, enabled.body.enabled, enabled.body.authConfig.token]).toEqual([200, true, '••••en-1']);
     });
 
+    test('leave disabled, however often they come, what has not been given its own yet', async () => {
+      const [from, to] = [await organization(), await organization()];
+      for (const body of types) await create(from, body);
+      const document = await exportOf(from);
+      const first = await importInto(to, { ...document, conflictStrategy: 'skip' });
+      const imported = await exportOf(to);
+      for (const validateOnly of [true, false]) {
+        const again = await importInto(to, { ...document, conflictStrategy: 'overwrite', validateOnly });
+        expect(again.body).toMatchObject({ success: true, summary: { overwritten: types.length }, warnings: first.body.warnings });
+        expect(apart(await exportOf(to))).toEqual(apart(imported));
+      }
+      const given = { username: 'me', password: 'another-long-password' };
+      const change = await world.request('PATCH', '/api/destinations/basic', { key: to, body: { authConfig: given } });
+      expect([change.status, change.body.enabled]).toEqual([200, false]);
+      const last = await importInto(to, { ...document, conflictStrategy: 'overwrite' });
+      expect(last.body.warnings).toEqual(first.body.warnings.filter((text: string) => !text.includes('"basic"')));
+      const { destinations } = await exportOf(to, '?ids=basic&includeSensitive=true');
+      expect(destinations).toMatchObject([{ isActive: true, authConfig: given }]);
+    });
+
     test('keep the stored ones on overwrite', async () => {
       const key = await organization();
       for (const body of types) await create(key, body);

@@ -179,6 +179,9 @@ export function describeWarehouses(start: () => Promise<FacadeWorld>): void {
       expect(imported.body).toMatchObject({ success: true, warnings: [expect.stringContaining('disabled')] });
       expect((await read(slug)).body).toMatchObject({ enabled: false, type });
       expect((await change(slug, { enabled: true })).body.code).toBe('CREDENTIALS_REQUIRED');
+      const same = await world.request('POST', '/api/destinations/import', { body: { ...document, conflictStrategy: 'overwrite' } });
+      expect(same.body).toMatchObject({ success: true, summary: { overwritten: 1 }, warnings: imported.body.warnings });
+      expect((await read(slug)).body).toMatchObject({ enabled: false, type });
       expect((await change(slug, { enabled: true, config: { [secret]: other } })).body).toMatchObject({ enabled: true });
       const again = await world.request('POST', '/api/destinations/import', { body: { ...document, conflictStrategy: 'overwrite' } });
       expect(again.body).toMatchObject({ success: true, warnings: [] });
