@@ -38,7 +38,19 @@ export function inApiWords<T>(kind: ServedKind, compile: () => T): T {
 }
 
 /** Fields that the API calls otherwise than the custom resource; what contains another one first. */
-const apiNames: Partial<Record<ServedKind, readonly (readonly [spec: string, api: string])[]>> = {
+const apiNames: Partial<Record<ServedKind, readonly (readonly [spec: string | RegExp, api: string])[]>> = {
+  Destination: [
+    ['signingSecretRef', 'signingSecret'],
+    ['SecretRef', ''],
+    ['initialDelayMs', 'initialDelay'],
+    ['maxDelayMs', 'maxDelay'],
+    ['http.auth.type', 'authType'],
+    ['http.auth', 'authConfig'],
+    [/^http\./g, ''],
+    ['warehouse.fieldMapping', 'fieldMapping'],
+    ['warehouse.identity', 'config.identity'],
+    [/^(?:warehouse|s3|r2|gcs|azureBlob)\b/g, 'config'],
+  ],
   Source: [
     ['ipFilter.mode', 'ipFilterMode'],
     ['ipFilter.allowlist', 'ipAllowlist'],

@@ -51,6 +51,11 @@ export function describeComplaints(start: () => Promise<FacadeWorld>): void {
         'authConfig.headerName is a header that Posthorn or the connection sets: give another one.',
       ],
       ['destinations', { ...destination, authType: 'bearer', authConfig: { token: '••••abcd' } }, `authConfig.token ${mask}.`],
+      [
+        'destinations',
+        { ...destination, authType: 'basic', authConfig: { username: 'a:b', password: 'p' } },
+        'authConfig.username must have no colon and no control characters.',
+      ],
       ['notification-channels', channel('pagerduty', {}), 'config.routingKey is required.'],
       ['notification-channels', channel('pagerduty', { routingKey: 5 }), 'config.routingKey must be a string, not a number.'],
       ['notification-channels', channel('pagerduty', { routingKey: 'a b' }), 'config.routingKey must be the integration key.'],
@@ -95,6 +100,8 @@ export function describeComplaints(start: () => Promise<FacadeWorld>): void {
     await world.request('POST', '/api/filters', { body: { name: 'Changing', ...good } });
     await world.request('POST', '/api/routes', { body: { ...route, name: 'Changing' } });
     await world.request('POST', '/api/transforms', { body: { name: 'Changing', code: '1' } });
+    const basic = { ...destination, authType: 'basic', authConfig: { username: 'a', password: 'p' } };
+    await world.request('POST', '/api/destinations', { body: { ...basic, name: 'Changing' } });
     for (const [method, path, body, message] of [
       ['POST', 'filters', { name: 'New', conditions: [condition] }, 'conditions[0].value is required with this operator.'],
       ['PATCH', 'filters/changing', { conditions: [condition] }, 'conditions[0].value is required with this operator.'],
@@ -102,6 +109,12 @@ export function describeComplaints(start: () => Promise<FacadeWorld>): void {
       ['PATCH', 'routes/changing', { filterConditions: [condition] }, 'filterConditions[0].value is required with this operator.'],
       ['POST', 'transforms', { name: 'New', code: '(' }, 'code line 1, column 2: Expected ")" before end of expression.'],
       ['PATCH', 'transforms/changing', { code: '(' }, 'code line 1, column 2: Expected ")" before end of expression.'],
+      [
+        'PATCH',
+        'destinations/changing',
+        { authConfig: { username: 'a:b' } },
+        'authConfig.username must have no colon and no control characters.',
+      ],
     ] as const) {
       const answer = await world.request(method, `/api/${path}`, { body });
       expect([method, path, answer.status, answer.body.message]).toEqual([method, path, 400, message]);
