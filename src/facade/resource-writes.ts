@@ -26,38 +26,39 @@ export async function createRecord<K extends ServedKind, Body extends z.ZodObjec
   call: Call,
   body: z.output<Body>,
 ): Promise<ObjectOf<K>> {
+  const made = await madeBefore(call, definition.kind);
   const created =
-    (await completed(call, definition.kind)) ?? (await writeNew(definition, call, wantedSlug(nouns[definition.kind], body), body));
+    (made === null ? null : await whole(call, made)) ?? (await writeNew(definition, call, wantedSlug(nouns[definition.kind], body), body));
   await awaitInForce(call, definition.kind, created);
   return created;
 }
 
-/** What the same request has made before it was broken off; null when there is nothing, or only a part, which goes. */
-async function completed<K extends ServedKind>(call: Call, kind: K): Promise<ObjectOf<K> | null> {
-  const made = await madeBefore(call, kind);
-  if (made === null) return null;
+/** What the same request has made before it was broken off; null when that is only a part, which goes. */
+export async function whole<K extends ServedKind>(call: Call, made: ObjectOf<K>): Promise<ObjectOf<K> | null> {
   const secrets = await Promise.all(secretRefsIn(made.spec).map((ref) => readSecret(call, ref)));
   if (!secrets.includes(null)) return made;
   await deleteObject(call, made);
   // Its slug is free for what takes its place.
-  await awaitGone(call, kind, made);
+  await awaitGone(call, made.kind, made);
   return null;
 }
 
-/** The same without waiting, under a given slug. */
+/** The same without waiting, under a given slug; `mark` as of `createObject`. */
 export async function writeNew<K extends ServedKind, Body extends z.ZodObject, Query extends z.ZodObject>(
   definition: Definition<K, Body, Query>,
   call: Call,
   slug: WantedSlug,
   body: z.output<Body>,
+  mark?: string,
 ): Promise<ObjectOf<K>> {
   const { kind } = definition;
   return await alone(definition.writesLookAt, call, async (note) => {
     let secrets = new SecretDraft(call, '');
-    const object = await createObject(call, kind, slug, (name) => {
+    const specFor = (name: string): Promise<Spec> => {
       secrets = new SecretDraft(call, name);
       return definition.toSpec({ call, body, secrets });
-    });
+    };
+    const object = await createObject(call, kind, slug, specFor, mark);
     note(object);
     try {
       await secrets.store(object);

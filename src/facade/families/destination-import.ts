@@ -6,12 +6,13 @@ import { parseBody } from '../body.ts';
 import { toPosthornError } from '../error-response.ts';
 import { type Call, type Operation, operation } from '../operation.ts';
 import type { ResourceFamilyDefinition } from '../resource-family-definition.ts';
-import { writeChange, writeNew } from '../resource-writes.ts';
+import { whole, writeChange, writeNew } from '../resource-writes.ts';
 import { mapConcurrently } from '../resources/concurrently.ts';
 import { judgeChange, judgeNew } from '../resources/dry-run.ts';
 import { awaitInForce, waitAfter } from '../resources/in-force.ts';
 import { byName, cachedObjects } from '../resources/lookup.ts';
 import { type ConflictStrategy, importBodyBytes, importFields, mostImported } from '../resources/portable.ts';
+import { madeUnder, placeMark } from '../resources/request-marks.ts';
 import { refuseReservedSlug, slugOf } from '../resources/slug.ts';
 import { refuseBeyondLimit, type WantedSlug } from '../resources/write.ts';
 import { authConfig, isRedacted, keepsRedacted, plainFields, redacted, redactedConfig } from './destination-auth.ts';
@@ -89,6 +90,8 @@ class DestinationImport {
   readonly #planned = new Set<string>();
   /** How many destinations there are with those of this import, which the caches do not show at once, or at all in a dry run. */
   #count: number;
+  /** What an equal request that was broken off has made, by the index of the record. */
+  #made: ReadonlyMap<number, Destination> = new Map();
 
   constructor(definition: Definition, call: Call, strategy: ConflictStrategy, validateOnly: boolean) {
     this.#definition = definition;
@@ -107,6 +110,8 @@ class DestinationImport {
 
   /** In the order of the records. Those of one slug are taken one after the other, so that the later ones see the earlier. */
   async run(records: readonly Record<string, unknown>[]): Promise<Judged[]> {
+    const { idempotency } = this.#call;
+    if (idempotency?.isTakenOver === true) this.#made = new Map(await madeUnder(this.#call, 'Destination', idempotency.mark));
     const numbered = records.map((record, index) => ({ record, index, slug: slugIn(record) ?? `#${index}` }));
     const groups = [...Map.groupBy(numbered, ({ slug }) => slug).values()];
     const judged: Judged[] = [];
@@ -126,7 +131,7 @@ class DestinationImport {
       if (record['name'] === undefined) throw new PosthornError('VALIDATION_FAILED', 'name is required.');
       const slug = slugIn(record) ?? slugOf(name, 'destination');
       refuseReservedSlug(slug);
-      return { name, ...(await this.#take({ ...record, slug }, slug)) };
+      return { name, ...(await this.#take({ ...record, slug }, slug, index)) };
     } catch (thrown) {
       const error = toPosthornError(thrown);
       if (error.code === 'INTERNAL' || error.code === 'UNAVAILABLE') throw thrown;
@@ -134,9 +139,12 @@ class DestinationImport {
     }
   }
 
-  async #take(record: Record<string, unknown>, slug: string): Promise<Omit<Judged, 'name'>> {
+  async #take(record: Record<string, unknown>, slug: string, index: number): Promise<Omit<Judged, 'name'>> {
     const call = this.#call;
     const { namespace } = call.caller.organization;
+    const made = this.#made.get(index);
+    const written = made === undefined ? null : await whole(call, made);
+    if (written !== null) return { outcome: 'imported', written, warnings: (await withoutRedacted(record, undefined, call)).missing };
     const warnings: string[] = [];
     const definition: Definition = {
       ...this.#definition,
@@ -152,7 +160,7 @@ class DestinationImport {
     };
     if (!(await isThere())) {
       try {
-        return { outcome: 'imported', written: await this.#create(definition, { exact: slug }, record), warnings };
+        return { outcome: 'imported', written: await this.#create(definition, { exact: slug }, record, index), warnings };
       } catch (error) {
         if (!isPosthornError(error, 'ALREADY_EXISTS')) throw error;
       }
@@ -161,13 +169,15 @@ class DestinationImport {
       case 'skip':
         return { outcome: 'skipped' };
       case 'rename':
-        return { outcome: 'imported', written: await this.#create(definition, { base: slug }, record), warnings };
+        return { outcome: 'imported', written: await this.#create(definition, { base: slug }, record, index), warnings };
       case 'overwrite':
         return { outcome: 'overwritten', written: await this.#overwrite(definition, slug, record), warnings };
     }
   }
 
-  async #create(definition: Definition, slug: WantedSlug, record: Record<string, unknown>) {
+  async #create(definition: Definition, slug: WantedSlug, record: Record<string, unknown>, index: number) {
+    const { idempotency } = this.#call;
+    const mark = idempotency === null ? undefined : placeMark(idempotency.mark, index);
     let isCounted = false;
     const counted: Definition = {
       ...definition,
@@ -182,7 +192,7 @@ class DestinationImport {
       },
     };
     try {
-      if (!this.#validateOnly) return await writeNew(counted, this.#call, slug, record);
+      if (!this.#validateOnly) return await writeNew(counted, this.#call, slug, record, mark);
       await judgeNew(counted, this.#call, record);
     } catch (error) {
       if (isCounted) this.#count--;

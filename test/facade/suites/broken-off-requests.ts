@@ -144,6 +144,59 @@ export function describeBrokenOffRequests(start: (around: (store: ResourceStore)
     });
   });
 
+  describe('an import of destinations', () => {
+    /** A destination of its own that two records conflict with, those records, and two more of which one lacks its credentials. */
+    async function setUp() {
+      const { slug: base } = await world.create('destinations', { url });
+      const record = { slug: base, type: 'http', url: `${url}/new`, authType: 'none', isActive: true };
+      const token = { authType: 'bearer', authConfig: { token: 'a-long-token-000042' } };
+      const records = [
+        { ...record, name: 'Here' },
+        { ...record, name: 'Here too', authType: 'bearer', authConfig: '***REDACTED***' },
+        { ...record, name: 'New', slug: `${base}-new`, ...token },
+        { ...record, name: 'Waiting', slug: `${base}-waiting`, authType: 'bearer', authConfig: '***REDACTED***' },
+      ];
+      const exported = async () => {
+        const { destinations } = (await world.request('GET', '/api/destinations/export')).body;
+        return destinations.filter(({ slug }: { slug: string }) => slug.startsWith(base));
+      };
+      return { base, records, exported };
+    }
+    const slugsOf = (destinations: { slug: string }[]) => destinations.map(({ slug }) => slug);
+
+    test.each(['skip', 'rename', 'overwrite'])(
+      'with %s is completed by the next: the same answer, and no copies',
+      async (conflictStrategy) => {
+        const { base, records, exported } = await setUp();
+        const key = newKey();
+        const send = () => post('/api/destinations/import', key, { destinations: records, conflictStrategy });
+        const first = await send();
+        expect([first.status, first.body.success]).toEqual([200, true]);
+        const made = await exported();
+        await breakOff(world, key);
+        expect([(await send()).body, await exported()]).toEqual([first.body, made]);
+
+        // It came so far that one was not made, and one was without its Secret.
+        await world.store.delete('Destination', { namespace: 'acme', name: `${base}-waiting` });
+        const { spec } = await world.store.get('Destination', { namespace: 'acme', name: `${base}-new` });
+        await world.store.delete('Secret', { namespace: 'acme', name: spec.http?.auth?.tokenSecretRef?.name ?? '' });
+        await passes(async () => expect(slugsOf(await exported())).not.toContain(`${base}-waiting`));
+        await breakOff(world, key);
+        expect([(await send()).body, await exported()]).toEqual([first.body, made]);
+      },
+    );
+
+    test('one of whose answers was lost is carried out once by the next', async () => {
+      const { base, records: destinations, exported } = await setUp();
+      const key = newKey();
+      const send = () => post('/api/destinations/import', key, { destinations, conflictStrategy: 'rename' });
+      lostKind = 'Destination';
+      expect((await send()).status).toBe(503);
+      expect(await send()).toMatchObject({ status: 200, body: { summary: { imported: 4, skipped: 0, overwritten: 0, failed: 0 } } });
+      expect(slugsOf(await exported())).toEqual([base, `${base}-2`, `${base}-3`, `${base}-new`, `${base}-waiting`]);
+    });
+  });
+
   test('leaves no API key that nobody has seen', async () => {
     const key = newKey();
     const first = await post('/api/api-keys', key, { name: 'Unseen' });
