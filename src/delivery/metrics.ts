@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import type { ChannelRecord } from '../core/records.ts';
 import type { DeliveryQueue, QueueFigures } from '../data/delivery-queue.ts';
 import { figuresOfAll } from '../data/queue-figures.ts';
 
@@ -22,6 +23,8 @@ export interface DeliveryMetrics {
   /** Runs of cron jobs; outcome success, failed, late or dropped: the job is gone or disabled. */
   cronRuns: Counter<'outcome'>;
 }
+
+const channelTypes = ['slack', 'teams', 'discord', 'pagerduty', 'email', 'webhook'] satisfies ChannelRecord['type'][];
 
 /** Defines the metrics of a worker on `registry`; the backlog is asked of Redis when the metrics are read. */
 export function deliveryMetrics(
@@ -99,7 +102,7 @@ export function deliveryMetrics(
       this.set(inFlight());
     },
   });
-  return {
+  const metrics: DeliveryMetrics = {
     outcomes: new Counter({
       name: 'posthorn_delivery_outcomes_total',
       help: 'Attempts by what became of the message.',
@@ -169,4 +172,9 @@ export function deliveryMetrics(
     }),
     storeResets: new Counter({ name: 'posthorn_store_resets_total', help: 'Times that Redis was found emptied.', registers }),
   };
+  // What alerts watch begins at 0: the first one would be no increase.
+  metrics.outcomes.inc({ outcome: 'dead' }, 0);
+  metrics.cronRuns.inc({ outcome: 'late' }, 0);
+  for (const channel of channelTypes) metrics.alerts.inc({ channel, outcome: 'dead' }, 0);
+  return metrics;
 }

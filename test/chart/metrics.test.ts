@@ -43,6 +43,21 @@ test.each([...alerts.map(({ alert, expr }) => [alert, expr] as const), ...panels
   },
 );
 
+/** Of counters in an expression: the name, and the label by which it chooses with each of its values. */
+function countersIn(expression: string): [name: string, label: string, value: string][] {
+  return [...expression.matchAll(/\b(?:increase|rate)\((\w+)\{[^}]*?,(\w+)=~?"([^"]+)"/g)].flatMap(
+    ([, name = '', label = '', values = '']) => values.split('|').map((value): [string, string, string] => [name, label, value]),
+  );
+}
+
+test.each(alerts.flatMap(({ alert, expr }) => countersIn(expr).map((counter) => [alert, ...counter] as const)))(
+  '%s sees the first increase of %s: it begins at 0 where %s is %s',
+  (_, name, label, value) => {
+    const samples = metrics.split('\n').filter((line) => line.startsWith(`${name}{`) && line.includes(`${label}="${value}"`));
+    expect(samples).not.toEqual([]);
+  },
+);
+
 test.each([
   ['posthorn_reconcile_total', 'kind', 'result'],
   ['posthorn_reflector_healthy', 'kind'],

@@ -1,0 +1,106 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { z } from 'zod';
+import { chartTools, manifests, template } from '../support/helm.ts';
+import { type AlertCase, alertCases } from './alert-cases.ts';
+
+const ruleSchema = z.object({
+  alert: z.string(),
+  expr: z.string(),
+  labels: z.record(z.string(), z.string()),
+  annotations: z.record(z.string(), z.string()),
+});
+const rulesSchema = z.object({ groups: z.array(z.object({ name: z.string(), rules: z.array(ruleSchema) })) });
+const dashboardSchema = z.object({
+  panels: z.array(z.object({ title: z.string(), targets: z.array(z.object({ expr: z.string() })) })),
+});
+
+let folder: string;
+let rules: z.output<typeof rulesSchema>;
+let panels: z.output<typeof dashboardSchema>['panels'];
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'posthorn-alerts-'));
+  const flags = ['prometheusRule', 'dashboard'].flatMap((name) => ['--set', `monitoring.${name}.enabled=true`]);
+  const objects = manifests(await template(...flags, '--show-only', 'templates/monitoring.yaml'));
+  const one = (kind: string) => objects.find((object) => object.kind === kind);
+  rules = rulesSchema.parse(one('PrometheusRule')?.['spec']);
+  const { data } = z.looseObject({ data: z.record(z.string(), z.string()) }).parse(one('ConfigMap'));
+  panels = dashboardSchema.parse(JSON.parse(data['posthorn.json'] ?? '')).panels;
+  write('rules.yaml', rules);
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** JSON is YAML, too. */
+function write(name: string, content: object): void {
+  writeFileSync(join(folder, name), JSON.stringify(content));
+}
+
+/** All that promtool says. */
+async function promtool(...args: string[]): Promise<string> {
+  const output = ({ stdout, stderr }: { stdout: string; stderr: string }): string => `${stdout}${stderr}`;
+  return promisify(execFile)(join(chartTools, 'bin/promtool'), args, { cwd: folder }).then(output, output);
+}
+
+/** As Prometheus would say it: what the templates of a rule stand for, one after the other. */
+function annotationsOf({ annotations }: z.output<typeof ruleSchema>, values: readonly string[]): Record<string, string> {
+  const rest = [...values];
+  const said = (text: string): string => text.replace(/\{\{.*?\}\}/g, () => rest.shift() ?? '?');
+  return { summary: said(annotations['summary'] ?? ''), description: said(annotations['description'] ?? '') };
+}
+
+function expectedOf({ alert, fires }: AlertCase): object[] {
+  const rule = rules.groups.flatMap((group) => group.rules).find((each) => each.alert === alert);
+  if (rule === undefined) throw new Error(`there is no alert ${alert}`);
+  return fires.map(({ labels, says }) => ({ exp_labels: { ...rule.labels, ...labels }, exp_annotations: annotationsOf(rule, says) }));
+}
+
+test('promtool takes the rules', async () => {
+  expect(await promtool('check', 'rules', 'rules.yaml')).toContain(`SUCCESS: ${rules.groups[0]?.rules.length} rules found`);
+});
+
+test('promtool takes every query of the dashboard', async () => {
+  const queries = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
+  const named = queries.map((expr, i) => ({
+    record: `panel:query:${i}`,
+    expr: expr.replaceAll('$namespace', 'posthorn-system').replaceAll('$__rate_interval', '2m'),
+  }));
+  write('dashboard.yaml', { groups: [{ name: 'dashboard', rules: named }] });
+  expect(JSON.stringify(named)).not.toContain('$');
+  expect(await promtool('check', 'rules', 'dashboard.yaml')).toContain(`SUCCESS: ${queries.length} rules found`);
+});
+
+test.each(alertCases.map((each) => [each.alert, each.fires.length > 0 ? 'fires' : 'is silent', each.when, each] as const))(
+  '%s %s when %s',
+  async (alert, _, when, each) => {
+    const namespaced = Object.entries(each.series).map(([series, values]) => ({
+      series: series.replace('{', '{namespace="posthorn-system",'),
+      values,
+    }));
+    write('case.yaml', {
+      rule_files: ['rules.yaml'],
+      evaluation_interval: '30s',
+      tests: [
+        {
+          name: when,
+          interval: '30s',
+          input_series: namespaced,
+          alert_rule_test: [{ alertname: alert, eval_time: each.at, exp_alerts: expectedOf(each) }],
+        },
+      ],
+    });
+    expect(await promtool('test', 'rules', 'case.yaml')).toContain('SUCCESS');
+  },
+);
+
+test('every alert has been seen both firing and silent', () => {
+  const seen = (isFiring: boolean): string[] => [
+    ...new Set(alertCases.flatMap(({ alert, fires }) => (fires.length > 0 === isFiring ? [alert] : []))),
+  ];
+  const names = rules.groups.flatMap((group) => group.rules.map(({ alert }) => alert)).sort();
+  expect(seen(true).sort()).toEqual(names);
+  expect(seen(false).sort()).toEqual(names);
+});
