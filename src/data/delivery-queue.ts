@@ -236,8 +236,8 @@ export interface DeliveryQueue {
   configureShared(id: string, limiter: SharedLimiter | null): Promise<{ nextDueMs: number | null }>;
   /** The paused targets, step by step from cursor `0` on; `next` is null at the end. */
   pausedTargets(cursor: string): Promise<{ targets: Target[]; next: string | null }>;
-  /** Targets by number from `first` on; `next` is null at the end. */
-  targets(first: number): Promise<{ targets: Target[]; next: number | null }>;
+  /** Targets by number from `first` on; `next` is null at the end. `onlyBound`: those that wait by their setting. */
+  targets(first: number, options?: { onlyBound?: boolean }): Promise<{ targets: Target[]; next: number | null }>;
   /** Those of the named targets that are paused, or for which something is queued or waits to be tried again. */
   targetsWithWork(names: readonly Pick<Target, 'org' | 'routeId' | 'destinationId'>[]): Promise<Target[]>;
   /** The same of all targets of routes of an organization, step by step from cursor `0` on; `next` is null at the end. */

@@ -252,8 +252,8 @@ export class RedisDeliveryQueue implements DeliveryQueue {
     return targetsFrom(await this.#run(scripts.targets, ['paused', targetsPerStep, cursor]));
   }
 
-  async targets(first: number) {
-    const [next, found] = list(await this.#run(scripts.targets, [first, targetsPerStep]));
+  async targets(first: number, { onlyBound = false }: { onlyBound?: boolean } = {}) {
+    const [next, found] = list(await this.#run(scripts.targets, [first, targetsPerStep, onlyBound ? 'bound' : '']));
     return { targets: list(found).map(targetOf), next: integer(next) === 0 ? null : integer(next) };
   }
 

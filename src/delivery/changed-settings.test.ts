@@ -4,6 +4,7 @@ import { passes } from '../../test/support/passes.ts';
 import { destinationRecord, routeRecord } from '../../test/support/record-registry.ts';
 import type { RouteRecord, ThrottleRecord } from '../core/records.ts';
 import { shardBase } from '../data/shard-keys.ts';
+import type { Delivery } from './start-delivery.ts';
 
 const off: ThrottleRecord = { mode: 'off', rateLimit: null, rateUnit: null, maxConcurrency: null, queueLimit: null };
 const hourly: ThrottleRecord = { ...off, mode: 'rate', rateLimit: 1, rateUnit: 'hour' };
@@ -11,8 +12,10 @@ const suite = deliverySuite();
 const { becomes, prefix, send } = suite;
 let generation = 1;
 
+let worker: Delivery;
+
 beforeEach(() => {
-  suite.worker();
+  worker = suite.worker();
 });
 
 function throttled(url: string, throttle: ThrottleRecord, enabled = true): void {
@@ -81,6 +84,62 @@ describe('what waits by an earlier setting', () => {
     const id = await send();
     await becomes(id, { status: 'circuit_open' });
     route({}, ['dst_spare']);
+    await becomes(id, { status: 'delivered', destinationId: 'dst_spare' });
+  });
+});
+
+describe('what waits by a setting that changed while no worker ran', () => {
+  test('of a rate goes out when one has started', async () => {
+    const to = await suite.receiver();
+    throttled(to.url, hourly);
+    suite.registry.put('route', routeRecord());
+    for (let k = 0; k < 3; k++) await send();
+    await to.arrived(1);
+    await waitsUnderLimit();
+    await worker.stop(1000);
+    throttled(to.url, off);
+    suite.worker();
+    await to.arrived(3);
+  });
+
+  test('of an hourly rate that was used up goes out when it comes after that', async () => {
+    const to = await suite.receiver();
+    throttled(to.url, hourly);
+    suite.registry.put('route', routeRecord());
+    await send();
+    await to.arrived(1);
+    await worker.stop(1000);
+    throttled(to.url, { ...hourly, rateLimit: 1000, rateUnit: 'second' });
+    await send();
+    suite.worker();
+    await to.arrived(2);
+  });
+
+  test('of an open circuit is tried after the new cooldown', async () => {
+    let status = 500;
+    const to = await suite.receiver((response) => response.writeHead(status).end());
+    suite.registry.put('destination', destinationRecord({ url: to.url }));
+    route();
+    const id = await send();
+    await becomes(id, { status: 'circuit_open' });
+    await worker.stop(1000);
+    status = 200;
+    route({ cooldownSeconds: 1 });
+    suite.worker();
+    await becomes(id, { status: 'delivered', attempts: 2 });
+  });
+
+  test('of an open circuit moves to the destinations that it has got for its failure', async () => {
+    const broken = await suite.receiver((response) => response.writeHead(500).end());
+    const spare = await suite.receiver();
+    suite.registry.put('destination', destinationRecord({ url: broken.url }));
+    suite.registry.put('destination', destinationRecord({ url: spare.url }, { id: 'dst_spare' }));
+    route();
+    const id = await send();
+    await becomes(id, { status: 'circuit_open' });
+    await worker.stop(1000);
+    route({}, ['dst_spare']);
+    suite.worker();
     await becomes(id, { status: 'delivered', destinationId: 'dst_spare' });
   });
 });

@@ -11,6 +11,8 @@ const gatherMs = 200;
 const retryMs = 2000;
 /** Before it is looked again whether a record that is missing has come; a change of a route looks at once. */
 const awaitedMs = 30_000;
+/** Anything may have changed: nobody has followed the changes for a while. */
+const anything = '*';
 
 export interface TargetKeeperOptions {
   queue: DeliveryQueue;
@@ -44,6 +46,8 @@ export class TargetKeeper {
       this.#changed.add(changeKey);
       this.review();
     });
+    this.#changed.add(anything);
+    this.review();
   }
 
   stop(): void {
@@ -110,7 +114,14 @@ export class TargetKeeper {
 
   /** What waits by an earlier setting of its route or destination, a limit or an open circuit, would know of the new one only then. */
   async #configureChanged(changed: readonly string[]): Promise<void> {
-    const { queue, registry, planOf } = this.#options;
+    const { queue, registry } = this.#options;
+    if (changed.includes(anything)) {
+      for (let first: number | null = 1; first !== null && !this.#isStopped; ) {
+        const step: { targets: Target[]; next: number | null } = await queue.targets(first, { onlyBound: true });
+        await this.#configureOutdated(step.targets);
+        first = step.next;
+      }
+    }
     const ids = new Map<string, string[]>();
     for (const changeKey of changed) {
       const [kind, id] = changeKey.split(':');
@@ -121,12 +132,16 @@ export class TargetKeeper {
     for (const [org, changedIds] of ids) {
       for (let cursor: string | null = '0'; cursor !== null; ) {
         const step: { targets: Target[]; next: string | null } = await queue.targetsOf(org, changedIds, cursor);
-        for (const target of step.targets) {
-          const { setting } = await planOf(target);
-          if (setting !== null && setting.revision !== target.revision) await this.configure(target);
-        }
+        await this.#configureOutdated(step.targets);
         cursor = step.next;
       }
+    }
+  }
+
+  async #configureOutdated(targets: readonly Target[]): Promise<void> {
+    for (const target of targets) {
+      const { setting } = await this.#options.planOf(target);
+      if (setting !== null && setting.revision !== target.revision) await this.configure(target);
     }
   }
 

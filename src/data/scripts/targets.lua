@@ -1,16 +1,17 @@
 #!lua flags=no-writes
--- Names targets by number, for the search after a route or a destination went away, and for the review of paused ones.
+-- Names targets by number, for the search after a route or a destination went away, and for the review of paused ones and of what waits by
+-- its setting: blocked, after failures, or with a rate that has been used.
 --
 -- KEYS: see includes/shard.lua.
--- ARGV[1] first number, or `paused`; [2] how many to look at; [3] cursor of the paused ones (begin with 0).
--- Reply: {next number or cursor, 0 at the end; targets {number, org, route, destination}}.
+-- ARGV[1] first number, or `paused`; [2] how many to look at; [3] cursor of the paused ones (begin with 0), or `bound`: only those that wait.
+-- Reply: {next number or cursor, 0 at the end; targets {number, org, route, destination, revision of its setting or ''}}.
 -- @include "includes/shard.lua"
 
 local found = {}
 local function add(n)
-  local t = call('HMGET', P .. 't:' .. n, 'o', 'r', 'd')
-  if t[1] then
-    found[#found + 1] = { n, t[1], t[2], t[3] }
+  local t = call('HMGET', P .. 't:' .. n, 'o', 'r', 'd', 'g', 'b', 'cs')
+  if t[1] and (ARGV[3] ~= 'bound' or t[5] or t[6] or call('EXISTS', P .. 'rate:' .. t[3]) == 1) then
+    found[#found + 1] = { n, t[1], t[2], t[3], t[4] or '' }
   end
 end
 
