@@ -55,7 +55,12 @@ const http = z.strictObject({
 
 const throttle = z.strictObject({
   mode: z.enum(['off', 'rate', 'concurrency']).default('off').describe('What is limited.'),
-  rateLimit: z.int().min(1).max(1_000_000).optional().describe('Deliveries per rateUnit, with mode rate.'),
+  rateLimit: z
+    .int()
+    .min(1)
+    .max(1_000_000)
+    .optional()
+    .describe("Deliveries per rateUnit, with mode rate; after a pause one second's worth (at least one) may go at once."),
   rateUnit: z.enum(['second', 'minute', 'hour']).optional().describe('Unit of rateLimit.'),
   maxConcurrency: z.int().min(1).max(10_000).optional().describe('Deliveries at one time, with mode concurrency.'),
   queueLimit: z.int().min(1).max(10_000_000).optional().describe('Deliveries that may wait; further ones go to the dead letters.'),
