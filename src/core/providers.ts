@@ -38,9 +38,9 @@ export function secretHeader(provider: Provider): string | undefined {
   return secretHeaders[provider];
 }
 
-/** Whether it carries a secret in clear for any provider. `name`: lower case. */
-export function isSecretHeader(name: string): boolean {
-  return Object.values(secretHeaders).includes(name);
+/** Whether it carries a secret in clear from senders of the provider; null: of any. `name`: lower case. */
+export function isSecretHeader(name: string, provider: Provider | null = null): boolean {
+  return provider === null ? Object.values(secretHeaders).includes(name) : secretHeaders[provider] === name;
 }
 
 /** Whether the provider's secrets are those of Standard Webhooks, `whsec_` and base64. */

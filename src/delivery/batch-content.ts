@@ -1,5 +1,4 @@
 import type { Clock } from '../core/clock.ts';
-import type { TransformRecord } from '../core/records.ts';
 import type { Batch, BatchMember, DeliveryQueue, Job, UnsentMember } from '../data/delivery-queue.ts';
 import type { ReadyWarehousePlan } from './delivery-plan.ts';
 import { readLayout } from './targets/warehouse/batch-layout.ts';
@@ -8,6 +7,7 @@ import type { StoredObject } from './targets/warehouse/object-store.ts';
 import type { WarehousePlan } from './targets/warehouse/warehouse-plan.ts';
 import type { EventTransformer, Transformed } from './transformed-event.ts';
 import { unsentMember } from './unsent-member.ts';
+import { withoutSecret } from './without-secret.ts';
 
 /** Of events as they came in, which are 5 MiB in all, and of outputs of transforms, which have up to 1 MiB each. */
 const membersPerRead = 50;
@@ -31,14 +31,14 @@ export interface ContentContext {
 export async function batchContent(
   { id, layout, members }: Batch,
   job: Job,
-  { transform, mapping }: Pick<ReadyWarehousePlan, 'transform'> & Pick<WarehousePlan, 'mapping'>,
+  { mapping, ...route }: Pick<ReadyWarehousePlan, 'provider' | 'transform'> & Pick<WarehousePlan, 'mapping'>,
   { worker, queue, transformer, clock, ready }: ContentContext & { ready: number },
 ): Promise<StoredObject[] | null> {
   const objects = new BatchObjects(id, readLayout(layout), mapping);
   const unsent: UnsentMember[] = [];
   const until = clock.now() + makingMs;
   let [written, bytes] = [0, 0];
-  for await (const { member, event, unsent: why } of eventsToWrite(members.slice(0, ready), job, transform, { queue, transformer })) {
+  for await (const { member, event, unsent: why } of eventsToWrite(members.slice(0, ready), job, route, { queue, transformer })) {
     if (clock.now() > until && !objects.isEmpty) break;
     const added = event === undefined ? null : objects.add({ ...event, eventId: member.eventId });
     if (added === 'full') break;
@@ -64,7 +64,7 @@ type EventToWrite = { member: BatchMember } & Partial<Transformed>;
 async function* eventsToWrite(
   members: readonly BatchMember[],
   { target }: Job,
-  transform: TransformRecord | null,
+  { provider, transform }: Pick<ReadyWarehousePlan, 'provider' | 'transform'>,
   { queue, transformer }: Pick<ContentContext, 'queue' | 'transformer'>,
 ): AsyncGenerator<EventToWrite> {
   const isTransformed = ({ hasOutput }: BatchMember): boolean => transform !== null || hasOutput;
@@ -73,8 +73,9 @@ async function* eventsToWrite(
     const some = members.slice(first, first + perRead);
     const events = await queue.events(some);
     const found = some.map(async (member, i): Promise<EventToWrite> => {
-      const event = events[i];
-      if (event == null || member.isUnsent) return { member };
+      const stored = events[i];
+      if (stored == null || member.isUnsent) return { member };
+      const event = withoutSecret(stored, provider);
       if (!isTransformed(member)) return { member, event };
       return { member, ...(await transformer.transformed({ ...member, target }, event, null, queue)) };
     });

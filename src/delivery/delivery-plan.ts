@@ -1,5 +1,6 @@
 import { organizationBehind, routeOfMailTarget } from '../core/alert.ts';
 import type { Clock } from '../core/clock.ts';
+import type { Provider } from '../core/providers.ts';
 import type { DestinationRecord, RetryPolicyRecord, RouteRecord, TransformRecord } from '../core/records.ts';
 import { organizationOfWebhooks } from '../core/webhook.ts';
 import type { Target, TargetSetting } from '../data/delivery-queue.ts';
@@ -25,6 +26,8 @@ interface AnyReadyPlan {
 
 export interface ReadyHttpPlan extends AnyReadyPlan {
   type: 'http';
+  /** Of the source of the route; null: it is gone. */
+  provider: Provider | null;
   /** Null: the payload goes out as it came. */
   transform: TransformRecord | null;
   http: HttpPlan;
@@ -37,6 +40,8 @@ export interface ReadyAlertPlan extends AnyReadyPlan, AlertPlan {
 
 export interface ReadyWarehousePlan extends AnyReadyPlan {
   type: 'warehouse';
+  /** Of the source of the route; null: it is gone. */
+  provider: Provider | null;
   /** Null: events are written as they came. */
   transform: TransformRecord | null;
   warehouse: WarehousePlan | RefusedWarehouse;
@@ -73,7 +78,7 @@ export interface DeliveryPlanSources extends PlanSources {
   webhookPlans: WebhookPlans;
 }
 
-/** The plan of a target, kept until its route, destination, transform or organization changes. Throws UNAVAILABLE without Redis. */
+/** The plan of a target, kept until its route, source, destination, transform or organization changes. Throws UNAVAILABLE without Redis. */
 export async function deliveryPlan(sources: DeliveryPlanSources, { org, routeId, destinationId }: Target): Promise<DeliveryPlan> {
   const sender = organizationOfWebhooks(org);
   if (sender !== null) return await webhookDeliveryPlan(sources, sender, routeId, destinationId);
@@ -81,11 +86,11 @@ export async function deliveryPlan(sources: DeliveryPlanSources, { org, routeId,
   if (behind !== null) return await alertDeliveryPlan(sources, behind, destinationId);
   return await sources.registry.derive(`delivery:${routeId}/${destinationId}`, async () => {
     const route = await sources.registry.get('route', routeId);
-    const transforms = route?.transformId === undefined ? [] : [`transform:${route.transformId}`];
-    return {
-      value: route === null ? routeDeleted : await makePlan(sources, org, route, destinationId),
-      dependsOn: [`route:${routeId}`, `destination:${destinationId}`, `organization:${org}`, ...transforms],
-    };
+    const dependsOn = [`route:${routeId}`, `destination:${destinationId}`, `organization:${org}`];
+    if (route === null) return { value: routeDeleted, dependsOn };
+    dependsOn.push(`source:${route.sourceId}`);
+    if (route.transformId !== undefined) dependsOn.push(`transform:${route.transformId}`);
+    return { value: await makePlan(sources, org, route, destinationId), dependsOn };
   });
 }
 
@@ -124,7 +129,8 @@ const routeDeleted: DeliveryPlan = { state: 'impossible', reason: 'route_deleted
 
 async function makePlan(sources: PlanSources, org: string, route: RouteRecord, destinationId: string): Promise<DeliveryPlan> {
   const { registry, allowed, batchAgeMs } = sources;
-  const [destination, organization, transform] = await Promise.all([
+  const [source, destination, organization, transform] = await Promise.all([
+    registry.get('source', route.sourceId),
     registry.get('destination', destinationId),
     registry.get('organization', org),
     route.transformId === undefined ? null : registry.get('transform', route.transformId),
@@ -134,15 +140,16 @@ async function makePlan(sources: PlanSources, org: string, route: RouteRecord, d
   if (route.transformId !== undefined && transform === null) return awaitingTransform(setting);
   if (setting.paused) return { state: 'paused', setting };
   const { retryPolicy } = destination;
+  const provider = source?.provider ?? null;
   const egress = egressRules(allowed, organization);
   if (destination.type !== 'http') {
     const warehouse = await warehousePlan(destination, { ...sources, egress });
     if (warehouse === null) return { state: 'impossible', reason: 'secret_decryption_failed', setting };
-    return { state: 'ready', type: 'warehouse', setting, retryPolicy, transform, warehouse };
+    return { state: 'ready', type: 'warehouse', setting, retryPolicy, provider, transform, warehouse };
   }
   const http = httpPlan(destination, { ...sources, egress });
   if (http === null) return { state: 'impossible', reason: 'secret_decryption_failed', setting };
-  return { state: 'ready', type: 'http', setting, retryPolicy, transform, expectedResponse: route.expectedResponse, http };
+  return { state: 'ready', type: 'http', setting, retryPolicy, provider, transform, expectedResponse: route.expectedResponse, http };
 }
 
 function batchSetting(destination: DestinationRecord, ageMs: number): TargetSetting['batch'] {

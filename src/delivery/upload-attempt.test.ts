@@ -34,6 +34,7 @@ test('a batch whose transforms the sandbox never runs uses up its attempts, with
     const plan: ReadyWarehousePlan = {
       state: 'ready',
       type: 'warehouse',
+      provider: 'generic',
       setting,
       retryPolicy: { maxRetries: 2, initialDelayMs: 1, maxDelayMs: 1, backoffMultiplier: 1 },
       transform: { v: 1, id: 'trf_a', org: 'org_a', type: 'jsonata', code: 'payload', generation: 1 },

@@ -76,14 +76,14 @@ export async function attemptUpload(job: Job, plan: ReadyWarehousePlan, context:
 async function readyMembers(
   batch: Batch,
   job: Job,
-  { transform }: ReadyWarehousePlan,
+  { provider, transform }: ReadyWarehousePlan,
   { batches, clock, signal, transformRoom }: UploadContext,
 ): Promise<number | TransformsStalledError | null> {
   if (transform === null) return batch.members.length;
   const leave = await transformRoom.enter(job.target.org);
   if (leave === null) return null;
   try {
-    return await runBatchTransforms(batch, job, transform, { ...batches, clock, signal });
+    return await runBatchTransforms(batch, job, { provider, transform }, { ...batches, clock, signal });
   } catch (error) {
     if (error instanceof TransformsStalledError) return error;
     throw error;

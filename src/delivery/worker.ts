@@ -16,6 +16,7 @@ import { ShardLine, type ShardParts } from './shard-line.ts';
 import { BatchRoom } from './targets/warehouse/batch-room.ts';
 import { type EventTransformer, hasTransform } from './transformed-event.ts';
 import { Wakeup } from './wakeup.ts';
+import { withoutSecret } from './without-secret.ts';
 
 const mostPerDequeue = 64;
 /** Where many shards have work: one call for some messages costs Redis half of what many calls for one each do. */
@@ -286,11 +287,12 @@ export class Worker {
       });
   }
 
-  async #deliver(line: ShardLine, job: Job): Promise<Settlement> {
+  async #deliver(line: ShardLine, taken: Job): Promise<Settlement> {
     const { planOf, clock, metrics, userAgent, onAlert } = this.#options;
     const signal = this.#breakingOff.signal;
     const context = { clock, metrics, userAgent, onAlert, signal, batches: line.batches, ...this.#rooms };
-    const plan = await planOf(job.target);
+    const plan = await planOf(taken.target);
+    const job = withoutSecretOfSource(taken, plan);
     switch (plan.state) {
       case 'ready':
         if (plan.setting.revision !== job.target.revision) void line.configure(job.target);
@@ -337,4 +339,10 @@ export class Worker {
       );
     }
   }
+}
+
+/** Those of a batch are read by who writes it. */
+function withoutSecretOfSource(job: Job, plan: DeliveryPlan): Job {
+  if (plan.state !== 'ready' || plan.type !== 'http' || job.event === null) return job;
+  return { ...job, event: withoutSecret(job.event, plan.provider) };
 }

@@ -17,6 +17,7 @@ import {
 import { passes } from '../../../../test/support/passes.ts';
 import { startReceiver } from '../../../../test/support/receiver.ts';
 import { destinationRecord, organizationRecord, routeRecord, warehouseRecord } from '../../../../test/support/record-registry.ts';
+import { sourceRecord } from '../../../../test/support/records.ts';
 import type { ObjectStoreRecord, WarehouseRecord } from '../../../core/records.ts';
 import { recordSealingContext, type SealedRecordField } from '../../../core/sealing-contexts.ts';
 import type { DeliveryOptions } from '../../start-delivery.ts';
@@ -166,6 +167,24 @@ describe('a route with a transform', () => {
     expect(records.map(({ payload }) => payload.doubled).sort()).toEqual([0, 6]);
   });
 });
+
+test.each([undefined, 'trf_a'])(
+  'the secret that older events of GitLab have among their headers is in no file, with transform %s',
+  async (transformId) => {
+    suite.registry.put('source', sourceRecord({ provider: 'gitlab' }));
+    suite.registry.put('route', routeRecord({ transformId }));
+    suite.registry.put('transform', { v: 1, id: 'trf_a', org: 'org_a', type: 'jsonata', code: 'headers', generation: 1 });
+    const { server } = await start('s3');
+    const headers: [string, string][] = [
+      ['x-gitlab-event', 'Push Hook'],
+      ['x-gitlab-token', 'the secret'],
+    ];
+    await allDelivered(await send(1, { headers }));
+    const [file] = (await server.objects()).values();
+    expect(String(file)).toContain('Push Hook');
+    expect(String(file)).not.toContain('the secret');
+  },
+);
 
 test('a field mapping makes the columns, and readers see their types', async () => {
   const { server } = await start('s3', {

@@ -1,0 +1,11 @@
+import { isSecretHeader, type Provider } from '../core/providers.ts';
+import type { StoredEvent } from '../data/event-text.ts';
+
+/**
+ * The event without the header that carries the secret of its source, with which older ones are stored. `provider`: that of the source;
+ * null when it is gone, and may have been any.
+ */
+export function withoutSecret(event: StoredEvent, provider: Provider | null): StoredEvent {
+  const isSecret = ([name]: [string, string]): boolean => isSecretHeader(name, provider);
+  return event.headers.some(isSecret) ? { ...event, headers: event.headers.filter((header) => !isSecret(header)) } : event;
+}
