@@ -1,4 +1,5 @@
 import { BacklogReader } from '../controllers/delivery-pool/backlog-reader.ts';
+import { PoolMetrics } from '../controllers/delivery-pool/pool-metrics.ts';
 import { runDeliveryPools } from '../controllers/delivery-pool/run-delivery-pools.ts';
 import type { EventRecorder } from '../controllers/event-recorder.ts';
 import { RedisDeliveryQueue } from '../data/redis-delivery-queue.ts';
@@ -31,7 +32,8 @@ export interface PoolLeading {
 /** Runs the DeliveryPools of the controller's namespace until the signal aborts; none where resources do not live in Kubernetes. */
 export async function leadDeliveryPools(leading: PoolLeading, signal: AbortSignal): Promise<void> {
   const { context, opened, objects, cache, link, shards } = leading;
-  const { config, clock, logger } = context;
+  const { config, clock, logger, registry } = context;
+  const poolMetrics = new PoolMetrics(registry);
   if (objects === null || cache === null) return;
   const prefix = config.redisKeyPrefix;
   const queuesOf = (pool: string) =>
@@ -47,6 +49,7 @@ export async function leadDeliveryPools(leading: PoolLeading, signal: AbortSigna
       defaults: config.pools,
       judge: judgeWorkerEnvironment,
       backlog: (pool) => backlog.read(pool),
+      poolMetrics,
       redisPorts: () => knownServers(link.main).map(({ port }) => port),
       clock,
       logger,

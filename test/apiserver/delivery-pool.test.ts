@@ -4,6 +4,7 @@ import { Registry } from 'prom-client';
 import { judgeWorkerEnvironment } from '../../src/cmd/worker-environment.ts';
 import { clusterKinds, type OwnedKind } from '../../src/compile/delivery-pool/cluster-kinds.ts';
 import type { Backlog } from '../../src/controllers/delivery-pool/backlog-scaler.ts';
+import { PoolMetrics } from '../../src/controllers/delivery-pool/pool-metrics.ts';
 import { runDeliveryPools } from '../../src/controllers/delivery-pool/run-delivery-pools.ts';
 import type { Clock } from '../../src/core/clock.ts';
 import type { ObjectOf, SpecInputOf } from '../../src/resources/kinds.ts';
@@ -37,6 +38,7 @@ let objects: KubernetesObjects;
 let running: Promise<unknown>;
 const ending = new AbortController();
 let backlog: Backlog | null = { messages: 0, oldestAgeSeconds: 0 };
+const metrics = new Registry();
 let aheadMs = 0;
 const clock: Clock = { ...systemClock, now: () => systemClock.now() + aheadMs };
 
@@ -86,6 +88,7 @@ function start(): Promise<unknown> {
         },
         judge: judgeWorkerEnvironment,
         backlog: async () => backlog,
+        poolMetrics: new PoolMetrics(metrics),
         redisPorts: () => [7001],
         clock,
         logger: silentLogger,
@@ -131,6 +134,20 @@ async function makePodsReady(name: string): Promise<void> {
     const path = `/api/v1/namespaces/${namespace}/pods/${each}/status`;
     await plane.request('PATCH', path, { status }, 'application/merge-patch+json');
   }
+}
+
+/** What the metrics say of a pool. */
+async function measured(pool: string): Promise<Record<string, number>> {
+  const families = await Promise.all(
+    ['workers', 'available', 'backlog_messages'].map((name) => metrics.getSingleMetric(`posthorn_pool_${name}`)?.get()),
+  );
+  return Object.fromEntries(
+    families.flatMap((family) =>
+      (family?.values ?? []).flatMap(({ labels, value }) =>
+        labels['pool'] === pool ? [[labels['state'] ?? family?.name.replace('posthorn_pool_', ''), value]] : [],
+      ),
+    ),
+  );
 }
 
 const hashOf = async (name: string): Promise<unknown> =>
@@ -179,10 +196,12 @@ describe('a pool', () => {
     expect((await owned('PodDisruptionBudget', 'plain'))?.['spec']).toMatchObject({ maxUnavailable: 1 });
 
     await shows('plain', 'Available', 'False MinimumReplicasUnavailable');
+    await passes(async () => expect(await measured('plain')).toEqual({ wanted: 3, ready: 0, available: 0, backlog_messages: 0 }));
     await makePodsReady('plain');
     const { status } = await shows('plain', 'Ready', 'True Ready');
     expect(status).toMatchObject({ replicas: 3, readyReplicas: 3, desiredReplicas: 3, backlog: 0, oldestMessageAgeSeconds: 0 });
     expect(status?.conditions?.map(({ type }) => type).sort()).toEqual(['Accepted', 'Available', 'Progressing', 'Ready']);
+    expect(await measured('plain')).toEqual({ wanted: 3, ready: 3, available: 1, backlog_messages: 0 });
     const scale = (await plane.request('GET', `/apis/posthorn.dev/v1alpha1/namespaces/${namespace}/deliverypools/plain/scale`)) as object;
     expect(scale).toMatchObject({ spec: { replicas: 3 }, status: { replicas: 3, selector: status?.selector } });
   });
@@ -267,6 +286,7 @@ describe('a pool', () => {
   test('says which Secret is missing, what its workers would refuse, and what the API server does, without a secret', async () => {
     await apply('broken', { replicas: 1, redis: { secretRef: { name: 'own-redis' } } });
     await shows('broken', 'Accepted', 'False SecretNotFound');
+    expect(await measured('broken')).toMatchObject({ wanted: 0, ready: 0, available: 0 });
     await applyObject(secrets, 'own-redis', { stringData: { POSTHORN_REDIS_URL: 'redis://:canary-password@a b' } });
     const { status } = await shows('broken', 'Ready', 'False InvalidConfiguration');
     expect(JSON.stringify(status)).toContain('POSTHORN_REDIS_URL');
@@ -349,6 +369,7 @@ describe('a deleted pool', () => {
     await hold('plain', ['test.example/busy']);
     await store.delete('DeliveryPool', { namespace, name: 'plain' });
     await shows('plain', 'Ready', 'False Draining');
+    expect(await measured('plain')).toEqual({});
     await passes(async () => expect(await podsOf('plain')).toHaveLength(1));
     expect(await replicasOf('plain')).toBe(0);
     await passes(async () => {

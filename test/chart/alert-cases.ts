@@ -54,6 +54,42 @@ export const alertCases: readonly AlertCase[] = [
     fires: [],
   },
   {
+    alert: 'PosthornPoolWithoutWorkers',
+    when: 'messages wait in a pool without pods',
+    series: {
+      'posthorn_pool_workers{pod="a",pool="eu",state="ready"}': '0x20',
+      'posthorn_pool_backlog_messages{pod="a",pool="eu"}': '7x20',
+      'posthorn_pool_workers{pod="a",pool="default",state="ready"}': '2x20',
+      'posthorn_pool_backlog_messages{pod="a",pool="default"}': '7x20',
+    },
+    at: '6m',
+    fires: [{ labels: { pool: 'eu' }, says: ['eu'] }],
+  },
+  {
+    alert: 'PosthornPoolWithoutWorkers',
+    when: 'a pool without work is scaled to nothing, and comes back within minutes',
+    series: {
+      'posthorn_pool_workers{pod="a",pool="eu",state="ready"}': '0x20 2x20',
+      'posthorn_pool_backlog_messages{pod="a",pool="eu"}': '0x12 7x20',
+    },
+    at: '12m',
+    fires: [],
+  },
+  {
+    alert: 'PosthornPoolUnavailable',
+    when: 'pods do not come up',
+    series: { 'posthorn_pool_available{pod="a",pool="eu"}': '0x40', 'posthorn_pool_available{pod="a",pool="default"}': '1x40' },
+    at: '12m',
+    fires: [{ labels: { pool: 'eu' }, says: ['eu'] }],
+  },
+  {
+    alert: 'PosthornPoolUnavailable',
+    when: 'a pool that could not start for a while is deleted',
+    series: { 'posthorn_pool_available{pod="a",pool="eu"}': '0x10 stale' },
+    at: '12m',
+    fires: [],
+  },
+  {
     alert: 'PosthornOutboxStuck',
     when: 'nothing reaches a shard',
     series: { 'posthorn_outbox_oldest_seconds{pod="a"}': '0+30x40' },

@@ -16,6 +16,7 @@ import type { StatusWriter } from '../status-writer.ts';
 import { type Backlog, BacklogScaler } from './backlog-scaler.ts';
 import { PoolDrain } from './pool-drain.ts';
 import { readPoolEnvironment } from './pool-environment.ts';
+import type { PoolMetrics } from './pool-metrics.ts';
 import { type Found, PoolObjectsClient } from './pool-objects-client.ts';
 import { type DeploymentState, deploymentState, poolJudgement } from './pool-verdict.ts';
 
@@ -32,6 +33,7 @@ export interface DeliveryPoolOptions {
   furtherReach(): Reach;
   /** Of a pool, by its name. Null: Redis does not answer. */
   backlog(pool: string): Promise<Backlog | null>;
+  poolMetrics: PoolMetrics;
   clock: Clock;
 }
 
@@ -65,6 +67,7 @@ export class DeliveryPoolReconciler {
 
   async reconcile(key: Key, signal: AbortSignal): Promise<ReconcileResult> {
     const cached = this.#cache.get(key);
+    if (cached === undefined || !isLive(cached)) this.#options.poolMetrics.forget(key.name);
     if (cached === undefined) return {};
     if (!isLive(cached)) return this.#end(cached);
     const isHeld = cached.metadata.finalizers?.includes(finalizer) === true;
@@ -72,6 +75,7 @@ export class DeliveryPoolReconciler {
     signal.throwIfAborted();
     const backlog = await this.#options.backlog(pool.metadata.name);
     const { state, refusal } = await this.#putInForce(pool, backlog);
+    this.#options.poolMetrics.show(pool.metadata.name, state, backlog);
     await this.#status.write(this.#cache, pool, poolJudgement(state, refusal), statusFields(pool, state, backlog));
     if (refusal !== null) return { requeueAfterMs: obstacleLookMs };
     return { requeueAfterMs: pool.spec.autoscaling?.mode === 'builtin' ? scaleLookMs : lookMs };

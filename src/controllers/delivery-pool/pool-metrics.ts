@@ -1,0 +1,47 @@
+import { Gauge, type Registry } from 'prom-client';
+import type { Backlog } from './backlog-scaler.ts';
+import type { DeploymentState } from './pool-verdict.ts';
+
+/** What the leader knows of DeliveryPools: also of those that have no worker who could tell. */
+export class PoolMetrics {
+  readonly #workers: Gauge<'pool' | 'state'>;
+  readonly #available: Gauge<'pool'>;
+  readonly #backlog: Gauge<'pool'>;
+
+  constructor(registry: Registry) {
+    const registers = [registry];
+    this.#workers = new Gauge({
+      name: 'posthorn_pool_workers',
+      help: 'Pods of DeliveryPools: wanted, and those that are ready.',
+      labelNames: ['pool', 'state'],
+      registers,
+    });
+    this.#available = new Gauge({
+      name: 'posthorn_pool_available',
+      help: 'Whether a DeliveryPool has the pods that it should have (1) or not (0), as its condition Available says.',
+      labelNames: ['pool'],
+      registers,
+    });
+    this.#backlog = new Gauge({
+      name: 'posthorn_pool_backlog_messages',
+      help: 'Messages that more workers of a DeliveryPool could deliver sooner.',
+      labelNames: ['pool'],
+      registers,
+    });
+  }
+
+  /** `state` null: there is no Deployment; `backlog` null: it is not known now. */
+  show(pool: string, state: DeploymentState | null, backlog: Backlog | null): void {
+    this.#workers.set({ pool, state: 'wanted' }, state?.wanted ?? 0);
+    this.#workers.set({ pool, state: 'ready' }, state?.readyReplicas ?? 0);
+    this.#available.set({ pool }, state?.available.status === 'True' ? 1 : 0);
+    if (backlog === null) this.#backlog.remove({ pool });
+    else this.#backlog.set({ pool }, backlog.messages);
+  }
+
+  forget(pool: string): void {
+    for (const state of ['wanted', 'ready']) this.#workers.remove({ pool, state });
+    this.#available.remove({ pool });
+    this.#backlog.remove({ pool });
+  }
+}
