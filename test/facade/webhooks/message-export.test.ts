@@ -1,8 +1,14 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createWriteStream, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { get, type IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { pipeline } from 'node:stream/promises';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { passes } from '../../support/passes.ts';
+import { freePort } from '../../support/ports.ts';
+import { startProgram } from '../../support/program.ts';
 import { dead, delivered, failure } from '../../support/queue-worker.ts';
 import { newWebhookEvent } from '../../support/webhook-messages.ts';
 import { idsOf, type MessagesWorld, soon, startMessagesWorld } from './messages-world.ts';
@@ -17,15 +23,15 @@ beforeEach(() => world.clear());
 const request = (query = '', key?: string) => world.facade.request('GET', `/api/outbound-messages/export${query}`, { key });
 const exported = async (query = '') => (await request(query)).body;
 
-/** The rows of a CSV as an independent reader sees them, every cell as text. */
-async function csvRows(text: string): Promise<Record<string, unknown>[]> {
-  const directory = mkdtempSync(join(tmpdir(), 'posthorn-csv-'));
+/** What an independent reader makes of a file; `FILE` in the query stands for where it is. */
+async function readBack(query: string, write: (file: string) => unknown): Promise<Record<string, unknown>[]> {
+  const directory = mkdtempSync(join(tmpdir(), 'posthorn-export-'));
   try {
-    writeFileSync(join(directory, 'export.csv'), text);
+    const file = join(directory, 'export');
+    await write(file);
     const instance = await DuckDBInstance.create(':memory:');
     const connection = await instance.connect();
-    const options = "header = true, all_varchar = true, delim = ',', quote = '\"', escape = '\"', strict_mode = true";
-    const result = await connection.runAndReadAll(`SELECT * FROM read_csv('${directory}/export.csv', ${options})`);
+    const result = await connection.runAndReadAll(query.replaceAll('FILE', `'${file}'`));
     const rows = result.getRowObjectsJson();
     connection.closeSync();
     instance.closeSync();
@@ -34,6 +40,11 @@ async function csvRows(text: string): Promise<Record<string, unknown>[]> {
     rmSync(directory, { recursive: true, force: true });
   }
 }
+
+const csvFile = `read_csv(FILE, header = true, all_varchar = true, delim = ',', quote = '"', escape = '"', strict_mode = true)`;
+
+/** The rows of a CSV, every cell as text. */
+const csvRows = (text: string) => readBack(`SELECT * FROM ${csvFile}`, (file) => writeFileSync(file, text));
 
 describe('an export', () => {
   test('of messages as JSON holds the records of the list', async () => {
@@ -214,9 +225,11 @@ test('50,000 messages are exported whole, as JSON and as CSV', async () => {
   for (let i = 0; i < count / perEvent; i++)
     for (const id of await world.send(Array.from({ length: perEvent }, () => target))) sent.add(id);
   const { text } = await request('?type=messages&limit=50000');
-  const { data, pagination } = JSON.parse(text);
-  expect([data.length, pagination.hasMore]).toEqual([count, false]);
-  expect(new Set(idsOf(data))).toEqual(sent);
+  const whole = `read_json(FILE, format = 'unstructured', maximum_object_size = ${2 * text.length})`;
+  const messages = await readBack(`SELECT unnest(data).id AS id FROM ${whole}`, (file) => writeFileSync(file, text));
+  expect(messages).toHaveLength(count);
+  expect(new Set(messages.map(({ id }) => id))).toEqual(sent);
+  expect(JSON.parse(text).pagination).toEqual({ hasMore: false, nextCursor: null });
   const byDefault = await exported('?type=messages');
   expect([byDefault.data.length, byDefault.pagination.hasMore]).toEqual([10_000, true]);
   const csv = await request('?type=messages&limit=50000&format=csv');
@@ -224,3 +237,58 @@ test('50,000 messages are exported whole, as JSON and as CSV', async () => {
   expect(rows).toHaveLength(count);
   expect(new Set(rows.map(({ id }) => id))).toEqual(sent);
 }, 300_000);
+
+test('50,000 events of 4 KiB are exported whole, to a slow reader, too, by a process whose heap could not hold half of them', async () => {
+  const [count, atOnce] = [50_000, 1000];
+  const target = await world.endpoint();
+  const payload = Buffer.from(JSON.stringify('x'.repeat(4094)));
+  for (let i = 0; i < count / atOnce; i++) {
+    const events = Array.from({ length: atOnce }, () => newWebhookEvent(world.org, [target], { payload }));
+    await Promise.all(events.map((event) => world.facade.acceptor.accept(event)));
+  }
+  const port = await freePort();
+  const api = startProgram(['api'], {
+    // The payloads are 200 MB; a half of this holds the program.
+    NODE_OPTIONS: '--max-old-space-size=160',
+    POSTHORN_REDIS_URL: world.facade.redis.url,
+    POSTHORN_REDIS_KEY_PREFIX: 'test:',
+    POSTHORN_RESOURCE_STORE: 'redis',
+    POSTHORN_ENCRYPTION_KEYS: `k1:${Buffer.alloc(32, 1).toString('base64')}`,
+    POSTHORN_SHARDS: '1',
+    POSTHORN_HOST: '127.0.0.1',
+    POSTHORN_PORT: String(port),
+    POSTHORN_OPS_PORT: String(await freePort()),
+    POSTHORN_LOG_LEVEL: 'warn',
+  });
+  const answerTo = (query: string) =>
+    new Promise<IncomingMessage>((resolve, reject) => {
+      const headers = { 'x-api-key': world.facade.admin };
+      get({ port, path: `/api/outbound-messages/export?limit=50000${query}`, headers }, resolve).on('error', reject);
+    });
+  try {
+    await passes(async () => expect((await fetch(`http://127.0.0.1:${port}/api/outbound-messages`)).status).toBe(401));
+    const json = await answerTo('');
+    await redisIsQuiet();
+    const ids = new Set<string>();
+    for await (const line of createInterface({ input: json })) {
+      const event = JSON.parse(line.replace(/^\{"data":\[/, '').replace(/(,|\],"pagination":.*)$/, ''));
+      if (event.payload.length === payload.length - 2) ids.add(event.id);
+    }
+    expect(ids.size).toBe(count);
+    const csv = (file: string) => answerTo('&format=csv').then((answer) => pipeline(answer, createWriteStream(file)));
+    const query = `SELECT count(DISTINCT id)::INT AS ids, min(length(payload))::INT AS shortest FROM ${csvFile}`;
+    expect(await readBack(query, csv)).toEqual([{ ids: count, shortest: payload.length }]);
+  } finally {
+    await api.stop();
+  }
+}, 180_000);
+
+/** Resolves when no script is run any more. */
+async function redisIsQuiet(): Promise<void> {
+  const scripts = async () => /cmdstat_evalsha:calls=\d+/.exec(await world.facade.redis.client.info('commandstats'))?.[0];
+  await passes(async () => {
+    const before = await scripts();
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    expect(await scripts()).toBe(before);
+  });
+}
