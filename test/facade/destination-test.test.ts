@@ -75,6 +75,16 @@ describe('a test of an http destination', () => {
     expect(String(to.requests[0]?.body)).toBe(payload);
   });
 
+  test('sends the payload byte for byte as it was sent', async () => {
+    const to = await receiver();
+    const id = await destination(to.url);
+    const payload = '{ "total": 1.0,  "id": 12345678901234567890, "id": 2, "ü": "\\u00fc" }';
+    const rawBody = `{"payload": ${payload} }`;
+    const answer = await world.request('POST', `/api/destinations/${id}/test`, { rawBody });
+    expect(answer).toMatchObject({ status: 200, body: { success: true } });
+    expect(String(to.requests[0]?.body)).toBe(payload);
+  });
+
   test('without a payload sends a sample event, also to a disabled destination and by its slug', async () => {
     const to = await receiver();
     await destination(to.url, { slug: 'paused', enabled: false });

@@ -30,7 +30,7 @@ export function destinationTestHandler(options: PlanSources): TaskHandler {
 async function testHttp(
   options: PlanSources,
   destination: HttpDestinationRecord,
-  payload: Record<string, unknown> | null,
+  payload: string | null,
   { org, signal }: TaskContext,
 ): Promise<DestinationTestResult> {
   const { registry, keyring, dispatchers, allowed, clock, userAgent } = options;
@@ -38,7 +38,7 @@ async function testHttp(
   const target = httpPlan(destination, { keyring, dispatchers, egress });
   if (target === null) return failure('secret_decryption_failed', 'A secret of the destination cannot be opened.');
   const startedAtMs = clock.now();
-  const body = Buffer.from(JSON.stringify(payload ?? sampleEvent(destination, startedAtMs)));
+  const body = Buffer.from(payload ?? JSON.stringify(sampleEvent(destination, startedAtMs)));
   const id = base32(randomBytes(10));
   const headers = requestHeaders(
     target.headers,
@@ -76,7 +76,7 @@ async function testHttp(
 async function testWarehouse(
   options: PlanSources,
   destination: WarehouseDestinationRecord,
-  payload: Record<string, unknown> | null,
+  payload: string | null,
   { org, signal }: TaskContext,
 ): Promise<DestinationTestResult> {
   const { registry, allowed, clock } = options;
@@ -86,7 +86,7 @@ async function testWarehouse(
   if ('refusal' in target) return failure('blocked', `The destination must not be used: ${target.refusal.message}.`);
   const startedAtMs = clock.now();
   const id = `test_${base32(randomBytes(10))}`;
-  const body = Buffer.from(JSON.stringify(payload ?? sampleEvent(destination, startedAtMs)));
+  const body = Buffer.from(payload ?? JSON.stringify(sampleEvent(destination, startedAtMs)));
   const headers: [string, string][] = [['x-posthorn-test', 'true']];
   const content = new BatchObjects(id, target.layout, target.mapping);
   const added = content.add({ eventId: id, sourceSlug: 'test', receivedAtMs: startedAtMs, headers, payload: body });

@@ -4,7 +4,7 @@ import { jsonMember } from '../../core/json-member.ts';
 import { destinationTestResult, destinationTestTask } from '../../data/destination-test-task.ts';
 import { kinds } from '../../resources/kinds.ts';
 import { destinationBeyondPlan } from '../../resources/plan-gates.ts';
-import { type Call, operation } from '../operation.ts';
+import { operation } from '../operation.ts';
 import { findToRead, idOf } from '../resources/lookup.ts';
 
 const { timeoutMs: httpTimeoutMs } = kinds.Destination.spec.shape.http.unwrap().shape;
@@ -18,7 +18,7 @@ export const destinationTestOperation = operation({
   operationId: 'testDestination',
   summary: 'Send a test to a destination',
   description: [
-    'A delivery worker sends the payload once, with the headers, credentials, signature and limits of a delivery and the header',
+    'A delivery worker sends the payload once, as it was sent, with the headers, credentials, signature and limits of a delivery and the header',
     '`x-posthorn-test: true`. Nothing is recorded or counted, and the circuit does not notice. The answer is 200 also when the test fails;',
     '503 when no worker could make it.',
   ].join(' '),
@@ -38,15 +38,9 @@ export const destinationTestOperation = operation({
       input: {
         destinationId: idOf(destination),
         generation: destination.metadata.generation,
-        payload: payloadIn(call),
+        payload: jsonMember(call.bodyBytes, 'payload')?.toString() ?? null,
       },
       timeoutMs: timeoutMs + marginMs,
     });
   },
 });
-
-/** As it was sent: what the schema of the body makes of it has no key `__proto__`. */
-function payloadIn({ bodyBytes }: Pick<Call, 'bodyBytes'>): Record<string, unknown> | null {
-  const text = jsonMember(bodyBytes, 'payload');
-  return text === null ? null : JSON.parse(text.toString());
-}
