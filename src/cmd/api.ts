@@ -1,6 +1,7 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { Keyring } from '../core/sealing.ts';
 import { ApiKeyUsage } from '../data/api-key-usage.ts';
+import { BegunWrites } from '../data/begun-writes.ts';
 import { changeStreamBlockMs } from '../data/change-stream.ts';
 import { Circuits } from '../data/circuits.ts';
 import { CronExecutions } from '../data/cron-executions.ts';
@@ -22,6 +23,7 @@ import { WebhookMessages } from '../data/webhooks/webhook-messages.ts';
 import { webhookSending } from '../data/webhooks/webhook-sending.ts';
 import { WebhookStatistics } from '../data/webhooks/webhook-statistics.ts';
 import { createFacade } from '../facade/app.ts';
+import { finishBegunWrites } from '../facade/finish-begun-writes.ts';
 import { KubernetesCallers } from '../facade/kubernetes-callers.ts';
 import { createIngestHandler } from '../ingest/handler.ts';
 import { ingestServerOptions } from '../ingest/limits.ts';
@@ -73,7 +75,8 @@ async function runApi(context: RoleContext): Promise<void> {
   const webhooks = new RedisWebhookStore(shared);
   const maxAttempts = config.webhooks.retryDelaysMs.length + 1;
   const sending = webhookSending({ ...ingestRedis, logger, store: webhooks, maxAttempts });
-  const facade = createFacade({
+  const begunWrites = new BegunWrites(shared);
+  const services = {
     store,
     caches: resources.caches,
     registry: records,
@@ -99,6 +102,7 @@ async function runApi(context: RoleContext): Promise<void> {
     apiKeyUsage: new ApiKeyUsage(shared),
     lastNotified: new LastNotified(shared),
     organizationLock: new OrganizationLock(shared),
+    begunWrites,
     idempotentAnswers: new IdempotentAnswers({ redis: link.main, prefix }),
     rateLimiter: new RateLimiter(shared),
     clock,
@@ -106,7 +110,8 @@ async function runApi(context: RoleContext): Promise<void> {
     metrics: registry,
     version,
     ...(config.publicUrl === undefined ? {} : { publicUrl: config.publicUrl }),
-  });
+  };
+  const facade = createFacade(services);
   const ingest = createIngestHandler({
     sandbox,
     registry: records,
@@ -132,6 +137,7 @@ async function runApi(context: RoleContext): Promise<void> {
   } else ending.abort();
   records.start();
   const following = resources.run(ending.signal);
+  const finishing = begunWrites.run((org) => finishBegunWrites(services, org), ending.signal);
   let isSynced = false;
   void resources.synced.then(() => {
     isSynced = true;
@@ -145,7 +151,7 @@ async function runApi(context: RoleContext): Promise<void> {
   await aborted(stopping);
   await closeServer(server, Math.max(1000, config.drainMs - drainMarginMs));
   ending.abort();
-  await Promise.all([following, records.stop(), closeServer(opsServer, 1000)]);
+  await Promise.all([following, finishing, records.stop(), closeServer(opsServer, 1000)]);
   sandbox.close();
   await closeStore();
   link.close();

@@ -43,7 +43,8 @@ export class RedisMessagePurger implements MessagePurger {
       }
       await this.#redis.del(apiKeyUsageKey(this.#prefix, org));
       await this.#redis.del(lastNotifiedKey(this.#prefix, org));
-      await this.#redis.del(organizationLockKeys(this.#prefix, org).notes);
+      const { notes, begun } = organizationLockKeys(this.#prefix, org);
+      await this.#redis.del(notes, begun);
       await this.#redis.del(...Object.values(idempotencyKeys(this.#prefix, org)));
       await this.#purgeIntake(org);
       await this.#unlinkWebhooks(org);

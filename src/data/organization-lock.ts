@@ -22,10 +22,10 @@ const longestPauseMs = 100;
 const renew = new Script(new URL('./scripts/lock-renew.lua', import.meta.url));
 const release = new Script(new URL('./scripts/lock-release.lua', import.meta.url));
 
-/** The lock, and the hash of its holders' notes. */
-export function organizationLockKeys(prefix: string, organization: string): { lock: string; notes: string } {
+/** The lock, the hash of its holders' notes, and that of what they have begun (`BegunWrites`). */
+export function organizationLockKeys(prefix: string, organization: string): { lock: string; notes: string; begun: string } {
   const lock = `${prefix}{lock:${organization}}`;
-  return { lock, notes: `${lock}:notes` };
+  return { lock, notes: `${lock}:notes`, begun: `${lock}:begun` };
 }
 
 /**

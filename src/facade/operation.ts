@@ -7,8 +7,14 @@ import type { Idempotency } from './idempotency.ts';
 import { parseQuery } from './query.ts';
 import type { FacadeServices } from './services.ts';
 
+/** Where something is done: for a request, or to finish what one has left. */
+export interface Place {
+  services: Omit<FacadeServices, 'inForceTimeoutMs'>;
+  caller: Pick<Caller, 'organization'>;
+}
+
 /** What an operation is called with. `params` are the `{…}` of its path; `Query` and `Body` are what its schemas made of the input. */
-export interface Call<Query = unknown, Body = unknown> {
+export interface Call<Query = unknown, Body = unknown> extends Place {
   services: FacadeServices;
   caller: Caller;
   params: Readonly<Record<string, string>>;

@@ -3,7 +3,6 @@ import type { ErrorCode } from '../core/errors.ts';
 import type { ObjectOf } from '../resources/kinds.ts';
 import type { FieldCodes } from './body.ts';
 import type { Call } from './operation.ts';
-import type { NoteWrite } from './resources/exclusive.ts';
 import type { SecretDraft } from './resources/secrets.ts';
 import type { Spec } from './resources/write.ts';
 import type { ServedKind } from './services.ts';
@@ -56,8 +55,8 @@ export interface ResourceFamilyDefinition<K extends ServedKind, Body extends z.Z
   toSpec(input: SpecInput<K, Body>): Promise<Spec>;
   /** Kinds whose caches must be up to date while a spec is made; creates and changes then run one at a time per organization. */
   writesLookAt?: readonly ServedKind[];
-  /** Refuses a deletion, or makes the changes to others that it brings; runs one at a time per organization. */
-  beforeDelete?: { looksAt: readonly ServedKind[]; run(object: ObjectOf<K>, call: Call, note: NoteWrite): Promise<void> };
+  /** Runs before a deletion, which it may refuse, one at a time per organization; `looksAt`: kinds whose caches must be up to date then. */
+  beforeDelete?: { looksAt: readonly ServedKind[]; run?(object: ObjectOf<K>, call: Call): Promise<void> };
 }
 
 /** The definition with its types, for those who need it beside its family. */

@@ -4,14 +4,17 @@ import { isPosthornError, PosthornError } from '../core/errors.ts';
 import type { ObjectOf } from '../resources/kinds.ts';
 import type { Call } from './operation.ts';
 import type { ResourceFamilyDefinition } from './resource-family-definition.ts';
-import { exclusively, type NoteWrite } from './resources/exclusive.ts';
+import { exclusively } from './resources/exclusive.ts';
 import { awaitGone, awaitInForce } from './resources/in-force.ts';
+import { refuseForeignLists } from './resources/leave-routes.ts';
 import { find } from './resources/lookup.ts';
+import type { NoteWrite } from './resources/note-write.ts';
 import { nouns } from './resources/nouns.ts';
 import { madeBefore } from './resources/request-marks.ts';
 import { secretRefsIn } from './resources/secret-refs.ts';
 import { dropUnused, readSecret, SecretDraft } from './resources/secrets.ts';
 import { refuseReservedSlug, slugOf } from './resources/slug.ts';
+import { deleteTogether } from './resources/together.ts';
 import { changeSpec, createObject, deleteObject, refuseForeign, type Spec, type WantedSlug } from './resources/write.ts';
 import type { ServedKind } from './services.ts';
 
@@ -119,9 +122,9 @@ export async function deleteRecord<K extends ServedKind, Body extends z.ZodObjec
   const deleted = await alone(beforeDelete?.looksAt, call, async (note) => {
     const object = await find(call, kind, call.params['id'] ?? '');
     refuseForeign(object);
-    await beforeDelete?.run(object, call, note);
-    await deleteObject(call, object);
-    note(object, true);
+    await refuseForeignLists(call, [object]);
+    await beforeDelete?.run?.(object, call);
+    await deleteTogether(call, [object], note);
     return object;
   });
   await awaitGone(call, kind, deleted);

@@ -2,6 +2,7 @@ import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
 import type { Keyring } from '../core/sealing.ts';
 import type { ApiKeyUsage } from '../data/api-key-usage.ts';
+import type { BegunWrites } from '../data/begun-writes.ts';
 import type { Circuits } from '../data/circuits.ts';
 import type { CronExecutions } from '../data/cron-executions.ts';
 import type { CronRuns } from '../data/cron-runs.ts';
@@ -62,6 +63,7 @@ export interface FacadeServices {
   apiKeyUsage: ApiKeyUsage;
   lastNotified: LastNotified;
   organizationLock: OrganizationLock;
+  begunWrites: BegunWrites;
   idempotentAnswers: IdempotentAnswers;
   rateLimiter: RateLimiter;
   clock: Clock;

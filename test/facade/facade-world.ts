@@ -8,6 +8,7 @@ import { newApiKey } from '../../src/core/api-keys.ts';
 import type { Clock } from '../../src/core/clock.ts';
 import type { Plan, Role, Scope } from '../../src/core/records.ts';
 import { ApiKeyUsage } from '../../src/data/api-key-usage.ts';
+import { BegunWrites } from '../../src/data/begun-writes.ts';
 import { changeStreamBlockMs } from '../../src/data/change-stream.ts';
 import { Circuits } from '../../src/data/circuits.ts';
 import { CronExecutions } from '../../src/data/cron-executions.ts';
@@ -30,6 +31,7 @@ import { type WebhookSending, webhookSending } from '../../src/data/webhooks/web
 import { WebhookStatistics } from '../../src/data/webhooks/webhook-statistics.ts';
 import type { Delivery, DeliveryOptions } from '../../src/delivery/start-delivery.ts';
 import { createFacade, type FacadeOptions } from '../../src/facade/app.ts';
+import { finishBegunWrites } from '../../src/facade/finish-begun-writes.ts';
 import { KubernetesCallers } from '../../src/facade/kubernetes-callers.ts';
 import { ingestServerOptions } from '../../src/ingest/limits.ts';
 import { blockingConnection } from '../../src/redis/connection.ts';
@@ -78,6 +80,8 @@ export interface FacadeWorld {
   /** Makes a record, in `acme` unless the key says otherwise, with a name of its own unless the body has one; answers it. */
   // biome-ignore lint/suspicious/noExplicitAny: tests look into any JSON
   create(collection: string, body?: object, key?: string): Promise<any>;
+  /** One look of the facade for what was begun and not ended. */
+  finishBegun(): Promise<void>;
   /** Another facade on the same store and Redis; it ends with the world. Answers how to ask it. */
   startReplica(): Promise<FacadeWorld['request']>;
   /** A delivery worker on the same Redis, which may reach loopback; stopped with the world when not before. */
@@ -148,6 +152,7 @@ export async function startFacadeWorld(
     apiKeyUsage: new ApiKeyUsage(shared),
     lastNotified: new LastNotified(shared),
     organizationLock: new OrganizationLock(shared),
+    begunWrites: new BegunWrites(shared),
     idempotentAnswers: new IdempotentAnswers({ redis: redis.client, prefix }),
     rateLimiter: new RateLimiter(shared),
     clock,
@@ -230,6 +235,7 @@ export async function startFacadeWorld(
     logLines,
     request,
     create,
+    finishBegun: first.finishBegun,
     startReplica: another,
     startWorker,
     addOrganization,
@@ -252,6 +258,7 @@ export async function startFacadeWorld(
 
 interface Replica {
   baseUrl: string;
+  finishBegun(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -267,6 +274,7 @@ async function startReplica(services: Omit<FacadeOptions, 'caches'>): Promise<Re
   await once(server, 'listening');
   return {
     baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    finishBegun: () => services.begunWrites.look((org) => finishBegunWrites({ ...services, caches: caches.caches }, org)),
     stop: async () => {
       server.closeAllConnections();
       server.close();

@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import type { ObjectOf } from '../../resources/kinds.ts';
-import { type Call, type Operation, operation } from '../operation.ts';
+import { type Operation, operation } from '../operation.ts';
 import { bulkIds, refuseForeignAmong } from '../resources/bulk.ts';
-import { exclusively, type NoteWrite } from '../resources/exclusive.ts';
+import { exclusively } from '../resources/exclusive.ts';
 import { awaitGone } from '../resources/in-force.ts';
+import { refuseForeignLists } from '../resources/leave-routes.ts';
 import { findAll } from '../resources/lookup.ts';
-import { deleteObject } from '../resources/write.ts';
+import { deleteTogether } from '../resources/together.ts';
 import type { ServedKind } from '../services.ts';
 
 interface BulkDeletion<K extends ServedKind> {
@@ -15,12 +15,10 @@ interface BulkDeletion<K extends ServedKind> {
   /** In the plural. */
   noun: string;
   description: string;
-  /** Makes the changes to routes that the deletion brings, or refuses it. */
-  beforeDelete?: (objects: readonly ObjectOf<K>[], call: Call, note: NoteWrite) => Promise<void>;
 }
 
 /** Deletes several records at once; all or, with FIELD_MANAGED, none. */
-export function bulkDelete<K extends ServedKind>({ kind, path, noun, description, beforeDelete }: BulkDeletion<K>): Operation {
+export function bulkDelete<K extends ServedKind>({ kind, path, noun, description }: BulkDeletion<K>): Operation {
   return operation({
     method: 'DELETE',
     path: `${path}/bulk`,
@@ -40,11 +38,8 @@ export function bulkDelete<K extends ServedKind>({ kind, path, noun, description
       const deleted = await exclusively(call, ['Route'], async (note) => {
         const found = await findAll(call, kind, call.body.ids);
         refuseForeignAmong(found);
-        await beforeDelete?.(found, call, note);
-        for (const object of found) {
-          await deleteObject(call, object);
-          note(object, true);
-        }
+        await refuseForeignLists(call, found);
+        await deleteTogether(call, found, note);
         return found;
       });
       await Promise.all(deleted.map((object) => awaitGone(call, kind, object)));

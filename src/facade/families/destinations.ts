@@ -11,7 +11,6 @@ import { pageQuery } from '../pagination.ts';
 import { queryBoolean, querySearch } from '../query.ts';
 import { resourceFamily } from '../resource-family.ts';
 import { resourceDefinition, type SpecInput } from '../resource-family-definition.ts';
-import { leaveRoutes } from '../resources/leave-routes.ts';
 import { idOf } from '../resources/lookup.ts';
 import {
   clearableToSpec,
@@ -179,7 +178,7 @@ const definition = resourceDefinition({
       throttle: throttleToSpec(sent.throttle, current?.spec.throttle, call),
       retryPolicy: retryPolicyToSpec(sent.retryPolicy, current?.spec.retryPolicy),
     }) satisfies SpecInputOf<'Destination'>,
-  beforeDelete: { looksAt: ['Route'], run: (destination, call, note) => leaveRoutes([destination], call, note) },
+  beforeDelete: { looksAt: ['Route'] },
 });
 
 export const destinations = resourceFamily(definition, [
@@ -189,7 +188,6 @@ export const destinations = resourceFamily(definition, [
     noun: 'destinations',
     description:
       'Takes them out of all routes; their history stays. Unknown ids are skipped. When Git owns one of them, or the list of a route that names one, nothing is deleted.',
-    beforeDelete: leaveRoutes,
   }),
   destinationTestOperation,
   destinationExportOperation,

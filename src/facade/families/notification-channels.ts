@@ -5,7 +5,6 @@ import type { Call } from '../operation.ts';
 import { wholeListQuery } from '../pagination.ts';
 import { queryBoolean } from '../query.ts';
 import { resourceFamily } from '../resource-family.ts';
-import { leaveChannelLists } from '../resources/leave-routes.ts';
 import { idOf } from '../resources/lookup.ts';
 import {
   identityOf,
@@ -91,8 +90,7 @@ export const notificationChannels = resourceFamily(
     },
     beforeDelete: {
       looksAt: ['Route'],
-      run: async (object, call, note) => {
-        await leaveChannelLists(object, call, note);
+      run: async (object, call) => {
         await call.services.lastNotified.forget(call.caller.organization.id, idOf(object));
       },
     },

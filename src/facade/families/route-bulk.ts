@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { type Operation, operation } from '../operation.ts';
 import { bulkIds, refuseForeignAmong } from '../resources/bulk.ts';
-import { mapConcurrently } from '../resources/concurrently.ts';
+import { exclusively } from '../resources/exclusive.ts';
 import { awaitInForce } from '../resources/in-force.ts';
-import { find, findAll } from '../resources/lookup.ts';
+import { findAll } from '../resources/lookup.ts';
 import { foreignOwners } from '../resources/owned-spec.ts';
-import { changeSpec } from '../resources/write.ts';
+import { enableTogether } from '../resources/together.ts';
 import { bulkDelete } from './bulk-delete.ts';
 
 /** API document, "Routes": pausing, resuming and deleting several at once. */
@@ -27,12 +27,11 @@ export const routeBulkOperations: readonly Operation[] = [
     errors: ['FIELD_MANAGED', 'CONFLICT'],
     handle: async (call) => {
       const { ids, isActive } = call.body;
-      const found = await findAll(call, 'Route', ids);
-      const others = found.filter(({ spec }) => spec.enabled !== isActive);
-      refuseForeignAmong(others, ({ metadata }) => foreignOwners(metadata.managedFields ?? [], 'enabled'));
-      const changed = await mapConcurrently(others, async ({ metadata }) => {
-        const load = () => find(call, 'Route', metadata.name);
-        return (await changeSpec(call, 'Route', load, async ({ spec }) => ({ ...spec, enabled: isActive }))).after;
+      const { found, changed } = await exclusively(call, [], async (note) => {
+        const routes = await findAll(call, 'Route', ids);
+        const others = routes.filter(({ spec }) => spec.enabled !== isActive);
+        refuseForeignAmong(others, ({ metadata }) => foreignOwners(metadata.managedFields ?? [], 'enabled'));
+        return { found: routes, changed: await enableTogether(call, others, isActive, note) };
       });
       await Promise.all(changed.map((route) => awaitInForce(call, 'Route', route)));
       return { success: true, updated: found.length };

@@ -1,84 +1,60 @@
 import { isPosthornError } from '../../core/errors.ts';
 import type { PosthornObject, SpecOf } from '../../resources/kinds.ts';
-import type { Call } from '../operation.ts';
-import type { NoteWrite } from './exclusive.ts';
-import { cachedObjects, find } from './lookup.ts';
+import type { Place } from '../operation.ts';
+import type { ServedKind } from '../services.ts';
+import { cachedObjects, find, getByName } from './lookup.ts';
+import type { NoteWrite } from './note-write.ts';
 import { fieldManaged } from './owned-spec.ts';
 import { changeSpec, planChange } from './write.ts';
 
-/**
- * Takes destinations out of all routes before they are deleted. FIELD_MANAGED, with nothing changed, when another manager
- * owns one of these lists.
- */
-export async function leaveRoutes(destinations: readonly PosthornObject<'Destination'>[], call: Call, note: NoteWrite): Promise<void> {
-  const names = new Set(destinations.map(({ metadata }) => metadata.name));
-  await changeRoutes(
-    call,
-    note,
-    (spec) => refersTo(spec, names),
-    (spec) => withoutDestinations(spec, names),
-  );
+type Spec = SpecOf<'Route'>;
+
+/** The routes that name one of these objects in a list which they leave when they are deleted. */
+export function routesNaming(place: Place, kind: ServedKind, names: ReadonlySet<string>): PosthornObject<'Route'>[] {
+  if (kind !== 'Destination' && kind !== 'NotificationChannel') return [];
+  return cachedObjects(place, 'Route').filter(({ spec }) => withoutNamed(spec, kind, names) !== null);
 }
 
-/** The same for a notification channel: the routes that name it alone send their alerts to no channel then. */
-export async function leaveChannelLists({ metadata }: PosthornObject<'NotificationChannel'>, call: Call, note: NoteWrite): Promise<void> {
-  const isOther = ({ name }: { name: string }): boolean => name !== metadata.name;
-  await changeRoutes(
-    call,
-    note,
-    ({ notifications }) => notifications?.channelRefs?.every(isOther) === false,
-    (spec) => {
-      const { notifications } = spec;
-      if (notifications?.channelRefs === undefined) return spec;
-      return { ...spec, notifications: { ...notifications, channelRefs: notifications.channelRefs.filter(isOther) } };
-    },
-  );
-}
-
-async function changeRoutes(
-  call: Call,
-  note: NoteWrite,
-  isAffected: (spec: SpecOf<'Route'>) => boolean,
-  change: (spec: SpecOf<'Route'>) => SpecOf<'Route'>,
-): Promise<void> {
-  const users = cachedObjects(call, 'Route').filter(({ spec }) => isAffected(spec));
+/** FIELD_MANAGED when another manager owns a list that objects of one kind would leave. */
+export async function refuseForeignLists(place: Place, deleted: readonly PosthornObject<ServedKind>[]): Promise<void> {
+  const [first] = deleted;
+  if (first === undefined) return;
+  const { kind } = first;
+  const names = new Set(deleted.map(({ metadata }) => metadata.name));
   const foreign: Record<string, string[]> = {};
-  for (const { metadata } of users) {
-    const route = await findIfThere(call, metadata.name);
+  for (const { metadata } of routesNaming(place, kind, names)) {
+    const route = await getByName(place, 'Route', metadata.name);
     try {
-      if (route !== null) planChange(route, change(route.spec));
+      if (route !== null) planChange(route, withoutNamed(route.spec, kind, names) ?? route.spec);
     } catch (error) {
       if (!isPosthornError(error, 'FIELD_MANAGED')) throw error;
       foreign[`Route "${metadata.name}"`] = [...new Set(Object.values(error.details ?? {}).flat())];
     }
   }
   if (Object.keys(foreign).length > 0) throw fieldManaged(foreign);
-  for (const { metadata } of users) {
-    if ((await findIfThere(call, metadata.name)) === null) continue;
-    const load = () => find(call, 'Route', metadata.name);
-    note((await changeSpec(call, 'Route', load, async ({ spec }) => change(spec))).after);
+}
+
+/** Takes the objects out of these lists. Routes that name a channel and no other send their alerts to none then. */
+export async function leaveLists(place: Place, kind: ServedKind, names: ReadonlySet<string>, note: NoteWrite): Promise<void> {
+  for (const { metadata } of routesNaming(place, kind, names)) {
+    if ((await getByName(place, 'Route', metadata.name)) === null) continue;
+    const load = () => find(place, 'Route', metadata.name);
+    note((await changeSpec(place, 'Route', load, async ({ spec }) => withoutNamed(spec, kind, names) ?? spec)).after);
   }
 }
 
-async function findIfThere(call: Call, slug: string): Promise<PosthornObject<'Route'> | null> {
-  try {
-    return await find(call, 'Route', slug);
-  } catch (error) {
-    if (isPosthornError(error, 'RESOURCE_NOT_FOUND')) return null;
-    throw error;
+/** Null: it names none of them. */
+function withoutNamed(spec: Spec, kind: ServedKind, names: ReadonlySet<string>): Spec | null {
+  const isOther = ({ name }: { name: string }): boolean => !names.has(name);
+  const { destinationRefs, failover, notifications } = spec;
+  if (kind === 'Destination') {
+    if (destinationRefs.every(isOther) && failover?.destinationRefs?.every(isOther) !== false) return null;
+    return {
+      ...spec,
+      destinationRefs: destinationRefs.filter(isOther),
+      ...(failover !== undefined && { failover: { ...failover, destinationRefs: (failover.destinationRefs ?? []).filter(isOther) } }),
+    };
   }
-}
-
-function refersTo({ destinationRefs, failover }: SpecOf<'Route'>, names: ReadonlySet<string>): boolean {
-  return [...destinationRefs, ...(failover?.destinationRefs ?? [])].some(({ name }) => names.has(name));
-}
-
-function withoutDestinations(spec: SpecOf<'Route'>, names: ReadonlySet<string>): SpecOf<'Route'> {
-  const without = (refs: { name: string }[]): { name: string }[] => refs.filter(({ name }) => !names.has(name));
-  const { failover } = spec;
-  return {
-    ...spec,
-    destinationRefs: without(spec.destinationRefs),
-    ...(failover === undefined ? {} : { failover: { ...failover, destinationRefs: without(failover.destinationRefs) } }),
-  };
+  if (kind !== 'NotificationChannel' || notifications?.channelRefs?.every(isOther) !== false) return null;
+  return { ...spec, notifications: { ...notifications, channelRefs: notifications.channelRefs.filter(isOther) } };
 }

@@ -3,7 +3,7 @@ import { isPosthornError, PosthornError } from '../../core/errors.ts';
 import { type FieldNode, fieldTree } from '../../resources/field-tree.ts';
 import { kinds, type ObjectOf, type PosthornObject } from '../../resources/kinds.ts';
 import { versionOf } from '../../store/store.ts';
-import type { Call } from '../operation.ts';
+import type { Call, Place } from '../operation.ts';
 import type { ServedKind } from '../services.ts';
 import { nouns } from './nouns.ts';
 import { facadeManager, fieldManaged, foreignManagers, ownedSpec } from './owned-spec.ts';
@@ -86,7 +86,7 @@ function beyondLimit({ caller: { organization } }: Call, kind: ServedKind, would
  * applies it to that version; again when somebody was faster. `load` reads the object, `desiredSpec` gets what it read.
  */
 export async function changeSpec<K extends ServedKind>(
-  call: Call,
+  call: Place,
   kind: K,
   load: () => Promise<ObjectOf<K>>,
   desiredSpec: (current: ObjectOf<K>) => Promise<Spec>,
@@ -116,7 +116,7 @@ export function planChange<K extends ServedKind>(object: ObjectOf<K>, desired: S
   return ownedSpec(specTrees[object.kind], object.spec, desired, object.metadata.managedFields ?? []);
 }
 
-function applySpec<K extends ServedKind>(call: Call, kind: K, { metadata }: ObjectOf<K>, spec: Spec): Promise<ObjectOf<K>> {
+function applySpec<K extends ServedKind>(call: Place, kind: K, { metadata }: ObjectOf<K>, spec: Spec): Promise<ObjectOf<K>> {
   const { name, namespace } = metadata;
   return call.services.store.apply(
     { kind, metadata: { name, namespace }, spec },
@@ -125,7 +125,10 @@ function applySpec<K extends ServedKind>(call: Call, kind: K, { metadata }: Obje
 }
 
 /** Deletes exactly this object; that it is gone already is as good. */
-export async function deleteObject(call: Call, { kind, metadata: { name, namespace, uid } }: PosthornObject<ServedKind>): Promise<void> {
+export async function deleteObject(
+  call: Place,
+  { kind, metadata: { name, namespace, uid } }: { kind: ServedKind; metadata: { name: string; namespace?: string; uid: string } },
+): Promise<void> {
   try {
     await call.services.store.delete(kind, { name, namespace }, { uid });
   } catch (error) {

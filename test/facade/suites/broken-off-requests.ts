@@ -11,8 +11,9 @@ import type { FacadeWorld } from '../facade-world.ts';
 export function describeBrokenOffRequests(start: (around: (store: ResourceStore) => ResourceStore) => Promise<FacadeWorld>): void {
   let world: FacadeWorld;
   let lostKind: Kind | null = null;
+  let deathAfter: number | null = null;
   beforeAll(async () => {
-    world = await start((store) => losingAnswers(store, isLost));
+    world = await start((store) => dying(losingAnswers(store, isLost), isDead));
   });
   afterAll(() => world.stop());
 
@@ -20,6 +21,13 @@ export function describeBrokenOffRequests(start: (around: (store: ResourceStore)
     if (kind !== lostKind) return false;
     lostKind = null;
     return true;
+  }
+  /** Of the store, for the facade: whether the process that writes has died. */
+  function isDead(): boolean {
+    if (deathAfter === null) return false;
+    if (deathAfter === 0) return true;
+    deathAfter--;
+    return false;
   }
   const url = 'https://hooks.example.com/in';
   let made = 0;
@@ -197,6 +205,118 @@ export function describeBrokenOffRequests(start: (around: (store: ResourceStore)
     });
   });
 
+  describe('what takes several writes', () => {
+    async function setUp() {
+      const source = await world.create('sources');
+      const [one, two, kept] = [
+        await world.create('destinations', { url }),
+        await world.create('destinations', { url }),
+        await world.create('destinations', { url }),
+      ];
+      const channel = await world.create('notification-channels', { type: 'webhook', config: { url } });
+      const route = (...destinations: { id: string }[]) =>
+        world.create('routes', {
+          sourceId: source.id,
+          destinationIds: destinations.map(({ id }) => id),
+          failoverDestinationIds: destinations.includes(two) ? [] : [two.id],
+          notificationChannelIds: [channel.id],
+        });
+      return { one, two, kept, channel, routes: [await route(one, kept), await route(one, two, kept)] };
+    }
+    type Made = Awaited<ReturnType<typeof setUp>>;
+    const ids = (records: { id: string }[]) => records.map(({ id }) => id);
+    const read = async (collection: string, { id }: { id: string }) => world.request('GET', `/api/${collection}/${id}`);
+    const cases: [
+      what: string,
+      send: (made: Made) => [method: string, path: string, body?: object],
+      check: (made: Made) => Promise<void>,
+    ][] = [
+      [
+        'deleting destinations',
+        ({ one, two }) => ['DELETE', '/api/destinations/bulk', { ids: ids([one, two]) }],
+        async ({ one, two, kept, routes }) => {
+          for (const gone of [one, two]) expect((await read('destinations', gone)).status).toBe(404);
+          for (const route of routes)
+            expect((await read('routes', route)).body).toMatchObject({ destinationIds: [kept.id], failoverDestinationIds: [] });
+        },
+      ],
+      [
+        'deleting a destination',
+        ({ one }) => ['DELETE', `/api/destinations/${one.id}`],
+        async ({ one, two, kept, routes }) => {
+          expect((await read('destinations', one)).status).toBe(404);
+          const left = await Promise.all(routes.map(async (route) => (await read('routes', route)).body.destinationIds));
+          expect(left).toEqual([[kept.id], [two.id, kept.id]]);
+        },
+      ],
+      [
+        'deleting a channel',
+        ({ channel }) => ['DELETE', `/api/notification-channels/${channel.id}`],
+        async ({ channel, routes }) => {
+          expect((await read('notification-channels', channel)).status).toBe(404);
+          for (const route of routes) expect((await read('routes', route)).body.notificationChannelIds).toEqual([]);
+        },
+      ],
+      [
+        'deleting routes',
+        ({ routes }) => ['DELETE', '/api/routes/bulk', { ids: ids(routes) }],
+        async ({ routes }) => {
+          for (const route of routes) expect((await read('routes', route)).status).toBe(404);
+        },
+      ],
+      [
+        'pausing routes',
+        ({ routes }) => ['PATCH', '/api/routes/bulk', { ids: ids(routes), isActive: false }],
+        async ({ routes }) => {
+          for (const route of routes) expect((await read('routes', route)).body.enabled).toBe(false);
+        },
+      ],
+    ];
+
+    test.each(cases)(
+      '%s is finished by another process, when the one that began it dies before any of its writes',
+      async (_, send, check) => {
+        for (let writes = 0; ; writes++) {
+          const made = await setUp();
+          const [method, path, body] = send(made);
+          deathAfter = writes;
+          const { status } = await world.request(method, path, { body });
+          const hasDied = deathAfter === 0 && status === 503;
+          deathAfter = null;
+          if (hasDied) await world.finishBegun();
+          await passes(() => check(made));
+          if (!hasDied) return expect(writes).toBeGreaterThanOrEqual(2);
+        }
+      },
+    );
+
+    test('is finished before the next change of the organization', async () => {
+      const { routes } = await setUp();
+      const [first, second] = routes;
+      deathAfter = 1;
+      expect((await world.request('PATCH', '/api/routes/bulk', { body: { ids: ids(routes), isActive: false } })).status).toBe(503);
+      deathAfter = null;
+      expect((await world.request('PATCH', `/api/routes/${first.id}`, { body: { enabled: true } })).status).toBe(200);
+      await world.finishBegun();
+      expect([(await read('routes', first)).body.enabled, (await read('routes', second)).body.enabled]).toEqual([true, false]);
+    });
+
+    test('touches nothing that has taken the name of what was to be deleted', async () => {
+      const { one, two, routes } = await setUp();
+      deathAfter = 0;
+      expect((await world.request('DELETE', '/api/destinations/bulk', { body: { ids: ids([one, two]) } })).status).toBe(503);
+      deathAfter = null;
+      const name = { namespace: 'acme', name: one.slug };
+      const { spec } = await world.store.get('Destination', name);
+      await world.store.delete('Destination', name);
+      await world.store.apply({ kind: 'Destination', metadata: name, spec }, { manager: 'kubectl' });
+      await world.finishBegun();
+      expect((await world.request('GET', `/api/destinations/${one.slug}`)).status).toBe(200);
+      expect((await read('routes', routes[1])).body.destinationIds).toHaveLength(2);
+      expect((await read('destinations', two)).status).toBe(404);
+    });
+  });
+
   test('leaves no API key that nobody has seen', async () => {
     const key = newKey();
     const first = await post('/api/api-keys', key, { name: 'Unseen' });
@@ -210,6 +330,24 @@ export function describeBrokenOffRequests(start: (around: (store: ResourceStore)
     expect((await world.request('GET', '/api/sources', { key: second.body.key })).status).toBe(200);
   });
 }
+
+/** A store whose changes and deletions of what users make fail from one on: the process has died before it. */
+function dying(store: ResourceStore, isNext: () => boolean): ResourceStore {
+  const refuse = (kind: Kind): void => {
+    if (mortal.has(kind) && isNext()) throw new PosthornError('UNAVAILABLE', 'the process has died');
+  };
+  const apply: ResourceStore['apply'] = async (object, options) => {
+    refuse(object.kind);
+    return await store.apply(object, options);
+  };
+  const remove: ResourceStore['delete'] = async (kind, name, options) => {
+    refuse(kind);
+    return await store.delete(kind, name, options);
+  };
+  return withOther(withOther(store, 'apply', apply), 'delete', remove);
+}
+
+const mortal: ReadonlySet<Kind> = new Set<Kind>(['Destination', 'Route', 'NotificationChannel']);
 
 /** A store that carries a create or an apply out and then fails, as an API server whose answer is lost. */
 function losingAnswers(store: ResourceStore, isNext: (kind: Kind) => boolean): ResourceStore {
