@@ -21,7 +21,7 @@ export const webhookErrorBody = z
   .object({
     error: z.string().describe('What kind of error.'),
     message: z.string().describe('What went wrong, in words.'),
-    details: z.record(z.string(), z.array(z.string())).optional().describe('What is wrong with each field.'),
+    details: z.record(z.string(), z.array(z.string())).describe('What is wrong with each field; empty where no field is to blame.'),
   })
   .meta({ id: 'WebhookError' });
 
@@ -44,7 +44,7 @@ export function errorIn(form: ErrorForm, { code, message, details }: Pick<Postho
     case 'text':
       return { error: message } satisfies z.input<typeof textErrorBody>;
     case 'webhook':
-      return { error: webhookReason(code), message, details } satisfies z.input<typeof webhookErrorBody>;
+      return { error: webhookReason(code), message, details: details ?? {} } satisfies z.input<typeof webhookErrorBody>;
     case 'code':
       return { error: errorCodes[code].error, message, code } satisfies z.input<typeof errorBody>;
   }

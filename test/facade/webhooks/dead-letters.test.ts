@@ -62,7 +62,7 @@ describe('a dead letter', () => {
     expect(await listed()).toEqual([]);
     expect(await stats()).toEqual({ total: 0, byReason: {}, topFailingEndpoints: [] });
     const again = await call('DELETE', `/${id}`);
-    expect([again.status, again.body]).toEqual([409, { error: 'Conflict', message: expect.stringContaining('exhausted') }]);
+    expect([again.status, again.body]).toEqual([409, { error: 'Conflict', message: expect.stringContaining('exhausted'), details: {} }]);
   });
 
   test('alone can be retried and archived here: 409 for another message, 404 for none', async () => {

@@ -201,16 +201,16 @@ test('a credential goes by both headers and both forms of a path; without a good
       expect((await ask(path, headers)).status).toBe(200);
   for (const headers of [{}, { authorization: 'Bearer ph_no' }, { 'x-api-key': 'ph_no' }] as Record<string, string>[]) {
     const { status, body } = await ask('/api/event-types', headers);
-    expect([status, body]).toEqual([401, { error: 'Unauthorized', message: expect.any(String) }]);
+    expect([status, body]).toEqual([401, { error: 'Unauthorized', message: expect.any(String), details: {} }]);
   }
   const viewer = await world.addKey('acme', { role: 'viewer' });
   const refused = await world.request('POST', '/api/webhook-applications', { key: viewer, body: { name: 'Customer' } });
-  expect([refused.status, refused.body]).toEqual([403, { error: 'Forbidden', message: expect.any(String) }]);
+  expect([refused.status, refused.body]).toEqual([403, { error: 'Forbidden', message: expect.any(String), details: {} }]);
 });
 
 test('an unknown path, a wrong method, a body of another type and one that is no JSON are errors of the same form', async () => {
   const url = '/api/webhook-applications';
-  const form = (error: string) => ({ error, message: expect.any(String) });
+  const form = (error: string) => ({ error, message: expect.any(String), details: {} });
   const text = { 'content-type': 'text/plain' };
   const answers = [
     await world.request('GET', '/api/webhooks/none'),
@@ -244,6 +244,6 @@ test('what fails on our side is 500 Internal error, and tells nothing of it', as
   for (const [number, record] of Object.entries(await world.redis.client.hgetall(records)))
     await world.redis.client.hset(records, number, record.replace(/\{.*/, '{ no record'));
   const { status, body } = await world.request('GET', `/api/webhook-applications/${id}`);
-  expect([status, body]).toEqual([500, { error: 'Internal error', message: expect.any(String) }]);
+  expect([status, body]).toEqual([500, { error: 'Internal error', message: expect.any(String), details: {} }]);
   expect(JSON.stringify(body)).not.toMatch(/no record|JSON|redis/i);
 });

@@ -105,7 +105,7 @@ describe('a message', () => {
     const key = await world.facade.addKey('other');
     for (const path of [`/${id}`, `/${id}/attempts`]) {
       const { status, body } = await world.facade.request('GET', `/api/outbound-messages${path}`, { key });
-      expect([status, body]).toEqual([404, { error: 'Not found', message: 'There is no such message.' }]);
+      expect([status, body]).toEqual([404, { error: 'Not found', message: 'There is no such message.', details: {} }]);
     }
     expect((await world.facade.request('GET', '/api/outbound-messages', { key })).body.data).toEqual([]);
     expect((await world.facade.request('GET', `/api/deliveries/${id}`)).status).toBe(404);
@@ -235,7 +235,7 @@ describe('a replay', () => {
     const [id = ''] = await world.send([await world.endpoint()]);
     const refused = async (status: string) => {
       const { status: code, body } = await call('POST', `/${id}/replay`);
-      expect([code, body]).toEqual([409, { error: 'Conflict', message: expect.stringContaining(status) }]);
+      expect([code, body]).toEqual([409, { error: 'Conflict', message: expect.stringContaining(status), details: {} }]);
     };
     await refused('pending');
     const jobs = await takeFrom(world.queue, 'w1', 1);
@@ -245,7 +245,7 @@ describe('a replay', () => {
     await world.facade.redis.client.del(await world.facade.redis.client.keys('test:{s0}:e:*'));
     for (const path of [`/${id}/replay`, `/dlq/${id}/retry`]) {
       const { status, body } = await call('POST', path);
-      expect([status, body]).toEqual([409, { error: 'Conflict', message: expect.stringContaining('payload_not_found') }]);
+      expect([status, body]).toEqual([409, { error: 'Conflict', message: expect.stringContaining('payload_not_found'), details: {} }]);
     }
     expect(await read(`/${id}`)).toMatchObject({ eventType: null, labels: {} });
   });

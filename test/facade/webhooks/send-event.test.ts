@@ -264,7 +264,7 @@ describe('what is refused leaves nothing', () => {
     const type = await eventType({ isEnabled: false });
     for (const name of [type.name, 'no.such_type']) {
       const { status, body } = await send({ eventType: name, payload: 1 });
-      expect([status, body]).toEqual([404, { error: 'Not found', message: expect.stringContaining(name) }]);
+      expect([status, body]).toEqual([404, { error: 'Not found', message: expect.stringContaining(name), details: {} }]);
     }
   });
 
@@ -339,8 +339,8 @@ test('many events at once have an answer each', async () => {
   expect(status).toBe(201);
   expect(body.data).toEqual([
     { eventId: expect.any(String), messagesQueued: 1, endpoints: [expect.anything()] },
-    { error: 'Not found', message: expect.any(String) },
-    { error: 'Invalid input', message: expect.any(String) },
+    { error: 'Not found', message: expect.any(String), details: {} },
+    { error: 'Invalid input', message: expect.any(String), details: {} },
     { eventId: expect.any(String), messagesQueued: 1, endpoints: [expect.anything()] },
   ]);
   expect((await messages.event(webhookOrganization(org), body.data[0].eventId))?.payload?.toString()).toBe('{"a": 1}');

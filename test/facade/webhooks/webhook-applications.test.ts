@@ -56,7 +56,7 @@ describe('creating an application', () => {
     const { body } = await create(sent);
     expect(body.data).toMatchObject(sent);
     expect((await read(`/by-external-id/${encodeURIComponent(sent.externalId)}`)).body).toEqual(body);
-    expect((await read('/by-external-id/nobody')).body).toEqual({ error: 'Not found', message: expect.any(String) });
+    expect((await read('/by-external-id/nobody')).body).toEqual({ error: 'Not found', message: expect.any(String), details: {} });
   });
 
   test('a reason without being disabled is not kept', async () => {

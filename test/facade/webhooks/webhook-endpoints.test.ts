@@ -234,7 +234,7 @@ describe('rotating the secret', () => {
     const held = await previous();
     expect(held.map(({ validUntilMs }) => new Date(validUntilMs).toISOString())).toEqual(ends.toReversed());
     const fifth = await post(`${id}/rotate-secret`, {});
-    expect([fifth.status, fifth.body]).toEqual([409, { error: 'Conflict', message: expect.stringContaining(ends[1] ?? '') }]);
+    expect([fifth.status, fifth.body]).toEqual([409, { error: 'Conflict', message: expect.stringContaining(ends[1] ?? ''), details: {} }]);
     expect(await previous()).toEqual(held);
     expect((await post(`${id}/rotate-secret`, { gracePeriodSeconds: 0 })).body).toMatchObject({ secretVersion: 6 });
     expect(await previous()).toEqual([]);

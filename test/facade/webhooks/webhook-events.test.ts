@@ -77,7 +77,7 @@ test('an event that is unknown, of a source, a part of another or of another org
   const key = await world.facade.addKey('other');
   for (const [id, as] of [['evt_unknown'], [`evt_00${'a'.repeat(25)}`], [part.id], [event.id, key]]) {
     const { status, body } = await read(id ?? '', as);
-    expect([status, body]).toEqual([404, { error: 'Not found', message: 'There is no such event.' }]);
+    expect([status, body]).toEqual([404, { error: 'Not found', message: 'There is no such event.', details: {} }]);
   }
   expect((await read(event.id)).status).toBe(200);
 });

@@ -74,7 +74,7 @@ describe('creating a subscription', () => {
     await create({});
     const { status, body } = await create({ isEnabled: false });
     expect(status).toBe(409);
-    expect(body).toEqual({ error: 'Conflict', message: 'Duplicate subscription' });
+    expect(body).toEqual({ error: 'Conflict', message: 'Duplicate subscription', details: {} });
   });
 
   test('of the same pair at the same time makes one', async () => {
