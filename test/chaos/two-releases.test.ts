@@ -1,0 +1,239 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { Circuits } from '../../src/data/circuits.ts';
+import { checkShards } from '../../src/data/shard-check.ts';
+import { freePort } from '../support/ports.ts';
+import { type Program, startProgram } from '../support/program.ts';
+import { type ReceivedRequest, type Receiver, startReceiver } from '../support/receiver.ts';
+import { type RedisServer, startRedis } from '../support/redis.ts';
+import { waitUntil } from '../support/wait-until.ts';
+
+type Release = 'the previous release' | 'this release';
+const releases: readonly Release[] = ['the previous release', 'this release'];
+const archive = new URL('previous/posthorn.tar.gz', import.meta.url).pathname;
+const root = new URL('../../', import.meta.url).pathname;
+const prefix = 'posthorn:';
+const shards = 4;
+const key = `ph_${'k'.repeat(52)}`;
+
+interface Process {
+  program: Program;
+  port: number;
+  opsPort: number;
+}
+
+let folder: string;
+let redis: RedisServer;
+let receiver: Receiver;
+let apis: Record<Release, Process>;
+let controller: Process;
+const workers = new Map<Release, Process>();
+const processes = new Set<Process>();
+
+/** Of requests, by the path of the destination and the number of the event. */
+const attempts = new Map<string, number>();
+const successes = new Map<string, number>();
+const webhookIds = new Map<string, Set<unknown>>();
+const broken = new Set<string>();
+const hanging = new Map<string, number>();
+const accepted: number[] = [];
+let sent = 0;
+let sourceId: string;
+
+function answer(response: ServerResponse, _: number, { path, body, headers }: ReceivedRequest): void {
+  const { number } = JSON.parse(body.toString()) as { number: number };
+  const place = `${path} ${number}`;
+  const attempt = (attempts.get(place) ?? 0) + 1;
+  attempts.set(place, attempt);
+  webhookIds.set(place, (webhookIds.get(place) ?? new Set()).add(headers['webhook-id']));
+  const hung = hanging.get(path);
+  if (hung !== undefined) {
+    hanging.set(path, hung + 1);
+    return;
+  }
+  const fails = broken.has(path) || (number % 5 === 0 && attempt === 1);
+  if (!fails) successes.set(place, (successes.get(place) ?? 0) + 1);
+  response.statusCode = fails ? 500 : 204;
+  response.end();
+}
+
+async function start(release: Release, role: string, more: Record<string, string> = {}): Promise<Process> {
+  const [port, opsPort] = [await freePort(), await freePort()];
+  const file = join(release === 'the previous release' ? folder : root, 'src/cmd/posthorn.ts');
+  const environment = {
+    POSTHORN_HOST: '127.0.0.1',
+    POSTHORN_REDIS_URL: redis.url,
+    POSTHORN_REDIS_MEMORY_LIMIT: '4gb',
+    POSTHORN_RESOURCE_STORE: 'redis',
+    POSTHORN_ENCRYPTION_KEYS: `k1:${Buffer.alloc(32, 1).toString('base64')}`,
+    POSTHORN_EGRESS_ALLOWED_CIDRS: '127.0.0.0/8',
+    POSTHORN_SHARDS: String(shards),
+    POSTHORN_LOG_LEVEL: 'error',
+    POSTHORN_PORT: String(port),
+    POSTHORN_OPS_PORT: String(opsPort),
+    ...more,
+  };
+  const process = { program: startProgram([role], environment, file), port, opsPort };
+  processes.add(process);
+  return process;
+}
+
+/** Waits until the process is ready. */
+async function ready(process: Process): Promise<Process> {
+  await waitUntil(`a process to be ready (${process.program.output()})`, 60_000, async () =>
+    (await fetch(`http://127.0.0.1:${process.opsPort}/readyz`)).ok ? true : undefined,
+  );
+  return process;
+}
+
+async function work(release: Release): Promise<void> {
+  workers.set(release, await ready(await start(release, 'delivery')));
+}
+
+async function stopWorkers(): Promise<void> {
+  for (const { program } of workers.values()) await program.stop();
+  workers.clear();
+}
+
+async function metric(process: Process | undefined, sample: string): Promise<number> {
+  const text = await (await fetch(`http://127.0.0.1:${process?.opsPort}/metrics`)).text();
+  const line = text.split('\n').find((each) => each.startsWith(`${sample} `));
+  return Number(line?.slice(sample.length) ?? 0);
+}
+
+async function create(api: Process, path: string, body: object): Promise<string> {
+  const headers = { 'x-api-key': key, 'content-type': 'application/json' };
+  const response = await fetch(`http://127.0.0.1:${api.port}/api/${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+  if (response.status !== 201) throw new Error(`${path}: ${response.status} ${await response.text()}`);
+  return ((await response.json()) as { id: string }).id;
+}
+
+async function createRoute(api: Process, path: string): Promise<void> {
+  const retryPolicy = { maxRetries: 25, initialDelay: 100, maxDelay: 1000, backoffMultiplier: 2 };
+  const id = await create(api, 'destinations', { name: `Destination ${path}`, url: `${receiver.url}${path}`, retryPolicy });
+  const circuit = { circuitFailureThreshold: 5, circuitCooldownSeconds: 1, circuitProbeSuccessThreshold: 1 };
+  await create(api, 'routes', { name: `Route ${path}`, sourceId, destinationIds: [id], ...circuit });
+}
+
+/** Half of them through the api of either release. */
+async function send(count: number): Promise<void> {
+  for (let i = 0; i < count; i++) {
+    const { port } = apis[i % 2 === 0 ? 'the previous release' : 'this release'];
+    const number = ++sent;
+    const request = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ number }) };
+    const response = await fetch(`http://127.0.0.1:${port}/ingest/default/orders`, request);
+    if (!response.ok) throw new Error(`ingest answered ${response.status}: ${await response.text()}`);
+    accepted.push(number);
+  }
+}
+
+async function allArrived(paths = ['/a', '/b', '/c']): Promise<void> {
+  const places = paths.flatMap((path) => accepted.map((number) => `${path} ${number}`));
+  await waitUntil('all that was accepted to arrive', 90_000, () => (places.every((place) => successes.has(place)) ? true : undefined));
+}
+
+async function settled(unfinished = 0): Promise<void> {
+  const installation = { redis: redis.client, prefix, shards };
+  await waitUntil(`all but ${unfinished} messages to be settled`, 60_000, async () =>
+    (await checkShards(installation)).unfinished === unfinished ? true : undefined,
+  );
+  expect((await checkShards(installation)).findings).toEqual([]);
+}
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'posthorn-releases-'));
+  execFileSync('tar', ['-xzf', archive, '-C', folder]);
+  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
+  [redis, receiver] = await Promise.all([startRedis(), startReceiver(answer)]);
+  const standalone = await start('the previous release', 'standalone', { POSTHORN_DATA_DIR: join(folder, 'data'), POSTHORN_API_KEY: key });
+  await standalone.program.waitForOutput(/^posthorn ready/m, 60_000);
+  sourceId = await create(standalone, 'sources', { name: 'Orders', provider: 'generic' });
+  for (const path of ['/a', '/b', '/c']) await createRoute(standalone, path);
+  await standalone.program.stop();
+  controller = await start('the previous release', 'controller');
+  apis = { 'the previous release': await start('the previous release', 'api'), 'this release': await start('this release', 'api') };
+  await Promise.all([controller, ...Object.values(apis)].map(ready));
+}, 180_000);
+afterAll(async () => {
+  await Promise.all([...processes].map(({ program }) => program.stop()));
+  await Promise.all([redis?.stop(), receiver?.close()]);
+  rmSync(folder, { recursive: true, force: true });
+});
+afterEach(() => {
+  expect([...successes].filter(([, times]) => times !== 1)).toEqual([]);
+  expect([...webhookIds.values()].filter((ids) => ids.size !== 1)).toEqual([]);
+});
+
+test.each(releases)(
+  'a worker of %s alone delivers what apis of both have taken',
+  async (release) => {
+    await send(40);
+    await work(release);
+    await send(40);
+    await allArrived();
+    await settled();
+    await stopWorkers();
+  },
+  180_000,
+);
+
+test('workers of both share the shards, each with scripts of its own that Redis forgets at times', async () => {
+  for (const release of releases) await work(release);
+  const delivered = 'posthorn_delivery_outcomes_total{outcome="delivered"}';
+  await waitUntil('both to have delivered', 120_000, async () => {
+    await send(20);
+    await redis.client.script('FLUSH');
+    const counts = await Promise.all(releases.map((release) => metric(workers.get(release), delivered)));
+    return Math.min(...counts) >= 40 ? true : undefined;
+  });
+  await allArrived();
+  await settled();
+  await stopWorkers();
+}, 240_000);
+
+test.each([
+  ['the previous release', 'this release'],
+  ['this release', 'the previous release'],
+] as const)(
+  'what a worker of %s held when it was killed, and a circuit that it had opened, one of %s goes on with',
+  async (first, second) => {
+    await work(first);
+    hanging.set('/a', 0);
+    broken.add('/c');
+    await send(20);
+    const circuits = new Circuits({ redis: redis.client, prefix, shards: () => shards });
+    await waitUntil('requests under way, and an open circuit', 60_000, async () =>
+      (hanging.get('/a') ?? 0) > 0 && (await circuits.broken()).length === 1 ? true : undefined,
+    );
+    // Those of /b: what has arrived and is not settled would come again.
+    await settled(40);
+    workers.get(first)?.program.signal('SIGKILL');
+    await workers.get(first)?.program.ended;
+    hanging.clear();
+    broken.clear();
+    await work(second);
+    await send(20);
+    await allArrived();
+    await waitUntil('the circuit to be closed', 60_000, async () => ((await circuits.broken()).length === 0 ? true : undefined));
+    await settled();
+    await stopWorkers();
+  },
+  240_000,
+);
+
+test('a controller of this release takes over, and workers of both deliver what it publishes', async () => {
+  await controller.program.stop();
+  controller = await start('this release', 'controller');
+  await waitUntil('it to lead', 60_000, async () => ((await metric(controller, 'posthorn_controller_leading')) === 1 ? true : undefined));
+  await createRoute(apis['the previous release'], '/d');
+  await createRoute(apis['this release'], '/e');
+  for (const release of releases) await work(release);
+  accepted.length = 0;
+  await send(40);
+  await allArrived(['/a', '/b', '/c', '/d', '/e']);
+  await settled();
+}, 180_000);
