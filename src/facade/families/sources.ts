@@ -58,7 +58,15 @@ const body = z.strictObject({
   description: description.nullable().optional(),
   provider: provider.unwrap().optional().describe('Whose signature scheme is checked; generic when absent.'),
   verification: verification.nullable().optional().describe('How the sender signs: an HMAC of the body. Needed with provider custom.'),
-  signingSecret: z.string().min(1).max(4096).nullable().optional().describe('What the provider signs with; write-only. null removes it.'),
+  signingSecret: z
+    .string()
+    .min(1)
+    .max(4096)
+    .nullable()
+    .optional()
+    .describe(
+      'What the provider signs with; write-only. null removes it. Another one ends all old ones at once; rotate-secret gives the last a grace.',
+    ),
   rejectInvalidSignatures: z.boolean().optional().describe('Default true once there is a signing secret.'),
   ...intakeBody,
   allowedMethods: allowedMethods.unwrap().optional(),

@@ -170,6 +170,20 @@ export function describeSources(start: () => Promise<FacadeWorld>): void {
       expect((await secretsOf()).length).toBe(before.length);
     });
 
+    test('is ended by a PATCH with another secret, which no old one outlives, and not by one with the secret that is there', async () => {
+      const { body: source } = await create({ provider: 'github', signingSecret: 'the first secret' });
+      const before = await secretsOf();
+      await rotate(source.id, { signingSecret: 'the second secret' });
+      const rotationOf = async () => (await world.store.get('Source', { namespace: 'acme', name: source.slug })).spec.rotation;
+      const rotation = await rotationOf();
+      expect(rotation).toBeDefined();
+      expect((await patch(source.id, { signingSecret: 'the second secret' })).status).toBe(200);
+      expect(await rotationOf()).toEqual(rotation);
+      expect((await patch(source.id, { signingSecret: 'the third secret' })).status).toBe(200);
+      expect(await rotationOf()).toBeUndefined();
+      expect((await secretsOf()).length).toBe(before.length);
+    });
+
     test('ends no old one before its time: while it holds the next rotation is 409', async () => {
       const { body: source } = await create({ provider: 'github', signingSecret: 'the first secret' });
       const { body: rotated } = await rotate(source.id);
