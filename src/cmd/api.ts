@@ -74,7 +74,7 @@ async function runApi(context: RoleContext): Promise<void> {
   const ingestRedis = { redis: link.command('ingest'), prefix, clock };
   const webhooks = new RedisWebhookStore(shared);
   const maxAttempts = config.webhooks.retryDelaysMs.length + 1;
-  const sending = webhookSending({ ...ingestRedis, logger, store: webhooks, maxAttempts });
+  const sending = webhookSending({ ...shared, storing: ingestRedis.redis, store: webhooks, maxAttempts });
   const begunWrites = new BegunWrites(shared);
   const services = {
     store,

@@ -25,6 +25,7 @@ export interface WebhookSending {
 
 export function webhookSending({
   redis,
+  storing = redis,
   prefix,
   clock,
   logger,
@@ -33,6 +34,8 @@ export function webhookSending({
   windowPlaces,
 }: {
   redis: RedisClient;
+  /** Stores events; default `redis`. Where many are stored, what is read meanwhile does not wait behind them on a connection of its own. */
+  storing?: RedisClient;
   prefix: string;
   clock: Clock;
   logger: Logger;
@@ -43,7 +46,7 @@ export function webhookSending({
 }): WebhookSending {
   const matcher = new WebhookMatcher({ candidates: new WebhookCandidates({ redis, prefix }), store, clock, logger, windowPlaces });
   const findFurther = furtherTargets({ matcher, maxAttempts, clock });
-  const acceptor = new RedisMessageAcceptor({ redis, prefix, clock, findFurther });
+  const acceptor = new RedisMessageAcceptor({ redis: storing, prefix, clock, findFurther });
   const counter = new MatchCounter({ matcher, clock });
   return { matcher, counter, acceptor, targetedSends: new TargetedSends({ redis, prefix }), maxAttempts, findFurther };
 }
