@@ -1,3 +1,5 @@
+import { createServer, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { testKeyring } from '../../../../test/support/controllers.ts';
 import { deliverySuite } from '../../../../test/support/delivery-suite.ts';
@@ -9,9 +11,10 @@ import type { WarehouseRecord } from '../../../core/records.ts';
 import { recordSealingContext } from '../../../core/sealing-contexts.ts';
 import type { DeliveryStatus } from '../../../data/messages.ts';
 import { checkShards } from '../../../data/shard-check.ts';
+import { shardBase } from '../../../data/shard-keys.ts';
 
 const mebibyte = 1024 * 1024;
-const retryPolicy = { maxRetries: 20, initialDelayMs: 100, maxDelayMs: 1000, backoffMultiplier: 2 };
+const retryPolicy = { maxRetries: 1000, initialDelayMs: 100, maxDelayMs: 1000, backoffMultiplier: 2 };
 /** Broken off after 2 s. */
 const endless = `$match("${'a'.repeat(50)}!", /^(a+)+$/)`;
 
@@ -158,3 +161,77 @@ test.each([null, '{"doubled": payload.order * 2}'])(
   },
   60_000,
 );
+
+describe('while a store is down', () => {
+  const warehouses = ['a', 'b', 'c'].map((name) => ({ org: 'org_a', routeId: `rte_${name}`, destinationId: `dst_${name}` }));
+  const perWarehouse = 40;
+  const text = 'x'.repeat(400_000);
+  const large = (i: number): Buffer => Buffer.from(JSON.stringify({ order: i, text }));
+
+  /** Takes connections where the store was, and answers none. */
+  async function hangInItsPlace(): Promise<{ open: Set<Socket>; end(): Promise<void> }> {
+    const open = new Set<Socket>();
+    const server = createServer((socket) => {
+      open.add(socket.on('error', () => undefined).on('close', () => open.delete(socket)));
+    });
+    await new Promise<void>((resolve) => server.listen(Number(new URL(store.url).port), '127.0.0.1', resolve));
+    const end = async (): Promise<void> => {
+      if (!server.listening) return;
+      const closed = new Promise((resolve) => server.close(resolve));
+      for (const socket of open) socket.destroy();
+      await closed;
+    };
+    ends.push(end);
+    return { open, end };
+  }
+  /** Per target, the bytes of the events in each batch that the worker holds. */
+  async function held(): Promise<number[][]> {
+    const { client } = suite.redis;
+    const base = shardBase(prefix, 0);
+    const handles = (await client.zrange(`${base}held`, '0', '-1')).map((member) => member.split('/'));
+    const found = Map.groupBy(handles, ([lane = '']) => lane.replace('r', ''));
+    return await Promise.all(
+      [...found.values()].map((batches) =>
+        Promise.all(
+          batches.map(async ([lane, entry = '']) => {
+            const [[, [, id]] = [null, []]] = await client.xrange(`${base}w:${lane}`, entry, entry);
+            return (((await client.get(`${base}b:${id}`)) ?? '').split(';').length - 1) * text.length;
+          }),
+        ),
+      ),
+    );
+  }
+  async function expectWithinBounds(): Promise<void> {
+    for (const batches of await held()) {
+      expect(batches.length).toBeLessThanOrEqual(2);
+      for (const bytes of batches) expect(bytes).toBeLessThanOrEqual(5 * mebibyte);
+    }
+  }
+
+  test('a worker holds two batches of a destination and has half of its places for an organization; then everything is stored once', async () => {
+    for (const each of warehouses) warehouse(each, null);
+    await store.halt();
+    // 8 places for uploads.
+    worker(32);
+    const sent = await Promise.all(warehouses.map((each) => send(perWarehouse, each, large)));
+    const ids = sent.flat();
+    await passes(async () => {
+      await expectWithinBounds();
+      for (const [id = ''] of sent) expect(await suite.reader.delivery('org_a', id)).toMatchObject({ status: 'retrying' });
+    });
+    const { open, end } = await hangInItsPlace();
+    await passes(async () => expect((await held()).map(({ length }) => length)).toEqual([2, 2, 2]));
+    await passes(() => Promise.resolve(expect(open.size).toBe(4)));
+    for (let looks = 0; looks < 50; looks++) {
+      await expectWithinBounds();
+      expect(open.size).toBeLessThanOrEqual(4);
+      await sleep(10);
+    }
+    await end();
+    await store.resume();
+    await all('delivered', ids, 120_000);
+    const stored = (await files()).flatMap(({ records }) => records.map(({ id }) => id));
+    expect([stored.length, new Set(stored).size]).toEqual([ids.length, ids.length]);
+    await expectNoFindings();
+  }, 240_000);
+});
