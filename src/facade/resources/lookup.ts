@@ -1,12 +1,15 @@
 import { isPosthornError, PosthornError } from '../../core/errors.ts';
 import { resourceId } from '../../core/ids.ts';
-import { kinds, type ObjectOf, type PosthornObject } from '../../resources/kinds.ts';
+import { type ConfigurationKind, kinds, type ObjectOf, type PosthornObject } from '../../resources/kinds.ts';
 import type { Call, Place } from '../operation.ts';
 import type { ResourceCaches, ServedKind } from '../services.ts';
 import { mapConcurrently } from './concurrently.ts';
 import { nouns } from './nouns.ts';
 
 const slugPattern = /^[a-z0-9](?:[-.a-z0-9]{0,98}[a-z0-9])?$/;
+/** Kinds whose objects the API only shows, beside those that it makes elsewhere. */
+type DeclaredKind = Exclude<ConfigurationKind, ServedKind | 'Organization'>;
+
 const madeIdPattern = /^[a-z2-7]{26}$/;
 
 export function idOf(object: PosthornObject<ServedKind>): string {
@@ -71,6 +74,13 @@ export async function idFor(call: Call, kind: ServedKind, idOrSlug: string | und
   return object === null ? idOrSlug : idOf(object);
 }
 
+/** The id that a path means of what is made through the API or declared: itself, or that of the resource with this name. */
+export async function declaredId(call: Call, kind: DeclaredKind, idOrName: string): Promise<string> {
+  if (isId(kind, idOrName) || !slugPattern.test(idOrName)) return idOrName;
+  const object = await getByName(call, kind, idOrName);
+  return object === null ? idOrName : resourceId(kinds[kind].idPrefix, object.metadata);
+}
+
 /** All objects of the kind in the caller's organization, as cached. UNAVAILABLE before the first complete list is in. */
 export function cachedObjects<K extends ServedKind>(call: Place, kind: K): ObjectOf<K>[] {
   return filledCache(call, kind).list(call.caller.organization.namespace);
@@ -92,7 +102,7 @@ function notFound(kind: ServedKind, idOrSlug: string): PosthornError {
   return new PosthornError('RESOURCE_NOT_FOUND', `There is no ${nouns[kind]} "${shown}".`);
 }
 
-function isId(kind: ServedKind, idOrSlug: string): boolean {
+function isId(kind: ConfigurationKind, idOrSlug: string): boolean {
   return idOrSlug.startsWith(kinds[kind].idPrefix);
 }
 
@@ -121,7 +131,7 @@ async function namesInStore(call: Place, kind: ServedKind, isWanted: (id: string
 }
 
 /** The object as the store has it now; null when there is none, or it is being deleted. */
-export async function getByName<K extends ServedKind>(call: Place, kind: K, name: string): Promise<ObjectOf<K> | null> {
+export async function getByName<K extends ServedKind | DeclaredKind>(call: Place, kind: K, name: string): Promise<ObjectOf<K> | null> {
   try {
     const object = await call.services.store.get(kind, { namespace: call.caller.organization.namespace, name });
     return object.metadata.deletionTimestamp === undefined ? object : null;

@@ -79,6 +79,26 @@ test('the API changes nothing of it, and names the resource', async () => {
   }
 });
 
+test('in paths it goes by its name, too', async () => {
+  const { application, endpoint, subscription } = declared;
+  for (const [path, id] of [
+    ['webhook-applications/shop', application],
+    ['webhook-endpoints/hooks', endpoint],
+    ['webhook-subscriptions/paid', subscription],
+  ] as const) {
+    expect(await read(path)).toMatchObject({ id });
+    const refused = await request('DELETE', path);
+    expect([refused.status, refused.headers.get('x-error-code')]).toEqual([409, 'FIELD_MANAGED']);
+  }
+  expect((await read('webhooks/analytics/endpoints/hooks')).endpoint.id).toBe(endpoint);
+  expect((await request('POST', 'webhook-endpoints/hooks/reset-circuit')).body).toEqual({ success: true, circuitState: 'closed' });
+  await world.addOrganization('other');
+  const key = await world.addKey('other');
+  for (const path of ['webhook-applications/hooks', 'webhook-endpoints/shop', 'webhook-subscriptions/No_name'])
+    expect((await request('GET', path)).status).toBe(404);
+  expect((await world.request('GET', '/api/webhook-applications/shop', { key })).status).toBe(404);
+});
+
 test('what the API makes below it goes with the resource', async () => {
   const made = (await request('POST', 'webhook-endpoints', { applicationId: declared.application, url: 'https://shop.example/more' })).body;
   const subscription = (await request('POST', 'webhook-subscriptions', { endpointId: declared.endpoint, eventTypeId: 'order.sent' })).body;

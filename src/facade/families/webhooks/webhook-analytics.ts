@@ -174,7 +174,7 @@ export const webhookAnalytics: Family = {
 
 /** RESOURCE_NOT_FOUND when there is no such application, or no such endpoint of it. */
 async function subjectOf(
-  call: Pick<Call, 'services' | 'caller'>,
+  call: Call,
   { applicationId, endpointId }: { applicationId?: string | undefined; endpointId?: string | undefined },
 ): Promise<FiguresSubject> {
   const org = call.caller.organization.id;

@@ -4,6 +4,7 @@ import type { WebhookApplication } from '../../../data/webhooks/webhooks.ts';
 import { type Call, type Family, operation } from '../../operation.ts';
 import { cursorPageOf, cursorPagination, cursorQuery } from '../../pagination.ts';
 import { queryBoolean, querySearch } from '../../query.ts';
+import { declaredId } from '../../resources/lookup.ts';
 import { applicationFields, applicationRecord, applicationRecords, toApplication } from './application-record.ts';
 import { deleted, isDeleted, single } from './envelope.ts';
 import { disablingOf, refuseManaged } from './managed.ts';
@@ -177,9 +178,10 @@ export const webhookApplications: Family = {
   ],
 };
 
-/** RESOURCE_NOT_FOUND when the organization has none with this id. */
-async function findApplication({ services, caller }: Call, id: string): Promise<WebhookApplication> {
-  const found = await services.webhooks.application(caller.organization.id, id);
+/** RESOURCE_NOT_FOUND when the organization has none with this id, and declares none of this name. */
+async function findApplication(call: Call, idOrName: string): Promise<WebhookApplication> {
+  const id = await declaredId(call, 'WebhookApplication', idOrName);
+  const found = await call.services.webhooks.application(call.caller.organization.id, id);
   if (found === null) throw new PosthornError('RESOURCE_NOT_FOUND', 'There is no such application.');
   return found;
 }

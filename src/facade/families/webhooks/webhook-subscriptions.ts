@@ -7,7 +7,7 @@ import { type Call, type Family, operation } from '../../operation.ts';
 import { cursorPageOf, cursorPagination, cursorQuery } from '../../pagination.ts';
 import { queryBoolean } from '../../query.ts';
 import { mapConcurrently } from '../../resources/concurrently.ts';
-import { idFor, idOf, resolve } from '../../resources/lookup.ts';
+import { declaredId, idFor, idOf, resolve } from '../../resources/lookup.ts';
 import { deleted, isDeleted, single } from './envelope.ts';
 import { eventTypeKey, namedEventType } from './event-type-lookup.ts';
 import { refuseManaged } from './managed.ts';
@@ -163,8 +163,9 @@ export const webhookSubscriptions: Family = {
   ],
 };
 
-async function findSubscription({ services, caller, params }: Call): Promise<WebhookSubscription> {
-  const found = await services.webhooks.subscription(caller.organization.id, params['id'] ?? '');
+async function findSubscription(call: Call): Promise<WebhookSubscription> {
+  const id = await declaredId(call, 'WebhookSubscription', call.params['id'] ?? '');
+  const found = await call.services.webhooks.subscription(call.caller.organization.id, id);
   if (found === null) throw new PosthornError('RESOURCE_NOT_FOUND', 'There is no such subscription.');
   return found;
 }
