@@ -57,6 +57,7 @@ control_plane() {
 
   start kube-controller-manager "$from/kube-controller-manager" --kubeconfig="$state/kubeconfig" --secure-port="$(free_port)" --leader-elect=false \
     --use-service-account-credentials=true --service-account-private-key-file="$state/pki/sa.key" --root-ca-file="$state/pki/ca.crt" \
-    --cluster-signing-cert-file="$state/pki/ca.crt" --cluster-signing-key-file="$state/pki/ca.key"
+    --cluster-signing-cert-file="$state/pki/ca.crt" --cluster-signing-key-file="$state/pki/ca.key" \
+    --horizontal-pod-autoscaler-sync-period=5s --horizontal-pod-autoscaler-downscale-stabilization=15s
   await kube-controller-manager 30 kubectl -n default get serviceaccount default
 }

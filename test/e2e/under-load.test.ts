@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { chart, helm } from '../support/helm.ts';
 import { waitUntil } from '../support/wait-until.ts';
+import { startBacklogAdapter } from './backlog-adapter.ts';
 import { kubectl, kubectlApply } from './kubectl.ts';
 import { imageOf, SteadyLoad } from './steady-load.ts';
 
@@ -74,6 +75,42 @@ describeInCluster('an installation that is sent 20 events a second', () => {
       await scaleTo(replicas);
     }
   }, 300_000);
+
+  test('loses none and delivers none twice while a HorizontalPodAutoscaler lets its pool grow by the backlog, and shrink', async () => {
+    const repeatedBefore = load.repeated.length;
+    const metadata = { name: 'scaled', namespace: 'posthorn-system' };
+    const spec = { concurrency: 2, autoscaling: { mode: 'hpa', min: 1, max: 3, targetBacklogPerPod: 10 } };
+    const has = (kind: string, path: string) => kubectl(['get', kind, ...inSystem, '-o', `jsonpath={${path}}`]);
+    const deployment = 'deployment/posthorn-delivery-scaled';
+    const autoscaler = 'horizontalpodautoscaler/posthorn-delivery-scaled';
+    const adapter = await startBacklogAdapter();
+    try {
+      await kubectlApply([{ apiVersion: 'posthorn.dev/v1alpha1', kind: 'DeliveryPool', metadata, spec }]);
+      await kubectl(['wait', '--for=create', deployment, ...inSystem, '--timeout=60s']);
+      await kubectl(['wait', '--for=condition=Ready', 'deliverypool/scaled', ...inSystem, '--timeout=60s']);
+      expect(await has(deployment, '.spec.replicas')).toBe('1');
+      // Two at a time: five a second.
+      load.answerMs = 400;
+      await load.moveTo('scaled');
+      await waitUntil('three workers', 180_000, async () => ((await has(deployment, '.status.readyReplicas')) === '3' ? true : undefined));
+      expect(await has(autoscaler, '.status.currentMetrics[0].external.metric.name')).toBe('posthorn_backlog_messages');
+      load.answerMs = 10;
+      // Kubernetes waits for five minutes where nobody has told it otherwise.
+      await waitUntil('one worker', 480_000, async () =>
+        (await has(deployment, '.spec.replicas')) === '1' && (await podsWith('posthorn.dev/delivery-pool=scaled')).length === 1
+          ? true
+          : undefined,
+      );
+      await load.goesOn();
+      await load.losesNothing();
+      expect(load.repeated.slice(repeatedBefore)).toEqual([]);
+    } finally {
+      load.answerMs = 100;
+      await load.moveTo(null);
+      await kubectl(['delete', 'deliverypool/scaled', ...inSystem, '--ignore-not-found', '--wait=true', '--timeout=90s']);
+      await adapter.stop();
+    }
+  }, 780_000);
 
   test('loses none when a worker is killed while the pool grows to three and shrinks again, and delivers twice only what was under way there', async () => {
     const replicas = Number(await kubectl(['get', 'deliverypool/default', ...inSystem, '-o', 'jsonpath={.spec.replicas}']));
