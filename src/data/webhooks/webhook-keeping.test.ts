@@ -1,14 +1,18 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { type Death, dieEverywhere } from '../../../test/support/dying-client.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
+import { patientClock } from '../../../test/support/patient-clock.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
+import { newWebhookEvent } from '../../../test/support/webhook-messages.ts';
 import { newWebhookEndpoint } from '../../../test/support/webhooks.ts';
 import { Keyring } from '../../core/sealing.ts';
 import { webhookSecretSealingContext } from '../../core/sealing-contexts.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { systemClock } from '../../runtime/clock.ts';
+import { RedisMessageAcceptor } from '../message-acceptor.ts';
 import { RedisMessagePurger } from '../message-purger.ts';
 import { registryKeys } from '../registry-keys.ts';
+import { checkShards } from '../shard-check.ts';
 import { RedisWebhookStore } from './redis-webhook-store.ts';
 import { resealWebhooks } from './reseal-webhooks.ts';
 import { WebhookCandidates } from './webhook-candidates.ts';
@@ -17,6 +21,7 @@ import type { WebhookEndpoint } from './webhooks.ts';
 
 const org = 'org_a';
 const prefix = 'test:';
+const target = { id: 'ep_a', applicationId: 'app_a' };
 let redis: RedisServer;
 let store: RedisWebhookStore;
 beforeAll(async () => {
@@ -61,6 +66,31 @@ test('an organization that is purged leaves nothing of its webhooks, and the oth
   expect((await redis.client.keys(`*{wh:org_b}*`)).toSorted()).toEqual(ofOthers);
   expect(await redis.client.zrange(sharedWebhookKeys(prefix).unfinished, '0', '-1')).toEqual(['org_b']);
 });
+
+test.each<Death>(['before', 'after'])(
+  'an organization whose purge dies %s any of its commands leaves nothing when it is purged again, and the others are untouched',
+  async (moment) => {
+    const { signal } = new AbortController();
+    const purge = (client: RedisClient) => new RedisMessagePurger({ redis: client, prefix }).purgeOrganization(org, signal);
+    const keysOf = async (organization: string): Promise<string[]> => (await redis.client.keys(`*${organization}*`)).toSorted();
+    const prepare = async (): Promise<string[]> => {
+      await redis.client.flushall();
+      await fill(org);
+      await fill('org_b');
+      const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
+      const events = [...Array.from({ length: 25 }, () => org), 'org_b'].map((each) => newWebhookEvent(each, [target]));
+      await Promise.all(events.map((event) => acceptor.accept(event)));
+      return await keysOf('org_b');
+    };
+    const look = async (ofOthers: string[]): Promise<void> => {
+      await purge(redis.client);
+      expect([await keysOf(org), await keysOf('org_b')]).toEqual([[], ofOthers]);
+      expect(await checkShards({ redis: redis.client, prefix })).toMatchObject({ findings: [], messages: 1 });
+    };
+    await dieEverywhere(redis.client, moment, { prepare, work: purge, look });
+  },
+  60_000,
+);
 
 describe('signing secrets', () => {
   const [old, next] = [
