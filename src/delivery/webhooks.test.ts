@@ -16,6 +16,7 @@ import { Circuits } from '../data/circuits.ts';
 import type { DeliveryView, NewEvent } from '../data/messages.ts';
 import type { WebhookEndpoint, WebhookSecret } from '../data/webhooks/webhooks.ts';
 import { systemClock } from '../runtime/clock.ts';
+import type { Delivery } from './start-delivery.ts';
 import type { WebhookPlanSources } from './webhook-plan.ts';
 
 const org = webhookOrganization('org_a');
@@ -37,8 +38,8 @@ beforeEach(() => {
   directory.putApplication(webhookApplication());
 });
 
-function worker(webhooks: Partial<WebhookPlanSources> = {}): void {
-  suite.worker({ webhooks: { ...directory.sources(), retries: { delaysMs: [50, 100] }, ...webhooks } });
+function worker(webhooks: Partial<WebhookPlanSources> = {}): Delivery {
+  return suite.worker({ webhooks: { ...directory.sources(), retries: { delaysMs: [50, 100] }, ...webhooks } });
 }
 
 const status =
@@ -299,19 +300,24 @@ describe('an endpoint', () => {
   });
 });
 
-test('an application gets no more than its limit over all its endpoints, and what waits goes when the limit is raised', async () => {
+test.each([
+  ['when the limit is raised', false],
+  ['when a worker starts after the limit was raised', true],
+])('an application gets no more than its limit over all its endpoints, and what waits goes %s', async (_, isStopped) => {
   const { url, requests, arrived } = await receiver();
   const endpoints = Array.from({ length: 5 }, (_, i) => `ep_${i}`);
   for (const id of endpoints) endpoint(url, { id });
   const rateLimits = { perSecond: 100, perMinute: 7, perHour: 1000 };
   directory.putApplication(webhookApplication({ rateLimits }));
-  worker();
+  const before = worker();
   await send('{}', { endpoints });
   await send('{}', { endpoints });
   await arrived(7);
   await passes(async () => expect(await suite.redis.client.zcard(`${prefix}{s0}:wait:app_a`)).toBeGreaterThanOrEqual(2));
   expect(requests).toHaveLength(7);
+  if (isStopped) await before.stop(1000);
   directory.putApplication(webhookApplication({ rateLimits: { ...rateLimits, perMinute: 100 }, revision: 2 }));
+  if (isStopped) worker();
   await arrived(10);
 });
 
