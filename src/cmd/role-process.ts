@@ -52,6 +52,7 @@ export async function runAsProcess(
   for (const name of unknownVariables(environment)) logger.warn({ name }, 'the environment has a variable that Posthorn does not know');
   const readiness = new Readiness(definition.checks);
   void releaseStartMemory(readiness);
+  readiness.tell((missing) => process.send?.({ missing }, undefined, {}, () => {}));
   try {
     await definition.run({
       config,

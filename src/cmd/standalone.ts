@@ -13,6 +13,7 @@ import { adminKeyName, defaultOrganization } from './default-organization.ts';
 import { closeServer, listen } from './listen.ts';
 import { createOpsServer, opsHandler } from './ops-server.ts';
 import { readableLayout } from './readable-layout.ts';
+import type { Readiness } from './readiness.ts';
 import { redisOf } from './redis-address.ts';
 import { RedisLink } from './redis-link.ts';
 import { checkRedisSettings } from './redis-settings.ts';
@@ -34,7 +35,6 @@ export interface StandaloneOptions {
 }
 
 const loopback = ['127.0.0.0/8', '::1/128'];
-const stateIntervalMs = 250;
 const sweepIntervalMs = 600_000;
 const judgedDeadlineMs = 15_000;
 
@@ -124,17 +124,21 @@ async function runChildren(parts: Parts): Promise<void> {
     POSTHORN_API_KEY: undefined,
   };
   const child = (role: string, name: string): ChildRole =>
-    new ChildRole({ name, role, program: options.program, environment: () => environment, clock, stopDeadlineMs: config.drainMs + 5000 });
+    new ChildRole({
+      name,
+      role,
+      program: options.program,
+      environment: () => environment,
+      clock,
+      stopDeadlineMs: config.drainMs + 5000,
+      onState: () => followState(role, children, readiness),
+    });
   const workers = Array.from({ length: options.workers }, (_, i) =>
     child('delivery', options.workers === 1 ? 'delivery' : `delivery-${i + 1}`),
   );
   children.push(child('controller', 'controller'), child('api', 'api'), ...workers);
 
-  const components: Component[] = [
-    ...children,
-    { name: 'states', run: (signal) => followStates(children, context, signal) },
-    { name: 'store-sweep', run: (signal) => sweepStore(store, context, signal) },
-  ];
+  const components: Component[] = [...children, { name: 'store-sweep', run: (signal) => sweepStore(store, context, signal) }];
   const firstLoad = Promise.withResolvers<readonly ApplyObject[]>();
   if (manifestsDirectory === undefined) firstLoad.resolve([]);
   else {
@@ -162,16 +166,10 @@ async function sweepStore(store: RedisStore, { clock }: RoleContext, signal: Abo
   }
 }
 
-/** Puts the children's readiness into our own. */
-async function followStates(children: readonly ChildRole[], { clock, readiness }: RoleContext, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
-    for (const role of ['controller', 'api', 'delivery']) {
-      const states = children.filter(({ name }) => name === role || name.startsWith(`${role}-`)).map(({ state }) => state);
-      const missing = states.find(({ ok }) => !ok);
-      readiness.set(role, missing ?? { ok: true });
-    }
-    await clock.sleep(stateIntervalMs, signal);
-  }
+/** Puts the readiness of a role's processes into our own. */
+function followState(role: string, children: readonly ChildRole[], readiness: Readiness): void {
+  const states = children.filter(({ name }) => name === role || name.startsWith(`${role}-`)).map(({ state }) => state);
+  readiness.set(role, states.find(({ ok }) => !ok) ?? { ok: true });
 }
 
 /** Prints the line that says that everything works, once. */

@@ -152,6 +152,20 @@ describe('standalone', () => {
     );
   });
 
+  test('shows which of its processes hangs, and that it works again', async () => {
+    const readiness = async () => JSON.parse(await text('/readyz'));
+    const [pid = 0] = childPids(program.pid, ' delivery');
+    process.kill(pid, 'SIGSTOP');
+    try {
+      await waitUntil('a hanging worker to be shown', 30_000, async () =>
+        (await readiness()).checks.delivery.detail === 'does not answer' ? true : undefined,
+      );
+    } finally {
+      process.kill(pid, 'SIGCONT');
+    }
+    await waitUntil('the worker to be ready', 30_000, async () => ((await readiness()).status === 'ready' ? true : undefined));
+  });
+
   test('keeps everything over a restart, and tells the key no second time', async () => {
     await rest.send('POST', '/api/destinations', { name: 'Kept', url: 'https://kept.example.com/' });
     program.signal('SIGTERM');

@@ -3,11 +3,13 @@ import { z } from 'zod';
 import type { Clock } from '../../core/clock.ts';
 import { PosthornError } from '../../core/errors.ts';
 import type { Component } from '../../runtime/supervisor.ts';
+import { missingOf } from '../readiness.ts';
 
-/** What a role's process tells the standalone that started it. */
-const childMessage = z.object({ opsPort: z.int() });
+/** What a role's process tells the standalone that started it: where it answers, and what it lacks whenever that changes. */
+const childMessage = z.union([z.object({ opsPort: z.int() }), z.object({ missing: z.string().nullable() })]);
 
-const pollMs = 200;
+/** How often it is asked whether it still answers. */
+const pollMs = 5000;
 const requestDeadlineMs = 3000;
 
 /** A role of this program as a process of its own. */
@@ -18,6 +20,7 @@ export class ChildRole implements Component {
   readonly #environment: () => Record<string, string | undefined>;
   readonly #clock: Clock;
   readonly #stopDeadlineMs: number;
+  readonly #onState: () => void;
   #opsUrl: string | null = null;
   #state: { ok: boolean; detail?: string } = { ok: false, detail: 'starting' };
 
@@ -28,6 +31,8 @@ export class ChildRole implements Component {
     environment: () => Record<string, string | undefined>;
     clock: Clock;
     stopDeadlineMs: number;
+    /** Called when its state has changed. */
+    onState: () => void;
   }) {
     this.name = options.name;
     this.#role = options.role;
@@ -35,9 +40,10 @@ export class ChildRole implements Component {
     this.#environment = options.environment;
     this.#clock = options.clock;
     this.#stopDeadlineMs = options.stopDeadlineMs;
+    this.#onState = options.onState;
   }
 
-  /** What its `/readyz` said last. */
+  /** What it has told, or that it does not answer. */
   get state(): { ok: boolean; detail?: string } {
     return this.#state;
   }
@@ -67,7 +73,9 @@ export class ChildRole implements Component {
     child.once('exit', (code, killedBy) => ended.resolve(`stopped with ${killedBy ?? code}`));
     child.on('message', (message) => {
       const told = childMessage.safeParse(message);
-      if (told.success) this.#opsUrl = `http://127.0.0.1:${told.data.opsPort}`;
+      if (!told.success) return;
+      if ('opsPort' in told.data) this.#opsUrl = `http://127.0.0.1:${told.data.opsPort}`;
+      else this.#become(told.data.missing);
     });
     const stop = (): void => this.#stop(child, ended.promise);
     signal.addEventListener('abort', stop, { once: true });
@@ -78,7 +86,7 @@ export class ChildRole implements Component {
     await watched;
     signal.removeEventListener('abort', stop);
     this.#opsUrl = null;
-    this.#state = { ok: false, detail: reason };
+    this.#become(reason);
     if (!signal.aborted) throw new PosthornError('UNAVAILABLE', reason);
   }
 
@@ -88,24 +96,28 @@ export class ChildRole implements Component {
     void ended.then(cancel);
   }
 
+  /** One that tells nothing any more may hang. */
   async #watch(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      if (this.#opsUrl !== null) this.#state = await readiness(this.#opsUrl);
-      await this.#clock.sleep(this.#state.ok ? 5 * pollMs : pollMs, signal);
+      await this.#clock.sleep(pollMs, signal);
+      if (this.#opsUrl !== null && !signal.aborted) this.#become(await missingIn(this.#opsUrl));
     }
+  }
+
+  #become(missing: string | null): void {
+    this.#state = missing === null ? { ok: true } : { ok: false, detail: missing };
+    this.#onState();
   }
 }
 
 const report = z.object({ checks: z.record(z.string(), z.object({ ok: z.boolean(), detail: z.string().optional() })) });
 
-async function readiness(opsUrl: string): Promise<{ ok: boolean; detail?: string }> {
+/** What a process lacks, by its `/readyz`; null: nothing. */
+async function missingIn(opsUrl: string): Promise<string | null> {
   try {
     const response = await fetch(`${opsUrl}/readyz`, { signal: AbortSignal.timeout(requestDeadlineMs) });
-    if (response.ok) return { ok: true };
-    const { checks } = report.parse(await response.json());
-    const missing = Object.entries(checks).filter(([, check]) => !check.ok);
-    return { ok: false, detail: missing.map(([name, { detail }]) => `${name}: ${detail ?? 'not ready'}`).join('; ') };
+    return missingOf(report.parse(await response.json()).checks);
   } catch {
-    return { ok: false, detail: 'does not answer' };
+    return 'does not answer';
   }
 }
