@@ -321,6 +321,22 @@ test.each([
   await arrived(10);
 });
 
+test('a limit of an application that was used up, and raised while no worker ran, holds back nothing that comes afterwards', async () => {
+  const { url, arrived } = await receiver();
+  endpoint(url);
+  const rateLimits = { perSecond: 100, perMinute: 1000, perHour: 1 };
+  directory.putApplication(webhookApplication({ rateLimits }));
+  const first = worker();
+  await send();
+  await arrived(1);
+  await first.stop(1000);
+  directory.putApplication(webhookApplication({ rateLimits: { ...rateLimits, perHour: 1000 }, revision: 2 }));
+  worker();
+  await passes(async () => expect(await suite.redis.client.hget(`${prefix}{s0}:l:app_a`, 'w')).toContain('3600000 1000'));
+  await send();
+  await arrived(2);
+});
+
 describe('the transform of a subscription', () => {
   const transform = (code: string, generation = 1) =>
     suite.registry.put('transform', { v: recordLayoutVersion, id: 'trf_a', org: 'org_a', type: 'javascript', code, generation });
