@@ -1,8 +1,11 @@
 import { z } from 'zod';
 import { description, displayName, secretKeyRef } from './fields.ts';
 import { headerName, headerValue } from './http-header.ts';
-import { line, text } from './text.ts';
+import { patternComplaint } from './structural-schema.ts';
+import { controls, line, text } from './text.ts';
 import { bucketName, httpsUrl, httpUrl } from './url.ts';
+
+const usernameComplaint = 'must have no colon and no control characters';
 
 const auth = z.strictObject({
   type: z
@@ -10,7 +13,8 @@ const auth = z.strictObject({
     .default('none')
     .describe('How deliveries authenticate at the endpoint.'),
   username: text(1, 256)
-    .regex(/^[^:\p{Cc}]*$/u, 'must have no colon and no control characters')
+    .regex(new RegExp(`^[^:${controls}]*$`), usernameComplaint)
+    .meta({ [patternComplaint]: usernameComplaint })
     .optional()
     .describe('User name, with type basic.'),
   passwordSecretRef: secretKeyRef.optional().describe('Password, with type basic.'),

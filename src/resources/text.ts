@@ -13,7 +13,7 @@ export function text(min: number, max: number): z.ZodString {
 }
 
 /** C0, DEL and C1, as ranges of a class. */
-const controls = String.raw`\x00-\x1f\x7f-\x9f`;
+export const controls = String.raw`\x00-\x1f\x7f-\x9f`;
 const controlsInParagraphs = String.raw`\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f`;
 
 /** A `text` that stands in one line, such as a name. */
