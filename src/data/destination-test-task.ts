@@ -43,7 +43,7 @@ const input = z.object({
 
 /** Sends a payload to a destination once, as a delivery would. */
 export const destinationTestTask: TaskKind<z.output<typeof input>, DestinationTestResult> = {
-  name: 'destination-test',
+  name: 'destination-test-as-sent',
   input,
   result: destinationTestResult,
 };

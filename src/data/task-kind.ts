@@ -5,7 +5,7 @@ import type { z } from 'zod';
  * neither may hold a secret: a worker reads secrets from the published records, by id.
  */
 export interface TaskKind<Input, Result> {
-  /** Such as `destination-test`. Never changes: API and workers may be of different releases. */
+  /** Such as `channel-test`. Stands for one form of input: API and workers may be of different releases, and a worker says when it does not know it. */
   name: string;
   input: z.ZodType<Input>;
   result: z.ZodType<Result>;

@@ -43,6 +43,7 @@ const hanging = new Map<string, number>();
 const accepted: number[] = [];
 let sent = 0;
 let sourceId: string;
+let destinationId: string;
 
 function answer(response: ServerResponse, _: number, { path, body, headers }: ReceivedRequest): void {
   const { number } = JSON.parse(body.toString()) as { number: number };
@@ -112,11 +113,13 @@ async function create(api: Process, path: string, body: object): Promise<string>
   return ((await response.json()) as { id: string }).id;
 }
 
-async function createRoute(api: Process, path: string): Promise<void> {
+/** Answers the id of its destination. */
+async function createRoute(api: Process, path: string): Promise<string> {
   const retryPolicy = { maxRetries: 25, initialDelay: 100, maxDelay: 1000, backoffMultiplier: 2 };
   const id = await create(api, 'destinations', { name: `Destination ${path}`, url: `${receiver.url}${path}`, retryPolicy });
   const circuit = { circuitFailureThreshold: 5, circuitCooldownSeconds: 1, circuitProbeSuccessThreshold: 1 };
   await create(api, 'routes', { name: `Route ${path}`, sourceId, destinationIds: [id], ...circuit });
+  return id;
 }
 
 /** Half of them through the api of either release. */
@@ -152,7 +155,8 @@ beforeAll(async () => {
   const standalone = await start('the previous release', 'standalone', { POSTHORN_DATA_DIR: join(folder, 'data'), POSTHORN_API_KEY: key });
   await standalone.program.waitForOutput(/^posthorn ready/m, 60_000);
   sourceId = await create(standalone, 'sources', { name: 'Orders', provider: 'generic' });
-  for (const path of ['/a', '/b', '/c']) await createRoute(standalone, path);
+  destinationId = await createRoute(standalone, '/a');
+  for (const path of ['/b', '/c']) await createRoute(standalone, path);
   await standalone.program.stop();
   controller = await start('the previous release', 'controller');
   apis = { 'the previous release': await start('the previous release', 'api'), 'this release': await start('this release', 'api') };
@@ -176,6 +180,22 @@ test.each(releases)(
     await send(40);
     await allArrived();
     await settled();
+    await stopWorkers();
+  },
+  180_000,
+);
+
+test.each(releases)(
+  'a worker of %s tests destinations for the api of its release; that of the other answers 503',
+  async (release) => {
+    await work(release);
+    for (const by of releases) {
+      const number = `of a test for ${by} by ${release}`;
+      const headers = { 'x-api-key': key, 'content-type': 'application/json' };
+      const request = { method: 'POST', headers, body: JSON.stringify({ payload: { number } }) };
+      const response = await fetch(`http://127.0.0.1:${apis[by].port}/api/destinations/${destinationId}/test`, request);
+      expect([response.status, successes.get(`/a ${number}`)]).toEqual(by === release ? [200, 1] : [503, undefined]);
+    }
     await stopWorkers();
   },
   180_000,
