@@ -21,7 +21,7 @@ export function plainIssues(issues: readonly Issue[]): Issue[] {
 function unfolded(issue: Issue): Issue[] {
   switch (issue.code) {
     case 'invalid_union': {
-      const meant = issue.errors.find((alternative) => !alternative.some(isOfAnotherType)) ?? issue.errors[0];
+      const meant = issue.errors.find((alternative) => !alternative.some(isOfAnotherType)) ?? ofNoType(issue.errors);
       if (meant === undefined) return [issue];
       return meant.flatMap((inner) => unfolded({ ...inner, path: [...issue.path, ...inner.path] }));
     }
@@ -34,6 +34,15 @@ function unfolded(issue: Issue): Issue[] {
     default:
       return [issue];
   }
+}
+
+/** The first of alternatives none of which has the type of the value, telling the types of all. */
+function ofNoType([first, ...others]: readonly Issue[][]): Issue[] | undefined {
+  const [issue] = first ?? [];
+  const parts = issue === undefined ? null : /^must be (.+), not (.+)$/.exec(issue.message);
+  if (issue === undefined || parts === null) return first;
+  const types = new Set([parts[1], ...others.flatMap(([other]) => /^must be (.+), not /.exec(other?.message ?? '')?.[1] ?? [])]);
+  return [{ ...issue, message: `must be ${[...types].join(' or ')}, not ${parts[2]}` }];
 }
 
 function isOfAnotherType({ code, path }: Issue): boolean {

@@ -88,7 +88,7 @@ describe('creating a subscription', () => {
     [{ filterExpression: 'event.type = "a"' }, 'filterExpression', /^line 1, column 12: /],
     [{ filterExpression: 'event.data.a\n  == evnet' }, 'filterExpression', /^line 2, column 6: there is no evnet/],
     [{ filterExpression: 'x'.repeat(1001) }, 'filterExpression', /1000/],
-    [{ labelFilters: { tier: 1 } }, 'labelFilters.tier', /./],
+    [{ labelFilters: { tier: 1 } }, 'labelFilters.tier', /^must be a string or a list, not a number$/],
     [{ labelFilters: ['tier'] }, 'labelFilters', /object/],
     [{ labelFilters: Object.fromEntries(Array.from({ length: 21 }, (_, n) => [`l${n}`, 'x'])) }, 'labelFilters', /20/],
     [{ labelFilterMode: 'none' }, 'labelFilterMode', /all, any/],
