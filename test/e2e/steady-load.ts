@@ -55,6 +55,16 @@ export class SteadyLoad {
     await this.goesOn();
   }
 
+  /** Of the organization. */
+  get namespace(): string {
+    return this.#shop.name;
+  }
+
+  /** Where the receiver listens, as `address:port`. */
+  get receiver(): string {
+    return `${addressOfThisMachine()}:${this.#receiver?.port}`;
+  }
+
   /** Names the pool that is to serve the organization of the load; null: none. */
   async moveTo(pool: string | null): Promise<void> {
     const organization = `organization/${this.#shop.name}`;

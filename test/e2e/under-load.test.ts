@@ -3,6 +3,7 @@ import { chart, helm } from '../support/helm.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { startBacklogAdapter } from './backlog-adapter.ts';
 import { kubectl, kubectlApply } from './kubectl.ts';
+import { enforcePolicies } from './policy-enforcement.ts';
 import { imageOf, SteadyLoad } from './steady-load.ts';
 
 const inSystem = ['--namespace', 'posthorn-system'];
@@ -24,6 +25,21 @@ async function scaleTo(replicas: number): Promise<void> {
     const ready = await kubectl(['get', workers, ...inSystem, '-o', 'jsonpath={.status.readyReplicas}']);
     return Number(ready) === replicas && (await workerPods()).length === replicas ? true : undefined;
   });
+}
+
+const tries = `
+  import { connect } from 'node:net';
+  const opens = (place) => new Promise((resolve) => {
+    const [, host, port] = /^(.+):(\\d+)$/.exec(place);
+    const socket = connect({ host, port, timeout: 5000 });
+    const end = (isOpen) => { socket.destroy(); resolve([place, isOpen]); };
+    socket.on('connect', () => end(true)).on('timeout', () => end(false)).on('error', () => end(false));
+  });
+  console.log(JSON.stringify(Object.fromEntries(await Promise.all(process.argv.slice(1).map(opens)))));`;
+
+/** Which of these addresses a process in the pod can connect to. */
+async function opened(namespace: string, pod: string, places: readonly string[]): Promise<Record<string, boolean>> {
+  return JSON.parse(await kubectl(['exec', '-n', namespace, pod, '--', 'node', '--input-type=module', '--eval', tries, ...places]));
 }
 
 describeInCluster('an installation that is sent 20 events a second', () => {
@@ -138,6 +154,53 @@ describeInCluster('an installation that is sent 20 events a second', () => {
       expect(repeated().length).toBeLessThanOrEqual(load.mostUnderWay);
     } finally {
       await scaleTo(replicas);
+    }
+  }, 300_000);
+
+  test('goes on while its NetworkPolicies are in force, which let through what it does and nothing else', async () => {
+    const at = (service: string) => `${service}.posthorn-system.svc`;
+    const first = (namespace: string, kind: string, path: string, ...selector: string[]) =>
+      kubectl(['get', kind, '-n', namespace, ...selector, '-o', `jsonpath={.items[0].${path}}`]);
+    const dnsPod = await first('kube-system', 'pods', 'status.podIP', '-l', 'k8s-app=kube-dns');
+    const [redis, api, metrics, kubernetes, stranger] = [
+      `${at('posthorn-redis')}:6379`,
+      `${at('posthorn-api')}:80`,
+      `${at('posthorn-delivery-default')}:9090`,
+      'kubernetes.default.svc:443',
+      `${dnsPod}:8080`,
+    ];
+    const places: readonly (readonly [pod: string, open: readonly string[], shut: readonly string[]])[] = [
+      ['deployment/posthorn-controller', [redis, kubernetes], [stranger, load.receiver]],
+      ['deployment/posthorn-api', [redis, kubernetes], [stranger, load.receiver]],
+      [workers, [redis, load.receiver], [stranger]],
+      ['pod/sender', [api, metrics, stranger], [redis]],
+    ];
+    const reached = async (): Promise<boolean[][]> =>
+      Promise.all(
+        places.map(async ([pod, open, shut]) =>
+          Object.values(await opened(pod === 'pod/sender' ? load.namespace : 'posthorn-system', pod, [...open, ...shut])),
+        ),
+      );
+    const apiServerPort = await first('default', 'endpointslices', 'ports[0].port', '-l', 'kubernetes.io/service-name=kubernetes');
+    const values = (ports: string) => ['--reset-then-reuse-values', '--set', `networkPolicies.apiServerPorts={${ports}}`];
+    await helm('upgrade', 'posthorn', chart, ...inSystem, ...values(apiServerPort));
+    await waitUntil('the policy of the workers to know the receiver', 60_000, async () => {
+      const policy = await kubectl(['get', 'networkpolicy/posthorn-delivery-default', ...inSystem, '-o', 'json']);
+      return policy.includes(`${load.receiver.split(':')[0]}/32`) ? true : undefined;
+    });
+    if (process.env['POSTHORN_E2E_AUDIT_LOG'] !== undefined) expect((await reached()).flat()).not.toContain(false);
+    const end = await enforcePolicies();
+    try {
+      const expected = places.map(([, open, shut]) => [...open.map(() => true), ...shut.map(() => false)]);
+      await waitUntil('what is let through to be what the policies say', 60_000, async () => {
+        expect(await reached()).toEqual(expected);
+        return true;
+      });
+      await load.goesOn(60);
+      await load.losesNothing();
+    } finally {
+      end();
+      await helm('upgrade', 'posthorn', chart, ...inSystem, ...values('443,6443'));
     }
   }, 300_000);
 
