@@ -36,7 +36,7 @@ export function describeComplaints(start: () => Promise<FacadeWorld>): void {
       ['cron', { ...cron, headers: { 'X-A': 1 } }, 'headers.X-A must be a string, not a number.'],
       ['cron', { ...cron, headers: '{"X-A":1}' }, 'headers.X-A must be a string, not a number.'],
       ['cron', { ...cron, headers: 'X-A: 1' }, 'headers must be an object, or such an object as JSON text.'],
-      ['cron', { ...cron, headers: [] }, 'headers must be an object, not a list.'],
+      ['cron', { ...cron, headers: [] }, 'headers must be an object or a string, not a list.'],
       ['cron', { ...cron, headers: { Host: 'a' } }, `headers must not have "Host": ${setHere}.`],
       ['cron', { ...cron, headers: { a: '1', A: '2' } }, 'headers must name each header once; upper and lower case do not differ.'],
       ['destinations', { ...destination, headers: { 'webhook-id': 'a' } }, `headers must not have "webhook-id": ${setHere}.`],
