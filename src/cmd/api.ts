@@ -1,4 +1,3 @@
-import { createServer, type RequestListener, type Server } from 'node:http';
 import { Keyring } from '../core/sealing.ts';
 import { ApiKeyUsage } from '../data/api-key-usage.ts';
 import { BegunWrites } from '../data/begun-writes.ts';
@@ -26,12 +25,11 @@ import { createFacade } from '../facade/app.ts';
 import { finishBegunWrites } from '../facade/finish-begun-writes.ts';
 import { KubernetesCallers } from '../facade/kubernetes-callers.ts';
 import { createIngestHandler } from '../ingest/handler.ts';
-import { ingestServerOptions } from '../ingest/limits.ts';
 import { Sandbox } from '../sandbox/sandbox.ts';
 import type { KubernetesApi } from '../store/kubernetes/kubernetes-api.ts';
 import { createStoreMetrics } from '../store/metrics.ts';
 import { agreedShards } from './agreed-shards.ts';
-import { answerClientError } from './client-error.ts';
+import { createApiServer } from './api-server.ts';
 import type { Config } from './config.ts';
 import { FacadeCaches } from './facade-caches.ts';
 import { closeServer, listen } from './listen.ts';
@@ -173,9 +171,4 @@ async function openKubernetesCallers(
   if (api === null) return null;
   const { KubernetesAccess } = await import('../store/kubernetes/kubernetes-access.ts');
   return new KubernetesCallers({ access: new KubernetesAccess({ api, audiences: tokenAudiences }), registry });
-}
-
-/** Ingest has deadlines of its own for each request; these bound what never becomes one. */
-function createApiServer(handler: RequestListener): Server {
-  return createServer(ingestServerOptions, handler).on('clientError', answerClientError);
 }

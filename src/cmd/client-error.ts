@@ -1,5 +1,7 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { type ErrorCode, errorCodes } from '../core/errors.ts';
+import { requestIdFor } from '../core/request-id.ts';
 
 const lingerMs = 1000;
 
@@ -16,18 +18,31 @@ const messages = {
 export function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
   const code = codeOf(error);
-  const { status, error: reason } = errorCodes[code];
-  const body = JSON.stringify({ error: reason, message: messages[code], code });
-  const head = [
-    `HTTP/1.1 ${status} ${reason}`,
-    'Content-Type: application/json; charset=utf-8',
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    `X-Error-Code: ${code}`,
-    'Connection: close',
-  ];
+  const { status, reason, headers, body } = answerOf(code, messages[code], requestIdFor(undefined));
+  const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
   socket.removeAllListeners('data').on('data', () => {});
-  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+  socket.end(`${[`HTTP/1.1 ${status} ${reason}`, ...head].join('\r\n')}\r\n\r\n${body}`);
   setTimeout(() => socket.destroy(), lingerMs).unref();
+}
+
+/** The same for a request of HTTP/1.1 without a Host header, which must be refused (RFC 9112, section 3.2). */
+export function answerMissingHost(request: IncomingMessage, response: ServerResponse): void {
+  const requestId = requestIdFor(request.headers['x-request-id']);
+  const { status, headers, body } = answerOf('BAD_REQUEST', 'A request of HTTP/1.1 needs a Host header.', requestId);
+  response.writeHead(status, headers).end(body);
+}
+
+function answerOf(code: ErrorCode, message: string, requestId: string) {
+  const { status, error: reason } = errorCodes[code];
+  const body = JSON.stringify({ error: reason, message, code });
+  const headers = {
+    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Length': Buffer.byteLength(body),
+    'X-Request-Id': requestId,
+    'X-Error-Code': code,
+    Connection: 'close',
+  };
+  return { status, reason, headers, body };
 }
 
 function codeOf({ code }: NodeJS.ErrnoException): keyof typeof messages {
