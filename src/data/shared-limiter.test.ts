@@ -100,6 +100,21 @@ test('an application at its limit holds up no other target', async () => {
   expect(given.filter(({ endpoint }) => endpoint === 'ep_other')).toHaveLength(50);
 });
 
+test('a limit that a thousand endpoints share is held to, and holds up no other target', async () => {
+  const many = Array.from({ length: 1000 }, (_, i) => `ep_${i}`);
+  for (let i = 0; i < many.length; i += 100) await accept(many.slice(i, i + 100), 1);
+  await accept(['ep_other'], 20);
+  const shared = limiter([{ ms: 3_600_000, most: 5 }]);
+  const given = await takeUntil(25, (endpoint) => (endpoint === 'ep_other' ? null : shared));
+  for (let i = 0; i < 5; i++) given.push(...(await round(() => shared)));
+  expect(given.filter(({ endpoint }) => endpoint === 'ep_other')).toHaveLength(20);
+  expect(new Set(given.map(({ endpoint }) => endpoint)).size).toBe(6);
+  await queues[0]?.configureShared('app_a', limiter([hour], 2));
+  const rest = await takeUntil(995, () => limiter([hour], 2));
+  expect(new Set([...given, ...rest].map(({ endpoint }) => endpoint)).size).toBe(1001);
+  expect(given.length + rest.length).toBe(1020);
+});
+
 test('a limit that is raised lets those go on that wait, and one of an older revision changes nothing', async () => {
   await accept(endpoints, 1);
   await takeUntil(2, () => limiter([{ ms: 3_600_000, most: 2 }], 2));

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { type ChartValue, chartValues } from '../../hack/helm-values.ts';
-import { chart, template } from '../support/helm.ts';
+import { chart, manifests, template } from '../support/helm.ts';
 
 const schema = JSON.parse(readFileSync(`${chart}values.schema.json`, 'utf8'));
 const defaults = parse(readFileSync(`${chart}values.yaml`, 'utf8'));
@@ -131,12 +131,57 @@ test('every value has a description, and values.yaml and the schema name the sam
   expect(named(defaults, []).sort()).toEqual(values.map(({ path }) => path.join('.')).sort());
 });
 
-test.each(values.map((value) => [value.path.join('.'), value] as const))('%s changes what is rendered', async (name, value) => {
+/** The fields of what is rendered: by kind, name and path, members of lists by their names. */
+function fieldsOf(text: string): Map<string, string> {
+  const fields = new Map<string, string>();
+  const visit = (at: string, node: unknown): void => {
+    if (typeof node !== 'object' || node === null) fields.set(at, String(node));
+    else for (const [key, each] of Object.entries(node)) visit(`${at}.${Array.isArray(node) ? nameIn(each, key) : key}`, each);
+  };
+  for (const object of manifests(text))
+    for (const [key, each] of Object.entries(object)) visit(`${object.kind} ${object.metadata.name} ${key}`, each);
+  return fields;
+}
+
+function nameIn(member: unknown, index: string): string {
+  const found = typeof member === 'object' && member !== null ? Object.entries(member).find(([key]) => key === 'name')?.[1] : undefined;
+  return typeof found === 'string' ? found : index;
+}
+
+/** What differs, a line for each object that is new or gone and for each field of the others. */
+function differences(before: string, after: string): string[] {
+  const [old, now] = [fieldsOf(before), fieldsOf(after)];
+  const objectOf = (field: string): string => field.split(' ', 2).join(' ');
+  const [objectsBefore, objectsNow] = [old, now].map((fields) => new Set([...fields.keys()].map(objectOf)));
+  const lines = [...new Set([...old.keys(), ...now.keys()])].flatMap((field) => {
+    const [from = '', to = ''] = [old.get(field), now.get(field)];
+    if (from === to) return [];
+    const object = objectOf(field);
+    if (objectsBefore?.has(object) !== true) return [`+ ${object}`];
+    if (objectsNow?.has(object) !== true) return [`- ${object}`];
+    return [`${field}: ${changeOf(from, to)}`];
+  });
+  return [...new Set(lines)].sort();
+}
+
+/** The line of a text that differs; of checksums, that they do. */
+function changeOf(from: string, to: string): string {
+  if (/^[0-9a-f]{64}$/.test(to)) return 'another checksum';
+  const [old, now] = [from.split('\n'), to.split('\n')];
+  const at = now.findIndex((line, i) => line !== old[i]);
+  const index = at === -1 ? now.length : at;
+  return `${old[index]?.trim() ?? ''} → ${now[index]?.trim() ?? ''}`;
+}
+
+test.each(values.map((value) => [value.path.join('.'), value] as const))('%s does what it says', async (name, value) => {
   const premise = premiseOf(value.path);
   const installsCrds = name.startsWith('crds.');
   const before = await render(premise, installsCrds);
   const after = await render(withValue(premise, value.path, another(value, premise)), installsCrds);
-  expect(after === before).toBe(false);
+  const found = differences(before, after);
+  expect(found).not.toEqual([]);
+  // Beside each value's description: what it changes, and to what.
+  expect([value.description, ...found]).toMatchSnapshot();
 });
 
 test('what is rendered twice is the same but for the Secrets that are made', async () => {
