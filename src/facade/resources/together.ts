@@ -5,7 +5,7 @@ import { toPosthornError } from '../error-response.ts';
 import type { Place } from '../operation.ts';
 import type { ServedKind } from '../services.ts';
 import { mapConcurrently } from './concurrently.ts';
-import { leaveLists, routesNaming } from './leave-routes.ts';
+import { leaveLists, refuseForeignLists, routesNaming } from './leave-routes.ts';
 import { find, getByName } from './lookup.ts';
 import type { NoteWrite } from './note-write.ts';
 import { nouns } from './nouns.ts';
@@ -46,25 +46,36 @@ export async function enableTogether(place: Place, routes: readonly Route[], ena
   return await (named.length <= 1 ? carryOut : carryOutNoted)(place, { action: 'enable', kind: 'Route', objects: named, enabled }, note);
 }
 
-/** Finishes what earlier holders of the lock have left (`BegunWrites`), but for what is refused by now. UNAVAILABLE: it is still left. */
+/**
+ * Finishes what earlier holders of the lock have left (`BegunWrites`), each object for itself: what is refused by now holds up no other.
+ * UNAVAILABLE: it is still left.
+ */
 export async function finishLeft(place: Place, left: ReadonlyMap<string, string>, note: NoteWrite): Promise<void> {
   const { services, caller } = place;
-  for (const [id, text] of left) {
+  const org = caller.organization.id;
+  const unlessRefused = async (action: () => Promise<void>): Promise<void> => {
     try {
-      const begun = writes.parse(JSON.parse(text));
-      const current = await mapConcurrently(begun.objects, ({ name }) => getByName(place, begun.kind, name));
-      // What has the name of one of them by now is another object.
-      const remaining = begun.objects.filter(({ uid }, index) => (current[index] ?? null) === null || current[index]?.metadata.uid === uid);
-      await carryOut(place, { ...begun, objects: remaining }, note);
+      await action();
     } catch (error) {
       if (isPosthornError(error, 'UNAVAILABLE')) throw error;
-      services.logger.warn(
-        { err: error, organization: caller.organization.id },
-        'what was begun with several resources cannot be finished',
-      );
+      services.logger.warn({ err: error, organization: org }, 'what was begun with several resources cannot be finished');
     }
-    await services.begunWrites.end(caller.organization.id, id);
+  };
+  for (const [id, text] of left) {
+    await unlessRefused(async () => {
+      const begun = writes.parse(JSON.parse(text));
+      for (const object of begun.objects) await unlessRefused(() => finish(place, begun, object, note));
+    });
+    await services.begunWrites.end(org, id);
   }
+}
+
+/** But for what has the name of the object by now and is another one. */
+async function finish(place: Place, begun: Writes, object: { name: string; uid: string }, note: NoteWrite): Promise<void> {
+  const current = await getByName(place, begun.kind, object.name);
+  if (current !== null && current.metadata.uid !== object.uid) return;
+  if (current !== null && begun.action === 'delete') await refuseForeignLists(place, [current]);
+  await carryOut(place, { ...begun, objects: [object] }, note);
 }
 
 async function carryOutNoted(place: Place, begun: Writes, note: NoteWrite): Promise<Route[]> {

@@ -301,6 +301,19 @@ export function describeBrokenOffRequests(start: (around: (store: ResourceStore)
       expect([(await read('routes', first)).body.enabled, (await read('routes', second)).body.enabled]).toEqual([true, false]);
     });
 
+    test('is finished but for what Git has taken over', async () => {
+      const { one, two, kept, routes } = await setUp();
+      deathAfter = 0;
+      expect((await world.request('DELETE', '/api/destinations/bulk', { body: { ids: ids([one, two]) } })).status).toBe(503);
+      deathAfter = null;
+      const metadata = { namespace: 'acme', name: routes[1].slug };
+      await world.store.apply({ kind: 'Route', metadata, spec: { destinationRefs: [{ name: one.slug }] } }, { manager: 'kubectl' });
+      await world.finishBegun();
+      expect([(await read('destinations', one)).status, (await read('destinations', two)).status]).toEqual([200, 404]);
+      expect((await read('routes', routes[0])).body).toMatchObject({ destinationIds: [one.id, kept.id], failoverDestinationIds: [] });
+      expect((await read('routes', routes[1])).body.destinationIds).toEqual([one.id, kept.id]);
+    });
+
     test('touches nothing that has taken the name of what was to be deleted', async () => {
       const { one, two, routes } = await setUp();
       deathAfter = 0;
