@@ -33,6 +33,7 @@ export function parseAlert(json: string): Alert | null {
 
 const mark = '~';
 const mailPrefix = 'mail_';
+const closingPrefix = 'closed_';
 
 /**
  * Alerts are messages of an organization of their own beside the real one, so that they appear in none of its lists, counters and
@@ -46,6 +47,9 @@ export function alertOrganization(org: string): string {
 export function organizationBehind(org: string): string | null {
   return org.startsWith(mark) ? org.slice(mark.length) : null;
 }
+
+/** Header of the event of an alert: the key, sealed, by which an incident is closed. */
+export const routingKeyHeader = 'routing-key';
 
 /** The target that stands for a channel, or for the addresses of a route. */
 export interface AlertTarget {
@@ -61,9 +65,19 @@ export function mailTarget(routeId: string): AlertTarget {
   return { routeId: mark + routeId, destinationId: mailPrefix + routeId };
 }
 
+/** Where incidents are closed that a channel of PagerDuty has open, which may be gone itself. */
+export function closingTarget(channelId: string): AlertTarget {
+  return { routeId: mark + channelId, destinationId: closingPrefix + channelId };
+}
+
 /** The channel or the route that a part of an alert target stands for; of any other target the part itself. */
 export function behindAlertTarget(id: string): string {
-  return id.replace(/^(?:~|mail_)/, '');
+  return id.replace(/^(?:~|mail_|closed_)/, '');
+}
+
+/** The channel whose incidents a target closes; null when it is another one. */
+export function channelOfClosingTarget(destinationId: string): string | null {
+  return destinationId.startsWith(closingPrefix) ? destinationId.slice(closingPrefix.length) : null;
 }
 
 /** The route whose addresses a target stands for; null when it is a channel. */

@@ -39,6 +39,7 @@ const rules = (overrides: Partial<AlertRules> = {}): AlertRules => ({
   wanted: ['failed', 'succeeded', 'recovered', 'opened', 'closed'],
   failureThreshold: 3,
   destinationIds: ['dst_a', 'dst_b', 'dst_c'],
+  pagers: [],
   ...overrides,
 });
 const attempt = (isOk: boolean): NewAttempt => ({
@@ -78,7 +79,7 @@ async function alerts(overrides: Partial<AlertRules> = {}): Promise<DueAlert[]> 
   if (log === null) throw new Error('somebody else reads');
   const decided = await states.decide(0, rules(overrides), { shard: 0, ...log });
   await states.forget(0, log.entries);
-  await states.decide(0, rules(overrides), undefined, decided.alerts);
+  await states.decide(0, rules(overrides), undefined, decided);
   return decided.alerts;
 }
 const subjectsOf = (found: readonly DueAlert[]): string[] => found.map(({ subject, count }) => `${subject} ${count}`);
@@ -179,7 +180,7 @@ describe('a failure alert', () => {
     const first = await states.decide(0, rules(), { shard: 0, ...log });
     expect(first.nextMs).toBeGreaterThan(0);
     expect(await states.decide(0, rules())).toMatchObject({ alerts: first.alerts });
-    await states.decide(0, rules(), undefined, first.alerts);
+    await states.decide(0, rules(), undefined, first);
     expect(await states.decide(0, rules())).toMatchObject({ alerts: [] });
   });
 
@@ -349,8 +350,8 @@ test('a route that wants no alerts any more leaves nothing behind', async () => 
 
 test('nothing of a purged organization is left', async () => {
   for (let i = 0; i < 3; i++) await end(false);
-  await alerts();
-  expect((await redis.client.keys('*')).filter((key) => /:(?:al|alr|alerts)(?::|$)/.test(key))).not.toEqual([]);
+  await alerts({ pagers: [{ channelId: 'nch_a', routingKey: 'sealed' }] });
+  expect((await redis.client.keys('*')).filter((key) => /:(?:al|alr|incidents)(?::|$)/.test(key))).toHaveLength(3);
   await new RedisMessagePurger({ redis: redis.client, prefix }).purgeOrganization('org_a', new AbortController().signal);
-  expect((await redis.client.keys('*')).filter((key) => /:(?:al|alr|alerts)(?::|$)/.test(key))).toEqual([]);
+  expect((await redis.client.keys('*')).filter((key) => /:(?:al|alr|alerts|incidents)(?::|$)/.test(key))).toEqual([]);
 });

@@ -6,7 +6,13 @@ import { fields, integer, list, text } from './script-reply.ts';
 import { shardKeys } from './shard-keys.ts';
 
 const script = (name: string): Script => new Script(new URL(`./scripts/${name}.lua`, import.meta.url));
-const scripts = { read: script('ends-read'), forget: script('ends-forget'), due: script('alerts-due'), decide: script('alerts') };
+const scripts = {
+  read: script('ends-read'),
+  forget: script('ends-forget'),
+  due: script('alerts-due'),
+  review: script('alerts-review'),
+  decide: script('alerts'),
+};
 
 /** Entries of the log that are read at a time. */
 const endsPerRead = 200;
@@ -51,13 +57,36 @@ export interface DueAlert {
   messageId: string | null;
 }
 
-/** What the alerts of a route are decided by. `wanted` empty: everything known of it is forgotten. */
+/** A channel that opens incidents, and the key, sealed, by which they can be closed. */
+export interface Pager {
+  channelId: string;
+  routingKey: string;
+}
+
+/** An incident that is to be closed because its channel gets the alerts of the route no more; the same one again until it is confirmed. */
+export interface ClosingIncident extends Pager {
+  /** Unique within the shard that decided. */
+  number: string;
+  decidedAtMs: number;
+}
+
+export interface AlertDecision {
+  /** Of the route, as it was known last; '' when it never was. */
+  org: string;
+  alerts: DueAlert[];
+  closing: ClosingIncident[];
+  nextMs: number | null;
+}
+
+/** What the alerts of a route are decided by. `wanted` empty: everything known of it is forgotten, once its incidents are closed. */
 export interface AlertRules {
   org: string;
   routeId: string;
   wanted: readonly AlertSubject[];
   failureThreshold: number;
   destinationIds: readonly string[];
+  /** The channels with incidents that get its alerts. */
+  pagers: readonly Pager[];
 }
 
 /**
@@ -97,13 +126,23 @@ export class AlertStates {
     return { routeIds: list(routes).map(text), nextMs: integer(next) < 0 ? null : integer(next) };
   }
 
+  /** Makes those of the routes due, and those with incidents at the channels (`*`: at any), whose incidents may have to be closed. Answers whether there are some. */
+  async review(shard: number, routeIds: readonly string[], channelIds: readonly string[]): Promise<boolean> {
+    return integer(await this.#run(scripts.review, shard, [routeIds.length, ...routeIds, ...channelIds])) > 0;
+  }
+
   /** Counts entries of a log, confirms what was sent, and answers what is to be sent now. */
   async decide(
     home: number,
-    { org, routeId, wanted, failureThreshold, destinationIds }: AlertRules,
+    { org, routeId, wanted, failureThreshold, destinationIds, pagers }: AlertRules,
     log: { shard: number; marker: string; entries: readonly EndEntry[] } = { shard: 0, marker: '', entries: [] },
-    confirmed: readonly Pick<DueAlert, 'subject' | 'number'>[] = [],
-  ): Promise<{ alerts: DueAlert[]; nextMs: number | null }> {
+    confirmed: { alerts?: readonly DueAlert[]; closing?: readonly ClosingIncident[] } = {},
+  ): Promise<AlertDecision> {
+    const { alerts: sent = [], closing: closed = [] } = confirmed;
+    const confirmations = [
+      ...sent.map(({ subject, number }) => [`${letters[subject]}x`, number]),
+      ...closed.map(({ channelId, number }) => [`z:${channelId}`, number]),
+    ];
     const args: ScriptArgument[] = [
       org,
       routeId,
@@ -114,8 +153,11 @@ export class AlertStates {
       destinationIds.join(' '),
       log.shard,
       log.marker === '' ? '-' : log.marker,
-      confirmed.length,
-      ...confirmed.flatMap(({ subject, number }) => [letters[subject], number]),
+      incidentsAfter(sent),
+      pagers.length,
+      ...pagers.flatMap(({ channelId, routingKey }) => [channelId, routingKey]),
+      confirmations.length,
+      ...confirmations.flat(),
       ...log.entries.flatMap(({ entry, destinationId, atMs, kind, count, messageId }) => [
         entry,
         destinationId,
@@ -125,8 +167,13 @@ export class AlertStates {
         messageId,
       ]),
     ];
-    const [next, alerts] = list(await this.#run(scripts.decide, home, args));
-    return { alerts: list(alerts).flatMap(dueAlert), nextMs: integer(next) < 0 ? null : integer(next) };
+    const [next, alerts, closing, knownOrg] = list(await this.#run(scripts.decide, home, args));
+    return {
+      org: text(knownOrg),
+      alerts: list(alerts).flatMap(dueAlert),
+      closing: list(closing).map(closingIncident),
+      nextMs: integer(next) < 0 ? null : integer(next),
+    };
   }
 
   async #run(what: Script, shard: number, args: readonly ScriptArgument[]): Promise<unknown> {
@@ -147,6 +194,20 @@ function endEntry(shard: number, reply: unknown): EndEntry {
     count: Number(found.get('n')),
     messageId: message === '-' ? message : recordId('msg_', shard, message),
   };
+}
+
+/** What the newest of these alerts has made of the incidents of the route; successes make nothing of them. */
+function incidentsAfter(alerts: readonly DueAlert[]): '1' | '0' | '' {
+  const newest = alerts
+    .filter(({ subject }) => subject !== 'succeeded')
+    .sort((a, b) => Number(a.number) - Number(b.number))
+    .at(-1);
+  return newest === undefined ? '' : newest.isBroken ? '1' : '0';
+}
+
+function closingIncident(reply: unknown): ClosingIncident {
+  const [channelId = '', number = '', decided, routingKey = ''] = list(reply).map(text);
+  return { channelId, number, decidedAtMs: Number(decided), routingKey };
 }
 
 function dueAlert(reply: unknown): DueAlert[] {

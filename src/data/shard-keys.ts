@@ -17,8 +17,8 @@
  * - `waiting` sorted set of limiters by wake time (`!<target>`: a circuit), `wait:<limiter>` its targets; `l:<limiter>` throttle,
  *   `rate:<limiter>` GCRA, `lease:<limiter>` leases by expiry, `used:<limiter>` what targets that share it had (`includes/shared-limiter.lua`)
  * - `broken` set of targets whose circuit is not closed, `probe:<target>` leases of its probes, `circuits` stream of transitions
- * - `ends` stream of what ended at targets with alerts (`includes/ends.lua`), `ends-reader` who reads it; `al:<route>`, `alr:<org>`, `alerts`
- *   what is known of alerts (`alerts.lua`)
+ * - `ends` stream of what ended at targets with alerts (`includes/ends.lua`), `ends-reader` who reads it; `al:<route>`, `alr:<org>`, `alerts`,
+ *   `incidents` what is known of alerts (`alerts.lua`)
  * - `slow` and `slow:<org>` handles of attempts to slow targets by deadline (`includes/slow.lua`)
  * - `due` sorted set `<target> <message>` by due time, `retries` hash of how many each target has there; `paused` set of targets
  * - `held` sorted set `<lane>/<entry>/<worker>` by deadline, `held:<worker>` hash `<lane>/<entry>` → message

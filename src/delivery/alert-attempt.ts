@@ -1,4 +1,4 @@
-import { parseAlert } from '../core/alert.ts';
+import { parseAlert, routingKeyHeader } from '../core/alert.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Job, Settlement } from '../data/delivery-queue.ts';
 import type { AlertPlan } from './alert-plan.ts';
@@ -29,7 +29,8 @@ export async function attemptAlert(
   const number = job.attempts + 1;
   const startedAtMs = clock.now();
   const isBroken = event.headers.some(([name]) => name === 'broken');
-  const attempt: AlertAttempt = { alert, isBroken, messageId, eventId, number, signal };
+  const routingKey = event.headers.find(([name]) => name === routingKeyHeader)?.[1] ?? null;
+  const attempt: AlertAttempt = { alert, isBroken, routingKey, messageId, eventId, number, signal };
   const result = await send(attempt);
   if (signal.aborted && result.type === 'error') return settle({ type: 'back' });
   // An answer may repeat what was sent with the request: it is not kept.

@@ -1,10 +1,10 @@
-import { alertRetryPolicy, routeOfMailTarget } from '../core/alert.ts';
+import { alertRetryPolicy, channelOfClosingTarget, routeOfMailTarget } from '../core/alert.ts';
 import type { ChannelRecord, RetryPolicyRecord } from '../core/records.ts';
 import type { Keyring } from '../core/sealing.ts';
 import { recordSealingContext } from '../core/sealing-contexts.ts';
 import type { TargetSetting } from '../data/delivery-queue.ts';
 import type { RegistryReader } from '../data/registry.ts';
-import { type ChannelSender, type ChannelSenderOptions, channelSender } from './targets/channel/channel-sender.ts';
+import { type ChannelSender, type ChannelSenderOptions, channelSender, incidentCloser } from './targets/channel/channel-sender.ts';
 
 /** How the alerts of a channel, or of the addresses of a route, are sent. */
 export interface AlertPlan {
@@ -26,6 +26,11 @@ export async function alertPlan(
   destinationId: string,
   options: ChannelSenderOptions,
 ): Promise<AlertPlan | null> {
+  const closedAt = channelOfClosingTarget(destinationId);
+  if (closedAt !== null) {
+    const open = (sealed: string): string => keyring.open(sealed, recordSealingContext(org, 'notificationChannel', closedAt, 'routingKey'));
+    return { setting: settingOf(0), retryPolicy: alertRetryPolicy, channelType: 'pagerduty', send: incidentCloser(open, options) };
+  }
   const found = await channelOf(registry, org, destinationId);
   if (found === null) return null;
   const { channel, generation } = found;

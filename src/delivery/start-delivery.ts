@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { lookup as resolve } from 'node:dns';
 import type { Registry } from 'prom-client';
-import { organizationBehind, routeOfMailTarget } from '../core/alert.ts';
+import { channelOfClosingTarget, organizationBehind, routeOfMailTarget } from '../core/alert.ts';
 import type { Clock } from '../core/clock.ts';
 import { defaultPool } from '../core/default-pool.ts';
 import type { Logger } from '../core/logger.ts';
@@ -147,7 +147,7 @@ export function startDelivery(options: DeliveryOptions): Delivery {
   const onAlert = ({ job, channelType, outcome }: AlertReport): void => {
     const { destinationId: channelId, org } = job.target;
     metrics.alerts.inc({ channel: channelType, outcome: outcome.type });
-    if (outcome.type === 'delivered' && routeOfMailTarget(channelId) === null) {
+    if (outcome.type === 'delivered' && routeOfMailTarget(channelId) === null && channelOfClosingTarget(channelId) === null) {
       const note = lastNotified.note(organizationBehind(org) ?? org, channelId, clock.now());
       note.catch((error: unknown) => logger.debug({ err: error, channelId }, 'the time of an alert was not noted'));
     }

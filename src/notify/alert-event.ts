@@ -6,11 +6,13 @@ import {
   alertOrganization,
   alertRetryPolicy,
   channelTarget,
+  closingTarget,
   mailTarget,
+  routingKeyHeader,
 } from '../core/alert.ts';
 import { derivedTimedId, parseTimedId } from '../core/ids.ts';
-import type { RouteRecord } from '../core/records.ts';
-import type { AlertSubject, DueAlert } from '../data/alert-states.ts';
+import type { NotificationChannelRecord, RouteRecord } from '../core/records.ts';
+import type { AlertSubject, ClosingIncident, DueAlert, Pager } from '../data/alert-states.ts';
 import type { Circuits } from '../data/circuits.ts';
 import type { MessageReader, NewEvent } from '../data/messages.ts';
 import type { RegistryReader } from '../data/registry.ts';
@@ -43,39 +45,95 @@ export async function alertEvent(sources: AlertSources, route: RouteRecord, due:
   const targets = await alertTargets(sources.registry, route, type);
   if (targets.length === 0) return null;
   const alert = await alertOf(sources, route, due, type);
+  const { decidedAtMs, isBroken } = due;
   const name = `${route.id} ${due.subject} ${due.number}`;
   return {
-    id: derivedTimedId('evt_', home, due.decidedAtMs, name),
-    org: alertOrganization(route.org),
-    sourceId: mailTarget(route.id).routeId,
+    ...alertParts(route.org, route.id, alert, decidedAtMs),
+    id: derivedTimedId('evt_', home, decidedAtMs, name),
+    headers: isBroken ? [['broken', 'true']] : [],
+    targets: targets.map((target) => queued(target, { name, home, decidedAtMs })),
+  };
+}
+
+function alertParts(org: string, routeId: string, alert: Alert, decidedAtMs: number): Omit<NewEvent, 'id' | 'headers' | 'targets'> {
+  return {
+    org: alertOrganization(org),
+    sourceId: mailTarget(routeId).routeId,
     sourceSlug: 'alerts',
-    receivedAtMs: due.decidedAtMs,
+    receivedAtMs: decidedAtMs,
     method: 'POST',
     contentType: 'application/json',
-    headers: due.isBroken ? [['broken', 'true']] : [],
     payload: Buffer.from(JSON.stringify(alert)),
     signatureValid: null,
     duplicateOf: null,
-    targets: targets.map((target) => ({
-      ...target,
-      messageId: derivedTimedId('msg_', home, due.decidedAtMs, `${name} ${target.destinationId}`),
-      shard: home,
-      maxAttempts: alertRetryPolicy.maxRetries + 1,
-    })),
     filtered: [],
   };
 }
 
+function queued(
+  target: AlertTarget,
+  { name, home, decidedAtMs }: { name: string; home: number; decidedAtMs: number },
+): NewEvent['targets'][number] {
+  return {
+    ...target,
+    messageId: derivedTimedId('msg_', home, decidedAtMs, `${name} ${target.destinationId}`),
+    shard: home,
+    maxAttempts: alertRetryPolicy.maxRetries + 1,
+  };
+}
+
+/** What closes an incident, with the key by which it was opened: its channel, and its route, may be gone. PagerDuty is told the id of the route alone. */
+export function closingEvent(
+  org: string,
+  routeId: string,
+  { channelId, number, decidedAtMs, routingKey }: ClosingIncident,
+  home: number,
+): NewEvent {
+  const at = new Date(decidedAtMs).toISOString();
+  const alert: Alert = {
+    type: 'route.recovered',
+    organizationId: org,
+    route: { id: routeId, name: routeId },
+    destination: { id: routeId, name: routeId },
+    circuitState: 'closed',
+    event: null,
+    attempts: null,
+    responseStatus: null,
+    errorMessage: null,
+    count: 1,
+    firstAt: at,
+    lastAt: at,
+  };
+  const name = `${routeId} closing ${number}`;
+  return {
+    ...alertParts(org, routeId, alert, decidedAtMs),
+    id: derivedTimedId('evt_', home, decidedAtMs, name),
+    headers: [[routingKeyHeader, routingKey]],
+    targets: [queued(closingTarget(channelId), { name, home, decidedAtMs })],
+  };
+}
+
 /** Successes are no incidents: they do not go to PagerDuty. */
-async function alertTargets(registry: RegistryReader, { id, org, notifications }: RouteRecord, type: AlertType): Promise<AlertTarget[]> {
+async function alertTargets(registry: RegistryReader, route: RouteRecord, type: AlertType): Promise<AlertTarget[]> {
+  const channels = await alertChannels(registry, route);
+  const targets = channels
+    .filter(({ channel }) => !(channel.type === 'pagerduty' && type === 'delivery.succeeded'))
+    .map(({ id }) => channelTarget(id));
+  return (route.notifications?.emails ?? []).length > 0 ? [...targets, mailTarget(route.id)] : targets;
+}
+
+/** The channels that have the incidents of a route; none where it tells neither failures nor recoveries. */
+export async function pagersOf(registry: RegistryReader, route: RouteRecord | null): Promise<Pager[]> {
+  if (route?.notifications === undefined || !(route.notifications.onFailure || route.notifications.onRecovery)) return [];
+  const channels = await alertChannels(registry, route);
+  return channels.flatMap(({ id, channel }) => (channel.type === 'pagerduty' ? [{ channelId: id, routingKey: channel.routingKey }] : []));
+}
+
+async function alertChannels(registry: RegistryReader, { org, notifications }: RouteRecord): Promise<NotificationChannelRecord[]> {
   if (notifications === undefined) return [];
   const channelIds = notifications.channelIds ?? (await registry.channelIdsOfOrganization(org));
   const records = await Promise.all(channelIds.map((channelId) => registry.get('notificationChannel', channelId)));
-  const channels = records.flatMap((record) => {
-    const isWanted = record?.enabled === true && record.org === org;
-    return isWanted && !(record.channel.type === 'pagerduty' && type === 'delivery.succeeded') ? [channelTarget(record.id)] : [];
-  });
-  return notifications.emails.length > 0 ? [...channels, mailTarget(id)] : channels;
+  return records.flatMap((record) => (record?.enabled === true && record.org === org ? [record] : []));
 }
 
 async function alertOf({ registry, messages, circuits }: AlertSources, route: RouteRecord, due: DueAlert, type: AlertType): Promise<Alert> {

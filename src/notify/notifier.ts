@@ -3,9 +3,9 @@ import type { Clock } from '../core/clock.ts';
 import { isPosthornError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import type { RouteRecord } from '../core/records.ts';
-import type { AlertRules, AlertStates, AlertSubject, EndEntry } from '../data/alert-states.ts';
+import type { AlertRules, AlertStates, AlertSubject, EndEntry, Pager } from '../data/alert-states.ts';
 import type { MessageAcceptor } from '../data/messages.ts';
-import { type AlertSources, alertEvent, alertHome } from './alert-event.ts';
+import { type AlertSources, alertEvent, alertHome, closingEvent, pagersOf } from './alert-event.ts';
 
 /** What ends meanwhile is looked at together. */
 const gatherMs = 100;
@@ -31,10 +31,15 @@ export class Notifier {
   readonly #options: NotifierOptions;
   readonly #looks = new Map<number, { atMs: number; cancel: () => void }>();
   readonly #underWay = new Map<number, Promise<void>>();
+  readonly #changed = { routes: new Set<string>(), channels: new Set<string>() };
+  readonly #unsubscribe: () => void;
+  #reviewing: Promise<void> | null = null;
+  #cancelReview: (() => void) | null = null;
   #isStopped = false;
 
   constructor(options: NotifierOptions) {
     this.#options = options;
+    this.#unsubscribe = options.registry.onChange((changeKey) => this.#note(changeKey));
   }
 
   /** Says that there may be something to look at in a shard. */
@@ -45,8 +50,51 @@ export class Notifier {
   /** Ends after what is under way; others do what is left. */
   async stop(): Promise<void> {
     this.#isStopped = true;
+    this.#unsubscribe();
+    this.#cancelReview?.();
     for (const { cancel } of this.#looks.values()) cancel();
-    await Promise.all(this.#underWay.values());
+    await Promise.all([...this.#underWay.values(), this.#reviewing]);
+  }
+
+  /** An incident ends with the alerts of its route, and with its channel. */
+  #note(changeKey: string): void {
+    const [kind, id = '*'] = changeKey.split(':');
+    if (kind === 'route') this.#changed.routes.add(id);
+    else if (kind === 'notificationChannel' || kind === '*') this.#changed.channels.add(id);
+    else return;
+    this.#reviewIn(gatherMs);
+  }
+
+  #reviewIn(ms: number): void {
+    if (this.#isStopped || this.#reviewing !== null || this.#cancelReview !== null) return;
+    this.#cancelReview = this.#options.clock.after(ms, () => {
+      this.#cancelReview = null;
+      this.#reviewing = this.#review().then((waitMs) => {
+        this.#reviewing = null;
+        if (this.#changed.routes.size + this.#changed.channels.size > 0) this.#reviewIn(waitMs);
+      });
+    });
+  }
+
+  /** Answers after how long what is left may be looked at. */
+  async #review(): Promise<number> {
+    const { states, shards, logger } = this.#options;
+    const [routes, channels] = [[...this.#changed.routes], [...this.#changed.channels]];
+    this.#changed.routes.clear();
+    this.#changed.channels.clear();
+    try {
+      const byHome = Map.groupBy(routes, (routeId) => alertHome(routeId, shards));
+      for (let shard = 0; shard < shards; shard++) {
+        const here = byHome.get(shard) ?? [];
+        if (here.length + channels.length > 0 && (await states.review(shard, here, channels))) this.#lookIn(shard, gatherMs);
+      }
+      return gatherMs;
+    } catch (error) {
+      logger.debug({ err: error }, 'incidents could not be looked at; trying again');
+      for (const routeId of routes) this.#changed.routes.add(routeId);
+      for (const channelId of channels) this.#changed.channels.add(channelId);
+      return withJitter(retryMs);
+    }
   }
 
   #lookIn(shard: number, ms: number): void {
@@ -97,15 +145,18 @@ export class Notifier {
     const { registry, states, acceptor, shards, logger } = this.#options;
     try {
       const route = await registry.get('route', routeId);
-      const rules = rulesOf(routeId, route);
+      const rules = rulesOf(routeId, route, await pagersOf(registry, route));
       const home = alertHome(routeId, shards);
-      let { alerts, nextMs } = await states.decide(home, rules, log);
-      if (route !== null && alerts.length > 0) {
+      const decided = await states.decide(home, rules, log);
+      let { nextMs } = decided;
+      const { org, alerts, closing } = decided;
+      if (alerts.length + closing.length > 0) {
         for (const due of alerts) {
-          const event = await alertEvent(this.#options, route, due, home);
+          const event = route === null ? null : await alertEvent(this.#options, route, due, home);
           if (event !== null) await acceptor.accept(event);
         }
-        ({ nextMs } = await states.decide(home, rules, undefined, alerts));
+        for (const incident of closing) await acceptor.accept(closingEvent(org, routeId, incident, home));
+        ({ nextMs } = await states.decide(home, rules, undefined, { alerts, closing }));
       }
       if (nextMs !== null) this.#lookIn(home, Math.max(gatherMs, nextMs));
     } catch (error) {
@@ -115,10 +166,10 @@ export class Notifier {
   }
 }
 
-function rulesOf(routeId: string, route: RouteRecord | null): AlertRules {
+function rulesOf(routeId: string, route: RouteRecord | null, pagers: readonly Pager[]): AlertRules {
   const { notifications } = route ?? {};
   if (route === null || notifications === undefined)
-    return { org: route?.org ?? '', routeId, wanted: [], failureThreshold: 1, destinationIds: [] };
+    return { org: route?.org ?? '', routeId, wanted: [], failureThreshold: 1, destinationIds: [], pagers };
   const { onFailure, onSuccess, onRecovery, failureThreshold } = notifications;
   const wanted: AlertSubject[] = [
     ...(onFailure ? (['failed', 'opened'] as const) : []),
@@ -126,5 +177,5 @@ function rulesOf(routeId: string, route: RouteRecord | null): AlertRules {
     ...(onRecovery ? (['recovered', 'closed'] as const) : []),
   ];
   const destinationIds = [...route.destinations, ...route.failover.destinations].map(({ id }) => id);
-  return { org: route.org, routeId, wanted, failureThreshold, destinationIds };
+  return { org: route.org, routeId, wanted, failureThreshold, destinationIds, pagers };
 }

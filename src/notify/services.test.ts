@@ -16,7 +16,7 @@ import { startReceiver } from '../../test/support/receiver.ts';
 import { destinationRecord, organizationRecord, RecordRegistry, routeRecord } from '../../test/support/record-registry.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { type SmtpReceiver, startSmtpReceiver } from '../../test/support/smtp-receiver.ts';
-import type { ChannelRecord } from '../core/records.ts';
+import type { ChannelRecord, NotificationsRecord } from '../core/records.ts';
 import { recordSealingContext, type SealedRecordField } from '../core/sealing-contexts.ts';
 import { channelTestTask } from '../data/channel-test-task.ts';
 import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
@@ -113,8 +113,9 @@ const seal = (id: string, field: SealedRecordField, plain: string): string =>
 function channel(id: string, of: ChannelRecord): void {
   registry.put('notificationChannel', { v: 1, id, org: 'org_a', slug: id, name: id, enabled: true, channel: of, generation: 1 });
 }
-function route(emails: string[] = []): void {
-  const notifications = { onFailure: true, onSuccess: true, onRecovery: true, failureThreshold: 1, channelIds: null, emails };
+function route(changes: Partial<NotificationsRecord> = {}): void {
+  const flags = { onFailure: true, onSuccess: true, onRecovery: true };
+  const notifications = { ...flags, failureThreshold: 1, channelIds: null, emails: [], ...changes };
   registry.put('route', routeRecord({ name: 'Orders & <b>more</b>', notifications }));
 }
 async function send(): Promise<void> {
@@ -195,6 +196,62 @@ onlyWithPort443('behind its real name and a certificate for it', () => {
   });
 });
 
+onlyWithPort443('an incident at PagerDuty that is open', () => {
+  const pager = (enabled = true): void => {
+    const channel: ChannelRecord = { type: 'pagerduty', routingKey: seal('nch_pd', 'routingKey', 'canary-routing-key'), severity: 'error' };
+    registry.put('notificationChannel', { v: 1, id: 'nch_pd', org: 'org_a', slug: 'pd', name: 'pd', enabled, channel, generation: 1 });
+  };
+  const actions = () => requests.map(({ body }) => [body['routing_key'], body['event_action'], body['dedup_key']]);
+  const [triggered, resolved] = ['trigger', 'resolve'].map((action) => ['canary-routing-key', action, 'rte_a']);
+  const opened = async (): Promise<void> => {
+    pager();
+    route();
+    worker();
+    await send();
+    await passes(() => expect(actions()).toEqual([triggered]));
+  };
+
+  test.each<[string, () => void]>([
+    ['its route is deleted', () => registry.remove('route', 'rte_a')],
+    ['its route has no alerts any more', () => registry.put('route', routeRecord())],
+    ['its route tells neither failures nor recoveries', () => route({ onFailure: false, onRecovery: false })],
+    ['its route has other channels', () => route({ channelIds: ['nch_other'] })],
+    ['its channel is deleted', () => registry.remove('notificationChannel', 'nch_pd')],
+    ['its channel is disabled', () => pager(false)],
+  ])('is resolved when %s', async (_, end) => {
+    await opened();
+    // Confirmed: what is not is sent again, under the same id.
+    await passes(async () => expect(await redis.client.hexists(`${prefix}{s0}:al:rte_a`, 'i:nch_pd')).toBe(1));
+    end();
+    await passes(() => expect(actions()).toEqual([triggered, resolved]));
+    await passes(async () => expect(await redis.client.exists(`${prefix}{s0}:incidents`)).toBe(0));
+  });
+
+  test('is resolved by the next worker when none was there', async () => {
+    await opened();
+    await passes(async () => expect(await redis.client.hexists(`${prefix}{s0}:al:rte_a`, 'i:nch_pd')).toBe(1));
+    await ends.pop()?.();
+    registry.remove('route', 'rte_a');
+    registry.remove('notificationChannel', 'nch_pd');
+    metrics = new Registry();
+    worker();
+    registry.flush();
+    await passes(() => expect(actions()).toEqual([triggered, resolved]));
+  });
+
+  test('is not resolved by a change that leaves it to its route and channel, nor twice after the recovery', async () => {
+    await opened();
+    route();
+    isUp.shop = true;
+    await send();
+    await passes(() => expect(actions()).toEqual([triggered, resolved]));
+    await passes(async () => expect(await redis.client.exists(`${prefix}{s0}:incidents`)).toBe(0));
+    registry.remove('route', 'rte_a');
+    await passes(async () => expect(await redis.client.exists(`${prefix}{s0}:ends`)).toBe(0));
+    expect(actions()).toEqual([triggered, resolved]);
+  });
+});
+
 onlyWithPort443('a test', () => {
   test('of PagerDuty opens an incident of its own and resolves it at once', async () => {
     channel('nch_pd', { type: 'pagerduty', routingKey: seal('nch_pd', 'routingKey', 'canary-routing-key'), severity: 'info' });
@@ -225,7 +282,7 @@ onlyWithPort443('a test', () => {
 
 test('channels of type email and the addresses of the route get e-mails', async () => {
   channel('nch_mail', { type: 'email', addresses: ['team@example.com', 'ops@example.com'] });
-  route(['owner@example.com']);
+  route({ emails: ['owner@example.com'] });
   worker();
   await send();
   const mails = await smtp.arrived(2);
@@ -254,7 +311,7 @@ test('no secret of a channel is in a log line, a metric or in Redis in clear, al
   await passes(async () => {
     const outcomes = await metrics.getSingleMetricAsString('posthorn_alert_outcomes_total');
     expect(outcomes).toContain('outcome="retry"');
-    expect(outcomes).toContain('{channel="webhook",outcome="dead"}');
+    expect(outcomes).toContain('{channel="webhook",outcome="dead"} 1');
   });
   expect(logLines.join('')).toContain('given up');
   const dumps = await Promise.all((await redis.client.keys('*')).map((key) => redis.client.dumpBuffer(key)));

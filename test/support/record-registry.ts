@@ -27,6 +27,11 @@ export class RecordRegistry implements RegistryReader {
     this.#changed(`${kind}:${id}`);
   }
 
+  /** As a reader that may have missed changes. */
+  flush(): void {
+    this.#changed('*');
+  }
+
   async get<K extends RecordKind>(kind: K, id: string): Promise<RecordByKind[K] | null> {
     // The key names the kind, so the record is of that kind.
     return (this.#records.get(`${kind}:${id}`) as RecordByKind[K] | undefined) ?? null;

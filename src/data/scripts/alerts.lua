@@ -5,15 +5,17 @@
 -- KEYS: see includes/shard.lua; the shard is the home of the route's alerts, wherever its targets are.
 -- ARGV[1] organization, '' where it is not known any more, [2] route, [3] letters of the alerts that are wanted, in the order in which they go, '' forgets everything,
 -- [4] failures in a row before the first alert, [5] length of a window in ms, [6] ms after which what is not confirmed is due again,
--- [7] destinations of the route, separated by spaces, [8] shard of the log, [9] its marker, [10] number of confirmations; per
--- confirmation letter, number; then per entry of the log id, destination, time, kind, how many, message.
+-- [7] destinations of the route, separated by spaces, [8] shard of the log, [9] its marker, [10] what the alerts that are confirmed have made of
+-- incidents: 1 opened, 0 closed, '' nothing, [11] number of channels that have incidents and get the route's alerts; per channel id, key; number of
+-- confirmations; per confirmation field, number; then per entry of the log id, destination, time, kind, how many, message.
 -- Reply: {ms until it is to be looked at again or -1; alerts to send: letter, number, 1 while something of the route is broken or it has not recovered,
--- time, how many, first time, last time, destination, message}.
+-- time, how many, first time, last time, destination, message; incidents to close: channel, number, time, key; organization}.
 --
 -- `al:<route>` hash: org its organization, n:<destination> `<failures in a row> <first time>`, a:<destination> it was worth an alert, o:<destination> its
 -- circuit is open, g one of those that were broken has left the route and nothing was delivered since, p<shard> `<marker> <last entry counted>`; per letter (f failed, s succeeded, r recovered, o circuit opened, c closed)
--- itself what waits, `<letter>w` end of its window, `<letter>x` what is to be sent. `alr:<organization>` set of the routes that have one,
--- `alerts` sorted set of the routes by when they are to be looked at.
+-- itself what waits, `<letter>w` end of its window, `<letter>x` what is to be sent; i:<channel> key of an incident that is open there, z:<channel> of one
+-- that is to be closed, because its channel gets the route's alerts no more. `alr:<organization>` set of the routes that have one, `incidents` set
+-- `<channel> <route>`, `alerts` sorted set of the routes by when they are to be looked at.
 -- @include "includes/shard.lua"
 
 local route, wanted = ARGV[2], ARGV[3]
@@ -21,13 +23,6 @@ local threshold, window_ms, again_ms = tonumber(ARGV[4]), tonumber(ARGV[5]), ton
 local key = P .. 'al:' .. route
 local org = ARGV[1] ~= '' and ARGV[1] or call('HGET', key, 'org') or ''
 local letters = { 'f', 's', 'r', 'o', 'c' }
-
-if wanted == '' then
-  call('DEL', key)
-  call('SREM', P .. 'alr:' .. org, route)
-  call('ZREM', P .. 'alerts', route)
-  return { -1, {} }
-end
 
 local state = {}
 local stored = call('HGETALL', key)
@@ -106,13 +101,61 @@ local function forget_departed()
   end
 end
 
-forget_departed()
+-- What is left of a route that wants no alerts: its incidents.
+local function forget_alerts()
+  for field in pairs(state) do
+    if not string.find(field, '^[iz]:') then
+      unset(field)
+    end
+  end
+end
 
-local confirmations = tonumber(ARGV[10])
-for k = 1, confirmations do
-  local letter, number = ARGV[9 + 2 * k], ARGV[10 + 2 * k]
-  if string.match(state[letter .. 'x'] or '', '^(%d+) ') == number then
-    unset(letter .. 'x')
+local place = 11
+local function next_argument()
+  place = place + 1
+  return ARGV[place]
+end
+
+local function note_incidents()
+  local keys = {}
+  for _ = 1, tonumber(ARGV[11]) do
+    local channel = next_argument()
+    keys[channel] = next_argument()
+  end
+  for channel, incident_key in pairs(keys) do
+    if ARGV[10] == '1' then
+      set('i:' .. channel, incident_key)
+      unset('z:' .. channel)
+      call('SADD', P .. 'incidents', channel .. ' ' .. route)
+    elseif ARGV[10] == '0' and state['i:' .. channel] then
+      unset('i:' .. channel)
+      call('SREM', P .. 'incidents', channel .. ' ' .. route)
+    end
+  end
+  local left = {}
+  for field, incident_key in pairs(state) do
+    local channel = string.match(field, '^i:(.+)$')
+    if channel and not keys[channel] then
+      left[channel] = incident_key
+    end
+  end
+  for channel, incident_key in pairs(left) do
+    unset('i:' .. channel)
+    call('SREM', P .. 'incidents', channel .. ' ' .. route)
+    set('z:' .. channel, counter() .. ' ' .. whole(now) .. ' ' .. incident_key)
+  end
+end
+
+if wanted == '' then
+  forget_alerts()
+end
+forget_departed()
+note_incidents()
+
+for _ = 1, tonumber(next_argument()) do
+  local field, number = next_argument(), next_argument()
+  if string.match(state[field] or '', '^(%d+) ') == number then
+    unset(field)
   end
 end
 
@@ -120,7 +163,7 @@ local position = 'p' .. ARGV[8]
 local marker, counted = string.match(state[position] or '', '^(%S+) (%d+)$')
 counted = marker == ARGV[9] and tonumber(counted) or -1
 local newest = counted
-for k = 11 + 2 * confirmations, #ARGV, 6 do
+for k = place + 1, wanted == '' and 0 or #ARGV, 6 do
   local number = tonumber(string.match(ARGV[k], '^%d+'))
   local destination, at, kind, count, message = ARGV[k + 1], ARGV[k + 2], ARGV[k + 3], tonumber(ARGV[k + 4]), ARGV[k + 5]
   if number > counted then
@@ -138,7 +181,7 @@ for k = 11 + 2 * confirmations, #ARGV, 6 do
     end
   end
 end
-if newest > counted then
+if wanted ~= '' and newest > counted then
   set(position, ARGV[9] .. ' ' .. whole(newest))
 end
 
@@ -176,7 +219,20 @@ for _, letter in ipairs(letters) do
   end
 end
 
-if next(state) then
+local closed = {}
+for field, value in pairs(state) do
+  local channel = string.match(field, '^z:(.+)$')
+  if channel then
+    local number, ms, incident_key = string.match(value, '^(%d+) (%d+) (.*)$')
+    closed[#closed + 1] = { channel, number, ms, incident_key }
+    look_at(now + again_ms)
+  end
+end
+
+if wanted == '' and #closed == 0 then
+  call('DEL', key)
+  call('SREM', P .. 'alr:' .. org, route)
+elseif next(state) then
   set('org', org)
   call('SADD', P .. 'alr:' .. org, route)
 end
@@ -185,4 +241,4 @@ if due then
 else
   call('ZREM', P .. 'alerts', route)
 end
-return { due and math.max(0, due - now) or -1, sent }
+return { due and math.max(0, due - now) or -1, sent, closed, org }

@@ -117,6 +117,12 @@ if call('EXISTS', names) == 1 then
   return 1
 end
 for _, route in ipairs(call('SMEMBERS', P .. 'alr:' .. org)) do
+  for _, field in ipairs(call('HKEYS', P .. 'al:' .. route)) do
+    local channel = string.match(field, '^i:(.+)$')
+    if channel then
+      call('SREM', P .. 'incidents', channel .. ' ' .. route)
+    end
+  end
   call('DEL', P .. 'al:' .. route)
   call('ZREM', P .. 'alerts', route)
 end

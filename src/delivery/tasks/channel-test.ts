@@ -34,6 +34,7 @@ export function channelTestHandler(options: PlanSources): TaskHandler {
       const result = await send({
         alert: testAlert(record, startedAtMs),
         isBroken,
+        routingKey: null,
         messageId: testId,
         eventId: testId,
         number: 1,

@@ -21,6 +21,8 @@ export interface AlertAttempt {
   alert: Alert;
   /** Something of the route is broken. */
   isBroken: boolean;
+  /** Sealed; of an incident that is closed. */
+  routingKey: string | null;
   messageId: string;
   eventId: string;
   /** From 1. */
@@ -89,6 +91,19 @@ function senderOf(
     default:
       return channel satisfies never;
   }
+}
+
+/** Closes incidents, each by the key by which it was opened. */
+export function incidentCloser(open: (sealed: string) => string, options: ChannelSenderOptions): ChannelSender {
+  const post = poster(pagerdutyUrl, [], [], options);
+  return async (attempt) => {
+    try {
+      const routingKey = open(attempt.routingKey ?? '');
+      return await post(attempt, pagerdutyEvent(attempt.alert, { routingKey, severity: 'error', isBroken: false }));
+    } catch {
+      return { type: 'error', error: new Error('the routing key of the incident cannot be opened') };
+    }
+  };
 }
 
 const messages = { slack: slackMessage, teams: teamsMessage, discord: discordMessage } as const;
