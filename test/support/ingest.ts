@@ -208,7 +208,9 @@ export class IngestUnderTest {
   /** Requests so far by outcome. */
   async outcomes(): Promise<Record<string, number>> {
     const metric = await this.metrics.getSingleMetric('posthorn_ingest_requests_total')?.get();
-    return Object.fromEntries((metric?.values ?? []).map(({ labels, value }) => [labels['outcome'], value]));
+    return Object.fromEntries(
+      (metric?.values ?? []).filter(({ value }) => value > 0).map(({ labels, value }) => [labels['outcome'], value]),
+    );
   }
 
   async #serve(limits: Partial<IngestLimits>, acceptor: MessageAcceptor, options: ServingOptions): Promise<void> {
