@@ -46,8 +46,7 @@ export class TargetKeeper {
       this.#changed.add(changeKey);
       this.review();
     });
-    this.#changed.add(anything);
-    this.review();
+    this.reviewAll();
   }
 
   stop(): void {
@@ -69,6 +68,12 @@ export class TargetKeeper {
   /** Looks soon at paused targets and at what was deleted. */
   review(): void {
     this.#reviewIn(gatherMs);
+  }
+
+  /** The same, and looks at what waits by its setting: any change may have been missed. */
+  reviewAll(): void {
+    this.#changed.add(anything);
+    this.review();
   }
 
   #reviewIn(ms: number): void {

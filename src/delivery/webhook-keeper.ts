@@ -41,7 +41,7 @@ export class WebhookKeeper {
 
   start(): void {
     this.#unsubscribe = this.#options.directory.onChange((changeKey) => {
-      if (changeKey === '*') return this.#options.keeper.review();
+      if (changeKey === '*') return this.#options.keeper.reviewAll();
       const target = changedTarget(changeKey);
       if (target === null) return;
       this.#note(target);

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { testKeyring } from '../../test/support/controllers.ts';
 import { deliverySuite } from '../../test/support/delivery-suite.ts';
@@ -319,6 +320,22 @@ test.each([
   directory.putApplication(webhookApplication({ rateLimits: { ...rateLimits, perMinute: 100 }, revision: 2 }));
   if (isStopped) worker();
   await arrived(10);
+});
+
+test('what waits by the limit of an application goes when it was raised while the changes could not be followed', async () => {
+  const { url, arrived } = await receiver();
+  endpoint(url);
+  const rateLimits = { perSecond: 100, perMinute: 1000, perHour: 1 };
+  directory.putApplication(webhookApplication({ rateLimits }));
+  worker();
+  await send();
+  await send();
+  await arrived(1);
+  await passes(async () => expect(await suite.redis.client.zcard(`${prefix}{s0}:wait:app_a`)).toBe(1));
+  // What a worker looks at when it starts is over.
+  await sleep(1000);
+  directory.putUnseen(webhookApplication({ rateLimits: { ...rateLimits, perHour: 1000 }, revision: 2 }));
+  await arrived(2);
 });
 
 test('a limit of an application that was used up, and raised while no worker ran, holds back nothing that comes afterwards', async () => {

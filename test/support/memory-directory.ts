@@ -17,6 +17,12 @@ export class MemoryDirectory {
     this.#changed(application.id, null);
   }
 
+  /** The same while nobody followed the changes: listeners learn that any may have been missed. */
+  putUnseen(application: WebhookApplication): void {
+    this.#applications.set(application.id, application);
+    this.#tell('*');
+  }
+
   putEndpoint(endpoint: WebhookEndpoint): void {
     this.#endpoints.set(endpoint.id, endpoint);
     this.#changed(endpoint.applicationId, endpoint.id);
@@ -52,7 +58,10 @@ export class MemoryDirectory {
   }
 
   #changed(applicationId: string, endpointId: string | null): void {
-    const changeKey = webhookChangeKey(targetChange({ org, applicationId, endpointId }));
+    this.#tell(webhookChangeKey(targetChange({ org, applicationId, endpointId })));
+  }
+
+  #tell(changeKey: string): void {
     for (const listener of this.#listeners) listener(changeKey);
   }
 }
