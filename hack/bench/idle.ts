@@ -92,7 +92,7 @@ try {
   const sums = `${total(({ residentMb }) => residentMb)} MB; ${total(({ proportionalMb }) => proportionalMb)} MB`;
   rows.push(['all processes and Redis: resident; with shared pages counted once', sums]);
   for (const [role, count] of byRole) rows.push([`Redis commands of ${role}`, `${(count / seconds).toFixed(2)}/s`]);
-  report('idle', `standalone, idle for ${seconds} s`, rows);
+  report('idle', `standalone, ${shards} ${shards === 1 ? 'shard' : 'shards'}, idle for ${seconds} s`, rows);
 } finally {
   await program.stop();
   await redis.stop();
