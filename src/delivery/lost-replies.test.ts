@@ -29,8 +29,11 @@ afterEach(async () => {
 
 const unavailable = (): PosthornError => new PosthornError('UNAVAILABLE', 'injected');
 
-/** Lets the first `count` calls of a method fail, without having happened or after they have. */
-function failing(queue: DeliveryQueue, method: keyof DeliveryQueue, when: 'before' | 'after', count: number): DeliveryQueue {
+/** Lets the first `count` calls of a method fail, without having happened or after they have, and tells of each. */
+function failing(
+  queue: DeliveryQueue,
+  { method, when, count, told }: { method: keyof DeliveryQueue; when: 'before' | 'after'; count: number; told: () => void },
+): DeliveryQueue {
   let calls = 0;
   return new Proxy(queue, {
     get(target, name) {
@@ -38,6 +41,7 @@ function failing(queue: DeliveryQueue, method: keyof DeliveryQueue, when: 'befor
       if (typeof original !== 'function') return original;
       return async (...args: unknown[]) => {
         const fails = name === method && calls++ < count;
+        if (fails) told();
         if (fails && when === 'before') throw unavailable();
         const answer: unknown = await original.apply(target, args);
         if (fails) throw unavailable();
@@ -74,7 +78,12 @@ describe('a worker delivers everything', () => {
     const events = Array.from({ length: messages }, () => newEvent());
     await Promise.all(events.map((event) => acceptor.accept(event)));
     await configureTargets();
-    const delivery = startTestDelivery(redis, { prefix, registry, wrapQueue: (queue) => failing(queue, method, when, 2) });
+    let failures = 0;
+    const told = (): void => void failures++;
+    // Something is adopted only after a dequeue whose answer was lost.
+    const losing = (queue: DeliveryQueue) => failing(queue, { method: 'dequeue', when: 'after', count: 1, told: () => {} });
+    const wrapQueue = (queue: DeliveryQueue) => failing(method === 'adopt' ? losing(queue) : queue, { method, when, count: 2, told });
+    const delivery = startTestDelivery(redis, { prefix, registry, wrapQueue });
     ends.push(() => delivery.stop(1000));
     const reader = new RedisMessageReader({ redis: redis.client, prefix });
     await passes(async () => {
@@ -84,5 +93,6 @@ describe('a worker delivers everything', () => {
       );
     });
     expect([...seen.values()]).toEqual(Array.from({ length: messages }, () => 2));
+    expect(failures).toBeGreaterThan(0);
   });
 });
