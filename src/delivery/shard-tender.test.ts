@@ -6,25 +6,15 @@ import { startMessageQueue } from '../../test/support/message-queue.ts';
 import { newEvent } from '../../test/support/new-event.ts';
 import { takeFrom } from '../../test/support/queue-worker.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
+import type { DeliveryQueue, ShardState } from '../data/delivery-queue.ts';
 import { deliveryMetrics } from './metrics.ts';
 import { RedisTroubles } from './redis-trouble.ts';
-import { ShardTender } from './shard-tender.ts';
+import { ShardTender, type ShardTenderOptions } from './shard-tender.ts';
 
 test('what has waited in a disabled route for longer than the retention becomes a dead letter, although nothing happens in its shard', async () => {
   const { redis, queue, acceptor, reader, reset } = await startMessageQueue('test:');
   const clock = new FakeClock();
-  const tender = new ShardTender({
-    queue,
-    worker: 'w1',
-    clock,
-    logger: silentLogger,
-    metrics: deliveryMetrics(new Registry(), { queues: [queue], now: () => clock.now(), inFlight: () => 0 }),
-    trouble: new RedisTroubles(silentLogger).watch(),
-    retention: { finishedMs: -1000, deadLettersMs: 86_400_000 },
-    totalSlots: () => 64,
-    isActive: () => false,
-    onState: () => undefined,
-  });
+  const tender = new ShardTender({ ...optionsOf(queue, clock), retention: { finishedMs: -1000, deadLettersMs: 86_400_000 } });
   try {
     await reset();
     const event = newEvent();
@@ -42,3 +32,50 @@ test('what has waited in a disabled route for longer than the retention becomes 
     await redis.stop();
   }
 });
+
+test('goes on making room at once when a second was not enough', async () => {
+  const clock = new FakeClock();
+  let looks = 0;
+  let memoryShare = 0.75;
+  const state = {
+    marker: 'm',
+    held: 0,
+    hasReadyWork: false,
+    hasOverdueWork: false,
+    pausedTargets: 0,
+    nextDueMs: null,
+  } satisfies Partial<ShardState>;
+  const queue = {
+    tend: async () => {
+      looks++;
+      return { ...state, memoryShare, hasOutbox: false, hasEndedBatches: false, hasTallies: false, hasAlerts: false };
+    },
+    prune: async () => ({ removed: 100, hasMore: true, memoryShare, lost: 0 }),
+  } as unknown as DeliveryQueue;
+  const tender = new ShardTender({ ...optionsOf(queue, clock), isActive: () => true });
+  tender.start();
+  await clock.advance(10_000);
+  // Each look prunes for a second; with rests of 3 s between them there would be three.
+  expect(looks).toBeGreaterThanOrEqual(8);
+  memoryShare = 0.5;
+  await clock.advance(3000);
+  const before = looks;
+  await clock.advance(10_000);
+  expect(looks - before).toBeLessThanOrEqual(5);
+  await tender.stop();
+});
+
+function optionsOf(queue: DeliveryQueue, clock: FakeClock): ShardTenderOptions {
+  return {
+    queue,
+    worker: 'w1',
+    clock,
+    logger: silentLogger,
+    metrics: deliveryMetrics(new Registry(), { queues: [], now: () => clock.now(), inFlight: () => 0 }),
+    trouble: new RedisTroubles(silentLogger).watch(),
+    retention: { finishedMs: 86_400_000, deadLettersMs: 86_400_000 },
+    totalSlots: () => 64,
+    isActive: () => false,
+    onState: () => undefined,
+  };
+}

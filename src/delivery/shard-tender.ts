@@ -36,6 +36,8 @@ export class ShardTender {
   #loop: Promise<void> = Promise.resolve();
   #marker: string | null = null;
   #isMakingRoom = false;
+  /** More comes in than a look has made room for. */
+  #isBehind = false;
   #isPruning = false;
   #lookedAtMs = Number.NEGATIVE_INFINITY;
   #prunedAtMs: number;
@@ -62,6 +64,7 @@ export class ShardTender {
       try {
         if (this.#isMakingRoom || isActive() || clock.now() - this.#lookedAtMs >= idleIntervalMs) await this.#look();
         if (this.#isPruning || clock.now() - this.#prunedAtMs >= pruneIntervalMs) await this.#prune();
+        if (this.#isBehind) waitMs = pauseBetweenStepsMs;
       } catch (error) {
         waitMs = trouble.met(error);
       }
@@ -128,6 +131,7 @@ export class ShardTender {
   async #makeRoom(memoryShare: number | null): Promise<void> {
     const { queue, retention, clock, metrics, logger } = this.#options;
     metrics.memoryShare.set(memoryShare ?? 0);
+    this.#isBehind = false;
     if (memoryShare === null || memoryShare < historyShare) {
       this.#isMakingRoom = false;
       return;
@@ -149,6 +153,7 @@ export class ShardTender {
       share = step.memoryShare;
       await clock.sleep(pauseBetweenStepsMs, this.#stopping.signal);
     }
+    this.#isBehind = share !== null && share >= historyShare;
   }
 
   #onLost(messages: number): void {
