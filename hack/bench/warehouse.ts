@@ -14,6 +14,7 @@ import { s3Keys, startS3Server } from '../../test/support/object-stores.ts';
 import { freePort } from '../../test/support/ports.ts';
 import { startProgram } from '../../test/support/program.ts';
 import { organizationRecord, routeRecord, warehouseRecord } from '../../test/support/record-registry.ts';
+import { sourceRecord } from '../../test/support/records.ts';
 import { startRedis } from '../../test/support/redis.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
 import { perSecond, report } from './lib/report.ts';
@@ -64,6 +65,7 @@ const context = recordSealingContext('org_a', 'destination', 'dst_a', 'secretAcc
 const secretAccessKey = new Keyring([{ id: 'k1', key }]).seal(s3Keys.secretAccessKey, context);
 const s3 = { bucket: store.bucket, region: 'us-east-1', credentials: { accessKeyId: s3Keys.accessKeyId, secretAccessKey } };
 await publisher.publish(epoch, 'organization', organizationRecord());
+await publisher.publish(epoch, 'source', sourceRecord());
 await publisher.publish(epoch, 'route', routeRecord({ circuit: { failureThreshold: 100, cooldownSeconds: 1, probeSuccessThreshold: 1 } }));
 await publisher.publish(epoch, 'destination', warehouseRecord({ type: 's3', s3 }, {}, { retryPolicy }));
 

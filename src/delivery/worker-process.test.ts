@@ -5,6 +5,7 @@ import { freePort } from '../../test/support/ports.ts';
 import { type Program, startProgram } from '../../test/support/program.ts';
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts';
 import { destinationRecord, organizationRecord, routeRecord } from '../../test/support/record-registry.ts';
+import { sourceRecord } from '../../test/support/records.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
 import { RedisRegistryPublisher } from '../data/registry-publisher.ts';
@@ -39,6 +40,7 @@ async function publishTo(url: string): Promise<void> {
   const publisher = new RedisRegistryPublisher(redis.client, prefix);
   const epoch = await publisher.mintEpoch();
   await publisher.publish(epoch, 'organization', organizationRecord());
+  await publisher.publish(epoch, 'source', sourceRecord());
   await publisher.publish(epoch, 'route', routeRecord());
   await publisher.publish(epoch, 'destination', destinationRecord({ url, timeoutMs: 60_000 }));
 }

@@ -6,6 +6,7 @@ import { passes } from '../../../../test/support/passes.ts';
 import { patientClock } from '../../../../test/support/patient-clock.ts';
 import type { Program } from '../../../../test/support/program.ts';
 import { organizationRecord, routeRecord, warehouseRecord } from '../../../../test/support/record-registry.ts';
+import { sourceRecord } from '../../../../test/support/records.ts';
 import { startRedis } from '../../../../test/support/redis.ts';
 import { slowAnswers } from '../../../../test/support/slow-answers.ts';
 import { sealedBucket, startWarehouseWorker } from '../../../../test/support/warehouse-worker.ts';
@@ -38,6 +39,7 @@ test('workers that are killed while they upload lose no record and write none tw
     const epoch = await publisher.mintEpoch();
     const s3 = sealedBucket(store.bucket, 'dst_a');
     await publisher.publish(epoch, 'organization', organizationRecord());
+    await publisher.publish(epoch, 'source', sourceRecord());
     await publisher.publish(epoch, 'route', routeRecord());
     await publisher.publish(epoch, 'destination', warehouseRecord({ type: 's3', s3 }));
     const workers = [await startWorker(), await startWorker()];
