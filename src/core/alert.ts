@@ -22,6 +22,28 @@ const alert = z.object({
 export type Alert = z.infer<typeof alert>;
 export type AlertType = Alert['type'];
 
+/** One that no message has caused, about something that stands for the route and its destination. */
+export function alertWithoutMessage(
+  type: AlertType,
+  { organizationId, about, atMs }: { organizationId: string; about: { id: string; name: string }; atMs: number },
+): Alert {
+  const at = new Date(atMs).toISOString();
+  return {
+    type,
+    organizationId,
+    route: about,
+    destination: about,
+    circuitState: 'closed',
+    event: null,
+    attempts: null,
+    responseStatus: null,
+    errorMessage: null,
+    count: 1,
+    firstAt: at,
+    lastAt: at,
+  };
+}
+
 /** Null when the text is no alert. */
 export function parseAlert(json: string): Alert | null {
   try {

@@ -38,9 +38,14 @@ export function secretHeader(provider: Provider): string | undefined {
   return secretHeaders[provider];
 }
 
-/** Whether it carries a secret in clear from senders of the provider; null: of any. `name`: lower case. */
-export function isSecretHeader(name: string, provider: Provider | null = null): boolean {
-  return provider === null ? Object.values(secretHeaders).includes(name) : secretHeaders[provider] === name;
+/**
+ * Headers without those that carry a secret in clear from senders of the provider; null: from any. Names are in lower case. The same array
+ * where there are none.
+ */
+export function withoutSecretHeaders(headers: [name: string, value: string][], provider: Provider | null): [string, string][] {
+  const secrets = provider === null ? Object.values(secretHeaders) : [secretHeaders[provider]];
+  const isSecret = ([name]: [string, string]): boolean => secrets.includes(name);
+  return headers.some(isSecret) ? headers.filter((header) => !isSecret(header)) : headers;
 }
 
 /** Whether the provider's secrets are those of Standard Webhooks, `whsec_` and base64. */

@@ -34,9 +34,15 @@ function route(circuit: Partial<RouteRecord['circuit']> = {}, failover: string[]
 }
 const waitsUnderLimit = () => passes(async () => expect(await suite.redis.client.zcard(`${shardBase(prefix, 0)}waiting`)).toBe(1));
 
+const whileWorkersRun = async (change: () => unknown): Promise<void> => void (await change());
+const whileNoneRuns = async (change: () => unknown): Promise<void> => {
+  await worker.stop(1000);
+  await change();
+  suite.worker();
+};
+
 describe('what waits by an earlier setting', () => {
   test.each([
-    ['no limit', off],
     ['a higher one', { ...hourly, rateLimit: 1000, rateUnit: 'second' }],
     ['one of attempts at a time', { ...off, mode: 'concurrency', maxConcurrency: 4 }],
   ] as const)('of a rate goes out at once when it becomes %s', async (_, throttle) => {
@@ -62,6 +68,22 @@ describe('what waits by an earlier setting', () => {
     throttled(to.url, off);
     await to.arrived(2);
   });
+});
+
+describe.each([
+  ['an earlier setting', whileWorkersRun],
+  ['a setting that changed while no worker ran', whileNoneRuns],
+])('what waits by %s', (_, changing) => {
+  test('of a rate goes out when it becomes no limit', async () => {
+    const to = await suite.receiver();
+    throttled(to.url, hourly);
+    suite.registry.put('route', routeRecord());
+    for (let k = 0; k < 3; k++) await send();
+    await to.arrived(1);
+    await waitsUnderLimit();
+    await changing(() => throttled(to.url, off));
+    await to.arrived(3);
+  });
 
   test('of an open circuit is tried after the new cooldown', async () => {
     let status = 500;
@@ -70,8 +92,10 @@ describe('what waits by an earlier setting', () => {
     route();
     const id = await send();
     await becomes(id, { status: 'circuit_open' });
-    status = 200;
-    route({ cooldownSeconds: 1 });
+    await changing(() => {
+      status = 200;
+      route({ cooldownSeconds: 1 });
+    });
     await becomes(id, { status: 'delivered', attempts: 2 });
   });
 
@@ -83,64 +107,23 @@ describe('what waits by an earlier setting', () => {
     route();
     const id = await send();
     await becomes(id, { status: 'circuit_open' });
-    route({}, ['dst_spare']);
+    await changing(() => route({}, ['dst_spare']));
     await becomes(id, { status: 'delivered', destinationId: 'dst_spare' });
   });
 });
 
-describe('what waits by a setting that changed while no worker ran', () => {
-  test('of a rate goes out when one has started', async () => {
-    const to = await suite.receiver();
-    throttled(to.url, hourly);
-    suite.registry.put('route', routeRecord());
-    for (let k = 0; k < 3; k++) await send();
-    await to.arrived(1);
-    await waitsUnderLimit();
-    await worker.stop(1000);
-    throttled(to.url, off);
-    suite.worker();
-    await to.arrived(3);
-  });
-
+describe('what comes by a setting that changed while no worker ran', () => {
   test('of an hourly rate that was used up goes out when it comes after that', async () => {
     const to = await suite.receiver();
     throttled(to.url, hourly);
     suite.registry.put('route', routeRecord());
     await send();
     await to.arrived(1);
-    await worker.stop(1000);
-    throttled(to.url, { ...hourly, rateLimit: 1000, rateUnit: 'second' });
-    await send();
-    suite.worker();
+    await whileNoneRuns(async () => {
+      throttled(to.url, { ...hourly, rateLimit: 1000, rateUnit: 'second' });
+      await send();
+    });
     await to.arrived(2);
-  });
-
-  test('of an open circuit is tried after the new cooldown', async () => {
-    let status = 500;
-    const to = await suite.receiver((response) => response.writeHead(status).end());
-    suite.registry.put('destination', destinationRecord({ url: to.url }));
-    route();
-    const id = await send();
-    await becomes(id, { status: 'circuit_open' });
-    await worker.stop(1000);
-    status = 200;
-    route({ cooldownSeconds: 1 });
-    suite.worker();
-    await becomes(id, { status: 'delivered', attempts: 2 });
-  });
-
-  test('of an open circuit moves to the destinations that it has got for its failure', async () => {
-    const broken = await suite.receiver((response) => response.writeHead(500).end());
-    const spare = await suite.receiver();
-    suite.registry.put('destination', destinationRecord({ url: broken.url }));
-    suite.registry.put('destination', destinationRecord({ url: spare.url }, { id: 'dst_spare' }));
-    route();
-    const id = await send();
-    await becomes(id, { status: 'circuit_open' });
-    await worker.stop(1000);
-    route({}, ['dst_spare']);
-    suite.worker();
-    await becomes(id, { status: 'delivered', destinationId: 'dst_spare' });
   });
 });
 

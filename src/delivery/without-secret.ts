@@ -1,4 +1,4 @@
-import { isSecretHeader, type Provider } from '../core/providers.ts';
+import { type Provider, withoutSecretHeaders } from '../core/providers.ts';
 import type { StoredEvent } from '../data/event-text.ts';
 
 /**
@@ -6,6 +6,6 @@ import type { StoredEvent } from '../data/event-text.ts';
  * null when it is gone, and may have been any.
  */
 export function withoutSecret(event: StoredEvent, provider: Provider | null): StoredEvent {
-  const isSecret = ([name]: [string, string]): boolean => isSecretHeader(name, provider);
-  return event.headers.some(isSecret) ? { ...event, headers: event.headers.filter((header) => !isSecret(header)) } : event;
+  const headers = withoutSecretHeaders(event.headers, provider);
+  return headers === event.headers ? event : { ...event, headers };
 }

@@ -344,5 +344,6 @@ export class Worker {
 /** Those of a batch are read by who writes it. */
 function withoutSecretOfSource(job: Job, plan: DeliveryPlan): Job {
   if (plan.state !== 'ready' || plan.type !== 'http' || job.event === null) return job;
-  return { ...job, event: withoutSecret(job.event, plan.provider) };
+  const event = withoutSecret(job.event, plan.provider);
+  return event === job.event ? job : { ...job, event };
 }

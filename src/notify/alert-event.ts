@@ -5,6 +5,7 @@ import {
   type AlertType,
   alertOrganization,
   alertRetryPolicy,
+  alertWithoutMessage,
   channelTarget,
   closingTarget,
   mailTarget,
@@ -89,21 +90,8 @@ export function closingEvent(
   { channelId, number, decidedAtMs, routingKey }: ClosingIncident,
   home: number,
 ): NewEvent {
-  const at = new Date(decidedAtMs).toISOString();
-  const alert: Alert = {
-    type: 'route.recovered',
-    organizationId: org,
-    route: { id: routeId, name: routeId },
-    destination: { id: routeId, name: routeId },
-    circuitState: 'closed',
-    event: null,
-    attempts: null,
-    responseStatus: null,
-    errorMessage: null,
-    count: 1,
-    firstAt: at,
-    lastAt: at,
-  };
+  const about = { id: routeId, name: routeId };
+  const alert = alertWithoutMessage('route.recovered', { organizationId: org, about, atMs: decidedAtMs });
   const name = `${routeId} closing ${number}`;
   return {
     ...alertParts(org, routeId, alert, decidedAtMs),

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { Alert } from '../../core/alert.ts';
+import { type Alert, alertWithoutMessage } from '../../core/alert.ts';
 import { PosthornError } from '../../core/errors.ts';
 import { base32 } from '../../core/ids.ts';
 import type { NotificationChannelRecord } from '../../core/records.ts';
@@ -54,20 +54,6 @@ function failure(error: string, message: string): ChannelTestResult {
 }
 
 function testAlert({ id, org, name }: NotificationChannelRecord, nowMs: number): Alert {
-  const at = new Date(nowMs).toISOString();
-  return {
-    type: 'delivery.failed',
-    organizationId: org,
-    route: { id: `test-${id}`, name },
-    destination: { id: `test-${id}`, name },
-    circuitState: 'closed',
-    event: null,
-    attempts: null,
-    responseStatus: null,
-    errorMessage: null,
-    count: 1,
-    firstAt: at,
-    lastAt: at,
-    test: true,
-  };
+  const about = { id: `test-${id}`, name };
+  return { ...alertWithoutMessage('delivery.failed', { organizationId: org, about, atMs: nowMs }), test: true };
 }
