@@ -1,12 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { acceptOnly } from '../../test/support/accept-only.ts';
-import { type Death, dieEverywhere } from '../../test/support/dying-client.ts';
 import { newEvent } from '../../test/support/new-event.ts';
 import { patientClock } from '../../test/support/patient-clock.ts';
-import { dead, delivered, failure, settleAll, takeFrom } from '../../test/support/queue-worker.ts';
+import { dead, delivered, settleAll, takeFrom } from '../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { newTimedId } from '../core/ids.ts';
-import type { RedisClient } from '../redis/connection.ts';
 import { Script } from '../redis/script.ts';
 import { systemClock } from '../runtime/clock.ts';
 import type { Job, Outcome } from './delivery-queue.ts';
@@ -163,67 +161,6 @@ test('the messages of an event for a hundred targets are made at once, those for
   expect((await queues[0]?.figures())?.unfinished).toBe(250);
   expect(await reader.deliveriesOfEvent('org_a', event.id)).toHaveLength(250);
 });
-
-/** Takes an event from being accepted to the end of its messages, each after one retry. */
-async function seeThrough(client: RedisClient, event: NewEvent): Promise<void> {
-  await acceptOnly(client, prefix, event);
-  await new OutboxCarrier({ redis: client, prefix }).carry(0);
-  for (const shard of [0, 1]) {
-    const queue = new RedisDeliveryQueue({ redis: client, prefix, shard });
-    await queue.tend('w1', 1000);
-    await settleAll(queue, 'w1', await takeFrom(queue, 'w1', 64), { type: 'retry', attempt: failure, delayMs: 0 });
-    await queue.promote();
-    await settleAll(queue, 'w1', await takeFrom(queue, 'w1', 64), shard === 0 ? delivered : dead);
-    await queue.foldTallies();
-    await queue.prune({ finishedMs: 3_600_000, deadLettersMs: 3_600_000 });
-  }
-}
-
-/** Another worker delivers what has not ended, and nothing that has; answers how many messages of the event there are. */
-async function finish(event: NewEvent): Promise<number> {
-  const check = () => checkShards({ redis: redis.client, prefix, shards });
-  const endedOf = async () =>
-    (await reader.deliveriesOfEvent('org_a', event.id)).filter(({ status }) => status === 'delivered' || status === 'dlq');
-  expect((await check()).findings).toEqual([]);
-  const ended = (await endedOf()).map(({ id }) => id);
-  for (const queue of queues) {
-    while ((await queue.reclaim(['w1'])).hasMore);
-    await queue.tend('w2', 1000);
-  }
-  await carrier.carry(0);
-  for (let round = 0; (await check()).unfinished > 0; round++) {
-    expect(round).toBeLessThan(20);
-    for (const [shard, queue] of queues.entries()) {
-      // A target that the dead worker was to configure is offered to another after two seconds.
-      const waiting = `${prefix}{s${shard}}:waiting`;
-      for (const target of await redis.client.zrange(waiting, '0', '-1')) await redis.client.zadd(waiting, 1, target);
-      await queue.promote();
-      const jobs = await takeFrom(queue, 'w2', 64);
-      expect(jobs.filter(({ messageId }) => ended.includes(messageId))).toEqual([]);
-      await settleAll(queue, 'w2', jobs, delivered);
-    }
-  }
-  expect((await check()).findings).toEqual([]);
-  return (await endedOf()).length;
-}
-
-test.each<Death>(['before', 'after'])(
-  'an event whose process dies %s any of its commands, from accepting to the end, is delivered by another, or was never accepted',
-  async (moment) => {
-    const counts: number[] = [];
-    await dieEverywhere(redis.client, moment, {
-      prepare: async () => {
-        await redis.client.flushall();
-        return eventFor([0, 1, 1]);
-      },
-      work: seeThrough,
-      look: async (event) => void counts.push(await finish(event)),
-    });
-    expect(counts.length).toBeGreaterThan(15);
-    expect(counts).toEqual(counts.map((_, i) => (i === 0 && moment === 'before' ? 0 : 3)));
-  },
-  120_000,
-);
 
 describe('what is carried', () => {
   const prune = async (shard: number): Promise<void> => {
