@@ -161,12 +161,10 @@ const remove: Life = {
       if (target.routeId === 'rte_1') await queue.configure(target, targetSetting({ paused: true, revision: '2' }));
       else while ((await queue.drop(target, 'route_deleted')).hasMore);
     }
-    const { targets: paused } = await queue.pausedTargets('0');
+    await queue.pausedTargets('0');
     while ((await queue.expirePaused(-1)).hasMore);
-    // The retries of both.
     const reasons = new Map((await queue.targets(1)).targets.map(({ number }) => [number, 'route_deleted'] as const));
     for (let next: string | null = '0'; next !== null; ) ({ next } = await queue.dropRetries(reasons, next));
-    return paused;
   },
   again: async (world) => {
     await remove.work(redis.client, world);
@@ -193,35 +191,39 @@ const reclaim: Life = {
   },
 };
 
-const limited: Partial<TargetSetting> = {
-  circuit: { failureThreshold: 1, cooldownSeconds: 3600, probeSuccessThreshold: 1 },
-  sharedLimiter: { id: 'app_a', revision: 1, windows: [{ ms: hourMs, most: 1 }] },
-};
+const fragile: Partial<TargetSetting> = { circuit: { failureThreshold: 1, cooldownSeconds: 3600, probeSuccessThreshold: 1 } };
+const limiter = (revision: number, most: number) => ({ id: 'app_a', revision, windows: [{ ms: hourMs, most }] });
 const release: Life = {
   name: 'that closes a circuit and lifts a shared limit',
   prepare: async () => {
     const queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
     const events = await accepted([eventFor([0]), eventFor([0]), eventFor([0])]);
-    await settleAll(queue, 'w1', await takeFrom(queue, 'w1', 64, limited), retried);
+    await settleAll(queue, 'w1', await takeFrom(queue, 'w1', 1, fragile), retried);
+    expect(await takeFrom(queue, 'w1', 64)).toEqual([]);
     return events;
   },
   work: async (client) => {
     const { circuits, queue: queueOf } = ports(client);
     const queue = queueOf(0);
-    const targets = (await circuits.broken()).map(({ routeId, destinationId }) => ({ routeId, destinationId }));
-    await circuits.ofTargets('org_a', targets);
+    await circuits.ofTargets('org_a', [{ routeId: 'rte_0', destinationId: 'dst_0' }]);
     await circuits.reset('org_a', 'rte_0', ['dst_0']);
-    await queue.configureShared('app_a', { id: 'app_a', revision: 2, windows: [{ ms: hourMs, most: 2 }] });
+    const { targets } = await queue.targets(1);
+    for (const target of targets) await queue.configure(target, targetSetting({ ...fragile, sharedLimiter: limiter(1, 1) }));
+    const jobs = await takeFrom(queue, 'w1', 64);
+    await queue.configureShared('app_a', limiter(2, 2));
     await queue.promote();
-    await settleAll(queue, 'w1', await takeFrom(queue, 'w1', 64, limited), retried);
-    await circuits.ofRoute('org_a', 'rte_0', ['dst_0']);
-    await circuits.reset('org_a', 'rte_0', ['dst_0']);
+    for (let i = 0; i < 2; i++) jobs.push(...(await takeFrom(queue, 'w1', 64)));
     await queue.configureShared('app_a', null);
+    await queue.promote();
+    await settleAll(queue, 'w1', jobs, retried);
+    await takeFrom(queue, 'w1', 64);
+    await circuits.broken();
+    await circuits.reset('org_a', 'rte_0', ['dst_0']);
+    await circuits.ofRoute('org_a', 'rte_0', ['dst_0']);
   },
   again: async (world) => {
     await release.work(redis.client, world);
     expect(await new Circuits({ redis: redis.client, prefix, shards: () => shards }).broken()).toEqual([]);
-    expect(await redis.client.exists(`${prefix}{s0}:used:app_a`)).toBe(0);
   },
 };
 

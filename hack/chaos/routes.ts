@@ -1,0 +1,22 @@
+import { waitUntil } from '../../test/support/wait-until.ts';
+import type { Sink } from '../bench/lib/sink.ts';
+
+/** Makes a source and a route of its own to each receiver, which tries for long; answers the path at which it takes events. */
+export async function routesTo(sinks: readonly Sink[], api: { origin: string; key: string }): Promise<string> {
+  const create = async (path: string, body: object): Promise<string> => {
+    const headers = { 'x-api-key': api.key, 'content-type': 'application/json' };
+    // 503 until the organization is published.
+    return await waitUntil(`${path} to be taken`, 60_000, async () => {
+      const answer = await fetch(`${api.origin}/api/${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+      if (answer.status !== 201) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
+      return ((await answer.json()) as { id: string }).id;
+    });
+  };
+  const sourceId = await create('sources', { name: 'Orders', provider: 'generic' });
+  for (const [i, { origin: url }] of sinks.entries()) {
+    const retryPolicy = { maxRetries: 25, initialDelay: 100, maxDelay: 1000, backoffMultiplier: 2 };
+    const id = await create('destinations', { name: `Sink ${i}`, url, retryPolicy });
+    await create('routes', { name: `Route ${i}`, sourceId, destinationIds: [id] });
+  }
+  return '/ingest/default/orders';
+}
