@@ -76,8 +76,8 @@ describe('without the API server', () => {
     const resources = [...shop.secrets, shop.apiKeyManifest, shop.source, shop.destination('kept', kept.url()), shop.route('kept', 'kept')];
     await world.apply(resources);
     for (const resource of resources.filter(({ apiVersion }) => apiVersion !== 'v1')) await world.waitUntilReady(resource);
-    await waitUntil('the api to be ready', 30_000, async () => ((await fetch(`${url}/readyz`)).ok ? true : undefined));
-    await waitUntil('the first event to be taken', 30_000, async () => ((await send()).status === 200 ? true : undefined));
+    await waitUntil('the api to be ready', 60_000, async () => ((await fetch(`${url}/readyz`)).ok ? true : undefined));
+    await waitUntil('the first event to be taken', 60_000, async () => ((await send()).status === 200 ? true : undefined));
     await kept.waitForRequests(1, 30_000);
     const cronJob = { name: 'Yearly', cronExpression: '0 6 1 1 *', url: kept.url('/cron') };
     cronJobId = (await rest.send('POST', '/api/cron', cronJob)).body.cronJob.id;

@@ -99,7 +99,7 @@ export async function startControlPlaneWorld(): Promise<ControlPlaneWorld> {
       await controlPlane.request('DELETE', pathOf(manifest));
     },
     waitUntilReady: async (manifest) => {
-      await waitUntil(`${manifest.kind} ${manifest.metadata.name} to be ready`, 30_000, async () =>
+      await waitUntil(`${manifest.kind} ${manifest.metadata.name} to be ready`, 60_000, async () =>
         isReady(await read(manifest)) ? true : undefined,
       );
     },

@@ -66,7 +66,7 @@ describe('cron jobs in Kubernetes', () => {
       await world.apply(manifests);
       for (const manifest of manifests) await world.waitUntilReady(manifest);
     } while (Date.now() >= first);
-    await waitUntil('the API to be ready', 30_000, async () => ((await rest.send('GET', '/api/cron')).status === 200 ? true : undefined));
+    await waitUntil('the API to be ready', 60_000, async () => ((await rest.send('GET', '/api/cron')).status === 200 ? true : undefined));
   }, 180_000);
   afterAll(async () => {
     await world?.stop();

@@ -30,7 +30,7 @@ describe('two controllers', () => {
   const startReady = async (options: { kubeconfig?: string } = {}): Promise<Program> => {
     const port = await freePort();
     const program = world.start('controller', { ...options, opsPort: port });
-    await waitUntil('the controller to be ready', 30_000, async () =>
+    await waitUntil('the controller to be ready', 60_000, async () =>
       (await fetch(`http://127.0.0.1:${port}/readyz`)).status === 200 ? true : undefined,
     );
     return program;
@@ -56,7 +56,7 @@ describe('two controllers', () => {
     const organization = shop.organization([]);
     const port = await freePort();
     first = world.start('controller', { opsPort: port });
-    await waitUntil('the first to lead', 30_000, async () => ((await isLeading(port)) ? true : undefined));
+    await waitUntil('the first to lead', 60_000, async () => ((await isLeading(port)) ? true : undefined));
     await world.apply([organization]);
     await world.waitUntilReady(organization);
     await world.apply(shop.secrets);
