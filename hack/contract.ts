@@ -51,7 +51,7 @@ try {
   const destination = await send('POST', '/api/destinations', { name: 'Contract', url: `http://127.0.0.1:${receiverPort}` });
   await send('POST', '/api/routes', { name: 'Contract', sourceId: source.body['id'], destinationIds: [destination.body['id']] });
   const { eventId } = (await send('POST', '/ingest/default/contract', { order: 1 })).body;
-  const deliveryId = await waitUntil('a delivery', 10_000, async () => {
+  const deliveryId = await waitUntil('a delivery', 30_000, async () => {
     const { body } = await send('GET', '/api/deliveries?status=delivered');
     return Array.isArray(body['data']) ? members(body['data'][0])['id'] : undefined;
   });
@@ -60,7 +60,7 @@ try {
   const endpointId = await created('/api/webhook-endpoints', { applicationId, url: `http://127.0.0.1:${receiverPort}` });
   const subscriptionId = await created('/api/webhook-subscriptions', { endpointId, eventTypeId: 'order.paid' });
   const webhookEvent = await send('POST', '/api/send-event', { eventType: 'order.paid', payload: { id: 'o-17' } });
-  const messageId = await waitUntil('a message', 10_000, async () => {
+  const messageId = await waitUntil('a message', 30_000, async () => {
     const { body } = await send('GET', '/api/outbound-messages?status=success');
     return Array.isArray(body['data']) ? members(body['data'][0])['id'] : undefined;
   });

@@ -2,37 +2,18 @@ import { randomBytes } from 'node:crypto';
 import { globSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { z } from 'zod';
-import { readAuditLog } from '../support/audit-log.ts';
 import { manifests } from '../support/helm.ts';
 import { passes } from '../support/passes.ts';
 import { type PortForward, portForward } from '../support/port-forward.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { kubectl, kubectlApply } from './kubectl.ts';
-import { grantedByChart } from './permissions.ts';
 import { RestClient } from './rest.ts';
 
 const system = 'posthorn-system';
 const root = new URL('../../', import.meta.url).pathname;
-const auditLog = process.env['POSTHORN_E2E_AUDIT_LOG'];
 const describeInCluster = process.env['POSTHORN_E2E_CLUSTER'] === '1' ? describe : describe.skip;
-const describeWithAuditLog = auditLog === undefined ? describe.skip : describeInCluster;
 
 const withCircuit = z.array(z.looseObject({ status: z.looseObject({ id: z.string(), circuit: z.unknown() }).partial().optional() }));
-
-/** Granted, and not used by what the tests of this folder do in a cluster; each with what would use it. */
-const onlySometimes = new Map([
-  ['posthorn-controller patch organizations/status.posthorn.dev', 'an archive that cannot be written to'],
-  ['posthorn-controller patch webhookendpoints/status.posthorn.dev', 'the circuit of an endpoint that is declared'],
-  ['posthorn-controller get webhookendpoints.posthorn.dev', 'the same'],
-  ['posthorn-api get webhookapplications.posthorn.dev', 'a path with the name of one that is declared'],
-  ['posthorn-api get webhookendpoints.posthorn.dev', 'the same'],
-  ['posthorn-api get webhooksubscriptions.posthorn.dev', 'the same'],
-  ['posthorn-controller watch scaledobjects.keda.sh', 'KEDA in the cluster'],
-  ['posthorn-controller create scaledobjects.keda.sh', 'KEDA in the cluster'],
-  ['posthorn-controller patch scaledobjects.keda.sh', 'KEDA in the cluster'],
-  ['posthorn-controller delete scaledobjects.keda.sh', 'KEDA in the cluster'],
-  ['posthorn-uninstall patch deliverypools.posthorn.dev', 'pools that the controllers have not ended in time'],
-]);
 
 describeInCluster('workers', () => {
   test('have no token of Kubernetes', async () => {
@@ -44,8 +25,7 @@ describeInCluster('workers', () => {
   });
 });
 
-// It reads what all tests before it have left in the log, those of the installation too: hack/test runs it last.
-describeWithAuditLog('the permissions of the chart', () => {
+describeInCluster('the permissions of the chart', () => {
   const tenant = `tenant-${randomBytes(3).toString('hex')}`;
   const name = `Permissions ${tenant}`;
   const inTenant = (...args: string[]) => kubectl(['-n', tenant, ...args]);
@@ -151,15 +131,4 @@ describeWithAuditLog('the permissions of the chart', () => {
     await passes(async () => expect(await inTenant('get', 'httpcronjob', 'yearly', '-o', 'json')).toContain('nextScheduleTime'), 45_000);
     await kubectl(['delete', 'organization', tenant, '--wait=true', '--timeout=60s']);
   }, 300_000);
-
-  test('are enough for everything that was done, and none is unused', async () => {
-    const granted = await grantedByChart();
-    expect([...onlySometimes.keys()].filter((each) => !granted.has(each))).toEqual([]);
-    await passes(() => {
-      const { used, forbidden } = readAuditLog(auditLog ?? '');
-      expect(forbidden).toEqual([]);
-      expect([...granted].filter((each) => !used.has(each) && !onlySometimes.has(each))).toEqual([]);
-      expect([...used].filter((each) => each.startsWith('posthorn-delivery-'))).toEqual([]);
-    }, 20_000);
-  }, 60_000);
 });

@@ -20,9 +20,9 @@ export interface Program {
 
 /** `file`: what is run; default: the program's source. */
 export function startProgram(args: readonly string[], environment: Record<string, string> = {}, file = script): Program {
-  const { PATH = '', HOME = '', TMPDIR } = process.env;
+  const { PATH, HOME, TMPDIR, NODE_COMPILE_CACHE } = process.env;
   const child: ChildProcess = spawn(process.execPath, [file, ...args], {
-    env: { PATH, HOME, ...(TMPDIR === undefined ? {} : { TMPDIR }), ...environment },
+    env: { PATH, HOME, TMPDIR, NODE_COMPILE_CACHE, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';
