@@ -37,7 +37,9 @@ export function cursorOf(text: string, scope: string): string {
 export function cursorText(cursor: string, scope: string): string {
   const decoded = Buffer.from(cursor, 'base64url');
   const text = decoded.subarray(checkLength).toString();
-  if (decoded.length <= checkLength || !timingSafeEqual(decoded.subarray(0, checkLength), checksum(text, scope))) throw invalid();
+  // What is no base64url is left out when it is decoded, and so are bits at the end that stand for nothing.
+  const isAsMade = decoded.length > checkLength && decoded.toString('base64url') === cursor;
+  if (!isAsMade || !timingSafeEqual(decoded.subarray(0, checkLength), checksum(text, scope))) throw invalid();
   return text;
 }
 

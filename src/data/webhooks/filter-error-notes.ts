@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/clock.ts';
 import type { Logger } from '../../core/logger.ts';
-import type { WebhookStore } from './webhooks.ts';
+import type { FilterRun, WebhookStore } from './webhooks.ts';
 
 const mostWaiting = 1000;
 const everyMs = 5000;
@@ -11,7 +11,7 @@ const everyMs = 5000;
  */
 export class FilterErrorNotes {
   readonly #options: { store: Pick<WebhookStore, 'noteFilterError'>; clock: Clock; logger: Logger };
-  readonly #waiting = new Map<string, { org: string; error: string | null }>();
+  readonly #waiting = new Map<string, { org: string; run: FilterRun }>();
   #isBusy = false;
 
   constructor(options: { store: Pick<WebhookStore, 'noteFilterError'>; clock: Clock; logger: Logger }) {
@@ -19,9 +19,9 @@ export class FilterErrorNotes {
   }
 
   /** False when too many wait. */
-  note(org: string, subscriptionId: string, error: string | null): boolean {
+  note(org: string, subscriptionId: string, run: FilterRun): boolean {
     if (this.#waiting.size >= mostWaiting && !this.#waiting.has(subscriptionId)) return false;
-    this.#waiting.set(subscriptionId, { org, error });
+    this.#waiting.set(subscriptionId, { org, run });
     if (!this.#isBusy) void this.#write();
     return true;
   }
@@ -31,8 +31,8 @@ export class FilterErrorNotes {
     this.#isBusy = true;
     const some = [...this.#waiting];
     this.#waiting.clear();
-    for (const [subscriptionId, { org, error }] of some) {
-      await store.noteFilterError(org, subscriptionId, error).catch((reason: unknown) => {
+    for (const [subscriptionId, { org, run }] of some) {
+      await store.noteFilterError(org, subscriptionId, run).catch((reason: unknown) => {
         logger.debug({ err: reason, subscriptionId }, 'the error of a filter was not noted');
       });
     }

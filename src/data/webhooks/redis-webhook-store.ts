@@ -6,6 +6,9 @@ import type { ScriptArgument } from '../../redis/script.ts';
 import type { PageQuery, ViewPage } from '../messages.ts';
 import { integer, list, text } from '../script-reply.ts';
 import {
+  changedApplication,
+  changedEndpoint,
+  changedSubscription,
   externalIdTaken,
   removeWebhook,
   replaceWebhook,
@@ -18,13 +21,14 @@ import { newIdPart, parseWebhookId, webhookId, webhookIdPrefixes } from './webho
 import { applicationKind, endpointKind, idArguments, type KindOfWebhooks, subscriptionKind } from './webhook-kinds.ts';
 import { targetChange, WebhookNotes } from './webhook-notes.ts';
 import { webhookCounts, webhookPage } from './webhook-pages.ts';
-import { definedOf, encodeSubscription, newApplicationContent, newEndpointContent, newSubscriptionContent } from './webhook-records.ts';
+import { encodeSubscription, newApplicationContent, newEndpointContent, newSubscriptionContent } from './webhook-records.ts';
 import { applicationRow, type Row } from './webhook-rows.ts';
 import { WebhookScripts } from './webhook-scripts.ts';
 import { WebhookSweeper } from './webhook-sweeper.ts';
 import type {
   ApplicationFilter,
   EndpointFilter,
+  FilterRun,
   NewWebhookApplication,
   NewWebhookEndpoint,
   NewWebhookSubscription,
@@ -205,13 +209,14 @@ export class RedisWebhookStore implements WebhookStore {
   }
 
   updateSubscription(org: string, id: string, change: WebhookSubscriptionChange, expectedRevision?: number): Promise<WebhookSubscription> {
-    return this.#update(subscriptionKind, org, id, (stored) => ({ ...stored, ...definedOf(change) }), expectedRevision);
+    return this.#update(subscriptionKind, org, id, (stored) => changedSubscription(stored, change), expectedRevision);
   }
 
-  async noteFilterError(org: string, id: string, error: string | null): Promise<void> {
+  async noteFilterError(org: string, id: string, { filterExpression, error }: FilterRun): Promise<void> {
     const [row] = await webhookRows(this.#scripts, subscriptionKind, org, [id]);
     if (row == null) return;
-    const change = (stored: WebhookSubscription): WebhookSubscription => ({ ...stored, lastFilterError: error });
+    const change = (stored: WebhookSubscription): WebhookSubscription =>
+      stored.filterExpression === filterExpression ? { ...stored, lastFilterError: error } : stored;
     await this.#replace(subscriptionKind, { org, row, change, isSilent: true });
   }
 
@@ -376,16 +381,6 @@ export class RedisWebhookStore implements WebhookStore {
     const targets = target === undefined ? [] : [targetChange(target(object))];
     await this.#notes.note({ kind, id: object.id }, ...targets);
   }
-}
-
-function changedApplication(stored: WebhookApplication, change: WebhookApplicationChange): WebhookApplication {
-  const { rateLimits, ...rest } = change;
-  return { ...stored, ...definedOf(rest), rateLimits: { ...stored.rateLimits, ...definedOf(rateLimits ?? {}) } };
-}
-
-function changedEndpoint(stored: WebhookEndpoint, change: WebhookEndpointChange): WebhookEndpoint {
-  const { circuit, ...rest } = change;
-  return { ...stored, ...definedOf(rest), circuit: { ...stored.circuit, ...definedOf(circuit ?? {}) } };
 }
 
 function idTaken<T>({ kind }: KindOfWebhooks<T>): PosthornError {

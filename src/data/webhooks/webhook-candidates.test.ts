@@ -127,7 +127,7 @@ test('the version changes with what the candidates say, and with nothing else', 
   await look();
   await store.updateEndpoint(org, endpoint, { description: 'x', timeoutSeconds: 3 });
   await store.updateApplication(org, application, { name: 'x', metadata: { a: 1 } });
-  await store.noteFilterError(org, subscription, 'no such key');
+  await store.noteFilterError(org, subscription, { filterExpression: null, error: 'no such key' });
   expect((await store.subscription(org, subscription))?.lastFilterError).toBe('no such key');
   expect((await store.subscription(org, subscription))?.revision).toBe(1);
   await look();

@@ -2,8 +2,17 @@ import type { Clock } from '../../core/clock.ts';
 import { PosthornError } from '../../core/errors.ts';
 import { list, text } from '../script-reply.ts';
 import { changesMatching, idArguments, type KindOfWebhooks } from './webhook-kinds.ts';
+import { definedOf } from './webhook-records.ts';
 import { type Row, withJson } from './webhook-rows.ts';
 import type { WebhookScripts } from './webhook-scripts.ts';
+import type {
+  WebhookApplication,
+  WebhookApplicationChange,
+  WebhookEndpoint,
+  WebhookEndpointChange,
+  WebhookSubscription,
+  WebhookSubscriptionChange,
+} from './webhooks.ts';
 
 /** Each time somebody else has changed the same object meanwhile, so that many changes of one object all come through. */
 const triesMax = 200;
@@ -15,6 +24,29 @@ interface Stamped {
 
 export function webhookNotFound<T>({ kind }: KindOfWebhooks<T>): PosthornError {
   return new PosthornError('RESOURCE_NOT_FOUND', `There is no such ${kind}.`);
+}
+
+/** What a change makes of what is stored: what is absent stays. Enabling takes the reason away. */
+export function changedApplication(stored: WebhookApplication, change: WebhookApplicationChange): WebhookApplication {
+  const { rateLimits, ...rest } = change;
+  const changed = { ...stored, ...definedOf(rest), rateLimits: { ...stored.rateLimits, ...definedOf(rateLimits ?? {}) } };
+  return isEnabling(stored, change) ? { ...changed, disabledReason: null } : changed;
+}
+
+export function changedEndpoint(stored: WebhookEndpoint, change: WebhookEndpointChange): WebhookEndpoint {
+  const { circuit, ...rest } = change;
+  const changed = { ...stored, ...definedOf(rest), circuit: { ...stored.circuit, ...definedOf(circuit ?? {}) } };
+  return isEnabling(stored, change) ? { ...changed, disabledReason: null } : changed;
+}
+
+function isEnabling(stored: { isDisabled: boolean }, change: { isDisabled?: boolean | undefined }): boolean {
+  return stored.isDisabled && change.isDisabled === false;
+}
+
+/** With another filter nothing has failed yet. */
+export function changedSubscription(stored: WebhookSubscription, change: WebhookSubscriptionChange): WebhookSubscription {
+  const changed = { ...stored, ...definedOf(change) };
+  return changed.filterExpression === stored.filterExpression ? changed : { ...changed, lastFilterError: null };
 }
 
 /** Objects by id with their records; null where there is none. */

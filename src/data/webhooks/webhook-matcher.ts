@@ -186,7 +186,8 @@ export class WebhookMatcher {
       ofWishes: (wishes) => judge(wishes).isMatch,
       ofCandidate: (candidate) => {
         const { isMatch, wasAsked, error } = judge(candidate);
-        if (wasAsked && error !== candidate.lastFilterError && this.#notes.note(org, candidate.subscriptionId, error))
+        const { subscriptionId, filterExpression } = candidate;
+        if (wasAsked && error !== candidate.lastFilterError && this.#notes.note(org, subscriptionId, { filterExpression, error }))
           candidate.lastFilterError = error;
         return isMatch;
       },

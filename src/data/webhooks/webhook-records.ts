@@ -18,8 +18,8 @@ const defaultCircuit = { failureThreshold: 5, successThreshold: 2, cooldownSecon
 
 /** c created, u last changed when that is another time, v revision from the second on, g custom resource. */
 const common = { c: z.number(), u: z.number().optional(), v: z.number().optional(), g: z.string().optional() };
-/** x: disabled, with the reason or ''. */
-const disabling = { x: z.string().optional() };
+/** x: disabled, with the reason or ''. i: the reason of what is not disabled. */
+const disabling = { x: z.string().optional(), i: z.string().optional() };
 
 const applicationJson = z.object({
   ...common,
@@ -73,7 +73,7 @@ export function newApplicationContent(
     metadata: metadata ?? {},
     rateLimits: { ...defaultRateLimits, ...definedOf(rateLimits ?? {}) },
     isDisabled: isDisabled ?? false,
-    disabledReason: isDisabled === true ? (disabledReason ?? null) : null,
+    disabledReason: disabledReason ?? null,
     ...newStamps(managedBy, nowMs),
   };
 }
@@ -93,7 +93,7 @@ export function newEndpointContent(
     circuit: { ...defaultCircuit, ...definedOf(circuit ?? {}) },
     secret,
     isDisabled: isDisabled ?? false,
-    disabledReason: isDisabled === true ? (disabledReason ?? null) : null,
+    disabledReason: disabledReason ?? null,
     ...newStamps(managedBy, nowMs),
   };
 }
@@ -242,13 +242,12 @@ function decodeStamps({ c, u, v, g }: { c: number; u?: number; v?: number; g?: s
   return { createdAtMs: c, updatedAtMs: u ?? c, revision: v ?? 1, managedBy: g ?? null };
 }
 
-/** A reason without being disabled is not kept. */
 function encodeDisabling({ isDisabled, disabledReason }: Disabling) {
-  return { x: isDisabled ? (disabledReason ?? '') : undefined };
+  return isDisabled ? { x: disabledReason ?? '' } : { i: disabledReason ?? undefined };
 }
 
-function decodeDisabling({ x }: { x?: string }): Disabling {
-  return { isDisabled: x !== undefined, disabledReason: x === undefined || x === '' ? null : x };
+function decodeDisabling({ x, i }: { x?: string; i?: string }): Disabling {
+  return { isDisabled: x !== undefined, disabledReason: (x ?? i) || null };
 }
 
 function isSame<T extends Record<string, number>>(one: T, other: T): boolean {

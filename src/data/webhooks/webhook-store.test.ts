@@ -231,6 +231,26 @@ describe('a subscription', () => {
     expect(await store.subscription(org, made.id)).toEqual(changed);
   });
 
+  test('shows what its filter failed with until it has another, also when that is noted late', async () => {
+    const { id: endpointId } = await makeEndpoint();
+    const [first, second] = ['event.data.total > 5', 'event.data.total > 6'];
+    const { id } = await store.createSubscription({ org, endpointId, eventTypeId: etpA, filterExpression: first });
+    const shown = async () => (await store.subscription(org, id))?.lastFilterError;
+    for (const [before, after] of [
+      [first, second],
+      [second, null],
+    ] as const) {
+      const failed = { filterExpression: before, error: 'no total' };
+      await store.noteFilterError(org, id, failed);
+      await store.updateSubscription(org, id, { labelFilterMode: 'any' });
+      expect(await shown()).toBe('no total');
+      await store.updateSubscription(org, id, { filterExpression: after });
+      expect(await shown()).toBeNull();
+      await store.noteFilterError(org, id, failed);
+      expect(await shown()).toBeNull();
+    }
+  });
+
   test('is the only one of its endpoint and event type', async () => {
     const one = await makeEndpoint();
     const other = await makeEndpoint();

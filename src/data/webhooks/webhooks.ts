@@ -78,6 +78,12 @@ export interface WebhookSubscription {
   managedBy: string | null;
 }
 
+/** `error`: what the last run of a filter failed with; null: it did not. */
+export interface FilterRun {
+  filterExpression: string | null;
+  error: string | null;
+}
+
 /**
  * `id`: of a custom resource; otherwise the store makes one. `mark`: of the request; what is to be made under one a second time within a day is
  * what was made the first time, as it is now.
@@ -182,8 +188,8 @@ export interface WebhookStore {
     eventTypeIds: readonly string[],
   ): Promise<{ created: WebhookSubscription[]; skipped: number }>;
   updateSubscription(org: string, id: string, change: WebhookSubscriptionChange, expectedRevision?: number): Promise<WebhookSubscription>;
-  /** What the last run of its filter failed with; null: it did not. One that is gone is left alone. */
-  noteFilterError(org: string, id: string, error: string | null): Promise<void>;
+  /** One that is gone, or has another filter by now, is left alone. */
+  noteFilterError(org: string, id: string, run: FilterRun): Promise<void>;
   deleteSubscription(org: string, id: string): Promise<void>;
   /** All subscriptions of an event type that is deleted. For an hour no other is made, by whoever has seen it before. */
   deleteEventType(org: string, eventTypeId: string): Promise<void>;

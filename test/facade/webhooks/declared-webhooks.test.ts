@@ -79,6 +79,20 @@ test('the API changes nothing of it, and names the resource', async () => {
   }
 });
 
+test('what the API is sent of it as it is, is no change', async () => {
+  const paths = ['webhook-applications/shop', 'webhook-endpoints/hooks', 'webhook-subscriptions/paid'];
+  for (const path of paths) {
+    const record = await read(path);
+    for (const sent of [record, {}]) {
+      const { status, body } = await request('PATCH', path, sent);
+      expect([status, body.data]).toEqual([200, record]);
+    }
+  }
+  const { externalId, name, metadata, rateLimitPerSecond } = await read('webhook-applications/shop');
+  const { status, body } = await request('PUT', 'webhook-applications/upsert', { externalId, name, metadata, rateLimitPerSecond });
+  expect([status, body]).toEqual([200, { created: false, data: await read('webhook-applications/shop') }]);
+});
+
 test('in paths it goes by its name, too', async () => {
   const { application, endpoint, subscription } = declared;
   for (const [path, id] of [

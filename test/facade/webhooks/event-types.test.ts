@@ -191,6 +191,13 @@ describe('the list', () => {
     const { body } = await read('?search=list.n&limit=1');
     expect((await read(`?search=list&cursor=${encodeURIComponent(body.pagination.nextCursor)}`)).status).toBe(400);
   });
+
+  test('with a cursor that differs in any character, or has one more, is 400', async () => {
+    const { nextCursor } = (await read('?search=list.n&limit=1')).body.pagination;
+    const forged = [...nextCursor].map((character, i) => [...nextCursor].with(i, character === 'A' ? 'B' : 'A').join(''));
+    for (const cursor of [...forged, `${nextCursor}A`, `${nextCursor}=`, `${nextCursor}!`])
+      expect([cursor, (await read(`?search=list.n&limit=1&cursor=${encodeURIComponent(cursor)}`)).status]).toEqual([cursor, 400]);
+  });
 });
 
 describe('errors of the webhook subscription API', () => {

@@ -59,9 +59,9 @@ describe('creating an application', () => {
     expect((await read('/by-external-id/nobody')).body).toEqual({ error: 'Not found', message: expect.any(String), details: {} });
   });
 
-  test('a reason without being disabled is not kept', async () => {
-    const { body } = await create({ name: 'Enabled', disabledReason: 'None.' });
-    expect(body.data).toMatchObject({ isDisabled: false, disabledReason: null });
+  test('takes a reason without being disabled', async () => {
+    const { body } = await create({ name: 'Enabled', disabledReason: 'Not yet paid.' });
+    expect(body.data).toMatchObject({ isDisabled: false, disabledReason: 'Not yet paid.' });
     expect((await read(`/${body.data.id}`)).body).toEqual(body);
   });
 
@@ -139,6 +139,16 @@ describe('changing an application', () => {
       disabledReason: 'Unpaid.',
     });
     expect((await change(id, { isDisabled: false })).body.data).toMatchObject({ isDisabled: false, disabledReason: null });
+  });
+
+  test('sets the reason alone, too, and keeps it when it is disabled', async () => {
+    const { id } = (await create({ name: 'Late' })).body.data;
+    const { body } = await change(id, { disabledReason: 'Unpaid.' });
+    expect(body.data).toMatchObject({ isDisabled: false, disabledReason: 'Unpaid.' });
+    expect((await read(`/${id}`)).body).toEqual(body);
+    expect((await change(id, body.data)).body).toEqual(body);
+    expect((await change(id, { isDisabled: true })).body.data).toMatchObject({ isDisabled: true, disabledReason: 'Unpaid.' });
+    expect((await change(id, { disabledReason: null })).body.data).toMatchObject({ isDisabled: true, disabledReason: null });
   });
 
   test('ignores what is read-only, takes the same external id and refuses another', async () => {

@@ -172,6 +172,15 @@ describe('changing an endpoint', () => {
     expect((await change(id, { isDisabled: false })).body.data).toMatchObject({ isDisabled: false, disabledReason: null });
   });
 
+  test('sets the reason alone, too, and keeps it when it is disabled', async () => {
+    const { id } = await made();
+    const { body } = await change(id, { disabledReason: 'Moves.' });
+    expect(body.data).toMatchObject({ isDisabled: false, disabledReason: 'Moves.' });
+    expect((await read(`/${id}`)).body).toEqual(body);
+    expect((await change(id, { isDisabled: true })).body.data).toMatchObject({ isDisabled: true, disabledReason: 'Moves.' });
+    expect((await change(id, { disabledReason: null })).body.data).toMatchObject({ isDisabled: true, disabledReason: null });
+  });
+
   test('ignores what is read-only and refuses another application', async () => {
     const { secret: _, ...record } = await made();
     expect((await change(record.id, { ...record, circuitState: 'open', totalMessages: 9 })).body.data).toMatchObject({

@@ -20,7 +20,7 @@ export const applicationFields = {
   rateLimitPerMinute: limit.describe('Default 1000.'),
   rateLimitPerHour: limit.describe('Default 10000.'),
   isDisabled: z.boolean().describe('Whether events skip it and queued messages wait.'),
-  disabledReason: paragraph(1, 500).nullable().describe('Kept while it is disabled.'),
+  disabledReason: paragraph(1, 500).nullable().describe('Why it is disabled. Enabling it takes the reason away.'),
 };
 
 export const applicationRecord = z

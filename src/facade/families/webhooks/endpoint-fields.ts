@@ -20,7 +20,7 @@ export const endpointFields = {
   circuitSuccessThreshold: z.int().min(1).max(100).describe('Successful probes that close it; default 2.'),
   circuitCooldownSeconds: z.int().min(1).max(86_400).describe('Seconds that it waits before it is probed; default 60.'),
   isDisabled: z.boolean().describe('Whether new events skip it and queued messages wait.'),
-  disabledReason: paragraph(1, 500).nullable().describe('Kept while it is disabled.'),
+  disabledReason: paragraph(1, 500).nullable().describe('Why it is disabled. Enabling it takes the reason away.'),
 };
 
 const pace = {
@@ -70,7 +70,7 @@ export function refuseWrongEndpoint(sent: Pick<z.output<typeof endpointChangeBod
 }
 
 /** What the store keeps of the fields that both bodies have. */
-export function endpointSettings(sent: Omit<z.output<typeof endpointChangeBody>, 'applicationId' | 'isDisabled' | 'disabledReason'>) {
+export function endpointSettings(sent: Omit<z.output<typeof endpointChangeBody>, 'applicationId'>) {
   const { circuitFailureThreshold, circuitSuccessThreshold, circuitCooldownSeconds, ...rest } = sent;
   return {
     ...rest,

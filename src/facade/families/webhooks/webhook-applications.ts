@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { PosthornError } from '../../../core/errors.ts';
+import { changedApplication } from '../../../data/webhooks/webhook-changes.ts';
 import type { WebhookApplication } from '../../../data/webhooks/webhooks.ts';
 import { type Call, type Family, operation } from '../../operation.ts';
 import { cursorPageOf, cursorPagination, cursorQuery } from '../../pagination.ts';
@@ -7,7 +8,7 @@ import { queryBoolean, querySearch } from '../../query.ts';
 import { declaredId } from '../../resources/lookup.ts';
 import { applicationFields, applicationRecord, applicationRecords, toApplication } from './application-record.ts';
 import { deleted, isDeleted, single } from './envelope.ts';
-import { disablingOf, refuseManaged } from './managed.ts';
+import { refuseManaged } from './managed.ts';
 
 const { externalId, name, metadata, rateLimitPerSecond, rateLimitPerMinute, rateLimitPerHour, isDisabled, disabledReason } =
   applicationFields;
@@ -102,7 +103,7 @@ export const webhookApplications: Family = {
       handle: async (call) => {
         const { webhooks } = call.services;
         const current = await webhooks.applicationByExternalId(call.caller.organization.id, call.body.externalId);
-        if (current !== null) refuseManaged('application', current);
+        if (current !== null) refuseManaged('application', current, changedApplication(current, settingsOf(call.body)));
         const { application, created } = await webhooks.upsertApplication({
           ...newApplication(call, call.body),
           externalId: call.body.externalId,
@@ -150,13 +151,13 @@ export const webhookApplications: Family = {
       errors: ['RESOURCE_NOT_FOUND', 'FIELD_MANAGED', 'CONFLICT'],
       handle: async (call) => {
         const current = await findApplication(call, call.params['id'] ?? '');
-        refuseManaged('application', current);
-        const { externalId: sent, name: newName, metadata: newMetadata, ...rest } = call.body;
+        const { externalId: sent, ...rest } = call.body;
         if (sent !== undefined && sent !== current.externalId) {
           const details = { externalId: ['cannot be changed'] };
           throw new PosthornError('VALIDATION_FAILED', 'externalId cannot be changed.', { details });
         }
-        const change = { name: newName, metadata: newMetadata, rateLimits: rateLimitsOf(rest), ...disablingOf(rest) };
+        const change = settingsOf(rest);
+        refuseManaged('application', current, changedApplication(current, change));
         return toApplication(await call.services.webhooks.updateApplication(current.org, current.id, change), call);
       },
     }),
@@ -188,23 +189,12 @@ async function findApplication(call: Call, idOrName: string): Promise<WebhookApp
 
 function newApplication({ services, caller, idempotency }: Call, sent: z.output<typeof createBody>) {
   const shard = Math.floor(Math.random() * services.shards());
-  const { name: newName, metadata: newMetadata, externalId: newExternalId } = sent;
-  return {
-    org: caller.organization.id,
-    mark: idempotency?.mark,
-    shard,
-    name: newName,
-    metadata: newMetadata,
-    externalId: newExternalId,
-    rateLimits: rateLimitsOf(sent),
-    ...disablingOf(sent),
-  };
+  const { name: newName, externalId: newExternalId } = sent;
+  return { ...settingsOf(sent), org: caller.organization.id, mark: idempotency?.mark, shard, name: newName, externalId: newExternalId };
 }
 
-function rateLimitsOf(sent: {
-  rateLimitPerSecond?: number | undefined;
-  rateLimitPerMinute?: number | undefined;
-  rateLimitPerHour?: number | undefined;
-}) {
-  return { perSecond: sent.rateLimitPerSecond, perMinute: sent.rateLimitPerMinute, perHour: sent.rateLimitPerHour };
+/** What the store keeps of the fields that all bodies have. */
+function settingsOf({ externalId: _, ...sent }: z.output<typeof changeBody>) {
+  const { rateLimitPerSecond: perSecond, rateLimitPerMinute: perMinute, rateLimitPerHour: perHour, ...rest } = sent;
+  return { ...rest, rateLimits: { perSecond, perMinute, perHour } };
 }

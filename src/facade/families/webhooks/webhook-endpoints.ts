@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { PosthornError } from '../../../core/errors.ts';
 import { webhookOrganization } from '../../../core/webhook.ts';
+import { changedEndpoint } from '../../../data/webhooks/webhook-changes.ts';
 import type { EndpointFilter } from '../../../data/webhooks/webhooks.ts';
 import { text } from '../../../resources/text.ts';
 import { type Call, type Family, operation } from '../../operation.ts';
@@ -12,7 +13,7 @@ import { newEndpointSecret, openedSecret, rotateEndpointSecret, sealedSecret } f
 import { testEndpoint } from './endpoint-test.ts';
 import { deleted, isDeleted, single } from './envelope.ts';
 import { findEndpoint } from './find-endpoint.ts';
-import { disablingOf, refuseManaged } from './managed.ts';
+import { refuseManaged } from './managed.ts';
 
 /** How often a list looks further for endpoints in a rare state of the circuit. */
 const mostLooks = 20;
@@ -91,7 +92,7 @@ export const webhookEndpoints: Family = {
       },
       errors: ['RESOURCE_NOT_FOUND', 'INVALID_URL'],
       handle: async (call) => {
-        const { applicationId, url, isDisabled, disabledReason, ...rest } = call.body;
+        const { applicationId, url, ...rest } = call.body;
         refuseWrongEndpoint(call.body, call.services.allowsInsecureEndpoints);
         const secret = newEndpointSecret();
         const endpoint = await call.services.webhooks.createEndpoint({
@@ -99,7 +100,6 @@ export const webhookEndpoints: Family = {
           mark: call.idempotency?.mark,
           applicationId,
           ...endpointSettings(rest),
-          ...disablingOf({ isDisabled, disabledReason }),
           url,
           sealSecret: (id) => ({ ...sealedSecret(call, id, secret), version: 1, previous: [] }),
         });
@@ -131,14 +131,14 @@ export const webhookEndpoints: Family = {
       errors: ['RESOURCE_NOT_FOUND', 'INVALID_URL', 'FIELD_MANAGED', 'CONFLICT'],
       handle: async (call) => {
         const current = await findEndpoint(call, call.params['id'] ?? '');
-        refuseManaged('endpoint', current);
-        const { applicationId, isDisabled, disabledReason, ...rest } = call.body;
+        const { applicationId, ...rest } = call.body;
         if (applicationId !== undefined && applicationId !== current.applicationId) {
           const details = { applicationId: ['cannot be changed'] };
           throw new PosthornError('VALIDATION_FAILED', 'applicationId cannot be changed.', { details });
         }
         refuseWrongEndpoint(rest, call.services.allowsInsecureEndpoints || rest.url === current.url);
-        const change = { ...endpointSettings(rest), ...disablingOf({ isDisabled, disabledReason }) };
+        const change = endpointSettings(rest);
+        refuseManaged('endpoint', current, changedEndpoint(current, change));
         return { data: await toEndpoint(await call.services.webhooks.updateEndpoint(current.org, current.id, change), call) };
       },
     }),

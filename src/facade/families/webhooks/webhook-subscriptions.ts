@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { compileCelFilter } from '../../../core/cel-filter.ts';
 import { PosthornError } from '../../../core/errors.ts';
+import { changedSubscription } from '../../../data/webhooks/webhook-changes.ts';
 import type { WebhookSubscription } from '../../../data/webhooks/webhooks.ts';
 import { text } from '../../../resources/text.ts';
 import { type Call, type Family, operation } from '../../operation.ts';
@@ -135,13 +136,13 @@ export const webhookSubscriptions: Family = {
       errors: ['RESOURCE_NOT_FOUND', 'FIELD_MANAGED', 'CONFLICT'],
       handle: async (call) => {
         const current = await findSubscription(call);
-        refuseManaged('subscription', current);
         const { endpointId, eventTypeId, ...rest } = call.body;
         refuseOther('endpointId', endpointId, current.endpointId);
         if (eventTypeId !== undefined && eventTypeId !== current.eventTypeId) {
           refuseOther('eventTypeId', idOf(await namedEventType(call, eventTypeId)), current.eventTypeId);
         }
         const change = await checkedSettings(call, rest, current);
+        refuseManaged('subscription', current, changedSubscription(current, change));
         return toSubscription(await call.services.webhooks.updateSubscription(current.org, current.id, change), call);
       },
     }),
