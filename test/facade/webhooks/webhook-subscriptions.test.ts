@@ -133,6 +133,12 @@ describe('subscribing to several event types', () => {
     expect((await bulk({ eventTypeIds: ['order.paid', 'order.sent'] })).body).toEqual({ created: 0, skipped: 2, subscriptions: [] });
   });
 
+  test('makes one of an event type that is named twice, by its name and its id too', async () => {
+    const { body } = await bulk({ eventTypeIds: ['order.sent', types['order.sent'], 'order.sent', 'order.paid'] });
+    expect(body).toMatchObject({ created: 2, skipped: 2 });
+    expect((await read(`?endpointId=${endpointId}`)).body.data).toHaveLength(2);
+  });
+
   test('of which one does not exist is 404 and makes none', async () => {
     const unknown = await bulk({ eventTypeIds: ['order.paid', 'order.unknown'] });
     expect([unknown.status, unknown.body.message]).toEqual([404, 'There is no event type "order.unknown".']);
