@@ -184,7 +184,7 @@ const reclaim: Life = {
   work: async (client) => {
     const queue = ports(client).queue(0);
     const [first, ...others] = await queue.adopt('w1', []);
-    await settleAll(queue, 'w1', first === undefined ? [] : [first], delivered);
+    expect(await settleAll(queue, 'w1', first === undefined ? [] : [first], delivered)).toEqual([true]);
     await settleAll(queue, 'w1', others, { type: 'back' });
     while ((await queue.reclaim(['w0'])).hasMore);
     await queue.figures();

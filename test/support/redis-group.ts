@@ -11,6 +11,8 @@ export interface RedisNode {
   readonly port: number;
   readonly client: Redis;
   kill(): Promise<void>;
+  /** Starts it again after `kill`, on the same port, with these options more. */
+  start(more?: readonly string[]): Promise<void>;
 }
 
 /** Redis servers that belong together. */
@@ -45,7 +47,9 @@ const common = [
 
 async function startNode(directory: string, args: (port: number) => readonly string[], connect: RedisOptions = {}): Promise<RedisNode> {
   const port = await freePort();
-  const child: ChildProcess = spawn('redis-server', [...args(port)], { cwd: directory, stdio: 'ignore' });
+  const run = (more: readonly string[] = []): ChildProcess =>
+    spawn('redis-server', [...args(port), ...more], { cwd: directory, stdio: 'ignore' });
+  let child = run();
   const client = new Redis({ host: '127.0.0.1', port, lazyConnect: true, maxRetriesPerRequest: 0, retryStrategy: () => 50, ...connect });
   client.on('error', () => {});
   const isUp = async (): Promise<true | undefined> => {
@@ -67,6 +71,12 @@ async function startNode(directory: string, args: (port: number) => readonly str
       const exited = once(child, 'exit');
       child.kill('SIGKILL');
       await exited;
+    },
+    start: async (more) => {
+      child = run(more);
+      // Until it listens this fails, and is tried again.
+      client.connect().catch(() => undefined);
+      await waitUntil('redis-server to be up again', deadlineMs, isUp);
     },
   };
 }

@@ -1,0 +1,147 @@
+// Lets Redis fail over by Sentinel, again and again, under load:
+//   node hack/chaos/failover.ts [failovers] [--short]
+// A master with a replica, and three sentinels. In each round the master is killed (SIGKILL), the replica takes over, and the killed one comes back
+// as the replica of the other. What the master had acknowledged and had not sent to its replica is lost with it: that is counted. Ends with 1 when
+// one failover loses more than a second's events, when something arrives that was not sent or under a second webhook-id, or `posthorn check` has
+// findings. --short keeps no figures.
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { checkShards } from '../../src/data/shard-check.ts';
+import { commandConnection } from '../../src/redis/connection.ts';
+import { createCertificateAuthority } from '../../test/support/certificate-authority.ts';
+import { freePort } from '../../test/support/ports.ts';
+import { startProgram } from '../../test/support/program.ts';
+import { type RedisNode, startRedisSentinel } from '../../test/support/redis-group.ts';
+import { waitUntil } from '../../test/support/wait-until.ts';
+import { ms, percentile, report } from '../bench/lib/report.ts';
+import { startSink } from '../bench/lib/sink.ts';
+import { routesTo } from './routes.ts';
+import { SteadySender } from './steady-sender.ts';
+
+const { values, positionals } = parseArgs({ options: { short: { type: 'boolean' } }, allowPositionals: true });
+const failovers = Number(positionals[0] ?? 10);
+const perSecond = 100;
+const shards = 4;
+const patienceMs = 120_000;
+/** Sentinels begin no failover sooner after the last one (twice their failover-timeout, and a little). */
+const betweenKillsMs = 22_000;
+const built = new URL('../../dist/cmd/posthorn.js', import.meta.url).pathname;
+const users = readFileSync(new URL('../../config/redis/users.acl', import.meta.url), 'utf8');
+
+execFileSync('npm', ['run', '--silent', 'build'], { stdio: 'inherit' });
+const directory = mkdtempSync(join(tmpdir(), 'posthorn-failover-'));
+const authority = createCertificateAuthority();
+const sinks = await Promise.all([startSink(), startSink(), startSink()]);
+const group = await startRedisSentinel({ tls: { ...authority.issue(['127.0.0.1']), caFile: authority.file }, users });
+const url = `rediss://posthorn:change-me@${group.sentinels}`;
+const origin = `http://127.0.0.1:${await freePort()}`;
+const key = `ph_${'k'.repeat(52)}`;
+const program = startProgram(
+  ['standalone'],
+  {
+    POSTHORN_PORT: new URL(origin).port,
+    POSTHORN_DATA_DIR: directory,
+    POSTHORN_API_KEY: key,
+    POSTHORN_SHARDS: String(shards),
+    POSTHORN_LOG_LEVEL: 'error',
+    POSTHORN_REDIS_URL: url,
+    POSTHORN_REDIS_MODE: 'sentinel',
+    POSTHORN_REDIS_SENTINEL_MASTER: 'queue',
+    POSTHORN_REDIS_CA_FILE: authority.file,
+    POSTHORN_REDIS_MEMORY_LIMIT: '4gb',
+  },
+  built,
+);
+const redis = commandConnection(
+  { mode: 'sentinel', url, sentinel: { master: 'queue' }, tls: { ca: [readFileSync(authority.file, 'utf8')] } },
+  { commandTimeoutMs: 30_000 },
+);
+redis.on('error', () => {});
+const sender = new SteadySender(`${origin}/ingest/default/orders`, perSecond);
+
+async function master(): Promise<RedisNode> {
+  return await waitUntil('a server to lead', patienceMs, async () => {
+    const [leader, ...others] = await group.masters();
+    return others.length === 0 ? leader : undefined;
+  });
+}
+
+/** Waits until as many events as in so many seconds are accepted of those that are sent from now on. */
+async function accepts(seconds: number): Promise<void> {
+  const from = sender.sent.size;
+  const later = (): number => [...sender.accepted].filter((number) => number >= from).length;
+  await waitUntil('events to be accepted', patienceMs, () => (later() >= seconds * perSecond ? true : undefined));
+}
+
+interface Failover {
+  /** Events sent before the kill. */
+  sent: number;
+  leadsAfterMs: number;
+  acceptsAfterMs: number;
+}
+
+async function failOver(): Promise<Failover> {
+  const killed = await master();
+  const sent = sender.sent.size;
+  const killedAtMs = performance.now();
+  await killed.kill();
+  const leader = await master();
+  const leadsAfterMs = performance.now() - killedAtMs;
+  const from = sender.sent.size;
+  await waitUntil('an event to be accepted', patienceMs, () => ([...sender.accepted].some((number) => number >= from) ? true : undefined));
+  const acceptsAfterMs = performance.now() - killedAtMs;
+  await accepts(1);
+  await killed.start(['--replicaof', `127.0.0.1 ${leader.port}`]);
+  await waitUntil('the replica to follow', patienceMs, async () =>
+    (await leader.client.info('replication')).includes('state=online') ? true : undefined,
+  );
+  await sleep(Math.max(0, killedAtMs + betweenKillsMs - performance.now()));
+  return { sent, leadsAfterMs, acceptsAfterMs };
+}
+
+let failed = true;
+try {
+  await program.waitForOutput(/^posthorn ready/m, 60_000);
+  await redis.connect();
+  await routesTo(sinks, { origin, key });
+  sender.start();
+  await accepts(2);
+  const rounds: Failover[] = [];
+  while (rounds.length < failovers) rounds.push(await failOver());
+  await sender.stop();
+  const check = () => checkShards({ redis, prefix: 'posthorn:', shards });
+  await waitUntil('the last message to be settled', patienceMs, async () => ((await check()).unfinished === 0 ? true : undefined)).catch(
+    () => undefined,
+  );
+  const { findings, unfinished } = await check();
+  const lost = [...sender.accepted].filter((number) => sinks.some(({ arrivals }) => !arrivals.has(number)));
+  const lostIn = rounds.map(({ sent }, i) => lost.filter((number) => number < sent && number >= (rounds[i - 1]?.sent ?? 0)).length);
+  const unexpected = sinks.flatMap(({ arrivals }) => [...arrivals.keys()]).filter((number) => !sender.sent.has(number)).length;
+  const repeated = sinks.flatMap(({ arrivals }) => [...arrivals.values()]).reduce((sum, times) => sum + times - 1, 0);
+  const changedIds = sinks.flatMap(({ webhookIds }) => [...webhookIds.values()]).filter((ids) => ids.size > 1).length;
+  const lostOtherwise = lost.length - lostIn.reduce((sum, count) => sum + count, 0);
+  failed = unexpected + changedIds + findings.length + unfinished + lostOtherwise > 0 || lostIn.some((count) => count > perSecond);
+  const times = (figures: readonly number[]): string => `${ms(percentile(figures, 0.5))} / ${ms(percentile(figures, 1))}`;
+  report(values.short === true ? null : 'redis-failover', `${failovers} failovers by Sentinel at ${perSecond}/s for 3 destinations`, [
+    ['a replica leads after, p50 / max', times(rounds.map(({ leadsAfterMs }) => leadsAfterMs))],
+    ['events are accepted again after, p50 / max', times(rounds.map(({ acceptsAfterMs }) => acceptsAfterMs))],
+    ['accepted / refused / unanswered', `${sender.accepted.size} / ${sender.refused} / ${sender.unanswered}`],
+    ['events lost in each failover', lostIn.join(', ')],
+    ['lost / unexpected / duplicated', `${lost.length} / ${unexpected} / ${repeated}`],
+    ['events under more than one webhook-id at a destination', String(changedIds)],
+    ['findings of posthorn check, unfinished messages', `${findings.length}, ${unfinished}`],
+  ]);
+} finally {
+  await sender.stop();
+  await program.stop();
+  redis.disconnect();
+  await group.stop();
+  for (const sink of sinks) sink.close();
+  authority.remove();
+  rmSync(directory, { recursive: true, force: true });
+}
+process.exitCode = failed ? 1 : 0;
