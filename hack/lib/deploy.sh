@@ -7,16 +7,6 @@ load() {
   if has_docker; then kind load docker-image --name posthorn "$1"; else load_into_containerd "$1"; fi
 }
 
-# name_on_node IMAGE NAME: gives an image that is loaded another name.
-name_on_node() {
-  if has_docker; then
-    docker tag "$1" "$2"
-    load "$2"
-  else
-    in_containerd images tag --force "$1" "$2" >/dev/null
-  fi
-}
-
 # The controller makes them after Helm has done its part.
 workers_are_ready() {
   in_system wait --for=create deliverypool/default --timeout=60s >/dev/null &&
@@ -28,7 +18,6 @@ deploy() {
   ensure_helm
   build_images
   load "$posthorn_image"
-  name_on_node "$posthorn_image" "$next_image"
   load "$redis_image"
   kubectl apply -f - >/dev/null <<YAML
 apiVersion: v1

@@ -4,8 +4,8 @@
 base_image=docker.io/library/node:24-bookworm-slim
 posthorn_image=localhost/posthorn:dev
 redis_image=localhost/posthorn-redis:dev
-# The same as posthorn_image: what an upgrade in test/e2e goes to.
-next_image=localhost/posthorn:next
+# What an upgrade in test/e2e comes from.
+previous_image=localhost/posthorn:previous
 
 has_docker() { command -v docker >/dev/null && docker info >/dev/null 2>&1; }
 
@@ -84,3 +84,6 @@ build_images() {
   build_image "$posthorn_image" "$root/Dockerfile" "$root"
   build_image "$redis_image" "$root/config/cluster-dev/redis.Dockerfile" "$root/config/cluster-dev"
 }
+
+# The program that hack/previous-release has kept, in the image of today: its sources run as they are, with the packages of today.
+build_previous_image() { build_image "$previous_image" "$root/test/e2e/previous-release.Dockerfile" "$root/test/chaos/previous"; }

@@ -4,6 +4,10 @@ import type { Clock } from '../core/clock.ts';
 import { KubernetesApi } from '../store/kubernetes/kubernetes-api.ts';
 import type { Config } from './config.ts';
 import { serviceAccountNamespace } from './lease-namespace.ts';
+import { version } from './version.ts';
+
+/** The audit log of the API server tells the releases apart by it. */
+const userAgent = `posthorn/${version}`;
 
 /** The API server of the kubeconfig that was given, else of the pod's service account, else of `~/.kube/config`. */
 export function connectKubernetes(config: Pick<Config, 'kubeconfigFile'>, clock: Clock): KubernetesApi {
@@ -14,5 +18,5 @@ export function connectKubernetes(config: Pick<Config, 'kubeconfigFile'>, clock:
     else kubeconfig.loadFromDefault();
     return kubeconfig;
   };
-  return new KubernetesApi({ loadKubeConfig, clock });
+  return new KubernetesApi({ loadKubeConfig, clock, userAgent });
 }

@@ -1,17 +1,28 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { type CertificateAuthority, createCertificateAuthority } from '../support/certificate-authority.ts';
 import { chart, helm } from '../support/helm.ts';
 import { waitUntil } from '../support/wait-until.ts';
+import { allResources } from './all-resources.ts';
 import { startBacklogAdapter } from './backlog-adapter.ts';
 import { kubectl, kubectlApply } from './kubectl.ts';
+import { migrated } from './migrate-job.ts';
 import { enforcePolicies } from './policy-enforcement.ts';
+import {
+  applyResourcesOfPreviousRelease,
+  installPreviousRelease,
+  removeResourcesOfPreviousRelease,
+  resourcesOfPreviousReleaseAreReady,
+} from './previous-release.ts';
 import { imageOf, SteadyLoad } from './steady-load.ts';
+import { UnfinishedWork } from './unfinished-work.ts';
 
+/** As hack/cluster deploys it. */
+const image = 'localhost/posthorn:dev';
 const inSystem = ['--namespace', 'posthorn-system'];
 const workers = 'deployment/posthorn-delivery-default';
 const describeInCluster = process.env['POSTHORN_E2E_CLUSTER'] === '1' ? describe : describe.skip;
 
-const podsOf = (...components: string[]): Promise<string[]> =>
-  podsWith(`app.kubernetes.io/name=posthorn,app.kubernetes.io/component in (${components.join(',')})`);
+const podsOfRoles = 'app.kubernetes.io/name=posthorn,app.kubernetes.io/component in (controller,api,delivery)';
 const workerPods = (): Promise<string[]> => podsWith('posthorn.dev/delivery-pool=default');
 
 async function podsWith(selector: string): Promise<string[]> {
@@ -44,27 +55,62 @@ async function opened(namespace: string, pod: string, places: readonly string[])
 
 describeInCluster('an installation that is sent 20 events a second', () => {
   const load = new SteadyLoad();
-  beforeAll(() => load.start({ perSecond: 20 }), 120_000);
-  afterAll(() => load.remove(), 90_000);
+  const unfinished = new UnfinishedWork();
+  let authority: CertificateAuthority | null = null;
+  let previousImage: string;
+  let before: Record<string, object>;
+  beforeAll(async () => {
+    authority = createCertificateAuthority();
+    previousImage = await installPreviousRelease('--set-file', `egress.caCertificates=${authority.file}`);
+    await Promise.all([applyResourcesOfPreviousRelease(), load.start({ perSecond: 20 }), unfinished.start(authority)]);
+    before = await allResources();
+  }, 480_000);
+  afterAll(async () => {
+    await Promise.all([load.remove(), unfinished.remove(), removeResourcesOfPreviousRelease()]);
+    authority?.remove();
+  }, 240_000);
 
-  test('loses none and delivers none twice while every pod is replaced by one of another image', async () => {
-    const [, repository = '', tag = ''] = /^(.+):([^:]+)$/.exec(await imageOf(workers)) ?? [];
-    const next = tag === 'next' ? 'dev' : 'next';
-    const before = await podsOf('controller', 'api', 'delivery');
-    const args = ['--reset-then-reuse-values', '--set', `image.tag=${next}`, '--wait', '--timeout', '120s'];
-    await helm('upgrade', 'posthorn', chart, ...inSystem, ...args);
+  /** Waits until every pod is one of the image, none of which has ended since it was made, and everything is as it was. */
+  const isReplacedBy = async (release: string, replace: () => Promise<unknown>): Promise<void> => {
+    const pods = await podsWith(podsOfRoles);
+    await replace();
     await waitUntil('the controller to give the workers the image', 60_000, async () =>
-      (await imageOf(workers)) === `${repository}:${next}` ? true : undefined,
+      (await imageOf(workers)) === release ? true : undefined,
     );
     await kubectl(['rollout', 'status', workers, ...inSystem, '--timeout=90s']);
     await waitUntil('the pods of before to end', 60_000, async () => {
-      const there = await podsOf('controller', 'api', 'delivery');
-      return before.some((pod) => there.includes(pod)) ? undefined : true;
+      const there = await podsWith(podsOfRoles);
+      return pods.some((pod) => there.includes(pod)) ? undefined : true;
     });
     await load.goesOn();
     await load.losesNothing();
     expect(load.repeated).toEqual([]);
-  }, 240_000);
+    const ofEachPod = '{range .items[*]}{.spec.containers[*].image} {.status.containerStatuses[*].restartCount}{"\\n"}{end}';
+    const running = await kubectl(['get', 'pods', ...inSystem, '--selector', podsOfRoles, '-o', `jsonpath=${ofEachPod}`]);
+    expect(new Set(running.trim().split('\n'))).toEqual(new Set([`${release} 0`]));
+    expect(await allResources()).toEqual(before);
+    await resourcesOfPreviousReleaseAreReady();
+    await unfinished.isAsItWas();
+  };
+  const upgrade = () =>
+    helm('upgrade', 'posthorn', chart, ...inSystem, '--reset-then-reuse-values', '--set', 'image.tag=dev', '--wait', '--timeout', '120s');
+
+  test('loses none and delivers none twice while the previous release is upgraded to this one, which leaves everything as it was', async () => {
+    await isReplacedBy(image, upgrade);
+  }, 300_000);
+
+  test('loses none and delivers none twice while it goes back to the previous release and on to this one again', async () => {
+    await isReplacedBy(previousImage, () => helm('rollback', 'posthorn', ...inSystem, '--wait', '--timeout', '120s'));
+    await isReplacedBy(image, upgrade);
+  }, 600_000);
+
+  test('once upgraded, delivers once what has waited since before, and what the previous release has left is migrated', async () => {
+    await unfinished.finish();
+    expect(await migrated()).toMatch(/; 0 complaints\neverything is in layout \d+\n$/);
+    await load.goesOn();
+    // Its hosts would open the network to all workers.
+    await removeResourcesOfPreviousRelease();
+  }, 480_000);
 
   test('loses none and delivers none twice while its organization goes to another pool and back', async () => {
     const replicas = Number(await kubectl(['get', 'deliverypool/default', ...inSystem, '-o', 'jsonpath={.spec.replicas}']));

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
+import { version } from '../../src/cmd/version.ts';
 
 const system = 'posthorn-system';
 const accountPrefix = `system:serviceaccount:${system}:`;
@@ -8,6 +9,7 @@ const auditEvent = z.looseObject({
   verb: z.string(),
   requestURI: z.string(),
   user: z.looseObject({ username: z.string() }),
+  userAgent: z.string().optional(),
   objectRef: z
     .looseObject({ resource: z.string().optional(), subresource: z.string().optional(), apiGroup: z.string().optional() })
     .optional(),
@@ -18,7 +20,10 @@ const auditEvent = z.looseObject({
 const refusedByAdmission = /because it is being terminated|exceeded quota|status unknown for quota/;
 
 interface Asked {
-  /** `posthorn-api patch secrets`: service account, verb, resource with its group. Requests that were refused are left out. */
+  /**
+   * `posthorn-api patch secrets`: service account, verb, resource with its group. Requests that were refused are left out, and those of an
+   * earlier release.
+   */
   used: Set<string>;
   /** Requests that were refused for want of rights. */
   forbidden: string[];
@@ -32,7 +37,7 @@ export function readAuditLog(file: string): Asked {
   for (const line of readFileSync(file, 'utf8').split('\n')) {
     // The last line may be half written.
     if (!line.endsWith('}')) continue;
-    const { verb, requestURI, user, objectRef, responseStatus } = auditEvent.parse(JSON.parse(line));
+    const { verb, requestURI, user, userAgent, objectRef, responseStatus } = auditEvent.parse(JSON.parse(line));
     if (!user.username.startsWith(accountPrefix)) continue;
     const account = user.username.slice(accountPrefix.length);
     const { code = 0, message = '' } = responseStatus ?? {};
@@ -43,7 +48,7 @@ export function readAuditLog(file: string): Asked {
     }
     if (account === 'posthorn-controller') isBeingUninstalled = false;
     const { resource, subresource, apiGroup = '' } = objectRef ?? {};
-    if (resource === undefined) continue;
+    if (resource === undefined || userAgent !== `posthorn/${version}`) continue;
     const name = subresource === undefined ? resource : `${resource}/${subresource}`;
     asked.used.add(permission(account, verb, apiGroup, name));
     // An apply that makes the object needs both.

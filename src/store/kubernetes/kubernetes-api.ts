@@ -35,10 +35,12 @@ const defaultDeadlineMs = 15_000;
  */
 export class KubernetesApi {
   readonly #credentials: Credentials;
+  readonly #userAgent: string;
 
   /** `loadKubeConfig` is called again when the credentials must be read anew. */
-  constructor(options: { loadKubeConfig: () => KubeConfig; clock: Clock }) {
+  constructor(options: { loadKubeConfig: () => KubeConfig; clock: Clock; userAgent?: string }) {
     this.#credentials = new Credentials(options.loadKubeConfig, options.clock);
+    this.#userAgent = options.userAgent ?? 'posthorn';
   }
 
   /** The parsed JSON of a successful answer. */
@@ -79,10 +81,11 @@ export class KubernetesApi {
   }
 
   async #send(method: Method, path: string, options: ApiRequestOptions, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
-    let response = await attempt(await this.#credentials.access(), method, path, options, signal);
+    const request = { method, path, options, userAgent: this.#userAgent, signal };
+    let response = await attempt(await this.#credentials.access(), request);
     if (response.statusCode === 401) {
       await response.body.dump();
-      response = await attempt(await this.#credentials.refresh(), method, path, options, signal);
+      response = await attempt(await this.#credentials.refresh(), request);
     }
     if (response.statusCode < 300) return response;
     const seconds = Number(response.headers['retry-after']);
@@ -90,14 +93,17 @@ export class KubernetesApi {
   }
 }
 
-function attempt(
-  access: Access,
-  method: Method,
-  path: string,
-  options: ApiRequestOptions,
-  signal: AbortSignal,
-): Promise<Dispatcher.ResponseData> {
-  const headers: Record<string, string> = { ...access.headers, accept: options.accept ?? 'application/json', 'user-agent': 'posthorn' };
+interface Request {
+  method: Method;
+  path: string;
+  options: ApiRequestOptions;
+  userAgent: string;
+  signal: AbortSignal;
+}
+
+function attempt(access: Access, { method, path, options, userAgent, signal }: Request): Promise<Dispatcher.ResponseData> {
+  const accept = options.accept ?? 'application/json';
+  const headers: Record<string, string> = { ...access.headers, accept, 'user-agent': userAgent };
   if (options.body !== undefined) headers['content-type'] = options.contentType ?? 'application/json';
   return send(access.server + path + queryText(options.query), {
     method,
