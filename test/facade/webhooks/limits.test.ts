@@ -107,6 +107,25 @@ test('at most 100 events are sent at once', async () => {
   }
 });
 
+test('an event may be as large in every part as it may be', async () => {
+  await world.request('POST', '/api/event-types', { body: { name: 'order.large' } });
+  const { body: application } = await world.request('POST', '/api/webhook-applications', { body: { name: 'Large' } });
+  const { body: endpoint } = await world.request('POST', '/api/webhook-endpoints', {
+    body: { applicationId: application.data.id, url: 'https://large.example' },
+  });
+  const sent = {
+    labels: Object.fromEntries(Array.from({ length: 64 }, (_, i) => [`${i}`.padEnd(128, 'k'), 'v'.repeat(512)])),
+    metadata: { a: 'x'.repeat(16_384 - '{"a":""}'.length) },
+    idempotencyKey: 'k'.repeat(255),
+  };
+  const endpointIds = Array.from({ length: 100 }, () => endpoint.data.id);
+  const { status, body } = await world.request('POST', '/api/send-event', {
+    body: { eventType: 'order.large', payload: 1, endpointIds, ...sent },
+  });
+  expect([status, body.data.messagesQueued]).toEqual([201, 0]);
+  expect((await world.request('GET', `/api/webhook-events/${body.data.eventId}`)).body.data).toMatchObject(sent);
+});
+
 test('a send that would cross the messages of the month is refused whole: 429 Monthly limit exceeded', async () => {
   const spec = { namespace: 'metered', plan: 'free' as const, limits: { monthlyMessages: 1 } };
   await world.store.apply({ kind: 'Organization', metadata: { name: 'metered' }, spec }, { manager: 'kubectl' });

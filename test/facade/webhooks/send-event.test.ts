@@ -252,6 +252,8 @@ describe('what is refused leaves nothing', () => {
     ],
     ['metadata of more than 16,384 bytes', { metadata: { a: 'ü'.repeat(8190) } }, 400, 'Invalid input', 'metadata'],
     ['labels that are objects', { labels: { a: {} } }, 400, 'Invalid input', 'labels.a'],
+    ['a label of more than 512 characters', { labels: { a: 'x'.repeat(513) } }, 400, 'Invalid input', 'labels.a'],
+    ['a key of more than 255 characters', { idempotencyKey: 'x'.repeat(256) }, 400, 'Invalid input', 'idempotencyKey'],
     ['more than 100 endpoints', { endpointIds: Array.from({ length: 101 }, (_, i) => `ep_${i}`) }, 400, 'Invalid input', 'endpointIds'],
   ])('%s', async (_, more, status, error, field) => {
     const type = await eventType();

@@ -84,6 +84,8 @@ describe('creating an application', () => {
     [{ name: 'a', rateLimitPerSecond: 0 }, 'rateLimitPerSecond'],
     [{ name: 'a', rateLimitPerMinute: 1.5 }, 'rateLimitPerMinute'],
     [{ name: 'a', rateLimitPerHour: '10' }, 'rateLimitPerHour'],
+    [{ name: 'a', rateLimitPerHour: 1_000_001 }, 'rateLimitPerHour'],
+    [{ name: 'a', disabledReason: 'x'.repeat(501) }, 'disabledReason'],
     [{ name: 'a', isDisabledd: true }, 'isDisabledd'],
   ])('of %j is 400 with the field in the details', async (sent, field) => {
     const { status, body } = await create(sent);

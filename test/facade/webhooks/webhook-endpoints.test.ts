@@ -111,6 +111,17 @@ describe('creating an endpoint', () => {
     expect(await made(sent)).toMatchObject(sent);
   });
 
+  test('takes what is at its bounds', async () => {
+    const sent = {
+      rateLimitPerSecond: 100_000,
+      circuitFailureThreshold: 1000,
+      circuitSuccessThreshold: 100,
+      circuitCooldownSeconds: 86_400,
+      disabledReason: 'x'.repeat(500),
+    };
+    expect(await made(sent)).toMatchObject(sent);
+  });
+
   test.each([
     [{ url: 'http://customer.example' }, 'url'],
     [{ url: 'customer.example' }, 'url'],
@@ -140,6 +151,11 @@ describe('creating an endpoint', () => {
     [{ circuitFailureThreshold: 0 }, 'circuitFailureThreshold'],
     [{ circuitSuccessThreshold: 0 }, 'circuitSuccessThreshold'],
     [{ circuitCooldownSeconds: 0 }, 'circuitCooldownSeconds'],
+    [{ rateLimitPerSecond: 100_001 }, 'rateLimitPerSecond'],
+    [{ circuitFailureThreshold: 1001 }, 'circuitFailureThreshold'],
+    [{ circuitSuccessThreshold: 101 }, 'circuitSuccessThreshold'],
+    [{ circuitCooldownSeconds: 86_401 }, 'circuitCooldownSeconds'],
+    [{ disabledReason: 'x'.repeat(501) }, 'disabledReason'],
     [{ secret: 'whsec_mine' }, 'secret'],
   ])('of %j is 400 with the field in the details', async (sent, field) => {
     const { status, body } = await create(sent);

@@ -137,6 +137,8 @@ describe('subscribing to several event types', () => {
     const { body } = await bulk({ eventTypeIds: ['order.sent', types['order.sent'], 'order.sent', 'order.paid'] });
     expect(body).toMatchObject({ created: 2, skipped: 2 });
     expect((await read(`?endpointId=${endpointId}`)).body.data).toHaveLength(2);
+    const most = await bulk({ eventTypeIds: Array.from({ length: 100 }, () => 'order.sent') });
+    expect([most.status, most.body.skipped]).toEqual([201, 100]);
   });
 
   test('of which one does not exist is 404 and makes none', async () => {
