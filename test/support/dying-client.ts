@@ -1,12 +1,16 @@
 import type { RedisClient } from '../../src/redis/connection.ts';
-import { passes } from './passes.ts';
 
 /** When its process dies: before the command is sent, or when its answer is lost. */
 export type Death = 'before' | 'after';
 
-/** A client whose process dies at its `nth` command. `count` tells how many were sent. */
-export function dyingClient(redis: RedisClient, nth: number, moment: Death): { client: RedisClient; count: () => number } {
+/** A client whose process dies at its `nth` command. `count` tells how many were sent; `death` resolves once it has died. */
+export function dyingClient(
+  redis: RedisClient,
+  nth: number,
+  moment: Death,
+): { client: RedisClient; count: () => number; death: Promise<void> } {
   let count = 0;
+  const { promise: death, resolve: die } = Promise.withResolvers<void>();
   const never = new Promise<never>(() => {});
   const isDead = (): boolean => count > nth || (count === nth && moment === 'before');
   const client = new Proxy(redis, {
@@ -15,13 +19,15 @@ export function dyingClient(redis: RedisClient, nth: number, moment: Death): { c
       if (typeof member !== 'function') return member;
       return (...args: unknown[]) => {
         count++;
+        const isLast = count === nth;
+        if (isLast) die();
         if (isDead()) return never;
         const answer = member.apply(target, args);
-        return count === nth ? Promise.resolve(answer).then(() => never) : answer;
+        return isLast ? Promise.resolve(answer).then(() => never) : answer;
       };
     },
   });
-  return { client, count: () => count };
+  return { client, count: () => count, death };
 }
 
 /**
@@ -39,11 +45,11 @@ export async function dieEverywhere<T>(
   await work(whole.client, await prepare());
   for (let nth = 1; nth <= whole.count(); nth++) {
     const world = await prepare();
-    const { client, count } = dyingClient(redis, nth, moment);
-    void work(client, world);
-    await passes(async () => {
-      if (count() < nth) throw new Error(`${count()} of ${nth} commands were sent`);
+    const { client, count, death } = dyingClient(redis, nth, moment);
+    const survived = work(client, world).then(() => {
+      throw new Error(`${count()} of ${nth} commands were sent`);
     });
+    await Promise.race([death, survived]);
     // Comes after what was sent.
     await redis.ping();
     await look(world);
