@@ -86,7 +86,9 @@ export const podTemplate = z.strictObject({
     .max(8)
     .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['topologyKey'] })
     .optional()
-    .describe('How the pods of this pool are spread; when absent over nodes and zones, where that is possible.'),
+    .describe(
+      'How the pods of this pool are spread; when absent over nodes and zones, where that is possible. With ScheduleAnyway for kubernetes.io/hostname their affinity gets a preference, too: nodes may have no zones.',
+    ),
   priorityClassName: text(1, 253).optional().describe('PriorityClass of the pods.'),
   env: z
     .array(environmentVariable)

@@ -88,6 +88,26 @@ test('an API pod goes on to answer while proxies still send to it, and has its w
   expect(api.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(40 + 5 + 5);
 });
 
+describe('the pods of a role', () => {
+  const affinityOf = async (...args: string[]): Promise<Any> => {
+    const objects: Any[] = manifests(await template(...args));
+    return objects.find(({ kind, metadata }) => kind === 'Deployment' && metadata.name === 'posthorn-api').spec.template.spec.affinity;
+  };
+  const apart = { weight: 100, podAffinityTerm: { topologyKey: 'kubernetes.io/hostname', matchLabelKeys: ['pod-template-hash'] } };
+  const preferring = (...terms: object[]) => ({ podAntiAffinity: { preferredDuringSchedulingIgnoredDuringExecution: terms } });
+
+  test('rather stand on several nodes, also where these have no zones, beside what else is preferred', async () => {
+    expect(await affinityOf()).toMatchObject(preferring(apart));
+    const own = { weight: 1, podAffinityTerm: { topologyKey: 'rack' } };
+    const given = { ...preferring(own), nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [] } } };
+    expect(await affinityOf('--set-json', `api.affinity=${JSON.stringify(given)}`)).toMatchObject({ ...given, ...preferring(own, apart) });
+  });
+
+  test('are not moved apart by a preference where that is strict or not wanted', async () => {
+    for (const spread of ['DoNotSchedule', 'Off']) expect(await affinityOf('--set', `topologySpread.hostname=${spread}`)).toBeUndefined();
+  });
+});
+
 describe('the rights in Kubernetes', () => {
   const inRepository = ['controller', 'api'].flatMap((name) =>
     parseAllDocuments(readFileSync(`${root}config/rbac/${name}.yaml`, 'utf8')).map((document): Any => document.toJS()),

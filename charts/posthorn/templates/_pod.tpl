@@ -35,6 +35,23 @@ bootstrap: { configMap: { name: {{ include "posthorn.fullname" . }}-bootstrap } 
 {{- end -}}
 {{- end -}}
 
+{{/* Its own affinity, and that its pods rather stand on several nodes: where nodes have no label for their zone, the scheduler looks at no constraint that is
+     ScheduleAnyway, as all of them must be known of a node. (list $ "api") */}}
+{{- define "posthorn.affinity" -}}
+{{- $selector := include "posthorn.selector" . | fromYaml -}}
+{{- $component := index . 1 -}}
+{{- with index . 0 -}}
+{{- $affinity := deepCopy (index .Values $component).affinity -}}
+{{- if eq .Values.topologySpread.hostname "ScheduleAnyway" -}}
+{{- $term := dict "topologyKey" "kubernetes.io/hostname" "labelSelector" (dict "matchLabels" $selector) "matchLabelKeys" (list "pod-template-hash") -}}
+{{- $apart := $affinity.podAntiAffinity | default dict -}}
+{{- $preferred := append ($apart.preferredDuringSchedulingIgnoredDuringExecution | default list) (dict "weight" 100 "podAffinityTerm" $term) -}}
+{{- $_ := set $affinity "podAntiAffinity" (set $apart "preferredDuringSchedulingIgnoredDuringExecution" $preferred) -}}
+{{- end -}}
+{{- toJson $affinity -}}
+{{- end -}}
+{{- end -}}
+
 {{/* The pod template of a component: (list $ "api"). */}}
 {{- define "posthorn.podTemplate" -}}
 {{- $component := index . 1 -}}
@@ -73,7 +90,7 @@ spec:
   tolerations:
     {{- toYaml . | nindent 4 }}
   {{- end }}
-  {{- with $own.affinity }}
+  {{- with include "posthorn.affinity" $ | fromYaml }}
   affinity:
     {{- toYaml . | nindent 4 }}
   {{- end }}

@@ -1,4 +1,5 @@
 import { defaultPool } from '../../core/default-pool.ts';
+import { isRecord } from '../../resources/field-tree.ts';
 import type { PosthornObject } from '../../resources/kinds.ts';
 import { poolLabels, poolObjectName, selectorLabels } from './pool-names.ts';
 import type { PoolSetting } from './pool-setting.ts';
@@ -11,7 +12,11 @@ const configHashAnnotation = 'posthorn.dev/config-hash';
 const endSeconds = 10;
 const user = 1000;
 const defaultResources = { requests: { cpu: '100m', memory: '192Mi' }, limits: { memory: '768Mi' } };
-const defaultSpread = [{ topologyKey: 'topology.kubernetes.io/zone' }, { topologyKey: 'kubernetes.io/hostname' }];
+const node = 'kubernetes.io/hostname';
+const defaultSpread = [{ topologyKey: 'topology.kubernetes.io/zone' }, { topologyKey: node }];
+const preferences = 'preferredDuringSchedulingIgnoredDuringExecution';
+/** Pods of one template count: those of the last one are to go. */
+const matchLabelKeys = ['pod-template-hash'];
 
 type Pool = PosthornObject<'DeliveryPool'>;
 
@@ -53,7 +58,7 @@ export function environmentSources(
 /** As config/cluster-dev had them: restricted PodSecurity, a root that cannot be written to, no token of Kubernetes. */
 export function deploymentSpec(pool: Pool, setting: PoolSetting): Record<string, unknown> {
   const { spec } = pool;
-  const { labels, annotations, nodeSelector, tolerations, affinity, priorityClassName } = spec.podTemplate ?? {};
+  const { labels, annotations, nodeSelector, tolerations, priorityClassName } = spec.podTemplate ?? {};
   const { defaults, replicas } = setting;
   const pullSecrets = spec.imagePullSecrets ?? defaults.imagePullSecrets.map((name) => ({ name }));
   return {
@@ -81,9 +86,13 @@ export function deploymentSpec(pool: Pool, setting: PoolSetting): Record<string,
         ...(pullSecrets.length > 0 && { imagePullSecrets: pullSecrets }),
         ...(nodeSelector !== undefined && { nodeSelector }),
         ...(tolerations !== undefined && { tolerations }),
-        ...(affinity !== undefined && { affinity }),
+        ...affinity(pool),
         ...(priorityClassName !== undefined && { priorityClassName }),
-        topologySpreadConstraints: spread(pool),
+        topologySpreadConstraints: spread(pool).map((constraint) => ({
+          ...constraint,
+          labelSelector: { matchLabels: selectorLabels(pool) },
+          matchLabelKeys,
+        })),
         containers: [container(pool, setting)],
         ...volumes(defaults.mounts),
       },
@@ -116,13 +125,31 @@ function container(pool: Pool, setting: PoolSetting): Record<string, unknown> {
   };
 }
 
-function spread(pool: Pool): Record<string, unknown>[] {
+type SpreadConstraint = NonNullable<NonNullable<Pool['spec']['podTemplate']>['topologySpreadConstraints']>[number];
+
+function spread(pool: Pool): SpreadConstraint[] {
   return (pool.spec.podTemplate?.topologySpreadConstraints ?? defaultSpread).map((constraint) => ({
     maxSkew: 1,
     whenUnsatisfiable: 'ScheduleAnyway',
     ...constraint,
-    labelSelector: { matchLabels: selectorLabels(pool) },
   }));
+}
+
+/**
+ * What the pool says, and that its pods rather stand on several nodes if they are to be spread over these as far as possible: the scheduler looks at no such
+ * constraint on nodes that lack the label of any of them, and many clusters have no zones.
+ */
+function affinity(pool: Pool): { affinity?: unknown } {
+  const given = pool.spec.podTemplate?.affinity;
+  const apart = given?.['podAntiAffinity'] ?? {};
+  const isWanted = spread(pool).some(
+    ({ topologyKey, whenUnsatisfiable }) => topologyKey === node && whenUnsatisfiable === 'ScheduleAnyway',
+  );
+  // What is no affinity stays as it is: the API server refuses it and says why.
+  if (!isWanted || !isRecord(apart)) return given === undefined ? {} : { affinity: given };
+  const podAffinityTerm = { topologyKey: node, labelSelector: { matchLabels: selectorLabels(pool) }, matchLabelKeys };
+  const preferred = [apart[preferences] ?? [], { weight: 100, podAffinityTerm }].flat();
+  return { affinity: { ...given, podAntiAffinity: { ...apart, [preferences]: preferred } } };
 }
 
 function volumes(mounts: PoolSetting['defaults']['mounts']): { volumes?: Record<string, unknown>[] } {
