@@ -38,7 +38,7 @@ import { readableLayout } from './readable-layout.ts';
 import { redisOf } from './redis-address.ts';
 import { RedisLink } from './redis-link.ts';
 import { openResourceStore } from './resource-store.ts';
-import { type RoleContext, type RoleDefinition, startOpsServer } from './role-process.ts';
+import { type RoleContext, type RoleDefinition, startOpsServer, trafficHeapGrowthPercent } from './role-process.ts';
 import { upstreamOps } from './upstream-ops.ts';
 import { version } from './version.ts';
 
@@ -46,7 +46,12 @@ const drainMarginMs = 1000;
 const resourcesDeadlineMs = 30_000;
 
 /** The REST API and ingest. Both answer with the Redis they have; only changes of resources need the resource store. */
-export const apiRole: RoleDefinition = { role: 'api', checks: ['redis', 'resources'], run: runApi };
+export const apiRole: RoleDefinition = {
+  role: 'api',
+  checks: ['redis', 'resources'],
+  heapGrowthPercent: trafficHeapGrowthPercent,
+  run: runApi,
+};
 
 async function runApi(context: RoleContext): Promise<void> {
   const { config, logger, clock, registry, readiness, stopping } = context;

@@ -27,7 +27,7 @@ import { readableLayout } from './readable-layout.ts';
 import { redisOf } from './redis-address.ts';
 import { RedisLink } from './redis-link.ts';
 import { checkRedisSettings } from './redis-settings.ts';
-import { type RoleContext, type RoleDefinition, startOpsServer } from './role-process.ts';
+import { type RoleContext, type RoleDefinition, startOpsServer, trafficHeapGrowthPercent } from './role-process.ts';
 import { smtpCredentials } from './smtp-config.ts';
 import { version } from './version.ts';
 
@@ -36,7 +36,12 @@ const healthIntervalMs = 1000;
 const addressesEveryLooks = 30;
 
 /** A worker. It knows Redis and the receivers, and has no way to Kubernetes. */
-export const deliveryRole: RoleDefinition = { role: 'delivery', checks: ['redis', 'worker'], run: runDelivery };
+export const deliveryRole: RoleDefinition = {
+  role: 'delivery',
+  checks: ['redis', 'worker'],
+  heapGrowthPercent: trafficHeapGrowthPercent,
+  run: runDelivery,
+};
 
 async function runDelivery(context: RoleContext): Promise<void> {
   const { config, logger, clock, registry, readiness, stopping } = context;

@@ -13,7 +13,7 @@ import type { WebhookKeeper } from './webhook-keeper.ts';
 
 const reviewEveryLooks = 10;
 /** What becomes due so close together is moved by one call. */
-const gatherDueMs = 5;
+const gatherDueMs = 10;
 /** A shard counts as active for so long after something has happened in it. */
 const activeMs = 10_000;
 
@@ -253,11 +253,10 @@ export class ShardLine {
     }
   }
 
-  /** 0: at once, because more is due than one call moves. */
-  #promoteIn(ms: number | null): void {
+  #promoteIn(ms: number | null, gatherMs = gatherDueMs): void {
     if (ms === null || this.#stopping.signal.aborted) return;
     const { clock } = this.#options;
-    const atMs = clock.now() + (ms === 0 ? 0 : Math.max(ms, gatherDueMs));
+    const atMs = clock.now() + Math.max(ms, gatherMs);
     if (this.#due !== null && this.#due.atMs <= atMs) return;
     this.#due?.cancel();
     this.#due = { atMs, cancel: clock.after(atMs - clock.now(), () => void this.#promote()) };
@@ -268,7 +267,8 @@ export class ShardLine {
     try {
       const { hasMore, nextDueMs } = await this.#options.queue.promote();
       if (hasMore) this.wake();
-      this.#promoteIn(nextDueMs);
+      // 0: more is due than one call moves.
+      this.#promoteIn(nextDueMs, nextDueMs === 0 ? 0 : gatherDueMs);
     } catch (error) {
       this.#promoteIn(this.#trouble.met(error));
     }

@@ -44,6 +44,8 @@ export async function startRedis(args: string[] = ['--save', '', '--appendonly',
       directory,
       '--maxmemory-policy',
       'noeviction',
+      '--auto-aof-rewrite-min-size',
+      '256mb',
       '--stream-node-max-bytes',
       '512',
     ];

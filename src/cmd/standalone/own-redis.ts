@@ -115,6 +115,9 @@ export class OwnRedis implements Component {
       'yes',
       '--appendfsync',
       'everysec',
+      // Where little is kept, a rewrite at every 64 MB would be under way most of the time.
+      '--auto-aof-rewrite-min-size',
+      '256mb',
       '--save',
       '',
       '--maxmemory',
