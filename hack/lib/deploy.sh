@@ -4,7 +4,8 @@
 in_system() { kubectl --namespace posthorn-system "$@"; }
 
 load() {
-  if has_docker; then kind load docker-image --name posthorn "$1"; else load_into_containerd "$1"; fi
+  # shellcheck disable=SC2046 # one word a node
+  if has_docker; then kind load docker-image --name posthorn "$1"; else load_into_containerd "$1" $(running_nodes); fi
 }
 
 # The controller makes them after Helm has done its part.

@@ -1,10 +1,22 @@
 # shellcheck shell=bash
 # Sourced: one Kubernetes node out of processes of this machine: containerd, kubelet, kube-proxy, scheduler and CoreDNS. Needs root.
 
-pod_cidr=10.244.0.0/24
+# Of all nodes; each has a part of it.
+pod_cidr=10.244.0.0/16
 dns_address=10.96.0.10
-containerd_socket() { echo "$state/containerd.sock"; }
-in_containerd() { ctr --address "$(containerd_socket)" --namespace k8s.io "$@"; }
+# The second comes with add_node.
+nodes=(node node-2)
+declare -A bridges=([node]=phcni0 [node-2]=phcni1) pods=([node]=10.244.0.0/24 [node-2]=10.244.1.0/24)
+
+# suffix NODE: what tells its processes and files from those of the first node.
+suffix() { echo "${1#node}"; }
+containerd_socket() { echo "$state/containerd$(suffix "$1").sock"; }
+# in_containerd NODE COMMAND…
+in_containerd() { ctr --address "$(containerd_socket "$1")" --namespace k8s.io "${@:2}"; }
+running_nodes() {
+  local node
+  for node in "${nodes[@]}"; do if alive "containerd$(suffix "$node")"; then echo "$node"; fi; done
+}
 
 ensure_node_parts() {
   local command packages=() source=$cluster_cache/src/pause
@@ -28,14 +40,17 @@ ensure_node_parts() {
   fi
 }
 
+# write_node_configuration NODE
 write_node_configuration() {
-  mkdir -p "$state/cni" "$state/kubelet"
-  cat >"$state/containerd.toml" <<TOML
+  local node=$1 suffix
+  suffix=$(suffix "$node")
+  mkdir -p "$state/cni$suffix" "$state/kubelet$suffix"
+  cat >"$state/containerd$suffix.toml" <<TOML
 version = 2
-root = "$cluster_cache/containerd"
-state = "$state/containerd"
+root = "$cluster_cache/containerd$suffix"
+state = "$state/containerd$suffix"
 [grpc]
-  address = "$(containerd_socket)"
+  address = "$(containerd_socket "$node")"
 [plugins."io.containerd.grpc.v1.cri"]
   sandbox_image = "localhost/pause:1"
   restrict_oom_score_adj = true
@@ -43,15 +58,15 @@ state = "$state/containerd"
     runtime_type = "io.containerd.runc.v2"
   [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = "/usr/lib/cni"
-    conf_dir = "$state/cni"
+    conf_dir = "$state/cni$suffix"
 TOML
-  cat >"$state/cni/10-posthorn.conflist" <<JSON
+  cat >"$state/cni$suffix/10-posthorn.conflist" <<JSON
 {"cniVersion": "1.0.0", "name": "posthorn", "plugins": [
-  {"type": "bridge", "bridge": "phcni0", "isGateway": true, "ipMasq": true, "hairpinMode": true,
-   "ipam": {"type": "host-local", "dataDir": "$state/ipam", "ranges": [[{"subnet": "$pod_cidr"}]], "routes": [{"dst": "0.0.0.0/0"}]}},
+  {"type": "bridge", "bridge": "${bridges[$node]}", "isGateway": true, "ipMasq": true, "hairpinMode": true,
+   "ipam": {"type": "host-local", "dataDir": "$state/ipam$suffix", "ranges": [[{"subnet": "${pods[$node]}"}]], "routes": [{"dst": "0.0.0.0/0"}]}},
   {"type": "portmap", "capabilities": {"portMappings": true}}]}
 JSON
-  cat >"$state/kubelet.yaml" <<YAML
+  cat >"$state/kubelet$suffix.yaml" <<YAML
 apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 authentication: {anonymous: {enabled: true}, webhook: {enabled: false}}
@@ -59,47 +74,62 @@ authorization: {mode: AlwaysAllow}
 cgroupDriver: cgroupfs
 failSwapOn: false
 failCgroupV1: false
-containerRuntimeEndpoint: unix://$(containerd_socket)
+containerRuntimeEndpoint: unix://$(containerd_socket "$node")
 clusterDNS: [$dns_address]
 clusterDomain: cluster.local
 evictionHard: {nodefs.available: "1%", imagefs.available: "1%", memory.available: "100Mi"}
 YAML
+  # What two kubelets on one machine must not share: each takes the pods of the other for left-overs.
+  [ -z "$suffix" ] || cat >>"$state/kubelet$suffix.yaml" <<YAML
+port: $(free_port)
+healthzPort: 0
+cgroupRoot: /posthorn-$node
+podLogsDir: $state/pod-logs$suffix
+YAML
 }
 
-# image_of_binary NAME: localhost/NAME:1, with nothing in it but $bin/NAME.
+# image_of_binary NODE NAME: localhost/NAME:1, with nothing in it but $bin/NAME.
 image_of_binary() {
-  local container
-  in_containerd images ls -q | grep -qx "localhost/$1:1" && return
+  local container image=localhost/$2:1
+  in_containerd "$1" images ls -q | grep -qx "$image" && return
   container=$(buildah from scratch)
-  buildah copy -q "$container" "$bin/$1" "/$1" >/dev/null
-  buildah config --entrypoint "[\"/$1\"]" "$container"
-  buildah commit -q "$container" "localhost/$1:1" >/dev/null
+  buildah copy -q "$container" "$bin/$2" "/$2" >/dev/null
+  buildah config --entrypoint "[\"/$2\"]" "$container"
+  buildah commit -q "$container" "$image" >/dev/null
   buildah rm "$container" >/dev/null
-  load_into_containerd "localhost/$1:1"
+  load_into_containerd "$image" "$1"
 }
 
+# load_into_containerd IMAGE NODE…
 load_into_containerd() {
-  local archive
+  local archive node
   archive=$(mktemp -u)
   buildah push -q "$1" "docker-archive:$archive:$1"
-  in_containerd images import "$archive" >/dev/null
+  for node in "${@:2}"; do in_containerd "$node" images import "$archive" >/dev/null; done
   rm -f "$archive"
 }
 
+# start_kubelet NODE: with its containerd.
+start_kubelet() {
+  local node=$1 suffix address
+  suffix=$(suffix "$node")
+  address=$(hostname -I | awk '{print $1}')
+  write_node_configuration "$node"
+  start "containerd$suffix" containerd --config "$state/containerd$suffix.toml"
+  await "containerd$suffix" 30 in_containerd "$node" version
+  image_of_binary "$node" pause
+  start "kubelet$suffix" "$bin/kubelet" --kubeconfig="$state/kubeconfig" --config="$state/kubelet$suffix.yaml" --root-dir="$state/kubelet$suffix" \
+    --hostname-override="$node" --node-ip="$address"
+}
+
 start_node() {
-  local address
   if alive kubelet; then return; fi
   ensure_kubernetes "${kubernetes_binaries[@]}"
   ensure_node_parts
-  write_node_configuration
-  address=$(hostname -I | awk '{print $1}')
-  start containerd containerd --config "$state/containerd.toml"
-  await containerd 30 in_containerd version
-  image_of_binary pause
-  image_of_binary coredns
   echo 1 >/proc/sys/net/ipv4/ip_forward
   start kube-scheduler "$bin/kube-scheduler" --kubeconfig="$state/kubeconfig" --leader-elect=false --secure-port="$(free_port)"
-  start kubelet "$bin/kubelet" --kubeconfig="$state/kubeconfig" --config="$state/kubelet.yaml" --root-dir="$state/kubelet" --hostname-override=node --node-ip="$address"
+  start_kubelet node
+  image_of_binary node coredns
   start kube-proxy "$bin/kube-proxy" --kubeconfig="$state/kubeconfig" --cluster-cidr="$pod_cidr" --hostname-override=node --proxy-mode=iptables
   kubectl apply -f "$root/hack/lib/coredns.yaml" >/dev/null
   await kubelet 60 kubectl get node node
@@ -107,19 +137,94 @@ start_node() {
   kubectl -n kube-system rollout status deployment/coredns --timeout=90s >/dev/null
 }
 
-# What containers, kubelet and kube-proxy leave behind on the machine.
+# A second node beside the first, with the images that this one has; after lose_node the same once more, as when its power comes back.
+add_node() {
+  local image archive
+  alive kubelet || die 'there is no first node: start it with up'
+  if alive kubelet-2; then return; fi
+  ensure_node_parts
+  clean_node node-2
+  make_cgroup /posthorn-node-2
+  start_kubelet node-2
+  archive=$(mktemp -u)
+  for image in $(in_containerd node images ls -q | grep '^localhost/'); do
+    in_containerd node images export "$archive" "$image"
+    in_containerd node-2 images import "$archive" >/dev/null
+  done
+  rm -f "$archive"
+  await kubelet-2 60 kubectl get node node-2
+  kubectl wait --for=condition=Ready node/node-2 --timeout=60s >/dev/null
+}
+
+# As by a power cut: from one moment on nothing comes from the second node any more, no end of a connection either; then all of it is killed.
+lose_node() {
+  alive kubelet-2 || die 'there is no second node: start it with add-node'
+  cut_network | iptables-restore --noflush
+  # shellcheck disable=SC2046 # one word a number
+  kill -KILL $(cat "$state/kubelet-2.pid" "$state/containerd-2.pid") $(pgrep -f -- "-address $(containerd_socket node-2)") $(in_cgroup /posthorn-node-2) 2>/dev/null || true
+}
+
+# The rules that take the second node off the network.
+network_cuts=('INPUT -i' 'OUTPUT -o' 'FORWARD -i' 'FORWARD -o')
+cut_network() {
+  echo '*filter'
+  printf -- "-I %s ${bridges[node-2]} -j DROP\n" "${network_cuts[@]}"
+  echo COMMIT
+}
+
+cgroup_roots() { printf '%s\n' /sys/fs/cgroup /sys/fs/cgroup/*/ | while read -r folder; do if [ -e "$folder/cgroup.procs" ]; then echo "${folder%/}"; fi; done; }
+
+# make_cgroup PATH: with every controller that there is.
+make_cgroup() {
+  local root controller
+  for root in $(cgroup_roots); do
+    mkdir -p "$root$1"
+    for controller in $(cat "$root/cgroup.controllers" 2>/dev/null); do echo "+$controller" >"$root/cgroup.subtree_control" || true; done
+  done
+}
+
+# in_cgroup PATH: the processes of it and of those below it.
+in_cgroup() {
+  local root
+  for root in $(cgroup_roots); do find "$root$1" -name cgroup.procs -exec cat {} + 2>/dev/null || true; done | sort -u
+}
+
+# clean_node NODE: what its containers and its kubelet leave behind on the machine.
 clean_node() {
-  local task mount
-  if [ -S "$(containerd_socket)" ]; then
-    for task in $(in_containerd tasks ls -q 2>/dev/null); do in_containerd tasks kill -s KILL "$task" >/dev/null 2>&1 || true; done
+  local node=$1 suffix task namespace rule cgroup
+  suffix=$(suffix "$node")
+  if alive "containerd$suffix"; then
+    for task in $(in_containerd "$node" tasks ls -q 2>/dev/null); do in_containerd "$node" tasks kill -s KILL "$task" >/dev/null 2>&1 || true; done
     sleep 1
   fi
-  stop containerd
-  if [ -e "$state/kubelet.yaml" ]; then
-    "$bin/kube-proxy" --cleanup >/dev/null 2>&1 || true
-    ip link delete phcni0 2>/dev/null || true
+  stop "containerd$suffix"
+  [ -e "$state/kubelet$suffix.yaml" ] || return 0
+  for namespace in $(ip -o link show master "${bridges[$node]}" 2>/dev/null | sed -n 's/.*link-netns \(\S*\).*/\1/p'); do ip netns delete "$namespace" 2>/dev/null || true; done
+  ip link delete "${bridges[$node]}" 2>/dev/null || true
+  unmount "$state/containerd$suffix" "$state/kubelet$suffix"
+  if [ -n "$suffix" ]; then
+    for rule in "${network_cuts[@]}"; do
+      # shellcheck disable=SC2086 # chain and option
+      while iptables -D $rule "${bridges[$node]}" -j DROP 2>/dev/null; do :; done
+    done
+    for cgroup in $(cgroup_roots); do find "$cgroup/posthorn-$node" -depth -type d -exec rmdir {} + 2>/dev/null || true; done
+    rm -rf "$state/kubelet$suffix" "$state/containerd$suffix" "$state/ipam$suffix" "$state/pod-logs$suffix"
   fi
-  awk -v below="$state/" 'index($2, below) == 1 {print $2}' /proc/mounts 2>/dev/null | sort -r | while read -r mount; do
-    umount "$mount" 2>/dev/null || umount -l "$mount" 2>/dev/null || true
+}
+
+# unmount FOLDER…: them and everything below.
+unmount() {
+  local mount folder
+  for folder in "$@"; do
+    awk -v folder="$folder" '$2 == folder || index($2, folder "/") == 1 {print $2}' /proc/mounts 2>/dev/null | sort -r | while read -r mount; do
+      umount "$mount" 2>/dev/null || umount -l "$mount" 2>/dev/null || true
+    done
   done
+}
+
+clean_nodes() {
+  local node
+  for node in "${nodes[@]}"; do clean_node "$node"; done
+  if [ -e "$state/kubelet.yaml" ]; then "$bin/kube-proxy" --cleanup >/dev/null 2>&1 || true; fi
+  unmount "$state"
 }
