@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { payloadBytes } from '../bench/lib/traffic.ts';
 
 const answerDeadlineMs = 5000;
-const mostUnderWay = 500;
 
 /** Sends events at a rate, each once, whatever happens to the receiver; knows which of them were accepted. */
 export class SteadySender {
@@ -12,15 +11,21 @@ export class SteadySender {
   refused = 0;
   /** No answer: such an event may have been stored. */
   unanswered = 0;
+  /** When each of those that were not accepted was sent, in ms of `performance.now()`. */
+  readonly failedAtMs: number[] = [];
   readonly #url: string;
   readonly #perSecond: number;
+  readonly #headers: Record<string, string>;
+  readonly #mostUnderWay: number;
   readonly #underWay = new Set<Promise<void>>();
   #isRunning = false;
   #loop: Promise<void> = Promise.resolve();
 
-  constructor(url: string, perSecond: number) {
+  constructor(url: string, perSecond: number, options: { headers?: Record<string, string>; mostUnderWay?: number } = {}) {
     this.#url = url;
     this.#perSecond = perSecond;
+    this.#headers = { 'content-type': 'application/json', ...options.headers };
+    this.#mostUnderWay = options.mostUnderWay ?? 500;
   }
 
   start(): void {
@@ -39,7 +44,7 @@ export class SteadySender {
     for (let number = 0; this.#isRunning; number++) {
       const waitMs = begin + (number * 1000) / this.#perSecond - performance.now();
       if (waitMs > 0) await sleep(waitMs);
-      while (this.#underWay.size >= mostUnderWay) await sleep(10);
+      while (this.#underWay.size >= this.#mostUnderWay) await sleep(10);
       const sending: Promise<void> = this.#send(number).finally(() => this.#underWay.delete(sending));
       this.#underWay.add(sending);
     }
@@ -47,16 +52,21 @@ export class SteadySender {
 
   async #send(number: number): Promise<void> {
     this.sent.add(number);
-    const head = `{"number":${number},"sent":${performance.now()},"pad":"`;
+    const sentMs = performance.now();
+    const head = `{"number":${number},"sent":${sentMs},"pad":"`;
     const body = `${head}${'x'.repeat(Math.max(0, payloadBytes - head.length - 2))}"}`;
     try {
-      const headers = { 'content-type': 'application/json' };
-      const response = await fetch(this.#url, { method: 'POST', body, headers, signal: AbortSignal.timeout(answerDeadlineMs) });
+      const signal = AbortSignal.timeout(answerDeadlineMs);
+      const response = await fetch(this.#url, { method: 'POST', body, headers: this.#headers, signal });
       await response.arrayBuffer();
-      if (response.ok) this.accepted.add(number);
-      else this.refused++;
+      if (response.ok) {
+        this.accepted.add(number);
+        return;
+      }
+      this.refused++;
     } catch {
       this.unanswered++;
     }
+    this.failedAtMs.push(sentMs);
   }
 }

@@ -34,7 +34,8 @@ export const behaviours = {
   },
 } satisfies Record<string, Behaviour>;
 
-export async function startSink(behaviour: Behaviour = answerAtOnce): Promise<Sink> {
+/** `address`: of this machine, where it listens. */
+export async function startSink(behaviour: Behaviour = answerAtOnce, address = '127.0.0.1'): Promise<Sink> {
   const arrivals = new Map<number, number>();
   const latenciesMs: number[] = [];
   const times: number[] = [];
@@ -54,10 +55,10 @@ export async function startSink(behaviour: Behaviour = answerAtOnce): Promise<Si
     });
   });
   server.keepAliveTimeout = 60_000;
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
+  await new Promise<void>((resolve) => server.listen(0, address, resolve));
+  const bound = server.address();
   return {
-    origin: `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`,
+    origin: `http://${address}:${typeof bound === 'object' ? bound?.port : 0}`,
     arrivals,
     latenciesMs,
     times,

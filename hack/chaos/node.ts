@@ -1,0 +1,231 @@
+// What the loss of a node costs, in the cluster of hack/cluster without Docker (root on Linux):
+//   node hack/chaos/node.ts [--short]
+// Starts it with Posthorn and a second node, spreads two pods of each role over both, and sends 200 events/s through the Service of the
+// API, each over a connection of its own. Then the second node, where the controller leads, is gone at once as by a power cut. Ends with 1 when
+// something accepted does not arrive, more arrives twice than was under way there, or others are late to go on. --short keeps no figures, and
+// does not wait for the pods that Kubernetes replaces last. Takes seven minutes.
+import { execFile, execFileSync, spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs, promisify } from 'node:util';
+import { addressOfThisMachine } from '../../test/e2e/cluster-world.ts';
+import { kubectl, kubectlApply } from '../../test/e2e/kubectl.ts';
+import { chart, helm } from '../../test/support/helm.ts';
+import { waitUntil } from '../../test/support/wait-until.ts';
+import { percentile, report } from '../bench/lib/report.ts';
+import { startSink } from '../bench/lib/sink.ts';
+import { SteadySender } from './steady-sender.ts';
+
+const { values } = parseArgs({ options: { short: { type: 'boolean' } } });
+const perSecond = 200;
+/** Long enough for many to be under way when the node is lost. */
+const answerMs = 500;
+const inSystem = ['-n', 'posthorn-system'];
+const workers = 'deployment/posthorn-delivery-default';
+const roles = {
+  controller: 'app.kubernetes.io/component=controller',
+  api: 'app.kubernetes.io/component=api',
+  delivery: 'posthorn.dev/delivery-pool=default',
+};
+/** What `api.tolerations` makes of the five minutes that Kubernetes waits before it replaces pods of a node that is away. */
+const tolerationSeconds = 30;
+const lostNodePods = /^(::ffff:)?10\.244\.1\./;
+
+const rows: [string, string][] = [];
+let isBad = false;
+const mustBe = (what: string, isSo: boolean): void => {
+  if (isSo) return;
+  isBad = true;
+  rows.push(['NOT AS IT MUST BE', what]);
+};
+const hackCluster = new URL('../cluster', import.meta.url).pathname;
+const cluster = (...args: string[]): void => void execFileSync(hackCluster, args, { stdio: 'inherit' });
+const seconds = (ms: number | undefined): string => (ms === undefined ? 'never' : `${(ms / 1000).toFixed(1)} s`);
+
+interface Request {
+  from: string;
+  endedMs: number;
+}
+const requests: Request[] = [];
+const sink = await startSink(({ socket }, response) => {
+  const request = { from: socket.remoteAddress ?? '', endedMs: Number.POSITIVE_INFINITY };
+  requests.push(request);
+  setTimeout(() => {
+    request.endedMs = performance.now();
+    response.end();
+  }, answerMs);
+}, addressOfThisMachine());
+
+/** `node pod` of each pod of a role that is ready. */
+async function readyPods(role: keyof typeof roles): Promise<{ node: string; name: string }[]> {
+  const line =
+    '{range .items[*]}{.spec.nodeName} {.metadata.name} {.metadata.deletionTimestamp} {.status.conditions[?(@.type=="Ready")].status}{"\\n"}{end}';
+  const pods = await kubectl(['get', 'pods', ...inSystem, '-l', roles[role], '-o', `jsonpath=${line}`]);
+  return pods.split('\n').flatMap((pod) => {
+    const [, node, name] = /^(\S+) (\S+) {2}True$/.exec(pod) ?? [];
+    return node === undefined || name === undefined ? [] : [{ node, name }];
+  });
+}
+
+async function start(): Promise<void> {
+  cluster('up');
+  // Redis comes before the second node does.
+  cluster('deploy');
+  cluster('add-node');
+  const variables = execFileSync('bash', ['-c', 'eval "$("$0" env)" && printf "%s\\n" "$KUBECONFIG" "$PATH"', hackCluster], {
+    encoding: 'utf8',
+  });
+  const [kubeconfig = '', path = ''] = variables.split('\n');
+  Object.assign(process.env, { KUBECONFIG: kubeconfig, PATH: path });
+  const toleration = { key: 'node.kubernetes.io/unreachable', operator: 'Exists', effect: 'NoExecute', tolerationSeconds };
+  const set = ['api.replicas=2', 'delivery.replicas=2', ...Object.keys(roles).map((role) => `${role}.podAnnotations.nodes=two`)];
+  const changes = ['--reset-then-reuse-values', '--set', set.join(','), '--set-json', `api.tolerations=${JSON.stringify([toleration])}`];
+  await helm('upgrade', 'posthorn', chart, ...inSystem, ...changes, '--wait', '--timeout', '120s');
+  await waitUntil('the controller to tell of two workers', 60_000, async () =>
+    (await kubectl(['get', workers, ...inSystem, '-o', 'jsonpath={.spec.replicas}{.spec.template.metadata.annotations.nodes}'])) === '2two'
+      ? true
+      : undefined,
+  );
+  await kubectl(['rollout', 'status', workers, ...inSystem, '--timeout=120s']);
+  for (const role of Object.keys(roles) as (keyof typeof roles)[]) {
+    await waitUntil(`the pods of ${role} of before to end`, 60_000, async () =>
+      (await kubectl(['get', 'pods', ...inSystem, '-l', roles[role], '-o', 'name'])).trim().split('\n').length === 2 ? true : undefined,
+    );
+    const nodes = (await readyPods(role)).map(({ node }) => node).toSorted();
+    rows.push([`pods of ${role}`, nodes.join(', ')]);
+    mustBe(`a pod of ${role} on each node`, nodes.join() === 'node,node-2');
+  }
+}
+
+const leader = (): Promise<string> => kubectl(['get', 'lease/posthorn-controller', ...inSystem, '-o', 'jsonpath={.spec.holderIdentity}']);
+
+/** Sees to it that the controller of the second node leads. */
+async function leadOnSecondNode(): Promise<void> {
+  const pods = await readyPods('controller');
+  const [first, second] = ['node', 'node-2'].map((node) => pods.find((pod) => pod.node === node)?.name);
+  if (first === undefined || second === undefined) throw new Error('a node has no controller');
+  if (!(await leader()).includes(second)) await kubectl(['delete', 'pod', first, ...inSystem, '--wait=true']);
+  await waitUntil('the second node to lead', 60_000, async () => ((await leader()).includes(second) ? true : undefined));
+  await waitUntil('two controllers', 60_000, async () => ((await readyPods('controller')).length === 2 ? true : undefined));
+}
+
+const namespace = 'node-loss';
+const named = (kind: string, name = 'load') => ({ apiVersion: 'posthorn.dev/v1alpha1', kind, metadata: { name, namespace } });
+
+async function configure(): Promise<string> {
+  const allowedCidrs = [`${addressOfThisMachine()}/32`];
+  await kubectlApply([
+    { ...named('Organization', namespace), metadata: { name: namespace }, spec: { namespace, egress: { allowedCidrs } } },
+  ]);
+  await kubectl(['wait', '--for=condition=Ready', `organization/${namespace}`, '--timeout=30s']);
+  await kubectlApply([
+    { ...named('Source'), spec: { provider: 'generic' } },
+    { ...named('Destination'), spec: { type: 'http', http: { url: sink.origin } } },
+    { ...named('Route'), spec: { sourceRef: { name: 'load' }, destinationRefs: [{ name: 'load' }] } },
+  ]);
+  for (const kind of ['source', 'destination', 'route'])
+    await kubectl(['-n', namespace, 'wait', '--for=condition=Ready', `${kind}/load`, '--timeout=30s']);
+  const address = await kubectl(['get', 'service/posthorn-api', ...inSystem, '-o', 'jsonpath={.spec.clusterIP}']);
+  return `http://${address}/ingest/${namespace}/load`;
+}
+
+/** How long after `since` the lease of the leader changes hands. */
+async function takeover(since: number): Promise<number> {
+  const before = await leader();
+  const watch = spawn('kubectl', [
+    'get',
+    'lease/posthorn-controller',
+    ...inSystem,
+    '--watch',
+    '-o',
+    'jsonpath={.spec.holderIdentity}{"\\n"}',
+  ]);
+  try {
+    for await (const holder of createInterface(watch.stdout)) if (holder !== '' && holder !== before) return performance.now() - since;
+  } finally {
+    watch.kill();
+  }
+  throw new Error('the watch of the lease ended');
+}
+
+let sender: SteadySender | null = null;
+try {
+  await start();
+  const url = await configure();
+  await leadOnSecondNode();
+  sender = new SteadySender(url, perSecond, { headers: { connection: 'close' }, mostUnderWay: 5000 });
+  sender.start();
+  await sleep(15_000);
+  const isUsed = (isLost: boolean): boolean => requests.some(({ from }) => lostNodePods.test(from) === isLost);
+  mustBe('workers of both nodes deliver', isUsed(true) && isUsed(false));
+  mustBe('nothing is refused before', sender.failedAtMs.length === 0);
+
+  const lost = performance.now();
+  await promisify(execFile)(hackCluster, ['lose-node']);
+  const since = (): number => performance.now() - lost;
+  const replaced = async (role: keyof typeof roles): Promise<number> =>
+    waitUntil(`two pods of ${role}`, 480_000, async () => {
+      await sleep(1000);
+      return (await readyPods(role)).filter(({ node }) => node === 'node').length === 2 ? since() : undefined;
+    });
+  const notReady = kubectl(['wait', '--for=condition=Ready=Unknown', 'node/node-2', '--timeout=120s']).then(since);
+  const changed = async (): Promise<number> => {
+    await kubectlApply([{ ...named('Source', 'after'), spec: { provider: 'generic' } }]);
+    await kubectl(['-n', namespace, 'wait', '--for=condition=Ready', 'source/after', '--timeout=60s']);
+    return since();
+  };
+  const apiReplaced = replaced('api');
+  const othersReplaced = values.short === true ? null : Promise.all([replaced('delivery'), replaced('controller')]);
+  const [takeoverMs, changedMs, notReadyMs] = await Promise.all([takeover(lost), changed(), notReady]);
+  rows.push(['another controller leads after', seconds(takeoverMs)]);
+  rows.push(['a change of a resource is in force after', seconds(changedMs)]);
+  mustBe('another controller leads within 20 s', takeoverMs <= 20_000);
+  await sleep(15_000);
+  await sender.stop();
+  const { accepted, refused, unanswered, failedAtMs } = sender;
+  const missing = (): number[] => [...accepted].filter((number) => !sink.arrivals.has(number));
+  await waitUntil('everything accepted to arrive', 60_000, () => (missing().length === 0 ? true : undefined)).catch(() => undefined);
+  await sleep(20_000);
+
+  const duplicated = [...sink.arrivals.values()].reduce((sum, times) => sum + times - 1, 0);
+  const underWay = requests.filter(({ from, endedMs }) => lostNodePods.test(from) && endedMs > lost).length;
+  const changedIds = [...sink.webhookIds.values()].filter((ids) => ids.size > 1).length;
+  const arrivals = sink.times.map((at, index) => ({ afterMs: at - lost, sentMs: at - (sink.latenciesMs[index] ?? 0) - lost }));
+  const heldMs = Math.max(...arrivals.filter(({ sentMs }) => sentMs < 0).map(({ afterMs }) => afterMs));
+  const late = arrivals.filter(({ sentMs }) => sentMs > 0).map(({ afterMs, sentMs }) => afterMs - sentMs);
+  const errorsMs = Math.max(0, ...failedAtMs) - lost;
+  rows.push(['accepted / refused / unanswered', `${accepted.size} / ${refused} / ${unanswered}`]);
+  rows.push(['lost', String(missing().length)]);
+  rows.push(['arrived twice, of those under way at the lost worker', `${duplicated}, ${underWay}`]);
+  rows.push(['events under more than one webhook-id', String(changedIds)]);
+  rows.push(['all that was sent before has arrived after', seconds(heldMs)]);
+  rows.push([
+    'latency of what was sent after: p50 / p99 / max',
+    [0.5, 0.99, 1].map((share) => seconds(percentile(late, share))).join(' / '),
+  ]);
+  rows.push(['Kubernetes takes the node for lost after', seconds(notReadyMs)]);
+  rows.push(['senders see errors for', seconds(errorsMs)]);
+  rows.push([
+    'share of requests without an answer meanwhile',
+    `${((100 * failedAtMs.length) / ((errorsMs / 1000) * perSecond)).toFixed(0)} %`,
+  ]);
+  mustBe('nothing is lost', missing().length === 0);
+  mustBe('every event keeps its webhook-id', changedIds === 0);
+  mustBe('only what was under way arrives twice', duplicated <= underWay);
+  mustBe('what the lost worker held is delivered within 17 s', heldMs <= 17_000);
+  mustBe('senders see no errors once the node is taken for lost', errorsMs <= notReadyMs + 5000);
+  const [{ name: worker = '' } = {}] = (await readyPods('delivery')).filter(({ node }) => node === 'node');
+  const check = await kubectl(['exec', worker, ...inSystem, '--', 'node', '/app/dist/cmd/posthorn.js', 'check']).catch(String);
+  mustBe('posthorn check has no findings', !check.startsWith('Error'));
+  rows.push(['posthorn check', check.trim().split('\n').at(-1) ?? '']);
+  rows.push([`the api pod, which tolerates ${tolerationSeconds} s, is replaced after`, seconds(await apiReplaced)]);
+  const [delivery, controller] = (await othersReplaced) ?? [];
+  if (delivery !== undefined)
+    rows.push(['worker and controller, which tolerate 300 s, are replaced after', `${seconds(delivery)}, ${seconds(controller)}`]);
+} finally {
+  await sender?.stop();
+  sink.close();
+  cluster('down');
+}
+report(values.short === true ? null : 'node', `A node of two is lost at ${perSecond}/s`, rows);
+process.exitCode = isBad ? 1 : 0;
