@@ -1,6 +1,9 @@
 // Sending events to webhook endpoints: throughput beside ingest, events for very many endpoints, and a million endpoints in the store.
-//   node hack/bench/send-event.ts [events] [endpoints of the largest event] [endpoints in the store] [seconds] [report 0/1]
-// 0 events, or 0 endpoints, leave that part out. Sender, receiver, Redis and Posthorn share the cores.
+//   node hack/bench/send-event.ts [events] [endpoints of the largest event] [endpoints in the store] [seconds] [report 0/1] [core of Redis 0/1]
+// 0 events, or 0 endpoints, leave that part out. Sender, receiver, Redis and Posthorn share the cores; with 1 Redis has the first one to
+// itself, so that a script takes as long as it takes and is not interrupted by them.
+import { execFileSync } from 'node:child_process';
+import { cpus } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { RedisWebhookStore } from '../../src/data/webhooks/redis-webhook-store.ts';
 import { commandConnection } from '../../src/redis/connection.ts';
@@ -15,7 +18,9 @@ import { type SlowScripts, watchSlowScripts } from './lib/slow-scripts.ts';
 import { bareCeiling, payloadBytes, Sender, type Sent } from './lib/traffic.ts';
 import { encryptionKey, startWorld, type World } from './lib/world.ts';
 
-const [events = 20_000, largest = 100_000, stored = 1_000_000, seconds = 30, isKept = 1] = process.argv.slice(2).map(Number);
+const [events = 20_000, largest = 100_000, stored = 1_000_000, seconds = 30, isKept = 1, hasOwnCore = 0] = process.argv
+  .slice(2)
+  .map(Number);
 const senders = 64;
 const rounds = 3;
 const fewer = 1000;
@@ -43,12 +48,14 @@ async function startEndpoints() {
 }
 
 async function sendingWorld(options: { eventTypes: string[]; sinkOrigin: string; shards: number; workers: number }): Promise<World> {
-  return await startWorld({
+  const world = await startWorld({
     lanes: [{ slug: 'orders', urls: [options.sinkOrigin] }],
     eventTypes: options.eventTypes,
     workers: options.workers,
     environment: { POSTHORN_SHARDS: String(options.shards), POSTHORN_ALLOW_INSECURE_ENDPOINTS: 'true' },
   });
+  if (hasOwnCore === 1) runOn('0', Number(/process_id:(\d+)/.exec(await world.redis.client.info('server'))?.[1]));
+  return world;
 }
 
 function senderOf(world: World, envelope: (payload: string) => string, connections = senders): Sender {
@@ -262,7 +269,7 @@ async function amongMany(): Promise<Rows> {
     const coldStartMs = performance.now() - startedAt;
     const rows: Rows = [
       ['start of the api process until it has taken the first event', ms(coldStartMs)],
-      ['resident memory of the api process then', `${residentMb(world.programs.api.pid).toFixed(0)} MB`],
+      ['resident memory of the api process after its start', `${residentMb(world.programs.api.pid).toFixed(0)} MB`],
     ];
     const ways: [string, (payload: string) => string][] = [
       ['for one of them', ofType('of.one')],
@@ -280,7 +287,7 @@ async function amongMany(): Promise<Rows> {
       await sender.close();
     }
     await first.close();
-    rows.push(['resident memory of the api process then', `${residentMb(world.programs.api.pid).toFixed(0)} MB`]);
+    rows.push(['resident memory of the api process at the end', `${residentMb(world.programs.api.pid).toFixed(0)} MB`]);
     for (const path of ['webhook-endpoints', 'webhook-subscriptions', 'webhook-applications'])
       rows.push([`page of 100 ${path}, p99`, ms(percentile(await pageTimes(world, `/api/${path}`), 0.99))]);
     const unfinished = async (): Promise<number> => {
@@ -313,8 +320,17 @@ async function pageTimes(world: World, path: string): Promise<number[]> {
   return times.slice(5);
 }
 
-const rows: Rows = [];
-if (events > 0) rows.push(...(await besideIngest()));
-if (largest > 0) rows.push(...(await fanOut()));
-if (stored > 0) rows.push(...(await amongMany()).map(([what, figure]): [string, string] => [`${stored} endpoints: ${what}`, figure]));
-report(isKept === 1 ? 'send-event' : null, `send-event, ${payloadBytes} bytes`, rows);
+/** What it starts from then on runs there, too. */
+function runOn(cores: string, processId: number): void {
+  execFileSync('taskset', ['--all-tasks', '--cpu-list', '--pid', cores, String(processId)], { stdio: 'ignore' });
+}
+
+function tell(name: string, title: string, rows: Rows): void {
+  const [ownName, ownTitle] = hasOwnCore === 1 ? [`${name}-own-core`, `${title}, Redis on a core of its own`] : [name, title];
+  report(isKept === 1 ? ownName : null, ownTitle, rows);
+}
+
+if (hasOwnCore === 1) runOn(`1-${cpus().length - 1}`, process.pid);
+if (events > 0) tell('send-event', `send-event, ${payloadBytes} bytes`, await besideIngest());
+if (largest > 0) tell('webhook-fan-out', `events for many webhook endpoints, ${payloadBytes} bytes`, await fanOut());
+if (stored > 0) tell('many-endpoints', `send-event among ${stored} webhook endpoints, ${payloadBytes} bytes`, await amongMany());
