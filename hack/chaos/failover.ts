@@ -1,15 +1,14 @@
 // Lets Redis fail over by Sentinel, again and again, under load:
-//   node hack/chaos/failover.ts [failovers] [--short]
+//   node hack/chaos/failover.ts [failovers]
 // A master with a replica, and three sentinels. In each round the master is killed (SIGKILL), the replica takes over, and the killed one comes back
 // as the replica of the other. What the master had acknowledged and had not sent to its replica is lost with it: that is counted. Ends with 1 when
 // one failover loses more than a second's events, when something arrives that was not sent or under a second webhook-id, or `posthorn check` has
-// findings. --short keeps no figures.
+// findings.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import { checkShards } from '../../src/data/shard-check.ts';
 import { commandConnection } from '../../src/redis/connection.ts';
 import { createCertificateAuthority } from '../../test/support/certificate-authority.ts';
@@ -22,8 +21,7 @@ import { startSink } from '../bench/lib/sink.ts';
 import { routesTo } from './routes.ts';
 import { SteadySender } from './steady-sender.ts';
 
-const { values, positionals } = parseArgs({ options: { short: { type: 'boolean' } }, allowPositionals: true });
-const failovers = Number(positionals[0] ?? 10);
+const failovers = Number(process.argv[2] ?? 10);
 const perSecond = 100;
 const shards = 4;
 const patienceMs = 120_000;
@@ -126,7 +124,7 @@ try {
   const lostOtherwise = lost.length - lostIn.reduce((sum, count) => sum + count, 0);
   failed = unexpected + changedIds + findings.length + unfinished + lostOtherwise > 0 || lostIn.some((count) => count > perSecond);
   const times = (figures: readonly number[]): string => `${ms(percentile(figures, 0.5))} / ${ms(percentile(figures, 1))}`;
-  report(values.short === true ? null : 'redis-failover', `${failovers} failovers by Sentinel at ${perSecond}/s for 3 destinations`, [
+  report('redis-failover', `${failovers} failovers by Sentinel at ${perSecond}/s for 3 destinations`, [
     ['a replica leads after, p50 / max', times(rounds.map(({ leadsAfterMs }) => leadsAfterMs))],
     ['events are accepted again after, p50 / max', times(rounds.map(({ acceptsAfterMs }) => acceptsAfterMs))],
     ['accepted / refused / unanswered', `${sender.accepted.size} / ${sender.refused} / ${sender.unanswered}`],

@@ -50,8 +50,12 @@ export class UnfinishedWork {
     await this.#withApi(async (rest, url) => {
       await this.#makeRoutes(rest, url);
       await this.#makeWebhook(rest);
-      await waitUntil('what is retried later to have failed once', 60_000, () =>
-        this.#answersAt('/later').length === events ? true : undefined,
+      await waitUntil('what is retried later to have failed once', 60_000, async () => {
+        const { body: deliveries } = await rest.send('GET', '/api/deliveries?status=retrying&limit=100');
+        return deliveries.data.length === events ? true : undefined;
+      });
+      await waitUntil('the failure of the customer to be written', 60_000, async () =>
+        (await rest.send('GET', this.#made.endpoint)).body.data.circuitFailureCount === 1 ? true : undefined,
       );
       this.#before = await this.#records(rest, url);
     });

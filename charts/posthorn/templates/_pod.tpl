@@ -41,7 +41,7 @@ bootstrap: { configMap: { name: {{ include "posthorn.fullname" . }}-bootstrap } 
 {{- $selector := include "posthorn.selector" . | fromYaml -}}
 {{- $component := index . 1 -}}
 {{- with index . 0 -}}
-{{- $affinity := deepCopy (index .Values $component).affinity -}}
+{{- $affinity := deepCopy ((index .Values $component).affinity | default dict) -}}
 {{- if eq .Values.topologySpread.hostname "ScheduleAnyway" -}}
 {{- $term := dict "topologyKey" "kubernetes.io/hostname" "labelSelector" (dict "matchLabels" $selector) "matchLabelKeys" (list "pod-template-hash") -}}
 {{- $apart := $affinity.podAntiAffinity | default dict -}}

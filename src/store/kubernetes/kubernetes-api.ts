@@ -93,7 +93,7 @@ export class KubernetesApi {
   }
 }
 
-interface Request {
+interface Attempt {
   method: Method;
   path: string;
   options: ApiRequestOptions;
@@ -101,7 +101,7 @@ interface Request {
   signal: AbortSignal;
 }
 
-function attempt(access: Access, { method, path, options, userAgent, signal }: Request): Promise<Dispatcher.ResponseData> {
+function attempt(access: Access, { method, path, options, userAgent, signal }: Attempt): Promise<Dispatcher.ResponseData> {
   const accept = options.accept ?? 'application/json';
   const headers: Record<string, string> = { ...access.headers, accept, 'user-agent': userAgent };
   if (options.body !== undefined) headers['content-type'] = options.contentType ?? 'application/json';

@@ -8,7 +8,7 @@ import { queryBoolean, querySearch } from '../../query.ts';
 import { declaredId } from '../../resources/lookup.ts';
 import { applicationFields, applicationRecord, applicationRecords, toApplication } from './application-record.ts';
 import { deleted, isDeleted, single } from './envelope.ts';
-import { refuseManaged } from './managed.ts';
+import { isManagedAsWanted, refuseManaged } from './managed.ts';
 
 const { externalId, name, metadata, rateLimitPerSecond, rateLimitPerMinute, rateLimitPerHour, isDisabled, disabledReason } =
   applicationFields;
@@ -103,11 +103,11 @@ export const webhookApplications: Family = {
       handle: async (call) => {
         const { webhooks } = call.services;
         const current = await webhooks.applicationByExternalId(call.caller.organization.id, call.body.externalId);
-        if (current !== null) refuseManaged('application', current, changedApplication(current, settingsOf(call.body)));
-        const { application, created } = await webhooks.upsertApplication({
-          ...newApplication(call, call.body),
-          externalId: call.body.externalId,
-        });
+        const isAsWanted =
+          current !== null && isManagedAsWanted('application', current, changedApplication(current, settingsOf(call.body)));
+        const { application, created } = isAsWanted
+          ? { application: current, created: false }
+          : await webhooks.upsertApplication({ ...newApplication(call, call.body), externalId: call.body.externalId });
         if (!created) call.answerOtherwise();
         return { ...(await toApplication(application, call)), created };
       },
@@ -157,8 +157,8 @@ export const webhookApplications: Family = {
           throw new PosthornError('VALIDATION_FAILED', 'externalId cannot be changed.', { details });
         }
         const change = settingsOf(rest);
-        refuseManaged('application', current, changedApplication(current, change));
-        return toApplication(await call.services.webhooks.updateApplication(current.org, current.id, change), call);
+        const isAsWanted = isManagedAsWanted('application', current, changedApplication(current, change));
+        return toApplication(isAsWanted ? current : await call.services.webhooks.updateApplication(current.org, current.id, change), call);
       },
     }),
     operation({

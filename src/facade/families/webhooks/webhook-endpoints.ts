@@ -13,7 +13,7 @@ import { newEndpointSecret, openedSecret, rotateEndpointSecret, sealedSecret } f
 import { testEndpoint } from './endpoint-test.ts';
 import { deleted, isDeleted, single } from './envelope.ts';
 import { findEndpoint } from './find-endpoint.ts';
-import { refuseManaged } from './managed.ts';
+import { isManagedAsWanted, refuseManaged } from './managed.ts';
 
 /** How often a list looks further for endpoints in a rare state of the circuit. */
 const mostLooks = 20;
@@ -138,8 +138,9 @@ export const webhookEndpoints: Family = {
         }
         refuseWrongEndpoint(rest, call.services.allowsInsecureEndpoints || rest.url === current.url);
         const change = endpointSettings(rest);
-        refuseManaged('endpoint', current, changedEndpoint(current, change));
-        return { data: await toEndpoint(await call.services.webhooks.updateEndpoint(current.org, current.id, change), call) };
+        const isAsWanted = isManagedAsWanted('endpoint', current, changedEndpoint(current, change));
+        const changed = isAsWanted ? current : await call.services.webhooks.updateEndpoint(current.org, current.id, change);
+        return { data: await toEndpoint(changed, call) };
       },
     }),
     operation({

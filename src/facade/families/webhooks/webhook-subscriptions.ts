@@ -11,7 +11,7 @@ import { mapConcurrently } from '../../resources/concurrently.ts';
 import { declaredId, idFor, idOf, resolve } from '../../resources/lookup.ts';
 import { deleted, isDeleted, single } from './envelope.ts';
 import { eventTypeKey, namedEventType } from './event-type-lookup.ts';
-import { refuseManaged } from './managed.ts';
+import { isManagedAsWanted, refuseManaged } from './managed.ts';
 import { bulkSubscriptionBody, newSubscriptionBody, subscriptionChangeBody } from './subscription-fields.ts';
 import { subscriptionRecord, subscriptionRecords, toSubscription } from './subscription-record.ts';
 
@@ -142,8 +142,11 @@ export const webhookSubscriptions: Family = {
           refuseOther('eventTypeId', idOf(await namedEventType(call, eventTypeId)), current.eventTypeId);
         }
         const change = await checkedSettings(call, rest, current);
-        refuseManaged('subscription', current, changedSubscription(current, change));
-        return toSubscription(await call.services.webhooks.updateSubscription(current.org, current.id, change), call);
+        const isAsWanted = isManagedAsWanted('subscription', current, changedSubscription(current, change));
+        return toSubscription(
+          isAsWanted ? current : await call.services.webhooks.updateSubscription(current.org, current.id, change),
+          call,
+        );
       },
     }),
     operation({
