@@ -17,8 +17,8 @@ import { startSink } from '../bench/lib/sink.ts';
 import { SteadySender } from './steady-sender.ts';
 
 const perSecond = 200;
-/** Long enough for many to be under way when the node is lost. */
-const answerMs = 500;
+/** Long enough for many to be under way when the node is lost, and not so long that one worker may not have as many as come in. */
+const answerMs = 200;
 const takeoverDeadlineMs = 60_000;
 const inSystem = ['-n', 'posthorn-system'];
 const workers = 'deployment/posthorn-delivery-default';
