@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { waitUntil } from '../../test/support/wait-until.ts';
 import { SteadySender } from '../chaos/steady-sender.ts';
 import { ms, perSecond, report } from './lib/report.ts';
-import { type Sink, startSink } from './lib/sink.ts';
+import { repeatedArrivals, startSink } from './lib/sink.ts';
 import { bareCeiling } from './lib/traffic.ts';
 import { startWorld } from './lib/world.ts';
 
@@ -37,11 +37,12 @@ async function during(disturb: () => Promise<void>): Promise<Outcome> {
   const missing = (): number => [...sender.accepted].filter((number) => !sink.arrivals.has(number)).length;
   await waitUntil('what was accepted', 60_000, () => (missing() === 0 ? true : undefined)).catch(() => undefined);
   await sleep(15_000);
-  return { lost: missing(), duplicated: duplicates(sink), longestGapMs: longestGap(sink.times), slowestMs: Math.max(...sink.latenciesMs) };
-}
-
-function duplicates({ arrivals }: Sink): number {
-  return [...arrivals.values()].reduce((sum, times) => sum + times - 1, 0);
+  return {
+    lost: missing(),
+    duplicated: repeatedArrivals([sink]),
+    longestGapMs: longestGap(sink.times),
+    slowestMs: Math.max(...sink.latenciesMs),
+  };
 }
 
 function longestGap(times: readonly number[]): number {

@@ -17,9 +17,10 @@ import { startProgram } from '../../test/support/program.ts';
 import { type RedisNode, startRedisSentinel } from '../../test/support/redis-group.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
 import { ms, percentile, report } from '../bench/lib/report.ts';
-import { startSink } from '../bench/lib/sink.ts';
+import { changedWebhookIds, repeatedArrivals, startSink, unexpectedArrivals } from '../bench/lib/sink.ts';
 import { routesTo } from './routes.ts';
 import { SteadySender } from './steady-sender.ts';
+import { untilSettled } from './until-settled.ts';
 
 const failovers = Number(process.argv[2] ?? 10);
 const perSecond = 100;
@@ -111,16 +112,14 @@ try {
   const rounds: Failover[] = [];
   while (rounds.length < failovers) rounds.push(await failOver());
   await sender.stop();
-  const check = () => checkShards({ redis, prefix: 'posthorn:', shards });
-  await waitUntil('the last message to be settled', patienceMs, async () => ((await check()).unfinished === 0 ? true : undefined)).catch(
-    () => undefined,
-  );
-  const { findings, unfinished } = await check();
+  const installation = { redis, prefix: 'posthorn:', shards };
+  await untilSettled(installation, patienceMs);
+  const { findings, unfinished } = await checkShards(installation);
   const lost = [...sender.accepted].filter((number) => sinks.some(({ arrivals }) => !arrivals.has(number)));
   const lostIn = rounds.map(({ sent }, i) => lost.filter((number) => number < sent && number >= (rounds[i - 1]?.sent ?? 0)).length);
-  const unexpected = sinks.flatMap(({ arrivals }) => [...arrivals.keys()]).filter((number) => !sender.sent.has(number)).length;
-  const repeated = sinks.flatMap(({ arrivals }) => [...arrivals.values()]).reduce((sum, times) => sum + times - 1, 0);
-  const changedIds = sinks.flatMap(({ webhookIds }) => [...webhookIds.values()]).filter((ids) => ids.size > 1).length;
+  const unexpected = unexpectedArrivals(sinks, sender.sent);
+  const repeated = repeatedArrivals(sinks);
+  const changedIds = changedWebhookIds(sinks);
   const lostOtherwise = lost.length - lostIn.reduce((sum, count) => sum + count, 0);
   failed = unexpected + changedIds + findings.length + unfinished + lostOtherwise > 0 || lostIn.some((count) => count > perSecond);
   const times = (figures: readonly number[]): string => `${ms(percentile(figures, 0.5))} / ${ms(percentile(figures, 1))}`;

@@ -16,11 +16,12 @@ import { type Program, startProgram } from '../../test/support/program.ts';
 import { startRedis } from '../../test/support/redis.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
 import { ms, percentile, report } from '../bench/lib/report.ts';
-import { type Behaviour, startSink } from '../bench/lib/sink.ts';
+import { type Behaviour, changedWebhookIds, startSink, unexpectedArrivals } from '../bench/lib/sink.ts';
 import { InFlight } from './in-flight.ts';
 import { randomOf } from './random.ts';
 import { routesTo } from './routes.ts';
 import { SteadySender } from './steady-sender.ts';
+import { untilSettled } from './until-settled.ts';
 
 const { values, positionals } = parseArgs({
   options: { everysec: { type: 'boolean' }, seed: { type: 'string' }, short: { type: 'boolean' } },
@@ -119,12 +120,10 @@ try {
   const missing = (): number => [...sender.accepted].filter((number) => sinks.some(({ arrivals }) => !arrivals.has(number))).length;
   await waitUntil('everything accepted to arrive', 180_000, () => (missing() === 0 ? true : undefined)).catch(() => undefined);
   const installation = { redis: redis.client, prefix, shards };
-  await waitUntil('the last message to be settled', 60_000, async () =>
-    (await checkShards(installation)).unfinished === 0 ? true : undefined,
-  ).catch(() => undefined);
-  const unexpected = sinks.flatMap(({ arrivals }) => [...arrivals.keys()]).filter((number) => !sender.sent.has(number)).length;
+  await untilSettled(installation, 60_000);
+  const unexpected = unexpectedArrivals(sinks, sender.sent);
   const { inFlight: underWay, repeated, unexplained } = inFlight.count(sinks);
-  const changedIds = sinks.flatMap(({ webhookIds }) => [...webhookIds.values()]).filter((ids) => ids.size > 1).length;
+  const changedIds = changedWebhookIds(sinks);
   const check = await checkShards(installation);
   const lost = missing();
   const isBeyond = repeated > underWay || unexplained > 0;

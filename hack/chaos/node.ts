@@ -13,8 +13,9 @@ import { kubectl, kubectlApply } from '../../test/e2e/kubectl.ts';
 import { chart, helm } from '../../test/support/helm.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
 import { percentile, report } from '../bench/lib/report.ts';
-import { startSink } from '../bench/lib/sink.ts';
+import { changedWebhookIds, repeatedArrivals, startSink } from '../bench/lib/sink.ts';
 import { SteadySender } from './steady-sender.ts';
+import { verdict } from './verdict.ts';
 
 const perSecond = 200;
 /** Long enough for many to be under way when the node is lost, and not so long that one worker may not have as many as come in. */
@@ -31,13 +32,7 @@ const roles = {
 const tolerationSeconds = 30;
 const lostNodePods = /^(::ffff:)?10\.244\.1\./;
 
-const rows: [string, string][] = [];
-let isBad = false;
-const mustBe = (what: string, isSo: boolean): void => {
-  if (isSo) return;
-  isBad = true;
-  rows.push(['NOT AS IT MUST BE', what]);
-};
+const { rows, mustBe, exitCode } = verdict();
 const hackCluster = new URL('../cluster', import.meta.url).pathname;
 const cluster = (...args: string[]): void => void execFileSync(hackCluster, args, { stdio: 'inherit' });
 const seconds = (ms: number | undefined): string => (ms === undefined ? 'never' : `${(ms / 1000).toFixed(1)} s`);
@@ -189,9 +184,9 @@ try {
   await waitUntil('everything accepted to arrive', 60_000, () => (missing().length === 0 ? true : undefined)).catch(() => undefined);
   await sleep(20_000);
 
-  const duplicated = [...sink.arrivals.values()].reduce((sum, times) => sum + times - 1, 0);
+  const duplicated = repeatedArrivals([sink]);
   const underWay = requests.filter(({ from, endedMs }) => lostNodePods.test(from) && endedMs > lost).length;
-  const changedIds = [...sink.webhookIds.values()].filter((ids) => ids.size > 1).length;
+  const changedIds = changedWebhookIds([sink]);
   const arrivals = sink.times.map((at, index) => ({ afterMs: at - lost, sentMs: at - (sink.latenciesMs[index] ?? 0) - lost }));
   const heldMs = Math.max(...arrivals.filter(({ sentMs }) => sentMs < 0).map(({ afterMs }) => afterMs));
   const late = arrivals.filter(({ sentMs }) => sentMs > 0).map(({ afterMs, sentMs }) => afterMs - sentMs);
@@ -229,4 +224,4 @@ try {
   cluster('down');
 }
 report('node', `A node of two is lost at ${perSecond}/s`, rows);
-process.exitCode = isBad ? 1 : 0;
+process.exitCode = exitCode();

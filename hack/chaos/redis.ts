@@ -9,9 +9,11 @@ import { parseArgs } from 'node:util';
 import { checkShards } from '../../src/data/shard-check.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
 import { ms, percentile, report } from '../bench/lib/report.ts';
-import { type Behaviour, startSink } from '../bench/lib/sink.ts';
+import { type Behaviour, repeatedArrivals, startSink } from '../bench/lib/sink.ts';
 import { startWorld } from '../bench/lib/world.ts';
 import { SteadySender } from './steady-sender.ts';
+import { untilSettled } from './until-settled.ts';
+import { verdict } from './verdict.ts';
 
 const { values, positionals } = parseArgs({ options: { short: { type: 'boolean' } }, allowPositionals: true });
 const [scenario = 'away', ...numbers] = positionals;
@@ -42,25 +44,17 @@ const world = await startWorld({
 /** Events a second; a smaller Redis is filled no faster. */
 const rates: Record<string, number> = { room: 1000, full: (megabytes / 48) * 1000 };
 const sender = new SteadySender(`${world.api}${world.path('orders')}`, rates[scenario] ?? 200);
-const rows: [string, string][] = [];
-let isBad = false;
-const mustBe = (what: string, isSo: boolean): void => {
-  if (isSo) return;
-  isBad = true;
-  rows.push(['NOT AS IT MUST BE', what]);
-};
+const { rows, mustBe, exitCode } = verdict();
 
 /** All that was accepted, but for what may be lost, has arrived and is settled. */
 async function settled(mayBeLost: ReadonlySet<number> = new Set()): Promise<void> {
   const missing = (): number[] => [...sender.accepted].filter((number) => !sink.arrivals.has(number) && !mayBeLost.has(number));
   await waitUntil('everything accepted to arrive', 120_000, () => (missing().length === 0 ? true : undefined)).catch(() => undefined);
   const check = { redis: world.redis.client, prefix: world.prefix };
-  await waitUntil('the last message to be settled', 60_000, async () =>
-    (await checkShards(check)).unfinished === 0 ? true : undefined,
-  ).catch(() => undefined);
+  await untilSettled(check, 60_000);
   const { findings, unfinished } = await checkShards(check);
   const lost = missing().length;
-  const duplicated = [...sink.arrivals.values()].reduce((sum, times) => sum + times - 1, 0);
+  const duplicated = repeatedArrivals([sink]);
   rows.push(['accepted / refused / unanswered', `${sender.accepted.size} / ${sender.refused} / ${sender.unanswered}`]);
   rows.push(['lost / attempts beyond one', `${lost} / ${duplicated}`]);
   rows.push(['findings of posthorn check, unfinished messages', `${findings.length}, ${unfinished}`]);
@@ -167,4 +161,4 @@ try {
 }
 const sizes = isSmall ? `, ${megabytes} MB` : '';
 report(values.short === true ? null : `redis-${scenario}`, `Redis ${scenario}${first === undefined ? '' : ` ${first}`}${sizes}`, rows);
-process.exitCode = isBad ? 1 : 0;
+process.exitCode = exitCode();

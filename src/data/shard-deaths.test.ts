@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { acceptOnly } from '../../test/support/accept-only.ts';
 import { type Death, dieEverywhere } from '../../test/support/dying-client.ts';
-import { newEvent } from '../../test/support/new-event.ts';
+import { eventForShards } from '../../test/support/new-event.ts';
 import { dead, delivered, failure, settleAll, takeFrom } from '../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { targetSetting } from '../../test/support/target-setting.ts';
 import type { Clock } from '../core/clock.ts';
-import { newTimedId } from '../core/ids.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { Circuits } from './circuits.ts';
@@ -61,19 +60,6 @@ function ports(client: RedisClient) {
   };
 }
 
-/** An event for one destination in each of the shards named, by a route each. */
-function eventFor(targetShards: readonly number[]): NewEvent {
-  const nowMs = Date.now();
-  const targets = targetShards.map((shard, i) => ({
-    messageId: newTimedId('msg_', shard, nowMs),
-    routeId: `rte_${i}`,
-    destinationId: `dst_${shard}`,
-    shard,
-    maxAttempts: 3,
-  }));
-  return newEvent({ id: newTimedId('evt_', targetShards[0] ?? 0, nowMs), targets });
-}
-
 async function accepted(events: NewEvent[]): Promise<NewEvent[]> {
   for (const event of events) await acceptOnly(redis.client, prefix, event);
   return events;
@@ -99,7 +85,7 @@ interface Life {
 
 const deliver: Life = {
   name: 'that accepts, carries and delivers',
-  prepare: async () => [eventFor([0, 1, 1]), eventFor([0])],
+  prepare: async () => [eventForShards([0, 1, 1]), eventForShards([0])],
   work: async (client, { events: [first, second], acknowledged }) => {
     const { acceptor, carrier, queue: queueOf } = ports(client);
     if (first === undefined || second === undefined) throw new Error('there are no events');
@@ -124,7 +110,7 @@ const carry: Life = {
   name: 'that carries messages to other shards, new ones and one that fails over',
   prepare: async () => {
     const queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
-    const events = await accepted([eventFor([0]), eventFor([0, 1, 1])]);
+    const events = await accepted([eventForShards([0]), eventForShards([0, 1, 1])]);
     const failover = { destinations: [{ id: 'dst_spare', shard: 1 }], afterAttempts: null };
     const jobs = await takeFrom(queue, 'w1', 64, { failover });
     await settleAll(queue, 'w1', jobs.slice(0, 1), dead);
@@ -144,12 +130,12 @@ const remove: Life = {
   name: 'that drops what a deleted route has left, and what was paused for too long',
   prepare: async () => {
     const queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
-    const due = await accepted([eventFor([0, 0])]);
+    const due = await accepted([eventForShards([0, 0])]);
     await settleAll(queue, 'w1', await takeFrom(queue, 'w1', 64), later);
-    const again = await accepted([eventFor([0, 0])]);
+    const again = await accepted([eventForShards([0, 0])]);
     await settleAll(queue, 'w1', await takeFrom(queue, 'w1', 64), retried);
     while ((await queue.promote()).nextDueMs === 0);
-    return [...due, ...again, ...(await accepted([eventFor([0, 0]), eventFor([0, 0])]))];
+    return [...due, ...again, ...(await accepted([eventForShards([0, 0]), eventForShards([0, 0])]))];
   },
   work: async (client) => {
     const queue = ports(client).queue(0);
@@ -176,7 +162,7 @@ const reclaim: Life = {
   name: 'that comes back, or finds the work of a dead one',
   prepare: async () => {
     const queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
-    const events = await accepted(Array.from({ length: 4 }, () => eventFor([0])));
+    const events = await accepted(Array.from({ length: 4 }, () => eventForShards([0])));
     await takeFrom(queue, 'w0', 2);
     await takeFrom(queue, 'w1', 2);
     return events;
@@ -197,7 +183,7 @@ const release: Life = {
   name: 'that closes a circuit and lifts a shared limit',
   prepare: async () => {
     const queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
-    const events = await accepted([eventFor([0]), eventFor([0]), eventFor([0])]);
+    const events = await accepted([eventForShards([0]), eventForShards([0]), eventForShards([0])]);
     await settleAll(queue, 'w1', await takeFrom(queue, 'w1', 1, fragile), retried);
     expect(await takeFrom(queue, 'w1', 64)).toEqual([]);
     return events;
@@ -230,7 +216,7 @@ const release: Life = {
 const batch = { layout: '{}', records: 3, bytes: 1_000_000, ageMs: hourMs };
 const write: Life = {
   name: 'that writes batches, leaves a member out and cuts one in two',
-  prepare: () => accepted(Array.from({ length: 7 }, () => eventFor([0]))),
+  prepare: () => accepted(Array.from({ length: 7 }, () => eventForShards([0]))),
   work: async (client, { objects }) => {
     const queue = ports(client).queue(0);
     const [first, second] = await takeFrom(queue, 'w1', 2, { batch });
@@ -262,7 +248,7 @@ const archive: Life = {
   prepare: async () => {
     await ports(redis.client).archive.set('org_a', 'dst_w');
     const queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
-    const events = await accepted(Array.from({ length: 3 }, () => eventFor([0])));
+    const events = await accepted(Array.from({ length: 3 }, () => eventForShards([0])));
     await settleAll(queue, 'w1', await takeFrom(queue, 'w1', 64), delivered);
     return events;
   },

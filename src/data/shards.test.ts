@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { acceptOnly } from '../../test/support/accept-only.ts';
-import { newEvent } from '../../test/support/new-event.ts';
+import { eventForShards, newEvent } from '../../test/support/new-event.ts';
 import { patientClock } from '../../test/support/patient-clock.ts';
 import { dead, delivered, settleAll, takeFrom } from '../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
@@ -41,19 +41,6 @@ afterEach(async () => {
   expect((await checkShards({ redis: redis.client, prefix, shards })).findings).toEqual([]);
 });
 
-/** An event for one destination in each of the shards named. */
-function eventFor(targetShards: readonly number[]): NewEvent {
-  const nowMs = Date.now();
-  const targets = targetShards.map((shard, i) => ({
-    messageId: newTimedId('msg_', shard, nowMs),
-    routeId: `rte_${i}`,
-    destinationId: `dst_${shard}`,
-    shard,
-    maxAttempts: 3,
-  }));
-  return newEvent({ id: newTimedId('evt_', targetShards[0] ?? 0, nowMs), targets });
-}
-
 function queueOf(shard: number): RedisDeliveryQueue {
   const queue = queues[shard];
   if (queue === undefined) throw new Error(`there is no shard ${shard}`);
@@ -73,7 +60,7 @@ const settle = (shard: number, jobs: readonly Job[], outcome: Outcome): Promise<
 
 describe('an event for several shards', () => {
   test('is delivered from each of them, with its payload, and has one status', async () => {
-    const event = eventFor([0, 1, 1]);
+    const event = eventForShards([0, 1, 1]);
     await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock }).accept(event);
     await carrier.carry(0);
     await settle(0, await take(0), delivered);
@@ -95,7 +82,7 @@ describe('an event for several shards', () => {
   });
 
   test('whose accepting process died before it carried the rest is finished by a worker', async () => {
-    const event = eventFor([0, 1]);
+    const event = eventForShards([0, 1]);
     await acceptOnly(redis.client, prefix, event);
     expect(await take(1)).toEqual([]);
     expect(await queues[0]?.tend('w1', 1000)).toMatchObject({ hasOutbox: false });
@@ -109,7 +96,7 @@ describe('an event for several shards', () => {
   });
 
   test('shows the replay of a delivery in another shard', async () => {
-    const event = eventFor([0, 1]);
+    const event = eventForShards([0, 1]);
     await acceptOnly(redis.client, prefix, event);
     await carrier.carry(0);
     for (const shard of [0, 1]) await settle(shard, await take(shard), delivered);
@@ -126,7 +113,7 @@ describe('an event for several shards', () => {
   });
 
   test('is accepted once, however often it is sent', async () => {
-    const event = eventFor([0, 1]);
+    const event = eventForShards([0, 1]);
     for (let i = 0; i < 3; i++) {
       await acceptOnly(redis.client, prefix, event);
       await carrier.carry(0);
@@ -136,7 +123,7 @@ describe('an event for several shards', () => {
   });
 
   test('keeps its record until the last message in any shard is gone', async () => {
-    const event = eventFor([0, 1]);
+    const event = eventForShards([0, 1]);
     await acceptOnly(redis.client, prefix, event);
     await carrier.carry(0);
     await settle(0, await take(0), delivered);
@@ -150,9 +137,9 @@ describe('an event for several shards', () => {
 });
 
 test('the messages of an event for a hundred targets are made at once, those for more twenty at a time', async () => {
-  await acceptOnly(redis.client, prefix, eventFor(Array.from({ length: 100 }, () => 1)));
+  await acceptOnly(redis.client, prefix, eventForShards(Array.from({ length: 100 }, () => 1)));
   expect((await queues[1]?.figures())?.unfinished).toBe(100);
-  const event = eventFor(Array.from({ length: 250 }, () => 0));
+  const event = eventForShards(Array.from({ length: 250 }, () => 0));
   await acceptOnly(redis.client, prefix, event);
   expect((await queues[0]?.figures())?.unfinished).toBe(0);
   expect(await reader.event('org_a', event.id)).toMatchObject({ status: 'pending' });
@@ -170,7 +157,7 @@ describe('what is carried', () => {
     (await redis.client.xrange(`${prefix}{s${shard}}:out`, '-', '+')).map(([id]) => id);
 
   test('holds its event, also when all that has arrived is gone again', async () => {
-    const event = eventFor([0, ...Array.from({ length: 100 }, () => 1)]);
+    const event = eventForShards([0, ...Array.from({ length: 100 }, () => 1)]);
     await acceptOnly(redis.client, prefix, event);
     const [here = '', first = ''] = await entriesOf(0);
     await carrier.carryEntries(0, [here, first]);
@@ -186,7 +173,7 @@ describe('what is carried', () => {
   });
 
   test('twice is made once, also when it is gone in between', async () => {
-    const event = eventFor([0, 1]);
+    const event = eventForShards([0, 1]);
     await acceptOnly(redis.client, prefix, event);
     const [[entry, fields] = ['', []]] = await redis.client.xrange(`${prefix}{s0}:out`, '-', '+');
     await carrier.carry(0);
@@ -200,8 +187,8 @@ describe('what is carried', () => {
   });
 
   test('to a shard that is full waits there, and does not hold up the others', async () => {
-    for (let i = 0; i < 70; i++) await acceptOnly(redis.client, prefix, eventFor([0, 1]));
-    const other = eventFor([0, 2]);
+    for (let i = 0; i < 70; i++) await acceptOnly(redis.client, prefix, eventForShards([0, 1]));
+    const other = eventForShards([0, 2]);
     await acceptOnly(redis.client, prefix, other);
     await redis.client.hset(`${prefix}{s1}:ctl`, 'full', '1');
     await expect(carrier.carry(0)).rejects.toMatchObject({ code: 'UNAVAILABLE', message: 'shard 1 is full' });
@@ -213,10 +200,10 @@ describe('what is carried', () => {
   });
 
   test('to a target whose work stream is something else fails before anything is written', async () => {
-    await acceptOnly(redis.client, prefix, eventFor([1]));
+    await acceptOnly(redis.client, prefix, eventForShards([1]));
     await settle(1, await take(1), delivered);
     await redis.client.set(`${prefix}{s1}:w:1`, 'not a stream');
-    const event = eventFor([0, 1]);
+    const event = eventForShards([0, 1]);
     await acceptOnly(redis.client, prefix, { ...event, targets: event.targets.map((target) => ({ ...target, routeId: 'rte_0' })) });
     await expect(carrier.carry(0)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
     await redis.client.del(`${prefix}{s1}:w:1`);
@@ -230,7 +217,7 @@ describe('a message that fails over to another shard', () => {
 
   /** Fails at its first destination and stands in the outbox then. */
   async function failed(): Promise<NewEvent> {
-    const event = eventFor([0]);
+    const event = eventForShards([0]);
     await acceptOnly(redis.client, prefix, event);
     await settle(0, await take(0, [spare]), dead);
     return event;

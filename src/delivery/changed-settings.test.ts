@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { deliverySuite } from '../../test/support/delivery-suite.ts';
 import { passes } from '../../test/support/passes.ts';
+import type { Receiver } from '../../test/support/receiver.ts';
 import { destinationRecord, routeRecord } from '../../test/support/record-registry.ts';
 import type { RouteRecord, ThrottleRecord } from '../core/records.ts';
 import { shardBase } from '../data/shard-keys.ts';
@@ -34,6 +35,17 @@ function route(circuit: Partial<RouteRecord['circuit']> = {}, failover: string[]
 }
 const waitsUnderLimit = () => passes(async () => expect(await suite.redis.client.zcard(`${shardBase(prefix, 0)}waiting`)).toBe(1));
 
+/** A receiver that has got the first of so many messages; the others wait. */
+async function waitingUnderLimit(messages: number): Promise<Receiver> {
+  const to = await suite.receiver();
+  throttled(to.url, hourly);
+  suite.registry.put('route', routeRecord());
+  for (let k = 0; k < messages; k++) await send();
+  await to.arrived(1);
+  await waitsUnderLimit();
+  return to;
+}
+
 const whileWorkersRun = async (change: () => unknown): Promise<void> => void (await change());
 const whileNoneRuns = async (change: () => unknown): Promise<void> => {
   await worker.stop(1000);
@@ -46,23 +58,13 @@ describe('what waits by an earlier setting', () => {
     ['a higher one', { ...hourly, rateLimit: 1000, rateUnit: 'second' }],
     ['one of attempts at a time', { ...off, mode: 'concurrency', maxConcurrency: 4 }],
   ] as const)('of a rate goes out at once when it becomes %s', async (_, throttle) => {
-    const to = await suite.receiver();
-    throttled(to.url, hourly);
-    suite.registry.put('route', routeRecord());
-    for (let k = 0; k < 3; k++) await send();
-    await to.arrived(1);
-    await waitsUnderLimit();
+    const to = await waitingUnderLimit(3);
     throttled(to.url, throttle);
     await to.arrived(3);
   });
 
   test('of a rate goes out at once when the destination is enabled again without it', async () => {
-    const to = await suite.receiver();
-    throttled(to.url, hourly);
-    suite.registry.put('route', routeRecord());
-    for (let k = 0; k < 2; k++) await send();
-    await to.arrived(1);
-    await waitsUnderLimit();
+    const to = await waitingUnderLimit(2);
     throttled(to.url, hourly, false);
     await passes(async () => expect(await suite.redis.client.scard(`${shardBase(prefix, 0)}paused`)).toBe(1));
     throttled(to.url, off);
@@ -75,12 +77,7 @@ describe.each([
   ['a setting that changed while no worker ran', whileNoneRuns],
 ])('what waits by %s', (_, changing) => {
   test('of a rate goes out when it becomes no limit', async () => {
-    const to = await suite.receiver();
-    throttled(to.url, hourly);
-    suite.registry.put('route', routeRecord());
-    for (let k = 0; k < 3; k++) await send();
-    await to.arrived(1);
-    await waitsUnderLimit();
+    const to = await waitingUnderLimit(3);
     await changing(() => throttled(to.url, off));
     await to.arrived(3);
   });

@@ -30,3 +30,15 @@ export function newEvent(
     ...rest,
   };
 }
+
+export function eventForShards(targetShards: readonly number[]): NewEvent {
+  const nowMs = Date.now();
+  const targets = targetShards.map((shard, i) => ({
+    messageId: newTimedId('msg_', shard, nowMs),
+    routeId: `rte_${i}`,
+    destinationId: `dst_${shard}`,
+    shard,
+    maxAttempts: 3,
+  }));
+  return newEvent({ id: newTimedId('evt_', targetShards[0] ?? 0, nowMs), targets });
+}

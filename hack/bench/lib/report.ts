@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus, release } from 'node:os';
-import type { Sink } from './sink.ts';
+import { repeatedArrivals, type Sink } from './sink.ts';
 
 export function percentile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((one, other) => one - other);
@@ -13,13 +13,8 @@ export const perSecond = (value: number): string => `${value.toFixed(0)}/s`;
 
 /** Lost, duplicated: what was accepted against what arrived. */
 export function exactDelivery(sinks: readonly Sink[], accepted: number): { lost: number; duplicated: number } {
-  let arrived = 0;
-  let duplicated = 0;
-  for (const { arrivals } of sinks) {
-    arrived += arrivals.size;
-    for (const times of arrivals.values()) duplicated += times - 1;
-  }
-  return { lost: accepted - arrived, duplicated };
+  const arrived = sinks.reduce((sum, { arrivals }) => sum + arrivals.size, 0);
+  return { lost: accepted - arrived, duplicated: repeatedArrivals(sinks) };
 }
 
 /** Prints the table and keeps the figures with what they were measured on in docs/benchmarks; `name` null: only prints. */

@@ -75,3 +75,18 @@ export async function startSink(behaviour: Behaviour = answerAtOnce, address = '
     },
   };
 }
+
+/** How often events came to a receiver beyond the first time. */
+export function repeatedArrivals(sinks: readonly Sink[]): number {
+  return sinks.flatMap(({ arrivals }) => [...arrivals.values()]).reduce((sum, times) => sum + times - 1, 0);
+}
+
+/** How many events that were not sent came, counted at each receiver. */
+export function unexpectedArrivals(sinks: readonly Sink[], sent: ReadonlySet<number>): number {
+  return sinks.flatMap(({ arrivals }) => [...arrivals.keys()]).filter((number) => !sent.has(number)).length;
+}
+
+/** How many events came under more than one webhook-id, counted at each receiver. */
+export function changedWebhookIds(sinks: readonly Sink[]): number {
+  return sinks.flatMap(({ webhookIds }) => [...webhookIds.values()]).filter((ids) => ids.size > 1).length;
+}
