@@ -1,7 +1,10 @@
+import { once } from 'node:events';
+import { readFile, readFileSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
+import { Worker } from 'node:worker_threads';
 import { gzipSync } from 'node:zlib';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { Agent } from 'undici';
 import { type CertificateAuthority, createCertificateAuthority } from '../../../../test/support/certificate-authority.ts';
 import { systemClock } from '../../../runtime/clock.ts';
@@ -140,6 +143,88 @@ describe('a receiver', () => {
     });
     expect(kindOf(await post(`http://127.0.0.1:${port}`))).toBe('307');
     expect(requests).toBe(1);
+  });
+});
+
+describe('a connection that is kept for the next request', () => {
+  /** Answers one request on each connection, and does as it is told then; in a thread of its own, for it has to go on while this one stands still. */
+  const threadText = `
+    const { parentPort } = require('node:worker_threads');
+    const sockets = new Set();
+    let requests = 0;
+    const server = require('node:net').createServer((socket) => {
+      sockets.add(socket);
+      let isFirst = true;
+      socket.on('error', () => {}).on('data', () => {
+        requests++;
+        if (isFirst) socket.write('HTTP/1.1 200 OK\\r\\ncontent-length: 2\\r\\n\\r\\nok');
+        else socket.destroy();
+        isFirst = false;
+      });
+    });
+    const orders = {
+      close: () => sockets.forEach((socket) => socket.destroy()),
+      reset: () => sockets.forEach((socket) => socket.resetAndDestroy()),
+      complain: () => sockets.forEach((socket) => socket.end('HTTP/1.1 408 Request Timeout\\r\\nconnection: close\\r\\n\\r\\n')),
+      count: () => parentPort.postMessage({ connections: sockets.size, requests }),
+    };
+    parentPort.on('message', (order) => orders[order]());
+    server.listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port));
+  `;
+  let thread: Worker;
+  let port: number;
+  let pools: Dispatchers;
+
+  beforeEach(async () => {
+    thread = new Worker(threadText, { eval: true });
+    [port] = (await once(thread, 'message')) as [number];
+    pools = new Dispatchers({ connections: 1 });
+    dispatchers.push(pools);
+    expect(kindOf(await send())).toBe('200');
+  });
+  afterEach(() => thread.terminate());
+
+  const send = (): Promise<HttpResult> => {
+    const request = { origin: `http://127.0.0.1:${port}`, path: '/', method: 'POST' as const, headers: [], body: Buffer.from('{}') };
+    return exchange(pools.forRules(open)(), request, { timeoutMs: 60_000, clock: systemClock, signal: new AbortController().signal });
+  };
+  const count = async (): Promise<unknown> => {
+    thread.postMessage('count');
+    return (await once(thread, 'message'))[0];
+  };
+  /** Whether this side's end of a connection to the receiver still stands, as the kernel knows it. */
+  const stands = (): boolean => {
+    const remote = port.toString(16).toUpperCase().padStart(4, '0');
+    return new RegExp(` [0-9A-F]{8}:${remote} 01 `).test(readFileSync('/proc/net/tcp', 'utf8'));
+  };
+  /** While this thread does nothing else: when it goes on, its event loop has not heard of it. */
+  const standStillUntilClosed = (): void => {
+    const sleeper = new Int32Array(new SharedArrayBuffer(4));
+    for (let i = 0; i < 6000 && stands(); i++) Atomics.wait(sleeper, 0, 0, 5);
+    expect(stands()).toBe(false);
+  };
+
+  describe.each(['close', 'reset', 'complain'])('and ends by %s', (order) => {
+    test.each<[string, (callback: () => void) => void]>([
+      ['a callback of I/O', (callback) => readFile(import.meta.filename, callback)],
+      ['a timer', (callback) => setTimeout(callback, 1)],
+      ['a turn of its own', (callback) => setImmediate(callback)],
+    ])('is not used by an attempt that begins later, in %s', async (_, later) => {
+      const result = await new Promise<HttpResult>((resolve) => {
+        later(() => {
+          thread.postMessage(order);
+          standStillUntilClosed();
+          resolve(send());
+        });
+      });
+      expect(kindOf(result)).toBe('200');
+      expect(await count()).toEqual({ connections: 2, requests: 2 });
+    });
+  });
+
+  test('and closes when the request has been written fails the attempt: it is not sent twice', async () => {
+    expect(kindOf(await send())).toBe('network');
+    expect(await count()).toEqual({ connections: 1, requests: 2 });
   });
 });
 

@@ -23,6 +23,9 @@ const bodyCut = new Error('the rest of the body is of no interest');
  * One HTTP exchange under one deadline, which covers connecting, headers and body. At most 16 KiB of the body are read; the
  * status counts even when more would come. Redirects are not followed and nothing is decompressed. Never rejects; an
  * aborted signal ends it with an error.
+ *
+ * A receiver may close a connection that waits for the next request. What it has closed before the exchange began is not used; when it
+ * resets one before anything of the request is written, the request is sent once more. Never after: it may have arrived.
  */
 export function exchange(
   dispatcher: Dispatcher,
@@ -31,6 +34,7 @@ export function exchange(
 ): Promise<HttpResult> {
   return new Promise((resolve) => {
     let controller: Dispatcher.DispatchController | null = null;
+    let isSentAgain = false;
     let result: HttpResult | null = null;
     let status = 0;
     let retryAfter: string | null = null;
@@ -73,12 +77,29 @@ export function exchange(
         current.abort(bodyCut);
       },
       onResponseEnd: respond,
-      onResponseError: (_, error) => end({ type: 'error', error }),
+      onResponseError(_, error) {
+        // Only a request that has been started is ever written.
+        if (controller !== null || isSentAgain || !hasFailedWhenRead(error)) return end({ type: 'error', error });
+        isSentAgain = true;
+        send();
+      },
     };
-    try {
-      dispatcher.dispatch(request, handler);
-    } catch (error) {
-      end({ type: 'error', error: error instanceof Error ? error : new Error(String(error)) });
-    }
+    // undici yields before it takes a connection again, but in a callback of I/O that is not enough for it to hear what has come meanwhile.
+    const send = (): void => {
+      setImmediate(() => {
+        if (result !== null) return;
+        try {
+          dispatcher.dispatch(request, handler);
+        } catch (error) {
+          end({ type: 'error', error: error instanceof Error ? error : new Error(String(error)) });
+        }
+      });
+    };
+    send();
   });
+}
+
+/** Unlike one that could not be made, a connection that stood: reset, or given up for dead. */
+function hasFailedWhenRead(error: Error): boolean {
+  return 'syscall' in error && error.syscall === 'read';
 }
