@@ -1,7 +1,9 @@
+import { defaultPool } from '../core/default-pool.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { Script, type ScriptArgument } from '../redis/script.ts';
 import { throwUnavailable } from '../redis/unavailable.ts';
 import { cronBlockSeconds, cronKeys } from './cron-keys.ts';
+import { poolMark } from './pool-mark.ts';
 import { integer, list, text } from './script-reply.ts';
 
 const seenScript = new Script(new URL('./scripts/cron-seen.lua', import.meta.url));
@@ -34,9 +36,12 @@ export interface CronClaim extends CronRun {
 export class CronRuns {
   readonly #redis: RedisClient;
   readonly #keys: ReturnType<typeof cronKeys>;
+  readonly #mark: string;
 
-  constructor({ redis, prefix }: { redis: RedisClient; prefix: string }) {
+  /** `pool`: for what is asked of its runs that wait. */
+  constructor({ redis, prefix, pool = defaultPool }: { redis: RedisClient; prefix: string; pool?: string }) {
     this.#redis = redis;
+    this.#mark = poolMark(pool);
     this.#keys = cronKeys(prefix);
   }
 
@@ -61,19 +66,19 @@ export class CronRuns {
     return slots.map((slot) => ({ claimedMs: Math.abs(slot), isNew: slot < 0 }));
   }
 
-  /** Queues the runs whose slots nobody has claimed; answers how many. At most 100 at a time. */
+  /** Queues the runs whose slots nobody has claimed, each for the pool of its organization; answers how many. At most 100 at a time. */
   async claim(claims: readonly CronClaim[]): Promise<number> {
-    const { slots, last, waiting, ready, bell, base } = this.#keys;
+    const { slots, last, waiting, ready, bell, base, pools } = this.#keys;
     const args = claims.flatMap((claim) => [claim.jobId, claim.org, claim.slotMs, claim.revision, claim.id, runText(claim)]);
-    const queued = list(await this.#run(claimScript, [slots, last, waiting, ready, bell, `${base}q:`], args));
+    const queued = list(await this.#run(claimScript, [slots, last, waiting, ready, bell, `${base}q:`, pools], args));
     return queued.map(integer).filter((each) => each === 1).length;
   }
 
-  /** Up to `count` runs, each for the newest slot of its job, none of the organizations in `without`. After an error the same `token` gives the same runs. */
+  /** Up to `count` runs of the pool, each for the newest slot of its job, none of the organizations in `without`. After an error the same `token` gives the same runs. */
   async take(token: string, count: number, without: readonly string[]): Promise<{ runs: CronRun[]; hasMore: boolean }> {
-    const { ready, waiting, runs, held, ran, bell, take, base, last } = this.#keys;
-    const keys = [ready, waiting, runs, held, ran, bell, take(token), `${base}q:`, last];
-    const [more, ...taken] = list(await this.#run(takeScript, keys, [count, lostAfterMs, ...without]));
+    const { ready, waiting, runs, held, ran, bell, take, base, last, pools } = this.#keys;
+    const keys = [ready, waiting, runs, held, ran, bell, take(token), `${base}q:`, last, pools];
+    const [more, ...taken] = list(await this.#run(takeScript, keys, [count, lostAfterMs, this.#mark, ...without]));
     return { runs: taken.map((each) => parseRun(text(each))), hasMore: integer(more) === 1 };
   }
 
@@ -86,6 +91,11 @@ export class CronRuns {
   /** The run has ended and is recorded. */
   async release(runId: string): Promise<void> {
     await this.#all(this.#redis.multi().hdel(this.#keys.runs, runId).zrem(this.#keys.held, runId));
+  }
+
+  /** How many organizations of the pool have runs that wait. */
+  async organizationsWaiting(): Promise<number> {
+    return await this.#redis.llen(`${this.#keys.ready}${this.#mark}`).catch(throwUnavailable);
   }
 
   /** When the jobs ran last, in milliseconds since the epoch; null: never. */
@@ -121,14 +131,14 @@ export class CronRuns {
   }
 }
 
-/** Lets a worker sleep until there are runs. Owns its connection, which blocks. */
+/** Lets a worker of a pool sleep until there are runs for it. Owns its connection, which blocks. */
 export class CronBell {
   readonly #blocking: RedisClient;
   readonly #key: string;
 
-  constructor({ blocking, prefix }: { blocking: RedisClient; prefix: string }) {
+  constructor({ blocking, prefix, pool = defaultPool }: { blocking: RedisClient; prefix: string; pool?: string }) {
     this.#blocking = blocking;
-    this.#key = cronKeys(prefix).bell;
+    this.#key = `${cronKeys(prefix).bell}${poolMark(pool)}`;
     // Errors reject the wait under way; the event says nothing more.
     blocking.on('error', () => undefined);
   }

@@ -1,4 +1,5 @@
 import { alertOrganization } from '../core/alert.ts';
+import { defaultPool } from '../core/default-pool.ts';
 import { PosthornError } from '../core/errors.ts';
 import { webhookOrganization } from '../core/webhook.ts';
 import type { RedisClient } from '../redis/connection.ts';
@@ -11,6 +12,7 @@ import { intakeKeys, unfinishedIntentsKey } from './intake-keys.ts';
 import { lastNotifiedKey } from './last-notified.ts';
 import type { MessagePurger } from './messages.ts';
 import { organizationLockKeys } from './organization-lock.ts';
+import { assignRunsAndTasks } from './organization-pools.ts';
 import { integer } from './script-reply.ts';
 import { shardKeys } from './shard-keys.ts';
 import { sharedWebhookKeys, webhookKeys } from './webhooks/webhook-keys.ts';
@@ -41,6 +43,8 @@ export class RedisMessagePurger implements MessagePurger {
           if (await this.#purgeShards(each, signal)) hasFound = true;
         }
       }
+      // Whoever takes what waits finds that it is of nobody.
+      await assignRunsAndTasks({ redis: this.#redis, prefix: this.#prefix }, org, defaultPool);
       await this.#redis.del(apiKeyUsageKey(this.#prefix, org));
       await this.#redis.del(lastNotifiedKey(this.#prefix, org));
       const { notes, begun } = organizationLockKeys(this.#prefix, org);

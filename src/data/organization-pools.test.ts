@@ -3,6 +3,8 @@ import { type MessageQueue, startMessageQueue } from '../../test/support/message
 import { newEvent } from '../../test/support/new-event.ts';
 import { delivered, settleAll, takeFrom } from '../../test/support/queue-worker.ts';
 import { defaultPool } from '../core/default-pool.ts';
+import { cronKeys } from './cron-keys.ts';
+import { CronBell, CronRuns } from './cron-runs.ts';
 import { Doorbell } from './doorbell.ts';
 import { RedisMessagePurger } from './message-purger.ts';
 import { OrganizationPools } from './organization-pools.ts';
@@ -14,12 +16,14 @@ let world: MessageQueue;
 let pools: OrganizationPools;
 /** Of the pool `x`; that of the world is of the default one. */
 let queue: RedisDeliveryQueue;
+let runs: { here: CronRuns; there: CronRuns };
 
 beforeAll(async () => {
   world = await startMessageQueue(prefix);
   const options = { redis: world.redis.client, prefix };
   pools = new OrganizationPools({ ...options, shards: 1 });
   queue = new RedisDeliveryQueue({ ...options, pool: 'x' });
+  runs = { here: new CronRuns(options), there: new CronRuns({ ...options, pool: 'x' }) };
 });
 afterAll(() => world.redis.stop());
 beforeEach(async () => {
@@ -144,11 +148,74 @@ test('slots are counted by pool', async () => {
   expect(await directory.beat('w_a', 64)).toMatchObject({ totalSlots: 128 });
 });
 
+/** Queues a run of each of so many jobs. */
+async function queueRuns(count: number, org = 'org_a'): Promise<void> {
+  const jobs = Array.from({ length: count }, (_, k) => `${org}_${k}`);
+  await runs.here.seen(
+    jobs.map((id) => ({ id, revision: 'r' })),
+    1,
+  );
+  const slotMs = (Math.max(0, ...(await runs.here.lastSlots()).values()) || 1) + 1;
+  const claims = jobs.map((jobId) => ({ id: `exec_${jobId}_${slotMs}`, jobId, org, slotMs, timeoutMs: 1000, revision: 'r' }));
+  expect(await runs.here.claim(claims)).toBe(count);
+}
+let takes = 0;
+const organizationsOf = async (of: CronRuns, count = 64) => (await of.take(`t${++takes}`, count, [])).runs.map(({ org }) => org);
+
+test('runs of cron jobs are given to workers of the pool alone, and those that wait go where the organization goes', async () => {
+  await pools.assign('org_a', 'x');
+  await queueRuns(3);
+  await queueRuns(1, 'org_b');
+  expect(await organizationsOf(runs.here)).toEqual(['org_b']);
+  expect([await runs.here.organizationsWaiting(), await runs.there.organizationsWaiting()]).toEqual([0, 1]);
+  expect(await organizationsOf(runs.there, 1)).toEqual(['org_a']);
+  // As when its pool was deleted.
+  await pools.assign('org_a', defaultPool);
+  expect(await organizationsOf(runs.there)).toEqual([]);
+  expect(await organizationsOf(runs.here)).toEqual(['org_a', 'org_a']);
+  await queueRuns(3);
+  expect(await organizationsOf(runs.here)).toHaveLength(3);
+  expect(await world.redis.client.keys('*@*')).toEqual([]);
+});
+
+test('a run of a cron job, and a move of those that wait, wake a worker that sleeps at the bell of the pool', async () => {
+  const bell = (pool: string) => new CronBell({ blocking: world.redis.client.duplicate({ lazyConnect: true }), prefix, pool });
+  const bells = [bell('x'), bell('y')] as const;
+  await pools.assign('org_a', 'x');
+  const woken = bells[0].wait();
+  await queueRuns(1);
+  await woken;
+  const moved = bells[1].wait();
+  await pools.assign('org_a', 'y');
+  await moved;
+  for (const each of bells) each.close();
+});
+
+test('runs that a release which knows of no pools has queued come to the pool', async () => {
+  const { ready } = cronKeys(prefix);
+  const misplace = () => world.redis.client.rename(`${ready}@x`, ready);
+  await pools.assign('org_a', 'x');
+  await queueRuns(1);
+  await queueRuns(1, 'org_b');
+  await world.redis.client.lpush(ready, ...(await world.redis.client.lrange(`${ready}@x`, 0, -1)));
+  await world.redis.client.del(`${ready}@x`);
+  expect(await organizationsOf(runs.here)).toEqual(['org_b']);
+  expect(await organizationsOf(runs.there)).toEqual(['org_a']);
+  await queueRuns(1);
+  await misplace();
+  // Where the default pool has no workers.
+  await pools.assign('org_a', 'x');
+  expect(await organizationsOf(runs.there)).toEqual(['org_a']);
+});
+
 test('nothing of its pool is left of an organization that is purged', async () => {
   await pools.assign('org_a', 'x');
   await accept(3);
+  await queueRuns(1);
   await new RedisMessagePurger({ redis: world.redis.client, prefix }).purgeOrganization('org_a', new AbortController().signal);
   expect(await keys('*@x')).toEqual([]);
   expect(await keys('pools')).toEqual([]);
   expect(await keys('o:*')).toEqual([]);
+  expect(await world.redis.client.keys('*{cron}:*@x')).toEqual([]);
+  expect(await world.redis.client.keys('*}:pools')).toEqual([]);
 });

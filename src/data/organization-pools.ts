@@ -3,10 +3,14 @@ import { webhookOrganization } from '../core/webhook.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { Script } from '../redis/script.ts';
 import { throwUnavailable } from '../redis/unavailable.ts';
+import { cronKeys } from './cron-keys.ts';
 import { poolMark } from './pool-mark.ts';
 import { shardKeys } from './shard-keys.ts';
+import { taskKeys } from './task-kind.ts';
 
 const setScript = new Script(new URL('./scripts/pool-set.lua', import.meta.url));
+const cronScript = new Script(new URL('./scripts/cron-pool.lua', import.meta.url));
+const taskScript = new Script(new URL('./scripts/task-pool.lua', import.meta.url));
 
 /** Which pool of workers serves an organization. */
 export class OrganizationPools {
@@ -21,12 +25,25 @@ export class OrganizationPools {
   }
 
   /**
-   * From now on workers of this pool take what the organization has, in all shards; those of another one finish what they hold. May be
-   * called again. Throws UNAVAILABLE when Redis does not answer, and then some shards may know of it.
+   * From now on workers of this pool take what the organization has, in all shards, its runs of cron jobs and its tasks; those of another one finish what they hold. May be
+   * called again. Throws UNAVAILABLE when Redis does not answer, and then some of it may be theirs.
    */
   async assign(org: string, pool: string): Promise<void> {
     const args = [poolMark(pool), org, webhookOrganization(org), alertOrganization(org)];
     for (let shard = 0; shard < this.#shards; shard++)
       await setScript.run(this.#redis, shardKeys(this.#prefix, shard).declared, args).catch(throwUnavailable);
+    await assignRunsAndTasks({ redis: this.#redis, prefix: this.#prefix }, org, pool).catch(throwUnavailable);
   }
+}
+
+/** Runs of cron jobs and tasks, those that wait among them, are for workers of this pool from now on. */
+export async function assignRunsAndTasks(
+  { redis, prefix }: { redis: RedisClient; prefix: string },
+  org: string,
+  pool: string,
+): Promise<void> {
+  const cron = cronKeys(prefix);
+  await cronScript.run(redis, [cron.pools, cron.ready, cron.bell], [org, poolMark(pool)]);
+  const tasks = taskKeys(prefix);
+  await taskScript.run(redis, [tasks.pools, tasks.queue, tasks.bell, tasks.organization(org)], [org, poolMark(pool)]);
 }

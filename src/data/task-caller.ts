@@ -21,11 +21,11 @@ export const taskAnswer = z.union([
   z.object({ id: z.string(), error: z.object({ code: z.string(), message: z.string() }) }),
 ]);
 
-/** Lets a delivery worker do something now. */
+/** Lets a delivery worker of the organization's pool do something now. */
 export interface TaskCaller {
   /**
    * What the worker's handler answers. `org` bounds how much one organization has open. `timeoutMs` counts from now: a task that is
-   * older is not begun any more. Throws UNAVAILABLE when Redis, or every worker, is away or busy, and what the handler threw.
+   * older is not begun any more. Throws UNAVAILABLE when Redis, or every worker of its pool, is away or busy, and what the handler threw.
    */
   call<Input, Result>(kind: TaskKind<Input, Result>, task: { org: string; input: Input; timeoutMs: number }): Promise<Result>;
 }
@@ -64,7 +64,9 @@ export class RedisTaskCaller implements TaskCaller {
     { org, input, timeoutMs }: { org: string; input: Input; timeoutMs: number },
   ): Promise<Result> {
     const { redis, prefix } = this.#options;
-    if (!(await hasLivingWorker(redis, prefix))) throw unavailable('No delivery worker is running.');
+    const mark = await this.#poolMarkOf(org);
+    if (!(await hasLivingWorker(redis, prefix, mark)))
+      throw unavailable(`No delivery worker${mark === '' ? '' : ` of the pool ${mark.slice(1)}`} is running.`);
     const id = base32(randomBytes(10));
     const answered = this.#await(id, timeoutMs);
     const task = JSON.stringify({ kind: name, org, caller: this.#caller, input });
@@ -74,6 +76,14 @@ export class RedisTaskCaller implements TaskCaller {
       return result.parse(await answered);
     } finally {
       this.#pending.get(id)?.reject(unavailable('The task was not begun.'));
+    }
+  }
+
+  async #poolMarkOf(org: string): Promise<string> {
+    try {
+      return (await this.#options.redis.hget(this.#keys.pools, org)) ?? '';
+    } catch (error) {
+      throw redisUnavailable(error);
     }
   }
 
@@ -92,11 +102,13 @@ export class RedisTaskCaller implements TaskCaller {
   }
 
   async #offer(id: string, org: string, task: string, timeoutMs: number): Promise<void> {
-    const { queue, bell, task: taskKey, organization } = this.#keys;
-    const keys = [queue, bell, taskKey(id), organization(org)];
-    const outcome = await offer.run(this.#options.redis, keys, [id, task, timeoutMs, mostWaiting, mostOfOrganization]).catch((error) => {
-      throw redisUnavailable(error);
-    });
+    const { queue, bell, task: taskKey, organization, pools } = this.#keys;
+    const keys = [queue, bell, taskKey(id), organization(org), pools];
+    const outcome = await offer
+      .run(this.#options.redis, keys, [id, task, timeoutMs, mostWaiting, mostOfOrganization, org])
+      .catch((error) => {
+        throw redisUnavailable(error);
+      });
     if (outcome === 'busy')
       throw unavailable(`${mostOfOrganization} tests and triggers of this organization are under way: wait for one of them to end.`);
     if (outcome === 'full') throw unavailable('The delivery workers are busy with other tests and triggers.');

@@ -14,7 +14,9 @@ export interface TaskKind<Input, Result> {
 /**
  * Keys of the tasks; they share one slot.
  *
- * - `<prefix>{tasks}:q` list of the ids that wait, `bell` list, the doorbell of the workers
+ * - `<prefix>{tasks}:q` list of the ids that wait, `bell` list, the doorbell of the workers; of another pool than the default one they end with its
+ *   mark (`pool-mark.ts`)
+ * - `pools` hash: organization → mark of its pool, when that is another one
  * - `t:<task>` string, the task until it is answered; lives until its deadline
  * - `o:<org>` sorted set of the organization's open tasks by deadline
  * - `take:<token>` string, the task that one call of `task-take.lua` gave out
@@ -26,6 +28,7 @@ export function taskKeys(prefix: string) {
     base,
     queue: `${base}q`,
     bell: `${base}bell`,
+    pools: `${base}pools`,
     task: (id: string) => `${base}t:${id}`,
     organization: (org: string) => `${base}o:${org}`,
     take: (token: string) => `${base}take:${token}`,

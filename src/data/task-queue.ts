@@ -1,8 +1,10 @@
 import { z } from 'zod';
+import { defaultPool } from '../core/default-pool.ts';
 import type { PosthornError } from '../core/errors.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { Script } from '../redis/script.ts';
 import { throwUnavailable } from '../redis/unavailable.ts';
+import { poolMark } from './pool-mark.ts';
 import { integer, list, text } from './script-reply.ts';
 import type { taskAnswer } from './task-caller.ts';
 import { taskBlockSeconds, taskKeys } from './task-kind.ts';
@@ -23,17 +25,24 @@ export interface Task extends z.output<typeof storedTask> {
   remainingMs: number;
 }
 
-/** The tasks as a worker sees them. Throws UNAVAILABLE when Redis does not answer. */
+/** The tasks as a worker of a pool sees them. Throws UNAVAILABLE when Redis does not answer. */
 export class TaskQueue {
   readonly #redis: RedisClient;
   readonly #blocking: RedisClient;
   readonly #keys: ReturnType<typeof taskKeys>;
+  readonly #mark: string;
 
   /** `blocking` is this queue's own: it blocks for up to `taskBlockSeconds`, and `close` ends it. */
-  constructor({ redis, blocking, prefix }: { redis: RedisClient; blocking: RedisClient; prefix: string }) {
+  constructor({
+    redis,
+    blocking,
+    prefix,
+    pool = defaultPool,
+  }: { redis: RedisClient; blocking: RedisClient; prefix: string; pool?: string }) {
     this.#redis = redis;
     this.#blocking = blocking;
     this.#keys = taskKeys(prefix);
+    this.#mark = poolMark(pool);
     // Errors reject the wait under way; the event says nothing more.
     blocking.on('error', () => undefined);
   }
@@ -41,13 +50,13 @@ export class TaskQueue {
   /** Resolves when somebody rings, or after a while of silence. Rejects when the queue was closed. */
   async wait(): Promise<void> {
     if (this.#blocking.status === 'wait' || this.#blocking.status === 'end') await this.#blocking.connect();
-    await this.#blocking.blpop(this.#keys.bell, taskBlockSeconds);
+    await this.#blocking.blpop(`${this.#keys.bell}${this.#mark}`, taskBlockSeconds);
   }
 
   /** The oldest task. After an error the same `token` gives the same task; each other call needs one of its own. */
   async take(token: string): Promise<{ task: Task | null; hasMore: boolean }> {
-    const { queue, bell, take: takeKey, task } = this.#keys;
-    const reply = list(await this.#run(take, [queue, bell, takeKey(token), task('')], [mostLookedAt]));
+    const { queue, bell, take: takeKey, task, pools } = this.#keys;
+    const reply = list(await this.#run(take, [queue, bell, takeKey(token), task(''), pools], [mostLookedAt, this.#mark]));
     const [more, id, remaining, json] = reply;
     const hasMore = integer(more) === 1;
     if (id === undefined) return { task: null, hasMore };

@@ -4,8 +4,10 @@ import { FakeClock } from '../../test/support/fake-clock.ts';
 import { silentLogger } from '../../test/support/logger.ts';
 import { passes } from '../../test/support/passes.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
+import { defaultPool } from '../core/default-pool.ts';
 import { PosthornError } from '../core/errors.ts';
 import { blockingConnection, commandConnection } from '../redis/connection.ts';
+import { OrganizationPools } from './organization-pools.ts';
 import { RedisTaskCaller } from './task-caller.ts';
 import { type TaskKind, taskKeys } from './task-kind.ts';
 import { type Task, TaskQueue } from './task-queue.ts';
@@ -54,9 +56,9 @@ function call(number: number, { org = 'org_a' } = {}): Promise<{ doubled: number
   answered.catch(() => undefined);
   return answered;
 }
-async function taken(): Promise<Task> {
+async function taken(from = queue): Promise<Task> {
   return await passes(async () => {
-    const { task } = await queue.take(`t${++tokens}`);
+    const { task } = await from.take(`t${++tokens}`);
     if (task === null) throw new Error('there is no task');
     return task;
   });
@@ -180,4 +182,72 @@ test('a caller that waits while Redis goes away is told so at once', async () =>
   } finally {
     await own.stop();
   }
+});
+
+describe('a task of an organization that has a pool of its own', () => {
+  let pools: OrganizationPools;
+  let there: TaskQueue;
+  beforeEach(async () => {
+    pools = new OrganizationPools({ redis: redis.client, prefix, shards: 1 });
+    await pools.assign('org_a', 'x');
+    await new RedisWorkerDirectory({ redis: redis.client, prefix, shards: 1 }).beat('w2@x', 1);
+    there = new TaskQueue({ redis: redis.client, blocking: blocking(), prefix, pool: 'x' });
+  });
+  const waitingThere = (count: number) => passes(async () => expect(await redis.client.llen(`${taskKeys(prefix).queue}@x`)).toBe(count));
+  const takenHere = async () => (await queue.take(`t${++tokens}`)).task;
+  const takenThere = async () => (await there.take(`t${++tokens}`)).task;
+
+  test('wakes a worker of that pool and is given to no other', async () => {
+    const woken = there.wait();
+    const answered = call(21);
+    await woken;
+    expect(await takenHere()).toBeNull();
+    await there.answer(await taken(there), { result: { doubled: 42 } });
+    await expect(answered).resolves.toEqual({ doubled: 42 });
+    void call(1, { org: 'org_b' });
+    await waiting(1);
+    expect(await takenThere()).toBeNull();
+    expect(await takenHere()).toMatchObject({ org: 'org_b' });
+  });
+
+  test('goes with the organization to another pool, and to the default one, while it waits', async () => {
+    void call(1);
+    void call(2);
+    await waitingThere(2);
+    expect(await takenThere()).toMatchObject({ org: 'org_a' });
+    await pools.assign('org_a', 'y');
+    expect(await takenThere()).toBeNull();
+    const further = new TaskQueue({ redis: redis.client, blocking: blocking(), prefix, pool: 'y' });
+    await further.wait();
+    await pools.assign('org_a', defaultPool);
+    expect((await further.take('y')).task).toBeNull();
+    await queue.wait();
+    expect(await takenHere()).toMatchObject({ org: 'org_a' });
+    expect(await takenHere()).toBeNull();
+    expect(await redis.client.keys('*@*')).toEqual([]);
+  });
+
+  test('comes to its pool also from a release that knows of none', async () => {
+    const misplace = async () => {
+      const { queue: key } = taskKeys(prefix);
+      await waitingThere(1);
+      await redis.client.rename(`${key}@x`, key);
+    };
+    void call(1);
+    await misplace();
+    expect(await takenHere()).toBeNull();
+    expect(await takenThere()).toMatchObject({ org: 'org_a' });
+    void call(2);
+    await misplace();
+    // Where the default pool has no workers.
+    await pools.assign('org_a', 'x');
+    expect(await takenThere()).toMatchObject({ org: 'org_a' });
+  });
+
+  test('is refused at once when no worker of it lives', async () => {
+    await pools.assign('org_a', 'y');
+    await expect(call(1)).rejects.toMatchObject({ code: 'UNAVAILABLE', message: 'No delivery worker of the pool y is running.' });
+    await redis.client.zrem(`${prefix}{workers}:alive`, 'w1');
+    await expect(call(1, { org: 'org_b' })).rejects.toMatchObject({ code: 'UNAVAILABLE', message: 'No delivery worker is running.' });
+  });
 });

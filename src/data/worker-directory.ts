@@ -33,10 +33,10 @@ export function workerKeys(prefix: string): { alive: string; slots: string; shar
   return { alive: `${base}alive`, slots: `${base}slots`, shards: `${base}shards`, pulse: `${base}pulse` };
 }
 
-/** Whether any worker lives: one that was killed counts for its lifetime. Throws UNAVAILABLE when Redis does not answer. */
-export async function hasLivingWorker(redis: RedisClient, prefix: string): Promise<boolean> {
+/** Whether a worker of the pool with this mark lives: one that was killed counts for its lifetime. Throws UNAVAILABLE when Redis does not answer. */
+export async function hasLivingWorker(redis: RedisClient, prefix: string, mark: string): Promise<boolean> {
   try {
-    return integer(await aliveScript.run(redis, [workerKeys(prefix).alive], [])) > 0;
+    return integer(await aliveScript.run(redis, [workerKeys(prefix).alive], [mark])) > 0;
   } catch (error) {
     throw redisUnavailable(error);
   }

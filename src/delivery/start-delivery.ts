@@ -187,19 +187,19 @@ export function startDelivery(options: DeliveryOptions): Delivery {
   });
   const cron = {
     ...outgoing,
-    runs: new CronRuns({ redis, prefix }),
+    runs: new CronRuns({ redis, prefix, pool }),
     executions: new CronExecutions({ redis, prefix }),
   };
   const cronRunner = new CronRunner({
     ...cron,
-    bell: new CronBell({ blocking: openBlocking(), prefix }),
+    bell: new CronBell({ blocking: openBlocking(), prefix, pool }),
     worker: id,
     logger,
     trouble: troubles.watch(),
     metrics,
   });
   const tasks = new TaskRunner({
-    queue: new TaskQueue({ redis, blocking: openBlocking(), prefix }),
+    queue: new TaskQueue({ redis, blocking: openBlocking(), prefix, pool }),
     handlers: [
       destinationTestHandler(outgoing),
       endpointTestHandler(outgoing, plansNow),

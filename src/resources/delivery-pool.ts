@@ -143,7 +143,13 @@ export const deliveryPool = defineKind({
     readyReplicas: z.int().min(0).optional().describe('Pods that are ready.'),
     desiredReplicas: z.int().min(0).optional().describe('Pods that are wanted now.'),
     selector: text(0, 1024).optional().describe('Label selector of the pods.'),
-    backlog: z.int().min(0).optional().describe('Messages that wait for a worker, those that wait for their next attempt left out.'),
+    backlog: z
+      .int()
+      .min(0)
+      .optional()
+      .describe(
+        'Messages that wait for a worker, those that wait for their next attempt left out, and organizations whose cron jobs wait for one.',
+      ),
     oldestMessageAgeSeconds: z.int().min(0).optional().describe('For how long the oldest of them has been ready.'),
   }),
   rules,

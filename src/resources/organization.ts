@@ -54,7 +54,9 @@ const spec = z.strictObject({
   egress: egress.optional().describe('Where deliveries may go beyond public addresses.'),
   deliveryPool: objectName
     .optional()
-    .describe('DeliveryPool whose workers deliver what the organization has; `default` when absent. Standalone has no pools.'),
+    .describe(
+      'DeliveryPool whose workers deliver what the organization has, run its cron jobs and make its tests; `default` when absent. Standalone has no pools.',
+    ),
   archive: archive
     .optional()
     .describe('Where messages that have ended are written before their retention is over. Without it they are removed then.'),

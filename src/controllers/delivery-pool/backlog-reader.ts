@@ -1,5 +1,6 @@
 import type { Clock } from '../../core/clock.ts';
 import { isPosthornError } from '../../core/errors.ts';
+import type { CronRuns } from '../../data/cron-runs.ts';
 import type { DeliveryQueue } from '../../data/delivery-queue.ts';
 import { figuresOfAll } from '../../data/queue-figures.ts';
 import type { Backlog } from './backlog-scaler.ts';
@@ -7,20 +8,24 @@ import type { Backlog } from './backlog-scaler.ts';
 /** Several reasons to look at a pool share one look. */
 const freshMs = 5000;
 
-/** What waits for the workers of a pool in all shards. */
+export interface BacklogReaderOptions {
+  queuesOf: (pool: string) => readonly Pick<DeliveryQueue, 'figures'>[];
+  cronRunsOf: (pool: string) => Pick<CronRuns, 'organizationsWaiting'>;
+  clock: Clock;
+}
+
+/** What waits for the workers of a pool: messages in all shards, and of each organization whose cron jobs wait one run. */
 export class BacklogReader {
-  readonly #queuesOf: (pool: string) => readonly Pick<DeliveryQueue, 'figures'>[];
-  readonly #clock: Clock;
+  readonly #options: BacklogReaderOptions;
   readonly #last = new Map<string, { atMs: number; backlog: Promise<Backlog | null> }>();
 
-  constructor({ queuesOf, clock }: { queuesOf: (pool: string) => readonly Pick<DeliveryQueue, 'figures'>[]; clock: Clock }) {
-    this.#queuesOf = queuesOf;
-    this.#clock = clock;
+  constructor(options: BacklogReaderOptions) {
+    this.#options = options;
   }
 
   /** At most 5 seconds old; null without Redis. */
   read(pool: string): Promise<Backlog | null> {
-    const nowMs = this.#clock.now();
+    const nowMs = this.#options.clock.now();
     for (const [name, { atMs }] of this.#last) if (nowMs - atMs >= freshMs) this.#last.delete(name);
     const last = this.#last.get(pool) ?? { atMs: nowMs, backlog: this.#look(pool, nowMs) };
     this.#last.set(pool, last);
@@ -28,10 +33,15 @@ export class BacklogReader {
   }
 
   async #look(pool: string, nowMs: number): Promise<Backlog | null> {
+    const { queuesOf, cronRunsOf } = this.#options;
     try {
-      const { backlog, oldestUnreadAtMs } = figuresOfAll(await Promise.all(this.#queuesOf(pool).map((queue) => queue.figures())));
+      const [figures, runs] = await Promise.all([
+        Promise.all(queuesOf(pool).map((queue) => queue.figures())),
+        cronRunsOf(pool).organizationsWaiting(),
+      ]);
+      const { backlog, oldestUnreadAtMs } = figuresOfAll(figures);
       const oldestAgeSeconds = oldestUnreadAtMs === null ? 0 : Math.max(0, Math.floor((nowMs - oldestUnreadAtMs) / 1000));
-      return { messages: backlog, oldestAgeSeconds };
+      return { messages: backlog + runs, oldestAgeSeconds };
     } catch (error) {
       if (isPosthornError(error, 'UNAVAILABLE')) return null;
       throw error;

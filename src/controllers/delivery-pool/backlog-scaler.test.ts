@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { FakeClock } from '../../../test/support/fake-clock.ts';
+import { BacklogReader } from './backlog-reader.ts';
 import { BacklogScaler, type ScaleQuestion } from './backlog-scaler.ts';
 
 let clock: FakeClock;
@@ -84,4 +85,15 @@ test('without a backlog that is known nothing changes but for the bounds', async
   expect(await podsAfter(600, 0, { backlog: null })).toBe(4);
   expect(await podsAfter(0, 0, { backlog: null, min: 6 })).toBe(6);
   expect(await podsAfter(0, 0, { backlog: null, max: 5 })).toBe(5);
+});
+
+test('a run of a cron job that waits brings the first pod of a pool that has none', async () => {
+  let waiting = 0;
+  const reader = new BacklogReader({ queuesOf: () => [], cronRunsOf: () => ({ organizationsWaiting: async () => waiting }), clock });
+  const pods = async () =>
+    scaler.decide('uid', { current: 0, ready: 0, min: 0, max: 5, targetBacklogPerPod: 1000, backlog: await reader.read('eu') });
+  expect(await pods()).toBe(0);
+  await clock.advance(15_000);
+  waiting = 1;
+  expect(await pods()).toBe(1);
 });

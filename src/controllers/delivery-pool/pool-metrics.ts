@@ -24,7 +24,7 @@ export class PoolMetrics {
     });
     this.#backlog = new Gauge({
       name: 'posthorn_pool_backlog_messages',
-      help: 'Messages that more workers of a DeliveryPool could deliver sooner.',
+      help: 'Messages that more workers of a DeliveryPool could deliver sooner, and organizations whose cron jobs wait for one.',
       labelNames: ['pool'],
       registers,
     });

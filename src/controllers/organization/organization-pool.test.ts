@@ -6,8 +6,10 @@ import { passes } from '../../../test/support/passes.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { PosthornError } from '../../core/errors.ts';
 import { webhookOrganization } from '../../core/webhook.ts';
+import { cronKeys } from '../../data/cron-keys.ts';
 import { OrganizationPools } from '../../data/organization-pools.ts';
 import { shardBase } from '../../data/shard-keys.ts';
+import { taskKeys } from '../../data/task-kind.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { ResourceCache } from '../../store/cache.ts';
 import { MemoryStore } from '../../store/memory/memory-store.ts';
@@ -66,40 +68,45 @@ const condition = async (type: string) => {
   const found = status?.conditions?.find((each) => each.type === type);
   return found === undefined ? undefined : `${found.status} ${found.reason}`;
 };
-/** By whom the messages of routes and of webhooks are delivered; null: by the default pool. */
+/** By whom the messages of routes and of webhooks are delivered, and the runs of cron jobs and the tasks made; null: by the default pool. */
 const servedBy = async (org: string) =>
-  await Promise.all([org, webhookOrganization(org)].map((each) => redis.client.hget(`${shardBase(prefix, 0)}o:${each}`, 'pl')));
+  await Promise.all([
+    ...[org, webhookOrganization(org)].map((each) => redis.client.hget(`${shardBase(prefix, 0)}o:${each}`, 'pl')),
+    redis.client.hget(cronKeys(prefix).pools, org),
+    redis.client.hget(taskKeys(prefix).pools, org),
+  ]);
+const everything = (mark: string | null) => [mark, mark, mark, mark];
 
 test('an organization is served by the pool that it names, and by the default one while that is not there', async () => {
   const org = idOf('Organization', await put('eu'));
   await passes(async () => expect(await condition('ResolvedRefs')).toBe('False DeliveryPoolNotFound'));
   expect(await condition('Programmed')).toBe('True Programmed');
-  expect(await servedBy(org)).toEqual([null, null]);
+  expect(await servedBy(org)).toEqual(everything(null));
   await putPool('eu');
   await passes(async () => expect(await condition('Ready')).toBe('True Ready'));
-  expect(await servedBy(org)).toEqual(['@eu', '@eu']);
+  expect(await servedBy(org)).toEqual(everything('@eu'));
   await putPool('us');
   await put('us');
-  await passes(async () => expect(await servedBy(org)).toEqual(['@us', '@us']));
+  await passes(async () => expect(await servedBy(org)).toEqual(everything('@us')));
   await store.delete('DeliveryPool', { namespace, name: 'us' });
-  await passes(async () => expect(await servedBy(org)).toEqual([null, null]));
+  await passes(async () => expect(await servedBy(org)).toEqual(everything(null)));
   await passes(async () => expect(await condition('ResolvedRefs')).toBe('False DeliveryPoolNotFound'));
 });
 
 test('it goes back to the default pool when it names none any more, also while nobody led', async () => {
   await putPool('eu');
   const org = idOf('Organization', await put('eu'));
-  await passes(async () => expect(await servedBy(org)).toEqual(['@eu', '@eu']));
+  await passes(async () => expect(await servedBy(org)).toEqual(everything('@eu')));
   await stop();
   await put();
   start();
-  await passes(async () => expect(await servedBy(org)).toEqual([null, null]));
+  await passes(async () => expect(await servedBy(org)).toEqual(everything(null)));
 });
 
 test('a pool that went while nobody led serves nobody', async () => {
   await putPool('eu');
   const org = idOf('Organization', await put('eu'));
-  await passes(async () => expect(await servedBy(org)).toEqual(['@eu', '@eu']));
+  await passes(async () => expect(await servedBy(org)).toEqual(everything('@eu')));
   await stop();
   await store.delete('DeliveryPool', { namespace, name: 'eu' });
   await redis.client.flushall();
@@ -107,7 +114,7 @@ test('a pool that went while nobody led serves nobody', async () => {
   await passes(async () => expect(await controllers.registry.get('organization', org)).not.toBeNull());
   follow();
   await passes(async () => expect(await condition('ResolvedRefs')).toBe('False DeliveryPoolNotFound'));
-  expect(await servedBy(org)).toEqual([null, null]);
+  expect(await servedBy(org)).toEqual(everything(null));
 });
 
 test('a pool that could not be assigned, and is not wanted any more, is taken back', async () => {
@@ -120,15 +127,15 @@ test('a pool that could not be assigned, and is not wanted any more, is taken ba
   await new OrganizationPools({ redis: redis.client, prefix, shards: 1 }).assign(org, 'eu');
   await put();
   start();
-  await passes(async () => expect(await servedBy(org)).toEqual([null, null]));
+  await passes(async () => expect(await servedBy(org)).toEqual(everything(null)));
 });
 
 test('an emptied Redis is told again', async () => {
   await putPool('eu');
   const org = idOf('Organization', await put('eu'));
-  await passes(async () => expect(await servedBy(org)).toEqual(['@eu', '@eu']));
+  await passes(async () => expect(await servedBy(org)).toEqual(everything('@eu')));
   await stop();
   await redis.client.flushall();
   start();
-  await passes(async () => expect(await servedBy(org)).toEqual(['@eu', '@eu']));
+  await passes(async () => expect(await servedBy(org)).toEqual(everything('@eu')));
 });

@@ -1,28 +1,48 @@
 #!lua flags=allow-oom
--- Gives a worker the oldest task whose caller still waits.
+-- Gives a worker the oldest task of its pool whose caller still waits.
 --
--- KEYS[1] `q`, [2] `bell`, [3] `take:<token>`, [4] `t:`, what the keys of tasks begin with; see `task-kind.ts`.
--- ARGV[1] the most ids to look at.
+-- KEYS[1] `q`, [2] `bell`, [3] `take:<token>`, [4] `t:`, what the keys of tasks begin with, [5] `pools`; see `task-kind.ts`.
+-- ARGV[1] the most ids to look at, [2] mark of the pool (`pool-mark.ts`).
 -- Reply: {1 when more wait, task id, time to its deadline in ms, task}, without the latter three when there is none. Sent
 -- again with the same token it answers the same task.
 local call = redis.call
-local id = call('GET', KEYS[3])
-for _ = 1, tonumber(ARGV[1]) do
-  if not id then
-    id = call('LPOP', KEYS[1])
-    if not id then
-      break
-    end
+local mark = ARGV[2]
+local queue = KEYS[1] .. mark
+local function ring(pool)
+  if call('LLEN', KEYS[2] .. pool) < 16 then
+    call('RPUSH', KEYS[2] .. pool, 1)
   end
-  local left = call('PTTL', KEYS[4] .. id)
-  if left > 0 then
-    call('SET', KEYS[3], id, 'PX', left)
-    local more = call('LLEN', KEYS[1]) > 0
-    if more and call('LLEN', KEYS[2]) < 16 then
-      call('RPUSH', KEYS[2], 1)
-    end
-    return { more and 1 or 0, id, left, call('GET', KEYS[4] .. id) }
-  end
-  id = false
 end
-return { call('LLEN', KEYS[1]) > 0 and 1 or 0 }
+local function answer(id, left, task)
+  call('SET', KEYS[3], id, 'PX', left)
+  local more = call('LLEN', queue) > 0
+  if more then
+    ring(mark)
+  end
+  return { more and 1 or 0, id, left, task }
+end
+
+local given = call('GET', KEYS[3])
+local left = given and call('PTTL', KEYS[4] .. given) or 0
+if left > 0 then
+  return answer(given, left, call('GET', KEYS[4] .. given))
+end
+local has_pools = call('EXISTS', KEYS[5]) == 1
+for _ = 1, tonumber(ARGV[1]) do
+  local id = call('LPOP', queue)
+  if not id then
+    break
+  end
+  left = call('PTTL', KEYS[4] .. id)
+  if left > 0 then
+    local task = call('GET', KEYS[4] .. id)
+    local own = has_pools and call('HGET', KEYS[5], cjson.decode(task).org) or ''
+    if own == mark then
+      return answer(id, left, task)
+    end
+    -- A release that knows of no pools has put it here.
+    call('RPUSH', KEYS[1] .. own, id)
+    ring(own)
+  end
+end
+return { call('LLEN', queue) > 0 and 1 or 0 }
