@@ -25,6 +25,7 @@ import { createFacade } from '../facade/app.ts';
 import { finishBegunWrites } from '../facade/finish-begun-writes.ts';
 import { KubernetesCallers } from '../facade/kubernetes-callers.ts';
 import { createIngestHandler } from '../ingest/handler.ts';
+import { ReplicatedWrites } from '../redis/replicated-writes.ts';
 import { Sandbox } from '../sandbox/sandbox.ts';
 import type { KubernetesApi } from '../store/kubernetes/kubernetes-api.ts';
 import { createStoreMetrics } from '../store/metrics.ts';
@@ -69,13 +70,14 @@ async function runApi(context: RoleContext): Promise<void> {
     logger,
   });
   const storeMetrics = createStoreMetrics(registry);
-  const { store, kubernetes, close: closeStore } = await openResourceStore(link, config, { clock, metrics: storeMetrics });
+  const writes = new ReplicatedWrites({ redis: link.command('writes'), clock, logger, registry });
+  const { store, kubernetes, close: closeStore } = await openResourceStore(link, config, { clock, metrics: storeMetrics, writes });
   const resources = new FacadeCaches({ store, clock, logger, metrics: storeMetrics });
   const shared = { redis: link.main, prefix, clock, logger };
   const sandbox = new Sandbox({ clock, processes: 2 });
   let shards = config.shards;
   const ingestRedis = { redis: link.command('ingest'), prefix, clock };
-  const webhooks = new RedisWebhookStore(shared);
+  const webhooks = new RedisWebhookStore({ ...shared, writes });
   const maxAttempts = config.webhooks.retryDelaysMs.length + 1;
   const sending = webhookSending({ ...shared, storing: ingestRedis.redis, store: webhooks, maxAttempts });
   const begunWrites = new BegunWrites(shared);

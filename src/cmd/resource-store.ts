@@ -1,5 +1,6 @@
 import type { Clock } from '../core/clock.ts';
 import { Keyring } from '../core/sealing.ts';
+import type { ReplicatedWrites } from '../redis/replicated-writes.ts';
 import type { ClusterObjects } from '../store/cluster-objects.ts';
 import type { KubernetesApi } from '../store/kubernetes/kubernetes-api.ts';
 import { meteredStore } from '../store/metered-store.ts';
@@ -23,14 +24,18 @@ export async function clusterObjects({ kubernetes }: OpenedStore, clock: Clock):
   return new KubernetesObjects({ api: kubernetes, clock });
 }
 
-/** The store that the configuration names. The client of Kubernetes, the larger part of a process, is loaded only when it is used. */
+/**
+ * The store that the configuration names; `writes` are for one in Redis. The client of Kubernetes, the larger part of a process, is loaded
+ * only when it is used.
+ */
 export async function openResourceStore(
   link: RedisLink,
   config: Config,
-  { clock, metrics }: { clock: Clock; metrics: StoreMetrics },
+  { clock, metrics, writes }: { clock: Clock; metrics: StoreMetrics; writes?: ReplicatedWrites },
 ): Promise<OpenedStore> {
   if (config.resourceStore === 'redis') {
-    const store = openRedisStore(link, { keyring: new Keyring(config.encryptionKeys), prefix: config.redisKeyPrefix, clock });
+    const options = { keyring: new Keyring(config.encryptionKeys), prefix: config.redisKeyPrefix, clock };
+    const store = openRedisStore(link, { ...options, ...(writes !== undefined && { writes }) });
     return { store: meteredStore(store, clock, metrics), kubernetes: null, close: async () => store.close() };
   }
   const [{ connectKubernetes }, { KubernetesStore }] = await Promise.all([
@@ -42,7 +47,10 @@ export async function openResourceStore(
   return { store, kubernetes, close: () => kubernetes.close() };
 }
 
-export function openRedisStore(link: RedisLink, options: { keyring: Keyring; prefix: string; clock: Clock }): RedisStore {
+export function openRedisStore(
+  link: RedisLink,
+  options: { keyring: Keyring; prefix: string; clock: Clock; writes?: ReplicatedWrites },
+): RedisStore {
   return new RedisStore({
     ...options,
     redis: link.command('resources'),

@@ -110,6 +110,12 @@ async function failOver(installation: Installation, group: RedisGroup) {
   return { sender, takenOverMs };
 }
 
+/** How often the master was asked to wait for its replica. */
+async function waits(group: RedisGroup): Promise<number> {
+  const [master] = await group.masters();
+  return Number(/^cmdstat_wait:calls=(\d+)/m.exec((await master?.client.info('commandstats')) ?? '')?.[1] ?? 0);
+}
+
 function arrivals(): Map<number, Set<string>> {
   const found = new Map<number, Set<string>>();
   for (const { path, body } of receiver.requests) {
@@ -187,6 +193,8 @@ test('Redis by Sentinel, with TLS and a user with the least commands, goes on af
   });
   try {
     await configure(installation);
+    // The source, and each destination and route.
+    expect(await waits(group)).toBeGreaterThan(0);
     receiver.requests.length = 0;
     const address: RedisAddress = {
       mode: 'sentinel',

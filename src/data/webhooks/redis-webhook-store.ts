@@ -2,6 +2,7 @@ import type { Clock } from '../../core/clock.ts';
 import { PosthornError } from '../../core/errors.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { RedisClient } from '../../redis/connection.ts';
+import type { ReplicatedWrites } from '../../redis/replicated-writes.ts';
 import type { ScriptArgument } from '../../redis/script.ts';
 import type { PageQuery, ViewPage } from '../messages.ts';
 import { integer, list, text } from '../script-reply.ts';
@@ -55,9 +56,20 @@ export class RedisWebhookStore implements WebhookStore {
   readonly #notes: WebhookNotes;
   readonly #sweeper: WebhookSweeper;
 
-  /** `epoch`: of the leader that writes what custom resources say (`WebhookScripts`). */
-  constructor({ epoch, ...options }: { redis: RedisClient; prefix: string; clock: Clock; logger: Logger; epoch?: number }) {
-    this.#scripts = new WebhookScripts({ ...options, epoch });
+  /** `epoch`: of the leader that writes what custom resources say; `writes`: of who answers users (`WebhookScripts`). */
+  constructor({
+    epoch,
+    writes,
+    ...options
+  }: {
+    redis: RedisClient;
+    prefix: string;
+    clock: Clock;
+    logger: Logger;
+    epoch?: number;
+    writes?: ReplicatedWrites;
+  }) {
+    this.#scripts = new WebhookScripts({ ...options, writes, epoch });
     this.#clock = options.clock;
     this.#notes = new WebhookNotes(options);
     this.#sweeper = new WebhookSweeper(options);

@@ -1,11 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { Registry } from 'prom-client';
 import { silentLogger } from '../../../test/support/logger.ts';
 import { passes } from '../../../test/support/passes.ts';
 import { moveSlots, type RedisGroup, startRedisCluster } from '../../../test/support/redis-group.ts';
 import { waitUntil } from '../../../test/support/wait-until.ts';
 import { allPages, newWebhookEndpoint } from '../../../test/support/webhooks.ts';
+import type { RedisAddress } from '../../redis/address.ts';
 import { blockingConnection, commandConnection, type RedisClient } from '../../redis/connection.ts';
+import { ReplicatedWrites } from '../../redis/replicated-writes.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { changeStreamBlockMs } from '../change-stream.ts';
 import { RedisMessagePurger } from '../message-purger.ts';
@@ -24,12 +27,13 @@ let cluster: RedisGroup;
 let redis: RedisClient;
 let blocking: RedisClient;
 
+const address = (): RedisAddress => ({ mode: 'cluster', url: `redis://posthorn:change-me@${cluster.hosts}` });
+
 beforeAll(async () => {
   cluster = await startRedisCluster();
   for (const { client } of cluster.nodes) await client.call('ACL', 'SETUSER', 'posthorn', ...(rules ?? []));
-  const address = { mode: 'cluster' as const, url: `redis://posthorn:change-me@${cluster.hosts}` };
-  redis = commandConnection(address);
-  blocking = blockingConnection(address, { blockMs: changeStreamBlockMs });
+  redis = commandConnection(address());
+  blocking = blockingConnection(address(), { blockMs: changeStreamBlockMs });
   for (const client of [redis, blocking]) client.on('error', () => {});
   await redis.connect();
   await waitUntil('the cluster', 30_000, async () => ((await redis.get(`${prefix}x`).catch(() => '')) === null ? true : undefined));
@@ -80,6 +84,35 @@ test('on a Redis Cluster, as the user that operations has, the store works, also
   await new RedisMessagePurger({ redis, prefix }).purgeOrganization(org, new AbortController().signal);
   for (const key of webhookKeys(prefix, org).all) expect(await redis.exists(key)).toBe(0);
   await directory.stop();
+});
+
+test('a change is waited for at the primary that has it', async () => {
+  const connection = commandConnection(address(), { commandTimeoutMs: 90_000 });
+  connection.on('error', () => {});
+  await connection.connect();
+  const infos = async (section: string) => Promise.all((await cluster.masters()).map(({ client }) => client.info(section)));
+  await waitUntil('each primary to have its replica', 30_000, async () =>
+    (await infos('replication')).every((text) => text.includes('state=online')) ? true : undefined,
+  );
+  try {
+    const registry = new Registry();
+    const writes = new ReplicatedWrites({ redis: connection, clock: systemClock, logger: silentLogger, registry, limitMs: 60_000 });
+    const store = new RedisWebhookStore({ redis, writes, prefix, clock: systemClock, logger: silentLogger });
+    const orgs = Array.from({ length: 12 }, (_, i) => `org_waits_${i}`);
+    for (const each of orgs) await store.createApplication({ org: each, name: 'a', shard: 0 });
+    const waited = await Promise.all(
+      (await cluster.masters()).map(async ({ client }) => {
+        const keys = await client.keys(`${prefix}*`);
+        const calls = Number(/^cmdstat_wait:calls=(\d+)/m.exec(await client.info('commandstats'))?.[1] ?? 0);
+        return { calls, own: orgs.filter((each) => keys.some((key) => key.includes(`${each}}`))).length };
+      }),
+    );
+    for (const { calls, own } of waited) expect(calls).toBe(own);
+    expect(waited.filter(({ own }) => own > 0).length).toBeGreaterThan(1);
+    expect((await registry.getSingleMetric('posthorn_unreplicated_writes_total')?.get())?.values[0]?.value).toBe(0);
+  } finally {
+    connection.disconnect();
+  }
 });
 
 test('whoever asks between the move of the keys and that of their slot is answered', async () => {

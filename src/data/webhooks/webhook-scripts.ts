@@ -1,4 +1,5 @@
 import type { RedisClient } from '../../redis/connection.ts';
+import type { ReplicatedWrites } from '../../redis/replicated-writes.ts';
 import { Script, type ScriptArgument } from '../../redis/script.ts';
 import { redisUnavailable, throwUnavailable } from '../../redis/unavailable.ts';
 import { epochIsOver } from '../leader-epoch.ts';
@@ -21,18 +22,36 @@ const scripts = {
   check: script('check'),
 };
 
+/** Those by which users change what they have. */
+const changing = new Set<keyof typeof scripts>(['create', 'subscribe', 'update', 'remove']);
+
 /** Letters that stand for a kind in Redis. */
 export type WebhookLetters = 'ap' | 'ep' | 'sb';
 
 /** The scripts of the webhook store, each on the slot of one organization. Rejects with UNAVAILABLE when Redis does not answer. */
 export class WebhookScripts {
   readonly #redis: RedisClient;
+  readonly #writes: ReplicatedWrites | undefined;
   readonly #prefix: string;
   readonly #epoch: number | undefined;
 
-  /** `epoch`: of a leader, whose scripts throw CONFLICT with `details.epoch` once a newer one has run any for the organization. */
-  constructor({ redis, prefix, epoch }: { redis: RedisClient; prefix: string; epoch?: number | undefined }) {
+  /**
+   * `epoch`: of a leader, whose scripts throw CONFLICT with `details.epoch` once a newer one has run any for the organization.
+   * `writes`: for changes that a replica of Redis shall have before they are answered; absent: none is waited for.
+   */
+  constructor({
+    redis,
+    writes,
+    prefix,
+    epoch,
+  }: {
+    redis: RedisClient;
+    writes?: ReplicatedWrites | undefined;
+    prefix: string;
+    epoch?: number | undefined;
+  }) {
     this.#redis = redis;
+    this.#writes = writes;
     this.#prefix = prefix;
     this.#epoch = epoch;
   }
@@ -47,7 +66,9 @@ export class WebhookScripts {
             [...declared, epochKey],
             [...args, epoch],
           ];
-    const reply = await scripts[name].run(this.#redis, keys, all).catch(throwUnavailable);
+    const writes = changing.has(name) ? this.#writes : undefined;
+    const running = writes === undefined ? scripts[name].run(this.#redis, keys, all) : writes.run(scripts[name], keys, all);
+    const reply = await running.catch(throwUnavailable);
     if (epoch !== undefined && Array.isArray(reply) && reply[0] === 'fenced') throw epochIsOver(epoch, text(reply[1]));
     return reply;
   }

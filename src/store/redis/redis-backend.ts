@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Keyring } from '../../core/sealing.ts';
 import type { RedisClient } from '../../redis/connection.ts';
+import type { ReplicatedWrites } from '../../redis/replicated-writes.ts';
 import { Script } from '../../redis/script.ts';
 import type { Kind, ObjectOf } from '../../resources/kinds.ts';
 import type { Mutation, ObjectBackend, ObjectReference, Refusal } from '../objects/backend.ts';
@@ -25,6 +26,8 @@ export interface RedisBackendOptions {
   redis: RedisClient;
   /** A new connection for blocking reads; it is closed when nobody watches any more. */
   openBlocking: () => RedisClient;
+  /** For changes; absent: they go by `redis`, and no replica is waited for. */
+  writes?: ReplicatedWrites;
   keyring: Keyring;
   prefix: string;
   /** How many changes a watch can look back. */
@@ -46,6 +49,7 @@ const pageReply = z.tuple([z.string(), z.number(), z.number(), z.array(z.string(
 /** Objects in Redis: a hash per kind, one stream of all changes. */
 export class RedisBackend implements ObjectBackend {
   readonly #redis: RedisClient;
+  readonly #writes: ReplicatedWrites | undefined;
   readonly #keys: StoreKeys;
   readonly #codec: ObjectCodec;
   readonly #logLength: number;
@@ -53,6 +57,7 @@ export class RedisBackend implements ObjectBackend {
 
   constructor(options: RedisBackendOptions) {
     this.#redis = options.redis;
+    this.#writes = options.writes;
     this.#keys = new StoreKeys(options.prefix);
     this.#codec = new ObjectCodec(options.keyring);
     this.#logLength = options.logLength;
@@ -78,34 +83,31 @@ export class RedisBackend implements ObjectBackend {
       (metadata.ownerReferences ?? []).map(({ uid }) => `${uid}|${kind}|${member}`);
     const owners = change === 'deleted' ? [] : ownersOf(object);
     const gone = before === null ? [] : ownersOf(before).filter((each) => !owners.includes(each));
-    const reply = await reachable(
-      commitScript.run(
-        this.#redis,
-        [
-          this.#keys.meta,
-          this.#keys.changes,
-          this.#keys.objects(kind),
-          this.#keys.names(kind),
-          this.#keys.objects('Namespace'),
-          this.#keys.dependents,
-        ],
-        [
-          newMarker(),
-          member,
-          before?.metadata.resourceVersion ?? '',
-          change,
-          change === 'deleted' ? '' : this.#codec.encode(object),
-          this.#codec.encodeListed(object),
-          kind,
-          key.namespace ?? '',
-          namespace === null ? '' : memberOf({ name: namespace }),
-          this.#logLength,
-          gone.length,
-          ...gone,
-          ...owners,
-        ],
-      ),
-    );
+    const keys = [
+      this.#keys.meta,
+      this.#keys.changes,
+      this.#keys.objects(kind),
+      this.#keys.names(kind),
+      this.#keys.objects('Namespace'),
+      this.#keys.dependents,
+    ];
+    const args = [
+      newMarker(),
+      member,
+      before?.metadata.resourceVersion ?? '',
+      change,
+      change === 'deleted' ? '' : this.#codec.encode(object),
+      this.#codec.encodeListed(object),
+      kind,
+      key.namespace ?? '',
+      namespace === null ? '' : memberOf({ name: namespace }),
+      this.#logLength,
+      gone.length,
+      ...gone,
+      ...owners,
+    ];
+    const writing = this.#writes === undefined ? commitScript.run(this.#redis, keys, args) : this.#writes.run(commitScript, keys, args);
+    const reply = await reachable(writing);
     const parsed = commitReply.parse(reply);
     return parsed[0] === 'ok' ? { version: parsed[1] as Version } : { refused: parsed[0] };
   }

@@ -1,6 +1,7 @@
 import type { Clock } from '../../core/clock.ts';
 import type { Keyring } from '../../core/sealing.ts';
 import type { RedisClient } from '../../redis/connection.ts';
+import type { ReplicatedWrites } from '../../redis/replicated-writes.ts';
 import { ObjectStore } from '../objects/object-store.ts';
 import { RedisBackend } from './redis-backend.ts';
 
@@ -9,6 +10,8 @@ export interface RedisStoreOptions {
   redis: RedisClient;
   /** Makes a connection for blocking reads of `blockMs`; the store connects and closes it. */
   openBlocking: () => RedisClient;
+  /** For changes that a replica of Redis shall have before they are answered; absent: none is waited for. */
+  writes?: ReplicatedWrites;
   /** Seals the values of Secrets. */
   keyring: Keyring;
   clock: Clock;

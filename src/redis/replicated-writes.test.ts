@@ -1,0 +1,114 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { Registry } from 'prom-client';
+import { FakeClock } from '../../test/support/fake-clock.ts';
+import { silentLogger } from '../../test/support/logger.ts';
+import { type RedisServer, startRedis } from '../../test/support/redis.ts';
+import { waitUntil } from '../../test/support/wait-until.ts';
+import { Keyring } from '../core/sealing.ts';
+import { RedisWebhookStore } from '../data/webhooks/redis-webhook-store.ts';
+import { RedisStore } from '../store/redis/redis-store.ts';
+import { blockingConnection, commandConnection, type RedisClient } from './connection.ts';
+import { ReplicatedWrites } from './replicated-writes.ts';
+
+const clock = new FakeClock();
+const opened: RedisClient[] = [];
+let alone: RedisServer;
+let primary: RedisServer;
+let replica: RedisServer;
+/** Lets a replica that was frozen go on. */
+let thaw = (): void => {};
+
+beforeAll(async () => {
+  const apart = ['--save', '', '--appendonly', 'no', '--repl-diskless-sync-delay', '0'];
+  [alone, primary] = await Promise.all([startRedis(), startRedis(apart)]);
+  replica = await startRedis([...apart, '--replicaof', `127.0.0.1 ${primary.port}`]);
+  await waitUntil('the replica to follow', 60_000, async () =>
+    (await primary.client.info('replication')).includes('state=online') ? true : undefined,
+  );
+});
+afterEach(() => thaw());
+afterAll(async () => {
+  for (const connection of opened) connection.disconnect();
+  for (const server of [replica, primary, alone]) await server.stop();
+});
+
+/** Stores on one server as the API has them, and how many of their writes no replica has acknowledged. */
+async function openStores({ url, client: redis }: RedisServer, limitMs: number) {
+  const connection = commandConnection(url, { commandTimeoutMs: 90_000 });
+  opened.push(connection);
+  connection.on('error', () => {});
+  await connection.connect();
+  const registry = new Registry();
+  const writes = new ReplicatedWrites({ redis: connection, clock, logger: silentLogger, registry, limitMs });
+  const prefix = `t-${randomBytes(4).toString('hex')}:`;
+  const openBlocking = () => blockingConnection(url, { blockMs: 1000 });
+  const keyring = new Keyring([{ id: 'k1', key: randomBytes(32) }]);
+  const resources = new RedisStore({ redis, writes, openBlocking, keyring, clock, prefix });
+  return {
+    putNamespace: (name: string) => resources.create({ kind: 'Namespace', metadata: { name } }, { manager: 'test' }),
+    webhooks: new RedisWebhookStore({ redis, writes, clock, logger: silentLogger, prefix }),
+    namespacesOn: (server: RedisServer) => server.client.hlen(`${prefix}{store}:objects:Namespace`),
+    unacknowledged: async () => (await registry.getSingleMetric('posthorn_unreplicated_writes_total')?.get())?.values[0]?.value,
+  };
+}
+
+/** How often the server has been asked to wait. */
+async function waits({ client }: RedisServer): Promise<number> {
+  return Number(/^cmdstat_wait:calls=(\d+)/m.exec(await client.info('commandstats'))?.[1] ?? 0);
+}
+
+/** Whether the answer is still owed after a while in which any other would have come. */
+async function isOwed(answer: Promise<unknown>): Promise<boolean> {
+  return await Promise.race([answer.then(() => false), sleep(300).then(() => true)]);
+}
+
+test('a change of a resource and of a webhook object is answered once a replica has it', async () => {
+  const stores = await openStores(primary, 60_000);
+  thaw = replica.freeze();
+  const writing = stores.putNamespace('shop');
+  await waitUntil('the primary to have it', 30_000, async () => ((await stores.namespacesOn(primary)) === 1 ? true : undefined));
+  expect(await isOwed(writing)).toBe(true);
+  thaw();
+  await writing;
+  expect(await stores.namespacesOn(replica)).toBe(1);
+
+  thaw = replica.freeze();
+  const creating = stores.webhooks.createApplication({ org: 'org_a', name: 'a', shard: 0, externalId: 'x' });
+  await waitUntil('the primary to have it', 30_000, async () =>
+    (await stores.webhooks.applicationByExternalId('org_a', 'x')) === null ? undefined : true,
+  );
+  expect(await isOwed(creating)).toBe(true);
+  thaw();
+  await creating;
+  expect(await stores.unacknowledged()).toBe(0);
+});
+
+test('changes at the same time wait together', async () => {
+  const stores = await openStores(primary, 60_000);
+  const before = await waits(primary);
+  const names = Array.from({ length: 20 }, (_, i) => `n${i}`);
+  await Promise.all(names.map((name) => stores.putNamespace(name)));
+  expect(await stores.namespacesOn(replica)).toBe(names.length);
+  expect((await waits(primary)) - before).toBeLessThan(5);
+});
+
+test('a replica that does not acknowledge in time fails no change, is counted, and holds up none of the next seconds', async () => {
+  const stores = await openStores(primary, 50);
+  const before = await waits(primary);
+  thaw = replica.freeze();
+  await stores.putNamespace('a');
+  await stores.putNamespace('b');
+  expect([await stores.unacknowledged(), (await waits(primary)) - before]).toEqual([2, 1]);
+  await clock.advance(5000);
+  await stores.putNamespace('c');
+  expect([await stores.unacknowledged(), (await waits(primary)) - before]).toEqual([3, 2]);
+});
+
+test('where no replica follows nothing is waited for', async () => {
+  const stores = await openStores(alone, 60_000);
+  await stores.putNamespace('shop');
+  await stores.webhooks.createApplication({ org: 'org_a', name: 'a', shard: 0 });
+  expect([await stores.unacknowledged(), await waits(alone)]).toEqual([0, 0]);
+});
