@@ -7,6 +7,7 @@ import { ArchiveTroubles } from './archive-troubles.ts';
 import type { Outcome } from './delivery-queue.ts';
 import { type ArchiveBatch, MessageArchive } from './message-archive.ts';
 import { RedisMessagePurger } from './message-purger.ts';
+import { OrganizationPools } from './organization-pools.ts';
 import { checkShards } from './shard-check.ts';
 import { shardBase } from './shard-keys.ts';
 
@@ -36,8 +37,13 @@ beforeEach(async () => {
   await archive.set(org, place.destinationId);
 });
 
-function archiveOf(limits: Partial<{ records: number; bytes: number; ageMs: number }>): MessageArchive {
-  return new MessageArchive({ redis: redis.client, prefix, limits: { records: 1000, bytes: 1_000_000, ageMs: 0, ...limits } });
+function archiveOf(limits: Partial<{ records: number; bytes: number; ageMs: number }>, pool?: string): MessageArchive {
+  return new MessageArchive({
+    redis: redis.client,
+    prefix,
+    ...(pool && { pool }),
+    limits: { records: 1000, bytes: 1_000_000, ageMs: 0, ...limits },
+  });
 }
 
 async function finish(count = 1, { owner = org, outcome = delivered as Outcome, payload = '{"a":1}' } = {}): Promise<string[]> {
@@ -63,6 +69,27 @@ async function leaseEnds(): Promise<void> {
   await redis.client.hdel(`${base}ar:${org}`, 'u');
   await redis.client.zadd(`${base}az`, 'XX', 0, org);
 }
+
+test('is written by workers of the pool of its organization, and of another one it holds up nobody', async () => {
+  const pools = new OrganizationPools({ redis: redis.client, prefix, shards: 1 });
+  const there = archiveOf({}, 'x');
+  const others = Array.from({ length: 150 }, (_, k) => `org_x${k}`);
+  for (const each of others) {
+    await pools.assign(each, 'x');
+    await archive.set(each, place.destinationId);
+    await redis.client.zadd(`${base}az`, 0, each);
+  }
+  await finish();
+  await archive.gather();
+  expect((await archive.take([]))?.org).toBe(org);
+  expect(await archive.take([])).toBeNull();
+  await leaseEnds();
+  await pools.assign(org, 'x');
+  expect(await archive.take([])).toBeNull();
+  const given: string[] = [];
+  for (let found = await there.take([]); found !== null; found = await there.take([])) given.push(found.org);
+  expect(given.sort()).toEqual([org, ...others].sort());
+});
 
 describe('a batch', () => {
   test('stays the same until it is written, whoever takes it and whatever ends meanwhile', async () => {

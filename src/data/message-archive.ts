@@ -1,9 +1,11 @@
+import { defaultPool } from '../core/default-pool.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { Script, type ScriptArgument } from '../redis/script.ts';
 import { redisUnavailable } from '../redis/unavailable.ts';
 import { decodeEvent, type StoredEvent } from './event-text.ts';
 import { attemptViews, deliveryView, type WebhookMessagePart } from './message-view.ts';
 import type { AttemptView, DeliveryView } from './messages.ts';
+import { poolMark } from './pool-mark.ts';
 import { bytes, fields, integer, list, text } from './script-reply.ts';
 import { type ShardKeys, shardKeys } from './shard-keys.ts';
 
@@ -59,12 +61,21 @@ export class MessageArchive {
   readonly #redis: RedisClient;
   readonly #keys: ShardKeys;
   readonly #limits: ArchiveLimits;
+  readonly #mark: string;
 
-  constructor({ redis, prefix, shard = 0, limits }: { redis: RedisClient; prefix: string; shard?: number; limits: ArchiveLimits }) {
+  /** `pool`: of the worker, which takes what the organizations of that pool have. */
+  constructor({
+    redis,
+    prefix,
+    shard = 0,
+    pool = defaultPool,
+    limits,
+  }: { redis: RedisClient; prefix: string; shard?: number; pool?: string; limits: ArchiveLimits }) {
     this.shard = shard;
     this.#redis = redis;
     this.#keys = shardKeys(prefix, shard);
     this.#limits = limits;
+    this.#mark = poolMark(pool);
   }
 
   /** Organizations that have an archive here, with its destination; null: there is none to write to. */
@@ -88,9 +99,9 @@ export class MessageArchive {
     return integer(await this.#run(scripts.gather, [entriesPerGather, records, ageMs])) === 1;
   }
 
-  /** An organization with something to write, for the caller alone for 150 s. `busy`: those that the caller writes already. */
+  /** An organization of the pool with something to write, for the caller alone for 150 s. `busy`: those that the caller writes already. */
   async take(busy: readonly string[]): Promise<{ org: string; destinationId: string | null } | null> {
-    const reply = await this.#run(scripts.take, [holdMs, ...busy]);
+    const reply = await this.#run(scripts.take, [holdMs, this.#mark, ...busy]);
     if (reply === null) return null;
     const [org, destination] = list(reply).map(text);
     return { org: org ?? '', destinationId: destination === undefined || destination === '' ? null : destination };

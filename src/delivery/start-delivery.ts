@@ -215,7 +215,7 @@ export function startDelivery(options: DeliveryOptions): Delivery {
   const limits = { ...archiveBatch, ageMs: options.warehouse?.archiveAgeMs ?? defaultArchiveAgeMs };
   const archiver = new Archiver({
     ...outgoing,
-    archives: queues.map((_, shard) => new MessageArchive({ redis, prefix, shard, limits })),
+    archives: queues.map((_, shard) => new MessageArchive({ redis, prefix, shard, pool, limits })),
     worker: id,
     logger,
     metrics,

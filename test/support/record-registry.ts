@@ -101,7 +101,7 @@ export function routeRecord(changes: Partial<RouteRecord> = {}): RouteRecord {
 export function warehouseRecord(
   store: ObjectStoreRecord,
   warehouse: Partial<WarehouseRecord> = {},
-  changes: Partial<Pick<WarehouseDestinationRecord, 'id' | 'generation' | 'throttle' | 'retryPolicy' | 'enabled'>> = {},
+  changes: Partial<Pick<WarehouseDestinationRecord, 'id' | 'org' | 'generation' | 'throttle' | 'retryPolicy' | 'enabled'>> = {},
 ): WarehouseDestinationRecord {
   const { http: _, type: __, ...common } = destinationRecord({ url: 'https://unused.example' });
   return {

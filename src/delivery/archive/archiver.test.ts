@@ -23,6 +23,7 @@ import { recordSealingContext } from '../../core/sealing-contexts.ts';
 import { ArchiveTroubles } from '../../data/archive-troubles.ts';
 import { RedisMessageAcceptor } from '../../data/message-acceptor.ts';
 import { RedisMessageReader } from '../../data/message-reader.ts';
+import { OrganizationPools } from '../../data/organization-pools.ts';
 import { RedisDeliveryQueue } from '../../data/redis-delivery-queue.ts';
 
 const prefix = 'test:';
@@ -63,19 +64,23 @@ afterEach(async () => {
   for (const end of ends.splice(0).reverse()) await end();
 });
 
-function putWarehouse(changes: Partial<WarehouseRecord> = {}, enabled = true): void {
-  const secretAccessKey = testKeyring.seal(
-    s3Keys.secretAccessKey,
-    recordSealingContext('org_a', 'destination', 'dst_w', 'secretAccessKey'),
-  );
+function putWarehouse(changes: Partial<WarehouseRecord> = {}, enabled = true, { id = 'dst_w', org = 'org_a' } = {}): void {
+  const secretAccessKey = testKeyring.seal(s3Keys.secretAccessKey, recordSealingContext(org, 'destination', id, 'secretAccessKey'));
   const s3 = { bucket: store.bucket, region: 'us-east-1', credentials: { accessKeyId: s3Keys.accessKeyId, secretAccessKey } };
-  registry.put('destination', warehouseRecord({ type: 's3', s3 }, changes, { id: 'dst_w', enabled }));
+  registry.put('destination', warehouseRecord({ type: 's3', s3 }, changes, { id, org, enabled }));
 }
 
-function start(): Registry {
+function start(pool?: string): Registry {
   const metrics = new Registry();
   const warehouse = { endpoints: { s3: store.url }, archiveAgeMs: 0 };
-  const delivery = startTestDelivery(redis, { prefix, registry, metrics, warehouse, egress: { allowedCidrs: ['127.0.0.0/8'] } });
+  const delivery = startTestDelivery(redis, {
+    prefix,
+    registry,
+    metrics,
+    warehouse,
+    egress: { allowedCidrs: ['127.0.0.0/8'] },
+    ...(pool && { pool }),
+  });
   ends.push(() => delivery.stop(2000));
   return metrics;
 }
@@ -185,4 +190,19 @@ test('an archive without its destination, or with one that is disabled, waits an
   const [[key, content] = ['', Buffer.alloc(0)]] = await store.objects();
   expect(key).toMatch(/^archive\/deliveries\/date=[-0-9]+\/[0-9A-Z]{26}\.json$/);
   expect(JSON.parse(content.toString())).toMatchObject([{ status: 'delivered' }]);
+});
+
+test('an archive of an organization that has a pool of its own is written by no other worker', async () => {
+  registry.put('organization', organizationRecord({ id: 'org_b', archive: { destinationId: 'dst_b' } }));
+  putWarehouse({}, true, { id: 'dst_b', org: 'org_b' });
+  await new OrganizationPools({ redis: redis.client, prefix, shards: 1 }).assign('org_a', 'x');
+  // What ends without a worker.
+  const ended = () => newEvent({ destinations: [], filteredRoutes: ['rte_a'] });
+  for (const org of ['org_a', 'org_b']) await acceptor.accept({ ...ended(), org });
+  const written = (metrics: Registry) => figure(metrics, 'posthorn_archived_messages_total');
+  const here = start();
+  await passes(async () => expect(await written(here)).toBe(1));
+  const there = start('x');
+  await passes(async () => expect(await written(there)).toBe(1));
+  expect(await written(here)).toBe(1);
 });
