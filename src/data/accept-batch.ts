@@ -8,8 +8,8 @@ import { recordKey } from './record-key.ts';
 const largestFanOut = 10_000;
 /** Of an event with no more targets the messages here are made when it is accepted; those of one with more all go through the outbox. */
 const messagesAtOnce = 100;
-/** How many messages one script call makes of an event with more, in about 2 ms. */
-export const messagesPerCall = 20;
+/** How many messages one script call makes of an event with more, in about 1 ms. */
+export const messagesPerCall = 10;
 
 /** A message in the outbox, about. */
 const bytesPerLine = 160;

@@ -24,7 +24,8 @@ const entriesPerRead = 64;
 
 /** How many messages are made side by side by scripts with few. */
 const messagesAtOnce = 50;
-/** After a script with as many as it may have others have their turn in Redis for as long as it took, but no longer than this. */
+/** After a script with as many as it may have others have their turn in Redis, twice as long as it took, but no longer than this. */
+const pausesPerScript = 2;
 const longestPauseMs = 50;
 /** Calls of `carryEntries` that wait; what exceeds them is left to the workers. */
 const mostWaiting = 10_000;
@@ -201,7 +202,7 @@ export class OutboxCarrier {
     const clock = this.#clock;
     const startedAtMs = clock?.now() ?? 0;
     const result = await work();
-    if (clock !== null) await clock.sleep(Math.min(longestPauseMs, clock.now() - startedAtMs));
+    if (clock !== null) await clock.sleep(Math.min(longestPauseMs, pausesPerScript * (clock.now() - startedAtMs)));
     return result;
   }
 

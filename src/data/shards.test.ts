@@ -136,14 +136,14 @@ describe('an event for several shards', () => {
   });
 });
 
-test('the messages of an event for a hundred targets are made at once, those for more twenty at a time', async () => {
+test('the messages of an event for a hundred targets are made at once, those for more ten at a time', async () => {
   await acceptOnly(redis.client, prefix, eventForShards(Array.from({ length: 100 }, () => 1)));
   expect((await queues[1]?.figures())?.unfinished).toBe(100);
   const event = eventForShards(Array.from({ length: 250 }, () => 0));
   await acceptOnly(redis.client, prefix, event);
   expect((await queues[0]?.figures())?.unfinished).toBe(0);
   expect(await reader.event('org_a', event.id)).toMatchObject({ status: 'pending' });
-  expect(await redis.client.xlen(`${prefix}{s0}:out`)).toBe(13);
+  expect(await redis.client.xlen(`${prefix}{s0}:out`)).toBe(25);
   await Promise.all([carrier.carry(0), new OutboxCarrier({ redis: redis.client, prefix }).carry(0)]);
   expect((await queues[0]?.figures())?.unfinished).toBe(250);
   expect(await reader.deliveriesOfEvent('org_a', event.id)).toHaveLength(250);
@@ -167,7 +167,7 @@ describe('what is carried', () => {
     await carrier.carry(1);
     await prune(0);
     await carrier.carry(0);
-    expect((await queues[1]?.figures())?.unfinished).toBe(80);
+    expect((await queues[1]?.figures())?.unfinished).toBe(90);
     const jobs = await take(1);
     expect(jobs[0]?.event?.payload.equals(event.payload)).toBe(true);
   });

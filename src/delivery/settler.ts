@@ -1,10 +1,13 @@
 import type { Clock } from '../core/clock.ts';
 import type { DeliveryQueue, SettleAnswer, Settlement } from '../data/delivery-queue.ts';
+import type { Pace } from './pace.ts';
 import type { RedisTrouble } from './redis-trouble.ts';
 
 const mostPerCall = 64;
 /** Of so many destinations a call takes 2 to 3 ms of Redis: what is done for each costs more than what is done for a message. */
 const mostDestinationsPerCall = 32;
+/** Of those who are held back. */
+const fewDestinationsPerCall = 12;
 const flushAfterMs = 2;
 
 export interface SettlerOptions {
@@ -12,22 +15,59 @@ export interface SettlerOptions {
   worker: string;
   clock: Clock;
   trouble: RedisTrouble;
+  pace: Pace;
   onSettled: (settlements: readonly Settlement[], answer: SettleAnswer) => void;
 }
 
 /**
  * Collects what attempts came to and writes it in batches: after 2 ms, or 64 of them, or those of 32 destinations. While Redis is away it keeps them and
- * tries again: a settlement sent twice changes nothing.
+ * tries again: a settlement sent twice changes nothing. Those of an organization that is held back are written apart, at its pace and in smaller batches:
+ * until it is settled a message has its place under the caps and limits of its target.
  */
 export class Settler {
-  readonly #options: SettlerOptions;
+  readonly #pace: Pace;
+  readonly #atOnce: BatchWriter;
+  readonly #heldBack: BatchWriter;
+
+  constructor(options: SettlerOptions) {
+    const { queue, worker, pace } = options;
+    this.#pace = pace;
+    const write: Write = (batch, ring) => queue.settle(worker, batch, { ring });
+    this.#atOnce = new BatchWriter({ ...options, mostDestinations: mostDestinationsPerCall, write });
+    this.#heldBack = new BatchWriter({
+      ...options,
+      mostDestinations: fewDestinationsPerCall,
+      write: (batch, ring) => pace.run(() => write(batch, ring)),
+    });
+  }
+
+  add(settlement: Settlement): void {
+    const writer = this.#pace.holdsBack(settlement.job.target.org) ? this.#heldBack : this.#atOnce;
+    writer.add(settlement);
+  }
+
+  /** Resolves when everything added is written, or when the signal aborts; others are rung for what work is left. */
+  async drain(signal: AbortSignal): Promise<void> {
+    await Promise.all([this.#atOnce.drain(signal), this.#heldBack.drain(signal)]);
+  }
+}
+
+type Write = (batch: readonly Settlement[], ring: boolean) => Promise<SettleAnswer>;
+
+interface BatchWriterOptions extends Pick<SettlerOptions, 'clock' | 'trouble' | 'onSettled'> {
+  mostDestinations: number;
+  write: Write;
+}
+
+class BatchWriter {
+  readonly #options: BatchWriterOptions;
   readonly #waiting: Settlement[] = [];
   #isWriting = false;
   #cancelTimer: (() => void) | null = null;
   #isDraining = false;
   #drained: (() => void) | null = null;
 
-  constructor(options: SettlerOptions) {
+  constructor(options: BatchWriterOptions) {
     this.#options = options;
   }
 
@@ -37,7 +77,6 @@ export class Settler {
     else this.#cancelTimer ??= this.#options.clock.after(flushAfterMs, () => this.#flush());
   }
 
-  /** Resolves when everything added is written, or when the signal aborts; others are rung for what work is left. */
   async drain(signal: AbortSignal): Promise<void> {
     this.#isDraining = true;
     this.#flush();
@@ -55,12 +94,12 @@ export class Settler {
   }
 
   async #write(): Promise<void> {
-    const { queue, worker, clock, trouble, onSettled } = this.#options;
+    const { clock, trouble, write, onSettled } = this.#options;
     this.#isWriting = true;
     while (this.#waiting.length > 0) {
       const batch = this.#nextBatch();
       try {
-        const answer = await queue.settle(worker, batch, { ring: this.#isDraining });
+        const answer = await write(batch, this.#isDraining);
         this.#waiting.splice(0, batch.length);
         onSettled(batch, answer);
       } catch (error) {
@@ -76,7 +115,7 @@ export class Settler {
     const destinations = new Set<string>();
     for (const [i, { job }] of most.entries()) {
       destinations.add(job.target.destinationId);
-      if (destinations.size > mostDestinationsPerCall) return most.slice(0, i);
+      if (destinations.size > this.#options.mostDestinations) return most.slice(0, i);
     }
     return most;
   }

@@ -3,6 +3,7 @@ import type { Logger } from '../core/logger.ts';
 import type { DeliveryQueue, Job, SettleAnswer, Settlement, ShardState, SlowRoom, Target } from '../data/delivery-queue.ts';
 import type { StoredEvent } from '../data/event-text.ts';
 import type { DeliveryMetrics } from './metrics.ts';
+import type { Pace } from './pace.ts';
 import type { RedisTrouble } from './redis-trouble.ts';
 import { Settler } from './settler.ts';
 import { ShardTender } from './shard-tender.ts';
@@ -34,6 +35,7 @@ export interface ShardLineOptions extends ShardParts {
   logger: Logger;
   metrics: DeliveryMetrics;
   trouble: RedisTrouble;
+  pace: Pace;
   retention: { finishedMs: number; deadLettersMs: number };
   transformer: EventTransformer;
   totalSlots: () => number;
@@ -69,9 +71,9 @@ export class ShardLine {
     this.#options = options;
     this.shard = options.shard;
     this.keeper = options.keeper;
-    const { queue, worker, clock, trouble } = options;
+    const { queue, worker, clock, trouble, pace } = options;
     this.#trouble = trouble;
-    this.#settler = new Settler({ queue, worker, clock, trouble, onSettled: (batch, answer) => this.#onSettled(batch, answer) });
+    this.#settler = new Settler({ queue, worker, clock, trouble, pace, onSettled: (batch, answer) => this.#onSettled(batch, answer) });
     this.#tender = new ShardTender({ ...options, isActive: () => this.isActive, onState: (state) => this.#onState(state) });
   }
 

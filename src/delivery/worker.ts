@@ -10,6 +10,7 @@ import { attemptDelivery } from './attempt.ts';
 import type { DeliveryPlan } from './delivery-plan.ts';
 import { Heart } from './heart.ts';
 import type { DeliveryMetrics } from './metrics.ts';
+import { Pace } from './pace.ts';
 import { RecentJobs } from './recent-jobs.ts';
 import type { RedisTroubles } from './redis-trouble.ts';
 import { ShardLine, type ShardParts } from './shard-line.ts';
@@ -19,12 +20,10 @@ import { Wakeup } from './wakeup.ts';
 import { withoutSecret } from './without-secret.ts';
 
 const mostPerDequeue = 64;
-/** Where many shards have work: one call for some messages costs Redis half of what many calls for one each do. */
+/** Where many shards have work, or others wait: one call for some messages costs Redis half of what many calls for one each do. */
 const fewestPerDequeue = 16;
 /** More of them would only wait in Redis, and everything else behind them. */
 const dequeuesAtOnce = 2;
-/** Beside other organizations the busiest one is served at a pace that leaves Redis room for them: after a dequeue a pause as long as it took. */
-const longestPauseMs = 50;
 /** Below this share of free slots a dequeue waits a moment for more of them: fewer, larger script calls. */
 const patientShare = 0.25;
 const patienceMs = 1;
@@ -74,6 +73,8 @@ export class Worker {
   readonly #lines: readonly ShardLine[];
   readonly #wakeup = new Wakeup();
   readonly #recentJobs = new RecentJobs();
+  /** Beside other organizations the busiest one is served at it. */
+  readonly #pace: Pace;
   readonly #rooms: { uploadRoom: BatchRoom; transformRoom: BatchRoom };
   readonly #stopping = new AbortController();
   readonly #breakingOff = new AbortController();
@@ -82,7 +83,6 @@ export class Worker {
   /** Slots that dequeues under way may fill. */
   #reserved = 0;
   #dequeues = 0;
-  #isPausing = false;
   /** The line after the one that had its turn last. */
   #next = 0;
   #totalSlots: number;
@@ -95,6 +95,7 @@ export class Worker {
     const { directory, id: worker, clock, troubles, slots, shards } = options;
     this.#troubles = troubles;
     this.#totalSlots = slots;
+    this.#pace = new Pace({ clock, heldBack: () => (this.#recentJobs.areMixed ? this.#recentJobs.busiest : null) });
     const places = Math.max(1, Math.min(mostUploads, Math.floor(slots / 4)));
     this.#rooms = {
       uploadRoom: new BatchRoom({ places, placesOfOrganization: Math.max(1, Math.floor(places / 2)), clock }),
@@ -107,6 +108,7 @@ export class Worker {
           ...parts,
           worker,
           trouble: troubles.watch(),
+          pace: this.#pace,
           totalSlots: () => this.#totalSlots,
           onWork: () => this.#wakeup.signal(),
           onMemoryShare: (share) => this.#onMemoryShare(share),
@@ -179,7 +181,7 @@ export class Worker {
       if (free() < slots * patientShare && !isPressing) await clock.sleep(patienceMs, signal);
       const share = Math.min(mostPerDequeue, Math.max(fewestPerDequeue, Math.ceil(free() / wanting.length)));
       for (const line of this.#inTurn()) {
-        const count = Math.min(share, free());
+        const count = Math.min(line.isPressing || !this.#pace.isOn ? share : fewestPerDequeue, free());
         if (count <= 0) break;
         if (!line.isPressing) {
           if (!this.#mayTakeMore()) break;
@@ -192,7 +194,7 @@ export class Worker {
 
   /** Work that is not pressing. */
   #mayTakeMore(): boolean {
-    return !this.#isPausing && this.#dequeues < (this.#recentJobs.areMixed ? 1 : dequeuesAtOnce);
+    return this.#dequeues < (this.#pace.isOn ? 1 : dequeuesAtOnce);
   }
 
   /** Those that want to take: first where others than the busiest organization wait, then round the shards. */
@@ -210,12 +212,12 @@ export class Worker {
   async #take(line: ShardLine, count: number): Promise<void> {
     this.#reserved += count;
     this.#dequeues++;
-    const { clock } = this.#options;
-    const startedAtMs = clock.now();
-    const jobs = await line.take(count, this.#slowRoom(), this.#recentJobs.busiest);
+    const { signal } = this.#stopping;
+    const take = async (): Promise<Job[]> =>
+      line.wantsToTake && !signal.aborted ? await line.take(count, this.#slowRoom(), this.#recentJobs.busiest) : [];
+    const jobs = await (line.isPressing ? take() : this.#pace.run(take));
     this.#dequeues--;
     for (const { target } of jobs) this.#recentJobs.add(target.org);
-    if (this.#recentJobs.areMixed) this.#pause(clock.now() - startedAtMs);
     this.#wakeup.signal();
     for (const [i, job] of jobs.entries()) {
       if (i > 0 && i % jobsPerTick === 0) await new Promise((resolve) => setImmediate(resolve));
@@ -223,15 +225,6 @@ export class Worker {
     }
     this.#reserved -= count;
     this.#wakeup.signal();
-  }
-
-  #pause(ms: number): void {
-    if (ms <= 0 || this.#isPausing) return;
-    this.#isPausing = true;
-    this.#options.clock.after(Math.min(ms, longestPauseMs), () => {
-      this.#isPausing = false;
-      this.#wakeup.signal();
-    });
   }
 
   /** Attempts to slow targets hold at most half of this worker's slots, with single ones three quarters, over all shards. */

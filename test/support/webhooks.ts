@@ -1,4 +1,5 @@
 import type { PageQuery, ViewPage } from '../../src/data/messages.ts';
+import type { CandidatePage, WebhookCandidate, WebhookCandidates } from '../../src/data/webhooks/webhook-candidates.ts';
 import type { NewWebhookEndpoint } from '../../src/data/webhooks/webhooks.ts';
 
 /** What an endpoint in a test is made with. */
@@ -20,6 +21,22 @@ export async function allPages<T>(list: (page: PageQuery) => Promise<ViewPage<T>
     const page = await list({ limit, ...(cursor === undefined ? {} : { cursor }) });
     all.push(...page.items);
     cursor = page.nextCursor;
+  }
+  return all;
+}
+
+/** Those of an event type, read so many places at a time. */
+export async function allCandidates(
+  candidates: WebhookCandidates,
+  org: string,
+  eventTypeId: string,
+  places = 100,
+): Promise<WebhookCandidate[]> {
+  const all: WebhookCandidate[] = [];
+  for (let from: number | null = 0; from !== null; ) {
+    const page: CandidatePage = await candidates.ofEventType(org, eventTypeId, from, places);
+    all.push(...page.candidates);
+    from = page.next;
   }
   return all;
 }

@@ -10,7 +10,7 @@ const mostKept = 100_000;
 /** What has changed more than this is read anew. */
 const mostChanged = 2000;
 /** Where very many are disabled fewer are read before the answer. */
-const mostFirstPages = 20;
+const mostFirstPages = 40;
 /** After the others of an event type were read they are not read again for so many times as long. */
 const completionPauses = 4;
 const mostPauses = 1000;

@@ -43,7 +43,7 @@ export interface CandidatesState {
 }
 
 /** What one script may take. */
-export const mostPerRead = 200;
+export const mostPerRead = 100;
 
 /**
  * Subscriptions that an event may match, in the order in which they were made. Those that are disabled, or below something disabled or deleted,
@@ -84,12 +84,12 @@ export class WebhookCandidates {
     };
   }
 
-  /** Of all applications: at most `count` subscriptions (and 200) from the place `from` on, the first time 0. */
+  /** Of all applications: at most `count` subscriptions (and 100) from the place `from` on, the first time 0. */
   ofEventType(org: string, eventTypeId: string, from: number, count: number): Promise<CandidatePage> {
     return this.#read(org, [eventTypeId, 't', from, Math.min(count, mostPerRead)]);
   }
 
-  /** Of one application: those of at most `count` of its endpoints (and 200). Places are those of the endpoints. */
+  /** Of one application: those of at most `count` of its endpoints (and 100). Places are those of the endpoints. */
   ofApplication(org: string, eventTypeId: string, applicationId: string, from: number, count: number): Promise<CandidatePage> {
     return this.#read(org, [eventTypeId, 'a', from, Math.min(count, mostPerRead), ...idArguments('application', applicationId)]);
   }
@@ -100,7 +100,7 @@ export class WebhookCandidates {
     return (await this.#read(org, [eventTypeId, 'e', ...ids])).candidates;
   }
 
-  /** Those of at most 200 subscriptions to the event type, by their numbers. */
+  /** Those of at most 100 subscriptions to the event type, by their numbers. */
   ofNumbers(org: string, eventTypeId: string, numbers: readonly number[]): Promise<CandidatePage> {
     return this.#read(org, [eventTypeId, 'n', ...numbers]);
   }

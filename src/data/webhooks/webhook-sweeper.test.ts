@@ -4,7 +4,7 @@ import { FakeClock } from '../../../test/support/fake-clock.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
 import { passes } from '../../../test/support/passes.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
-import { allPages, newWebhookEndpoint } from '../../../test/support/webhooks.ts';
+import { allCandidates, allPages, newWebhookEndpoint } from '../../../test/support/webhooks.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { registryKeys } from '../registry-keys.ts';
 import { RedisWebhookStore } from './redis-webhook-store.ts';
@@ -139,7 +139,7 @@ async function expectGone(world: World, left: Record<string, number>): Promise<v
   if (left['ap'] === 1) {
     expect(await store.application(org, world.applicationId)).toBeNull();
     expect(await store.endpoint(org, world.endpointId)).toBeNull();
-    expect((await candidates.ofEventType(org, 'etp_a', 0, 500)).candidates).toHaveLength(1);
+    expect(await allCandidates(candidates, org, 'etp_a')).toHaveLength(1);
   }
 }
 

@@ -1,0 +1,53 @@
+import { expect, test } from '@jest/globals';
+import { FakeClock } from '../../test/support/fake-clock.ts';
+import { Pace } from './pace.ts';
+
+function paced({ heldBack }: { heldBack: string | null }) {
+  const clock = new FakeClock(0);
+  const pace = new Pace({ clock, heldBack: () => heldBack });
+  const begun: string[] = [];
+  const script = (name: string, ms: number): Promise<string> =>
+    pace.run(async () => {
+      begun.push(`${name} ${clock.now()}`);
+      await clock.sleep(ms);
+      return name;
+    });
+  return { clock, pace, begun, script };
+}
+
+test('scripts run one at a time, and after each comes a pause as long as it took', async () => {
+  const { clock, begun, script } = paced({ heldBack: 'org_a' });
+  const both = Promise.all([script('one', 3), script('two', 10), script('three', 1)]);
+  await clock.advance(100);
+  expect(begun).toEqual(['one 0', 'two 6', 'three 26']);
+  expect(await both).toEqual(['one', 'two', 'three']);
+});
+
+test('a script that hangs holds up the others no longer than 50 ms, and a pause', async () => {
+  const { clock, begun, script } = paced({ heldBack: 'org_a' });
+  const hanging = script('hanging', 5000);
+  void script('next', 1);
+  await clock.advance(1000);
+  expect(begun).toEqual(['hanging 0', 'next 100']);
+  await clock.advance(5000);
+  expect(await hanging).toBe('hanging');
+});
+
+test('a script that fails fails for who asked for it, and the next one has its turn', async () => {
+  const { clock, pace, script } = paced({ heldBack: 'org_a' });
+  const failing = expect(pace.run(() => Promise.reject(new Error('away')))).rejects.toThrow('away');
+  const next = script('next', 1);
+  await clock.advance(10);
+  await failing;
+  expect(await next).toBe('next');
+});
+
+test('while nobody is held back scripts run at once', async () => {
+  const { clock, pace, begun, script } = paced({ heldBack: null });
+  void script('one', 5);
+  void script('two', 5);
+  await clock.advance(0);
+  expect(begun).toEqual(['one 0', 'two 0']);
+  expect(pace.isOn).toBe(false);
+  expect(pace.holdsBack('org_a')).toBe(false);
+});
