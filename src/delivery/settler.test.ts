@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { FakeClock } from '../../test/support/fake-clock.ts';
 import { silentLogger } from '../../test/support/logger.ts';
 import { newEvent } from '../../test/support/new-event.ts';
 import { patientClock } from '../../test/support/patient-clock.ts';
@@ -41,21 +42,21 @@ async function jobsFor(destinations: readonly string[], org = 'org_a'): Promise<
   return jobs;
 }
 
-/** Of each call the organization of its settlements, and how many they were. */
-async function callsFor(jobs: readonly Job[], heldBack: string | null = null): Promise<[org: string, settlements: number][]> {
-  const calls: [string, number][] = [];
+/** How many settlements each call had. */
+async function callsFor(jobs: readonly Job[]): Promise<number[]> {
+  const calls: number[] = [];
   const settled: boolean[] = [];
   const settler = new Settler({
     queue: {
       settle: (worker, settlements, options) => {
-        calls.push([[...new Set(settlements.map(({ job }) => job.target.org))].join(), settlements.length]);
+        calls.push(settlements.length);
         return queue.settle(worker, settlements, options);
       },
     },
     worker: 'w1',
     clock: systemClock,
     trouble: new RedisTroubles(silentLogger).watch(),
-    pace: new Pace({ clock: systemClock, heldBack: () => heldBack }),
+    pace: new Pace({ clock: systemClock, heldBack: () => null }),
     onSettled: (_, answer) => void settled.push(...answer.settled),
   });
   for (const job of jobs) settler.add({ job, outcome: delivered, maxAttempts: null });
@@ -66,24 +67,92 @@ async function callsFor(jobs: readonly Job[], heldBack: string | null = null): P
 
 test('what attempts at few destinations came to is written in one call, and at many in calls for 32 of them', async () => {
   const few = Array.from({ length: 60 }, (_, i) => `dst_${i % 10}`);
-  expect(await callsFor(await jobsFor(few))).toEqual([['org_a', 60]]);
+  expect(await callsFor(await jobsFor(few))).toEqual([60]);
   const many = Array.from({ length: 60 }, (_, i) => `dst_${i}`);
-  expect(await callsFor(await jobsFor(many))).toEqual([
-    ['org_a', 32],
-    ['org_a', 28],
-  ]);
+  expect(await callsFor(await jobsFor(many))).toEqual([32, 28]);
 });
 
-test('of an organization that is held back few are written at a time, and those of others meanwhile', async () => {
-  const mass = await jobsFor(
-    Array.from({ length: 36 }, (_, i) => `dst_${i}`),
-    'org_mass',
-  );
-  const others = await jobsFor(['dst_other']);
-  expect(await callsFor([...mass, ...others], 'org_mass')).toEqual([
-    ['org_a', 1],
-    ['org_mass', 12],
-    ['org_mass', 12],
-    ['org_mass', 12],
-  ]);
+describe('of an organization that is held back', () => {
+  /** A settler whose every call takes 10 ms of a time that stands still otherwise, and what it called. */
+  function heldBackSettler() {
+    const clock = new FakeClock(0);
+    const calls: [org: string | undefined, settlements: number, atMs: number][] = [];
+    const settler = new Settler({
+      queue: {
+        settle: async (_, settlements) => {
+          calls.push([settlements[0]?.job.target.org, settlements.length, clock.now()]);
+          await clock.sleep(10);
+          const settled = settlements.map(() => true);
+          return { settled, hasMore: false, nextDueMs: null, hasOutbox: false, hasEndedBatches: false, hasEnds: false };
+        },
+      },
+      worker: 'w1',
+      clock,
+      trouble: new RedisTroubles(silentLogger).watch(),
+      pace: new Pace({ clock, heldBack: () => 'org_mass' }),
+      onSettled: () => {},
+    });
+    const add = (jobs: readonly Job[]): void => {
+      for (const job of jobs) settler.add({ job, outcome: delivered, maxAttempts: null });
+    };
+    return { clock, calls, settler, add };
+  }
+  const massOf = (count: number): Promise<Job[]> =>
+    jobsFor(
+      Array.from({ length: count }, (_, i) => `dst_${i}`),
+      'org_mass',
+    );
+
+  test('few are written at a time, with pauses, and those of others meanwhile', async () => {
+    const { clock, calls, add } = heldBackSettler();
+    const others = await jobsFor(['dst_other']);
+    add(await massOf(35));
+    await clock.advance(5);
+    add(others);
+    await clock.advance(100);
+    expect(calls).toEqual([
+      ['org_mass', 16, 2],
+      ['org_a', 1, 7],
+      ['org_mass', 16, 22],
+      ['org_mass', 3, 42],
+    ]);
+  });
+
+  test('a call has all that has ended when it is its turn', async () => {
+    const { clock, calls, add } = heldBackSettler();
+    const mass = await massOf(7);
+    add(mass.slice(0, 1));
+    await clock.advance(5);
+    add(mass.slice(1, 4));
+    await clock.advance(10);
+    add(mass.slice(4));
+    await clock.advance(100);
+    expect(calls).toEqual([
+      ['org_mass', 1, 2],
+      ['org_mass', 6, 22],
+    ]);
+  });
+
+  test('what exceeds 128 that wait is written at once', async () => {
+    const { clock, calls, add } = heldBackSettler();
+    add(await massOf(140));
+    await clock.advance(3);
+    expect(calls).toEqual([
+      ['org_mass', 16, 0],
+      ['org_mass', 12, 2],
+    ]);
+  });
+
+  test('a worker that ends pauses no more', async () => {
+    const { clock, calls, settler, add } = heldBackSettler();
+    add(await massOf(36));
+    const drained = settler.drain(AbortSignal.timeout(30_000));
+    await clock.advance(30);
+    await drained;
+    expect(calls).toEqual([
+      ['org_mass', 16, 0],
+      ['org_mass', 16, 10],
+      ['org_mass', 4, 20],
+    ]);
+  });
 });

@@ -6,8 +6,10 @@ import type { RedisTrouble } from './redis-trouble.ts';
 const mostPerCall = 64;
 /** Of so many destinations a call takes 2 to 3 ms of Redis: what is done for each costs more than what is done for a message. */
 const mostDestinationsPerCall = 32;
-/** Of those who are held back. */
-const fewDestinationsPerCall = 12;
+/** Of an organization that is held back: as many as a worker takes of it at a time. */
+const fewDestinationsPerCall = 16;
+/** So many of it wait for their turn; what exceeds them is written at once. */
+const mostHeldBack = 128;
 const flushAfterMs = 2;
 
 export interface SettlerOptions {
@@ -21,8 +23,8 @@ export interface SettlerOptions {
 
 /**
  * Collects what attempts came to and writes it in batches: after 2 ms, or 64 of them, or those of 32 destinations. While Redis is away it keeps them and
- * tries again: a settlement sent twice changes nothing. Those of an organization that is held back are written apart, at its pace and in smaller batches:
- * until it is settled a message has its place under the caps and limits of its target.
+ * tries again: a settlement sent twice changes nothing. Those of an organization that is held back are written apart, at its pace and in smaller batches,
+ * for until it is settled a message of the others has its place under the caps and limits of its target.
  */
 export class Settler {
   readonly #pace: Pace;
@@ -30,20 +32,15 @@ export class Settler {
   readonly #heldBack: BatchWriter;
 
   constructor(options: SettlerOptions) {
-    const { queue, worker, pace } = options;
+    const { pace } = options;
     this.#pace = pace;
-    const write: Write = (batch, ring) => queue.settle(worker, batch, { ring });
-    this.#atOnce = new BatchWriter({ ...options, mostDestinations: mostDestinationsPerCall, write });
-    this.#heldBack = new BatchWriter({
-      ...options,
-      mostDestinations: fewDestinationsPerCall,
-      write: (batch, ring) => pace.run(() => write(batch, ring)),
-    });
+    this.#atOnce = new BatchWriter({ ...options, mostDestinations: mostDestinationsPerCall, inTurn: (step) => step() });
+    this.#heldBack = new BatchWriter({ ...options, mostDestinations: fewDestinationsPerCall, inTurn: (step) => pace.run(step) });
   }
 
   add(settlement: Settlement): void {
-    const writer = this.#pace.holdsBack(settlement.job.target.org) ? this.#heldBack : this.#atOnce;
-    writer.add(settlement);
+    const isHeldBack = this.#pace.holdsBack(settlement.job.target.org) && this.#heldBack.waiting < mostHeldBack;
+    (isHeldBack ? this.#heldBack : this.#atOnce).add(settlement);
   }
 
   /** Resolves when everything added is written, or when the signal aborts; others are rung for what work is left. */
@@ -52,11 +49,10 @@ export class Settler {
   }
 }
 
-type Write = (batch: readonly Settlement[], ring: boolean) => Promise<SettleAnswer>;
-
-interface BatchWriterOptions extends Pick<SettlerOptions, 'clock' | 'trouble' | 'onSettled'> {
+interface BatchWriterOptions extends Omit<SettlerOptions, 'pace'> {
   mostDestinations: number;
-  write: Write;
+  /** Runs a step once it is its turn. */
+  inTurn: (step: () => Promise<void>) => Promise<void>;
 }
 
 class BatchWriter {
@@ -69,6 +65,10 @@ class BatchWriter {
 
   constructor(options: BatchWriterOptions) {
     this.#options = options;
+  }
+
+  get waiting(): number {
+    return this.#waiting.length;
   }
 
   add(settlement: Settlement): void {
@@ -94,20 +94,25 @@ class BatchWriter {
   }
 
   async #write(): Promise<void> {
-    const { clock, trouble, write, onSettled } = this.#options;
+    const { clock, trouble, inTurn } = this.#options;
     this.#isWriting = true;
     while (this.#waiting.length > 0) {
-      const batch = this.#nextBatch();
       try {
-        const answer = await write(batch, this.#isDraining);
-        this.#waiting.splice(0, batch.length);
-        onSettled(batch, answer);
+        await (this.#isDraining ? this.#step() : inTurn(() => this.#step()));
       } catch (error) {
         await clock.sleep(trouble.met(error));
       }
     }
     this.#isWriting = false;
     this.#drained?.();
+  }
+
+  async #step(): Promise<void> {
+    const { queue, worker, onSettled } = this.#options;
+    const batch = this.#nextBatch();
+    const answer = await queue.settle(worker, batch, { ring: this.#isDraining });
+    this.#waiting.splice(0, batch.length);
+    onSettled(batch, answer);
   }
 
   #nextBatch(): Settlement[] {

@@ -167,10 +167,9 @@ export class Worker {
     const { slots, clock } = this.#options;
     const { signal } = this.#stopping;
     while (!signal.aborted) {
-      const free = (): number => slots - this.#inFlight - this.#reserved;
       const wanting = this.#lines.filter(({ wantsToTake }) => wantsToTake);
       const isPressing = wanting.some((line) => line.isPressing);
-      if (wanting.length === 0 || free() <= 0 || !(isPressing || this.#mayTakeMore())) {
+      if (wanting.length === 0 || this.#free <= 0 || !(isPressing || this.#mayTakeMore())) {
         await this.#wakeup.wait();
         continue;
       }
@@ -178,18 +177,22 @@ export class Worker {
         await clock.sleep(patienceMs, signal);
         continue;
       }
-      if (free() < slots * patientShare && !isPressing) await clock.sleep(patienceMs, signal);
-      const share = Math.min(mostPerDequeue, Math.max(fewestPerDequeue, Math.ceil(free() / wanting.length)));
+      if (this.#free < slots * patientShare && !isPressing) await clock.sleep(patienceMs, signal);
+      const most = this.#pace.isOn ? fewestPerDequeue : mostPerDequeue;
+      const share = Math.min(most, Math.max(fewestPerDequeue, Math.ceil(this.#free / wanting.length)));
       for (const line of this.#inTurn()) {
-        const count = Math.min(line.isPressing || !this.#pace.isOn ? share : fewestPerDequeue, free());
-        if (count <= 0) break;
+        if (this.#free <= 0) break;
         if (!line.isPressing) {
           if (!this.#mayTakeMore()) break;
           this.#next = (this.#lines.indexOf(line) + 1) % this.#lines.length;
         }
-        void this.#take(line, count);
+        void this.#take(line, share);
       }
     }
+  }
+
+  get #free(): number {
+    return this.#options.slots - this.#inFlight - this.#reserved;
   }
 
   /** Work that is not pressing. */
@@ -209,12 +212,15 @@ export class Worker {
     return lastTryAtMs === null || this.#options.clock.now() - lastTryAtMs > workerLifetimeMs;
   }
 
-  async #take(line: ShardLine, count: number): Promise<void> {
-    this.#reserved += count;
+  async #take(line: ShardLine, share: number): Promise<void> {
     this.#dequeues++;
-    const { signal } = this.#stopping;
-    const take = async (): Promise<Job[]> =>
-      line.wantsToTake && !signal.aborted ? await line.take(count, this.#slowRoom(), this.#recentJobs.busiest) : [];
+    let reserved = 0;
+    const take = async (): Promise<Job[]> => {
+      // Much may have changed when it is its turn.
+      reserved = this.#stopping.signal.aborted || !line.wantsToTake ? 0 : Math.max(0, Math.min(share, this.#free));
+      this.#reserved += reserved;
+      return reserved === 0 ? [] : await line.take(reserved, this.#slowRoom(), this.#recentJobs.busiest);
+    };
     const jobs = await (line.isPressing ? take() : this.#pace.run(take));
     this.#dequeues--;
     for (const { target } of jobs) this.#recentJobs.add(target.org);
@@ -223,7 +229,7 @@ export class Worker {
       if (i > 0 && i % jobsPerTick === 0) await new Promise((resolve) => setImmediate(resolve));
       this.#begin(line, job);
     }
-    this.#reserved -= count;
+    this.#reserved -= reserved;
     this.#wakeup.signal();
   }
 
