@@ -3,6 +3,7 @@ import { PoolMetrics } from '../controllers/delivery-pool/pool-metrics.ts';
 import { runDeliveryPools } from '../controllers/delivery-pool/run-delivery-pools.ts';
 import type { EventRecorder } from '../controllers/event-recorder.ts';
 import { CronRuns } from '../data/cron-runs.ts';
+import { DueArchives } from '../data/due-archives.ts';
 import { RedisDeliveryQueue } from '../data/redis-delivery-queue.ts';
 import { knownServers } from '../redis/connection.ts';
 import type { ControllerMetrics } from '../runtime/controller-metrics.ts';
@@ -39,7 +40,12 @@ export async function leadDeliveryPools(leading: PoolLeading, signal: AbortSigna
   const prefix = config.redisKeyPrefix;
   const queuesOf = (pool: string) =>
     Array.from({ length: shards }, (_, shard) => new RedisDeliveryQueue({ redis: link.main, prefix, shard, pool }));
-  const backlog = new BacklogReader({ queuesOf, cronRunsOf: (pool) => new CronRuns({ redis: link.main, prefix, pool }), clock });
+  const backlog = new BacklogReader({
+    queuesOf,
+    cronRunsOf: (pool) => new CronRuns({ redis: link.main, prefix, pool }),
+    archivesOf: (pool) => new DueArchives({ redis: link.main, prefix, shards, pool }),
+    clock,
+  });
   await runDeliveryPools(
     {
       ...leading,

@@ -5,6 +5,7 @@ import { dead, delivered, failure, settleAll, takeFrom } from '../../test/suppor
 import { newWebhookEvent } from '../../test/support/webhook-messages.ts';
 import { ArchiveTroubles } from './archive-troubles.ts';
 import type { Outcome } from './delivery-queue.ts';
+import { DueArchives } from './due-archives.ts';
 import { type ArchiveBatch, MessageArchive } from './message-archive.ts';
 import { RedisMessagePurger } from './message-purger.ts';
 import { OrganizationPools } from './organization-pools.ts';
@@ -89,6 +90,30 @@ test('is written by workers of the pool of its organization, and of another one 
   const given: string[] = [];
   for (let found = await there.take([]); found !== null; found = await there.take([])) given.push(found.org);
   expect(given.sort()).toEqual([org, ...others].sort());
+});
+
+/** Archives of a pool, all of them due. */
+async function makeDue(count: number, pool: string): Promise<string[]> {
+  const names = Array.from({ length: count }, (_, k) => `org_${pool}${k}`);
+  const pipeline = redis.client.pipeline();
+  for (const each of names) {
+    pipeline.hset(`${base}o:${each}`, 'pl', `@${pool}`).hset(`${base}arc`, each, place.destinationId).zadd(`${base}az`, 0, each);
+  }
+  await pipeline.exec();
+  return names;
+}
+
+test('is counted for its pool while it is due and nobody writes it', async () => {
+  const waiting = (pool?: string) => new DueArchives({ redis: redis.client, prefix, ...(pool && { pool }) }).organizationsWaiting();
+  await makeDue(700, 'x');
+  const patient = archiveOf({ ageMs: hourMs });
+  await finish();
+  await patient.gather();
+  expect([await waiting(), await waiting('x'), await waiting('y')]).toEqual([0, 700, 0]);
+  await leaseEnds();
+  expect(await waiting()).toBe(1);
+  await archive.take([]);
+  expect([await waiting(), await waiting('x')]).toEqual([0, 700]);
 });
 
 describe('a batch', () => {

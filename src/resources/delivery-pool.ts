@@ -148,7 +148,7 @@ export const deliveryPool = defineKind({
       .min(0)
       .optional()
       .describe(
-        'Messages that wait for a worker, those that wait for their next attempt left out, and organizations whose cron jobs wait for one.',
+        'Messages that wait for a worker, those that wait for their next attempt left out, and organizations whose cron jobs or archives wait for one.',
       ),
     oldestMessageAgeSeconds: z.int().min(0).optional().describe('For how long the oldest of them has been ready.'),
   }),

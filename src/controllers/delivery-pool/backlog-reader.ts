@@ -2,6 +2,7 @@ import type { Clock } from '../../core/clock.ts';
 import { isPosthornError } from '../../core/errors.ts';
 import type { CronRuns } from '../../data/cron-runs.ts';
 import type { DeliveryQueue } from '../../data/delivery-queue.ts';
+import type { DueArchives } from '../../data/due-archives.ts';
 import { figuresOfAll } from '../../data/queue-figures.ts';
 import type { Backlog } from './backlog-scaler.ts';
 
@@ -11,10 +12,11 @@ const freshMs = 5000;
 export interface BacklogReaderOptions {
   queuesOf: (pool: string) => readonly Pick<DeliveryQueue, 'figures'>[];
   cronRunsOf: (pool: string) => Pick<CronRuns, 'organizationsWaiting'>;
+  archivesOf: (pool: string) => Pick<DueArchives, 'organizationsWaiting'>;
   clock: Clock;
 }
 
-/** What waits for the workers of a pool: messages in all shards, and of each organization whose cron jobs wait one run. */
+/** What waits for the workers of a pool: messages in all shards, and one more of each organization whose cron jobs wait, or whose archive is due. */
 export class BacklogReader {
   readonly #options: BacklogReaderOptions;
   readonly #last = new Map<string, { atMs: number; backlog: Promise<Backlog | null> }>();
@@ -33,15 +35,16 @@ export class BacklogReader {
   }
 
   async #look(pool: string, nowMs: number): Promise<Backlog | null> {
-    const { queuesOf, cronRunsOf } = this.#options;
+    const { queuesOf, cronRunsOf, archivesOf } = this.#options;
     try {
-      const [figures, runs] = await Promise.all([
+      const [figures, runs, archives] = await Promise.all([
         Promise.all(queuesOf(pool).map((queue) => queue.figures())),
         cronRunsOf(pool).organizationsWaiting(),
+        archivesOf(pool).organizationsWaiting(),
       ]);
       const { backlog, oldestUnreadAtMs } = figuresOfAll(figures);
       const oldestAgeSeconds = oldestUnreadAtMs === null ? 0 : Math.max(0, Math.floor((nowMs - oldestUnreadAtMs) / 1000));
-      return { messages: backlog + runs, oldestAgeSeconds };
+      return { messages: backlog + runs + archives, oldestAgeSeconds };
     } catch (error) {
       if (isPosthornError(error, 'UNAVAILABLE')) return null;
       throw error;

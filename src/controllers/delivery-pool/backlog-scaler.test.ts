@@ -87,9 +87,15 @@ test('without a backlog that is known nothing changes but for the bounds', async
   expect(await podsAfter(0, 0, { backlog: null, max: 5 })).toBe(5);
 });
 
-test('a run of a cron job that waits brings the first pod of a pool that has none', async () => {
+test.each(['a run of a cron job that waits', 'an archive that is due'])('%s brings the first pod of a pool that has none', async (what) => {
   let waiting = 0;
-  const reader = new BacklogReader({ queuesOf: () => [], cronRunsOf: () => ({ organizationsWaiting: async () => waiting }), clock });
+  const isArchive = what.includes('archive');
+  const reader = new BacklogReader({
+    queuesOf: () => [],
+    cronRunsOf: () => ({ organizationsWaiting: async () => (isArchive ? 0 : waiting) }),
+    archivesOf: () => ({ organizationsWaiting: async () => (isArchive ? waiting : 0) }),
+    clock,
+  });
   const pods = async () =>
     scaler.decide('uid', { current: 0, ready: 0, min: 0, max: 5, targetBacklogPerPod: 1000, backlog: await reader.read('eu') });
   expect(await pods()).toBe(0);

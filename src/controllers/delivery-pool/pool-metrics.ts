@@ -24,7 +24,7 @@ export class PoolMetrics {
     });
     this.#backlog = new Gauge({
       name: 'posthorn_pool_backlog_messages',
-      help: 'Messages that more workers of a DeliveryPool could deliver sooner, and organizations whose cron jobs wait for one.',
+      help: 'Messages that more workers of a DeliveryPool could deliver sooner, and organizations whose cron jobs or archives wait for one.',
       labelNames: ['pool'],
       registers,
     });
