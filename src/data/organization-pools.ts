@@ -45,5 +45,6 @@ export async function assignRunsAndTasks(
   const cron = cronKeys(prefix);
   await cronScript.run(redis, [cron.pools, cron.ready, cron.bell], [org, poolMark(pool)]);
   const tasks = taskKeys(prefix);
-  await taskScript.run(redis, [tasks.pools, tasks.queue, tasks.bell, tasks.organization(org)], [org, poolMark(pool)]);
+  const keys = [tasks.pools, tasks.queue, tasks.bell, tasks.organization(org), tasks.task('')];
+  await taskScript.run(redis, keys, [org, poolMark(pool)]);
 }

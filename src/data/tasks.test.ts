@@ -227,6 +227,23 @@ describe('a task of an organization that has a pool of its own', () => {
     expect(await redis.client.keys('*@*')).toEqual([]);
   });
 
+  test('leaves nothing in a pool that goes when nobody has taken it in time', async () => {
+    await pools.assign('org_b', 'x');
+    void call(0, { org: 'org_b' });
+    await waitingThere(1);
+    for (let i = 1; i < 4; i++) void call(i);
+    await waitingThere(4);
+    const { queue: key, task, organization } = taskKeys(prefix);
+    const [open, ...expired] = await redis.client.lrange(`${key}@x`, 0, -1);
+    // As when their time to live is over.
+    await redis.client.del(organization('org_a'), ...expired.map(task));
+    await pools.assign('org_a', 'y');
+    await waitingThere(4);
+    await pools.assign('org_b', 'y');
+    expect(await redis.client.keys('*@x')).toEqual([]);
+    expect(await redis.client.lrange(`${key}@y`, 0, -1)).toEqual([open]);
+  });
+
   test('comes to its pool also from a release that knows of none', async () => {
     const misplace = async () => {
       const { queue: key } = taskKeys(prefix);

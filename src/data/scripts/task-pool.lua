@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Says workers of which pool take the tasks of an organization. Those that wait go there.
 --
--- KEYS[1] `pools`, [2] `q`, [3] `bell`, [4] `o:<org>`; see `task-kind.ts`.
+-- KEYS[1] `pools`, [2] `q`, [3] `bell`, [4] `o:<org>`, [5] `t:`, what the keys of tasks begin with; see `task-kind.ts`.
 -- ARGV[1] organization, [2] mark of the pool (`pool-mark.ts`).
 -- Reply: none.
 local call = redis.call
@@ -23,6 +23,15 @@ for _, id in ipairs(call('ZRANGE', KEYS[4], 0, -1)) do
     end
   end
 end
-if old ~= mark and old ~= '' and call('EXISTS', KEYS[2] .. old) == 0 then
-  call('DEL', KEYS[3] .. old)
+if old ~= mark and old ~= '' then
+  local queue = KEYS[2] .. old
+  -- The pool may be gone, and nobody left to pass over what nobody waits for any more.
+  local head = call('LINDEX', queue, 0)
+  while head and call('EXISTS', KEYS[5] .. head) == 0 do
+    call('LPOP', queue)
+    head = call('LINDEX', queue, 0)
+  end
+  if not head then
+    call('DEL', KEYS[3] .. old)
+  end
 end
