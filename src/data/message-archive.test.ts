@@ -103,6 +103,19 @@ async function makeDue(count: number, pool: string): Promise<string[]> {
   return names;
 }
 
+test('is found in the end, however many of another pool are due, and no call looks at all of them', async () => {
+  await makeDue(700, 'x');
+  await archive.set('org_b', place.destinationId);
+  await redis.client.zadd(`${base}az`, 1, 'org_b');
+  expect(await archive.take([])).toBeNull();
+  // Where the next call does not begin.
+  await redis.client.zadd(`${base}az`, 0, org);
+  expect(await redis.client.zrank(`${base}az`, org)).toBe(0);
+  const found: string[] = [];
+  for (let calls = 0; calls < 12; calls++) found.push((await archive.take([]))?.org ?? '');
+  expect(found.filter((each) => each !== '')).toEqual(['org_b', org]);
+});
+
 test('is counted for its pool while it is due and nobody writes it', async () => {
   const waiting = (pool?: string) => new DueArchives({ redis: redis.client, prefix, ...(pool && { pool }) }).organizationsWaiting();
   await makeDue(700, 'x');

@@ -23,6 +23,7 @@ const scripts = {
 /** Nobody else takes what one worker writes for so long: longer than reading and uploading a batch may take. */
 const holdMs = 150_000;
 const entriesPerGather = 500;
+const mostLookedAt = 300;
 const membersPerRead = 100;
 const bytesPerRead = 1_048_576;
 
@@ -99,9 +100,12 @@ export class MessageArchive {
     return integer(await this.#run(scripts.gather, [entriesPerGather, records, ageMs])) === 1;
   }
 
-  /** An organization of the pool with something to write, for the caller alone for 150 s. `busy`: those that the caller writes already. */
+  /**
+   * An organization of the pool with something to write, for the caller alone for 150 s. `busy`: those that the caller writes already. Null: there is none
+   * among a few hundred; the next call goes on behind them.
+   */
   async take(busy: readonly string[]): Promise<{ org: string; destinationId: string | null } | null> {
-    const reply = await this.#run(scripts.take, [holdMs, this.#mark, ...busy]);
+    const reply = await this.#run(scripts.take, [holdMs, this.#mark, mostLookedAt, ...busy]);
     if (reply === null) return null;
     const [org, destination] = list(reply).map(text);
     return { org: org ?? '', destinationId: destination === undefined || destination === '' ? null : destination };

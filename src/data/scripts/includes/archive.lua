@@ -7,7 +7,8 @@
 --   ar:<org>     hash: p the last stamp that is written; b, l, y, d of the batch that is to be written now: its ULID, last stamp, layout and
 --                destination; k about how many entries wait; u until when (ms) somebody writes; f failures in a row, fs since when (ms), e the
 --                last one; x how many messages were removed unwritten, xa when (ms) last
--- `ap` in `ctl` is the stamp up to which `fin` holds nothing that belongs into an archive.
+-- `ap` in `ctl` is the stamp up to which `fin` holds nothing that belongs into an archive; `az`, with the mark of a pool, how many in `az` its workers
+-- have passed over (archive-take.lua).
 local organizations_of_targets, have_archives = {}, {}
 
 -- The organization, with an archive, of a message; nil. What is below a name with `+` belongs to the same, alerts (`~`) to none.

@@ -1,5 +1,5 @@
 -- Workers may be of several pools, and an organization is served by those of one. What each pool has for itself ends with its mark,
--- `@<pool>`, or '' of the default pool: `ready`, `bell`, `slow`, and of `ctl` slots and vt. `o:<org>` has pl, the mark of another pool than
+-- `@<pool>`, or '' of the default pool: `ready`, `bell`, `slow`, and of `ctl` slots, vt and az. `o:<org>` has pl, the mark of another pool than
 -- the default one; `pool<mark>` is the set of its organizations, `pools` the set of these marks.
 local marks = {}
 
