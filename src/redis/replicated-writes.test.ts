@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { connect, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
@@ -35,7 +36,7 @@ afterAll(async () => {
 });
 
 /** Stores on one server as the API has them, and how many of their writes no replica has acknowledged. */
-async function openStores({ url, client: redis }: RedisServer, limitMs: number) {
+async function openStores({ url, client: redis }: Pick<RedisServer, 'url' | 'client'>, limitMs: number) {
   const connection = commandConnection(url, { commandTimeoutMs: 90_000 });
   opened.push(connection);
   connection.on('error', () => {});
@@ -111,4 +112,42 @@ test('where no replica follows nothing is waited for', async () => {
   await stores.putNamespace('shop');
   await stores.webhooks.createApplication({ org: 'org_a', name: 'a', shard: 0 });
   expect([await stores.unacknowledged(), await waits(alone)]).toEqual([0, 0]);
+});
+
+test('an acknowledgement on another connection than that of the change counts for nothing', async () => {
+  // Resets the connection that asks to wait, once; what comes through it next knows nothing of the change.
+  let resets = 0;
+  const line = createServer((near) => {
+    const far = connect(primary.port, '127.0.0.1');
+    near.on('data', (chunk) => {
+      if (resets > 0 || !chunk.includes('\r\nwait\r\n')) return far.write(chunk);
+      resets++;
+      far.destroy();
+      return near.resetAndDestroy();
+    });
+    for (const [one, other] of [
+      [near, far],
+      [far, near],
+    ] as const)
+      one.on('error', () => {}).on('close', () => other.destroy());
+    far.pipe(near);
+  });
+  await new Promise<void>((resolve) => line.listen(0, '127.0.0.1', resolve));
+  const address = line.address();
+  const url = `redis://127.0.0.1:${typeof address === 'object' ? address?.port : ''}/0`;
+  const stores = await openStores({ url, client: primary.client }, 60_000);
+  await stores.putNamespace('a');
+  expect([resets, await stores.unacknowledged()]).toEqual([1, 1]);
+  await stores.putNamespace('b');
+  expect(await stores.unacknowledged()).toBe(1);
+  for (const connection of opened) connection.disconnect();
+  await new Promise((resolve) => line.close(resolve));
+});
+
+test('a change of which nobody can say whether a replica follows is counted', async () => {
+  await primary.client.call('ACL', 'SETUSER', 'uninformed', 'on', '>secret', '~*', '&*', '+@all');
+  const stores = await openStores({ url: primary.url.replace('//', '//uninformed:secret@'), client: primary.client }, 60_000);
+  await primary.client.call('ACL', 'SETUSER', 'uninformed', '-info');
+  await stores.putNamespace('a');
+  expect(await stores.unacknowledged()).toBe(1);
 });

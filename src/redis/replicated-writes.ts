@@ -1,4 +1,4 @@
-import { Cluster } from 'ioredis';
+import { Cluster, Command, type Redis } from 'ioredis';
 import { Counter, type Registry } from 'prom-client';
 import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
@@ -20,6 +20,17 @@ export interface ReplicatedWritesOptions {
   limitMs?: number;
 }
 
+/** What is known of one server. */
+interface Following {
+  /** How often the connection to it was closed: WAIT knows only of what was written on the same one. */
+  closes: number;
+  /** A wait that has not begun. */
+  coming: Promise<boolean> | null;
+  /** One wait at a time: on one connection each would begin when the other ends, and hold up the writes behind them. */
+  last: Promise<unknown>;
+  doubtUntilMs: number;
+}
+
 /**
  * Runs scripts whose writes a replica shall have before they are answered, so that they outlive the loss of the primary. Where no replica
  * follows, and when none acknowledges in time, the write counts all the same: it has been made.
@@ -30,11 +41,7 @@ export class ReplicatedWrites {
   readonly #logger: Logger;
   readonly #unacknowledged: Counter;
   readonly #limitMs: number;
-  /** Waits that have not begun, by server. */
-  readonly #coming = new Map<string, Promise<boolean>>();
-  /** One wait at a time: on one connection each would begin when the other ends, and hold up the writes behind them. */
-  #last: Promise<unknown> = Promise.resolve();
-  #doubtUntilMs = 0;
+  readonly #servers = new WeakMap<Redis, Following>();
 
   constructor({ redis, clock, logger, registry, limitMs = defaultLimitMs }: ReplicatedWritesOptions) {
     this.#redis = redis;
@@ -51,37 +58,62 @@ export class ReplicatedWrites {
   /** `Script.run`, and waits. The first key says which server it is that has replicas. */
   async run(script: Script, keys: readonly string[], args: readonly ScriptArgument[]): Promise<unknown> {
     const [key = ''] = keys;
+    const server = this.#serverOf(key);
+    const closes = server?.closes;
     // Both are sent at once: where there is no replica nothing takes longer.
     const [reply, replicas] = await Promise.all([
       script.run(this.#redis, keys, args),
-      replicasScript.run(this.#redis, [key], []).catch(() => 0),
+      replicasScript.run(this.#redis, [key], []).catch(() => null),
     ]);
-    if (Number(replicas) > 0 && !(await this.#acknowledged(key))) this.#unacknowledged.inc();
+    // Behind a new connection there may be another server, after a failover that has lost the write.
+    const isSame = (): boolean => server !== undefined && server === this.#serverOf(key) && server.closes === closes;
+    const isAcknowledged = isSame() && replicas !== null && (Number(replicas) === 0 || (await this.#acknowledged(server, key)));
+    if (isAcknowledged && isSame()) return reply;
+    this.#unacknowledged.inc();
+    if (replicas === null || !isSame()) this.#logger.warn({}, 'whether a replica of Redis has a change is not known');
     return reply;
   }
 
-  /** Whether a replica has all that was written before; who comes while a wait is under way shares the next one. */
-  #acknowledged(key: string): Promise<boolean> {
-    const server = this.#redis instanceof Cluster ? key : '';
-    const coming =
-      this.#coming.get(server) ??
-      this.#last.then(() => {
-        this.#coming.delete(server);
-        return this.#wait(key);
-      });
-    this.#coming.set(server, coming);
-    this.#last = coming;
-    return coming;
+  /** Undefined while a Cluster knows none for the key. */
+  #serverOf(key: string): Following | undefined {
+    const connection = this.#redis instanceof Cluster ? nodeOf(this.#redis, key) : this.#redis;
+    if (connection === undefined) return undefined;
+    const known = this.#servers.get(connection);
+    if (known !== undefined) return known;
+    const server: Following = { closes: 0, coming: null, last: Promise.resolve(), doubtUntilMs: 0 };
+    connection.on('close', () => server.closes++);
+    this.#servers.set(connection, server);
+    return server;
   }
 
-  async #wait(key: string): Promise<boolean> {
-    if (this.#clock.now() < this.#doubtUntilMs) return false;
+  /** Whether a replica has all that was written before; who comes while a wait is under way shares the next one. */
+  async #acknowledged(server: Following | undefined, key: string): Promise<boolean> {
+    if (server === undefined) return false;
+    server.coming ??= server.last.then(() => {
+      server.coming = null;
+      return this.#wait(server, key);
+    });
+    server.last = server.coming;
+    return server.coming;
+  }
+
+  async #wait(server: Following, key: string): Promise<boolean> {
+    if (this.#clock.now() < server.doubtUntilMs) return false;
+    const { closes } = server;
     // A Cluster sends the two where the key is; WAIT itself names none.
     const waiting = this.#redis.pipeline().exists(key).wait(1, this.#limitMs).exec();
     const [, [, replicas] = []] = (await waiting.catch(() => null)) ?? [];
+    // Nor does it say anything of this server once the slot has moved.
+    if (server.closes !== closes || server !== this.#serverOf(key)) return false;
     if (Number(replicas) > 0) return true;
-    this.#doubtUntilMs = this.#clock.now() + doubtMs;
+    server.doubtUntilMs = this.#clock.now() + doubtMs;
     this.#logger.warn({ limitMs: this.#limitMs }, 'no replica of Redis acknowledges changes in time: the next ones are not held up for it');
     return false;
   }
+}
+
+/** The connection on which a Cluster sends what is about the key. */
+function nodeOf(cluster: Cluster, key: string): Redis | undefined {
+  const [name] = cluster.slots[new Command('exists', [key]).getSlot()] ?? [];
+  return cluster.nodes('master').find(({ options: { host, port } }) => `${host}:${port}` === name);
 }

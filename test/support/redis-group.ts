@@ -11,6 +11,8 @@ export interface RedisNode {
   readonly port: number;
   readonly client: Redis;
   kill(): Promise<void>;
+  /** Holds the process still: its connections stay, and nothing is answered. Answers how it goes on. */
+  freeze(): () => void;
   /** Starts it again after `kill`, on the same port, with these options more. */
   start(more?: readonly string[]): Promise<void>;
 }
@@ -71,6 +73,11 @@ async function startNode(directory: string, args: (port: number) => readonly str
       const exited = once(child, 'exit');
       child.kill('SIGKILL');
       await exited;
+    },
+    freeze: () => {
+      const frozen = child;
+      frozen.kill('SIGSTOP');
+      return () => frozen.kill('SIGCONT');
     },
     start: async (more) => {
       child = run(more);

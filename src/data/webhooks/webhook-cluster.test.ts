@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
+import { FakeClock } from '../../../test/support/fake-clock.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
 import { passes } from '../../../test/support/passes.ts';
 import { moveSlots, type RedisGroup, startRedisCluster } from '../../../test/support/redis-group.ts';
@@ -111,6 +112,44 @@ test('a change is waited for at the primary that has it', async () => {
     expect(waited.filter(({ own }) => own > 0).length).toBeGreaterThan(1);
     expect((await registry.getSingleMetric('posthorn_unreplicated_writes_total')?.get())?.values[0]?.value).toBe(0);
   } finally {
+    connection.disconnect();
+  }
+});
+
+test('a replica that does not acknowledge holds up the changes of its own server only', async () => {
+  const connection = commandConnection(address(), { commandTimeoutMs: 90_000 });
+  connection.on('error', () => {});
+  await connection.connect();
+  const registry = new Registry();
+  const writes = new ReplicatedWrites({ redis: connection, clock: new FakeClock(), logger: silentLogger, registry, limitMs: 5000 });
+  const store = new RedisWebhookStore({ redis, writes, prefix, clock: systemClock, logger: silentLogger });
+  const unacknowledged = async () => (await registry.getSingleMetric('posthorn_unreplicated_writes_total')?.get())?.values[0]?.value;
+  const orgs = Array.from({ length: 12 }, (_, i) => `org_apart_${i}`);
+  for (const each of orgs) await store.createApplication({ org: each, name: 'a', shard: 0 });
+  expect(await unacknowledged()).toBe(0);
+  const found = await Promise.all(
+    (await cluster.masters()).map(async ({ client, port }) => {
+      const keys = await client.keys(`${prefix}*`);
+      return { port, own: orgs.find((each) => keys.some((key) => key.includes(`${each}}`))) ?? '' };
+    }),
+  );
+  const [slow, quick] = found.filter(({ own }) => own !== '');
+  const followed = await Promise.all(cluster.nodes.map(({ client }) => client.info('replication')));
+  const thaw = cluster.nodes[followed.findIndex((text) => text.includes(`master_port:${slow?.port}\r`))]?.freeze();
+  try {
+    const answered: unknown[] = [];
+    const change = async (server: typeof slow): Promise<void> => {
+      await store.createApplication({ org: server?.own ?? '', name: 'b', shard: 0 });
+      answered.push(server);
+    };
+    const held = change(slow);
+    await change(quick);
+    await held;
+    await change(quick);
+    expect(answered).toEqual([quick, slow, quick]);
+    expect(await unacknowledged()).toBe(1);
+  } finally {
+    thaw?.();
     connection.disconnect();
   }
 });
