@@ -99,7 +99,7 @@ export function exchange(
   });
 }
 
-/** Unlike one that could not be made, a connection that stood: reset, or given up for dead. */
+/** A connection that stood, at least as one of TCP: reset, or given up for dead. One that is reset in its TLS handshake is among them, and tried once more. */
 function hasFailedWhenRead(error: Error): boolean {
   return 'syscall' in error && error.syscall === 'read';
 }
