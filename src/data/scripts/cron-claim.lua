@@ -6,6 +6,7 @@
 -- `cron-keys.ts`.
 -- ARGV per job: [1] job, [2] organization, [3] slot, [4] revision of the schedule that it is of, [5] id of the run, [6] its text.
 -- Reply: per job 1 when the run was queued, 0 when the slot is claimed or has not come, the schedule is another by now, or a run waits.
+-- @include "includes/bounded-bell.lua"
 local call = redis.call
 local clock = call('TIME')
 local latest = clock[1] * 1000 + math.floor(clock[2] / 1000) + 2000
@@ -30,8 +31,6 @@ for i = 1, #ARGV, 6 do
   reply[#reply + 1] = done
 end
 for mark, count in pairs(queued) do
-  for _ = 1, math.min(count, 16 - call('LLEN', KEYS[5] .. mark)) do
-    call('RPUSH', KEYS[5] .. mark, 1)
-  end
+  ring(KEYS[5] .. mark, count)
 end
 return reply

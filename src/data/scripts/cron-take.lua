@@ -6,6 +6,7 @@
 -- ARGV[1] how many at most, [2] how long after its own time a run counts as lost in ms, [3] mark of the pool (`pool-mark.ts`),
 -- [4…] organizations that get no more here.
 -- Reply: {1 when there is more to take, run, run, …}. Sent again with the same token it answers the same runs.
+-- @include "includes/bounded-bell.lua"
 local call = redis.call
 local clock = call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
@@ -14,11 +15,6 @@ local ready = KEYS[1] .. mark
 local blocked = {}
 for i = 4, #ARGV do
   blocked[ARGV[i]] = true
-end
-local function ring(pool)
-  if call('LLEN', KEYS[6] .. pool) < 16 then
-    call('RPUSH', KEYS[6] .. pool, 1)
-  end
 end
 local taken = call('LRANGE', KEYS[7], 0, -1)
 -- How many in a row get nothing: when all do, nothing is left to give.
@@ -29,7 +25,7 @@ while #taken < tonumber(ARGV[1]) and passed < call('LLEN', ready) do
   if own ~= mark then
     -- A release that knows of no pools has put it here.
     call('RPUSH', KEYS[1] .. own, org)
-    ring(own)
+    ring(KEYS[6] .. own)
   elseif blocked[org] then
     call('RPUSH', ready, org)
     passed = passed + 1
@@ -61,7 +57,7 @@ for _, org in ipairs(call('LRANGE', ready, 0, #ARGV - 3)) do
   more = more or not blocked[org]
 end
 if more then
-  ring(mark)
+  ring(KEYS[6] .. mark)
 end
 table.insert(taken, 1, more and 1 or 0)
 return taken

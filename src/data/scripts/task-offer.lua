@@ -4,6 +4,7 @@
 -- ARGV[1] task id, [2] the task, [3] time to its deadline in ms, [4] most waiting ones there, [5] most open ones of an organization,
 -- [6] organization.
 -- Reply: `queued` (also when it was before), `full` or `busy` (too many of this organization).
+-- @include "includes/bounded-bell.lua"
 local call = redis.call
 local clock = call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
@@ -25,7 +26,5 @@ if call('PTTL', KEYS[4]) < tonumber(ARGV[3]) then
   call('PEXPIRE', KEYS[4], ARGV[3])
 end
 call('RPUSH', queue, ARGV[1])
-if call('LLEN', bell) < 16 then
-  call('RPUSH', bell, 1)
-end
+ring(bell)
 return 'queued'

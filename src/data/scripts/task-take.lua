@@ -5,19 +5,15 @@
 -- ARGV[1] the most ids to look at, [2] mark of the pool (`pool-mark.ts`).
 -- Reply: {1 when more wait, task id, time to its deadline in ms, task}, without the latter three when there is none. Sent
 -- again with the same token it answers the same task.
+-- @include "includes/bounded-bell.lua"
 local call = redis.call
 local mark = ARGV[2]
 local queue = KEYS[1] .. mark
-local function ring(pool)
-  if call('LLEN', KEYS[2] .. pool) < 16 then
-    call('RPUSH', KEYS[2] .. pool, 1)
-  end
-end
 local function answer(id, left, task)
   call('SET', KEYS[3], id, 'PX', left)
   local more = call('LLEN', queue) > 0
   if more then
-    ring(mark)
+    ring(KEYS[2] .. mark)
   end
   return { more and 1 or 0, id, left, task }
 end
@@ -42,7 +38,7 @@ for _ = 1, tonumber(ARGV[1]) do
     end
     -- A release that knows of no pools has put it here.
     call('RPUSH', KEYS[1] .. own, id)
-    ring(own)
+    ring(KEYS[2] .. own)
   end
 end
 return { call('LLEN', queue) > 0 and 1 or 0 }
