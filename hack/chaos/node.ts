@@ -203,6 +203,10 @@ try {
   rows.push(['Kubernetes takes the node for lost after', seconds(notReadyMs)]);
   rows.push(['senders see errors for', seconds(errorsMs)]);
   rows.push([
+    'requests without an answer that were begun once it is taken for lost',
+    String(failedAtMs.filter((at) => at - lost > notReadyMs).length),
+  ]);
+  rows.push([
     'share of requests without an answer meanwhile',
     errorsMs === 0 ? 'none' : `${((100 * failedAtMs.length) / ((errorsMs / 1000) * perSecond)).toFixed(0)} %`,
   ]);
