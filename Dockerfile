@@ -18,6 +18,6 @@ COPY LICENSE ./
 USER 1000:1000
 EXPOSE 8080 9090
 # The program handles SIGTERM itself, so it may be process 1.
-# Node's own choice of young generation is far too small below a memory limit (half again as much time in the collector) and
-# needlessly large without one.
-ENTRYPOINT ["node", "--max-semi-space-size=16", "/app/dist/cmd/posthorn.js"]
+# Node's own choice of young generation is far too small below a memory limit (half again as much time in the collector). A
+# larger one is collected less often, but everything stands still for longer: 3 ms each time with 4 MB, 10 ms and more with 16.
+ENTRYPOINT ["node", "--max-semi-space-size=4", "/app/dist/cmd/posthorn.js"]

@@ -1,6 +1,7 @@
 // How long a fresh controller needs until every object is Ready, on a control plane of its own (issue 3):
 //   node hack/bench/controllers.ts [routes] [destinations] [quiet seconds]
 // Prints one table. The API server and etcd run on the same cores.
+
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -12,6 +13,7 @@ import { freePort } from '../../test/support/ports.ts';
 import { type Program, startProgram } from '../../test/support/program.ts';
 import { startRedis } from '../../test/support/redis.ts';
 import { concurrency, inParallel } from './lib/in-parallel.ts';
+import { nodeOptions } from './lib/node-options.ts';
 
 const [routes = 10_000, destinations = 10_000, quietSeconds = 60] = process.argv.slice(2).map(Number);
 const namespace = 'bench';
@@ -49,8 +51,7 @@ async function main(): Promise<void> {
     const startedAt = performance.now();
     const cpuBefore = cpuSeconds();
     const environment = {
-      // As in the Dockerfile.
-      NODE_OPTIONS: '--max-semi-space-size=16',
+      NODE_OPTIONS: nodeOptions,
       KUBECONFIG: plane.kubeconfigPath,
       POSTHORN_REDIS_URL: redis.url,
       POSTHORN_ENCRYPTION_KEYS: `bench:${randomBytes(32).toString('base64')}`,

@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../../test/support/ports.ts';
 import { startProgram } from '../../test/support/program.ts';
 import { startRedis } from '../../test/support/redis.ts';
+import { nodeOptions } from './lib/node-options.ts';
 import { report } from './lib/report.ts';
 
 const [seconds = 30, shards = 1] = process.argv.slice(2).map(Number);
@@ -55,8 +56,7 @@ const program = startProgram(
     POSTHORN_PORT: String(await freePort()),
     POSTHORN_REDIS_MEMORY_LIMIT: '1gb',
     POSTHORN_SHARDS: String(shards),
-    // As in the Dockerfile.
-    NODE_OPTIONS: '--max-semi-space-size=16',
+    NODE_OPTIONS: nodeOptions,
   },
   built,
 );

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../core/clock.ts';
+import { Doorkeeper } from './doorkeeper.ts';
 
 /** What a load found, and the change keys that throw it away. `isCacheable` false: the value is handed out, not kept. */
 export interface Loaded<T> {
@@ -28,9 +29,11 @@ export class DependencyCache {
   readonly #dependents = new Map<string, Set<string>>();
   readonly #joinable = new Map<string, Fill>();
   readonly #fills = new Set<Fill>();
+  readonly #doorkeeper: Doorkeeper | null;
 
-  /** `aging`: entries are loaded anew after `keptMs`. */
-  constructor(maxEntries: number, aging?: { keptMs: number; clock: Clock }) {
+  /** `aging`: entries are loaded anew after `keptMs`. `keepsFirst` false: a value is kept from the third load on. */
+  constructor(maxEntries: number, { aging, keepsFirst = true }: { aging?: { keptMs: number; clock: Clock }; keepsFirst?: boolean } = {}) {
+    this.#doorkeeper = keepsFirst ? null : new Doorkeeper();
     this.#entries = new LRUCache({
       max: maxEntries,
       dispose: (entry, key) => this.#unlink(key, entry),
@@ -73,7 +76,8 @@ export class DependencyCache {
     try {
       const { value, dependsOn, isCacheable } = await promise;
       const { changed } = fill;
-      if (isCacheable && changed !== null && !dependsOn.some((changeKey) => changed.has(changeKey))) this.#keep(key, { value, dependsOn });
+      const isCurrent = changed !== null && !dependsOn.some((changeKey) => changed.has(changeKey));
+      if (isCacheable && isCurrent && this.#doorkeeper?.admits(key) !== false) this.#keep(key, { value, dependsOn });
       return value;
     } finally {
       this.#fills.delete(fill);

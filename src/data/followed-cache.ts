@@ -10,6 +10,8 @@ export interface FollowedCacheOptions extends Pick<ChangeStreamOptions, 'blockin
   maxEntries?: number | undefined;
   /** A value is loaded anew after so long; absent: it is kept until it changes. */
   keptMs?: number;
+  /** Default true; false: a value is kept from the third load on. */
+  keepsFirst?: boolean;
 }
 
 /**
@@ -22,8 +24,8 @@ export class FollowedCache {
   readonly #logger: Logger;
   readonly #listeners = new Set<(changeKey: string) => void>();
 
-  constructor({ maxEntries = 50_000, keptMs, clock, logger, ...stream }: FollowedCacheOptions) {
-    this.#cache = new DependencyCache(maxEntries, keptMs === undefined ? undefined : { keptMs, clock });
+  constructor({ maxEntries = 50_000, keptMs, keepsFirst = true, clock, logger, ...stream }: FollowedCacheOptions) {
+    this.#cache = new DependencyCache(maxEntries, { keepsFirst, ...(keptMs !== undefined && { aging: { keptMs, clock } }) });
     this.#logger = logger;
     this.#stream = new ChangeStream({
       ...stream,

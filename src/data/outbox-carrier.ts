@@ -24,8 +24,9 @@ const entriesPerRead = 64;
 
 /** How many messages are made side by side by scripts with few. */
 const messagesAtOnce = 50;
-/** After a script with as many as it may have others have their turn in Redis, twice as long as it took, but no longer than this. */
+/** After a script with as many as it may have others have their turn in Redis, so many times as long as it took, but no longer than this. */
 const pausesPerScript = 2;
+const pausesPerScriptBesideOthers = 4;
 const longestPauseMs = 50;
 /** Calls of `carryEntries` that wait; what exceeds them is left to the workers. */
 const mostWaiting = 10_000;
@@ -36,6 +37,17 @@ export type FindFurtherTargets = (
   range: { from: number; end: number },
 ) => Promise<{ targets: NewEvent['targets']; next: number | null }>;
 
+export interface OutboxCarrierOptions {
+  redis: RedisClient;
+  prefix: string;
+  /** Absent: entries that stand for further targets are left to others. */
+  findFurther?: FindFurtherTargets | undefined;
+  /** Absent: there are no pauses. */
+  clock?: Clock;
+  /** Whether other organizations wait for Redis meanwhile: the pauses are longer then. Default: never. */
+  isBesideOthers?: () => boolean;
+}
+
 /**
  * Carries what stands in the outbox of a shard to other shards (`includes/outbox.lua`): messages for targets there, messages that
  * fail over, and news of records that are gone. Every step may be repeated, by anybody; an entry is removed once it has arrived.
@@ -45,23 +57,19 @@ export class OutboxCarrier {
   readonly #prefix: string;
   readonly #findFurther: FindFurtherTargets | null;
   readonly #clock: Clock | null;
+  readonly #isBesideOthers: () => boolean;
   readonly #making = new Semaphore(messagesAtOnce);
   readonly #makingMany = new Semaphore(1);
   readonly #carrying = new Map<number, Promise<void>>();
   readonly #again = new Set<number>();
   #waiting = 0;
 
-  /** Without `findFurther` entries that stand for further targets are left to others; without `clock` there are no pauses. */
-  constructor({
-    redis,
-    prefix,
-    findFurther,
-    clock,
-  }: { redis: RedisClient; prefix: string; findFurther?: FindFurtherTargets | undefined; clock?: Clock }) {
+  constructor({ redis, prefix, findFurther, clock, isBesideOthers = () => false }: OutboxCarrierOptions) {
     this.#redis = redis;
     this.#prefix = prefix;
     this.#findFurther = findFurther ?? null;
     this.#clock = clock ?? null;
+    this.#isBesideOthers = isBesideOthers;
   }
 
   /** Carries these entries, and what goes on with them. Rejects with UNAVAILABLE when a shard did not answer or is full; the others have theirs. */
@@ -202,7 +210,8 @@ export class OutboxCarrier {
     const clock = this.#clock;
     const startedAtMs = clock?.now() ?? 0;
     const result = await work();
-    if (clock !== null) await clock.sleep(Math.min(longestPauseMs, pausesPerScript * (clock.now() - startedAtMs)));
+    const pauses = this.#isBesideOthers() ? pausesPerScriptBesideOthers : pausesPerScript;
+    if (clock !== null) await clock.sleep(Math.min(longestPauseMs, pauses * (clock.now() - startedAtMs)));
     return result;
   }
 

@@ -15,11 +15,11 @@ function paced({ heldBack }: { heldBack: string | null }) {
   return { clock, pace, begun, script };
 }
 
-test('scripts run one at a time, and after each comes a pause as long as it took', async () => {
+test('scripts run one at a time, and after each comes a pause twice as long as it took', async () => {
   const { clock, begun, script } = paced({ heldBack: 'org_a' });
   const both = Promise.all([script('one', 3), script('two', 10), script('three', 1)]);
   await clock.advance(100);
-  expect(begun).toEqual(['one 0', 'two 6', 'three 26']);
+  expect(begun).toEqual(['one 0', 'two 9', 'three 39']);
   expect(await both).toEqual(['one', 'two', 'three']);
 });
 

@@ -1,13 +1,14 @@
 import type { Clock } from '../core/clock.ts';
 import { Semaphore } from '../core/semaphore.ts';
 
+const pausesPerScript = 2;
 const longestPauseMs = 50;
 /** A script that takes longer does not hold up those behind it: their part of Redis may be another one. */
 const longestTurnMs = 50;
 
 /**
  * At this pace the scripts for an organization with very much work leave Redis room for those of others: one at a time, and after each a
- * pause as long as it took. The busier Redis is, the longer they take, and the longer are the pauses.
+ * pause twice as long as it took. The busier Redis is, the longer they take, and the longer are the pauses.
  */
 export class Pace {
   readonly #clock: Clock;
@@ -43,7 +44,7 @@ export class Pace {
           };
           script().then(resolve, reject).then(ended, ended);
         });
-        await clock.sleep(Math.min(longestPauseMs, clock.now() - startedAtMs));
+        await clock.sleep(Math.min(longestPauseMs, pausesPerScript * (clock.now() - startedAtMs)));
       });
     });
   }

@@ -8,6 +8,7 @@ import { takeFrom } from '../../test/support/queue-worker.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
 import type { DeliveryQueue, ShardState } from '../data/delivery-queue.ts';
 import { deliveryMetrics } from './metrics.ts';
+import { Pace } from './pace.ts';
 import { RedisTroubles } from './redis-trouble.ts';
 import { ShardTender, type ShardTenderOptions } from './shard-tender.ts';
 
@@ -73,6 +74,7 @@ function optionsOf(queue: DeliveryQueue, clock: FakeClock): ShardTenderOptions {
     logger: silentLogger,
     metrics: deliveryMetrics(new Registry(), { queues: [], now: () => clock.now(), inFlight: () => 0 }),
     trouble: new RedisTroubles(silentLogger).watch(),
+    pace: new Pace({ clock, heldBack: () => null }),
     retention: { finishedMs: 86_400_000, deadLettersMs: 86_400_000 },
     totalSlots: () => 64,
     isActive: () => false,

@@ -3,6 +3,7 @@ import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
 import type { DeliveryQueue, ShardState } from '../data/delivery-queue.ts';
 import type { DeliveryMetrics } from './metrics.ts';
+import type { Pace } from './pace.ts';
 import type { RedisTrouble } from './redis-trouble.ts';
 
 const intervalMs = 3000;
@@ -22,6 +23,7 @@ export interface ShardTenderOptions {
   logger: Logger;
   metrics: DeliveryMetrics;
   trouble: RedisTrouble;
+  pace: Pace;
   retention: { finishedMs: number; deadLettersMs: number };
   totalSlots: () => number;
   /** Whether this worker has had to do with the shard lately. */
@@ -100,9 +102,9 @@ export class ShardTender {
   }
 
   async #foldTallies(): Promise<void> {
-    const { queue, clock } = this.#options;
+    const { queue, clock, pace } = this.#options;
     const endMs = clock.now() + longestWorkMs;
-    while ((await queue.foldTallies()) && !this.#stopping.signal.aborted && clock.now() < endMs)
+    while ((await pace.run(() => queue.foldTallies())) && !this.#stopping.signal.aborted && clock.now() < endMs)
       await clock.sleep(pauseBetweenStepsMs, this.#stopping.signal);
   }
 

@@ -7,6 +7,7 @@ import type { Keyring } from '../core/sealing.ts';
 import { webhookSecretSealingContext } from '../core/sealing-contexts.ts';
 import { signingKey } from '../core/signing.ts';
 import type { SharedLimiter, TargetSetting } from '../data/delivery-queue.ts';
+import { Doorkeeper } from '../data/doorkeeper.ts';
 import type { RegistryReader } from '../data/registry.ts';
 import type { WebhookDirectory } from '../data/webhooks/webhook-directory.ts';
 import type { WebhookApplication, WebhookEndpoint } from '../data/webhooks/webhooks.ts';
@@ -67,10 +68,11 @@ interface Made {
 const plansKept = 20_000;
 const minuteMs = 60_000;
 
-/** The plans of webhook endpoints, each made anew when its endpoint, application or organization is another one. */
+/** The plans of webhook endpoints, kept from their third use on, each made anew when its endpoint, application or organization is another one. */
 export class WebhookPlans {
   readonly #sources: Sources;
   readonly #made = new LRUCache<string, Made>({ max: plansKept });
+  readonly #doorkeeper = new Doorkeeper();
 
   constructor(sources: Sources) {
     this.#sources = sources;
@@ -89,7 +91,7 @@ export class WebhookPlans {
     const from = [endpoint, application, organization] as const;
     if (known?.from.every((each, i) => each === from[i]) === true) return known.plan;
     const plan = this.#make(org, endpoint, application, egressRules(this.#sources.allowed, organization));
-    this.#made.set(endpointId, { from, plan });
+    if (this.#doorkeeper.admits(endpointId)) this.#made.set(endpointId, { from, plan });
     return plan;
   }
 

@@ -135,6 +135,11 @@ export class Worker {
     this.#lines.find((line) => line.shard === shard)?.wake();
   }
 
+  /** Others wait for Redis beside an organization with very much work, which is held back. */
+  get isHoldingBack(): boolean {
+    return this.#pace.isOn;
+  }
+
   get inFlight(): number {
     return this.#inFlight;
   }

@@ -184,6 +184,22 @@ describe('an event with more than a thousand targets', () => {
     expect((await checkShards({ redis: redis.client, prefix, shards: shards.length })).findings).toEqual([]);
   });
 
+  test.each([
+    { isBesideOthers: false, pauses: 2 },
+    { isBesideOthers: true, pauses: 4 },
+  ])('is carried with pauses of $pauses times as long as a script takes; other organizations wait: $isBesideOthers', async (expected) => {
+    await clearMessages();
+    const event = eventOf(await match({ country: 'at' }), { country: 'at' });
+    await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock }).accept(event);
+    let nowMs = 0;
+    const paused = new Set<number>();
+    const clock = { now: () => nowMs++, after: () => () => undefined, sleep: async (ms: number) => void paused.add(ms) };
+    const isBesideOthers = (): boolean => expected.isBesideOthers;
+    const carrier = new OutboxCarrier({ redis: redis.client, prefix, findFurther: sending.findFurther, clock, isBesideOthers });
+    for (const shard of shards) await carrier.carry(shard);
+    expect([...paused]).toEqual([expected.pauses]);
+  });
+
   test('is stored once in a shard, stands once in lists and counts, and its messages know it', async () => {
     await clearMessages();
     const event = eventOf(await match({ country: 'at' }), { country: 'at' });

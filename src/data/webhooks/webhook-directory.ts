@@ -18,8 +18,8 @@ export interface WebhookDirectoryOptions extends Pick<FollowedCacheOptions, 'blo
 const keptMs = 60_000;
 
 /**
- * Reads of the webhook store for workers: objects are kept until a change of them is announced, and for a minute at most. What is not there
- * is asked for anew every time. Rejects with UNAVAILABLE for what is not kept while Redis does not answer.
+ * Reads of the webhook store for workers: objects are kept from their third read on until a change of them is announced, and for a minute
+ * at most. What is not there is asked for anew every time. Rejects with UNAVAILABLE for what is not kept while Redis does not answer.
  */
 export class WebhookDirectory {
   readonly #cache: FollowedCache;
@@ -32,7 +32,7 @@ export class WebhookDirectory {
     this.#applications = new GatheredRows(scripts, applicationKind);
     this.#endpoints = new GatheredRows(scripts, endpointKind);
     this.#subscriptions = new GatheredRows(scripts, subscriptionKind);
-    this.#cache = new FollowedCache({ ...following, keys: sharedWebhookKeys(prefix), keptMs });
+    this.#cache = new FollowedCache({ ...following, keys: sharedWebhookKeys(prefix), keptMs, keepsFirst: false });
   }
 
   /** Begins to follow the changes; Redis need not be up. */
