@@ -1,28 +1,37 @@
-const slots = 8192;
+const buckets = 16_384;
+const keysPerBucket = 4;
 const timesBefore = 2;
 
 /**
  * Lets into a cache what is asked for a third time (as the doorkeeper of TinyLFU does for the second; a message to a target that was never
- * used asks twice). Of very many keys that are each asked for once, as with an event for 100,000 endpoints, none pushes out what is used, and
- * none lives long enough to cost the collection of garbage. Of a fixed size: a slot remembers the hash of the last key that fell into it
- * and how often it was asked for, so some that were seen long ago are let in later, and very few at once.
+ * used asks twice). Of very many keys that are each asked for once, as with an event for 100,000 endpoints, next to none pushes out what is
+ * used or lives long enough to cost the collection of garbage. Of a fixed size (it remembers some 65,000 keys): a bucket holds the hashes of the
+ * last four keys that fell into it, and how often each was asked for.
  */
 export class Doorkeeper {
-  readonly #hashes = new Int32Array(slots);
-  readonly #times = new Uint8Array(slots);
+  readonly #hashes = new Int32Array(buckets * keysPerBucket);
+  readonly #times = new Uint8Array(buckets * keysPerBucket);
+  readonly #oldest = new Uint8Array(buckets);
 
   /** Whether the key was asked for often enough before; from now on it was asked for once more. */
   admits(key: string): boolean {
     const hash = fnv1a(key);
-    const slot = (hash ^ (hash >>> 16)) & (slots - 1);
-    if (this.#hashes[slot] !== hash) {
-      this.#hashes[slot] = hash;
-      this.#times[slot] = 0;
-    }
-    const times = this.#times[slot] ?? 0;
+    const place = this.#placeOf(hash);
+    const times = this.#times[place] ?? 0;
     if (times >= timesBefore) return true;
-    this.#times[slot] = times + 1;
+    this.#times[place] = times + 1;
     return false;
+  }
+
+  #placeOf(hash: number): number {
+    const bucket = (hash ^ (hash >>> 16)) & (buckets - 1);
+    const first = bucket * keysPerBucket;
+    for (let place = first; place < first + keysPerBucket; place++) if (this.#hashes[place] === hash) return place;
+    const oldest = this.#oldest[bucket] ?? 0;
+    this.#oldest[bucket] = (oldest + 1) % keysPerBucket;
+    this.#hashes[first + oldest] = hash;
+    this.#times[first + oldest] = 0;
+    return first + oldest;
   }
 }
 

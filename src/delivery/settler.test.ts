@@ -113,8 +113,8 @@ describe('of an organization that is held back', () => {
     expect(calls).toEqual([
       ['org_mass', 16, 2],
       ['org_a', 1, 7],
-      ['org_mass', 16, 22],
-      ['org_mass', 3, 42],
+      ['org_mass', 16, 32],
+      ['org_mass', 3, 62],
     ]);
   });
 
@@ -129,7 +129,7 @@ describe('of an organization that is held back', () => {
     await clock.advance(100);
     expect(calls).toEqual([
       ['org_mass', 1, 2],
-      ['org_mass', 6, 22],
+      ['org_mass', 6, 32],
     ]);
   });
 

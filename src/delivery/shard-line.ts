@@ -36,6 +36,8 @@ export interface ShardLineOptions extends ShardParts {
   metrics: DeliveryMetrics;
   trouble: RedisTrouble;
   pace: Pace;
+  /** Of the scripts that add up statistics. */
+  statisticsPace: Pace;
   retention: { finishedMs: number; deadLettersMs: number };
   transformer: EventTransformer;
   totalSlots: () => number;

@@ -74,7 +74,7 @@ function optionsOf(queue: DeliveryQueue, clock: FakeClock): ShardTenderOptions {
     logger: silentLogger,
     metrics: deliveryMetrics(new Registry(), { queues: [], now: () => clock.now(), inFlight: () => 0 }),
     trouble: new RedisTroubles(silentLogger).watch(),
-    pace: new Pace({ clock, heldBack: () => null }),
+    statisticsPace: new Pace({ clock, heldBack: () => null }),
     retention: { finishedMs: 86_400_000, deadLettersMs: 86_400_000 },
     totalSlots: () => 64,
     isActive: () => false,

@@ -23,7 +23,7 @@ export interface ShardTenderOptions {
   logger: Logger;
   metrics: DeliveryMetrics;
   trouble: RedisTrouble;
-  pace: Pace;
+  statisticsPace: Pace;
   retention: { finishedMs: number; deadLettersMs: number };
   totalSlots: () => number;
   /** Whether this worker has had to do with the shard lately. */
@@ -102,10 +102,11 @@ export class ShardTender {
   }
 
   async #foldTallies(): Promise<void> {
-    const { queue, clock, pace } = this.#options;
+    const { queue, clock, statisticsPace } = this.#options;
     const endMs = clock.now() + longestWorkMs;
-    while ((await pace.run(() => queue.foldTallies())) && !this.#stopping.signal.aborted && clock.now() < endMs)
-      await clock.sleep(pauseBetweenStepsMs, this.#stopping.signal);
+    const { signal } = this.#stopping;
+    const step = async (): Promise<boolean> => !signal.aborted && (await queue.foldTallies());
+    while ((await statisticsPace.run(step)) && clock.now() < endMs) await clock.sleep(pauseBetweenStepsMs, signal);
   }
 
   async #prune(): Promise<void> {

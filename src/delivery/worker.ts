@@ -95,7 +95,9 @@ export class Worker {
     const { directory, id: worker, clock, troubles, slots, shards } = options;
     this.#troubles = troubles;
     this.#totalSlots = slots;
-    this.#pace = new Pace({ clock, heldBack: () => (this.#recentJobs.areMixed ? this.#recentJobs.busiest : null) });
+    const heldBack = (): string | null => (this.#recentJobs.areMixed ? this.#recentJobs.busiest : null);
+    this.#pace = new Pace({ clock, heldBack });
+    const statisticsPace = new Pace({ clock, heldBack });
     const places = Math.max(1, Math.min(mostUploads, Math.floor(slots / 4)));
     this.#rooms = {
       uploadRoom: new BatchRoom({ places, placesOfOrganization: Math.max(1, Math.floor(places / 2)), clock }),
@@ -109,6 +111,7 @@ export class Worker {
           worker,
           trouble: troubles.watch(),
           pace: this.#pace,
+          statisticsPace,
           totalSlots: () => this.#totalSlots,
           onWork: () => this.#wakeup.signal(),
           onMemoryShare: (share) => this.#onMemoryShare(share),

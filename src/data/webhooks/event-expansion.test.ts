@@ -4,6 +4,7 @@ import { silentLogger } from '../../../test/support/logger.ts';
 import { patientClock } from '../../../test/support/patient-clock.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { newWebhookEndpoint } from '../../../test/support/webhooks.ts';
+import type { Clock } from '../../core/clock.ts';
 import { newTimedId } from '../../core/ids.ts';
 import { webhookOrganization } from '../../core/webhook.ts';
 import { systemClock } from '../../runtime/clock.ts';
@@ -87,6 +88,9 @@ async function stored(): Promise<{ of: string[]; left: number }> {
 async function clearMessages(): Promise<void> {
   for (const key of await redis.client.keys(`${prefix}{s*`)) await redis.client.del(key);
 }
+/** An acceptor carries on after its test, too; with pauses it would do so for longer. */
+const restlessClock: Clock = { ...patientClock, sleep: async () => undefined };
+
 async function carryAll(findFurther: FindFurtherTargets): Promise<void> {
   const carrier = new OutboxCarrier({ redis: redis.client, prefix, findFurther });
   for (const shard of shards) await carrier.carry(shard);
@@ -162,7 +166,7 @@ describe('where the matches are not counted', () => {
 describe('an event with more than a thousand targets', () => {
   test('gets a message for each of them, once, whoever carries on and wherever they broke off', async () => {
     await clearMessages();
-    const alone = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
+    const alone = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: restlessClock });
     const event = eventOf(await match({ country: 'at' }), { country: 'at' }, JSON.stringify('x'.repeat(100_000)));
     await alone.accept(event);
     let windows = 0;
@@ -190,7 +194,7 @@ describe('an event with more than a thousand targets', () => {
   ])('is carried with pauses of $pauses times as long as a script takes; other organizations wait: $isBesideOthers', async (expected) => {
     await clearMessages();
     const event = eventOf(await match({ country: 'at' }), { country: 'at' });
-    await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock }).accept(event);
+    await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: restlessClock }).accept(event);
     let nowMs = 0;
     const paused = new Set<number>();
     const clock = { now: () => nowMs++, after: () => () => undefined, sleep: async (ms: number) => void paused.add(ms) };
@@ -203,7 +207,7 @@ describe('an event with more than a thousand targets', () => {
   test('is stored once in a shard, stands once in lists and counts, and its messages know it', async () => {
     await clearMessages();
     const event = eventOf(await match({ country: 'at' }), { country: 'at' });
-    await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock }).accept(event);
+    await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: restlessClock }).accept(event);
     expect((await reader().event(event.org, event.id))?.status).toBe('pending');
     await carryAll(sending.findFurther);
     expect(await redis.client.keys(`${prefix}{s*}:e:*`)).toHaveLength(shards.length);
@@ -231,7 +235,7 @@ describe('an event with more than a thousand targets', () => {
   test('that turns out to have none stays as long as others that nobody wants', async () => {
     await clearMessages();
     const event = eventOf({ first: [], total: 0, isCounted: true, rest: { from: 0, end: endpointCount } }, {});
-    await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock }).accept(event);
+    await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: restlessClock }).accept(event);
     await carryAll(async (_, { from }) => ({ targets: [], next: from === 0 ? 1 : null }));
     expect(await reader().event(event.org, event.id)).toMatchObject({ status: 'no_routes', deliveryCount: 0 });
     expect(await redis.client.xlen(`${prefix}{s0}:fin`)).toBe(1);
@@ -241,7 +245,7 @@ describe('an event with more than a thousand targets', () => {
   test('leaves nothing when the organization goes', async () => {
     await clearMessages();
     const event: NewEvent = { ...eventOf(await match({}), {}), answer: { text: 'kept', keptMs: 60_000 } };
-    await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock }).accept(event);
+    await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: restlessClock }).accept(event);
     await carryAll(sending.findFurther);
     expect((await stored()).of.length).toBeGreaterThan(2000);
     expect(await redis.client.keys(`${prefix}{s*}:an:*`)).toHaveLength(1);
