@@ -13,12 +13,18 @@ take_turns() {
   flock --timeout 1800 9 || die "another $0 has been at work for half an hour"
 }
 
-# start NAME COMMAND…, without the lock that this shell holds.
+# start NAME COMMAND…. The process holds the lock of this shell until its number is written: were this shell killed before, whoever comes next would
+# not know of it.
 start() {
   local name=$1
   shift
-  setsid nohup "$@" >"$state/$name.log" 2>&1 </dev/null 9>&- &
-  echo $! >"$state/$name.pid"
+  rm -f "$state/$name.pid"
+  # shellcheck disable=SC2016 # the new shell expands it
+  setsid nohup "$BASH" -c 'echo $$ >"$0" && exec "$@" 9>&-' "$state/$name.pid" "$@" >"$state/$name.log" 2>&1 </dev/null &
+  for _ in $(seq 500); do
+    [ ! -s "$state/$name.pid" ] || return 0
+    sleep 0.02
+  done
 }
 
 command_line() { if [ -d /proc/self ]; then tr '\0' ' ' <"/proc/$1/cmdline"; else ps -o args= -p "$1"; fi 2>/dev/null; }

@@ -1,0 +1,56 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { waitUntil } from './support/wait-until.ts';
+
+/** Writes its number and that of a command that it waits for. */
+const goesOn = 'sleep 600 & echo "$$ $!" >"$NUMBERS" && wait';
+const cluster = `#!/bin/bash
+echo "$1" >>"$CALLS"
+case $1 in
+  assets) echo /nowhere ;;
+  status) exit 1 ;;
+  up) ${goesOn} ;;
+esac
+`;
+
+let root: string;
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'posthorn-hack-test-'));
+  for (const path of ['hack/test', 'hack/lib']) cpSync(new URL(`../${path}`, import.meta.url), join(root, path), { recursive: true });
+  mkdirSync(join(root, 'node_modules'));
+  writeFileSync(join(root, 'node_modules/.package-lock.json'), '{}');
+  writeFileSync(join(root, 'package.json'), JSON.stringify({ scripts: { test: goesOn } }));
+  writeFileSync(join(root, 'hack/cluster'), cluster, { mode: 0o755 });
+});
+afterEach(() => rmSync(root, { recursive: true }));
+
+const isAlive = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+};
+
+test.each([
+  ['SIGINT', 130, 'while the cluster starts', 'test/e2e/any', ['assets', 'status', 'up', 'down']],
+  ['SIGTERM', 143, 'while the cluster starts', 'test/e2e/any', ['assets', 'status', 'up', 'down']],
+  ['SIGTERM', 143, 'while suites run', 'src/any', ['assets']],
+] as const)('after a %s hack/test ends with %i, and nothing that it has started is left: %s', async (signal, code, _, suites, called) => {
+  const [calls, numbers] = [join(root, 'calls'), join(root, 'numbers')];
+  const child = spawn(join(root, 'hack/test'), [suites], {
+    env: { ...process.env, CALLS: calls, NUMBERS: numbers },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  const ended = once(child, 'exit');
+  const read = (path: string): string => (existsSync(path) ? readFileSync(path, 'utf8') : '');
+  const started = await waitUntil('what it starts', 30_000, () => /^(\d+) (\d+)\n$/.exec(read(numbers)) ?? undefined);
+  child.kill(signal);
+  expect(await ended).toEqual([code, null]);
+  expect(started.slice(1).map(Number).filter(isAlive)).toEqual([]);
+  expect(read(calls).trim().split('\n')).toEqual(called);
+});
