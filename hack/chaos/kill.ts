@@ -131,7 +131,7 @@ try {
   failed = isBeyond || wrong > 0 || (fsync === 'always' && lost > 0);
   const latenciesMs = sinks.flatMap((sink) => sink.latenciesMs);
   report(
-    values.short === true ? null : `kill-${fsync}`,
+    failed || values.short === true ? null : `kill-${fsync}`,
     `${rounds} kills at ${perSecond}/s for 3 destinations, seed ${seed}, appendfsync ${fsync}`,
     [
       ['kills', [...kills].map(([victim, times]) => `${victim} ${times}`).join(', ')],

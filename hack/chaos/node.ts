@@ -227,5 +227,5 @@ try {
   sink.close();
   cluster('down');
 }
-report('node', `A node of two is lost at ${perSecond}/s`, rows);
+report(exitCode() !== 0 ? null : 'node', `A node of two is lost at ${perSecond}/s`, rows);
 process.exitCode = exitCode();

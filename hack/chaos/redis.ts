@@ -160,5 +160,9 @@ try {
   sink.close();
 }
 const sizes = isSmall ? `, ${megabytes} MB` : '';
-report(values.short === true ? null : `redis-${scenario}`, `Redis ${scenario}${first === undefined ? '' : ` ${first}`}${sizes}`, rows);
+report(
+  exitCode() !== 0 || values.short === true ? null : `redis-${scenario}`,
+  `Redis ${scenario}${first === undefined ? '' : ` ${first}`}${sizes}`,
+  rows,
+);
 process.exitCode = exitCode();
