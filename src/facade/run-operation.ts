@@ -38,7 +38,7 @@ function readsBody({ method, body }: Operation): boolean {
 
 const noBytes = Buffer.alloc(0);
 
-const jsonType = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
+const jsonType = /^application\/json\s*(?:;|$)/i;
 const otherCharset = /;\s*charset\s*=\s*(?!"?utf-?8"?\s*(?:;|$))/i;
 
 function requireJson(request: IncomingMessage): void {

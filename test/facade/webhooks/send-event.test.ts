@@ -280,8 +280,10 @@ describe('what is refused leaves nothing', () => {
   test('a body of another type is 415, one that is too large for the plan 413', async () => {
     const type = await eventType();
     const rawBody = JSON.stringify({ eventType: type.name, payload: 1 });
-    const wrong = await send({}, { rawBody, headers: { 'content-type': 'text/plain' } });
-    expect([wrong.status, wrong.body.error]).toEqual([415, 'Invalid Content-Type']);
+    for (const type of ['text/plain', 'application/cloudevents+json', 'application/json; charset=utf-16']) {
+      const wrong = await send({}, { rawBody, headers: { 'content-type': type } });
+      expect([wrong.status, wrong.body.error]).toEqual([415, 'Invalid Content-Type']);
+    }
     await world.addOrganization('small', 'free');
     const key = await world.addKey('small');
     await world.request('POST', '/api/event-types', { key, body: { name: 'order.made' } });
