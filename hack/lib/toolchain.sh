@@ -5,6 +5,8 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/posthorn
 # Binaries and images of the local cluster.
 cluster_cache=${CLUSTER_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/posthorn-cluster}
+# What npm installs is said in one line.
+export NPM_CONFIG_UPDATE_NOTIFIER=false
 shopt -s inherit_errexit 2>/dev/null || true # bash before 4.4 does not know it
 
 say() { echo "${0##*/}: $*" >&2; }
