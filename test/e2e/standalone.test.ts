@@ -88,6 +88,24 @@ describe('standalone', () => {
     await becomes('later', 403);
   });
 
+  test('the organization default is what a manifest says, and what it was when that is gone', async () => {
+    const limitBecomes = (limit: string | null) =>
+      waitUntil(`a limit of ${limit}`, 30_000, async () => {
+        const { headers } = await rest.send('GET', '/api/sources');
+        return headers.get('x-ratelimit-limit') === limit ? true : undefined;
+      });
+    const spec = '{namespace: default, plan: free}';
+    const organization = `apiVersion: posthorn.dev/v1alpha1\nkind: Organization\nmetadata: {name: default}\nspec: ${spec}\n`;
+    writeFileSync(join(manifests, 'organization.yaml'), organization);
+    await limitBecomes('1000');
+    unlinkSync(join(manifests, 'organization.yaml'));
+    await limitBecomes(null);
+    writeFileSync(join(manifests, 'organization.yaml'), organization);
+    await limitBecomes('1000');
+    unlinkSync(join(manifests, 'organization.yaml'));
+    await limitBecomes(null);
+  });
+
   test('reaches who is to see its static address through the egress proxy: destinations and cron jobs', async () => {
     // One for each: only so do the tunnels tell whose they are.
     const [fixed, direct, fixedRun, directRun] = await Promise.all([startReceiver(), startReceiver(), startReceiver(), startReceiver()]);

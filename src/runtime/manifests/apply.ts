@@ -65,14 +65,21 @@ export class ManifestApplier {
     return failures;
   }
 
-  /** Deletes the objects that this manager has applied at some time and that are not among `objects`. */
+  /**
+   * Deletes the objects that this manager has applied at some time and that are not among `objects`; those that are protected stay, without the fields
+   * that it has given them. Answers what is deleted.
+   */
   async prune(objects: readonly ApplyObject[]): Promise<string[]> {
     const wanted = new Set(objects.map((object) => idOf(object.kind, object.metadata)));
     const pruned: string[] = [];
     for (const kind of kindsInOrder().reverse()) {
       for (const { key, managers } of await this.#stored(kind)) {
         const id = idOf(kind, key);
-        if (wanted.has(id) || !managers.includes(manifestsManager) || managers.includes(this.#protectedManager)) continue;
+        if (wanted.has(id) || !managers.includes(manifestsManager)) continue;
+        if (managers.includes(this.#protectedManager)) {
+          await this.#release(kind, key);
+          continue;
+        }
         try {
           await this.#store.delete(kind, key);
         } catch (error) {
@@ -83,6 +90,16 @@ export class ManifestApplier {
       }
     }
     return pruned;
+  }
+
+  async #release(kind: Kind, key: Key): Promise<void> {
+    try {
+      await this.#store.apply({ kind, metadata: key }, { manager: manifestsManager, force: true });
+      this.#applied.delete(idOf(kind, key));
+    } catch (error) {
+      // Without one of them it would be invalid: it keeps them.
+      if (!isPosthornError(error, 'VALIDATION_FAILED')) throw error;
+    }
   }
 
   async #applyOne(object: ApplyObject): Promise<ApplyFailure | null> {
