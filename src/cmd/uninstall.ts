@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import type { Clock } from '../core/clock.ts';
 import { isPosthornError } from '../core/errors.ts';
 import type { KubernetesApi } from '../store/kubernetes/kubernetes-api.ts';
@@ -18,11 +19,12 @@ export interface UninstallOptions {
 
 const pollMs = 500;
 const goneDeadlineMs = 120_000;
+const scaled = z.looseObject({ spec: z.looseObject({ replicas: z.int().default(1) }) });
 
 /**
  * What comes before the objects of an installation are deleted, so that nothing is left that waits for a controller which is no more:
  * deletes the pools of workers, which finish what they have begun, stops the controllers, and takes their finalizer off the
- * organizations that stay.
+ * organizations that stay. Controllers that are scaled to 0 are not waited for.
  */
 export async function uninstall(options: UninstallOptions): Promise<void> {
   const { write } = options;
@@ -30,8 +32,8 @@ export async function uninstall(options: UninstallOptions): Promise<void> {
   if (options.deletesOrganizations) {
     const names = await organizations(options);
     for (const name of names) await unlessGone(options.store.delete('Organization', { name }));
-    const isGone = await waitUntil(options, async () => (await organizations(options)).length === 0);
-    write(isGone ? `organizations deleted: ${names.length}` : 'the controllers have not cleaned up after all organizations in time');
+    const isGone = await controllersBringAbout(options, async () => (await organizations(options)).length === 0);
+    write(isGone ? `organizations deleted: ${names.length}` : 'the controllers have not cleaned up after all organizations');
   }
   await stopControllers(options);
   const left = await organizations(options);
@@ -48,8 +50,8 @@ async function deletePools(options: UninstallOptions): Promise<void> {
   const list = async () => (await store.list('DeliveryPool', { namespace })).items.map(({ metadata }) => metadata.name);
   const names = await list();
   for (const name of names) await unlessGone(store.delete('DeliveryPool', { namespace, name }));
-  const isGone = await waitUntil(options, async () => (await list()).length === 0);
-  write(isGone ? `pools of workers deleted: ${names.length}` : 'the controllers have not ended all pools of workers in time');
+  const isGone = await controllersBringAbout(options, async () => (await list()).length === 0);
+  write(isGone ? `pools of workers deleted: ${names.length}` : 'the controllers have not ended all pools of workers');
   for (const name of isGone ? [] : await list()) {
     const object = { kind: 'DeliveryPool' as const, metadata: { namespace, name, finalizers: [] } };
     await unlessGone(store.apply(object, { manager: 'posthorn-controller', force: true }));
@@ -57,11 +59,26 @@ async function deletePools(options: UninstallOptions): Promise<void> {
 }
 
 async function stopControllers(options: UninstallOptions): Promise<void> {
-  const path = `/apis/apps/v1/namespaces/${options.namespace}/deployments/${options.controller}`;
+  const path = controllersPath(options);
   await unlessGone(options.api.request('DELETE', path, { query: { propagationPolicy: 'Foreground' } }));
   // In the foreground: the Deployment goes once its pods are gone.
   const isGone = await waitUntil(options, async () => (await unlessGone(options.api.request('GET', path))) === undefined);
   if (!isGone) options.write(`the pods of ${options.controller} do not end`);
+}
+
+/** False when they have not done it in time, or are scaled to 0 and never will. */
+async function controllersBringAbout(options: UninstallOptions, holds: () => Promise<boolean>): Promise<boolean> {
+  const isOver = async () => (await holds()) || (await areScaledToZero(options));
+  return (await waitUntil(options, isOver)) && (await holds());
+}
+
+async function areScaledToZero(options: UninstallOptions): Promise<boolean> {
+  const deployment = await unlessGone(options.api.request('GET', controllersPath(options)));
+  return deployment !== undefined && scaled.parse(deployment).spec.replicas === 0;
+}
+
+function controllersPath({ namespace, controller }: UninstallOptions): string {
+  return `/apis/apps/v1/namespaces/${namespace}/deployments/${controller}`;
 }
 
 async function organizations({ store }: UninstallOptions): Promise<string[]> {

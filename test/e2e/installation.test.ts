@@ -20,6 +20,16 @@ describeInCluster('the chart in a cluster', () => {
   /** The file with those that it was installed with. */
   let values: string;
   let uid: string;
+  const uninstalledWithAllItsPods = async (): Promise<void> => {
+    await helm('uninstall', 'posthorn', ...inSystem, '--wait', '--timeout', '120s');
+    const left = await kubectl(['get', 'organization', 'default', '-o', 'jsonpath={.metadata.uid} {.metadata.finalizers}']);
+    expect(left).toBe(`${uid} `);
+    expect(await kubectl(['get', 'deliverypools', ...inSystem, '-o', 'name'])).toBe('');
+    await waitUntil('the garbage collector to take what the pools owned', 30_000, async () => {
+      const owned = await kubectl(['get', 'deployments,statefulsets,jobs,networkpolicies', ...inSystem, '-o', 'name']);
+      return owned === '' ? true : undefined;
+    });
+  };
 
   beforeAll(async () => {
     const directory = mkdtempSync(join(tmpdir(), 'posthorn-installation-'));
@@ -37,15 +47,21 @@ describeInCluster('the chart in a cluster', () => {
   });
 
   test('an uninstalled release leaves no pods and nothing that waits, but the resources and the keys that seal secrets', async () => {
-    await helm('uninstall', 'posthorn', ...inSystem, '--wait', '--timeout', '120s');
-    const left = await kubectl(['get', 'organization', 'default', '-o', 'jsonpath={.metadata.uid} {.metadata.finalizers}']);
-    expect(left).toBe(`${uid} `);
-    await waitUntil('the garbage collector to take what the pools owned', 30_000, async () => {
-      const owned = await kubectl(['get', 'deployments,statefulsets,jobs,networkpolicies', ...inSystem, '-o', 'name']);
-      return owned === '' ? true : undefined;
-    });
+    await uninstalledWithAllItsPods();
     expect(await kubectl(['get', 'secrets', ...inSystem, '-o', 'jsonpath={.items[*].metadata.name}'])).toBe('posthorn-encryption');
   }, 180_000);
+
+  test('one whose controllers were scaled to 0 goes as well, with nobody to end its pools', async () => {
+    // Not until its pods are ready.
+    await helm('install', 'posthorn', chart, ...inSystem, '--values', values);
+    await kubectl(['wait', 'deliverypool/default', ...inSystem, '--for=create', '--timeout=60s']);
+    const drain = '--for=jsonpath={.metadata.finalizers[0]}=posthorn.dev/drain';
+    await kubectl(['wait', 'deliverypool/default', ...inSystem, drain, '--timeout=60s']);
+    const purge = '--for=jsonpath={.metadata.finalizers[0]}=posthorn.dev/purge';
+    await kubectl(['wait', 'organization/default', purge, '--timeout=60s']);
+    await kubectl(['scale', 'deployment/posthorn-controller', ...inSystem, '--replicas=0']);
+    await uninstalledWithAllItsPods();
+  }, 240_000);
 
   test('installed again it goes on with what was kept, and delivers its first event', async () => {
     const address = addressOfThisMachine();

@@ -2,17 +2,21 @@ import { randomBytes } from 'node:crypto';
 import { globSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { z } from 'zod';
+import { readAuditLog } from '../support/audit-log.ts';
 import { manifests } from '../support/helm.ts';
 import { passes } from '../support/passes.ts';
 import { type PortForward, portForward } from '../support/port-forward.ts';
+import { scaledObjects } from '../support/scaled-objects.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { kubectl, kubectlApply } from './kubectl.ts';
-import { RestClient } from './rest.ts';
+import { ingest, RestClient } from './rest.ts';
 
 const system = 'posthorn-system';
+const auditLog = process.env['POSTHORN_E2E_AUDIT_LOG'];
 const root = new URL('../../', import.meta.url).pathname;
 const describeInCluster = process.env['POSTHORN_E2E_CLUSTER'] === '1' ? describe : describe.skip;
 
+const withSpec = z.looseObject({ metadata: z.looseObject({ uid: z.string() }), spec: z.unknown() });
 const withCircuit = z.array(z.looseObject({ status: z.looseObject({ id: z.string(), circuit: z.unknown() }).partial().optional() }));
 
 describeInCluster('workers', () => {
@@ -29,6 +33,8 @@ describeInCluster('the permissions of the chart', () => {
   const tenant = `tenant-${randomBytes(3).toString('hex')}`;
   const name = `Permissions ${tenant}`;
   const inTenant = (...args: string[]) => kubectl(['-n', tenant, ...args]);
+  const inSystem = (...args: string[]) => kubectl(['-n', system, ...args]);
+  const inDefault = (...args: string[]) => kubectl(['-n', 'default', ...args]);
   const object = (kind: string, objectName: string, spec: object, namespace = tenant) => ({
     apiVersion: 'posthorn.dev/v1alpha1',
     kind,
@@ -39,22 +45,50 @@ describeInCluster('the permissions of the chart', () => {
     kubectlApply([
       { apiVersion: 'posthorn.dev/v1alpha1', kind: 'Organization', metadata: { name: tenant }, spec: { namespace: tenant, ...settings } },
     ]);
+  /** Whose workers write archives as soon as those of config/cluster-dev. */
+  const pool = (spec: object) => {
+    const podTemplate = { env: [{ name: 'POSTHORN_ARCHIVE_BATCH_SECONDS', value: '1' }] };
+    return kubectlApply([object('DeliveryPool', 'permissions', { podTemplate, ...spec }, system)]);
+  };
   let forward: PortForward;
   let rest: RestClient;
   const restWith = (key: string) => new RestClient(`http://127.0.0.1:${forward.port}`, key);
 
+  /** It is written, or not, after a second, and the controller looks twice a minute. */
+  const beginArchiveToNowhere = async () => {
+    const key = { name: 'keep', key: 'key' };
+    const r2 = { bucket: 'history', endpoint: 'https://nobody.invalid', accessKeyId: 'nobody', secretAccessKeySecretRef: key };
+    const filter = { conditions: [{ field: 'payload.id', operator: 'equals', value: 'another' }] };
+    await kubectlApply([
+      { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'keep', namespace: tenant }, stringData: { key: 'nobody' } },
+      object('Destination', 'keep', { type: 'r2', r2 }),
+      object('Source', 'kept', { provider: 'generic' }),
+      object('Destination', 'kept', { type: 'http', http: { url: 'https://nobody.invalid/hooks' } }),
+      object('Route', 'kept', { sourceRef: { name: 'kept' }, destinationRefs: [{ name: 'kept' }], filter }),
+    ]);
+    await inTenant('wait', '--for=condition=Ready', 'destination/keep', 'route/kept', '--timeout=30s');
+    await applyOrganization({ limits: { objectsPerKind: 100 }, archive: { destinationRef: { name: 'keep' } } });
+    // What a filter holds back has ended.
+    const event = { headers: { 'content-type': 'application/json' }, body: Buffer.from('{"id":"one"}') };
+    expect((await ingest(`http://127.0.0.1:${forward.port}`, `${tenant}/kept`, event)).status).toBe(200);
+  };
+
   beforeAll(async () => {
-    const key = await kubectl(['-n', system, 'get', 'secret', 'posthorn-api-key', '-o', 'jsonpath={.data.api-key}']);
+    // The controller looks once a minute whether there is KEDA.
+    await kubectlApply([scaledObjects]);
+    const key = await inSystem('get', 'secret', 'posthorn-api-key', '-o', 'jsonpath={.data.api-key}');
     forward = await portForward(system, 'service/posthorn-api', 80);
     rest = restWith(Buffer.from(key, 'base64').toString('utf8'));
     await applyOrganization({ limits: { objectsPerKind: 100 } });
     await kubectl(['wait', '--for=condition=Ready', `organization/${tenant}`, '--timeout=30s']);
     await kubectlApply([object('HttpCronJob', 'yearly', { schedule: '0 0 1 1 *', url: 'https://nobody.invalid/run' })]);
-  }, 60_000);
+    await beginArchiveToNowhere();
+  }, 150_000);
   afterAll(async () => {
     await forward?.stop();
     await kubectl(['delete', 'organization', tenant, '--ignore-not-found', '--wait=true', '--timeout=60s']);
-  }, 90_000);
+    await kubectl(['delete', 'customresourcedefinition', scaledObjects.metadata.name, '--ignore-not-found', '--timeout=60s']);
+  }, 150_000);
 
   test('let the API make, change and delete resources of each kind with their secrets, and ask who a token is', async () => {
     const made: string[] = [];
@@ -93,15 +127,60 @@ describeInCluster('the permissions of the chart', () => {
     for (const path of made) expect([200, 204]).toContain((await rest.send('DELETE', path)).status);
   }, 150_000);
 
+  test('let the API find what is declared by its name, and the controller show the circuit of a declared endpoint', async () => {
+    const declared = (kind: string, spec: object, objectName = tenant) => object(kind, objectName, spec, 'default');
+    const eventType = `permissions.${tenant}.failed`;
+    const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: tenant, namespace: 'default' } };
+    const endpoint = {
+      applicationRef: { name: tenant },
+      url: 'https://nobody.invalid/hooks',
+      signingSecretRef: { name: tenant, key: 'secret' },
+      circuit: { failureThreshold: 1, cooldownSeconds: 3600 },
+    };
+    const objects = [
+      { ...secret, stringData: { secret: `whsec_${randomBytes(32).toString('base64')}` } },
+      declared('WebhookEventType', { name: eventType.replaceAll('-', '_') }, eventType),
+      declared('WebhookApplication', {}),
+      declared('WebhookEndpoint', endpoint),
+      declared('WebhookSubscription', { endpointRef: { name: tenant }, eventTypeRef: { name: eventType } }),
+    ];
+    await kubectlApply(objects);
+    try {
+      await inDefault('wait', '--for=condition=Ready', `webhookapplication/${tenant}`, `webhookendpoint/${tenant}`, '--timeout=30s');
+      await inDefault('wait', '--for=condition=Ready', `webhooksubscription/${tenant}`, '--timeout=30s');
+      for (const family of ['applications', 'endpoints', 'subscriptions']) {
+        const byName = `/api/webhook-${family}/${tenant}`;
+        const { status, body } = await rest.send('GET', byName);
+        const { id } = body.data ?? body;
+        expect([family, status, id]).toEqual([family, 200, expect.stringMatching(/^(app|ep|sub)_/)]);
+        expect((await rest.send('GET', `/api/webhook-${family}/${id}`)).body).toEqual(body);
+        const refused = await rest.send('DELETE', byName);
+        expect([family, refused.status, refused.headers.get('x-error-code')]).toEqual([family, 409, 'FIELD_MANAGED']);
+        expect(refused.body.message).toContain(`is managed by the custom resource default/${tenant}. Change it there.`);
+      }
+      const sent = await rest.send('POST', '/api/send-event', { eventType: eventType.replaceAll('-', '_'), payload: { id: 1 } });
+      expect([sent.status, sent.body.data?.messagesQueued]).toEqual([201, 1]);
+      await inDefault('wait', '--for=condition=Delivering=False', `webhookendpoint/${tenant}`, '--timeout=60s');
+      expect(await inDefault('get', 'webhookendpoint', tenant, '-o', 'jsonpath={.status.circuit.state}')).toBe('open');
+    } finally {
+      for (const { kind, metadata } of objects) await inDefault('delete', kind, metadata.name, '--timeout=30s');
+    }
+  }, 150_000);
+
   test('let the controller make a pool, leave it to an autoscaler and open its network, and end it', async () => {
-    const inSystem = (...args: string[]) => kubectl(['-n', system, ...args]);
-    const pool = (spec: object) => kubectlApply([object('DeliveryPool', 'permissions', spec, system)]);
     const names = ['horizontalpodautoscaler/posthorn-delivery-permissions', 'networkpolicy/posthorn-delivery-permissions'];
     await pool({ autoscaling: { mode: 'hpa', min: 1, max: 1 } });
     for (const made of names) await inSystem('wait', '--for=create', made, '--timeout=30s');
     await pool({ replicas: 0, networkPolicy: { enabled: false } });
     for (const gone of names) await inSystem('wait', '--for=delete', gone, '--timeout=30s');
     await inSystem('delete', 'deliverypool', 'permissions', '--wait=true', '--timeout=60s');
+  }, 150_000);
+
+  test('let the controller say that an archive cannot be written', async () => {
+    await kubectl(['wait', '--for=condition=Archiving=False', `organization/${tenant}`, '--timeout=120s']);
+    const said = '{.status.conditions[?(@.type=="Archiving")].reason}';
+    expect(await kubectl(['get', 'organization', tenant, '-o', `jsonpath=${said}`])).toBe('CannotBeWritten');
+    await applyOrganization({ limits: { objectsPerKind: 100 } });
   }, 150_000);
 
   test('let the controller write what it finds of each kind, keep quotas, and tell of the same thing once more', async () => {
@@ -130,5 +209,31 @@ describeInCluster('the permissions of the chart', () => {
     // The times of cron jobs are written every half a minute.
     await passes(async () => expect(await inTenant('get', 'httpcronjob', 'yearly', '-o', 'json')).toContain('nextScheduleTime'), 45_000);
     await kubectl(['delete', 'organization', tenant, '--wait=true', '--timeout=60s']);
+  }, 300_000);
+
+  test('let the controller leave a pool to KEDA, put back what others have changed of it, and take it from KEDA again', async () => {
+    const name = 'posthorn-delivery-permissions';
+    const scaledObject = `scaledobject/${name}`;
+    const read = async () => withSpec.parse(JSON.parse(await inSystem('get', scaledObject, '-o', 'json')));
+    await pool({ autoscaling: { mode: 'keda', min: 1, max: 3, targetBacklogPerPod: 500 } });
+    await inSystem('wait', '--for=create', scaledObject, '--timeout=30s');
+    const made = await read();
+    const metric = { format: 'prometheus', valueLocation: 'posthorn_backlog_messages', targetValue: '500' };
+    const url = expect.stringMatching(/^http:\/\/posthorn-delivery-permissions\.posthorn-system\.svc:\d+\/metrics$/);
+    expect(made.spec).toEqual({
+      scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name },
+      minReplicaCount: 1,
+      maxReplicaCount: 3,
+      triggers: [{ type: 'metrics-api', metricType: 'AverageValue', metadata: { url, ...metric } }],
+    });
+    const watches = 'posthorn-controller watch scaledobjects.keda.sh';
+    if (auditLog !== undefined) await passes(() => expect(readAuditLog(auditLog).used).toContain(watches), 90_000);
+    await inSystem('patch', scaledObject, '--type=merge', '--patch', '{"spec":{"maxReplicaCount":9}}');
+    await passes(async () => expect(await read()).toMatchObject({ metadata: { uid: made.metadata.uid }, spec: made.spec }), 60_000);
+    await inSystem('delete', scaledObject);
+    await inSystem('wait', '--for=create', scaledObject, '--timeout=60s');
+    await pool({ replicas: 0 });
+    await inSystem('wait', '--for=delete', scaledObject, '--timeout=30s');
+    await inSystem('delete', 'deliverypool', 'permissions', '--wait=true', '--timeout=60s');
   }, 300_000);
 });

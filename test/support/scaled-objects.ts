@@ -1,4 +1,7 @@
-/** As KEDA has it, as far as it matters here. */
+const text = { type: 'string' };
+const wholeNumber = { type: 'integer', format: 'int32' };
+
+/** As KEDA has it, with the fields that we set: others would be refused. */
 export const scaledObjects = {
   apiVersion: 'apiextensions.k8s.io/v1',
   kind: 'CustomResourceDefinition',
@@ -12,7 +15,31 @@ export const scaledObjects = {
         name: 'v1alpha1',
         served: true,
         storage: true,
-        schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
+        schema: {
+          openAPIV3Schema: {
+            type: 'object',
+            required: ['spec'],
+            properties: {
+              spec: {
+                type: 'object',
+                required: ['scaleTargetRef', 'triggers'],
+                properties: {
+                  scaleTargetRef: { type: 'object', required: ['name'], properties: { apiVersion: text, kind: text, name: text } },
+                  minReplicaCount: wholeNumber,
+                  maxReplicaCount: wholeNumber,
+                  triggers: {
+                    type: 'array',
+                    items: {
+                      type: 'object',
+                      required: ['type', 'metadata'],
+                      properties: { type: text, metricType: text, metadata: { type: 'object', additionalProperties: text } },
+                    },
+                  },
+                },
+              },
+            },
+          },
+        },
       },
     ],
   },

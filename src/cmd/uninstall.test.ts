@@ -1,0 +1,34 @@
+import { expect, test } from '@jest/globals';
+import { FakeClock } from '../../test/support/fake-clock.ts';
+import { PosthornError } from '../core/errors.ts';
+import { MemoryStore } from '../store/memory/memory-store.ts';
+import { uninstall } from './uninstall.ts';
+
+const namespace = 'posthorn-system';
+const owner = { manager: 'test', force: true };
+const holder = { manager: 'posthorn-controller', force: true };
+
+test.each([false, true])('waits for no controllers that are scaled to 0 (deletes organizations: %s)', async (deletesOrganizations) => {
+  // Nothing moves it.
+  const clock = new FakeClock();
+  const store = new MemoryStore(clock);
+  await store.apply({ kind: 'Organization', metadata: { name: 'acme' }, spec: { namespace: 'acme' } }, owner);
+  await store.apply({ kind: 'Organization', metadata: { name: 'acme', finalizers: ['posthorn.dev/purge'] } }, holder);
+  await store.apply({ kind: 'Namespace', metadata: { name: namespace } }, owner);
+  await store.apply({ kind: 'DeliveryPool', metadata: { namespace, name: 'default' }, spec: {} }, owner);
+  await store.apply({ kind: 'DeliveryPool', metadata: { namespace, name: 'default', finalizers: ['posthorn.dev/drain'] } }, holder);
+  let isThere = true;
+  const request = async (method: string): Promise<unknown> => {
+    if (!isThere) throw new PosthornError('RESOURCE_NOT_FOUND', 'there is no such Deployment');
+    if (method === 'DELETE') isThere = false;
+    return { spec: { replicas: 0 } };
+  };
+  const lines: string[] = [];
+  const write = (line: string): void => void lines.push(line);
+  await uninstall({ api: { request }, store, clock, namespace, controller: 'posthorn-controller', deletesOrganizations, write });
+  expect(lines[0]).toBe('the controllers have not ended all pools of workers');
+  expect((await store.list('DeliveryPool')).items).toEqual([]);
+  const { items } = await store.list('Organization');
+  expect(items.map(({ metadata }) => [metadata.name, metadata.finalizers])).toEqual(deletesOrganizations ? [] : [['acme', []]]);
+  expect(isThere).toBe(false);
+});
