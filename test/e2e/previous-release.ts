@@ -3,32 +3,54 @@ import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { helm, manifests } from '../support/helm.ts';
+import { chart, helm, manifests } from '../support/helm.ts';
 import { kubectl, kubectlApply } from './kubectl.ts';
 
 const run = promisify(execFile);
 const inSystem = ['--namespace', 'posthorn-system'];
+const patiently = ['--wait', '--timeout', '180s'];
 const kept = new URL('../chart/previous/', import.meta.url).pathname;
 /** Of the organization in its resources. */
 const namespace = 'acme';
 const cluster = new URL('../../hack/cluster', import.meta.url).pathname;
 
-/** Puts the previous release, its chart and its image, in place of what is installed, with the same values: what is then in Redis is its own. Answers the image. */
-export async function installPreviousRelease(...settings: string[]): Promise<string> {
-  const directory = mkdtempSync(join(tmpdir(), 'posthorn-previous-'));
+/** Of what is installed. */
+export function valuesOfInstallation(): Promise<string> {
+  return helm('get', 'values', 'posthorn', ...inSystem, '--output', 'yaml');
+}
+
+/** Puts the previous release, its chart and its image, in place of what is installed, with these values: what is then in Redis is its own. Answers the image. */
+export async function installPreviousRelease(values: string, ...settings: string[]): Promise<string> {
+  const uninstalled = helm('uninstall', 'posthorn', ...inSystem, '--wait', '--timeout', '120s');
+  const [{ stdout }] = await Promise.all([run(cluster, ['previous']), uninstalled]);
+  const image = stdout.trim();
+  const [, repository = '', tag = ''] = /^(.+):([^:]+)$/.exec(image) ?? [];
+  const set = ['--set', `image.repository=${repository},image.tag=${tag}`, ...settings];
+  const [packaged = 'no chart of the previous release'] = globSync(`${kept}*.tgz`);
+  await withValues(values, (file) => helm('install', 'posthorn', packaged, ...inSystem, '--values', file, ...set, ...patiently));
+  await poolIsReady();
+  return image;
+}
+
+/** Puts this release in place of whatever is there, be it nothing or half an upgrade, with these values. */
+export async function installThisRelease(values: string): Promise<void> {
+  await withValues(values, (file) =>
+    helm('upgrade', '--install', 'posthorn', chart, ...inSystem, '--reset-then-reuse-values', '--values', file, ...patiently),
+  );
+  await poolIsReady();
+}
+
+async function poolIsReady(): Promise<void> {
+  await kubectl(['wait', '--for=create', 'deliverypool/default', ...inSystem, '--timeout=60s']);
+  await kubectl(['wait', '--for=condition=Ready', 'deliverypool/default', ...inSystem, '--timeout=120s']);
+}
+
+async function withValues(values: string, use: (file: string) => Promise<unknown>): Promise<void> {
+  const directory = mkdtempSync(join(tmpdir(), 'posthorn-values-'));
   try {
-    const values = join(directory, 'values.yaml');
-    writeFileSync(values, await helm('get', 'values', 'posthorn', ...inSystem, '--output', 'yaml'));
-    const uninstalled = helm('uninstall', 'posthorn', ...inSystem, '--wait', '--timeout', '120s');
-    const [{ stdout }] = await Promise.all([run(cluster, ['previous']), uninstalled]);
-    const image = stdout.trim();
-    const [, repository = '', tag = ''] = /^(.+):([^:]+)$/.exec(image) ?? [];
-    const set = ['--values', values, '--set', `image.repository=${repository},image.tag=${tag}`, ...settings];
-    const [packaged = 'no chart of the previous release'] = globSync(`${kept}*.tgz`);
-    await helm('install', 'posthorn', packaged, ...inSystem, ...set, '--wait', '--timeout', '180s');
-    await kubectl(['wait', '--for=create', 'deliverypool/default', ...inSystem, '--timeout=60s']);
-    await kubectl(['wait', '--for=condition=Ready', 'deliverypool/default', ...inSystem, '--timeout=120s']);
-    return image;
+    const file = join(directory, 'values.yaml');
+    writeFileSync(file, values);
+    await use(file);
   } finally {
     rmSync(directory, { recursive: true });
   }

@@ -10,8 +10,10 @@ import { enforcePolicies } from './policy-enforcement.ts';
 import {
   applyResourcesOfPreviousRelease,
   installPreviousRelease,
+  installThisRelease,
   removeResourcesOfPreviousRelease,
   resourcesOfPreviousReleaseAreReady,
+  valuesOfInstallation,
 } from './previous-release.ts';
 import { imageOf, SteadyLoad } from './steady-load.ts';
 import { UnfinishedWork } from './unfinished-work.ts';
@@ -38,6 +40,13 @@ async function scaleTo(replicas: number): Promise<void> {
   });
 }
 
+async function workersAreOf(release: string): Promise<void> {
+  await waitUntil('the controller to give the workers the image', 60_000, async () =>
+    (await imageOf(workers)) === release ? true : undefined,
+  );
+  await kubectl(['rollout', 'status', workers, ...inSystem, '--timeout=90s']);
+}
+
 const tries = `
   import { connect } from 'node:net';
   const opens = (place) => new Promise((resolve) => {
@@ -59,12 +68,21 @@ describeInCluster('an installation that is sent 20 events a second', () => {
   let authority: CertificateAuthority | null = null;
   let previousImage: string;
   let before: Record<string, object>;
+  /** Of this release, while another may be in its place. */
+  let valuesToRestore: string | null = null;
   beforeAll(async () => {
     authority = createCertificateAuthority();
-    previousImage = await installPreviousRelease('--set-file', `egress.caCertificates=${authority.file}`);
+    valuesToRestore = await valuesOfInstallation();
+    previousImage = await installPreviousRelease(valuesToRestore, '--set-file', `egress.caCertificates=${authority.file}`);
     await Promise.all([applyResourcesOfPreviousRelease(), load.start({ perSecond: 20 }), unfinished.start(authority)]);
     before = await allResources();
   }, 480_000);
+  // The suites that follow meet this release also when its upgrade has failed.
+  afterAll(async () => {
+    if (valuesToRestore === null) return;
+    await installThisRelease(valuesToRestore);
+    await workersAreOf(image);
+  }, 540_000);
   afterAll(async () => {
     await Promise.all([load.remove(), unfinished.remove(), removeResourcesOfPreviousRelease()]);
     authority?.remove();
@@ -74,10 +92,7 @@ describeInCluster('an installation that is sent 20 events a second', () => {
   const isReplacedBy = async (release: string, replace: () => Promise<unknown>): Promise<void> => {
     const pods = await podsWith(podsOfRoles);
     await replace();
-    await waitUntil('the controller to give the workers the image', 60_000, async () =>
-      (await imageOf(workers)) === release ? true : undefined,
-    );
-    await kubectl(['rollout', 'status', workers, ...inSystem, '--timeout=90s']);
+    await workersAreOf(release);
     await waitUntil('the pods of before to end', 60_000, async () => {
       const there = await podsWith(podsOfRoles);
       return pods.some((pod) => there.includes(pod)) ? undefined : true;
@@ -102,6 +117,7 @@ describeInCluster('an installation that is sent 20 events a second', () => {
   test('loses none and delivers none twice while it goes back to the previous release and on to this one again', async () => {
     await isReplacedBy(previousImage, () => helm('rollback', 'posthorn', ...inSystem, '--wait', '--timeout', '120s'));
     await isReplacedBy(image, upgrade);
+    valuesToRestore = null;
   }, 600_000);
 
   test('once upgraded, delivers once what has waited since before, and what the previous release has left is migrated', async () => {
