@@ -2,9 +2,11 @@
 //   node hack/chaos/node.ts
 // Starts it with Posthorn and a second node, spreads two pods of each role over both, and sends 200 events/s through the Service of the
 // API, each over a connection of its own. Then the second node, where the controller leads, is gone at once as by a power cut. Ends with 1 when
-// something accepted does not arrive, more arrives twice than was under way there, or others are late to go on. Takes
-// ten minutes, most of which Kubernetes waits before it replaces pods.
+// something accepted does not arrive, more arrives twice than was under way there, others are late to go on, or a connection waits in vain that
+// neither the rules of kube-proxy nor connection tracking leads to the lost pod. Takes ten minutes, most of which Kubernetes waits before
+// it replaces pods.
 import { execFile, execFileSync, spawn } from 'node:child_process';
+import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -30,12 +32,15 @@ const roles = {
 };
 /** What `api.tolerations` makes of the five minutes that Kubernetes waits before it replaces pods of a node that is away. */
 const tolerationSeconds = 30;
+/** The sender gives up after 5 s; its connection does not try on for longer than this. */
+const lastTryMs = 12_000;
 const lostNodePods = /^(::ffff:)?10\.244\.1\./;
 
 const { rows, mustBe, exitCode } = verdict();
 const hackCluster = new URL('../cluster', import.meta.url).pathname;
 const cluster = (...args: string[]): void => void execFileSync(hackCluster, args, { stdio: 'inherit' });
 const seconds = (ms: number | undefined): string => (ms === undefined ? 'never' : `${(ms / 1000).toFixed(1)} s`);
+const percent = (share: number): string => `${(100 * share).toFixed(0)} %`;
 
 interface Request {
   from: string;
@@ -71,7 +76,7 @@ async function start(): Promise<void> {
     encoding: 'utf8',
   });
   const [kubeconfig = '', path = ''] = variables.split('\n');
-  Object.assign(process.env, { KUBECONFIG: kubeconfig, PATH: path });
+  Object.assign(process.env, { KUBECONFIG: kubeconfig, PATH: `${path}:/usr/sbin:/sbin` });
   const toleration = { key: 'node.kubernetes.io/unreachable', operator: 'Exists', effect: 'NoExecute', tolerationSeconds };
   const set = ['api.replicas=2', 'delivery.replicas=2', ...Object.keys(roles).map((role) => `${role}.podAnnotations.nodes=two`)];
   const changes = ['--reset-then-reuse-values', '--set', set.join(','), '--set-json', `api.tolerations=${JSON.stringify([toleration])}`];
@@ -145,6 +150,47 @@ async function takeover(since: number): Promise<number> {
   throw new Error('no other controller leads');
 }
 
+const run = async (command: string, ...args: string[]): Promise<string> =>
+  (await promisify(execFile)(command, args, { maxBuffer: 100_000_000 })).stdout;
+
+/** Whether nothing comes back from there, not even a refusal. */
+const isSilent = (host: string, port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const socket = connect({ host, port, timeout: 5000 });
+    const end = (answer: boolean): void => {
+      socket.destroy();
+      resolve(answer);
+    };
+    socket.once('timeout', () => end(true));
+    for (const event of ['connect', 'error']) socket.once(event, () => end(false));
+  });
+
+const ports = (lines: string, pattern: RegExp): Set<string> => new Set([...lines.matchAll(pattern)].map(([, port = '']) => port));
+/** From which ports of this machine a connection to the address waits for its first answer. */
+const waitingPorts = async (address: string): Promise<Set<string>> =>
+  ports(await run('ss', '-tnH', 'state', 'syn-sent', 'dst', address), /^\d+ +\d+ +\S+:(\d+) /gm);
+const trackedTo = (pod: string): string[] => ['-p', 'tcp', '--state', 'SYN_SENT', '--reply-src', pod];
+/** From which ports a connection is led to the pod, whatever the rules of kube-proxy say now. */
+const trackedPorts = async (pod: string): Promise<Set<string>> =>
+  ports(await run('conntrack', '-L', ...trackedTo(pod)), /^tcp.*? sport=(\d+)/gm);
+
+/** From how many ports connections wait for more than a second, and how many of these are not led to the pod. */
+async function watchWaiting(address: string, pod: string): Promise<{ waiting: number; unexplained: number }> {
+  const [waiting, unexplained] = [new Set<string>(), new Set<string>()];
+  for (let second = 0; second < 15; second++) {
+    const before = await waitingPorts(address);
+    await sleep(1000);
+    const now = await waitingPorts(address);
+    const tracked = await trackedPorts(pod);
+    for (const port of before) {
+      if (!now.has(port)) continue;
+      waiting.add(port);
+      if (!tracked.has(port)) unexplained.add(port);
+    }
+  }
+  return { waiting: waiting.size, unexplained: unexplained.size };
+}
+
 let sender: SteadySender | null = null;
 try {
   await start();
@@ -155,7 +201,10 @@ try {
   await sleep(15_000);
   const isUsed = (isLost: boolean): boolean => requests.some(({ from }) => lostNodePods.test(from) === isLost);
   mustBe('workers of both nodes deliver', isUsed(true) && isUsed(false));
-  mustBe('nothing is refused before', sender.failedAtMs.length === 0);
+  mustBe(`nothing is refused before (${sender.failedAtMs.length})`, sender.failedAtMs.length === 0);
+  const apiPodOfNode2 = ['get', 'pods', ...inSystem, '-l', roles.api, '--field-selector', 'spec.nodeName=node-2'];
+  const lostPod = await kubectl([...apiPodOfNode2, '-o', 'jsonpath={.items[0].status.podIP}']);
+  const service = new URL(url).hostname;
 
   const lost = performance.now();
   await promisify(execFile)(hackCluster, ['lose-node']);
@@ -171,12 +220,29 @@ try {
     await kubectl(['-n', namespace, 'wait', '--for=condition=Ready', 'source/after', '--timeout=60s']);
     return since();
   };
+  const withoutRule = waitUntil('kube-proxy to send nothing to the lost pod', 120_000, async () => {
+    await sleep(250);
+    return (await run('iptables-save', '-t', 'nat')).includes(`-> ${lostPod}:`) ? undefined : since();
+  });
   const apiReplaced = replaced('api');
   const othersReplaced = Promise.all([replaced('delivery'), replaced('controller')]);
-  const [takeoverMs, changedMs, notReadyMs] = await Promise.all([takeover(lost), changed(), notReady]);
+  const [silent, takeoverMs, changedMs, notReadyMs, withoutRuleMs] = await Promise.all([
+    isSilent(lostPod, 8080),
+    takeover(lost),
+    changed(),
+    notReady,
+    withoutRule,
+  ]);
+  mustBe('the lost pod does not even refuse a connection', silent);
   rows.push(['another controller leads after', seconds(takeoverMs)]);
   rows.push(['a change of a resource is in force after', seconds(changedMs)]);
   mustBe('another controller leads within 20 s', takeoverMs <= 20_000);
+  await sleep(lastTryMs);
+  const { waiting, unexplained } = await watchWaiting(service, lostPod);
+  const untilForgottenMs = since();
+  const forgotten = (await trackedPorts(lostPod)).size;
+  await run('conntrack', '-D', ...trackedTo(lostPod)).catch(() => undefined);
+  const forgottenMs = since();
   await sleep(15_000);
   await sender.stop();
   const { accepted, refused, unanswered, failedAtMs } = sender;
@@ -190,7 +256,10 @@ try {
   const arrivals = sink.times.map((at, index) => ({ afterMs: at - lost, sentMs: at - (sink.latenciesMs[index] ?? 0) - lost }));
   const heldMs = Math.max(...arrivals.filter(({ sentMs }) => sentMs < 0).map(({ afterMs }) => afterMs));
   const late = arrivals.filter(({ sentMs }) => sentMs > 0).map(({ afterMs, sentMs }) => afterMs - sentMs);
-  const errorsMs = Math.max(lost, ...failedAtMs) - lost;
+  const shareFailed = (fromMs: number, toMs: number): number =>
+    failedAtMs.filter((at) => at - lost >= fromMs && at - lost < toMs).length / (((toMs - fromMs) / 1000) * perSecond);
+  const failedShare = shareFailed(0, withoutRuleMs);
+  const failedLater = failedAtMs.filter((at) => at - lost >= forgottenMs).length;
   rows.push(['accepted / refused / unanswered', `${accepted.size} / ${refused} / ${unanswered}`]);
   rows.push(['lost', String(missing().length)]);
   rows.push(['arrived twice, of those under way at the lost worker', `${duplicated}, ${underWay}`]);
@@ -201,20 +270,22 @@ try {
     [0.5, 0.99, 1].map((share) => seconds(percentile(late, share))).join(' / '),
   ]);
   rows.push(['Kubernetes takes the node for lost after', seconds(notReadyMs)]);
-  rows.push(['senders see errors for', seconds(errorsMs)]);
+  rows.push(['kube-proxy sends nothing there any more after', seconds(withoutRuleMs)]);
+  rows.push(['share of requests without an answer until then', percent(failedShare)]);
   rows.push([
-    'requests without an answer that were begun once it is taken for lost',
-    String(failedAtMs.filter((at) => at - lost > notReadyMs).length),
+    `and in the ${seconds(untilForgottenMs - withoutRuleMs)} after it, while ports are used again that connection tracking leads to the lost pod`,
+    percent(shareFailed(withoutRuleMs, untilForgottenMs)),
   ]);
-  rows.push([
-    'share of requests without an answer meanwhile',
-    errorsMs === 0 ? 'none' : `${((100 * failedAtMs.length) / ((errorsMs / 1000) * perSecond)).toFixed(0)} %`,
-  ]);
+  rows.push(['ports that wait longer than a second in the last 15 s of these, of them not led there', `${waiting}, ${unexplained}`]);
+  rows.push([`requests without an answer once its ${forgotten} entries of connection tracking are deleted`, String(failedLater)]);
   mustBe('nothing is lost', missing().length === 0);
   mustBe('every event keeps its webhook-id', changedIds === 0);
   mustBe('only what was under way arrives twice', duplicated <= underWay);
   mustBe('what the lost worker held is delivered within 17 s', heldMs <= 17_000);
-  mustBe('senders see no errors once the node is taken for lost', errorsMs <= notReadyMs + 5000);
+  mustBe('about half of the connections wait for the lost pod until kube-proxy does without', failedShare > 0.35 && failedShare < 0.65);
+  mustBe('kube-proxy does without the lost pod within 5 s of NotReady', withoutRuleMs <= notReadyMs + 5000);
+  mustBe('connections that wait later are led to the lost pod by connection tracking', unexplained === 0);
+  mustBe('no connection waits once these entries are deleted', failedLater === 0);
   const [{ name: worker = '' } = {}] = (await readyPods('delivery')).filter(({ node }) => node === 'node');
   const check = await kubectl(['exec', worker, ...inSystem, '--', 'node', '/app/dist/cmd/posthorn.js', 'check']).catch(String);
   mustBe('posthorn check has no findings', !check.startsWith('Error'));

@@ -156,20 +156,21 @@ add_node() {
   kubectl wait --for=condition=Ready node/node-2 --timeout=60s >/dev/null
 }
 
-# As by a power cut: from one moment on nothing comes from the second node any more, no end of a connection either; then all of it is killed.
+# As by a power cut: from one moment on nothing comes from the second node any more, no refusal and no end of a connection either. Kubelet
+# and containerd are killed first: neither tells what becomes of the rest.
 lose_node() {
   alive kubelet-2 || die 'there is no second node: start it with add-node'
-  cut_network | iptables-restore --noflush
+  { echo '*raw' && network_cuts | sed 's/^/-I /' && echo COMMIT; } | iptables-restore --noflush
+  kill -KILL "$(cat "$state/kubelet-2.pid")" "$(cat "$state/containerd-2.pid")"
   # shellcheck disable=SC2046 # one word a number
-  kill -KILL $(cat "$state/kubelet-2.pid" "$state/containerd-2.pid") $(pgrep -f -- "-address $(containerd_socket node-2)") $(in_cgroup /posthorn-node-2) 2>/dev/null || true
+  kill -KILL $(pgrep -f -- "-address $(containerd_socket node-2)") $(in_cgroup /posthorn-node-2) 2>/dev/null || true
 }
 
-# The rules that take the second node off the network.
-network_cuts=('INPUT -i' 'OUTPUT -o' 'FORWARD -i' 'FORWARD -o')
-cut_network() {
-  echo '*filter'
-  printf -- "-I %s ${bridges[node-2]} -j DROP\n" "${network_cuts[@]}"
-  echo COMMIT
+# The rules that take the second node off the network, before the connection tracking of the others: with a reset from there it would let the
+# next packet of a sender choose another pod. What is sent to the pods is tracked and then lost, as on a cable.
+network_cuts() {
+  echo "PREROUTING -i ${bridges[node-2]} -j DROP"
+  echo "PREROUTING -p tcp --syn --dport $(sed -n 's/^port: //p' "$state/kubelet-2.yaml") -j DROP"
 }
 
 cgroup_roots() { printf '%s\n' /sys/fs/cgroup /sys/fs/cgroup/*/ | while read -r folder; do if [ -e "$folder/cgroup.procs" ]; then echo "${folder%/}"; fi; done; }
@@ -203,9 +204,9 @@ clean_node() {
   ip link delete "${bridges[$node]}" 2>/dev/null || true
   unmount "$state/containerd$suffix" "$state/kubelet$suffix"
   if [ -n "$suffix" ]; then
-    for rule in "${network_cuts[@]}"; do
-      # shellcheck disable=SC2086 # chain and option
-      while iptables -D $rule "${bridges[$node]}" -j DROP 2>/dev/null; do :; done
+    network_cuts | while read -r rule; do
+      # shellcheck disable=SC2086 # options and their values
+      while iptables -t raw -D $rule 2>/dev/null; do :; done
     done
     for cgroup in $(cgroup_roots); do find "$cgroup/posthorn-$node" -depth -type d -exec rmdir {} + 2>/dev/null || true; done
     rm -rf "$state/kubelet$suffix" "$state/containerd$suffix" "$state/ipam$suffix" "$state/pod-logs$suffix"
