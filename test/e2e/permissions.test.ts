@@ -146,8 +146,8 @@ describeInCluster('the permissions of the chart', () => {
     ];
     await kubectlApply(objects);
     try {
-      await inDefault('wait', '--for=condition=Ready', `webhookapplication/${tenant}`, `webhookendpoint/${tenant}`, '--timeout=30s');
-      await inDefault('wait', '--for=condition=Ready', `webhooksubscription/${tenant}`, '--timeout=30s');
+      const [, ...resources] = objects.map(({ kind, metadata }) => `${kind}/${metadata.name}`);
+      await inDefault('wait', '--for=condition=Ready', ...resources, '--timeout=30s');
       for (const family of ['applications', 'endpoints', 'subscriptions']) {
         const byName = `/api/webhook-${family}/${tenant}`;
         const { status, body } = await rest.send('GET', byName);
