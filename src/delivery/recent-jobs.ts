@@ -1,30 +1,62 @@
+import type { Clock } from '../core/clock.ts';
+
 const mostKept = 256;
+const keptMs = 10_000;
 
-/** Of which organizations the last jobs were that a worker took, in all shards. */
+interface Taken {
+  organization: string;
+  atMs: number;
+}
+
+/** Of which organizations the jobs were that a worker took in the last 10 s, in all shards; of the busiest one the last 256 count. */
 export class RecentJobs {
-  readonly #organizations: string[] = [];
+  readonly #clock: Clock;
+  /** A ring; `#first` is the oldest. */
+  readonly #jobs: Taken[] = [];
   readonly #counts = new Map<string, number>();
-  #next = 0;
+  #first = 0;
+  #kept = 0;
   #busiest: string | null = null;
+  #last: Taken | null = null;
+  /** The last one of another organization than `#last`. */
+  #lastOfOthers: Taken | null = null;
 
-  add(organization: string): void {
-    const oldest = this.#organizations[this.#next];
-    if (oldest !== undefined) this.#count(oldest, -1);
-    this.#organizations[this.#next] = organization;
-    this.#next = (this.#next + 1) % mostKept;
-    this.#count(organization, 1);
-    if (this.#hasMost(organization)) this.#busiest = organization;
-    else if (this.#busiest !== null && !this.#hasMost(this.#busiest)) this.#busiest = null;
+  constructor(clock: Clock) {
+    this.#clock = clock;
   }
 
-  /** The organization that had more than half of them; null: there is none. */
+  add(organization: string): void {
+    const atMs = this.#clock.now();
+    if (this.#kept === mostKept) this.#forgetOldest();
+    const job = { organization, atMs };
+    this.#jobs[(this.#first + this.#kept) % mostKept] = job;
+    this.#kept++;
+    this.#count(organization, 1);
+    if (this.#hasMost(organization)) this.#busiest = organization;
+    if (this.#last !== null && this.#last.organization !== organization) this.#lastOfOthers = this.#last;
+    this.#last = job;
+  }
+
+  /** The organization that had more than 128 of the last 256; null: there is none. */
   get busiest(): string | null {
+    const since = this.#clock.now() - keptMs;
+    while (this.#kept > 0 && (this.#jobs[this.#first]?.atMs ?? 0) < since) this.#forgetOldest();
     return this.#busiest;
   }
 
-  /** Some of them were of others than the busiest organization. */
-  get areMixed(): boolean {
-    return this.#busiest !== null && this.#counts.size > 1;
+  /** The busiest organization, while others had jobs, too, however few; null: there is none, or it is alone. */
+  get busiestBesideOthers(): string | null {
+    const { busiest } = this;
+    const other = this.#last?.organization === busiest ? this.#lastOfOthers : this.#last;
+    return busiest !== null && other !== null && other.atMs >= this.#clock.now() - keptMs ? busiest : null;
+  }
+
+  #forgetOldest(): void {
+    const oldest = this.#jobs[this.#first];
+    this.#first = (this.#first + 1) % mostKept;
+    this.#kept--;
+    if (oldest !== undefined) this.#count(oldest.organization, -1);
+    if (this.#busiest !== null && !this.#hasMost(this.#busiest)) this.#busiest = null;
   }
 
   #hasMost(organization: string): boolean {

@@ -72,7 +72,7 @@ export class Worker {
   readonly #heart: Heart;
   readonly #lines: readonly ShardLine[];
   readonly #wakeup = new Wakeup();
-  readonly #recentJobs = new RecentJobs();
+  readonly #recentJobs: RecentJobs;
   /** Beside other organizations the busiest one is served at it. */
   readonly #pace: Pace;
   readonly #rooms: { uploadRoom: BatchRoom; transformRoom: BatchRoom };
@@ -95,7 +95,8 @@ export class Worker {
     const { directory, id: worker, clock, troubles, slots, shards } = options;
     this.#troubles = troubles;
     this.#totalSlots = slots;
-    const heldBack = (): string | null => (this.#recentJobs.areMixed ? this.#recentJobs.busiest : null);
+    this.#recentJobs = new RecentJobs(clock);
+    const heldBack = (): string | null => this.#recentJobs.busiestBesideOthers;
     this.#pace = new Pace({ clock, heldBack });
     const statisticsPace = new Pace({ clock, heldBack });
     const places = Math.max(1, Math.min(mostUploads, Math.floor(slots / 4)));
