@@ -1,5 +1,6 @@
 import type { Clock } from '../core/clock.ts';
 import { PosthornError } from '../core/errors.ts';
+import { Pace } from '../core/pace.ts';
 import { Semaphore } from '../core/semaphore.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { Script, type ScriptArgument } from '../redis/script.ts';
@@ -24,10 +25,9 @@ const entriesPerRead = 64;
 
 /** How many messages are made side by side by scripts with few. */
 const messagesAtOnce = 50;
-/** After a script with as many as it may have others have their turn in Redis, so many times as long as it took, but no longer than this. */
+/** After a script with as many as it may have, in which others have their turn in Redis. */
 const pausesPerScript = 2;
 const pausesPerScriptBesideOthers = 4;
-const longestPauseMs = 50;
 /** Calls of `carryEntries` that wait; what exceeds them is left to the workers. */
 const mostWaiting = 10_000;
 
@@ -56,10 +56,8 @@ export class OutboxCarrier {
   readonly #redis: RedisClient;
   readonly #prefix: string;
   readonly #findFurther: FindFurtherTargets | null;
-  readonly #clock: Clock | null;
-  readonly #isBesideOthers: () => boolean;
   readonly #making = new Semaphore(messagesAtOnce);
-  readonly #makingMany = new Semaphore(1);
+  readonly #makingMany: Pace | null;
   readonly #carrying = new Map<number, Promise<void>>();
   readonly #again = new Set<number>();
   #waiting = 0;
@@ -68,8 +66,8 @@ export class OutboxCarrier {
     this.#redis = redis;
     this.#prefix = prefix;
     this.#findFurther = findFurther ?? null;
-    this.#clock = clock ?? null;
-    this.#isBesideOthers = isBesideOthers;
+    const pauses = (): number => (isBesideOthers() ? pausesPerScriptBesideOthers : pausesPerScript);
+    this.#makingMany = clock === undefined ? null : new Pace({ clock, pausesPerScript: pauses });
   }
 
   /** Carries these entries, and what goes on with them. Rejects with UNAVAILABLE when a shard did not answer or is full; the others have theirs. */
@@ -198,21 +196,11 @@ export class OutboxCarrier {
       const whole = await this.#redis.getBuffer(shardKeys(this.#prefix, from).event(text(entry[3]))).catch(throwUnavailable);
       return whole === null ? 0 : await make(whole);
     };
-    const made = await (lines.length < messagesPerCall
+    const made = await (lines.length < messagesPerCall || this.#makingMany === null
       ? this.#making.run(lines.length, makeAll)
-      : this.#makingMany.run(1, () => this.#withPause(makeAll)));
+      : this.#makingMany.run(makeAll));
     if (Buffer.isBuffer(made)) throw isFull(to);
     return isHere;
-  }
-
-  /** The busier Redis is, the longer it took, and the longer is the pause. */
-  async #withPause<T>(work: () => Promise<T>): Promise<T> {
-    const clock = this.#clock;
-    const startedAtMs = clock?.now() ?? 0;
-    const result = await work();
-    const pauses = this.#isBesideOthers() ? pausesPerScriptBesideOthers : pausesPerScript;
-    if (clock !== null) await clock.sleep(Math.min(longestPauseMs, pauses * (clock.now() - startedAtMs)));
-    return result;
   }
 
   async #carryMoved(from: number, to: number, entryId: string, entry: readonly unknown[]): Promise<void> {

@@ -6,11 +6,11 @@ import { patientClock } from '../../test/support/patient-clock.ts';
 import { delivered, takeFrom } from '../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { newTimedId } from '../core/ids.ts';
+import { Pace } from '../core/pace.ts';
 import type { Job } from '../data/delivery-queue.ts';
 import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
 import { RedisDeliveryQueue } from '../data/redis-delivery-queue.ts';
 import { systemClock } from '../runtime/clock.ts';
-import { Pace } from './pace.ts';
 import { RedisTroubles } from './redis-trouble.ts';
 import { Settler } from './settler.ts';
 
@@ -56,7 +56,8 @@ async function callsFor(jobs: readonly Job[]): Promise<number[]> {
     worker: 'w1',
     clock: systemClock,
     trouble: new RedisTroubles(silentLogger).watch(),
-    pace: new Pace({ clock: systemClock, heldBack: () => null }),
+    heldBack: () => null,
+    pace: new Pace({ clock: systemClock, pausesPerScript: () => 0 }),
     onSettled: (_, answer) => void settled.push(...answer.settled),
   });
   for (const job of jobs) settler.add({ job, outcome: delivered, maxAttempts: null });
@@ -89,7 +90,8 @@ describe('of an organization that is held back', () => {
       worker: 'w1',
       clock,
       trouble: new RedisTroubles(silentLogger).watch(),
-      pace: new Pace({ clock, heldBack: () => 'org_mass' }),
+      heldBack: () => 'org_mass',
+      pace: new Pace({ clock, pausesPerScript: () => 2 }),
       onSettled: () => {},
     });
     const add = (jobs: readonly Job[]): void => {

@@ -1,6 +1,6 @@
 import type { Clock } from '../core/clock.ts';
+import type { Pace } from '../core/pace.ts';
 import type { DeliveryQueue, SettleAnswer, Settlement } from '../data/delivery-queue.ts';
-import type { Pace } from './pace.ts';
 import type { RedisTrouble } from './redis-trouble.ts';
 
 const mostPerCall = 64;
@@ -17,6 +17,9 @@ export interface SettlerOptions {
   worker: string;
   clock: Clock;
   trouble: RedisTrouble;
+  /** The organization whose work is held back; null: none. */
+  heldBack: () => string | null;
+  /** At which it is. */
   pace: Pace;
   onSettled: (settlements: readonly Settlement[], answer: SettleAnswer) => void;
 }
@@ -27,19 +30,19 @@ export interface SettlerOptions {
  * for until it is settled a message of the others has its place under the caps and limits of its target.
  */
 export class Settler {
-  readonly #pace: Pace;
+  readonly #heldBackNow: () => string | null;
   readonly #atOnce: BatchWriter;
   readonly #heldBack: BatchWriter;
 
   constructor(options: SettlerOptions) {
-    const { pace } = options;
-    this.#pace = pace;
+    const { heldBack, pace } = options;
+    this.#heldBackNow = heldBack;
     this.#atOnce = new BatchWriter({ ...options, mostDestinations: mostDestinationsPerCall, inTurn: (step) => step() });
     this.#heldBack = new BatchWriter({ ...options, mostDestinations: fewDestinationsPerCall, inTurn: (step) => pace.run(step) });
   }
 
   add(settlement: Settlement): void {
-    const isHeldBack = this.#pace.holdsBack(settlement.job.target.org) && this.#heldBack.waiting < mostHeldBack;
+    const isHeldBack = settlement.job.target.org === this.#heldBackNow() && this.#heldBack.waiting < mostHeldBack;
     (isHeldBack ? this.#heldBack : this.#atOnce).add(settlement);
   }
 
@@ -49,7 +52,7 @@ export class Settler {
   }
 }
 
-interface BatchWriterOptions extends Omit<SettlerOptions, 'pace'> {
+interface BatchWriterOptions extends Omit<SettlerOptions, 'heldBack' | 'pace'> {
   mostDestinations: number;
   /** Runs a step once it is its turn. */
   inTurn: (step: () => Promise<void>) => Promise<void>;

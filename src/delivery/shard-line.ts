@@ -1,9 +1,9 @@
 import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
+import type { Pace } from '../core/pace.ts';
 import type { DeliveryQueue, Job, SettleAnswer, Settlement, ShardState, SlowRoom, Target } from '../data/delivery-queue.ts';
 import type { StoredEvent } from '../data/event-text.ts';
 import type { DeliveryMetrics } from './metrics.ts';
-import type { Pace } from './pace.ts';
 import type { RedisTrouble } from './redis-trouble.ts';
 import { Settler } from './settler.ts';
 import { ShardTender } from './shard-tender.ts';
@@ -35,6 +35,8 @@ export interface ShardLineOptions extends ShardParts {
   logger: Logger;
   metrics: DeliveryMetrics;
   trouble: RedisTrouble;
+  /** The organization whose work is held back at `pace`; null: none. */
+  heldBack: () => string | null;
   pace: Pace;
   /** Of the scripts that add up statistics. */
   statisticsPace: Pace;
@@ -73,9 +75,17 @@ export class ShardLine {
     this.#options = options;
     this.shard = options.shard;
     this.keeper = options.keeper;
-    const { queue, worker, clock, trouble, pace } = options;
+    const { queue, worker, clock, trouble, heldBack, pace } = options;
     this.#trouble = trouble;
-    this.#settler = new Settler({ queue, worker, clock, trouble, pace, onSettled: (batch, answer) => this.#onSettled(batch, answer) });
+    this.#settler = new Settler({
+      queue,
+      worker,
+      clock,
+      trouble,
+      heldBack,
+      pace,
+      onSettled: (batch, answer) => this.#onSettled(batch, answer),
+    });
     this.#tender = new ShardTender({ ...options, isActive: () => this.isActive, onState: (state) => this.#onState(state) });
   }
 

@@ -1,9 +1,9 @@
 import { withJitter } from '../core/backoff.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
+import type { Pace } from '../core/pace.ts';
 import type { DeliveryQueue, ShardState } from '../data/delivery-queue.ts';
 import type { DeliveryMetrics } from './metrics.ts';
-import type { Pace } from './pace.ts';
 import type { RedisTrouble } from './redis-trouble.ts';
 
 const intervalMs = 3000;

@@ -1,6 +1,7 @@
 import { withJitter } from '../core/backoff.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
+import { Pace } from '../core/pace.ts';
 import type { Job, Settlement, SlowRoom, Target } from '../data/delivery-queue.ts';
 import type { Ring } from '../data/doorbell.ts';
 import type { Beat, WorkerDirectory } from '../data/worker-directory.ts';
@@ -10,7 +11,6 @@ import { attemptDelivery } from './attempt.ts';
 import type { DeliveryPlan } from './delivery-plan.ts';
 import { Heart } from './heart.ts';
 import type { DeliveryMetrics } from './metrics.ts';
-import { Pace } from './pace.ts';
 import { RecentJobs } from './recent-jobs.ts';
 import type { RedisTroubles } from './redis-trouble.ts';
 import { ShardLine, type ShardParts } from './shard-line.ts';
@@ -24,6 +24,8 @@ const mostPerDequeue = 64;
 const fewestPerDequeue = 16;
 /** More of them would only wait in Redis, and everything else behind them. */
 const dequeuesAtOnce = 2;
+/** After each script for the busiest organization, while others are served, too. */
+const pausesPerScriptBesideOthers = 2;
 /** Below this share of free slots a dequeue waits a moment for more of them: fewer, larger script calls. */
 const patientShare = 0.25;
 const patienceMs = 1;
@@ -97,8 +99,9 @@ export class Worker {
     this.#totalSlots = slots;
     this.#recentJobs = new RecentJobs(clock);
     const heldBack = (): string | null => this.#recentJobs.busiestBesideOthers;
-    this.#pace = new Pace({ clock, heldBack });
-    const statisticsPace = new Pace({ clock, heldBack });
+    const pausesPerScript = (): number => (this.isHoldingBack ? pausesPerScriptBesideOthers : 0);
+    this.#pace = new Pace({ clock, pausesPerScript });
+    const statisticsPace = new Pace({ clock, pausesPerScript });
     const places = Math.max(1, Math.min(mostUploads, Math.floor(slots / 4)));
     this.#rooms = {
       uploadRoom: new BatchRoom({ places, placesOfOrganization: Math.max(1, Math.floor(places / 2)), clock }),
@@ -111,6 +114,7 @@ export class Worker {
           ...parts,
           worker,
           trouble: troubles.watch(),
+          heldBack,
           pace: this.#pace,
           statisticsPace,
           totalSlots: () => this.#totalSlots,
@@ -141,7 +145,7 @@ export class Worker {
 
   /** Others wait for Redis beside an organization with very much work, which is held back. */
   get isHoldingBack(): boolean {
-    return this.#pace.isOn;
+    return this.#recentJobs.busiestBesideOthers !== null;
   }
 
   get inFlight(): number {
@@ -187,7 +191,7 @@ export class Worker {
         continue;
       }
       if (this.#free < slots * patientShare && !isPressing) await clock.sleep(patienceMs, signal);
-      const most = this.#pace.isOn ? fewestPerDequeue : mostPerDequeue;
+      const most = this.isHoldingBack ? fewestPerDequeue : mostPerDequeue;
       const share = Math.min(most, Math.max(fewestPerDequeue, Math.ceil(this.#free / wanting.length)));
       for (const line of this.#inTurn()) {
         if (this.#free <= 0) break;
@@ -206,7 +210,7 @@ export class Worker {
 
   /** Work that is not pressing. */
   #mayTakeMore(): boolean {
-    return this.#dequeues < (this.#pace.isOn ? 1 : dequeuesAtOnce);
+    return this.#dequeues < (this.isHoldingBack ? 1 : dequeuesAtOnce);
   }
 
   /** Those that want to take: first where others than the busiest organization wait, then round the shards. */
