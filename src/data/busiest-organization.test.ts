@@ -37,12 +37,24 @@ test('the others go first, and the answer says whether more of theirs waits', as
   await known('org_a', named('a', 6));
   await accept('org_busy', named('b', 20));
   await accept('org_a', named('a', 6));
-  const first = await queue.dequeue('w1', 4, slowRoom, 'org_busy');
+  const first = await queue.dequeue('w1', 4, slowRoom, { busiest: 'org_busy' });
   expect(organizationsOf(first.jobs)).toEqual(['org_a', 'org_a', 'org_a', 'org_a']);
   expect(first).toMatchObject({ hasMore: true, hasMoreOfOthers: true });
-  const second = await queue.dequeue('w1', 4, slowRoom, 'org_busy');
+  const second = await queue.dequeue('w1', 4, slowRoom, { busiest: 'org_busy' });
   expect(organizationsOf(second.jobs)).toEqual(['org_a', 'org_a', 'org_busy', 'org_busy']);
   expect(second).toMatchObject({ hasMore: true, hasMoreOfOthers: false });
+});
+
+test('what is for the others only has nothing of the busiest, and says that it has work', async () => {
+  await known('org_busy', named('b', 4));
+  await known('org_a', named('a', 2));
+  await accept('org_busy', named('b', 4));
+  const forOthers = { busiest: 'org_busy', isForOthers: true };
+  expect(await queue.dequeue('w1', 4, slowRoom, forOthers)).toMatchObject({ jobs: [], hasMore: true, hasMoreOfOthers: false });
+  await accept('org_a', named('a', 2));
+  const { jobs } = await queue.dequeue('w1', 4, slowRoom, forOthers);
+  expect(organizationsOf(jobs)).toEqual(['org_a', 'org_a']);
+  expect(organizationsOf((await queue.dequeue('w1', 4, slowRoom, { busiest: 'org_busy' })).jobs)).toHaveLength(4);
 });
 
 test('what was passed over has no claim on the turns that it lost', async () => {
@@ -50,8 +62,8 @@ test('what was passed over has no claim on the turns that it lost', async () => 
   await known('org_a', named('a', 12));
   await accept('org_busy', named('b', 20));
   await accept('org_a', named('a', 12));
-  await queue.dequeue('w1', 8, slowRoom, 'org_busy');
-  const { jobs } = await queue.dequeue('w1', 4, slowRoom, null);
+  await queue.dequeue('w1', 8, slowRoom, { busiest: 'org_busy' });
+  const { jobs } = await queue.dequeue('w1', 4, slowRoom);
   expect(organizationsOf(jobs).sort()).toEqual(['org_a', 'org_a', 'org_busy', 'org_busy']);
 });
 

@@ -176,20 +176,26 @@ export interface Retention {
   unwritten?: 'stays' | 'goes where the archive fails' | 'goes';
 }
 
+/** The others go before the busiest organization, of which the worker has had the most work lately; `isForOthers`: it gets nothing. */
+export interface TurnOrder {
+  busiest?: string | null;
+  isForOthers?: boolean;
+}
+
 /**
  * The work of one shard as a worker sees it. Every call is one script and may be sent again; a call that throws may have
  * happened. Throws UNAVAILABLE when Redis does not answer.
  */
 export interface DeliveryQueue {
   /**
-   * Up to `count` (1..64) messages, fairest first; `unconfigured` targets have work but need `configure` first. `busiest`: the organization of
-   * which the worker has had the most work lately, to which the others go first; `hasMoreOfOthers`: work of these is left.
+   * Up to `count` (1..64) messages, fairest first; `unconfigured` targets have work but need `configure` first; `hasMoreOfOthers`: work of
+   * others than the busiest organization is left.
    */
   dequeue(
     worker: string,
     count: number,
     slowRoom?: SlowRoom,
-    busiest?: string | null,
+    order?: TurnOrder,
   ): Promise<{
     jobs: Job[];
     unconfigured: Target[];

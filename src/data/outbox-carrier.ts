@@ -23,9 +23,9 @@ const scripts = {
 };
 const entriesPerRead = 64;
 
-/** How many messages are made side by side by scripts with few. */
+/** How many messages are made side by side of events with few. */
 const messagesAtOnce = 50;
-/** After a script with as many as it may have, in which others have their turn in Redis. */
+/** After a script for an event with many, in which others have their turn in Redis. */
 const pausesPerScript = 2;
 const pausesPerScriptBesideOthers = 4;
 /** Calls of `carryEntries` that wait; what exceeds them is left to the workers. */
@@ -124,13 +124,14 @@ export class OutboxCarrier {
   ): Promise<{ next: string | null; further: string[]; failure: unknown }> {
     const further: string[] = [];
     const entries = list(await this.#run(shard, scripts.read, args)).map(list);
+    const messages = messagesOfEvents(entries);
     let failure: unknown = null;
     await Promise.all(
       entries.map(async (entry) => {
         const to = Number(text(entry[1]));
         if (unreachable.has(to)) return;
         try {
-          further.push(...(await this.#carry(shard, entry)));
+          further.push(...(await this.#carry(shard, entry, (messages.get(text(entry[3])) ?? 0) >= messagesPerCall)));
         } catch (error) {
           // What an expansion fails at is not this shard.
           if (text(entry[2]) !== 'w') unreachable.add(to);
@@ -143,12 +144,12 @@ export class OutboxCarrier {
   }
 
   /** Answers the entries that go on with it. */
-  async #carry(from: number, entry: readonly unknown[]): Promise<string[]> {
+  async #carry(from: number, entry: readonly unknown[], isOfMany: boolean): Promise<string[]> {
     const [id = '', shard = '', kind = ''] = entry.slice(0, 3).map(text);
     const to = Number(shard);
     switch (kind) {
       case 'x':
-        if (await this.#carryMessages(from, to, id, entry)) return [];
+        if (await this.#carryMessages({ from, to, entryId: id, isOfMany }, entry)) return [];
         break;
       case 'v':
         await this.#carryMoved(from, to, id, entry);
@@ -178,7 +179,10 @@ export class OutboxCarrier {
   }
 
   /** Answers true when the entry is ended with it. */
-  async #carryMessages(from: number, to: number, entryId: string, entry: readonly unknown[]): Promise<boolean> {
+  async #carryMessages(
+    { from, to, entryId, isOfMany }: { from: number; to: number; entryId: string; isOfMany: boolean },
+    entry: readonly unknown[],
+  ): Promise<boolean> {
     const known = bytes(entry[4]);
     if (known.length === 0) return false;
     const lines = text(entry[5]).split('\n');
@@ -196,9 +200,7 @@ export class OutboxCarrier {
       const whole = await this.#redis.getBuffer(shardKeys(this.#prefix, from).event(text(entry[3]))).catch(throwUnavailable);
       return whole === null ? 0 : await make(whole);
     };
-    const made = await (lines.length < messagesPerCall || this.#makingMany === null
-      ? this.#making.run(lines.length, makeAll)
-      : this.#makingMany.run(makeAll));
+    const made = await (isOfMany && this.#makingMany !== null ? this.#makingMany.run(makeAll) : this.#making.run(lines.length, makeAll));
     if (Buffer.isBuffer(made)) throw isFull(to);
     return isHere;
   }
@@ -235,6 +237,17 @@ export class OutboxCarrier {
       throw redisUnavailable(error);
     }
   }
+}
+
+/** How many messages are to be made of each event. */
+function messagesOfEvents(entries: readonly (readonly unknown[])[]): Map<string, number> {
+  const messages = new Map<string, number>();
+  for (const entry of entries) {
+    if (text(entry[2]) !== 'x') continue;
+    const event = text(entry[3]);
+    messages.set(event, (messages.get(event) ?? 0) + text(entry[5]).split('\n').length);
+  }
+  return messages;
 }
 
 function isFull(shard: number): PosthornError {

@@ -20,6 +20,7 @@ import type {
   SlowRoom,
   Target,
   TargetSetting,
+  TurnOrder,
   UnsentMember,
 } from './delivery-queue.ts';
 import { decodeOutput, type EventOutput, encodeOutput } from './event-output.ts';
@@ -67,10 +68,7 @@ const unsentLetters = { filtered: 'f', transform_failed: 't', dlq: 'q' } satisfi
 const longestCircuitWaitMs = 259_200_000;
 /** For so long what an archive has not been able to write stays beyond its retention. */
 const longestArchiveWaitMs = 259_200_000;
-const unwrittenModes = { stays: 0, 'goes where the archive fails': 1, goes: 2 } satisfies Record<
-  NonNullable<Retention['unwritten']>,
-  number
->;
+const unwrittenModes = { stays: 0, 'goes where the archive fails': 1, goes: 2 };
 /** So long a tally grows before it becomes part of the statistics: what it saves is reading and writing these. */
 const defaultTallyMs = 10_000;
 
@@ -97,9 +95,9 @@ export class RedisDeliveryQueue implements DeliveryQueue {
     this.#keys = shardKeys(prefix, shard);
   }
 
-  async dequeue(worker: string, count: number, slowRoom: SlowRoom = { slow: count, probes: count }, busiest: string | null = null) {
-    const args = [worker, count, holdMs, slowRoom.slow, slowRoom.probes, busiest ?? '', this.#mark];
-    const reply = list(await this.#runBuffer(scripts.dequeue, args));
+  async dequeue(worker: string, count: number, room: SlowRoom = { slow: count, probes: count }, order: TurnOrder = {}) {
+    const turns = [order.busiest ?? '', this.#mark, order.isForOthers === true ? 1 : 0];
+    const reply = list(await this.#runBuffer(scripts.dequeue, [worker, count, holdMs, room.slow, room.probes, ...turns]));
     const [, , , unconfigured, more, nextDue, outbox, ended, ends] = reply;
     return {
       jobs: await this.#jobs(reply),

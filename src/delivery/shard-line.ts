@@ -126,9 +126,9 @@ export class ShardLine {
     this.#options.onWork();
   }
 
-  /** Up to `count` jobs that this worker did not know, of `busiest` the last. Never rejects. */
+  /** Up to `count` jobs that this worker did not know, of `busiest` the last, and none where it is held back and others press. Never rejects. */
   async take(count: number, slowRoom: SlowRoom, busiest: string | null): Promise<Job[]> {
-    const { queue, worker, clock } = this.#options;
+    const { queue, worker, clock, heldBack } = this.#options;
     this.#isTaking = true;
     try {
       if (this.#mustAdopt) {
@@ -137,8 +137,9 @@ export class ShardLine {
         return this.#unknown(adopted);
       }
       this.#mayHaveWork = false;
+      const isForOthers = this.#isPressing && busiest !== null && heldBack() === busiest;
       this.#isPressing = false;
-      const answer = await queue.dequeue(worker, count, slowRoom, busiest);
+      const answer = await queue.dequeue(worker, count, slowRoom, { busiest, isForOthers });
       const { jobs, unconfigured, hasMore, hasMoreOfOthers, nextDueMs, hasOutbox, hasEndedBatches, hasEnds } = answer;
       if (this.#trouble.over()) this.#mustAdopt = true;
       if (hasMore) this.#mayHaveWork = true;

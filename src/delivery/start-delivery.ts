@@ -100,6 +100,8 @@ const dayMs = 86_400_000;
 const healthyForMs = 15_000;
 /** One for the organizations whose transforms are slow. */
 const sandboxProcesses = 2;
+/** While one has rung and is set up again, others listen. */
+const doorbellsOfAllShards = 3;
 const defaultGraceMs = 25_000;
 const defaultBatchAgeMs = 60_000;
 const defaultArchiveAgeMs = 600_000;
@@ -172,7 +174,12 @@ export function startDelivery(options: DeliveryOptions): Delivery {
       carryOutbox: () => void carrier.carry(shard).catch((error) => logger.debug({ err: error, shard }, 'the outbox could not be carried')),
       lookAtAlerts: () => options.onAlerts?.(shard),
     })),
-    doorbells: blockingGroups(redis, shards).map((group) => new Doorbell({ redis: openBlocking(), prefix, shards: group, pool })),
+    doorbells: blockingGroups(redis, shards).flatMap((group, _, groups) =>
+      Array.from(
+        { length: groups.length === 1 ? doorbellsOfAllShards : 1 },
+        () => new Doorbell({ redis: openBlocking(), prefix, shards: group, pool }),
+      ),
+    ),
     planOf,
     transformer: new EventTransformer({ sandbox, clock }),
     id,

@@ -7,7 +7,7 @@
 -- ARGV[1] worker, [2] how many messages at most (1..64), [3] hold time in ms, after which the work is put back, [4] how many more
 -- attempts to slow targets the worker may begin, and [5] with those that are a target's only one, [6] the organization of which the
 -- worker has had the most work lately, in all shards, or '': others go first, [7] the mark of its
--- pool.
+-- pool, [8] 1: it gets nothing of [6].
 -- Reply: {targets, jobs, events, unconfigured targets, servable work left 0/1, 2 where some is of others than [6], ms until something is due or -1, 1 when
 -- something was put into the outbox, 1 when a batch has ended, 1 when there are no jobs and something is in the log of ends}.
 -- @include "includes/shard.lua"
@@ -41,6 +41,7 @@ local ready_organizations = P .. 'ready' .. mark
 local slots = tonumber(call('HGET', ctl, 'slots' .. mark) or '0')
 local slow_left, slow_probes_left = tonumber(ARGV[4]), tonumber(ARGV[5])
 local busiest = ARGV[6] or ''
+local is_for_others = ARGV[8] == '1'
 local base_cap = math.max(8, math.ceil(slots / 10))
 local unconfigured = {}
 -- Arguments of the writes that the whole batch shares.
@@ -307,12 +308,16 @@ local function serve(n, org, start, quantum)
   return given
 end
 
--- The organization whose turn it is, its start, how many others there are for what is left, and whether the busiest one was passed over.
+-- The organization whose turn it is, its start, how many others there are for what is left, and whether the busiest one was passed over;
+-- nil: there is none.
 local function next_organization()
   local first = call('ZRANGE', ready_organizations, 0, busiest == '' and 0 or 1, 'WITHSCORES')
   local count = call('ZCARD', ready_organizations)
   if first[1] == busiest and first[3] then
     return first[3], tonumber(first[4]), count - 1, true
+  end
+  if first[1] == busiest and is_for_others then
+    return nil
   end
   return first[1], tonumber(first[2]), count, false
 end
