@@ -15,12 +15,14 @@ run() {
   wait "$begun"
 }
 
-# Ends what has begun and has not ended, and returns when nothing of it is left.
+# Ends what has begun and has not ended, and returns when nothing of it is left; or when what was killed has had its time: where nobody
+# reaps them, dead processes stay.
 end_begun() {
   local job deadline=$((SECONDS + 40)) signal=TERM
+  local last=$((deadline + 10))
   local -a groups=()
   for job in $(jobs -p); do groups+=("-$job"); done
-  while [ ${#groups[@]} -gt 0 ] && kill -"$signal" -- "${groups[@]}" 2>/dev/null; do
+  while [ ${#groups[@]} -gt 0 ] && [ "$SECONDS" -lt "$last" ] && kill -"$signal" -- "${groups[@]}" 2>/dev/null; do
     # Standalone gives what is under way half a minute.
     if [ "$SECONDS" -lt "$deadline" ]; then signal=0; else signal=KILL; fi
     sleep 0.1

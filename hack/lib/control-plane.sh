@@ -31,6 +31,7 @@ YAML
 control_plane() {
   local from token client_port peer_port api_port
   if alive kube-apiserver; then return; fi
+  discard
   from=$(assets)
   ensure_node
   mkdir -p "$state"

@@ -194,6 +194,11 @@ in_cgroup() {
 clean_node() {
   local node=$1 suffix task namespace rule cgroup
   suffix=$(suffix "$node")
+  if ! alive "containerd$suffix" && [ -d "$state/containerd$suffix" ]; then
+    # It was killed: another one finds the containers that were not.
+    start "containerd$suffix" containerd --config "$state/containerd$suffix.toml"
+    (await "containerd$suffix" 30 in_containerd "$node" version) || true
+  fi
   if alive "containerd$suffix"; then
     for task in $(in_containerd "$node" tasks ls -q 2>/dev/null); do in_containerd "$node" tasks kill -s KILL "$task" >/dev/null 2>&1 || true; done
     sleep 1
@@ -202,6 +207,7 @@ clean_node() {
   [ -e "$state/kubelet$suffix.yaml" ] || return 0
   for namespace in $(ip -o link show master "${bridges[$node]}" 2>/dev/null | sed -n 's/.*link-netns \(\S*\).*/\1/p'); do ip netns delete "$namespace" 2>/dev/null || true; done
   ip link delete "${bridges[$node]}" 2>/dev/null || true
+  forget_masquerades "${pods[$node]}"
   unmount "$state/containerd$suffix" "$state/kubelet$suffix"
   if [ -n "$suffix" ]; then
     network_cuts | while read -r rule; do
@@ -211,6 +217,19 @@ clean_node() {
     for cgroup in $(cgroup_roots); do find "$cgroup/posthorn-$node" -depth -type d -exec rmdir {} + 2>/dev/null || true; done
     rm -rf "$state/kubelet$suffix" "$state/containerd$suffix" "$state/ipam$suffix" "$state/pod-logs$suffix"
   fi
+}
+
+# forget_masquerades NETWORK: the rules for its pods that CNI had no time to take back.
+forget_masquerades() {
+  local rules
+  rules=$(iptables-save -t nat 2>/dev/null | grep -F 'name: \"posthorn\"' | grep -e "^-A POSTROUTING -s ${1%.*}[.]" || true)
+  [ -n "$rules" ] || return 0
+  {
+    echo '*nat'
+    sed 's/^-A/-D/' <<<"$rules"
+    sed -n 's/.* -j \(CNI-.*\)/-F \1\n-X \1/p' <<<"$rules"
+    echo COMMIT
+  } | iptables-restore --noflush
 }
 
 # unmount FOLDER…: them and everything below.

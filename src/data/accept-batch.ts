@@ -7,7 +7,7 @@ import { recordKey } from './record-key.ts';
 /** More targets than this are more than one event may have. */
 const largestFanOut = 10_000;
 /** Of an event with no more targets the messages here are made when it is accepted; those of one with more all go through the outbox. */
-const messagesAtOnce = 100;
+export const messagesAtOnce = 100;
 /** How many messages one script call makes of an event with more, in about 1 ms. */
 export const messagesPerCall = 10;
 

@@ -5,7 +5,7 @@ import { Semaphore } from '../core/semaphore.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { Script, type ScriptArgument } from '../redis/script.ts';
 import { redisUnavailable, throwUnavailable } from '../redis/unavailable.ts';
-import { messagesPerCall, outboxEntries } from './accept-batch.ts';
+import { messagesAtOnce, messagesPerCall, outboxEntries } from './accept-batch.ts';
 import { decodeEvent, type StoredEvent } from './event-text.ts';
 import type { NewEvent } from './messages.ts';
 import { homeShard, recordId, recordKey } from './record-key.ts';
@@ -23,9 +23,9 @@ const scripts = {
 };
 const entriesPerRead = 64;
 
-/** How many messages are made side by side of events with few. */
-const messagesAtOnce = 50;
-/** After a script for an event with many, in which others have their turn in Redis. */
+/** How many messages are made side by side by scripts with few, of events with few. */
+const messagesSideBySide = 50;
+/** After a script with as many as it may have, or for an event with many: others have their turn in Redis. */
 const pausesPerScript = 2;
 const pausesPerScriptBesideOthers = 4;
 /** Calls of `carryEntries` that wait; what exceeds them is left to the workers. */
@@ -56,7 +56,7 @@ export class OutboxCarrier {
   readonly #redis: RedisClient;
   readonly #prefix: string;
   readonly #findFurther: FindFurtherTargets | null;
-  readonly #making = new Semaphore(messagesAtOnce);
+  readonly #making = new Semaphore(messagesSideBySide);
   readonly #makingMany: Pace | null;
   readonly #carrying = new Map<number, Promise<void>>();
   readonly #again = new Set<number>();
@@ -131,7 +131,7 @@ export class OutboxCarrier {
         const to = Number(text(entry[1]));
         if (unreachable.has(to)) return;
         try {
-          further.push(...(await this.#carry(shard, entry, (messages.get(text(entry[3])) ?? 0) >= messagesPerCall)));
+          further.push(...(await this.#carry(shard, entry, (messages.get(text(entry[3])) ?? 0) > messagesAtOnce)));
         } catch (error) {
           // What an expansion fails at is not this shard.
           if (text(entry[2]) !== 'w') unreachable.add(to);
@@ -200,7 +200,8 @@ export class OutboxCarrier {
       const whole = await this.#redis.getBuffer(shardKeys(this.#prefix, from).event(text(entry[3]))).catch(throwUnavailable);
       return whole === null ? 0 : await make(whole);
     };
-    const made = await (isOfMany && this.#makingMany !== null ? this.#makingMany.run(makeAll) : this.#making.run(lines.length, makeAll));
+    const isMuch = isOfMany || lines.length >= messagesPerCall;
+    const made = await (isMuch && this.#makingMany !== null ? this.#makingMany.run(makeAll) : this.#making.run(lines.length, makeAll));
     if (Buffer.isBuffer(made)) throw isFull(to);
     return isHere;
   }
@@ -239,7 +240,7 @@ export class OutboxCarrier {
   }
 }
 
-/** How many messages are to be made of each event. */
+/** How many messages these entries have of each event. */
 function messagesOfEvents(entries: readonly (readonly unknown[])[]): Map<string, number> {
   const messages = new Map<string, number>();
   for (const entry of entries) {

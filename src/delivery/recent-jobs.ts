@@ -8,7 +8,7 @@ interface Taken {
   atMs: number;
 }
 
-/** Of which organizations the jobs were that a worker took in the last 10 s, in all shards; of the busiest one the last 256 count. */
+/** Of which organizations the last 256 jobs were that a worker took, in all shards, none longer than 10 s ago. */
 export class RecentJobs {
   readonly #clock: Clock;
   /** A ring; `#first` is the oldest. */

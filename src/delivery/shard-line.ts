@@ -1,7 +1,7 @@
 import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
 import type { Pace } from '../core/pace.ts';
-import type { DeliveryQueue, Job, SettleAnswer, Settlement, ShardState, SlowRoom, Target } from '../data/delivery-queue.ts';
+import type { DeliveryQueue, Job, SettleAnswer, Settlement, ShardState, SlowRoom, Target, TurnOrder } from '../data/delivery-queue.ts';
 import type { StoredEvent } from '../data/event-text.ts';
 import type { DeliveryMetrics } from './metrics.ts';
 import type { RedisTrouble } from './redis-trouble.ts';
@@ -126,9 +126,10 @@ export class ShardLine {
     this.#options.onWork();
   }
 
-  /** Up to `count` jobs that this worker did not know, of `busiest` the last, and none where it is held back and others press. Never rejects. */
-  async take(count: number, slowRoom: SlowRoom, busiest: string | null): Promise<Job[]> {
-    const { queue, worker, clock, heldBack } = this.#options;
+  /** Up to `count` jobs that this worker did not know. Never rejects. */
+  async take(count: number, slowRoom: SlowRoom, order: TurnOrder): Promise<Job[]> {
+    const { queue, worker, clock } = this.#options;
+    const wasPressing = this.#isPressing;
     this.#isTaking = true;
     try {
       if (this.#mustAdopt) {
@@ -137,9 +138,8 @@ export class ShardLine {
         return this.#unknown(adopted);
       }
       this.#mayHaveWork = false;
-      const isForOthers = this.#isPressing && busiest !== null && heldBack() === busiest;
       this.#isPressing = false;
-      const answer = await queue.dequeue(worker, count, slowRoom, { busiest, isForOthers });
+      const answer = await queue.dequeue(worker, count, slowRoom, order);
       const { jobs, unconfigured, hasMore, hasMoreOfOthers, nextDueMs, hasOutbox, hasEndedBatches, hasEnds } = answer;
       if (this.#trouble.over()) this.#mustAdopt = true;
       if (hasMore) this.#mayHaveWork = true;
@@ -153,6 +153,7 @@ export class ShardLine {
       return this.#unknown(jobs);
     } catch (error) {
       this.#mayHaveWork = true;
+      if (wasPressing) this.#isPressing = true;
       this.#isResting = true;
       clock.after(this.#trouble.met(error), () => {
         this.#isResting = false;

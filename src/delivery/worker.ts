@@ -227,14 +227,16 @@ export class Worker {
 
   async #take(line: ShardLine, share: number): Promise<void> {
     this.#dequeues++;
+    const { isPressing } = line;
     let reserved = 0;
     const take = async (): Promise<Job[]> => {
       // Much may have changed when it is its turn.
       reserved = this.#stopping.signal.aborted || !line.wantsToTake ? 0 : Math.max(0, Math.min(share, this.#free));
       this.#reserved += reserved;
-      return reserved === 0 ? [] : await line.take(reserved, this.#slowRoom(), this.#recentJobs.busiest);
+      const order = { busiest: this.#recentJobs.busiest, isForOthers: isPressing && this.isHoldingBack };
+      return reserved === 0 ? [] : await line.take(reserved, this.#slowRoom(), order);
     };
-    const jobs = await (line.isPressing ? take() : this.#pace.run(take));
+    const jobs = await (isPressing ? take() : this.#pace.run(take));
     this.#dequeues--;
     for (const { target } of jobs) this.#recentJobs.add(target.org);
     this.#wakeup.signal();

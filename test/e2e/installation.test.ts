@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createCertificateAuthority } from '../support/certificate-authority.ts';
 import { chart, helm } from '../support/helm.ts';
+import { passes } from '../support/passes.ts';
 import { portForward } from '../support/port-forward.ts';
 import { startTlsReceiver } from '../support/tls-receiver.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -60,6 +61,8 @@ describeInCluster('the chart in a cluster', () => {
     const purge = '--for=jsonpath={.metadata.finalizers[0]}=posthorn.dev/purge';
     await kubectl(['wait', 'organization/default', purge, '--timeout=60s']);
     await kubectl(['scale', 'deployment/posthorn-controller', ...inSystem, '--replicas=0']);
+    const controllers = ['pods', ...inSystem, '--selector', 'app.kubernetes.io/component=controller', '--output', 'name'];
+    await passes(async () => expect(await kubectl(['get', ...controllers])).toBe(''), 60_000);
     await uninstalledWithAllItsPods();
   }, 240_000);
 

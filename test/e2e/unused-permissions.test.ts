@@ -15,6 +15,6 @@ describeWithAuditLog('the permissions of the chart', () => {
       expect(forbidden).toEqual([]);
       expect([...granted].filter((each) => !used.has(each))).toEqual([]);
       expect([...used].filter((each) => each.startsWith('posthorn-delivery-'))).toEqual([]);
-    }, 20_000);
+    }, 30_000);
   }, 60_000);
 });

@@ -26,7 +26,7 @@ export interface WebhookMatches {
 
 const mostMatchesAtOnce = 1000;
 /** How far an expansion goes at a time. */
-const defaultWindowPlaces = 250;
+const defaultWindowPlaces = 300;
 /** Of one application so many endpoints are looked at before the answer. */
 const mostPagesOfApplication = 20;
 /** For so long an event waits until the candidates of its type are counted, and one whose number decides whether it is taken. */
