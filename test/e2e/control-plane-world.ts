@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readAuditLog } from '../support/audit-log.ts';
+import { AuditLog } from '../support/audit-log.ts';
 import { type CertificateAuthority, createCertificateAuthority } from '../support/certificate-authority.ts';
 import { type ControlPlane, startControlPlane } from '../support/control-plane.ts';
 import { type Program, startProgram } from '../support/program.ts';
@@ -46,7 +46,7 @@ export interface ControlPlaneWorld {
   remove(manifest: Manifest): Promise<void>;
   waitUntilReady(manifest: Manifest): Promise<void>;
   /** Requests of the roles that the API server has refused for want of permissions; it also refuses some when it starts anew. */
-  forbidden(): string[];
+  forbidden(): readonly string[];
   stop(): Promise<void>;
 }
 
@@ -103,7 +103,7 @@ export async function startControlPlaneWorld(): Promise<ControlPlaneWorld> {
         isReady(await read(manifest)) ? true : undefined,
       );
     },
-    forbidden: () => readAuditLog(auditLog).forbidden,
+    forbidden: () => new AuditLog(auditLog).read().forbidden,
     stop: async () => {
       await Promise.all(programs.map((program) => program.stop()));
       await Promise.all([controlPlane.stop(), redis.stop()]);

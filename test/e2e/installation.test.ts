@@ -31,6 +31,12 @@ describeInCluster('the chart in a cluster', () => {
       return owned === '' ? true : undefined;
     });
   };
+  const isServed = async (): Promise<void> => {
+    const pool = ['wait', 'deliverypool/default', ...inSystem, '--timeout=60s'];
+    await kubectl([...pool, '--for=create']);
+    await kubectl([...pool, '--for=condition=Ready']);
+    await kubectl(['wait', 'organization/default', '--for=condition=Ready', '--timeout=30s']);
+  };
 
   beforeAll(async () => {
     const directory = mkdtempSync(join(tmpdir(), 'posthorn-installation-'));
@@ -74,9 +80,7 @@ describeInCluster('the chart in a cluster', () => {
     ends.push(() => receiver.stop());
     const settings = ['--values', values, '--set', `organization.allowedCidrs={${address}/32}`];
     await helm('install', 'posthorn', chart, ...inSystem, ...settings, '--wait', '--timeout', '120s');
-    const pool = ['wait', 'deliverypool/default', ...inSystem, '--timeout=60s'];
-    await kubectl([...pool, '--for=create']);
-    await kubectl([...pool, '--for=condition=Ready']);
+    await isServed();
     const object = (kind: string, name: string, spec: object) => ({
       apiVersion: 'posthorn.dev/v1alpha1',
       kind,
@@ -101,7 +105,17 @@ describeInCluster('the chart in a cluster', () => {
     expect((await ingest(`http://127.0.0.1:${forward.port}`, 'default/orders', event)).status).toBe(200);
     await receiver.waitForRequests(1);
     expect(receiver.requests[0]?.body.toString()).toBe('{"order":7}');
-    await kubectl(['wait', 'organization/default', '--for=condition=Ready', '--timeout=30s']);
     expect(await uidOfDefault()).toBe(uid);
   }, 240_000);
+
+  test('with crds.keep=false it goes with all organizations, and is installed anew', async () => {
+    await helm('upgrade', 'posthorn', chart, ...inSystem, '--reset-then-reuse-values', '--set', 'crds.keep=false', '--wait');
+    await helm('uninstall', 'posthorn', ...inSystem, '--wait', '--timeout', '180s');
+    await waitUntil('all kinds to be gone', 30_000, async () =>
+      (await kubectl(['get', 'customresourcedefinitions', '-o', 'name'])).includes('posthorn.dev') ? undefined : true,
+    );
+    await helm('install', 'posthorn', chart, ...inSystem, '--values', values, '--wait', '--timeout', '120s');
+    await isServed();
+    expect(await uidOfDefault()).not.toBe(uid);
+  }, 480_000);
 });

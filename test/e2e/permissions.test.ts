@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { globSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { z } from 'zod';
-import { readAuditLog } from '../support/audit-log.ts';
+import { AuditLog } from '../support/audit-log.ts';
 import { manifests } from '../support/helm.ts';
 import { passes } from '../support/passes.ts';
 import { type PortForward, portForward } from '../support/port-forward.ts';
@@ -226,8 +226,11 @@ describeInCluster('the permissions of the chart', () => {
       maxReplicaCount: 3,
       triggers: [{ type: 'metrics-api', metricType: 'AverageValue', metadata: { url, ...metric } }],
     });
-    const watches = 'posthorn-controller watch scaledobjects.keda.sh';
-    if (auditLog !== undefined) await passes(() => expect(readAuditLog(auditLog).used).toContain(watches), 90_000);
+    if (auditLog !== undefined) {
+      const log = new AuditLog(auditLog);
+      const watches = `posthorn-controller watch scaledobjects.keda.sh in ${system}`;
+      await passes(() => expect(log.read().used).toContain(watches), 90_000);
+    }
     await inSystem('patch', scaledObject, '--type=merge', '--patch', '{"spec":{"maxReplicaCount":9}}');
     await passes(async () => expect(await read()).toMatchObject({ metadata: { uid: made.metadata.uid }, spec: made.spec }), 60_000);
     await inSystem('delete', scaledObject);

@@ -1,28 +1,52 @@
 import { z } from 'zod';
-import { permission } from '../support/audit-log.ts';
-import { helm, manifests } from '../support/helm.ts';
+import { nameOf } from '../support/audit-log.ts';
+import { helm, type Manifest, manifests, template } from '../support/helm.ts';
 
 const system = 'posthorn-system';
 
-const rules = z.array(z.object({ apiGroups: z.array(z.string()), resources: z.array(z.string()), verbs: z.array(z.string()) }));
+const rules = z.array(
+  z.strictObject({
+    apiGroups: z.array(z.string()),
+    resources: z.array(z.string()),
+    resourceNames: z.array(z.string()).optional(),
+    verbs: z.array(z.string()),
+  }),
+);
 const role = z.looseObject({ rules });
 const binding = z.looseObject({
+  metadata: z.looseObject({ namespace: z.string().optional() }),
   roleRef: z.looseObject({ kind: z.string(), name: z.string() }),
   subjects: z.array(z.looseObject({ kind: z.string(), name: z.string() })),
 });
 
-/** What the chart, as it is installed, grants its service accounts, the one of the job before an uninstallation included. */
+/**
+ * What the chart, as it is installed, grants its service accounts, the one of the job before an uninstallation included, also where that
+ * takes the CustomResourceDefinitions away.
+ */
 export async function grantedByChart(): Promise<Set<string>> {
-  const parts = await Promise.all(['manifest', 'hooks'].map((part) => helm('get', part, 'posthorn', '--namespace', system)));
-  const objects = parts.flatMap(manifests);
-  const granted = new Set<string>();
-  for (const object of objects.filter(({ kind }) => kind === 'RoleBinding' || kind === 'ClusterRoleBinding')) {
-    const { roleRef, subjects } = binding.parse(object);
-    const bound = objects.find(({ kind, metadata }) => kind === roleRef.kind && metadata.name === roleRef.name);
-    for (const { name: account } of subjects.filter(({ kind }) => kind === 'ServiceAccount'))
-      for (const { apiGroups, resources, verbs } of role.parse(bound).rules)
-        for (const group of apiGroups)
-          for (const resource of resources) for (const verb of verbs) granted.add(permission(account, verb, group, resource));
-  }
-  return granted;
+  const installed = await Promise.all(['manifest', 'hooks'].map((part) => helm('get', part, 'posthorn', '--namespace', system)));
+  const leavingNothing = await template('--set', 'crds.keep=false');
+  return new Set([installed.flatMap(manifests), manifests(leavingNothing)].flatMap(granted));
+}
+
+function granted(objects: readonly Manifest[]): string[] {
+  return objects
+    .filter(({ kind }) => kind === 'RoleBinding' || kind === 'ClusterRoleBinding')
+    .flatMap((object) => {
+      const { metadata, roleRef, subjects } = binding.parse(object);
+      const bound = objects.find(({ kind, metadata: { name } }) => kind === roleRef.kind && name === roleRef.name);
+      const where = metadata.namespace === undefined ? {} : { namespace: metadata.namespace };
+      return subjects
+        .filter(({ kind }) => kind === 'ServiceAccount')
+        .flatMap(({ name: account }) =>
+          role.parse(bound).rules.flatMap(({ apiGroups, resources, verbs, resourceNames }) => {
+            const names = resourceNames?.map((name) => ({ name })) ?? [{}];
+            return apiGroups.flatMap((group) =>
+              resources.flatMap((resource) =>
+                verbs.flatMap((verb) => names.map((name) => nameOf({ account, verb, group, resource, ...name, ...where }))),
+              ),
+            );
+          }),
+        );
+    });
 }

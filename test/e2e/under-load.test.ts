@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { version } from '../../src/cmd/version.ts';
 import { type CertificateAuthority, createCertificateAuthority } from '../support/certificate-authority.ts';
 import { chart, helm } from '../support/helm.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -109,6 +110,13 @@ describeInCluster('an installation that is sent 20 events a second', () => {
   };
   const upgrade = () =>
     helm('upgrade', 'posthorn', chart, ...inSystem, '--reset-then-reuse-values', '--set', 'image.tag=dev', '--wait', '--timeout', '120s');
+
+  test('runs a previous release whose version is another one, by which the audit log tells the two apart', async () => {
+    const asked = ['exec', 'deployment/posthorn-controller', ...inSystem, '--', 'node', 'src/cmd/posthorn.ts', '--version'];
+    const [, previousVersion] = /^posthorn (.+)\n$/.exec(await kubectl(asked)) ?? [];
+    expect(previousVersion).toMatch(/^\d+\.\d+\.\d+-previous$/);
+    expect(previousVersion).not.toBe(version);
+  }, 60_000);
 
   test('loses none and delivers none twice while the previous release is upgraded to this one, which leaves everything as it was', async () => {
     await isReplacedBy(image, upgrade);

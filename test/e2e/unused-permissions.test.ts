@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { readAuditLog } from '../support/audit-log.ts';
+import { AuditLog } from '../support/audit-log.ts';
 import { passes } from '../support/passes.ts';
 import { grantedByChart } from './permissions.ts';
 
@@ -10,8 +10,9 @@ const describeWithAuditLog = process.env['POSTHORN_E2E_CLUSTER'] === '1' && audi
 describeWithAuditLog('the permissions of the chart', () => {
   test('are enough for everything that was done, and none is unused', async () => {
     const granted = await grantedByChart();
+    const log = new AuditLog(auditLog ?? '');
     await passes(() => {
-      const { used, forbidden } = readAuditLog(auditLog ?? '');
+      const { used, forbidden } = log.read();
       expect(forbidden).toEqual([]);
       expect([...granted].filter((each) => !used.has(each))).toEqual([]);
       expect([...used].filter((each) => each.startsWith('posthorn-delivery-'))).toEqual([]);

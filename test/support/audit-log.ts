@@ -1,9 +1,10 @@
-import { readFileSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { z } from 'zod';
 import { version } from '../../src/cmd/version.ts';
 
 const system = 'posthorn-system';
 const accountPrefix = `system:serviceaccount:${system}:`;
+const bindings: ReadonlySet<string> = new Set(['rolebindings', 'clusterrolebindings']);
 
 const auditEvent = z.looseObject({
   verb: z.string(),
@@ -11,53 +12,122 @@ const auditEvent = z.looseObject({
   user: z.looseObject({ username: z.string() }),
   userAgent: z.string().optional(),
   objectRef: z
-    .looseObject({ resource: z.string().optional(), subresource: z.string().optional(), apiGroup: z.string().optional() })
+    .looseObject({
+      resource: z.string().optional(),
+      subresource: z.string().optional(),
+      apiGroup: z.string().optional(),
+      namespace: z.string().optional(),
+      name: z.string().optional(),
+    })
     .optional(),
   responseStatus: z.looseObject({ code: z.int(), message: z.string().optional() }).optional(),
+  annotations: z.looseObject({ 'authorization.k8s.io/reason': z.string().optional() }).optional(),
 });
+type AuditEvent = z.output<typeof auditEvent>;
 
 /** What admission refuses whatever one's rights are: in a namespace that is going, or beyond a quota. */
 const refusedByAdmission = /because it is being terminated|exceeded quota|status unknown for quota/;
 
-interface Asked {
+export interface Permission {
+  /** Name of the service account. */
+  account: string;
+  verb: string;
+  group: string;
+  /** With its subresource. */
+  resource: string;
+  /** Where it is granted for this object alone. */
+  name?: string;
+  /** Of the RoleBinding that grants it; undefined: a ClusterRoleBinding does. */
+  namespace?: string;
+}
+
+/** Names a permission as `Asked` does: `posthorn-controller patch resourcequotas posthorn`, `posthorn-controller list pods in posthorn-system`. */
+export function nameOf({ account, verb, group, resource, name, namespace }: Permission): string {
+  const what = `${account} ${verb} ${resource}${group === '' ? '' : `.${group}`}${name === undefined ? '' : ` ${name}`}`;
+  return namespace === undefined ? what : `${what} in ${namespace}`;
+}
+
+export interface Asked {
   /**
-   * `posthorn-api patch secrets`: service account, verb, resource with its group. Requests that were refused are left out, and those of an
-   * earlier release.
+   * Permissions, each with the name of the object and without it. Requests that were refused are left out, those of another release,
+   * and those by a ClusterRoleBinding for what is in the namespace of the installation: a RoleBinding would do for them.
    */
-  used: Set<string>;
+  readonly used: ReadonlySet<string>;
   /** Requests that were refused for want of rights. */
-  forbidden: string[];
+  readonly forbidden: readonly string[];
 }
 
 /** What the service accounts of the installation have asked the API server for, by its audit log. */
-export function readAuditLog(file: string): Asked {
-  const asked: Asked = { used: new Set(), forbidden: [] };
-  // Helm takes the permissions away while the pods of the API still end.
-  let isBeingUninstalled = false;
-  for (const line of readFileSync(file, 'utf8').split('\n')) {
-    // The last line may be half written.
-    if (!line.endsWith('}')) continue;
-    const { verb, requestURI, user, userAgent, objectRef, responseStatus } = auditEvent.parse(JSON.parse(line));
-    if (!user.username.startsWith(accountPrefix)) continue;
-    const account = user.username.slice(accountPrefix.length);
-    const { code = 0, message = '' } = responseStatus ?? {};
-    if (account === 'posthorn-uninstall') isBeingUninstalled = true;
-    if (code === 403) {
-      if (!isBeingUninstalled && !refusedByAdmission.test(message)) asked.forbidden.push(`${account} ${verb} ${requestURI}: ${message}`);
-      continue;
-    }
-    if (account === 'posthorn-controller') isBeingUninstalled = false;
-    const { resource, subresource, apiGroup = '' } = objectRef ?? {};
-    if (resource === undefined || userAgent !== `posthorn/${version}`) continue;
-    const name = subresource === undefined ? resource : `${resource}/${subresource}`;
-    asked.used.add(permission(account, verb, apiGroup, name));
-    // An apply that makes the object needs both.
-    if (verb === 'patch' && code === 201) asked.used.add(permission(account, 'create', apiGroup, name));
+export class AuditLog {
+  readonly #file: string;
+  readonly #used = new Set<string>();
+  readonly #forbidden: string[] = [];
+  /** `rolebindings posthorn-api`. The pods of an installation that Helm takes away still end when it has taken their rights. */
+  readonly #deletedBindings = new Set<string>();
+  #readBytes = 0;
+
+  constructor(file: string) {
+    this.#file = file;
   }
-  return asked;
+
+  /** All until now; only what has come since the last time is read. */
+  read(): Asked {
+    const added = bytesFrom(this.#file, this.#readBytes);
+    // The last line may be half written.
+    const whole = added.subarray(0, added.lastIndexOf('\n') + 1);
+    this.#readBytes += whole.length;
+    for (const line of whole.toString('utf8').split('\n')) if (line !== '') this.#take(auditEvent.parse(JSON.parse(line)));
+    return { used: this.#used, forbidden: this.#forbidden };
+  }
+
+  #take(event: AuditEvent): void {
+    const { verb, requestURI, user, objectRef: { resource = '', name = '' } = {}, responseStatus: { code = 0, message = '' } = {} } = event;
+    if (user.username.startsWith(accountPrefix)) {
+      const account = user.username.slice(accountPrefix.length);
+      if (code !== 403) this.#takeUse(account, event);
+      else if (!this.#hasLostRights(account) && !refusedByAdmission.test(message))
+        this.#forbidden.push(`${account} ${verb} ${requestURI}: ${message}`);
+    } else if (bindings.has(resource)) {
+      // When it has begun to go, but not before it is there.
+      if (verb === 'delete') this.#deletedBindings.add(`${resource} ${name}`);
+      else if (code >= 200 && code < 300) this.#deletedBindings.delete(`${resource} ${name}`);
+    }
+  }
+
+  /** The chart names bindings for the service accounts. */
+  #hasLostRights(account: string): boolean {
+    return [...bindings].some((resource) => this.#deletedBindings.has(`${resource} ${account}`));
+  }
+
+  #takeUse(account: string, { verb, userAgent, objectRef = {}, responseStatus, annotations }: AuditEvent): void {
+    const { resource, subresource, apiGroup: group = '', namespace, name } = objectRef;
+    if (resource === undefined || userAgent !== `posthorn/${version}`) return;
+    // The API server looks at ClusterRoleBindings first.
+    const isByRole = /allowed by RoleBinding/.test(annotations?.['authorization.k8s.io/reason'] ?? '');
+    if (!isByRole && namespace === system) return;
+    const asked = {
+      account,
+      group,
+      resource: subresource === undefined ? resource : `${resource}/${subresource}`,
+      ...(isByRole && namespace !== undefined && { namespace }),
+    };
+    this.#used.add(nameOf({ ...asked, verb }));
+    // What a POST makes has no name yet when the rights are looked at.
+    if (name !== undefined && verb !== 'create') this.#used.add(nameOf({ ...asked, verb, name }));
+    // An apply that makes the object needs both.
+    if (verb === 'patch' && responseStatus?.code === 201) {
+      this.#used.add(nameOf({ ...asked, verb: 'create' }));
+      if (name !== undefined) this.#used.add(nameOf({ ...asked, verb: 'create', name }));
+    }
+  }
 }
 
-/** Names a permission as `readAuditLog` does. */
-export function permission(account: string, verb: string, group: string, resource: string): string {
-  return `${account} ${verb} ${resource}${group === '' ? '' : `.${group}`}`;
+function bytesFrom(file: string, start: number): Buffer {
+  const descriptor = openSync(file, 'r');
+  try {
+    const bytes = Buffer.alloc(fstatSync(descriptor).size - start);
+    return bytes.subarray(0, readSync(descriptor, bytes, 0, bytes.length, start));
+  } finally {
+    closeSync(descriptor);
+  }
 }

@@ -1,0 +1,96 @@
+import { appendFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { version } from '../../src/cmd/version.ts';
+import { AuditLog } from './audit-log.ts';
+
+let directory: string;
+let file: string;
+let log: AuditLog;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'posthorn-audit-log-'));
+  file = join(directory, 'audit.log');
+  log = new AuditLog(file);
+});
+afterEach(() => rmSync(directory, { recursive: true }));
+
+type Reference = { resource: string; namespace?: string; name?: string };
+interface Request {
+  by?: string;
+  userAgent?: string;
+  granted?: 'RoleBinding' | 'ClusterRoleBinding';
+  code?: number;
+}
+
+const asked = (
+  verb: string,
+  objectRef: Reference,
+  { by = 'controller', userAgent = `posthorn/${version}`, granted = 'ClusterRoleBinding', code = 200 }: Request = {},
+) =>
+  `${JSON.stringify({
+    verb,
+    requestURI: '/',
+    user: { username: `system:serviceaccount:posthorn-system:${by}` },
+    userAgent,
+    objectRef,
+    responseStatus: { code, ...(code === 403 && { message: 'no' }) },
+    annotations: code === 403 ? {} : { 'authorization.k8s.io/reason': `RBAC: allowed by ${granted} "${by}" of a role to ServiceAccount` },
+  })}\n`;
+const bindingIs = (verb: 'delete' | 'patch', name: string, responseStatus?: object) =>
+  `${JSON.stringify({ verb, requestURI: '/', user: { username: 'admin' }, objectRef: { resource: 'clusterrolebindings', name }, responseStatus })}\n`;
+const usedBy = (...lines: string[]): string[] => {
+  appendFileSync(file, lines.join(''));
+  return [...log.read().used];
+};
+const forbiddenBy = (...lines: string[]): number => {
+  appendFileSync(file, lines.join(''));
+  return log.read().forbidden.length;
+};
+
+test('a request uses a permission with and without the name of its object; one to make or list objects has no name', () => {
+  expect(usedBy(asked('get', { resource: 'secrets', namespace: 'shop', name: 'key' }))).toEqual([
+    'controller get secrets',
+    'controller get secrets key',
+  ]);
+  expect(
+    usedBy(asked('list', { resource: 'pods' }), asked('create', { resource: 'events', namespace: 'shop', name: 'made' })).slice(2),
+  ).toEqual(['controller list pods', 'controller create events']);
+});
+
+test('an apply that makes its object creates it by its name, too', () => {
+  expect(usedBy(asked('patch', { resource: 'namespaces', namespace: 'shop', name: 'shop' }, { code: 201 }))).toEqual([
+    'controller patch namespaces',
+    'controller patch namespaces shop',
+    'controller create namespaces',
+    'controller create namespaces shop',
+  ]);
+});
+
+test('what a RoleBinding grants is told from what a ClusterRoleBinding does, and this from what could be in a Role', () => {
+  const inSystem = { resource: 'pods', namespace: 'posthorn-system' };
+  expect(usedBy(asked('list', inSystem))).toEqual([]);
+  expect(usedBy(asked('list', inSystem, { granted: 'RoleBinding' }))).toEqual(['controller list pods in posthorn-system']);
+  expect(usedBy(asked('list', { resource: 'pods', namespace: 'shop' })).slice(1)).toEqual(['controller list pods']);
+});
+
+test('what another release asks for is no use, and nor is what was refused', () => {
+  const pods = { resource: 'pods' };
+  expect(usedBy(asked('list', pods, { userAgent: `posthorn/${version}-previous` }), asked('list', pods, { code: 403 }))).toEqual([]);
+});
+
+test('a refusal is one for want of rights unless a binding of the service account is taken away, from when that begins', () => {
+  const refused = asked('list', { resource: 'pods' }, { by: 'posthorn-api', code: 403 });
+  expect(forbiddenBy(asked('list', { resource: 'organizations' }, { by: 'posthorn-uninstall' }), refused)).toBe(1);
+  expect(forbiddenBy(bindingIs('delete', 'posthorn-controller'), refused)).toBe(2);
+  expect(forbiddenBy(bindingIs('delete', 'posthorn-api'), refused, bindingIs('patch', 'posthorn-api'), refused)).toBe(2);
+  expect(forbiddenBy(bindingIs('patch', 'posthorn-api', { code: 201 }), refused)).toBe(3);
+});
+
+test('a line that is not whole yet is read once it is', () => {
+  const line = asked('list', { resource: 'pods' });
+  expect(usedBy(line.slice(0, 100))).toEqual([]);
+  expect(usedBy(line.slice(100, -1))).toEqual([]);
+  expect(usedBy('\n')).toEqual(['controller list pods']);
+  expect(usedBy()).toEqual(['controller list pods']);
+});
