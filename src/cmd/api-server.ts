@@ -1,4 +1,5 @@
-import { createServer, type RequestListener, type Server } from 'node:http';
+import type { RequestListener, Server } from 'node:http';
+import { createServer } from '../core/node-http.ts';
 import { ingestServerOptions } from '../ingest/limits.ts';
 import { answerClientError, answerMissingHost } from './client-error.ts';
 

@@ -2,7 +2,6 @@ import type { Clock } from '../core/clock.ts';
 import { isPosthornError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import { posthornKinds } from '../resources/kinds.ts';
-import { readManifests } from '../runtime/manifests/read-directory.ts';
 import type { ApplyObject, ResourceStore } from '../store/store.ts';
 import { adminKey, defaultOrganization } from './default-organization.ts';
 
@@ -55,6 +54,7 @@ async function applyAll({ store, directory, apiKey }: BootstrapOptions): Promise
   const apply = (object: ApplyObject) => store.apply(object, { manager, force: true });
   if (directory !== undefined) {
     await attempt(directory, async () => {
+      const { readManifests } = await import('../runtime/manifests/read-directory.ts');
       const { objects, errors } = await readManifests(directory, posthornKinds);
       for (const { file, message } of errors) complaints.push(`${file}: ${message}`);
       for (const object of objects) await attempt(`${object.kind} ${object.metadata.name}`, () => apply(object));

@@ -1,6 +1,7 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Registry } from 'prom-client';
 import type { Logger } from '../core/logger.ts';
+import { createServer } from '../core/node-http.ts';
 import type { Readiness } from './readiness.ts';
 
 export interface OpsOptions {

@@ -1,10 +1,9 @@
 import { stat } from 'node:fs/promises';
-import { createServer } from 'node:http';
 import { PosthornError } from '../core/errors.ts';
+import { createServer } from '../core/node-http.ts';
 import { Keyring } from '../core/sealing.ts';
 import type { RedisAddress } from '../redis/address.ts';
-import { ManifestApplier } from '../runtime/manifests/apply.ts';
-import { ManifestsDirectory, type ManifestsLoad } from '../runtime/manifests/directory.ts';
+import type { ManifestsLoad } from '../runtime/manifests/directory.ts';
 import { type Component, supervise } from '../runtime/supervisor.ts';
 import type { RedisStore } from '../store/redis/redis-store.ts';
 import type { ApplyObject } from '../store/store.ts';
@@ -146,6 +145,10 @@ async function runChildren(parts: Parts): Promise<void> {
       tellLoad(load, context);
       firstLoad.resolve(load.objects);
     };
+    const [{ ManifestApplier }, { ManifestsDirectory }] = await Promise.all([
+      import('../runtime/manifests/apply.ts'),
+      import('../runtime/manifests/directory.ts'),
+    ]);
     const applier = new ManifestApplier(store, { protectedManager: standaloneManager });
     components.push(new ManifestsDirectory({ directory: manifestsDirectory, applier, clock, logger, registry, onLoad }));
   }

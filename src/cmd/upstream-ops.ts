@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { askOps } from './ask-ops.ts';
 import type { OpsHandler } from './ops-server.ts';
 
 const deadlineMs = 5000;
@@ -20,11 +21,8 @@ export function upstreamOps(upstream: string): OpsHandler {
 
 async function forward(url: string, response: ServerResponse): Promise<void> {
   try {
-    const answer = await fetch(url, { signal: AbortSignal.timeout(deadlineMs) });
-    const text = await answer.text();
-    response
-      .writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? 'text/plain', 'cache-control': 'no-store' })
-      .end(text);
+    const { status, contentType, text } = await askOps(url, deadlineMs);
+    response.writeHead(status, { 'content-type': contentType, 'cache-control': 'no-store' }).end(text);
   } catch {
     response.writeHead(503, { 'content-type': 'application/json' }).end('{"status":"not ready"}\n');
   }

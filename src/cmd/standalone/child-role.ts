@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { Clock } from '../../core/clock.ts';
 import { PosthornError } from '../../core/errors.ts';
 import type { Component } from '../../runtime/supervisor.ts';
+import { askOps } from '../ask-ops.ts';
 import { missingOf } from '../readiness.ts';
 
 /** What a role's process tells the standalone that started it: where it answers, and what it lacks whenever that changes. */
@@ -52,8 +53,8 @@ export class ChildRole implements Component {
   async metrics(): Promise<string> {
     if (this.#opsUrl === null) return '';
     try {
-      const response = await fetch(`${this.#opsUrl}/metrics`, { signal: AbortSignal.timeout(requestDeadlineMs) });
-      return response.ok ? await response.text() : '';
+      const { status, text } = await askOps(`${this.#opsUrl}/metrics`, requestDeadlineMs);
+      return status === 200 ? text : '';
     } catch {
       return '';
     }
@@ -115,8 +116,8 @@ const report = z.object({ checks: z.record(z.string(), z.object({ ok: z.boolean(
 /** What a process lacks, by its `/readyz`; null: nothing. */
 async function missingIn(opsUrl: string): Promise<string | null> {
   try {
-    const response = await fetch(`${opsUrl}/readyz`, { signal: AbortSignal.timeout(requestDeadlineMs) });
-    return missingOf(report.parse(await response.json()).checks);
+    const { text } = await askOps(`${opsUrl}/readyz`, requestDeadlineMs);
+    return missingOf(report.parse(JSON.parse(text)).checks);
   } catch {
     return 'does not answer';
   }

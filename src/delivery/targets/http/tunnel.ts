@@ -1,6 +1,6 @@
-import { request as plainRequest } from 'node:http';
 import { request as tlsRequest } from 'node:https';
 import { isIPv6, type Socket } from 'node:net';
+import { request as plainRequest } from '../../../core/node-http.ts';
 
 /**
  * A connection to an address through a proxy (RFC 9110 section 9.3.6, CONNECT). Rejects when the proxy cannot be reached, refuses, or

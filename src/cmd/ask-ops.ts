@@ -1,0 +1,24 @@
+import { text } from 'node:stream/consumers';
+import { request } from '../core/node-http.ts';
+
+export interface OpsAnswer {
+  status: number;
+  contentType: string;
+  text: string;
+}
+
+/**
+ * What another process of this installation answers to GET. Rejects when it does not within `deadlineMs`. Not by `fetch`, which is 12 MB of
+ * program; on a connection of its own, because one that was kept may end as it is asked.
+ */
+export async function askOps(url: string, deadlineMs: number): Promise<OpsAnswer> {
+  const { promise, resolve, reject } = Promise.withResolvers<OpsAnswer>();
+  const asked = request(url, { agent: false, signal: AbortSignal.timeout(deadlineMs) });
+  asked.once('error', reject);
+  asked.once('response', (response) => {
+    const { statusCode: status = 0, headers } = response;
+    text(response).then((body) => resolve({ status, contentType: headers['content-type'] ?? 'text/plain', text: body }), reject);
+  });
+  asked.end();
+  return await promise;
+}
