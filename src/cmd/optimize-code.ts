@@ -9,9 +9,9 @@ const busyFrom = 0.1;
 /** A collection of garbage fills one look, and ends in the next. */
 const busyLooks = 3;
 
-/** V8's optimizing compilers, on or off. To run them makes 7 MB of Node resident, in which a process at rest has no use. */
+/** V8's compilers behind its interpreter, on or off. To run them makes 9 MB of Node resident, in which a process at rest has no use. */
 export function optimizeCode(isWanted: boolean): void {
-  for (const compiler of ['maglev', 'opt']) setFlagsFromString(isWanted ? `--${compiler}` : `--no-${compiler}`);
+  for (const compiler of ['sparkplug', 'maglev', 'opt']) setFlagsFromString(isWanted ? `--${compiler}` : `--no-${compiler}`);
 }
 
 /** Resolves when a process that is `ready`, or has taken long to be, has been busy for a while. `utilization`: milliseconds so far. */

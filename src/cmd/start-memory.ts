@@ -11,6 +11,7 @@ export async function releaseStartMemory(readiness: Readiness): Promise<void> {
   await readiness.becameReady;
   setFlagsFromString('--expose-gc');
   // Of a new context, because the globals of this one are there already.
-  const collect: (options: { type: 'major'; execution: 'sync' }) => void = runInNewContext('gc');
-  collect({ type: 'major', execution: 'sync' });
+  const collect: (options: { type: 'major'; execution: 'sync'; flavor: 'last-resort' }) => void = runInNewContext('gc');
+  // The last resort also lets go of the code that ran only while starting.
+  collect({ type: 'major', execution: 'sync', flavor: 'last-resort' });
 }
