@@ -31,10 +31,11 @@ const pausesPerScriptBesideOthers = 4;
 /** Calls of `carryEntries` that wait; what exceeds them is left to the workers. */
 const mostWaiting = 10_000;
 
-/** Finds some of an event's further targets; `next` is where to go on, null at the end. */
+/** Finds some of an event's further targets, with scripts at the pace; `next` is where to go on, null at the end. */
 export type FindFurtherTargets = (
   event: StoredEvent,
   range: { from: number; end: number },
+  pace: Pace | null,
 ) => Promise<{ targets: NewEvent['targets']; next: number | null }>;
 
 export interface OutboxCarrierOptions {
@@ -171,7 +172,7 @@ export class OutboxCarrier {
     if (this.#findFurther === null) return [];
     const event = bytes(stored).length === 0 ? null : decodeEvent(bytes(stored));
     const range = { from: Number(text(from)), end: Number(text(end)) };
-    const { targets, next } = event === null ? { targets: [], next: null } : await this.#findFurther(event, range);
+    const { targets, next } = event === null ? { targets: [], next: null } : await this.#findFurther(event, range, this.#makingMany);
     const entries = outboxEntries(targets, shard).flatMap(({ shard: to, count, lines }) => [to, count, lines]);
     const reply = await this.#run(shard, scripts.expand, [entry, next ?? '', ...entries]);
     if (Buffer.isBuffer(reply)) throw isFull(shard);

@@ -108,14 +108,14 @@ describe('of an organization that is held back', () => {
   test('few are written at a time, with pauses, and those of others meanwhile', async () => {
     const { clock, calls, add } = heldBackSettler();
     const others = await jobsFor(['dst_other']);
-    add(await massOf(35));
+    add(await massOf(19));
     await clock.advance(5);
     add(others);
     await clock.advance(100);
     expect(calls).toEqual([
-      ['org_mass', 16, 2],
+      ['org_mass', 8, 2],
       ['org_a', 1, 7],
-      ['org_mass', 16, 32],
+      ['org_mass', 8, 32],
       ['org_mass', 3, 62],
     ]);
   });
@@ -140,20 +140,20 @@ describe('of an organization that is held back', () => {
     add(await massOf(140));
     await clock.advance(3);
     expect(calls).toEqual([
-      ['org_mass', 16, 0],
+      ['org_mass', 8, 0],
       ['org_mass', 12, 2],
     ]);
   });
 
   test('a worker that ends pauses no more', async () => {
     const { clock, calls, settler, add } = heldBackSettler();
-    add(await massOf(36));
+    add(await massOf(20));
     const drained = settler.drain(AbortSignal.timeout(30_000));
     await clock.advance(30);
     await drained;
     expect(calls).toEqual([
-      ['org_mass', 16, 0],
-      ['org_mass', 16, 10],
+      ['org_mass', 8, 0],
+      ['org_mass', 8, 10],
       ['org_mass', 4, 20],
     ]);
   });

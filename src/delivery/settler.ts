@@ -6,8 +6,8 @@ import type { RedisTrouble } from './redis-trouble.ts';
 const mostPerCall = 64;
 /** Of so many destinations a call takes 2 to 3 ms of Redis: what is done for each costs more than what is done for a message. */
 const mostDestinationsPerCall = 32;
-/** Of an organization that is held back: as many as a worker takes of it at a time. */
-const fewDestinationsPerCall = 16;
+/** Of an organization that is held back: as many as a worker takes of it at a time (`mostPerDequeueBesideOthers`). */
+const fewDestinationsPerCall = 8;
 /** So many of it wait for their turn; what exceeds them is written at once. */
 const mostHeldBack = 128;
 const flushAfterMs = 2;

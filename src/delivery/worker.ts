@@ -20,6 +20,8 @@ import { Wakeup } from './wakeup.ts';
 import { withoutSecret } from './without-secret.ts';
 
 const mostPerDequeue = 64;
+/** While the busiest organization is held back: nobody waits long behind one call. */
+const mostPerDequeueBesideOthers = 8;
 /** Where many shards have work, or others wait: one call for some messages costs Redis half of what many calls for one each do. */
 const fewestPerDequeue = 16;
 /** More of them would only wait in Redis, and everything else behind them. */
@@ -191,7 +193,7 @@ export class Worker {
         continue;
       }
       if (this.#free < slots * patientShare && !isPressing) await clock.sleep(patienceMs, signal);
-      const most = this.isHoldingBack ? fewestPerDequeue : mostPerDequeue;
+      const most = this.isHoldingBack ? mostPerDequeueBesideOthers : mostPerDequeue;
       const share = Math.min(most, Math.max(fewestPerDequeue, Math.ceil(this.#free / wanting.length)));
       for (const line of this.#inTurn()) {
         if (this.#free <= 0) break;

@@ -3,7 +3,7 @@ import type { Clock } from '../../core/clock.ts';
 import type { Logger } from '../../core/logger.ts';
 import { Semaphore } from '../../core/semaphore.ts';
 import { type CandidateIndex, CandidateIndexBuilder } from './candidate-index.ts';
-import { type CandidatePage, mostPerRead, type WebhookCandidates } from './webhook-candidates.ts';
+import { type CandidatePage, candidatesPerRead, mostPerRead, type WebhookCandidates } from './webhook-candidates.ts';
 
 /** Over all event types: about 40 MB. */
 const mostKept = 100_000;
@@ -130,7 +130,7 @@ export class CandidateCache {
     const read = async (): Promise<void> => {
       const startedAtMs = clock.now();
       for (let from: number | null = next; from !== null && !builder.isTooMuch; ) {
-        const page: CandidatePage = await this.#candidates.ofEventType(org, eventTypeId, from, mostPerRead);
+        const page: CandidatePage = await this.#candidates.ofEventType(org, eventTypeId, from, candidatesPerRead);
         builder.add(page);
         from = page.next;
       }

@@ -44,6 +44,8 @@ export interface CandidatesState {
 
 /** What one script may take. */
 export const mostPerRead = 100;
+/** What one reads in about 1 ms: in a long walk others have their turn in between. */
+export const candidatesPerRead = 25;
 
 /**
  * Subscriptions that an event may match, in the order in which they were made. Those that are disabled, or below something disabled or deleted,

@@ -1,10 +1,11 @@
 import type { Clock } from '../../core/clock.ts';
 import type { Logger } from '../../core/logger.ts';
+import type { Pace } from '../../core/pace.ts';
 import { CandidateCache } from './candidate-cache.ts';
 import type { CandidateIndex } from './candidate-index.ts';
 import { EventJudge, type JudgedEvent, type SubscriptionWishes } from './event-judge.ts';
 import { FilterErrorNotes } from './filter-error-notes.ts';
-import { type CandidatePage, mostPerRead, type WebhookCandidate, type WebhookCandidates } from './webhook-candidates.ts';
+import { type CandidatePage, candidatesPerRead, type WebhookCandidate, type WebhookCandidates } from './webhook-candidates.ts';
 import type { WebhookStore } from './webhooks.ts';
 
 /** What an event is sent to: everything that wants it, or of an application, or of some endpoints (of that application). */
@@ -28,7 +29,7 @@ const mostMatchesAtOnce = 1000;
 /** How far an expansion goes at a time. */
 const defaultWindowPlaces = 300;
 /** Of one application so many endpoints are looked at before the answer. */
-const mostPagesOfApplication = 20;
+const mostPagesOfApplication = 80;
 /** For so long an event waits until the candidates of its type are counted, and one whose number decides whether it is taken. */
 const countingWaitMs = 500;
 const longCountingWaitMs = 3000;
@@ -144,14 +145,14 @@ export class WebhookMatcher {
 
   async #ofNumbers(org: string, eventTypeId: string, numbers: readonly number[]): Promise<WebhookCandidate[]> {
     const found: WebhookCandidate[] = [];
-    for (let i = 0; i < numbers.length; i += mostPerRead)
-      found.push(...(await this.#candidates.ofNumbers(org, eventTypeId, numbers.slice(i, i + mostPerRead))).candidates);
+    for (let i = 0; i < numbers.length; i += candidatesPerRead)
+      found.push(...(await this.#candidates.ofNumbers(org, eventTypeId, numbers.slice(i, i + candidatesPerRead))).candidates);
     return found;
   }
 
   /**
    * Matches of one window of a walk that began with `match`; `next` null: it is over. Windows are of places, so that whoever repeats one finds
-   * the same ones, but for those that have changed.
+   * the same ones, but for those that have changed. `pace`: of the scripts; null: one after the other.
    */
   async matchWindow(
     org: string,
@@ -159,6 +160,7 @@ export class WebhookMatcher {
     { applicationId }: Pick<Narrowing, 'applicationId'>,
     event: JudgedEvent,
     { from, end }: { from: number; end: number },
+    pace: Pace | null = null,
   ): Promise<{ matches: WebhookCandidate[]; next: number | null }> {
     const judge = this.#judgeOf(org, event);
     const walk = this.#walk(org, eventTypeId, applicationId);
@@ -166,7 +168,8 @@ export class WebhookMatcher {
     const matches: WebhookCandidate[] = [];
     let at: number | null = from;
     while (at !== null && at < windowEnd) {
-      const page: CandidatePage = await walk(at);
+      const from: number = at;
+      const page: CandidatePage = await (pace === null ? walk(from) : pace.run(() => walk(from)));
       for (const candidate of page.candidates) if (candidate.place < windowEnd && judge.ofCandidate(candidate)) matches.push(candidate);
       at = page.next;
     }
@@ -176,8 +179,8 @@ export class WebhookMatcher {
   #walk(org: string, eventTypeId: string, applicationId: string | null): Walk {
     return (from) =>
       applicationId === null
-        ? this.#candidates.ofEventType(org, eventTypeId, from, mostPerRead)
-        : this.#candidates.ofApplication(org, eventTypeId, applicationId, from, mostPerRead);
+        ? this.#candidates.ofEventType(org, eventTypeId, from, candidatesPerRead)
+        : this.#candidates.ofApplication(org, eventTypeId, applicationId, from, candidatesPerRead);
   }
 
   #judgeOf(org: string, event: JudgedEvent): Judge {
