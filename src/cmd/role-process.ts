@@ -9,7 +9,6 @@ import { type Config, type Role, unknownVariables } from './config.ts';
 import { listen } from './listen.ts';
 import { createLogger } from './logger.ts';
 import { createOpsServer, type OpsHandler } from './ops-server.ts';
-import { becameBusy, optimizeCode } from './optimize-code.ts';
 import { Readiness } from './readiness.ts';
 import { releaseStartMemory } from './start-memory.ts';
 
@@ -63,8 +62,6 @@ export async function runAsProcess(
   for (const name of unknownVariables(environment)) logger.warn({ name }, 'the environment has a variable that Posthorn does not know');
   const readiness = new Readiness(definition.checks);
   void releaseStartMemory(readiness);
-  const utilization = () => performance.eventLoopUtilization();
-  void becameBusy(readiness.becameReady, { clock: systemClock, utilization }).then(() => optimizeCode(true));
   readiness.tell((missing) => process.send?.({ missing }, undefined, {}, () => {}));
   try {
     await definition.run({
