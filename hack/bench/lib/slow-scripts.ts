@@ -8,7 +8,7 @@ const noticedMs = 1;
 
 /** The commands of Redis that took the longest, each named as its file where it is a script. */
 export interface SlowScripts {
-  /** How many took more than 5 ms. */
+  /** How many scripts took more than 5 ms. */
   slow: number;
   /** Per command the longest one in ms, the longest first; what took less than 1 ms is left out. */
   longest: [name: string, ms: number][];
@@ -29,10 +29,12 @@ export async function watchSlowScripts({ client }: RedisServer): Promise<() => P
     const entries = (await client.slowlog('GET', -1)) as [number, number, number, string[]][];
     const longest = new Map<string, number>();
     for (const [, , microseconds, [command = '', sha = '']] of entries) {
+      // Our own, which forgets what was noticed before.
+      if (command === 'slowlog') continue;
       const name = names.get(sha) ?? command;
       longest.set(name, Math.max(longest.get(name) ?? 0, microseconds / 1000));
     }
-    const slow = entries.filter(([, , microseconds]) => microseconds > slowMs * 1000).length;
+    const slow = entries.filter(([, , microseconds, [, sha = '']]) => names.has(sha) && microseconds > slowMs * 1000).length;
     return { slow, longest: [...longest].sort(([, one], [, other]) => other - one) };
   };
 }
