@@ -44,6 +44,26 @@ describe('a list', () => {
     expect(deliveries.map(({ eventId }) => eventId)).toEqual(expected);
   });
 
+  test('is complete while lists that grow together turn into streams, some with each event', async () => {
+    const destinations = Array.from({ length: 12 }, (_, k) => `dst_${k}`);
+    const events = await accept(100, { destinations });
+    const types = async (): Promise<string[]> =>
+      await Promise.all(destinations.map((destination) => redis.client.type(`test:{s0}:i:${destination}`)));
+    expect(await types()).toEqual(destinations.map(() => 'zset'));
+    const streams: number[] = [];
+    for (let k = 0; k < 10; k += 1) {
+      events.push(...(await accept(1, { destinations })));
+      streams.push((await types()).filter((type) => type === 'stream').length);
+    }
+    expect(streams.every((count, k) => count - (streams[k - 1] ?? 0) <= 2)).toBe(true);
+    expect(streams.at(-1)).toBe(12);
+    const expected = events.map(({ id }) => id).reverse();
+    for (const destinationId of destinations) {
+      const items = await allPages((page) => reader.deliveries('org_a', { destinationId }, page), 50);
+      expect(items.map(({ eventId }) => eventId)).toEqual(expected);
+    }
+  });
+
   test('stays where it was while new entries come', async () => {
     const [oldest] = await accept(1);
     await accept(1);
