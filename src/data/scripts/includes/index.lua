@@ -1,8 +1,8 @@
 -- Listing indexes `i:…`, newest last. A small one is a sorted set (score milliseconds, member 13-digit number + id), because
 -- that fits into one listpack; from 100 entries on it is a stream (entry id `<ms>-<number>`), which costs a third per entry.
--- Turning one takes 0.5 ms, and targets of the same events come to the limit at once: a script turns so many, the next ones turn the others.
-local index_limit, most_turned_indexes = 100, 2
-local turned_indexes = 0
+-- Turning one takes 0.5 ms, and targets of the same events come to the limit at once: a script turns one, the next ones turn the others.
+local index_limit = 100
+local has_turned_index = false
 
 -- Size of a sorted set, or `stream`, as this script has seen it.
 local index_seen = {}
@@ -13,8 +13,8 @@ local function index_kind(key)
     local kind = call('TYPE', key).ok
     seen = kind == 'none' and 0 or kind == 'zset' and call('ZCARD', key) or kind
   end
-  if type(seen) == 'number' and seen >= index_limit and turned_indexes < most_turned_indexes then
-    turned_indexes = turned_indexes + 1
+  if type(seen) == 'number' and seen >= index_limit and not has_turned_index then
+    has_turned_index = true
     local all = call('ZRANGE', key, 0, -1, 'WITHSCORES')
     call('DEL', key)
     for k = 1, #all, 2 do
