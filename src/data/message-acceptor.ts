@@ -1,5 +1,6 @@
 import type { Clock } from '../core/clock.ts';
 import { PosthornError } from '../core/errors.ts';
+import { RecentOrganizations } from '../core/recent-organizations.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { Script, type ScriptArgument } from '../redis/script.ts';
 import { redisUnavailable } from '../redis/unavailable.ts';
@@ -52,6 +53,8 @@ export class RedisMessageAcceptor implements MessageAcceptor {
   readonly #clock: Clock;
   readonly #carrier: OutboxCarrier;
   readonly #shards = new Map<number, ShardAcceptor>();
+  /** Of which events are accepted, or are being expanded. */
+  readonly #organizations: RecentOrganizations;
 
   constructor({
     redis,
@@ -67,7 +70,21 @@ export class RedisMessageAcceptor implements MessageAcceptor {
     this.#redis = redis;
     this.#prefix = prefix;
     this.#clock = clock;
-    this.#carrier = new OutboxCarrier({ redis, prefix, findFurther, clock });
+    const organizations = new RecentOrganizations(clock);
+    this.#organizations = organizations;
+    this.#carrier = new OutboxCarrier({
+      redis,
+      prefix,
+      findFurther:
+        findFurther &&
+        ((event, range, pace) => {
+          organizations.add(event.org);
+          return findFurther(event, range, pace);
+        }),
+      clock,
+      isBesideOthers: () => organizations.areSeveral,
+      
+    });
   }
 
   /** Rejects with UNAVAILABLE when Redis is away or full, or when too much waits already; within 2 s in any case. */
@@ -76,6 +93,7 @@ export class RedisMessageAcceptor implements MessageAcceptor {
     if (shard === null) throw new PosthornError('INTERNAL', `${event.id} is no id of an event`);
     const known = this.#shards.get(shard) ?? new ShardAcceptor(this.#redis, shardKeys(this.#prefix, shard), this.#clock);
     this.#shards.set(shard, known);
+    this.#organizations.add(event.org);
     const { isNew, entries } = await known.accept(event);
     // The event is stored: what is not carried now is carried by a worker.
     if (entries.length > 0) void this.#carrier.carryEntries(shard, entries).catch(() => undefined);

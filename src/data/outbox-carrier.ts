@@ -27,7 +27,7 @@ const entriesPerRead = 64;
 const messagesSideBySide = 50;
 /** After a script with as many as it may have, or for an event with many: others have their turn in Redis. */
 const pausesPerScript = 2;
-const pausesPerScriptBesideOthers = 4;
+const pausesPerScriptBesideOthers = 5;
 /** Calls of `carryEntries` that wait; what exceeds them is left to the workers. */
 const mostWaiting = 10_000;
 

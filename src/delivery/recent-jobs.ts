@@ -1,7 +1,7 @@
 import type { Clock } from '../core/clock.ts';
+import { RecentOrganizations, recentMs } from '../core/recent-organizations.ts';
 
 const mostKept = 256;
-const keptMs = 10_000;
 
 interface Taken {
   organization: string;
@@ -17,29 +17,26 @@ export class RecentJobs {
   #first = 0;
   #kept = 0;
   #busiest: string | null = null;
-  #last: Taken | null = null;
-  /** The last one of another organization than `#last`. */
-  #lastOfOthers: Taken | null = null;
+  readonly #organizations: RecentOrganizations;
 
   constructor(clock: Clock) {
     this.#clock = clock;
+    this.#organizations = new RecentOrganizations(clock);
   }
 
   add(organization: string): void {
     const atMs = this.#clock.now();
     if (this.#kept === mostKept) this.#forgetOldest();
-    const job = { organization, atMs };
-    this.#jobs[(this.#first + this.#kept) % mostKept] = job;
+    this.#jobs[(this.#first + this.#kept) % mostKept] = { organization, atMs };
     this.#kept++;
     this.#count(organization, 1);
     if (this.#hasMost(organization)) this.#busiest = organization;
-    if (this.#last !== null && this.#last.organization !== organization) this.#lastOfOthers = this.#last;
-    this.#last = job;
+    this.#organizations.add(organization);
   }
 
   /** The organization that had more than 128 of the last 256; null: there is none. */
   get busiest(): string | null {
-    const since = this.#clock.now() - keptMs;
+    const since = this.#clock.now() - recentMs;
     while (this.#kept > 0 && (this.#jobs[this.#first]?.atMs ?? 0) < since) this.#forgetOldest();
     return this.#busiest;
   }
@@ -47,8 +44,7 @@ export class RecentJobs {
   /** The busiest organization, while others had jobs, too, however few; null: there is none, or it is alone. */
   get busiestBesideOthers(): string | null {
     const { busiest } = this;
-    const other = this.#last?.organization === busiest ? this.#lastOfOthers : this.#last;
-    return busiest !== null && other !== null && other.atMs >= this.#clock.now() - keptMs ? busiest : null;
+    return busiest !== null && this.#organizations.hasOthersThan(busiest) ? busiest : null;
   }
 
   #forgetOldest(): void {

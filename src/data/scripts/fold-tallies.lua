@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Adds the oldest tallies (includes/count.lua) to the statistics of their periods: at most 32, or so many that they have 120 fields.
+-- Adds the oldest tallies (includes/count.lua) to the statistics of their periods: at most 32, or so many that they have 50 fields.
 --
 -- KEYS: see includes/shard.lua.
 -- ARGV[1] for how long (ms) a tally is left to grow.
@@ -8,7 +8,7 @@
 -- @include "includes/statistics.lua"
 -- @include "includes/webhook-statistics.lua"
 
-local most_tallies, most_fields = 32, 120
+local most_tallies, most_fields = 32, 50
 local positions = { d = 1, o = 1, e = 1, f = 2, x = 2, m = 3, n = 3, u = 3, s = 4 }
 
 local function changes_of(fields)

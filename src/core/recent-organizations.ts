@@ -1,0 +1,37 @@
+import type { Clock } from './clock.ts';
+
+/** What is longer ago (ms) is not recent. */
+export const recentMs = 10_000;
+
+/** Which organizations had something done for them in the last 10 s, as far as it takes to know whether one is alone. */
+export class RecentOrganizations {
+  readonly #clock: Clock;
+  #last: string | null = null;
+  #lastAtMs = 0;
+  /** When the last one had its turn that is another than `#last`. */
+  #otherAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  add(organization: string): void {
+    if (this.#last !== null && this.#last !== organization) this.#otherAtMs = this.#lastAtMs;
+    this.#last = organization;
+    this.#lastAtMs = this.#clock.now();
+  }
+
+  /** Whether there were more than one. */
+  get areSeveral(): boolean {
+    return this.#isRecent(this.#otherAtMs);
+  }
+
+  hasOthersThan(organization: string): boolean {
+    if (this.#last === null) return false;
+    return this.#isRecent(this.#last === organization ? this.#otherAtMs : this.#lastAtMs);
+  }
+
+  #isRecent(atMs: number): boolean {
+    return atMs >= this.#clock.now() - recentMs;
+  }
+}
