@@ -1,42 +1,73 @@
 import type { Clock } from './clock.ts';
-import { Semaphore } from './semaphore.ts';
 
 const longestPauseMs = 50;
 /** A script that takes longer does not hold up those behind it: their part of Redis may be another one. */
 const longestTurnMs = 50;
 
+/** Runs scripts, each when it is its turn. Resolves and rejects as the script does. */
+export interface Turns {
+  run<T>(script: () => Promise<T>): Promise<T>;
+}
+
 /**
  * At a pace the scripts for very much work leave Redis room for others: one at a time, and after each pauses as long as it took. The busier
- * Redis is, the longer they take, and the longer are the pauses.
+ * Redis is, the longer they take, and the longer are the pauses. Those for whom scripts wait have their turns in the round.
  */
 export class Pace {
   readonly #clock: Clock;
   readonly #pausesPerScript: () => number;
-  readonly #turn = new Semaphore(1);
+  /** What waits, by for whom it is; who comes first is next. */
+  readonly #waiting = new Map<string, (() => Promise<void>)[]>();
+  #isRunning = false;
 
-  /** `pausesPerScript`: how many; 0: nobody would wait, and scripts run at once. */
   constructor({ clock, pausesPerScript }: { clock: Clock; pausesPerScript: () => number }) {
     this.#clock = clock;
     this.#pausesPerScript = pausesPerScript;
   }
 
-  /** Resolves and rejects as the script does; its pauses follow. */
-  run<T>(script: () => Promise<T>): Promise<T> {
-    if (this.#pausesPerScript() === 0) return script();
-    return new Promise((resolve, reject) => {
-      void this.#turn.run(1, async () => {
-        const clock = this.#clock;
-        const startedAtMs = clock.now();
-        await new Promise<void>((end) => {
-          const cancel = clock.after(longestTurnMs, end);
-          const ended = (): void => {
-            cancel();
-            end();
-          };
-          script().then(resolve, reject).then(ended, ended);
-        });
-        await clock.sleep(Math.min(longestPauseMs, this.#pausesPerScript() * (clock.now() - startedAtMs)));
+  /** The turns of one of those who share the pace. */
+  turnsOf(whom: string): Turns {
+    return {
+      run: (script) =>
+        new Promise((resolve, reject) => this.#add(whom, () => this.#turn(() => (async () => await script())().then(resolve, reject)))),
+    };
+  }
+
+  #add(whom: string, turn: () => Promise<void>): void {
+    const waiting = this.#waiting.get(whom);
+    if (waiting === undefined) this.#waiting.set(whom, [turn]);
+    else waiting.push(turn);
+    if (!this.#isRunning) void this.#runAll();
+  }
+
+  async #runAll(): Promise<void> {
+    this.#isRunning = true;
+    for (let turn = this.#next(); turn !== undefined; turn = this.#next()) await turn();
+    this.#isRunning = false;
+  }
+
+  #next(): (() => Promise<void>) | undefined {
+    for (const [whom, waiting] of this.#waiting) {
+      const turn = waiting.shift();
+      this.#waiting.delete(whom);
+      if (waiting.length > 0) this.#waiting.set(whom, waiting);
+      return turn;
+    }
+    return undefined;
+  }
+
+  /** Ends with the pauses. */
+  async #turn(script: () => Promise<void>): Promise<void> {
+    const clock = this.#clock;
+    const startedAtMs = clock.now();
+    await new Promise<void>((end) => {
+      const cancel = clock.after(longestTurnMs, end);
+      void script().finally(() => {
+        cancel();
+        end();
       });
     });
+    const tookMs = clock.now() - startedAtMs;
+    await clock.sleep(Math.min(longestPauseMs, this.#pausesPerScript() * tookMs));
   }
 }

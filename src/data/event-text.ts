@@ -61,6 +61,12 @@ export function encodeEvent(event: NewEvent): Buffer {
   return Buffer.concat([Buffer.from(JSON.stringify(description)), lineFeed, event.payload]);
 }
 
+/** Of a stored event, or of its first line. */
+export function organizationOf(stored: Buffer): string {
+  const end = stored.indexOf(10);
+  return stored.toString('utf8', 0, end < 0 ? stored.length : end).split(' ')[2] ?? '';
+}
+
 /** Throws INTERNAL when the text is not what `encodeEvent` and the accept script made. */
 export function decodeEvent(stored: Buffer): StoredEvent {
   const first = stored.indexOf(10);

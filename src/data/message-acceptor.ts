@@ -77,13 +77,12 @@ export class RedisMessageAcceptor implements MessageAcceptor {
       prefix,
       findFurther:
         findFurther &&
-        ((event, range, pace) => {
+        ((event, range, turns) => {
           organizations.add(event.org);
-          return findFurther(event, range, pace);
+          return findFurther(event, range, turns);
         }),
       clock,
       isBesideOthers: () => organizations.areSeveral,
-      
     });
   }
 

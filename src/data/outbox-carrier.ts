@@ -1,12 +1,12 @@
 import type { Clock } from '../core/clock.ts';
 import { PosthornError } from '../core/errors.ts';
-import { Pace } from '../core/pace.ts';
+import { Pace, type Turns } from '../core/pace.ts';
 import { Semaphore } from '../core/semaphore.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { Script, type ScriptArgument } from '../redis/script.ts';
 import { redisUnavailable, throwUnavailable } from '../redis/unavailable.ts';
 import { messagesAtOnce, messagesPerCall, outboxEntries } from './accept-batch.ts';
-import { decodeEvent, type StoredEvent } from './event-text.ts';
+import { decodeEvent, organizationOf, type StoredEvent } from './event-text.ts';
 import type { NewEvent } from './messages.ts';
 import { homeShard, recordId, recordKey } from './record-key.ts';
 import { bytes, integer, list, text } from './script-reply.ts';
@@ -31,11 +31,11 @@ const pausesPerScriptBesideOthers = 5;
 /** Calls of `carryEntries` that wait; what exceeds them is left to the workers. */
 const mostWaiting = 10_000;
 
-/** Finds some of an event's further targets, with scripts at the pace; `next` is where to go on, null at the end. */
+/** Finds some of an event's further targets, with scripts in these turns; `next` is where to go on, null at the end. */
 export type FindFurtherTargets = (
   event: StoredEvent,
   range: { from: number; end: number },
-  pace: Pace | null,
+  turns: Turns | null,
 ) => Promise<{ targets: NewEvent['targets']; next: number | null }>;
 
 export interface OutboxCarrierOptions {
@@ -172,7 +172,8 @@ export class OutboxCarrier {
     if (this.#findFurther === null) return [];
     const event = bytes(stored).length === 0 ? null : decodeEvent(bytes(stored));
     const range = { from: Number(text(from)), end: Number(text(end)) };
-    const { targets, next } = event === null ? { targets: [], next: null } : await this.#findFurther(event, range, this.#makingMany);
+    const { targets, next } =
+      event === null ? { targets: [], next: null } : await this.#findFurther(event, range, this.#makingMany?.turnsOf(event.org) ?? null);
     const entries = outboxEntries(targets, shard).flatMap(({ shard: to, count, lines }) => [to, count, lines]);
     const reply = await this.#run(shard, scripts.expand, [entry, next ?? '', ...entries]);
     if (Buffer.isBuffer(reply)) throw isFull(shard);
@@ -202,7 +203,8 @@ export class OutboxCarrier {
       return whole === null ? 0 : await make(whole);
     };
     const isMuch = isOfMany || lines.length >= messagesPerCall;
-    const made = await (isMuch && this.#makingMany !== null ? this.#makingMany.run(makeAll) : this.#making.run(lines.length, makeAll));
+    const turns = isMuch ? this.#makingMany?.turnsOf(organizationOf(known)) : undefined;
+    const made = await (turns === undefined ? this.#making.run(lines.length, makeAll) : turns.run(makeAll));
     if (Buffer.isBuffer(made)) throw isFull(to);
     return isHere;
   }

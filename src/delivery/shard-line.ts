@@ -1,6 +1,5 @@
 import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
-import type { Pace } from '../core/pace.ts';
 import type { DeliveryQueue, Job, SettleAnswer, Settlement, ShardState, SlowRoom, Target, TurnOrder } from '../data/delivery-queue.ts';
 import type { StoredEvent } from '../data/event-text.ts';
 import type { DeliveryMetrics } from './metrics.ts';
@@ -35,11 +34,6 @@ export interface ShardLineOptions extends ShardParts {
   logger: Logger;
   metrics: DeliveryMetrics;
   trouble: RedisTrouble;
-  /** The organization whose work is held back at `pace`; null: none. */
-  heldBack: () => string | null;
-  pace: Pace;
-  /** Of the scripts that add up statistics. */
-  statisticsPace: Pace;
   retention: { finishedMs: number; deadLettersMs: number };
   transformer: EventTransformer;
   totalSlots: () => number;
@@ -75,15 +69,13 @@ export class ShardLine {
     this.#options = options;
     this.shard = options.shard;
     this.keeper = options.keeper;
-    const { queue, worker, clock, trouble, heldBack, pace } = options;
+    const { queue, worker, clock, trouble } = options;
     this.#trouble = trouble;
     this.#settler = new Settler({
       queue,
       worker,
       clock,
       trouble,
-      heldBack,
-      pace,
       onSettled: (batch, answer) => this.#onSettled(batch, answer),
     });
     this.#tender = new ShardTender({ ...options, isActive: () => this.isActive, onState: (state) => this.#onState(state) });

@@ -6,7 +6,6 @@ import { startMessageQueue } from '../../test/support/message-queue.ts';
 import { newEvent } from '../../test/support/new-event.ts';
 import { takeFrom } from '../../test/support/queue-worker.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
-import { Pace } from '../core/pace.ts';
 import type { DeliveryQueue, ShardState } from '../data/delivery-queue.ts';
 import { deliveryMetrics } from './metrics.ts';
 import { RedisTroubles } from './redis-trouble.ts';
@@ -74,7 +73,6 @@ function optionsOf(queue: DeliveryQueue, clock: FakeClock): ShardTenderOptions {
     logger: silentLogger,
     metrics: deliveryMetrics(new Registry(), { queues: [], now: () => clock.now(), inFlight: () => 0 }),
     trouble: new RedisTroubles(silentLogger).watch(),
-    statisticsPace: new Pace({ clock, pausesPerScript: () => 0 }),
     retention: { finishedMs: 86_400_000, deadLettersMs: 86_400_000 },
     totalSlots: () => 64,
     isActive: () => false,

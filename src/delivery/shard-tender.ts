@@ -1,7 +1,6 @@
 import { withJitter } from '../core/backoff.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
-import type { Pace } from '../core/pace.ts';
 import type { DeliveryQueue, ShardState } from '../data/delivery-queue.ts';
 import type { DeliveryMetrics } from './metrics.ts';
 import type { RedisTrouble } from './redis-trouble.ts';
@@ -23,7 +22,6 @@ export interface ShardTenderOptions {
   logger: Logger;
   metrics: DeliveryMetrics;
   trouble: RedisTrouble;
-  statisticsPace: Pace;
   retention: { finishedMs: number; deadLettersMs: number };
   totalSlots: () => number;
   /** Whether this worker has had to do with the shard lately. */
@@ -102,11 +100,10 @@ export class ShardTender {
   }
 
   async #foldTallies(): Promise<void> {
-    const { queue, clock, statisticsPace } = this.#options;
+    const { queue, clock } = this.#options;
     const endMs = clock.now() + longestWorkMs;
     const { signal } = this.#stopping;
-    const step = async (): Promise<boolean> => !signal.aborted && (await queue.foldTallies());
-    while ((await statisticsPace.run(step)) && clock.now() < endMs) await clock.sleep(pauseBetweenStepsMs, signal);
+    while (!signal.aborted && (await queue.foldTallies()) && clock.now() < endMs) await clock.sleep(pauseBetweenStepsMs, signal);
   }
 
   async #prune(): Promise<void> {

@@ -139,7 +139,7 @@ export function startDelivery(options: DeliveryOptions): Delivery {
   const plansNow = new WebhookPlans({ ...outgoing, webhooks: { ...options.webhooks, directory: store } });
   const maxAttempts = options.webhooks.retries.delaysMs.length + 1;
   const { findFurther } = webhookSending({ redis, prefix, clock, logger, store, maxAttempts });
-  const carrier = new OutboxCarrier({ redis, prefix, findFurther, clock, isBesideOthers: () => worker.isHoldingBack });
+  const carrier = new OutboxCarrier({ redis, prefix, findFurther, clock, isBesideOthers: () => worker.hasOthersBesideBusiest });
   const sandbox = new Sandbox({ clock, processes: sandboxProcesses });
   const queues = Array.from({ length: shards }, (_, shard) =>
     wrapQueue(new RedisDeliveryQueue({ redis, prefix, shard, memoryLimitBytes: options.memoryLimitBytes, pool })),

@@ -1,7 +1,6 @@
 import { withJitter } from '../core/backoff.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
-import { Pace } from '../core/pace.ts';
 import type { Job, Settlement, SlowRoom, Target } from '../data/delivery-queue.ts';
 import type { Ring } from '../data/doorbell.ts';
 import type { Beat, WorkerDirectory } from '../data/worker-directory.ts';
@@ -20,14 +19,10 @@ import { Wakeup } from './wakeup.ts';
 import { withoutSecret } from './without-secret.ts';
 
 const mostPerDequeue = 64;
-/** While the busiest organization is held back: nobody waits long behind one call. */
-const mostPerDequeueBesideOthers = 8;
-/** Where many shards have work, or others wait: one call for some messages costs Redis half of what many calls for one each do. */
+/** Where many shards have work: one call for some messages costs Redis half of what many calls for one each do. */
 const fewestPerDequeue = 16;
 /** More of them would only wait in Redis, and everything else behind them. */
 const dequeuesAtOnce = 2;
-/** After each script for the busiest organization, while others are served, too. */
-const pausesPerScriptBesideOthers = 2;
 /** Below this share of free slots a dequeue waits a moment for more of them: fewer, larger script calls. */
 const patientShare = 0.25;
 const patienceMs = 1;
@@ -78,7 +73,6 @@ export class Worker {
   readonly #wakeup = new Wakeup();
   readonly #recentJobs: RecentJobs;
   /** Beside other organizations the busiest one is served at it. */
-  readonly #pace: Pace;
   readonly #rooms: { uploadRoom: BatchRoom; transformRoom: BatchRoom };
   readonly #stopping = new AbortController();
   readonly #breakingOff = new AbortController();
@@ -100,10 +94,6 @@ export class Worker {
     this.#troubles = troubles;
     this.#totalSlots = slots;
     this.#recentJobs = new RecentJobs(clock);
-    const heldBack = (): string | null => this.#recentJobs.busiestBesideOthers;
-    const pausesPerScript = (): number => (this.isHoldingBack ? pausesPerScriptBesideOthers : 0);
-    this.#pace = new Pace({ clock, pausesPerScript });
-    const statisticsPace = new Pace({ clock, pausesPerScript });
     const places = Math.max(1, Math.min(mostUploads, Math.floor(slots / 4)));
     this.#rooms = {
       uploadRoom: new BatchRoom({ places, placesOfOrganization: Math.max(1, Math.floor(places / 2)), clock }),
@@ -116,9 +106,6 @@ export class Worker {
           ...parts,
           worker,
           trouble: troubles.watch(),
-          heldBack,
-          pace: this.#pace,
-          statisticsPace,
           totalSlots: () => this.#totalSlots,
           onWork: () => this.#wakeup.signal(),
           onMemoryShare: (share) => this.#onMemoryShare(share),
@@ -145,8 +132,8 @@ export class Worker {
     this.#lines.find((line) => line.shard === shard)?.wake();
   }
 
-  /** Others wait for Redis beside an organization with very much work, which is held back. */
-  get isHoldingBack(): boolean {
+  /** Others are served beside an organization with very much work. */
+  get hasOthersBesideBusiest(): boolean {
     return this.#recentJobs.busiestBesideOthers !== null;
   }
 
@@ -193,8 +180,7 @@ export class Worker {
         continue;
       }
       if (this.#free < slots * patientShare && !isPressing) await clock.sleep(patienceMs, signal);
-      const most = this.isHoldingBack ? mostPerDequeueBesideOthers : mostPerDequeue;
-      const share = Math.min(most, Math.max(fewestPerDequeue, Math.ceil(this.#free / wanting.length)));
+      const share = Math.min(mostPerDequeue, Math.max(fewestPerDequeue, Math.ceil(this.#free / wanting.length)));
       for (const line of this.#inTurn()) {
         if (this.#free <= 0) break;
         if (!line.isPressing) {
@@ -212,7 +198,7 @@ export class Worker {
 
   /** Work that is not pressing. */
   #mayTakeMore(): boolean {
-    return this.#dequeues < (this.isHoldingBack ? 1 : dequeuesAtOnce);
+    return this.#dequeues < dequeuesAtOnce;
   }
 
   /** Those that want to take: first where others than the busiest organization wait, then round the shards. */
@@ -228,17 +214,11 @@ export class Worker {
   }
 
   async #take(line: ShardLine, share: number): Promise<void> {
+    const count = Math.min(share, this.#free);
     this.#dequeues++;
-    const { isPressing } = line;
-    let reserved = 0;
-    const take = async (): Promise<Job[]> => {
-      // Much may have changed when it is its turn.
-      reserved = this.#stopping.signal.aborted || !line.wantsToTake ? 0 : Math.max(0, Math.min(share, this.#free));
-      this.#reserved += reserved;
-      const order = { busiest: this.#recentJobs.busiest, isForOthers: isPressing && this.isHoldingBack };
-      return reserved === 0 ? [] : await line.take(reserved, this.#slowRoom(), order);
-    };
-    const jobs = await (isPressing ? take() : this.#pace.run(take));
+    this.#reserved += count;
+    const order = { busiest: this.#recentJobs.busiest, isForOthers: line.isPressing && this.hasOthersBesideBusiest };
+    const jobs = await line.take(count, this.#slowRoom(), order);
     this.#dequeues--;
     for (const { target } of jobs) this.#recentJobs.add(target.org);
     this.#wakeup.signal();
@@ -246,7 +226,7 @@ export class Worker {
       if (i > 0 && i % jobsPerTick === 0) await new Promise((resolve) => setImmediate(resolve));
       this.#begin(line, job);
     }
-    this.#reserved -= reserved;
+    this.#reserved -= count;
     this.#wakeup.signal();
   }
 

@@ -19,13 +19,13 @@ export function furtherTargets({
   maxAttempts: number;
   clock: Clock;
 }): FindFurtherTargets {
-  return async (event, range, pace) => {
+  return async (event, range, turns) => {
     const { webhook, sourceId, sourceSlug } = event;
     const org = organizationOfWebhooks(event.org);
     if (webhook === null || org === null) return { targets: [], next: null };
     const { labels, metadata } = webhook;
     const judged = { type: sourceSlug, data: JSON.parse(event.payload.toString()), labels, metadata };
-    const { matches, next } = await matcher.matchWindow(org, sourceId, webhook, judged, range, pace);
+    const { matches, next } = await matcher.matchWindow(org, sourceId, webhook, judged, range, turns);
     const nowMs = clock.now();
     const targets = matches.map((match) => webhookTarget(match, { messageId: newTimedId('msg_', match.shard, nowMs), maxAttempts }));
     return { targets, next };

@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/clock.ts';
 import type { Logger } from '../../core/logger.ts';
-import type { Pace } from '../../core/pace.ts';
+import type { Turns } from '../../core/pace.ts';
 import { CandidateCache } from './candidate-cache.ts';
 import type { CandidateIndex } from './candidate-index.ts';
 import { EventJudge, type JudgedEvent, type SubscriptionWishes } from './event-judge.ts';
@@ -152,7 +152,7 @@ export class WebhookMatcher {
 
   /**
    * Matches of one window of a walk that began with `match`; `next` null: it is over. Windows are of places, so that whoever repeats one finds
-   * the same ones, but for those that have changed. `pace`: of the scripts; null: one after the other.
+   * the same ones, but for those that have changed. `turns`: of the scripts; null: one after the other.
    */
   async matchWindow(
     org: string,
@@ -160,7 +160,7 @@ export class WebhookMatcher {
     { applicationId }: Pick<Narrowing, 'applicationId'>,
     event: JudgedEvent,
     { from, end }: { from: number; end: number },
-    pace: Pace | null = null,
+    turns: Turns | null = null,
   ): Promise<{ matches: WebhookCandidate[]; next: number | null }> {
     const judge = this.#judgeOf(org, event);
     const walk = this.#walk(org, eventTypeId, applicationId);
@@ -169,7 +169,7 @@ export class WebhookMatcher {
     let at: number | null = from;
     while (at !== null && at < windowEnd) {
       const from: number = at;
-      const page: CandidatePage = await (pace === null ? walk(from) : pace.run(() => walk(from)));
+      const page: CandidatePage = await (turns === null ? walk(from) : turns.run(() => walk(from)));
       for (const candidate of page.candidates) if (candidate.place < windowEnd && judge.ofCandidate(candidate)) matches.push(candidate);
       at = page.next;
     }

@@ -41,7 +41,7 @@ export function webhookSending({
   logger: Logger;
   store: Pick<WebhookStore, 'noteFilterError'>;
   maxAttempts: number;
-  /** How far an expansion goes at a time; default 2000. */
+  /** How far an expansion goes at a time; default: as `WebhookMatcher`. */
   windowPlaces?: number;
 }): WebhookSending {
   const matcher = new WebhookMatcher({ candidates: new WebhookCandidates({ redis, prefix }), store, clock, logger, windowPlaces });
