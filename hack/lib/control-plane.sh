@@ -36,9 +36,10 @@ control_plane() {
   ensure_node
   mkdir -p "$state"
   chmod 700 "$state"
-  control_plane_certificates
+  # First of all: by it a directory is known to be a cluster's.
   token=$(openssl rand -hex 16)
   echo "$token,admin,admin,\"system:masters\"" >"$state/tokens.csv"
+  control_plane_certificates
   client_port=$(free_port) peer_port=$(free_port) api_port=$(free_port)
 
   start etcd "$from/etcd" --data-dir "$state/etcd-data" --unsafe-no-fsync --listen-peer-urls "http://127.0.0.1:$peer_port" \

@@ -29,10 +29,10 @@ start() {
 
 command_line() { if [ -d /proc/self ]; then tr '\0' ' ' <"/proc/$1/cmdline"; else ps -o args= -p "$1"; fi 2>/dev/null; }
 
-# alive NAME: its process runs, and is not another that got the same number since.
+# alive NAME: its process runs, and is not another that got the same number since. Each has a file of $state among its arguments.
 alive() {
-  local pid
-  pid=$(cat "$state/$1.pid" 2>/dev/null) && [[ $(command_line "$pid") == *"$1"* ]]
+  local pid line
+  pid=$(cat "$state/$1.pid" 2>/dev/null) && line=$(command_line "$pid") && [[ $line == *"$1"* && $line == *"$state/"* ]]
 }
 
 stop() {

@@ -89,7 +89,7 @@ export class AuditLog {
         this.#forbidden.push(`${account} ${verb} ${requestURI}: ${message}`);
     } else if (bindings.has(resource)) {
       // When it has begun to go, but not before it is there.
-      if (verb === 'delete') this.#deletedBindings.add(`${resource} ${name}`);
+      if (verb === 'delete' && code < 300) this.#deletedBindings.add(`${resource} ${name}`);
       else if (code >= 200 && code < 300) this.#deletedBindings.delete(`${resource} ${name}`);
     }
   }
