@@ -13,7 +13,6 @@ import { freePort } from '../../test/support/ports.ts';
 import { type Program, startProgram } from '../../test/support/program.ts';
 import { startRedis } from '../../test/support/redis.ts';
 import { concurrency, inParallel } from './lib/in-parallel.ts';
-import { nodeOptions } from './lib/node-options.ts';
 
 const [routes = 10_000, destinations = 10_000, quietSeconds = 60] = process.argv.slice(2).map(Number);
 const namespace = 'bench';
@@ -51,7 +50,6 @@ async function main(): Promise<void> {
     const startedAt = performance.now();
     const cpuBefore = cpuSeconds();
     const environment = {
-      NODE_OPTIONS: nodeOptions,
       KUBECONFIG: plane.kubeconfigPath,
       POSTHORN_REDIS_URL: redis.url,
       POSTHORN_ENCRYPTION_KEYS: `bench:${randomBytes(32).toString('base64')}`,

@@ -9,7 +9,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../../test/support/ports.ts';
 import { startProgram } from '../../test/support/program.ts';
 import { startRedis } from '../../test/support/redis.ts';
-import { nodeOptions } from './lib/node-options.ts';
 import { report } from './lib/report.ts';
 
 const [seconds = 30, shards = 1] = process.argv.slice(2).map(Number);
@@ -56,7 +55,6 @@ const program = startProgram(
     POSTHORN_PORT: String(await freePort()),
     POSTHORN_REDIS_MEMORY_LIMIT: '1gb',
     POSTHORN_SHARDS: String(shards),
-    NODE_OPTIONS: nodeOptions,
   },
   built,
 );

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { waitUntil } from './wait-until.ts';
 
 const script = new URL('../../src/cmd/posthorn.ts', import.meta.url).pathname;
@@ -18,10 +19,18 @@ export interface Program {
   stop(): Promise<void>;
 }
 
-/** `file`: what is run; default: the program's source. */
+/** With which the image starts Node. */
+function imageArguments(): string[] {
+  const dockerfile = readFileSync(new URL('../../Dockerfile', import.meta.url), 'utf8');
+  const entrypoint = /^ENTRYPOINT (\[.*\])$/m.exec(dockerfile)?.[1];
+  if (entrypoint === undefined) throw new Error('the Dockerfile does not say how the program is started');
+  return (JSON.parse(entrypoint) as string[]).filter((argument) => argument.startsWith('--'));
+}
+
+/** `file`: what is run; default: the program's source. The built program runs as in the image. */
 export function startProgram(args: readonly string[], environment: Record<string, string> = {}, file = script): Program {
   const { PATH, HOME, TMPDIR, NODE_COMPILE_CACHE } = process.env;
-  const child: ChildProcess = spawn(process.execPath, [file, ...args], {
+  const child: ChildProcess = spawn(process.execPath, [...(file.endsWith('.js') ? imageArguments() : []), file, ...args], {
     env: { PATH, HOME, TMPDIR, NODE_COMPILE_CACHE, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

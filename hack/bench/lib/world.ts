@@ -10,7 +10,6 @@ import { destinationRecord, organizationRecord, routeRecord } from '../../../tes
 import { sourceRecord } from '../../../test/support/records.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { waitUntil } from '../../../test/support/wait-until.ts';
-import { nodeOptions } from './node-options.ts';
 
 /** That seals secrets. */
 export const encryptionKey = Buffer.alloc(32, 1);
@@ -69,7 +68,6 @@ export async function startWorld(options: {
     POSTHORN_SHARDS: '1',
     POSTHORN_LOG_LEVEL: process.env['POSTHORN_BENCH_LOG'] ?? 'warn',
     POSTHORN_HOST: '127.0.0.1',
-    NODE_OPTIONS: nodeOptions,
     ...options.environment,
   };
   const start = async (role: string, own: Record<string, string>): Promise<Program> =>
