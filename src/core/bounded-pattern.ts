@@ -1,5 +1,8 @@
-import { RE2JS } from 're2js';
+import type { RE2JS } from 're2js';
+import { latePackage } from './late-package.ts';
 import { classCost } from './pattern-classes.ts';
+
+export const re2 = latePackage<typeof import('re2js')>('re2js');
 
 export const patternLimits = {
   /** Characters. */
@@ -28,7 +31,7 @@ export function boundedPattern(source: string): BoundedPattern | string {
   if (classCost(source) > patternLimits.classCost) return tooCostlyClasses;
   let compiled: RE2JS;
   try {
-    compiled = RE2JS.compile(source);
+    compiled = re2().RE2JS.compile(source);
   } catch (error) {
     return `not a regular expression in RE2 syntax: ${error instanceof Error ? error.message : String(error)}`;
   }

@@ -1,8 +1,8 @@
-import { createRequire } from 'node:module';
 import type { CelInput, parse } from '@bufbuild/cel';
 import { type BoundedPattern, boundedPattern, patternLimits } from './bounded-pattern.ts';
 import { type celGlobals, checkedExpression, type Expression, type Loop } from './cel-expression.ts';
 import { PosthornError } from './errors.ts';
+import { latePackage } from './late-package.ts';
 
 /** An event as filter expressions see it; made once per event, for all filters. */
 export interface CelEvent {
@@ -89,12 +89,13 @@ interface CelRuntime {
   knownFunctions: ReadonlySet<string>;
 }
 
+const celPackage = latePackage<CelRuntime['cel']>('@bufbuild/cel');
 let loaded: CelRuntime | null = null;
 
 /** Loaded with the first filter, because it takes 20 MB of memory. */
 function celRuntime(): CelRuntime {
   if (loaded !== null) return loaded;
-  const cel: CelRuntime['cel'] = createRequire(import.meta.url)('@bufbuild/cel');
+  const cel = celPackage();
   const environment = celEnvironment(cel);
   loaded = { cel, environment, knownFunctions: new Set([...environment.funcs].map(({ name }) => name)) };
   return loaded;

@@ -1,7 +1,8 @@
-import { FunctionExpressionType, JSONPathEnvironment, JSONPathNode, type JSONPathQuery } from 'json-p3';
+import type { JSONPathEnvironment, JSONPathNode, JSONPathQuery } from 'json-p3';
 import { LRUCache } from 'lru-cache';
-import { RE2JS } from 're2js';
-import { patternLimits } from './bounded-pattern.ts';
+import type { RE2JS } from 're2js';
+import { patternLimits, re2 } from './bounded-pattern.ts';
+import { latePackage } from './late-package.ts';
 import { classCost } from './pattern-classes.ts';
 
 const mostNesting = 100;
@@ -13,22 +14,28 @@ const mostNodes = 100_000;
 /** A path that has been read: gives the values that it finds, in order. A document that is nested too deeply, or too large for the path, has none. */
 export type JsonPath = (document: unknown) => unknown[];
 
-const environment = new JSONPathEnvironment({ maxRecursionDepth: mostNesting });
+const jsonP3 = latePackage<typeof import('json-p3')>('json-p3');
+let environment: JSONPathEnvironment | null = null;
 const patterns = new LRUCache<string, { regex: RE2JS | null }>({ max: mostPatterns });
 
-for (const [name, test] of [
-  ['match', (regex: RE2JS, text: string) => regex.matches(text)],
-  ['search', (regex: RE2JS, text: string) => regex.matcher(text).find()],
-] as const) {
-  environment.functionRegister.set(name, {
-    argTypes: [FunctionExpressionType.ValueType, FunctionExpressionType.ValueType],
-    returnType: FunctionExpressionType.LogicalType,
-    call: (text: unknown, pattern: unknown) => {
-      if (typeof text !== 'string' || typeof pattern !== 'string') return false;
-      const regex = linearRegex(pattern);
-      return regex !== null && test(regex, text);
-    },
-  });
+function newEnvironment(): JSONPathEnvironment {
+  const { FunctionExpressionType, JSONPathEnvironment } = jsonP3();
+  const made = new JSONPathEnvironment({ maxRecursionDepth: mostNesting });
+  for (const [name, test] of [
+    ['match', (regex: RE2JS, text: string) => regex.matches(text)],
+    ['search', (regex: RE2JS, text: string) => regex.matcher(text).find()],
+  ] as const) {
+    made.functionRegister.set(name, {
+      argTypes: [FunctionExpressionType.ValueType, FunctionExpressionType.ValueType],
+      returnType: FunctionExpressionType.LogicalType,
+      call: (text: unknown, pattern: unknown) => {
+        if (typeof text !== 'string' || typeof pattern !== 'string') return false;
+        const regex = linearRegex(pattern);
+        return regex !== null && test(regex, text);
+      },
+    });
+  }
+  return made;
 }
 
 /**
@@ -38,6 +45,7 @@ for (const [name, test] of [
 export function readJsonPath(path: string): { query: JsonPath; problem?: undefined } | { query?: undefined; problem: string } {
   let query: JSONPathQuery;
   try {
+    environment ??= newEnvironment();
     query = environment.compile(path);
   } catch (error) {
     return { problem: error instanceof Error ? error.message : String(error) };
@@ -100,6 +108,7 @@ function hasListInFilter(bare: string): boolean {
 
 function valuesOf({ segments }: JSONPathQuery, document: JSONPathNode['value']): unknown[] {
   let count = 0;
+  const { JSONPathNode } = jsonP3();
   let nodes = [new JSONPathNode(document, [], document)];
   for (const segment of segments) {
     const found: JSONPathNode[] = [];
@@ -120,7 +129,7 @@ function linearRegex(pattern: string): RE2JS | null {
   try {
     const dotted = pattern.replaceAll(/\\.|\[(?:[^\]\\]|\\.)*\]|\./gu, (part) => (part === '.' ? '[^\\n\\r]' : part));
     const isTooLarge = pattern.length > patternLimits.length || classCost(pattern) > patternLimits.classCost;
-    regex = isTooLarge ? null : RE2JS.compile(dotted);
+    regex = isTooLarge ? null : re2().RE2JS.compile(dotted);
   } catch {
     // an invalid pattern matches nothing (RFC 9535 section 2.4.6)
   }

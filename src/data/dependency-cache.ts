@@ -35,7 +35,9 @@ export class DependencyCache {
   constructor(maxEntries: number, { aging, keepsFirst = true }: { aging?: { keptMs: number; clock: Clock }; keepsFirst?: boolean } = {}) {
     this.#doorkeeper = keepsFirst ? null : new Doorkeeper();
     this.#entries = new LRUCache({
-      max: maxEntries,
+      // With `max` it would allocate for as many at once.
+      maxSize: maxEntries,
+      sizeCalculation: () => 1,
       dispose: (entry, key) => this.#unlink(key, entry),
       ...(aging === undefined ? {} : { ttl: aging.keptMs, ttlResolution: 0, perf: aging.clock }),
     });

@@ -71,7 +71,7 @@ const minuteMs = 60_000;
 /** The plans of webhook endpoints, kept from their third use on, each made anew when its endpoint, application or organization is another one. */
 export class WebhookPlans {
   readonly #sources: Sources;
-  readonly #made = new LRUCache<string, Made>({ max: plansKept });
+  readonly #made = new LRUCache<string, Made>({ maxSize: plansKept, sizeCalculation: () => 1 });
   readonly #doorkeeper = new Doorkeeper();
 
   constructor(sources: Sources) {

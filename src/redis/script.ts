@@ -9,13 +9,13 @@ export type ScriptArgument = string | number | Buffer;
  * file, relative to the one it stands in.
  */
 export class Script {
-  readonly #text: string;
+  readonly #parts: readonly string[];
   /** By which Redis knows it. */
   readonly sha: string;
 
   /** `file`: URL of the .lua file, as `new URL('./scripts/accept.lua', import.meta.url)`. */
   constructor(file: URL) {
-    this.#text = withIncludes(file);
+    this.#parts = partsOf(file);
     this.sha = createHash('sha1').update(this.#text).digest('hex');
   }
 
@@ -27,6 +27,10 @@ export class Script {
   /** Runs the script; strings in the reply are Buffers. */
   async runBuffer(redis: RedisClient, keys: readonly string[], args: readonly ScriptArgument[]): Promise<unknown> {
     return this.#call(redis, 'callBuffer', keys, args);
+  }
+
+  get #text(): string {
+    return this.#parts.join('');
   }
 
   async #call(
@@ -45,6 +49,15 @@ export class Script {
   }
 }
 
-function withIncludes(file: URL): string {
-  return readFileSync(file, 'utf8').replaceAll(/^-- @include "(.+)"$/gm, (_, name: string) => withIncludes(new URL(name, file)));
+const known = new Map<string, readonly string[]>();
+
+/** The text of a file, its includes in their places; scripts share those in memory, which are most of most scripts. */
+function partsOf(file: URL): readonly string[] {
+  const parts =
+    known.get(file.href) ??
+    readFileSync(file, 'utf8')
+      .split(/^-- @include "(.+)"$/m)
+      .flatMap((part, i) => (i % 2 === 0 ? part : partsOf(new URL(part, file))));
+  known.set(file.href, parts);
+  return parts;
 }
