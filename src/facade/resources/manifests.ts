@@ -1,5 +1,5 @@
-import { Document } from 'yaml';
 import { idAnnotation } from '../../core/ids.ts';
+import { latePackage } from '../../core/late-package.ts';
 import { apiVersion } from '../../resources/definition.ts';
 import type { PosthornObject } from '../../resources/kinds.ts';
 import type { ServedKind } from '../services.ts';
@@ -12,6 +12,8 @@ export interface Manifest {
   metadata: { name: string; labels?: Record<string, string>; annotations?: Record<string, string> };
   [field: string]: unknown;
 }
+
+const yaml = latePackage<typeof import('yaml')>('yaml');
 
 const ofKubectl = 'kubectl.kubernetes.io/last-applied-configuration';
 
@@ -28,6 +30,7 @@ export function manifestOf(object: PosthornObject<ServedKind>, spec: unknown = o
 
 /** One YAML document each, with its comment before it. */
 export function manifestsYaml(manifests: readonly { object: Manifest; comment?: string }[]): string {
+  const { Document } = yaml();
   const documents = manifests.map(({ object, comment }) => {
     // kubectl reads YAML 1.1, where yes and 12:30 are no strings.
     const document = new Document(object, { aliasDuplicateObjects: false, compat: 'yaml-1.1' });
