@@ -10,7 +10,7 @@ import { listen } from './listen.ts';
 import { createLogger } from './logger.ts';
 import { createOpsServer, type OpsHandler } from './ops-server.ts';
 import { Readiness } from './readiness.ts';
-import { compileWhenStarted, releaseStartMemory } from './start-memory.ts';
+import { compileWhenBusy, releaseStartMemory } from './start-memory.ts';
 
 /** What every role is given. */
 export interface RoleContext {
@@ -62,8 +62,7 @@ export async function runAsProcess(
   for (const name of unknownVariables(environment)) logger.warn({ name }, 'the environment has a variable that Posthorn does not know');
   const readiness = new Readiness(definition.checks);
   void releaseStartMemory(readiness);
-  // Standalone itself only looks after the processes of the others.
-  if (definition.role !== 'standalone') void compileWhenStarted(readiness, systemClock);
+  void compileWhenBusy(readiness, systemClock);
   readiness.tell((missing) => process.send?.({ missing }, undefined, {}, () => {}));
   try {
     await definition.run({

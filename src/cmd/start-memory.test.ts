@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
+import { imageArguments } from '../../test/support/program.ts';
 import { Readiness } from './readiness.ts';
 import { releaseStartMemory } from './start-memory.ts';
 
@@ -18,41 +19,45 @@ test('what only starting needed is collected as soon as everything works, and no
   expect(loaded.deref()).toBeUndefined();
 });
 
-test('Turbofan compiles what runs often only once the process has started', () => {
+test('Turbofan compiles what runs often only once the process has started and is busy', () => {
   const modules = ['start-memory', 'readiness'].map((name) => new URL(`./${name}.ts`, import.meta.url).href);
   const traced = execFileSync(
     process.execPath,
     [
       '--trace-opt',
+      ...imageArguments(),
       '--input-type=module',
       '--eval',
-      `import { compileWhenStarted, startWithoutCompilers } from '${modules[0]}';
+      `import { compileWhenBusy } from '${modules[0]}';
        import { Readiness } from '${modules[1]}';
-       startWithoutCompilers();
+       const moment = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
        const often = async (f) => {
-         const run = () => { for (let i = 0; i < 300_000; i++) f(50); };
-         run();
-         await new Promise((resolve) => setTimeout(resolve, 50));
-         run();
+         for (let time = 0; time < 20; time++) {
+           for (let i = 0; i < 500; i++) f(i);
+           await moment(2);
+         }
        };
-       const early = (n) => { let s = 0; for (let i = 0; i < n; i++) s += (i * i) % 7; return s; };
-       const late = (n) => { let s = 1; for (let i = 0; i < n; i++) s += (i * i) % 5; return s; };
-       await often(early);
-       console.log('starting');
+       const whileStarting = (n) => n + 1 > 200 ? n * 3 : n % 7;
+       const whileIdle = (n) => n + 2 > 200 ? n * 3 : n % 7;
+       const whenBusy = (n) => n + 3 > 200 ? n * 3 : n % 7;
        const readiness = new Readiness(['redis']);
-       let settle;
-       const started = compileWhenStarted(readiness, { after: (ms, callback) => { settle = callback; } });
+       let pass;
+       const looks = compileWhenBusy(readiness, { after: (ms, callback) => { pass = callback; } });
+       await often(whileStarting);
        readiness.set('redis', { ok: true });
-       await started;
-       await often(early);
-       console.log('ready');
-       settle();
-       await often(late);`,
+       await looks;
+       pass();
+       await moment(1000);
+       pass();
+       await often(whileIdle);
+       for (const endMs = performance.now() + 300; performance.now() < endMs; );
+       pass();
+       await often(whenBusy);`,
     ],
     { encoding: 'utf8' },
   );
-  const compiledByTurbofan = (traced: string, name: string) => new RegExp(`JSFunction ${name} .*TURBOFAN`).test(traced);
-  const [starting = '', ready = '', settled = ''] = traced.split(/^(?:starting|ready)$/m);
-  expect(compiledByTurbofan(starting + ready, 'early')).toBe(false);
-  expect(compiledByTurbofan(settled, 'late')).toBe(true);
+  const compiledByTurbofan = ['whileStarting', 'whileIdle', 'whenBusy'].filter((name) =>
+    new RegExp(`JSFunction ${name} .*TURBOFAN`).test(traced),
+  );
+  expect(compiledByTurbofan).toEqual(['whenBusy']);
 });

@@ -1,31 +1,42 @@
+import { type EventLoopUtilization, performance } from 'node:perf_hooks';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { Clock } from '../core/clock.ts';
 import type { Readiness } from './readiness.ts';
 
-/** How often a function of a starting process must have run before Turbofan compiles it; then as Node has it. */
-const runsBeforeTurbofan = { starting: 1_000_000, started: 3000 };
+/** How often a function must have run before Turbofan compiles it; in a busy process as Node has it. */
+const runsBeforeTurbofan = { idle: 30_000, busy: 3000 };
 /** What a process does first once it works belongs to its start. */
 const settledAfterMs = 8000;
+const lookEveryMs = 2000;
+/** Share of the time in which the event loop of a process with work does something. */
+const busy = 0.05;
 
-/**
- * Leaves out compilers that make code faster, until the process has started: what runs often until then are the functions that find and read
- * modules, and Turbofan alone is 5 MB of Node that no idle process needs in its memory.
- */
-export function startWithoutCompilers(): void {
-  setFlagsFromString(`--invocation-count-for-turbofan=${runsBeforeTurbofan.starting}`);
-  setFlagsFromString('--no-sparkplug');
-}
-
+/** The program is started with flags of Node (see the Dockerfile) that leave out compilers which only a process with work needs. */
 export function compileAsUsual(): void {
+  needRunsBeforeTurbofan('busy');
   setFlagsFromString('--sparkplug');
-  setFlagsFromString(`--invocation-count-for-turbofan=${runsBeforeTurbofan.started}`);
 }
 
-/** Compiles as usual from some seconds after the process has become ready. */
-export async function compileWhenStarted(readiness: Readiness, clock: Clock): Promise<void> {
+/** Compiles as usual from when the process has become ready, has settled and is busy for the first time. */
+export async function compileWhenBusy(readiness: Readiness, clock: Clock): Promise<void> {
   await readiness.becameReady;
-  clock.after(settledAfterMs, compileAsUsual);
+  const lookAgain = (before: EventLoopUtilization): void => {
+    clock.after(lookEveryMs, () => {
+      const now = performance.eventLoopUtilization();
+      if (performance.eventLoopUtilization(now, before).utilization >= busy) compileAsUsual();
+      else lookAgain(now);
+    });
+  };
+  clock.after(settledAfterMs, () => {
+    // What Maglev compiles from here keeps this number: it must not be much above the one of a busy process.
+    needRunsBeforeTurbofan('idle');
+    lookAgain(performance.eventLoopUtilization());
+  });
+}
+
+function needRunsBeforeTurbofan(state: keyof typeof runsBeforeTurbofan): void {
+  setFlagsFromString(`--invocation-count-for-turbofan=${runsBeforeTurbofan[state]}`);
 }
 
 /**

@@ -20,7 +20,7 @@ export interface Program {
 }
 
 /** With which the image starts Node. */
-function imageArguments(): string[] {
+export function imageArguments(): string[] {
   const dockerfile = readFileSync(new URL('../../Dockerfile', import.meta.url), 'utf8');
   const entrypoint = /^ENTRYPOINT (\[.*\])$/m.exec(dockerfile)?.[1];
   if (entrypoint === undefined) throw new Error('the Dockerfile does not say how the program is started');
