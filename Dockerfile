@@ -21,6 +21,6 @@ EXPOSE 8080 9090
 # The program handles SIGTERM itself, so it may be process 1.
 # Node's own choice of young generation is far too small below a memory limit (half again as much time in the collector). A
 # larger one is collected less often, but everything stands still for longer: 3 ms each time with 4 MB, 10 ms and more with 16.
-# What runs often until a process has work are Node's functions that find and read modules: two of V8's compilers stay out until then
-# (src/cmd/start-memory.ts). Turbofan's pages alone are 5 MB that no idle process needs in its memory.
-ENTRYPOINT ["node", "--max-semi-space-size=4", "--invocation-count-for-turbofan=1000000", "--no-sparkplug", "/app/dist/cmd/posthorn.js"]
+# Until a process has work (src/cmd/start-memory.ts), V8 compiles nothing of what runs often, which until then are the functions that find and
+# read modules: the pages of its compilers are 9 MB that no idle process needs in its memory.
+ENTRYPOINT ["node", "--max-semi-space-size=4", "--no-sparkplug", "--maglev-filter=none", "--turbo-filter=none", "/app/dist/cmd/posthorn.js"]

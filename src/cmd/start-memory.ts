@@ -4,39 +4,29 @@ import { runInNewContext } from 'node:vm';
 import type { Clock } from '../core/clock.ts';
 import type { Readiness } from './readiness.ts';
 
-/** How often a function must have run before Turbofan compiles it; in a busy process as Node has it. */
-const runsBeforeTurbofan = { idle: 30_000, busy: 3000 };
 /** What a process does first once it works belongs to its start. */
-const settledAfterMs = 8000;
-const lookEveryMs = 2000;
-/** Share of the time in which the event loop of a process with work does something. */
-const busy = 0.05;
+const settledAfterMs = 1000;
+const lookEveryMs = 100;
+/** A process has work when its event loop did something in this share of the time, so many looks in a row: single jobs of an idle one do not count. */
+const busy = { share: 0.03, looks: 5 };
 
-/** The program is started with flags of Node (see the Dockerfile) that leave out compilers which only a process with work needs. */
+/** The program is started with flags of Node (see the Dockerfile) that leave its code to V8's interpreter. */
 export function compileAsUsual(): void {
-  needRunsBeforeTurbofan('busy');
-  setFlagsFromString('--sparkplug');
+  for (const flag of ['--sparkplug', '--maglev-filter=*', '--turbo-filter=*']) setFlagsFromString(flag);
 }
 
-/** Compiles as usual from when the process has become ready, has settled and is busy for the first time. */
+/** Compiles as usual from when the process has become ready and is busy for the first time. */
 export async function compileWhenBusy(readiness: Readiness, clock: Clock): Promise<void> {
   await readiness.becameReady;
-  const lookAgain = (before: EventLoopUtilization): void => {
+  const lookAgain = (before: EventLoopUtilization, busyLooks: number): void => {
     clock.after(lookEveryMs, () => {
       const now = performance.eventLoopUtilization();
-      if (performance.eventLoopUtilization(now, before).utilization >= busy) compileAsUsual();
-      else lookAgain(now);
+      const looks = performance.eventLoopUtilization(now, before).utilization >= busy.share ? busyLooks + 1 : 0;
+      if (looks === busy.looks) compileAsUsual();
+      else lookAgain(now, looks);
     });
   };
-  clock.after(settledAfterMs, () => {
-    // What Maglev compiles from here keeps this number: it must not be much above the one of a busy process.
-    needRunsBeforeTurbofan('idle');
-    lookAgain(performance.eventLoopUtilization());
-  });
-}
-
-function needRunsBeforeTurbofan(state: keyof typeof runsBeforeTurbofan): void {
-  setFlagsFromString(`--invocation-count-for-turbofan=${runsBeforeTurbofan[state]}`);
+  clock.after(settledAfterMs, () => lookAgain(performance.eventLoopUtilization(), 0));
 }
 
 /**

@@ -6,7 +6,6 @@ import { docsRouter } from './docs.ts';
 import { answerError } from './error-response.ts';
 import { families } from './families/families.ts';
 import { facadeMetrics } from './metrics.ts';
-import { openApiDocument } from './openapi.ts';
 import { nothingHere } from './operation-table.ts';
 import { answerRequestId } from './request-id.ts';
 import { requestTarget } from './request-target.ts';
@@ -46,7 +45,7 @@ function otherPages({ logger }: FacadeServices, version: string): Express {
     answerRequestId(request, response);
     next();
   });
-  app.use(docsRouter(() => openApiDocument(families, version)));
+  app.use(docsRouter(async () => (await import('./openapi.ts')).openApiDocument(families, version)));
   app.use(() => {
     throw nothingHere();
   });

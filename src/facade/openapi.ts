@@ -144,7 +144,7 @@ function answerOf({ path, answer, offersYaml }: Operation, shown: Json, schemas:
     content: {
       'application/json': { schema, example: answer.example ?? exampleOf(schema, { schemas, known: shown, collection }) },
       ...(offersYaml !== undefined && {
-        'application/yaml': { schema: { type: 'string', description: offersYaml.description }, example: offersYaml.example },
+        'application/yaml': { schema: { type: 'string', description: offersYaml.description }, example: offersYaml.makeExample() },
       }),
       ...(answer.otherContent !== undefined && {
         [answer.otherContent.type]: {

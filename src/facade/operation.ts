@@ -69,7 +69,7 @@ export interface OperationDefinition<Query extends z.ZodObject, Body extends z.Z
     otherContent?: { type: 'text/csv'; description: string; example: string };
   };
   /** With `Accept: application/yaml` the answer is text, as this says. */
-  offersYaml?: { description: string; example: string };
+  offersYaml?: { description: string; makeExample: () => string };
   /** With the mark of an Idempotency-Key, `handle` answers for 24 hours what was made then, and makes none of it again; what it refused then it judges anew. */
   answersAgain?: boolean;
   /** Codes beyond those that every operation can answer. */

@@ -82,23 +82,24 @@ export const destinationExportOperation: Operation = operation({
       'Destination manifests, to be kept in Git or applied with kubectl; their ids stay by annotation. With includeSensitive the Secrets that they refer to',
       'stand there, too; without, a comment says which Secret is to be made.',
     ].join(' '),
-    example: manifestsYaml([
-      {
-        comment: secretComment('orders-credentials', ['token']),
-        object: {
-          apiVersion,
-          kind: 'Destination',
-          metadata: { name: 'orders', annotations: { 'posthorn.dev/id': 'dst_mzxw6ytboi4dsnrrgq3tkojqge' } },
-          spec: {
-            type: 'http',
-            http: {
-              url: 'https://shop.example.com/webhooks',
-              auth: { type: 'bearer', tokenSecretRef: { name: 'orders-credentials', key: 'token' } },
+    makeExample: () =>
+      manifestsYaml([
+        {
+          comment: secretComment('orders-credentials', ['token']),
+          object: {
+            apiVersion,
+            kind: 'Destination',
+            metadata: { name: 'orders', annotations: { 'posthorn.dev/id': 'dst_mzxw6ytboi4dsnrrgq3tkojqge' } },
+            spec: {
+              type: 'http',
+              http: {
+                url: 'https://shop.example.com/webhooks',
+                auth: { type: 'bearer', tokenSecretRef: { name: 'orders-credentials', key: 'token' } },
+              },
             },
           },
         },
-      },
-    ]),
+      ]),
   },
   handle: async (call) => {
     const { ids, includeSensitive } = call.query;

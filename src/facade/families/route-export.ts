@@ -21,16 +21,17 @@ export const routeExportOperation: Operation = operation({
   },
   offersYaml: {
     description: 'Route manifests, to be kept in Git or applied with kubectl; their ids stay by annotation.',
-    example: manifestsYaml([
-      {
-        object: {
-          apiVersion,
-          kind: 'Route',
-          metadata: { name: 'orders', annotations: { 'posthorn.dev/id': 'rte_mzxw6ytboi4dsnrrgq3tkojqge' } },
-          spec: { name: 'Orders', sourceRef: { name: 'shop' }, destinationRefs: [{ name: 'orders' }] },
+    makeExample: () =>
+      manifestsYaml([
+        {
+          object: {
+            apiVersion,
+            kind: 'Route',
+            metadata: { name: 'orders', annotations: { 'posthorn.dev/id': 'rte_mzxw6ytboi4dsnrrgq3tkojqge' } },
+            spec: { name: 'Orders', sourceRef: { name: 'shop' }, destinationRefs: [{ name: 'orders' }] },
+          },
         },
-      },
-    ]),
+      ]),
   },
   handle: async (call) => {
     const routes = exported(call, 'Route', call.query.ids);
