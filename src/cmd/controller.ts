@@ -40,6 +40,7 @@ import { RedisLink } from './redis-link.ts';
 import { checkRedisSettings } from './redis-settings.ts';
 import { clusterObjects, type OpenedStore, openResourceStore } from './resource-store.ts';
 import { type RoleContext, type RoleDefinition, startOpsServer } from './role-process.ts';
+import { sweepStore } from './sweep-store.ts';
 
 const leaseName = 'posthorn-controller';
 const retryMs = 1000;
@@ -172,14 +173,15 @@ async function lead(term: Term, { context, opened, link, caches, storeMetrics }:
     renewLeadership: () => term.renew(),
   };
   const ended = new AbortController();
-  const bootstrapped = bootstrapInstallation(
-    { store: opened.store, directory: config.bootstrapDirectory, apiKey: config.apiKey, clock, logger },
-    AbortSignal.any([signal, ended.signal]),
-  );
-  const pools = leadDeliveryPools(
-    { ...options, context, opened, cache: poolCache, link, organizations: caches.Organization, storeMetrics },
-    AbortSignal.any([signal, ended.signal]),
-  );
+  const endingSignal = AbortSignal.any([signal, ended.signal]);
+  const beside = Promise.all([
+    bootstrapInstallation({ store: opened.store, directory: config.bootstrapDirectory, apiKey: config.apiKey, clock, logger }, endingSignal),
+    leadDeliveryPools(
+      { ...options, context, opened, cache: poolCache, link, organizations: caches.Organization, storeMetrics },
+      endingSignal,
+    ),
+    sweepStore(opened, { clock, logger }, endingSignal),
+  ]);
   try {
     while (!signal.aborted) {
       try {
@@ -192,8 +194,7 @@ async function lead(term: Term, { context, opened, link, caches, storeMetrics }:
     }
   } finally {
     ended.abort();
-    await bootstrapped;
-    await pools;
+    await beside;
     sandbox.close();
   }
   if (term.lost.aborted) throw new PosthornError('CONFLICT', 'leadership is lost: this process ends, to begin anew');

@@ -14,6 +14,8 @@ export interface OpenedStore {
   store: ResourceStore;
   /** Null when resources live in Redis. */
   kubernetes: KubernetesApi | null;
+  /** Finishes deletions that a process which died left half done; null where Kubernetes does. */
+  sweep: (() => Promise<void>) | null;
   close(): Promise<void>;
 }
 
@@ -36,7 +38,7 @@ export async function openResourceStore(
   if (config.resourceStore === 'redis') {
     const options = { keyring: new Keyring(config.encryptionKeys), prefix: config.redisKeyPrefix, clock };
     const store = openRedisStore(link, { ...options, ...(writes !== undefined && { writes }) });
-    return { store: meteredStore(store, clock, metrics), kubernetes: null, close: async () => store.close() };
+    return { store: meteredStore(store, clock, metrics), kubernetes: null, sweep: () => store.sweep(), close: async () => store.close() };
   }
   const [{ connectKubernetes }, { KubernetesStore }] = await Promise.all([
     import('./kubernetes.ts'),
@@ -44,7 +46,7 @@ export async function openResourceStore(
   ]);
   const kubernetes = connectKubernetes(config, clock);
   const store = meteredStore(new KubernetesStore({ api: kubernetes, clock }), clock, metrics);
-  return { store, kubernetes, close: () => kubernetes.close() };
+  return { store, kubernetes, sweep: null, close: () => kubernetes.close() };
 }
 
 export function openRedisStore(

@@ -34,7 +34,6 @@ export interface StandaloneOptions {
 }
 
 const loopback = ['127.0.0.0/8', '::1/128'];
-const sweepIntervalMs = 600_000;
 const judgedDeadlineMs = 15_000;
 
 /** Everything on one machine: an own Redis when none is given, and the other roles as processes of their own. */
@@ -137,7 +136,7 @@ async function runChildren(parts: Parts): Promise<void> {
   );
   children.push(child('controller', 'controller'), child('api', 'api'), ...workers);
 
-  const components: Component[] = [...children, { name: 'store-sweep', run: (signal) => sweepStore(store, context, signal) }];
+  const components: Component[] = [...children];
   const firstLoad = Promise.withResolvers<readonly ApplyObject[]>();
   if (manifestsDirectory === undefined) firstLoad.resolve([]);
   else {
@@ -159,14 +158,6 @@ async function runChildren(parts: Parts): Promise<void> {
   );
   await running;
   await closeServer(ops, 1000);
-}
-
-/** Finishes deletions that a process which died left half done. */
-async function sweepStore(store: RedisStore, { clock }: RoleContext, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
-    await store.sweep();
-    await clock.sleep(sweepIntervalMs, signal);
-  }
 }
 
 /** Puts the readiness of a role's processes into our own. */

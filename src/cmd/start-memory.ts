@@ -4,11 +4,9 @@ import { runInNewContext } from 'node:vm';
 import type { Clock } from '../core/clock.ts';
 import type { Readiness } from './readiness.ts';
 
-/** What a process does first once it works belongs to its start. */
-const settledAfterMs = 1000;
-const lookEveryMs = 100;
+const lookEveryMs = 50;
 /** A process has work when its event loop did something in this share of the time, so many looks in a row: single jobs of an idle one do not count. */
-const busy = { share: 0.03, looks: 5 };
+const busy = { share: 0.05, looks: 4 };
 
 /** The program is started with flags of Node (see the Dockerfile) that leave its code to V8's interpreter. */
 export function compileAsUsual(): void {
@@ -26,7 +24,7 @@ export async function compileWhenBusy(readiness: Readiness, clock: Clock): Promi
       else lookAgain(now, looks);
     });
   };
-  clock.after(settledAfterMs, () => lookAgain(performance.eventLoopUtilization(), 0));
+  lookAgain(performance.eventLoopUtilization(), 0);
 }
 
 /**
