@@ -175,7 +175,10 @@ async function lead(term: Term, { context, opened, link, caches, storeMetrics }:
   const ended = new AbortController();
   const endingSignal = AbortSignal.any([signal, ended.signal]);
   const beside = Promise.all([
-    bootstrapInstallation({ store: opened.store, directory: config.bootstrapDirectory, apiKey: config.apiKey, clock, logger }, endingSignal),
+    bootstrapInstallation(
+      { store: opened.store, directory: config.bootstrapDirectory, apiKey: config.apiKey, clock, logger },
+      endingSignal,
+    ),
     leadDeliveryPools(
       { ...options, context, opened, cache: poolCache, link, organizations: caches.Organization, storeMetrics },
       endingSignal,
