@@ -2,8 +2,8 @@
 //   node hack/bench/retries.ts [retries]
 // Every message fails once and is due again 76 to 114 s later, when all have failed once: first attempts take 22 s, so retries come within a
 // minute. Half of them fail, too. The circuit stays closed.
-import { createServer } from 'node:http';
 import { waitUntil } from '../../test/support/wait-until.ts';
+import { startFailingReceiver } from './lib/failing-receiver.ts';
 import { exactDelivery, ms, percentile, perSecond, report } from './lib/report.ts';
 import { startSink } from './lib/sink.ts';
 import { bareCeiling, Sender } from './lib/traffic.ts';
@@ -14,27 +14,14 @@ const rate = 200;
 const aloneSeconds = 40;
 const pace = { maxRetries: 2, initialDelayMs: 95_000, maxDelayMs: 3_600_000, backoffMultiplier: 10 };
 
-/** By webhook-id: when a retry is due, and how late it came, in ms. */
-const due = new Map<string, number>();
-const latenessMs: number[] = [];
-let firstAttempts = 0;
-const failing = createServer((request, response) => {
-  const attempt = Number(request.headers['x-posthorn-attempt']);
-  if (attempt === 1) firstAttempts++;
-  else latenessMs.push(Date.now() - (due.get(String(request.headers['webhook-id'])) ?? 0));
-  request.resume();
-  response.statusCode = attempt > 1 && latenessMs.length % 2 === 0 ? 200 : 500;
-  response.end();
-});
-await new Promise<void>((resolve) => failing.listen(0, '127.0.0.1', resolve));
-const address = failing.address();
+const failing = await startFailingReceiver();
 const healthy = await startSink();
 const world = await startWorld({
   lanes: [
     { slug: 'healthy', urls: [healthy.origin] },
     {
       slug: 'failing',
-      urls: [`http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`],
+      urls: [failing.origin],
       destination: { retryPolicy: pace },
       circuit: { failureThreshold: 10_000_000 },
     },
@@ -55,14 +42,17 @@ try {
   };
   const alone = await measure(aloneSeconds);
   const { refused } = await sender.closedLoop(world.path('failing'), retries, 64);
-  await waitUntil('the first attempts', 60_000, () => (firstAttempts >= retries - refused ? true : undefined));
+  await waitUntil('the first attempts', 60_000, () => (failing.firstAttempts() >= retries - refused ? true : undefined));
   const waiting = await world.redis.client.zrangebyscore(`${world.prefix}{s0}:due`, '-inf', '+inf', 'WITHSCORES');
+  /** By webhook-id: when the retry is due, in ms since the epoch. */
+  const due = new Map<string, number>();
   for (let i = 0; i < waiting.length; i += 2) due.set(`msg_00${waiting[i]?.split(' ')[1]}`, Number(waiting[i + 1]));
   const first = Math.min(...due.values());
   const last = [...due.values()].reduce((latest, at) => Math.max(latest, at), 0);
-  await waitUntil('the first retry', 120_000, () => (latenessMs.length > 0 ? true : undefined));
+  await waitUntil('the first retry', 120_000, () => (failing.retries() > 0 ? true : undefined));
   const beside = await measure(Math.ceil((last - first) / 1000));
-  await waitUntil('all retries', 120_000, () => (latenessMs.length >= due.size ? true : undefined)).catch(() => undefined);
+  await waitUntil('all retries', 120_000, () => (failing.retries() >= due.size ? true : undefined)).catch(() => undefined);
+  const latenessMs = (await failing.told()).map(([webhookId, atMs]) => atMs - (due.get(webhookId) ?? 0));
   report('retries', `${due.size} retries due within ${((last - first) / 1000).toFixed(0)} s, ${rate}/s to a healthy destination`, [
     ['bare undici loop', perSecond(ceiling)],
     ['lateness of retries p50 / p99', `${ms(percentile(latenessMs, 0.5))} / ${ms(percentile(latenessMs, 0.99))}`],
@@ -73,6 +63,5 @@ try {
   await sender.close();
   await world.stop();
   healthy.close();
-  failing.closeAllConnections();
-  failing.close();
+  await failing.close();
 }

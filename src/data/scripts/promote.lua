@@ -24,18 +24,22 @@
 local wake_again_ms = 20
 local longest_circuit_wait_ms = tonumber(ARGV[1])
 local moved = 0
-local due = call('ZRANGEBYSCORE', P .. 'due', '-inf', now, 'LIMIT', 0, 100)
-for _, member in ipairs(due) do
-  local n, id = string.match(member, '^(%d+) (.+)$')
-  if not n then
-    call('ZREM', P .. 'due', member)
+-- By target: whether its lane of retries takes entries.
+local usable = {}
+local has_retries = {}
+for _, retry in ipairs(take_due(100)) do
+  local n, id = retry[1], retry[2]
+  if usable[n] == nil then
+    usable[n] = not failed(redis.pcall('XLEN', P .. 'w:' .. retry_lane(n)))
   end
-  local usable = n and retry_over(n, id) and call('EXISTS', P .. 'm:' .. id) == 1 and not failed(redis.pcall('XLEN', P .. 'w:' .. retry_lane(n)))
-  if usable then
+  if usable[n] and call('EXISTS', P .. 'm:' .. id) == 1 then
     enqueue_retry(n, id)
-    activate(n)
+    has_retries[n] = true
     moved = moved + 1
   end
+end
+for n in pairs(has_retries) do
+  activate(n)
 end
 
 -- Wakes only as many targets as a shared limiter has room for; those that it woke just before have not used theirs yet.

@@ -266,6 +266,7 @@ for _, n in ipairs(order) do
       keep_attempts(n, target.attempts)
     end
     settle_target(n)
+    write_failures(n, target.circuit)
     if target.circuit.changed then
       circuit_release(n)
     end
@@ -286,6 +287,7 @@ end
 if closed > 0 then
   call('HINCRBY', ctl, 'open', -closed)
 end
+write_retries()
 write_counts()
 write_status_counts()
 write_successes()

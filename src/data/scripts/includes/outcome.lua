@@ -1,3 +1,16 @@
+-- The consecutive failures are written once for all results that a script has of a target (write_failures).
+local function write_failures(n, c)
+  if not c.has_unwritten then
+    return
+  end
+  c.has_unwritten = false
+  if c.failures > 0 then
+    call('HSET', P .. 't:' .. n, 'cn', c.failures)
+  else
+    call('HDEL', P .. 't:' .. n, 'cn')
+  end
+end
+
 -- What the end of an attempt says to the circuit of its target. `c` is what the script knows of the circuit: state, generation,
 -- failures, probes, threshold, probe_threshold. Results of attempts that began in an older generation move nothing.
 local function circuit_result(n, c, generation, succeeded)
@@ -7,8 +20,9 @@ local function circuit_result(n, c, generation, succeeded)
   local is_probe = c.state == 'h'
   if not succeeded then
     c.failures = c.failures + 1
-    call('HSET', P .. 't:' .. n, 'cn', c.failures)
+    c.has_unwritten = true
     if is_probe or c.failures >= c.threshold then
+      write_failures(n, c)
       circuit_begin(n, 'o')
       c.state, c.generation, c.changed = 'o', generation + 1, true
     end
@@ -21,6 +35,6 @@ local function circuit_result(n, c, generation, succeeded)
     end
   elseif c.failures > 0 then
     c.failures = 0
-    call('HDEL', P .. 't:' .. n, 'cn')
+    c.has_unwritten = true
   end
 end

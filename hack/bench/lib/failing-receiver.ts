@@ -1,0 +1,59 @@
+import { createServer } from 'node:http';
+import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
+
+/** A retry that came: its webhook-id, and when, in ms since the epoch. */
+export type Retry = readonly [webhookId: string, atMs: number];
+
+export interface FailingReceiver {
+  origin: string;
+  firstAttempts(): number;
+  retries(): number;
+  /** All retries that have come. */
+  told(): Promise<Retry[]>;
+  close(): Promise<void>;
+}
+
+/**
+ * A receiver that answers every first attempt and every second retry with 500. It has a thread of its own: what it is busy with is not
+ * to count as latency of a receiver that measures.
+ */
+export async function startFailingReceiver(): Promise<FailingReceiver> {
+  const counters = new Int32Array(new SharedArrayBuffer(8));
+  const worker = new Worker(new URL(import.meta.url), { workerData: counters });
+  const said = async <T>(): Promise<T> =>
+    await new Promise<T>((resolve, reject) => {
+      worker.once('message', resolve);
+      worker.once('error', reject);
+    });
+  const origin = await said<string>();
+  return {
+    origin,
+    firstAttempts: () => Atomics.load(counters, 0),
+    retries: () => Atomics.load(counters, 1),
+    told: () => {
+      worker.postMessage('tell');
+      return said<Retry[]>();
+    },
+    close: async () => void (await worker.terminate()),
+  };
+}
+
+function receive(counters: Int32Array): void {
+  const retries: Retry[] = [];
+  const server = createServer((request, response) => {
+    const isFirst = request.headers['x-posthorn-attempt'] === '1';
+    const before = Atomics.add(counters, isFirst ? 0 : 1, 1);
+    if (!isFirst) retries.push([String(request.headers['webhook-id']), Date.now()]);
+    request.resume();
+    response.statusCode = isFirst || before % 2 === 0 ? 500 : 200;
+    response.end();
+  });
+  server.keepAliveTimeout = 60_000;
+  parentPort?.on('message', () => parentPort?.postMessage(retries));
+  server.listen(0, '127.0.0.1', () => {
+    const address = server.address();
+    parentPort?.postMessage(`http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`);
+  });
+}
+
+if (!isMainThread) receive(workerData);
