@@ -20,8 +20,42 @@ test('what only starting needed is collected as soon as everything works, and no
 });
 
 test('V8 compiles what runs often only once the process has started and is busy for some time', () => {
+  const compilersOf = traced(`
+    await often(function whileStarting(n) { return n + 1 > 200 ? n * 3 : n % 7; });
+    readiness.set('redis', { ok: true });
+    await started;
+    await looks('busy', 3);
+    await looks('idle', 1);
+    await looks('busy', 3);
+    await often(function whileIdle(n) { return n + 2 > 200 ? n * 3 : n % 7; });
+    await looks('busy', 1);
+    await often(function whenBusy(n) { return n + 3 > 200 ? n * 3 : n % 7; });`);
+  expect({ whileStarting: compilersOf('whileStarting'), whileIdle: compilersOf('whileIdle') }).toEqual({
+    whileStarting: [],
+    whileIdle: [],
+  });
+  expect(compilersOf('whenBusy')).toContain('TURBOFAN_JS');
+});
+
+test('V8 compiles also what runs often while the process takes long to start', () => {
+  const compilersOf = traced(`
+    await looks('busy', 4);
+    await often(function inTime(n) { return n + 1 > 200 ? n * 3 : n % 7; });
+    waits.get(5000)();
+    await started;
+    await looks('busy', 4);
+    await often(function afterLong(n) { return n + 2 > 200 ? n * 3 : n % 7; });`);
+  expect(compilersOf('inTime')).toEqual([]);
+  expect(compilersOf('afterLong')).toContain('TURBOFAN_JS');
+});
+
+/**
+ * Runs a process as the image does, in which `started` is what compileWhenBusy answers. `often` runs a function often, `looks` lets
+ * time pass in a busy or idle loop and lets it be looked at. Answers which compilers took a function.
+ */
+function traced(body: string): (name: string) => (string | undefined)[] {
   const modules = ['start-memory', 'readiness'].map((name) => new URL(`./${name}.ts`, import.meta.url).href);
-  const traced = execFileSync(
+  const output = execFileSync(
     process.execPath,
     [
       '--trace-opt',
@@ -37,36 +71,20 @@ test('V8 compiles what runs often only once the process has started and is busy 
            await moment(2);
          }
        };
-       const whileStarting = (n) => n + 1 > 200 ? n * 3 : n % 7;
-       const whileIdle = (n) => n + 2 > 200 ? n * 3 : n % 7;
-       const whenBusy = (n) => n + 3 > 200 ? n * 3 : n % 7;
-       let pass;
+       const waits = new Map();
        const looks = async (what, times) => {
          for (let i = 0; i < times; i++) {
            if (what === 'busy') for (const endMs = performance.now() + 40; performance.now() < endMs; );
            else await moment(1500);
-           pass();
+           waits.get(50)?.();
          }
        };
-       await often(whileStarting);
        const readiness = new Readiness(['redis']);
-       const started = compileWhenBusy(readiness, { after: (ms, callback) => { pass = callback; } });
-       readiness.set('redis', { ok: true });
-       await started;
-       await looks('busy', 3);
-       await looks('idle', 1);
-       await looks('busy', 3);
-       await often(whileIdle);
-       await looks('busy', 1);
-       await often(whenBusy);`,
+       const started = compileWhenBusy(readiness, { after: (ms, callback) => waits.set(ms, callback) });
+       ${body}`,
     ],
     { encoding: 'utf8' },
   );
-  const compilersOf = (name: string) =>
-    [...traced.matchAll(new RegExp(`completed compiling .*JSFunction ${name} .*target (\\w+)`, 'g'))].map(([, compiler]) => compiler);
-  expect({ whileStarting: compilersOf('whileStarting'), whileIdle: compilersOf('whileIdle') }).toEqual({
-    whileStarting: [],
-    whileIdle: [],
-  });
-  expect(compilersOf('whenBusy')).toContain('TURBOFAN_JS');
-});
+  return (name) =>
+    [...output.matchAll(new RegExp(`completed compiling .*JSFunction ${name} .*target (\\w+)`, 'g'))].map(([, compiler]) => compiler);
+}

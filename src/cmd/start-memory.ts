@@ -4,6 +4,8 @@ import { runInNewContext } from 'node:vm';
 import type { Clock } from '../core/clock.ts';
 import type { Readiness } from './readiness.ts';
 
+/** What takes longer to start has work. */
+const longStartMs = 5000;
 const lookEveryMs = 50;
 /** A process has work when its event loop did something in this share of the time, so many looks in a row: single jobs of an idle one do not count. */
 const busy = { share: 0.05, looks: 4 };
@@ -13,9 +15,9 @@ export function compileAsUsual(): void {
   for (const flag of ['--sparkplug', '--maglev-filter=*', '--turbo-filter=*']) setFlagsFromString(flag);
 }
 
-/** Compiles as usual from when the process has become ready and is busy for the first time. */
+/** Compiles as usual from when the process is busy for the first time after it has become ready, or after 5 s of starting. */
 export async function compileWhenBusy(readiness: Readiness, clock: Clock): Promise<void> {
-  await readiness.becameReady;
+  await Promise.race([readiness.becameReady, new Promise<void>((resolve) => clock.after(longStartMs, resolve))]);
   const lookAgain = (before: EventLoopUtilization, busyLooks: number): void => {
     clock.after(lookEveryMs, () => {
       const now = performance.eventLoopUtilization();
