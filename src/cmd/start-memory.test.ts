@@ -80,7 +80,10 @@ function traced(body: string): (name: string) => (string | undefined)[] {
          }
        };
        const readiness = new Readiness(['redis']);
-       const started = compileWhenBusy(readiness, { after: (ms, callback) => waits.set(ms, callback) });
+       const started = compileWhenBusy(readiness, {
+         after: (ms, callback) => waits.set(ms, callback),
+         sleep: (ms) => new Promise((resolve) => waits.set(ms, resolve)),
+       });
        ${body}`,
     ],
     { encoding: 'utf8' },

@@ -17,7 +17,7 @@ export function compileAsUsual(): void {
 
 /** Compiles as usual from when the process is busy for the first time after it has become ready, or after 5 s of starting. */
 export async function compileWhenBusy(readiness: Readiness, clock: Clock): Promise<void> {
-  await Promise.race([readiness.becameReady, new Promise<void>((resolve) => clock.after(longStartMs, resolve))]);
+  await Promise.race([readiness.becameReady, clock.sleep(longStartMs)]);
   const lookAgain = (before: EventLoopUtilization, busyLooks: number): void => {
     clock.after(lookEveryMs, () => {
       const now = performance.eventLoopUtilization();
