@@ -15,7 +15,7 @@ export interface OpenedStore {
   /** Null when resources live in Redis. */
   kubernetes: KubernetesApi | null;
   /** Finishes deletions that a process which died left half done; null where Kubernetes does. */
-  sweep: (() => Promise<void>) | null;
+  sweep: ((signal: AbortSignal) => Promise<void>) | null;
   close(): Promise<void>;
 }
 
@@ -38,7 +38,12 @@ export async function openResourceStore(
   if (config.resourceStore === 'redis') {
     const options = { keyring: new Keyring(config.encryptionKeys), prefix: config.redisKeyPrefix, clock };
     const store = openRedisStore(link, { ...options, ...(writes !== undefined && { writes }) });
-    return { store: meteredStore(store, clock, metrics), kubernetes: null, sweep: () => store.sweep(), close: async () => store.close() };
+    return {
+      store: meteredStore(store, clock, metrics),
+      kubernetes: null,
+      sweep: (signal) => store.sweep(signal),
+      close: async () => store.close(),
+    };
   }
   const [{ connectKubernetes }, { KubernetesStore }] = await Promise.all([
     import('./kubernetes.ts'),

@@ -7,8 +7,11 @@ import type { Readiness } from './readiness.ts';
 /** What takes longer to start has work. */
 const longStartMs = 5000;
 const lookEveryMs = 50;
-/** A process has work when its event loop did something in this share of the time, so many looks in a row: single jobs of an idle one do not count. */
-const busy = { share: 0.05, looks: 4 };
+/**
+ * A process has work when its event loop did something in this share of the time in so many looks; eight looks at an idle one make up for
+ * one. Single jobs of an idle process do not count, work that comes in bursts does.
+ */
+const busy = { share: 0.05, looks: 4, forgottenPerIdleLook: 1 / 8 };
 
 /** The program is started with flags of Node (see the Dockerfile) that leave its code to V8's interpreter. */
 export function compileAsUsual(): void {
@@ -21,8 +24,9 @@ export async function compileWhenBusy(readiness: Readiness, clock: Clock): Promi
   const lookAgain = (before: EventLoopUtilization, busyLooks: number): void => {
     clock.after(lookEveryMs, () => {
       const now = performance.eventLoopUtilization();
-      const looks = performance.eventLoopUtilization(now, before).utilization >= busy.share ? busyLooks + 1 : 0;
-      if (looks === busy.looks) compileAsUsual();
+      const isBusy = performance.eventLoopUtilization(now, before).utilization >= busy.share;
+      const looks = isBusy ? busyLooks + 1 : Math.max(0, busyLooks - busy.forgottenPerIdleLook);
+      if (looks >= busy.looks) compileAsUsual();
       else lookAgain(now, looks);
     });
   };

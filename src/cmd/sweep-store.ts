@@ -14,7 +14,7 @@ export async function sweepStore(
   if (sweep === null) return;
   const run = async (): Promise<void> => {
     while (!signal.aborted) {
-      await sweep();
+      await sweep(signal);
       await clock.sleep(intervalMs, signal);
     }
   };

@@ -21,17 +21,25 @@ export interface Program {
 
 /** With which the image starts Node. */
 export function imageArguments(): string[] {
-  const dockerfile = readFileSync(new URL('../../Dockerfile', import.meta.url), 'utf8');
-  const entrypoint = /^ENTRYPOINT (\[.*\])$/m.exec(dockerfile)?.[1];
-  if (entrypoint === undefined) throw new Error('the Dockerfile does not say how the program is started');
-  return (JSON.parse(entrypoint) as string[]).filter((argument) => argument.startsWith('--'));
+  return (JSON.parse(ofDockerfile(/^ENTRYPOINT (\[.*\])$/m)) as string[]).filter((argument) => argument.startsWith('--'));
+}
+
+function imageEnvironment(): Record<string, string> {
+  return { MALLOC_ARENA_MAX: ofDockerfile(/^ENV .*\bMALLOC_ARENA_MAX=(\d+)/m) };
+}
+
+function ofDockerfile(pattern: RegExp): string {
+  const found = pattern.exec(readFileSync(new URL('../../Dockerfile', import.meta.url), 'utf8'))?.[1];
+  if (found === undefined) throw new Error(`nothing in the Dockerfile is like ${pattern}`);
+  return found;
 }
 
 /** `file`: what is run; default: the program's source. The built program runs as in the image. */
 export function startProgram(args: readonly string[], environment: Record<string, string> = {}, file = script): Program {
   const { PATH, HOME, TMPDIR, NODE_COMPILE_CACHE } = process.env;
-  const child: ChildProcess = spawn(process.execPath, [...(file.endsWith('.js') ? imageArguments() : []), file, ...args], {
-    env: { PATH, HOME, TMPDIR, NODE_COMPILE_CACHE, ...environment },
+  const built = file.endsWith('.js');
+  const child: ChildProcess = spawn(process.execPath, [...(built ? imageArguments() : []), file, ...args], {
+    env: { PATH, HOME, TMPDIR, NODE_COMPILE_CACHE, ...(built && imageEnvironment()), ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 
@@ -20,11 +21,10 @@ export interface FailingReceiver {
 export async function startFailingReceiver(): Promise<FailingReceiver> {
   const counters = new Int32Array(new SharedArrayBuffer(8));
   const worker = new Worker(new URL(import.meta.url), { workerData: counters });
-  const said = async <T>(): Promise<T> =>
-    await new Promise<T>((resolve, reject) => {
-      worker.once('message', resolve);
-      worker.once('error', reject);
-    });
+  const said = async <T>(): Promise<T> => {
+    const [message] = await once(worker, 'message');
+    return message;
+  };
   const origin = await said<string>();
   return {
     origin,

@@ -9,9 +9,6 @@ import { missingOf } from '../readiness.ts';
 /** What a role's process tells the standalone that started it: where it answers, and what it lacks whenever that changes. */
 const childMessage = z.union([z.object({ opsPort: z.int() }), z.object({ missing: z.string().nullable() })]);
 
-/** The C library keeps what is freed for each thread of its own otherwise: 2 MB of each process (the image has the same setting). */
-const mallocArenas = '2';
-
 /** How often it is asked whether it still answers. */
 const pollMs = 5000;
 const requestDeadlineMs = 3000;
@@ -68,7 +65,7 @@ export class ChildRole implements Component {
     // Its logs go to standard error, which leaves standard output to the ready line. Detached, so that Ctrl-C in a
     // terminal reaches standalone alone, which then stops everything in order.
     const child = fork(this.#program, [this.#role], {
-      env: { MALLOC_ARENA_MAX: mallocArenas, ...this.#environment(), POSTHORN_OPS_PORT: '0' },
+      env: { ...this.#environment(), POSTHORN_OPS_PORT: '0' },
       stdio: ['ignore', 2, 2, 'ipc'],
       detached: true,
     });

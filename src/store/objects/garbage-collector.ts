@@ -5,6 +5,7 @@ import type { Key, ResourceStore } from '../store.ts';
 import type { ObjectBackend } from './backend.ts';
 
 const allKinds: readonly Kind[] = [...posthornKinds, 'Secret', 'Namespace'];
+const never = new AbortController().signal;
 const namespacedKinds = allKinds.filter((kind) => kindPath(kind).namespaced);
 
 /**
@@ -39,20 +40,21 @@ export class GarbageCollector {
   }
 
   /** Deletes what is in the namespace, and the namespace once nothing is. */
-  async emptyNamespace(namespace: string): Promise<void> {
+  async emptyNamespace(namespace: string, signal: AbortSignal = never): Promise<void> {
     for (const kind of namespacedKinds) {
-      await this.#forEach(kind, namespace, async ({ metadata }) => {
+      await this.#forEach(kind, { namespace, signal }, async ({ metadata }) => {
         if (metadata.deletionTimestamp === undefined) await this.#delete(kind, { name: metadata.name, namespace }, metadata.uid);
       });
     }
-    await this.#removeIfEmpty(namespace);
+    if (!signal.aborted) await this.#removeIfEmpty(namespace);
   }
 
-  async sweep(): Promise<void> {
-    await this.#forEach('Namespace', undefined, async ({ metadata }) => {
-      if (metadata.deletionTimestamp !== undefined) await this.emptyNamespace(metadata.name);
+  /** Ends with the object at which it is when the signal aborts. */
+  async sweep(signal: AbortSignal): Promise<void> {
+    await this.#forEach('Namespace', { signal }, async ({ metadata }) => {
+      if (metadata.deletionTimestamp !== undefined) await this.emptyNamespace(metadata.name, signal);
     });
-    for (const kind of allKinds) await this.#forEach(kind, undefined, (object) => this.collectIfOrphaned(kind, object));
+    for (const kind of allKinds) await this.#forEach(kind, { signal }, (object) => this.collectIfOrphaned(kind, object));
   }
 
   async #removeIfEmpty(name: string): Promise<void> {
@@ -87,15 +89,19 @@ export class GarbageCollector {
     }
   }
 
-  async #forEach<K extends Kind>(kind: K, namespace: string | undefined, visit: (object: ObjectOf<K>) => Promise<void>): Promise<void> {
+  async #forEach<K extends Kind>(
+    kind: K,
+    { signal, ...scope }: { namespace?: string; signal: AbortSignal },
+    visit: (object: ObjectOf<K>) => Promise<void>,
+  ): Promise<void> {
     let continueToken: string | undefined;
     do {
-      const page = await this.#backend.list(kind, {
-        ...(namespace === undefined ? {} : { namespace }),
-        ...(continueToken === undefined ? {} : { continueToken }),
-      });
-      for (const object of page.items) await visit(object);
+      const page = await this.#backend.list(kind, { ...scope, ...(continueToken === undefined ? {} : { continueToken }) });
+      for (const object of page.items) {
+        if (signal.aborted) return;
+        await visit(object);
+      }
       continueToken = page.continueToken;
-    } while (continueToken !== undefined);
+    } while (continueToken !== undefined && !signal.aborted);
   }
 }

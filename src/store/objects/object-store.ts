@@ -105,10 +105,11 @@ export class ObjectStore implements ResourceStore {
 
   /**
    * Finishes what a process that ended in the middle of it has left: objects of namespaces that are being deleted, and
-   * objects whose owners are gone. Any process may call it at any time.
+   * objects whose owners are gone. Any process may call it at any time. Ends with the object at which it is when the signal
+   * aborts.
    */
-  sweep(): Promise<void> {
-    return this.#garbage.sweep();
+  sweep(signal: AbortSignal): Promise<void> {
+    return this.#garbage.sweep(signal);
   }
 
   async #write<K extends Kind>(

@@ -165,7 +165,9 @@ test('a sweep finishes the deletion of a namespace and of orphans that a dead pr
   await store.create({ kind: 'Secret', metadata: { name: 's', namespace: 'going' } }, { manager: 'test' });
   const going = (await server.client.hget(key, '/going')) ?? '';
   await server.client.hset(key, '/going', going.replace('"metadata":{', '"metadata":{"deletionTimestamp":"2026-01-01T00:00:00Z",'));
-  await store.sweep();
+  await store.sweep(AbortSignal.abort());
+  expect((await store.list('Secret')).items).toHaveLength(2);
+  await store.sweep(new AbortController().signal);
   expect((await store.list('Secret')).items).toEqual([]);
   expect((await store.list('Namespace')).items.map((each) => each.metadata.name)).toEqual(['shop']);
 });
