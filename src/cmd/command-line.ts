@@ -10,6 +10,11 @@ export type Command =
   | { name: 'uninstall'; controller: string; deletesOrganizations: boolean }
   | { name: 'standalone'; manifestsDirectory: string | undefined; workers: number };
 
+/** Whether it begins a process that stays. */
+export function startsRole({ name }: Command): boolean {
+  return roles.some((role) => role === name);
+}
+
 /** The command line cannot be understood; the program says why and exits with 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';

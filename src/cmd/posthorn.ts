@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { PosthornError } from '../core/errors.ts';
-import { parseCommandLine, UsageError, usage } from './command-line.ts';
-import { ConfigError, readConfig, roles } from './config.ts';
+import { parseCommandLine, startsRole, UsageError, usage } from './command-line.ts';
+import { ConfigError, readConfig } from './config.ts';
 import { runAsProcess } from './role-process.ts';
 import { compileAsUsual } from './start-memory.ts';
 import { version } from './version.ts';
@@ -9,7 +9,7 @@ import { version } from './version.ts';
 /** Runs the command that the arguments ask for. Each role's modules are loaded only when it is asked for. */
 async function main(): Promise<void> {
   const command = parseCommandLine(process.argv.slice(2));
-  if (!isRole(command.name)) compileAsUsual();
+  if (!startsRole(command)) compileAsUsual();
   switch (command.name) {
     case 'help':
       process.stdout.write(usage(command.of));
@@ -60,10 +60,6 @@ async function main(): Promise<void> {
     default:
       command satisfies never;
   }
-}
-
-function isRole(name: string): boolean {
-  return (roles as readonly string[]).includes(name);
 }
 
 async function roleOf(name: 'controller' | 'api' | 'delivery') {

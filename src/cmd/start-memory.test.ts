@@ -37,7 +37,7 @@ test('V8 compiles what runs often only once the process has started and is busy 
     whileStarting: [],
     whileIdle: [],
   });
-  expect(compilersOf('whenBusy')).toContain('TURBOFAN_JS');
+  expect(compilersOf('whenBusy')).toEqual(expect.arrayContaining(['MAGLEV', 'TURBOFAN_JS']));
   expect(compilersOf('throughout')).toContain('TURBOFAN_JS');
 });
 
@@ -80,7 +80,10 @@ function traced(body: string): (name: string) => (string | undefined)[] {
          for (let i = 0; i < times; i++) {
            if (what === 'busy') for (const endMs = performance.now() + 40; performance.now() < endMs; );
            else await moment(500);
-           waits.get(50)?.();
+           const ms = [50, 250].find((each) => waits.has(each));
+           const look = waits.get(ms);
+           waits.delete(ms);
+           look?.();
          }
        };
        const readiness = new Readiness(['redis']);

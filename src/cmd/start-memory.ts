@@ -6,7 +6,8 @@ import type { Readiness } from './readiness.ts';
 
 /** What takes longer to start has work. */
 const longStartMs = 5000;
-const lookEveryMs = 50;
+/** At a process that has shown nothing yet, less often: that is nearly always. */
+const lookEveryMs = { idle: 250, busy: 50 };
 /**
  * A process has work when its event loop did something in this share of the time in so many looks; eight looks at an idle one make up for
  * one. Single jobs of an idle process do not count, work that comes in bursts does.
@@ -22,7 +23,7 @@ export function compileAsUsual(): void {
 export async function compileWhenBusy(readiness: Readiness, clock: Clock): Promise<void> {
   await Promise.race([readiness.becameReady, clock.sleep(longStartMs)]);
   const lookAgain = (before: EventLoopUtilization, busyLooks: number): void => {
-    clock.after(lookEveryMs, () => {
+    clock.after(busyLooks > 0 ? lookEveryMs.busy : lookEveryMs.idle, () => {
       const now = performance.eventLoopUtilization();
       const isBusy = performance.eventLoopUtilization(now, before).utilization >= busy.share;
       const looks = isBusy ? busyLooks + 1 : Math.max(0, busyLooks - busy.forgottenPerIdleLook);

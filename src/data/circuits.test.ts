@@ -9,7 +9,7 @@ import { type Circuit, circuitAfter, newCircuit } from '../core/circuit.ts';
 import type { NewAttempt } from './attempt-record.ts';
 import { CircuitFeed } from './circuit-feed.ts';
 import { Circuits } from './circuits.ts';
-import type { Job, Target } from './delivery-queue.ts';
+import type { Job, Settlement, Target } from './delivery-queue.ts';
 import { RedisMessageAcceptor } from './message-acceptor.ts';
 import { RedisDeliveryQueue } from './redis-delivery-queue.ts';
 
@@ -51,7 +51,10 @@ async function take(): Promise<Job> {
   return job;
 }
 async function settle(job: Job, attempt: NewAttempt | null): Promise<void> {
-  await queue.settle('w1', [{ job, outcome: { type: 'dead', attempt, reason: 'max_retries_exceeded' }, maxAttempts: null }]);
+  await queue.settle('w1', [ended(job, attempt)]);
+}
+function ended(job: Job, attempt: NewAttempt | null): Settlement {
+  return { job, outcome: { type: 'dead', attempt, reason: 'max_retries_exceeded' }, maxAttempts: null };
 }
 
 /** A cooldown that is over. */
@@ -60,9 +63,11 @@ async function endCooldown(): Promise<void> {
   await redis.client.zadd(`${prefix}{s0}:waiting`, 0, '!1');
 }
 
-type Step = { do: 'attempt'; succeeds: boolean; stale: boolean } | { do: 'cooldown' } | { do: 'reset' };
+/** `attempts`: what they came to, all settled by one script. */
+type Step = { do: 'attempts'; results: { succeeds: boolean; isStale: boolean }[] } | { do: 'cooldown' } | { do: 'reset' };
+const results = fc.array(fc.record({ succeeds: fc.boolean(), isStale: fc.boolean() }), { minLength: 1, maxLength: 4 });
 const step: fc.Arbitrary<Step> = fc.oneof(
-  { weight: 8, arbitrary: fc.record({ do: fc.constant('attempt' as const), succeeds: fc.boolean(), stale: fc.boolean() }) },
+  { weight: 8, arbitrary: fc.record({ do: fc.constant('attempts' as const), results }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('cooldown' as const) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('reset' as const) }) },
 );
@@ -86,15 +91,19 @@ test('the scripts move a circuit as the state machine says', async () => {
             await queue.promote();
             expected = circuitAfter(expected, { type: 'tick', atMs: Number.MAX_SAFE_INTEGER }, { ...setting, cooldownSeconds });
           } else if (expected.state !== 'open') {
-            await acceptor.accept(newEvent());
-            const job = await take();
-            const generation = each.stale ? job.target.circuitGeneration - 1 : job.target.circuitGeneration;
-            expect(job.target.circuitGeneration).toBe(expected.generation);
-            await settle({ ...job, target: { ...job.target, circuitGeneration: generation } }, each.succeeds ? good : bad);
-            if (generation >= 0) {
-              const event = { type: each.succeeds ? ('succeeded' as const) : ('failed' as const), generation, atMs: 0 };
-              expected = circuitAfter(expected, event, { ...setting, cooldownSeconds });
-            }
+            for (const _ of each.results) await acceptor.accept(newEvent());
+            // Half open it gives out no more than probes.
+            const { jobs } = await queue.dequeue('w1', each.results.length);
+            expect(jobs.map(({ target }) => target.circuitGeneration)).toEqual(jobs.map(() => expected.generation));
+            const settlements = jobs.map((job, i) => {
+              const { succeeds = false, isStale = false } = each.results[i] ?? {};
+              const generation = job.target.circuitGeneration - (isStale ? 1 : 0);
+              const event = { type: succeeds ? ('succeeded' as const) : ('failed' as const), generation, atMs: 0 };
+              if (generation >= 0) expected = circuitAfter(expected, event, { ...setting, cooldownSeconds });
+              return ended({ ...job, target: { ...job.target, circuitGeneration: generation } }, succeeds ? good : bad);
+            });
+            expect(settlements).not.toEqual([]);
+            await queue.settle('w1', settlements);
           }
           const [circuit] = await circuits.ofRoute('org_a', 'rte_a', ['dst_a']);
           expect(circuit).toMatchObject({

@@ -6,7 +6,7 @@ import { patientClock } from '../../test/support/patient-clock.ts';
 import { dead, delivered, failure, settleAll, takeFrom } from '../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { LatencyHistogram, latencyBucket } from '../core/latency-histogram.ts';
-import type { Outcome, TargetSetting } from './delivery-queue.ts';
+import type { Outcome, Settlement, TargetSetting } from './delivery-queue.ts';
 import { RedisMessageAcceptor } from './message-acceptor.ts';
 import { RedisMessagePurger } from './message-purger.ts';
 import { RedisMessageReader } from './message-reader.ts';
@@ -210,6 +210,31 @@ describe('what waits', () => {
     expect(target?.failures).toHaveLength(5);
     expect(target?.failures[0]).toMatchObject({ responseStatus: 500, errorMessage: 'status 500' });
     expect((await statistics.ofOrganization('org_a', '1h')).targets[0]?.failures).toEqual([]);
+  });
+
+  test('is counted per target, whatever of it becomes due with others', async () => {
+    const [queue] = queues;
+    if (queue === undefined) throw new Error('there is no queue');
+    await queue.tend('w1', 1000);
+    for (let i = 0; i < 3; i++) await acceptor.accept(newEvent({ destinations: ['dst_0', 'dst_1'] }));
+    const jobs = await takeFrom(queue, 'w1', 6);
+    const dueAtOnce = { dst_0: 1, dst_1: 2 };
+    const settlements = Object.entries(dueAtOnce).flatMap(([destinationId, due]) =>
+      jobs
+        .filter(({ target }) => target.destinationId === destinationId)
+        .map((job, i): Settlement => {
+          const outcome: Outcome = { type: 'retry', attempt: failure, delayMs: i < due ? 0 : 3_600_000 };
+          return { job, outcome, maxAttempts: null };
+        }),
+    );
+    await queue.settle('w1', settlements);
+    const counts = async () => (await redis.client.hvals(`${prefix}{s0}:retries`)).map(Number).sort();
+    expect(await counts()).toEqual([3, 3]);
+    await passes(async () => {
+      await queue.promote();
+      expect(await redis.client.zcard(`${prefix}{s0}:due`)).toBe(3);
+    });
+    expect(await counts()).toEqual([1, 2]);
   });
 
   test('is counted right again after workers of an earlier release, which do not count retries', async () => {

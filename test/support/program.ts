@@ -24,8 +24,9 @@ export function imageArguments(): string[] {
   return (JSON.parse(ofDockerfile(/^ENTRYPOINT (\[.*\])$/m)) as string[]).filter((argument) => argument.startsWith('--'));
 }
 
-function imageEnvironment(): Record<string, string> {
-  return { MALLOC_ARENA_MAX: ofDockerfile(/^ENV .*\bMALLOC_ARENA_MAX=(\d+)/m) };
+export function imageEnvironment(): Record<string, string> {
+  const pairs = ofDockerfile(/^ENV (.*)$/m).split(' ');
+  return Object.fromEntries(pairs.map((pair) => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]));
 }
 
 function ofDockerfile(pattern: RegExp): string {

@@ -242,6 +242,8 @@ for k = 1, count do
   end
 end
 
+-- What is acknowledged must be somewhere before anything else is done.
+write_retries()
 for _, n in ipairs(order) do
   local target = targets[n]
   if target.org then
@@ -266,7 +268,7 @@ for _, n in ipairs(order) do
       keep_attempts(n, target.attempts)
     end
     settle_target(n)
-    write_failures(n, target.circuit)
+    write_consecutive_failures(n, target.circuit)
     if target.circuit.changed then
       circuit_release(n)
     end
@@ -287,7 +289,6 @@ end
 if closed > 0 then
   call('HINCRBY', ctl, 'open', -closed)
 end
-write_retries()
 write_counts()
 write_status_counts()
 write_successes()

@@ -5,7 +5,6 @@ import type { Key, ResourceStore } from '../store.ts';
 import type { ObjectBackend } from './backend.ts';
 
 const allKinds: readonly Kind[] = [...posthornKinds, 'Secret', 'Namespace'];
-const never = new AbortController().signal;
 const namespacedKinds = allKinds.filter((kind) => kindPath(kind).namespaced);
 
 /**
@@ -40,13 +39,13 @@ export class GarbageCollector {
   }
 
   /** Deletes what is in the namespace, and the namespace once nothing is. */
-  async emptyNamespace(namespace: string, signal: AbortSignal = never): Promise<void> {
+  async emptyNamespace(namespace: string, signal?: AbortSignal): Promise<void> {
     for (const kind of namespacedKinds) {
       await this.#forEach(kind, { namespace, signal }, async ({ metadata }) => {
         if (metadata.deletionTimestamp === undefined) await this.#delete(kind, { name: metadata.name, namespace }, metadata.uid);
       });
     }
-    if (!signal.aborted) await this.#removeIfEmpty(namespace);
+    if (signal?.aborted !== true) await this.#removeIfEmpty(namespace);
   }
 
   /** Ends with the object at which it is when the signal aborts. */
@@ -91,17 +90,17 @@ export class GarbageCollector {
 
   async #forEach<K extends Kind>(
     kind: K,
-    { signal, ...scope }: { namespace?: string; signal: AbortSignal },
+    { signal, ...scope }: { namespace?: string; signal?: AbortSignal | undefined },
     visit: (object: ObjectOf<K>) => Promise<void>,
   ): Promise<void> {
     let continueToken: string | undefined;
     do {
       const page = await this.#backend.list(kind, { ...scope, ...(continueToken === undefined ? {} : { continueToken }) });
       for (const object of page.items) {
-        if (signal.aborted) return;
+        if (signal?.aborted === true) return;
         await visit(object);
       }
       continueToken = page.continueToken;
-    } while (continueToken !== undefined && !signal.aborted);
+    } while (continueToken !== undefined && signal?.aborted !== true);
   }
 }

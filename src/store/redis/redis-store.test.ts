@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, expect, jest, test } from '@jest/globals';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { waitUntil } from '../../../test/support/wait-until.ts';
 import { Keyring } from '../../core/sealing.ts';
@@ -162,11 +162,17 @@ test('a sweep finishes the deletion of a namespace and of orphans that a dead pr
   await server.client.hdel(key, '/owner');
   await server.client.zrem(`${prefix}{store}:names:Namespace`, '/owner');
   await putNamespace('going');
-  await store.create({ kind: 'Secret', metadata: { name: 's', namespace: 'going' } }, { manager: 'test' });
+  for (const name of ['s', 't']) await store.create({ kind: 'Secret', metadata: { name, namespace: 'going' } }, { manager: 'test' });
   const going = (await server.client.hget(key, '/going')) ?? '';
   await server.client.hset(key, '/going', going.replace('"metadata":{', '"metadata":{"deletionTimestamp":"2026-01-01T00:00:00Z",'));
-  await store.sweep(AbortSignal.abort());
-  expect((await store.list('Secret')).items).toHaveLength(2);
+  const ending = new AbortController();
+  const remove = store.delete.bind(store);
+  jest.spyOn(store, 'delete').mockImplementation(async (...args) => {
+    await remove(...args);
+    ending.abort();
+  });
+  await store.sweep(ending.signal);
+  expect((await store.list('Secret')).items.map(({ metadata }) => metadata.name).sort()).toEqual(['orphan', 't']);
   await store.sweep(new AbortController().signal);
   expect((await store.list('Secret')).items).toEqual([]);
   expect((await store.list('Namespace')).items.map((each) => each.metadata.name)).toEqual(['shop']);

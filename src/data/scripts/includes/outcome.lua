@@ -1,9 +1,9 @@
--- The consecutive failures are written once for all results that a script has of a target (write_failures).
-local function write_failures(n, c)
-  if not c.has_unwritten then
+-- The consecutive failures are written once for all results that a script has of a target (write_consecutive_failures).
+local function write_consecutive_failures(n, c)
+  if not c.has_unwritten_failures then
     return
   end
-  c.has_unwritten = false
+  c.has_unwritten_failures = false
   if c.failures > 0 then
     call('HSET', P .. 't:' .. n, 'cn', c.failures)
   else
@@ -20,9 +20,9 @@ local function circuit_result(n, c, generation, succeeded)
   local is_probe = c.state == 'h'
   if not succeeded then
     c.failures = c.failures + 1
-    c.has_unwritten = true
+    c.has_unwritten_failures = true
     if is_probe or c.failures >= c.threshold then
-      write_failures(n, c)
+      write_consecutive_failures(n, c)
       circuit_begin(n, 'o')
       c.state, c.generation, c.changed = 'o', generation + 1, true
     end
@@ -35,6 +35,6 @@ local function circuit_result(n, c, generation, succeeded)
     end
   elseif c.failures > 0 then
     c.failures = 0
-    c.has_unwritten = true
+    c.has_unwritten_failures = true
   end
 end
