@@ -20,8 +20,17 @@ type Address = ipaddr.IPv4 | ipaddr.IPv6;
 const metadataAddresses = new Set(
   ['169.254.169.254', '168.63.129.16', '100.100.100.200', 'fd00:ec2::254'].map((text) => ipaddr.parse(text).toNormalizedString()),
 );
-/** `::a.b.c.d`: deprecated, and some systems connect them as IPv4 (RFC 4291 section 2.5.5.1). */
-const ipv4Compatible: [ipaddr.IPv6, number] = [ipaddr.IPv6.parse('::'), 96];
+/** The only part of IPv6 that is given out (RFC 4291 section 2.4); `range` says unicast of whatever it does not know. */
+const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3');
+/** IPv6 networks that gateways, and some systems, connect as IPv4, and the first byte of the IPv4 address: RFC 4291 section 2.5.5.1, 6052, 7915, 3056. */
+const embeddings = (
+  [
+    ['::/96', 12],
+    ['64:ff9b::/96', 12],
+    ['::ffff:0:0:0/96', 12],
+    ['2002::/16', 2],
+  ] as const
+).map(([cidr, firstByte]) => ({ network: ipaddr.IPv6.parseCIDR(cidr), firstByte }));
 /** Ranges that a host pattern opens. Loopback and link-local ones need a CIDR. */
 const rangesForHosts = new Set(['private', 'uniqueLocal', 'carrierGradeNat']);
 
@@ -54,12 +63,14 @@ export class EgressPolicy {
   /** `host` is the name in the URL, `address` the IP address that it stands for; any spelling of either. */
   allows(host: string, address: string, port: number): boolean {
     if (!ipaddr.isValid(address)) return false;
-    const ip = ipaddr.process(address);
-    const text = ip.toNormalizedString();
-    if (metadataAddresses.has(text) || this.#refused.has(text, port)) return false;
+    const ip = withoutZone(address);
+    const isNeverAllowed = [ip, ...embeddedIn(ip)].some((each) => {
+      const text = each.toNormalizedString();
+      return metadataAddresses.has(text) || this.#refused.has(text, port);
+    });
+    if (isNeverAllowed) return false;
     const range = ip.range();
-    if (range === 'unicast' && ip instanceof ipaddr.IPv6 && ip.match(ipv4Compatible)) return false;
-    if (range === 'unicast') return true;
+    if (range === 'unicast' && (ip instanceof ipaddr.IPv4 || ip.match(globalUnicast))) return true;
     return this.#cidrs.some(([network, bits]) => contains(network, bits, ip)) || (rangesForHosts.has(range) && this.#allowsHost(host));
   }
 
@@ -74,6 +85,20 @@ function contains(network: Address, bits: number, address: Address): boolean {
   return address instanceof ipaddr.IPv6 && address.match(network, bits);
 }
 
+/** The IPv4 address that an IPv6 one stands for, if it does. */
+function embeddedIn(address: Address): ipaddr.IPv4[] {
+  if (address instanceof ipaddr.IPv4) return [];
+  const bytes = address.toByteArray();
+  return embeddings
+    .filter(({ network }) => address.match(network))
+    .map(({ firstByte }) => new ipaddr.IPv4(bytes.slice(firstByte, firstByte + 4)));
+}
+
+/** A zone says by which interface an address is reached, not which one it is. */
+function withoutZone(address: string): Address {
+  return ipaddr.process(address.replace(/%.*$/, ''));
+}
+
 function normal(address: string): string {
-  return ipaddr.isValid(address) ? ipaddr.process(address).toNormalizedString() : address;
+  return ipaddr.isValid(address) ? withoutZone(address).toNormalizedString() : address;
 }
