@@ -165,6 +165,7 @@ describe('a connection that is kept for the next request', () => {
     const orders = {
       close: () => sockets.forEach((socket) => socket.destroy()),
       reset: () => sockets.forEach((socket) => socket.resetAndDestroy()),
+      answer: () => sockets.forEach((socket) => socket.end('HTTP/1.1 299 Unasked\\r\\ncontent-length: 2\\r\\n\\r\\nno')),
       complain: () => sockets.forEach((socket) => socket.end('HTTP/1.1 408 Request Timeout\\r\\nconnection: close\\r\\n\\r\\n')),
       count: () => parentPort.postMessage({ connections: sockets.size, requests }),
     };
@@ -204,7 +205,7 @@ describe('a connection that is kept for the next request', () => {
     expect(stands()).toBe(false);
   };
 
-  describe.each(['close', 'reset', 'complain'])('and ends by %s', (order) => {
+  describe.each(['close', 'reset', 'answer', 'complain'])('and ends by %s', (order) => {
     test.each<[string, (callback: () => void) => void]>([
       ['a callback of I/O', (callback) => readFile(import.meta.filename, callback)],
       ['a timer', (callback) => setTimeout(callback, 1)],
@@ -225,6 +226,57 @@ describe('a connection that is kept for the next request', () => {
   test('and closes when the request has been written fails the attempt: it is not sent twice', async () => {
     expect(kindOf(await send())).toBe('network');
     expect(await count()).toEqual({ connections: 1, requests: 2 });
+  });
+});
+
+describe('a connection on which more came than was announced', () => {
+  const ok = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok';
+  /** Answers the first request with `leftover` after the answer, in the same segment, and others alone. */
+  const start = async (
+    answer: string,
+    leftover: string,
+  ): Promise<{ send: (method?: 'GET' | 'POST') => Promise<string>; asked: () => number }> => {
+    let asked = 0;
+    const port = await listen((socket) => socket.write(asked++ === 0 ? answer + leftover : ok));
+    const pools = new Dispatchers({ connections: 1 });
+    dispatchers.push(pools);
+    const send = async (method: 'GET' | 'POST' = 'POST'): Promise<string> => {
+      const request = {
+        origin: `http://127.0.0.1:${port}`,
+        path: '/',
+        method,
+        headers: [],
+        body: method === 'GET' ? null : Buffer.from('{}'),
+      };
+      const options = { timeoutMs: 60_000, clock: systemClock, signal: new AbortController().signal };
+      return kindOf(await exchange(pools.forRules(open)(), request, options));
+    };
+    return { send, asked: () => asked };
+  };
+
+  describe.each([
+    ['of a length', ok],
+    ['in chunks', 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n'],
+    ['without a body', 'HTTP/1.1 204 No Content\r\n\r\n'],
+  ])('after an answer %s', (_, answer) => {
+    test.each([
+      ['a whole answer', 'HTTP/1.1 299 Leftover\r\ncontent-length: 2\r\n\r\nno'],
+      ['a line and an answer', '\r\nHTTP/1.1 299 Leftover\r\ncontent-length: 0\r\n\r\n'],
+      ['the beginning of an answer', 'HTTP/1.1 299 Left'],
+      ['what is no HTTP', 'and more'],
+    ])('gives %s to no later attempt', async (__, leftover) => {
+      const { send, asked } = await start(answer, leftover);
+      expect(await send()).toMatch(/^20[04]$/);
+      expect(await send()).toBe('200');
+      expect(await send()).toBe('200');
+      expect(asked()).toBe(3);
+    });
+  });
+
+  test.each(['GET', 'POST'] as const)('gives it to no attempt that waits for the connection, made with %s', async (method) => {
+    const { send, asked } = await start(ok, 'HTTP/1.1 299 Leftover\r\ncontent-length: 2\r\n\r\nno'.repeat(3));
+    expect(await Promise.all([send(method), send(method), send(method)])).toEqual(['200', '200', '200']);
+    expect(asked()).toBe(3);
   });
 });
 
