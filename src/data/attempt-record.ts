@@ -13,7 +13,6 @@ const errorLetters: readonly (readonly [AttemptErrorType, string])[] = [
   ['dns', 'd'],
   ['tls', 's'],
   ['blocked', 'b'],
-  ['circuit_open', 'c'],
   ['gone', 'g'],
 ];
 const letters: ReadonlyMap<AttemptErrorType | null, string> = new Map(errorLetters);

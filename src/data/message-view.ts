@@ -1,6 +1,6 @@
 import { decodeAttempt } from './attempt-record.ts';
 import { decodeEvent } from './event-text.ts';
-import type { AttemptView, DeadLetterReason, DeliveryStatus, DeliveryView, EventStatus, EventView } from './messages.ts';
+import type { AttemptView, DeadLetterReason, DeliveryErrorType, DeliveryStatus, DeliveryView, EventStatus, EventView } from './messages.ts';
 import { homeShard, recordId } from './record-key.ts';
 import { bytes, fields, integer, list, text } from './script-reply.ts';
 
@@ -61,7 +61,7 @@ export function deliveryView(
     maxAttempts: number('x'),
     nextAttemptAtMs: nextAttemptAtMs(status, due, waitsForCircuit ? Number(text(cooldownEnd)) : 0),
     lastResponseStatus: last?.responseStatus ?? null,
-    lastErrorType: last?.errorType ?? null,
+    lastErrorType: last === null ? errorWithoutAttempt(status, record) : last.errorType,
     lastErrorMessage: record.get('fm') ?? last?.errorMessage ?? null,
     deadLetterReason: deadLetterReason(record.get('q')),
     failedOverFrom: text(original) || null,
@@ -92,6 +92,13 @@ export interface WebhookMessagePart {
 function nextAttemptAtMs(status: DeliveryStatus, due: string | undefined, cooldownEndMs: number): number | null {
   if (status === 'circuit_open') return Math.max(cooldownEndMs, Number(due ?? '0'));
   return status === 'retrying' && due !== undefined ? Number(due) : null;
+}
+
+/** Whether it is an open circuit that has kept a message from being sent: one that waits for it, that failed over for it, or ended for it. */
+function errorWithoutAttempt(status: DeliveryStatus, record: ReadonlyMap<string, string>): DeliveryErrorType | null {
+  const hasFailedOver = record.get('w') === 'circuit_open' && (status === 'pending' || status === 'processing');
+  const hasEnded = record.get('q') === 'circuit_breaker_exhausted';
+  return status === 'circuit_open' || hasFailedOver || hasEnded ? 'circuit_open' : null;
 }
 
 /** From a message's hash and the hash of its long attempts. */

@@ -100,7 +100,10 @@ export type DeadLetterReason =
   | 'queue_limit_exceeded';
 
 /** `gone`: a webhook endpoint that answered 410. */
-export type AttemptErrorType = 'timeout' | 'http_error' | 'network' | 'dns' | 'tls' | 'blocked' | 'circuit_open' | 'gone';
+export type AttemptErrorType = 'timeout' | 'http_error' | 'network' | 'dns' | 'tls' | 'blocked' | 'gone';
+
+/** `circuit_open`: no attempt was made yet, for an open circuit. */
+export type DeliveryErrorType = AttemptErrorType | 'circuit_open';
 
 export interface DeliveryView {
   id: string;
@@ -113,7 +116,7 @@ export interface DeliveryView {
   maxAttempts: number;
   nextAttemptAtMs: number | null;
   lastResponseStatus: number | null;
-  lastErrorType: AttemptErrorType | null;
+  lastErrorType: DeliveryErrorType | null;
   lastErrorMessage: string | null;
   deadLetterReason: DeadLetterReason | null;
   failedOverFrom: string | null;

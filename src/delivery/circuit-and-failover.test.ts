@@ -6,6 +6,7 @@ import { passes } from '../../test/support/passes.ts';
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts';
 import { destinationRecord, routeRecord } from '../../test/support/record-registry.ts';
 import type { RouteRecord } from '../core/records.ts';
+import { systemClock } from '../runtime/clock.ts';
 
 const noRetry = { maxRetries: 0, initialDelayMs: 100, maxDelayMs: 100, backoffMultiplier: 1 };
 const retryOften = { maxRetries: 25, initialDelayMs: 100, maxDelayMs: 100, backoffMultiplier: 1 };
@@ -25,6 +26,19 @@ async function receiver(health: { status: number }): Promise<Receiver> {
   ends.push(() => started.close());
   return started;
 }
+/** As if what waits for the open circuit had been there for 73 hours, and been due for as long. */
+async function waitLong(): Promise<void> {
+  const { client } = suite.redis;
+  const base = `${prefix}{s0}:`;
+  await passes(async () => expect(await client.exists(`${base}due`)).toBe(0));
+  const longAgoMs = systemClock.now() - 73 * 3_600_000;
+  for (const message of await client.keys(`${base}m:*`)) {
+    await client.hset(message, 'i', `${longAgoMs}-1`);
+    await client.hdel(message, 'd');
+  }
+  for (const target of await client.smembers(`${base}broken`)) await client.hset(`${base}t:${target}`, 'co', longAgoMs);
+  await endCooldowns(client, prefix);
+}
 function route(circuit: Partial<RouteRecord['circuit']>, failover: string[] = [], afterAttempts = 3): void {
   suite.registry.put(
     'route',
@@ -42,14 +56,27 @@ describe('a circuit', () => {
     suite.registry.put('destination', destinationRecord({ url: to.url }, { retryPolicy: retryOften }));
     route({ failureThreshold: 2, cooldownSeconds: 3600 });
     const id = await send();
-    await becomes(id, { status: 'circuit_open', attempts: 2 });
+    await becomes(id, { status: 'circuit_open', attempts: 2, lastErrorType: 'http_error' });
     const later = await send();
-    await becomes(later, { status: 'circuit_open', attempts: 0 });
+    await becomes(later, { status: 'circuit_open', attempts: 0, lastErrorType: 'circuit_open' });
     expect(to.requests).toHaveLength(2);
     health.status = 200;
     await endCooldowns(suite.redis.client, prefix);
     await becomes(id, { status: 'delivered', attempts: 3 });
-    await becomes(later, { status: 'delivered', attempts: 1 });
+    await becomes(later, { status: 'delivered', attempts: 1, lastErrorType: null });
+  });
+
+  test('for which a message has waited 72 hours is what its dead letter names, unless an attempt has failed before', async () => {
+    const to = await receiver({ status: 500 });
+    suite.registry.put('destination', destinationRecord({ url: to.url }, { retryPolicy: retryOften }));
+    route({ failureThreshold: 1, cooldownSeconds: 3600 });
+    const tried = await send();
+    await becomes(tried, { status: 'circuit_open', attempts: 1 });
+    const untried = await send();
+    await becomes(untried, { status: 'circuit_open' });
+    await waitLong();
+    await becomes(untried, { status: 'dlq', attempts: 0, deadLetterReason: 'circuit_breaker_exhausted', lastErrorType: 'circuit_open' });
+    await becomes(tried, { status: 'dlq', attempts: 1, deadLetterReason: 'circuit_breaker_exhausted', lastErrorType: 'http_error' });
   });
 
   test('is not opened by 429', async () => {
@@ -100,6 +127,23 @@ describe('failover', () => {
     await becomes(await send(), { status: 'delivered', attempts: 1, destinationId: 'dst_spare' });
     expect(broken.requests).toHaveLength(1);
     expect(spare.requests.at(-1)?.headers['x-posthorn-failure-reason']).toBe('circuit_open');
+  });
+
+  test('for an open circuit is told as such until its first attempt there has ended', async () => {
+    const broken = await receiver({ status: 500 });
+    const answers: (() => void)[] = [];
+    const spare = await startReceiver((response) => answers.push(() => response.end()));
+    ends.push(() => spare.close());
+    suite.registry.put('destination', destinationRecord({ url: broken.url }, { retryPolicy: noRetry }));
+    suite.registry.put('destination', destinationRecord({ url: spare.url }, { id: 'dst_spare' }));
+    route({ failureThreshold: 1 }, ['dst_spare']);
+    await send();
+    await passes(() => expect(answers).toHaveLength(1));
+    const id = await send();
+    await passes(() => expect(answers).toHaveLength(2));
+    await becomes(id, { status: 'processing', attempts: 0, failedOverFrom: 'dst_a', lastErrorType: 'circuit_open' });
+    for (const answer of answers) answer();
+    await becomes(id, { status: 'delivered', attempts: 1, lastErrorType: null });
   });
 
   test('comes before a dead letter, in order, each destination by its own retries, and never back to the first', async () => {

@@ -113,7 +113,7 @@ describe('the circuit of an endpoint', () => {
     await becomes(failing, { status: 'failed', attempts: 2 });
     const fresh = await send(to);
     expect(await stateOf()).toMatchObject({ state: 'open', consecutiveFailures: 2 });
-    await becomes(fresh, { status: 'pending', attempts: 0 });
+    await becomes(fresh, { status: 'pending', attempts: 0, lastErrorType: 'circuit_open' });
     answer = 200;
     await endCooldowns(suite.redis.client, prefix);
     await becomes(fresh, { status: 'success', attempts: 1 });

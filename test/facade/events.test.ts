@@ -211,7 +211,11 @@ describe('a delivery', () => {
     await world.acceptor.accept(another);
     const [lost] = another.targets;
     await settleAll(queue, 'w1', await take(lost?.messageId), dead);
-    await becomes('circuit_open', { attempts: 1, completedAt: null });
+    await becomes('circuit_open', { attempts: 1, completedAt: null, lastErrorType: 'http_error' });
+    const late = newEvent({ org, destinations: ['dst_states'] });
+    await world.acceptor.accept(late);
+    const untried = { status: 'circuit_open', attempts: 0, lastErrorType: 'circuit_open', lastErrorMessage: null };
+    expect((await get(`deliveries/${late.targets[0]?.messageId}`)).body).toMatchObject(untried);
     const archived = await world.request('POST', `/api/deliveries/${lost?.messageId}/archive`);
     expect([archived.status, await idsOf('deliveries?destinationId=dst_states&status=failed')]).toEqual([204, [lost?.messageId]]);
   });

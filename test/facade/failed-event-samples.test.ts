@@ -102,8 +102,11 @@ test('of a large payload the beginning is shown, without a broken character', as
 
 test('without an attempt the reason is told', async () => {
   await fail({}, { type: 'dead', attempt: null, reason: 'secret_decryption_failed' });
+  await fail({}, { type: 'dead', attempt: null, reason: 'circuit_breaker_exhausted' });
+  const nothingSent = { attempts: 0, responseStatus: null, errorMessage: null, responseBody: null };
   expect((await samples()).body.data).toMatchObject([
-    { attempts: 0, errorType: 'secret_decryption_failed', responseStatus: null, errorMessage: null, responseBody: null },
+    { ...nothingSent, errorType: 'circuit_open' },
+    { ...nothingSent, errorType: 'secret_decryption_failed' },
   ]);
 });
 

@@ -28,7 +28,12 @@ export const deliveryRecord = z
     maxAttempts: z.int().min(0),
     nextAttemptAt: timestamp.nullable(),
     lastResponseStatus: z.int().nullable(),
-    lastErrorType: z.string().nullable(),
+    lastErrorType: z
+      .string()
+      .nullable()
+      .describe(
+        'timeout, http_error, network, dns, tls or blocked: of the last attempt. Without one circuit_open where it waits for an open circuit, failed over or ended because of it.',
+      ),
     lastErrorMessage: z.string().nullable(),
     deadLetterReason: z.string().nullable(),
     failedOverFrom: z.string().nullable(),
@@ -45,7 +50,7 @@ export const attemptRecord = z
     durationMs: z.number().min(0),
     responseStatus: z.int().nullable(),
     responseBody: z.string().nullable(),
-    errorType: z.string().nullable(),
+    errorType: z.string().nullable().describe('null when it went well; else timeout, http_error, network, dns, tls or blocked.'),
     errorMessage: z.string().nullable(),
   })
   .meta({ id: 'Attempt' });

@@ -15,7 +15,7 @@ const sample = z
     destinationId: z.string().nullable().describe('Where it failed at last.'),
     attempts: z.int().min(0),
     responseStatus: z.int().nullable().describe('Of the last attempt, as the next three.'),
-    errorType: z.string().nullable().describe('Without an attempt the reason why there was none.'),
+    errorType: z.string().nullable().describe('Without an attempt the reason why there was none: `circuit_open` when its circuit was.'),
     errorMessage: z.string().nullable(),
     responseBody: z.string().nullable(),
     payload: z
@@ -54,7 +54,7 @@ function sampleToRecord({ delivery, lastAttempt, event }: FailedSample): z.input
     destinationId: delivery.destinationId,
     attempts: delivery.attempts,
     responseStatus: delivery.lastResponseStatus,
-    errorType: lastAttempt === null ? (delivery.deadLetterReason ?? delivery.status) : delivery.lastErrorType,
+    errorType: delivery.lastErrorType ?? (lastAttempt === null ? (delivery.deadLetterReason ?? delivery.status) : null),
     errorMessage: delivery.lastErrorMessage,
     responseBody: lastAttempt?.responseBody ?? null,
     payload: event === null ? null : shownBeginning(event.payload, event.size),

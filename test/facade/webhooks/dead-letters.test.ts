@@ -54,6 +54,20 @@ describe('a dead letter', () => {
     }
   });
 
+  test('of a circuit names it as the error, also once it is archived, unless an attempt has failed before', async () => {
+    const [id = ''] = await world.send([await world.endpoint()]);
+    await world.end({ type: 'dead', attempt: null, reason: 'circuit_breaker_exhausted' });
+    const [tried = ''] = await bury([await world.endpoint()], 'circuit_breaker_exhausted');
+    const errors = async () =>
+      (await call('GET', '/messages')).body.data.map((each: Record<string, unknown>) => [each['id'], each['lastErrorType']]);
+    expect(await errors()).toEqual([
+      [tried, 'http_error'],
+      [id, 'circuit_open'],
+    ]);
+    await call('DELETE', `/${id}`);
+    expect(await message(id)).toMatchObject({ status: 'exhausted', dlqReason: 'circuit_breaker_exhausted', lastErrorType: 'circuit_open' });
+  });
+
   test('is archived: it is exhausted, keeps why and since when it was one, and is in no list of dead letters', async () => {
     const [id = ''] = await bury([await world.endpoint()]);
     const { dlqMovedAt } = await message(id);

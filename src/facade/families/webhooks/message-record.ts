@@ -36,7 +36,12 @@ export const messageRecord = z
     maxAttempts: z.int().min(0),
     nextAttemptAt: timestamp.nullable(),
     lastResponseStatus: z.int().nullable(),
-    lastErrorType: z.string().nullable(),
+    lastErrorType: z
+      .string()
+      .nullable()
+      .describe(
+        'timeout, http_error, network, dns, tls, blocked or gone: of the last attempt. Without one circuit_open where it waits for an open circuit or ended because of it; filtered or transform_failed where its transform is why it was not sent.',
+      ),
     lastErrorMessage: z.string().nullable(),
     labels: z.record(z.string(), z.string()).describe('Those of the event.'),
     replayedFrom: z.string().nullable().describe('The message of which this one is the replay or the retry.'),
@@ -58,7 +63,7 @@ export const messageAttempt = z
     responseStatus: z.int().nullable(),
     responseTimeMs: z.number().min(0),
     responseBody: z.string().nullable().describe('At most the first 10 KiB.'),
-    errorType: z.string().nullable(),
+    errorType: z.string().nullable().describe('null when it went well; else timeout, http_error, network, dns, tls, blocked or gone.'),
     errorMessage: z.string().nullable(),
     createdAt: timestamp,
     completedAt: timestamp,
