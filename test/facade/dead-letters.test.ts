@@ -58,6 +58,32 @@ test('a dead letter is replayed as a new delivery of the same event, which names
   expect(event.deliveries).toHaveLength(2);
 });
 
+test('what exceeds the queue limit of its destination is a dead letter that is listed, and replayed once there is room', async () => {
+  const throttle = { mode: 'concurrency', rateLimit: null, rateUnit: null, maxConcurrency: 1, queueLimit: 3 } as const;
+  const [first = ''] = await accept();
+  const underWay = await takeFrom(queue, 'w1', 64, { throttle });
+  const queued = [...(await accept()), ...(await accept())];
+  const [excess = ''] = await accept();
+  const listed = async () => (await call('GET', '?status=dlq')).body.data.map(({ id }: { id: string }) => id);
+  expect(await listed()).toEqual([excess]);
+  const untried = { status: 'dlq', attempts: 0, deadLetterReason: 'queue_limit_exceeded', lastErrorType: null, attemptDetails: [] };
+  const { body: record } = await call('GET', `/${excess}`);
+  expect(record).toMatchObject(untried);
+  expect((await world.request('GET', `/api/events/${record.eventId}`)).body).toMatchObject({ status: 'failed' });
+  expect((await call('GET', '/dead-letter-stats')).body).toMatchObject({ total: 1, byReason: { queue_limit_exceeded: 1 } });
+  // The queue is as full as before.
+  const { newDeliveryId: refused } = (await call('POST', `/${excess}/replay`)).body;
+  expect(await listed()).toEqual([refused, excess]);
+  await settleAll(queue, 'w1', underWay, delivered);
+  const ended = [...(await end(delivered)), ...(await end(delivered))];
+  expect([underWay.map(({ messageId }) => messageId), ended]).toEqual([[first], queued]);
+  const { status, body } = await call('POST', `/${excess}/replay`);
+  expect([status, body]).toEqual([201, { originalDeliveryId: excess, newDeliveryId: expect.any(String), status: 'queued' }]);
+  expect(await end(delivered)).toEqual([body.newDeliveryId]);
+  expect((await call('GET', `/${body.newDeliveryId}`)).body).toMatchObject({ status: 'delivered', replayedFrom: excess });
+  expect((await call('GET', `/${excess}`)).body).toMatchObject(untried);
+});
+
 test('what is under way, unknown, of another organization, or without payload is not replayed', async () => {
   const [id = ''] = await accept();
   expect(await call('POST', `/${id}/replay`)).toMatchObject({ status: 409, body: { code: 'CONFLICT' } });
