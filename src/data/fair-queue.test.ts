@@ -35,6 +35,33 @@ describe('fairness', () => {
     for (let i = 0; i < count; i++) await acceptor.accept(newEvent({ destinations }));
   };
 
+  test('a route with a backlog of thousands leaves another one of its organization half of each batch', async () => {
+    const acceptFor = (routeId: string, count: number) =>
+      Promise.all(
+        Array.from({ length: count }, () => {
+          const event = newEvent({ destinations: [`dst_of_${routeId}`] });
+          return acceptor.accept({ ...event, targets: event.targets.map((target) => ({ ...target, routeId })) });
+        }),
+      );
+    const batch = async (count: number): Promise<string[]> => {
+      const jobs = await dequeue('w1', count);
+      await settle(jobs, delivered);
+      return jobs.map(({ target }) => target.routeId);
+    };
+    await acceptFor('rte_b', 1);
+    expect(await batch(16)).toEqual(['rte_b']);
+    for (let i = 0; i < 5; i++) await acceptFor('rte_a', 500);
+    for (let i = 0; i < 20; i++) expect(await batch(16)).not.toHaveLength(0);
+    await acceptFor('rte_b', 1);
+    expect(await batch(4)).toContain('rte_b');
+    await acceptFor('rte_b', 80);
+    for (let i = 0; i < 8; i++) {
+      const given = (await batch(16)).filter((routeId) => routeId === 'rte_b').length;
+      expect(given).toBeGreaterThanOrEqual(6);
+      expect(given).toBeLessThanOrEqual(10);
+    }
+  });
+
   test('hanging targets hold a quarter of the slots for one organization and one attempt each beyond it, and leave room for a fast one', async () => {
     await acceptMany(1, ['dst_fast']);
     await settle(await take(), delivered);
