@@ -94,7 +94,7 @@ function nextAttemptAtMs(status: DeliveryStatus, due: string | undefined, cooldo
   return status === 'retrying' && due !== undefined ? Number(due) : null;
 }
 
-/** Whether it is an open circuit that has kept a message from being sent: one that waits for it, that failed over for it, or ended for it. */
+/** `circuit_open` of a message that an open circuit has kept from being sent: one that waits for it, failed over for it, or ended for it. */
 function errorWithoutAttempt(status: DeliveryStatus, record: ReadonlyMap<string, string>): DeliveryErrorType | null {
   const hasFailedOver = record.get('w') === 'circuit_open' && (status === 'pending' || status === 'processing');
   const hasEnded = record.get('q') === 'circuit_breaker_exhausted';
