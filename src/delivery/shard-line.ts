@@ -136,7 +136,8 @@ export class ShardLine {
       if (this.#trouble.over()) this.#mustAdopt = true;
       if (hasMore) this.#mayHaveWork = true;
       if (hasMoreOfOthers) this.#isPressing = true;
-      if (jobs.length > 0) this.#activeAtMs = clock.now();
+      // Also when there are none: those of an answer that was lost, after which the client has asked again, are found by the next look.
+      this.#activeAtMs = clock.now();
       this.#promoteIn(nextDueMs);
       for (const target of unconfigured) void this.configure(target);
       if (hasOutbox) this.#options.carryOutbox();

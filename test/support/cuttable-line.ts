@@ -6,18 +6,28 @@ export interface CuttableLine {
   /** Resets all connections and refuses new ones. */
   cut(): void;
   mend(): void;
+  /** Resets the connection on which the server says this next, instead of passing that on; resolves when it has. Only once. */
+  swallow(said: string): Promise<void>;
   stop(): Promise<void>;
 }
 
 export async function startCuttableLine(target: { host: string; port: number }): Promise<CuttableLine> {
   const sockets = new Set<Socket>();
   let isCut = false;
+  let unwanted: { said: string; swallowed: () => void } | null = null;
   const server = createServer((near) => {
     if (isCut) {
       near.resetAndDestroy();
       return;
     }
     const far = connect(target);
+    // Before the pipe, which passes nothing on to a connection that is gone.
+    far.on('data', (chunk: Buffer) => {
+      if (unwanted === null || !chunk.includes(unwanted.said)) return;
+      near.resetAndDestroy();
+      unwanted.swallowed();
+      unwanted = null;
+    });
     for (const [one, other] of [
       [near, far],
       [far, near],
@@ -45,6 +55,10 @@ export async function startCuttableLine(target: { host: string; port: number }):
     mend: () => {
       isCut = false;
     },
+    swallow: (said) =>
+      new Promise((swallowed) => {
+        unwanted = { said, swallowed };
+      }),
     stop: async () => {
       drop();
       await new Promise((resolve) => server.close(resolve));
