@@ -1,9 +1,11 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import { newEvent } from '../../test/support/new-event.ts';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { eventForShards, newEvent } from '../../test/support/new-event.ts';
 import { patientClock } from '../../test/support/patient-clock.ts';
+import { dead, delivered, settleAll, takeFrom } from '../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { targetSetting } from '../../test/support/target-setting.ts';
 import { RedisMessageAcceptor } from './message-acceptor.ts';
+import { OutboxCarrier } from './outbox-carrier.ts';
 import { RedisDeliveryQueue } from './redis-delivery-queue.ts';
 import { checkShards } from './shard-check.ts';
 
@@ -88,4 +90,118 @@ test('a message without its event is found', async () => {
   const event = await redis.client.hget(`${base}m:${messages.queued}`, 'e');
   await redis.client.del(`${base}e:${event}`);
   expect(await complaintOf(event ?? '')).toEqual(['is gone, but has messages']);
+});
+
+test.each([
+  ['more', '2'],
+  ['fewer', '0'],
+])('an event that counts %s messages than it has is found', async (_, count) => {
+  const event = await redis.client.hget(`${base}m:${messages.queued}`, 'e');
+  await redis.client.hset(`${base}refs`, event ?? '', count);
+  expect(await complaintOf(event ?? '')).toEqual([`counts ${count} messages and has 1`]);
+});
+
+describe('a message on its way to another shard', () => {
+  const shards = 2;
+  const findings = async () => (await checkShards({ redis: redis.client, prefix, shards })).findings;
+  let id: string;
+  let key: string;
+
+  beforeEach(async () => {
+    await redis.client.flushall();
+    await new RedisDeliveryQueue({ redis: redis.client, prefix, shard: 1 }).tend('w1', 64);
+    const event = eventForShards([0]);
+    await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock }).accept(event);
+    const failover = { destinations: [{ id: 'dst_spare', shard: 1 }], afterAttempts: null };
+    await settleAll(queue, 'w1', await takeFrom(queue, 'w1', 1, { failover }), dead);
+    id = event.targets[0]?.messageId ?? '';
+    key = id.slice('msg_00'.length);
+  });
+
+  test('is no finding, before it has arrived and afterwards', async () => {
+    expect(await redis.client.hget(`${base}m:${key}`, 's')).toBe('m');
+    expect(await findings()).toEqual([]);
+    await new OutboxCarrier({ redis: redis.client, prefix }).carry(0);
+    expect(await redis.client.exists(`${prefix}{s1}:m:${id.slice('msg_'.length)}`)).toBe(1);
+    expect(await findings()).toEqual([]);
+  });
+
+  test('is found when nothing carries it', async () => {
+    await redis.client.del(`${base}out`);
+    expect(await findings()).toEqual([{ id, complaint: 'has moved to shard 1 and is not there' }]);
+  });
+
+  test('is found when it has arrived and is gone there', async () => {
+    await new OutboxCarrier({ redis: redis.client, prefix }).carry(0);
+    const there = `${prefix}{s1}:`;
+    for (const gone of ['m:', 'e:', 'w:', 'refs', 'ready']) {
+      const keys = await redis.client.keys(`${there}${gone}*`);
+      if (keys.length > 0) await redis.client.del(keys);
+    }
+    expect(await findings()).toContainEqual({ id, complaint: 'has moved to shard 1 and is not there' });
+  });
+
+  test('is found when it is also one that has ended', async () => {
+    await redis.client.hset(`${base}m:${key}`, 's', 'd');
+    expect(await findings()).toEqual([{ id, complaint: 'has status d and is moving' }]);
+  });
+});
+
+describe('a batch', () => {
+  const batch = { layout: '{}', records: 2, bytes: 1_000_000, ageMs: 3_600_000 };
+  /** Of the batch, and of its first member. */
+  let key: string;
+  let member: string;
+
+  beforeEach(async () => {
+    await redis.client.flushall();
+    const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
+    for (let i = 0; i < 2; i++) await acceptor.accept(newEvent());
+    const jobs = await takeFrom(queue, 'w1', 1, { batch });
+    key = jobs[0]?.messageKey ?? '';
+    const [first] = jobs[0] === undefined ? [] : ((await queue.batch(jobs[0]))?.members ?? []);
+    member = first?.messageKey ?? '';
+    expect([key, member]).not.toContain('');
+  });
+
+  const end = async () => settleAll(queue, 'w1', await queue.adopt('w1', []), delivered);
+
+  test('that is written is no finding, nor when it has ended and its members have not, nor afterwards', async () => {
+    expect(await check()).toEqual({ messages: 2, unfinished: 2, findings: [] });
+    await end();
+    expect(await check()).toEqual({ messages: 2, unfinished: 2, findings: [] });
+    while ((await queue.endBatches()).hasMore);
+    expect(await check()).toEqual({ messages: 2, unfinished: 0, findings: [] });
+  });
+
+  test('whose member is also queued is found', async () => {
+    await redis.client.xgroup('CREATE', `${base}w:1`, 'g', '0', 'MKSTREAM');
+    await redis.client.xadd(`${base}w:1`, '1000-1', 'i', member);
+    await redis.client.zadd(`${base}ready:org_a`, 1, '1');
+    await redis.client.zadd(`${base}ready`, 1, 'org_a');
+    expect(await complaintOf(member)).toEqual(['is queued and in a batch']);
+  });
+
+  test('that has lost a member is found', async () => {
+    const text = (await redis.client.get(`${base}b:${key}`)) ?? '';
+    await redis.client.set(`${base}b:${key}`, text.replace(member, 'another'));
+    expect(await complaintOf(member)).toEqual(['has status p and is nowhere']);
+  });
+
+  test('whose member has ended before it is found', async () => {
+    await redis.client.hset(`${base}m:${member}`, 's', 'd');
+    expect(await complaintOf(member)).toEqual(['has status d and is in a batch']);
+  });
+
+  test('that has ended and that nobody ends is found', async () => {
+    await end();
+    await redis.client.del(`${base}ended`);
+    expect(await complaintOf(key)).toEqual(['has status e and is nowhere']);
+  });
+
+  test('that is to end and has not ended is found', async () => {
+    await end();
+    await redis.client.hset(`${base}m:${key}`, 's', 'r');
+    expect(await complaintOf(key)).toEqual(['has status r and is ended']);
+  });
 });

@@ -1,8 +1,10 @@
 import { mastersOf, type RedisClient } from '../redis/connection.ts';
+import { Script } from '../redis/script.ts';
 import { redisUnavailable } from '../redis/unavailable.ts';
 import type { MessagePlace } from './message-view.ts';
 import { recordId, recordKey } from './record-key.ts';
-import { shardBase } from './shard-keys.ts';
+import { list, text } from './script-reply.ts';
+import { shardBase, shardKeys } from './shard-keys.ts';
 
 /** One thing that is not as it must be. `id` is that of a message or an event. */
 export interface Finding {
@@ -16,6 +18,8 @@ export interface CheckReport {
   findings: Finding[];
 }
 
+const unserved = new Script(new URL('./scripts/unserved.lua', import.meta.url));
+
 const pageSize = 500;
 const asked = 100;
 /** What is only under way between two places is elsewhere when it is looked at again. */
@@ -26,7 +30,7 @@ const unfinishedLetters = new Set(['p', 'a', 'r']);
 
 /**
  * Proves that every accepted message is in exactly one place: queued, due, held by a worker, under way to another shard, finished
- * or dead letter, and that it has its event. Reads only, page by page, while the shards work; a complaint that does not last is no
+ * or dead letter, that it has its event, and that what is queued will come to its turn. Reads only, page by page, while the shards work; a complaint that does not last is no
  * finding. Throws UNAVAILABLE when Redis does not answer.
  */
 export async function checkShards({
@@ -58,7 +62,7 @@ async function look(redis: RedisClient, prefix: string, shards: number) {
   const sum = { messages: 0, unfinished: 0 };
   const moved: MessagePlace[] = [];
   for (let shard = 0; shard < shards; shard++) {
-    const walk = new ShardWalk(redis, shardBase(prefix, shard), shard);
+    const walk = new ShardWalk(redis, prefix, shard);
     const seen = await walk.findings();
     for (const [key, finding] of seen.findings) findings.set(`${shard} ${key}`, finding);
     sum.messages += seen.messages;
@@ -74,6 +78,7 @@ async function look(redis: RedisClient, prefix: string, shards: number) {
 
 class ShardWalk {
   readonly #redis: RedisClient;
+  readonly #prefix: string;
   readonly #base: string;
   readonly #shard: number;
   /** Message → where it was found. */
@@ -87,9 +92,10 @@ class ShardWalk {
   /** What went to other shards and has arrived, with where it is. */
   readonly moved: MessagePlace[] = [];
 
-  constructor(redis: RedisClient, base: string, shard: number) {
+  constructor(redis: RedisClient, prefix: string, shard: number) {
     this.#redis = redis;
-    this.#base = base;
+    this.#prefix = prefix;
+    this.#base = shardBase(prefix, shard);
     this.#shard = shard;
   }
 
@@ -97,7 +103,9 @@ class ShardWalk {
     for (const key of await this.#keys('held:*')) {
       for (const [handle, id] of Object.entries(await this.#redis.hgetall(key))) this.#holders.set(handle, id);
     }
-    for (const key of await this.#keys('w:*')) await this.#walkLane(key);
+    const lanes = await this.#keys('w:*');
+    for (const key of lanes) await this.#walkLane(key);
+    await this.#checkTurns(lanes);
     await this.#walkDue();
     for (const id of await this.#redis.lrange(`${this.#base}ended`, 0, -1)) this.#note(id, 'ended');
     for (const key of await this.#keys('b:*')) await this.#walkBatch(key);
@@ -120,6 +128,19 @@ class ShardWalk {
       else if (isAfter(entry, read)) this.#note(id, 'queued');
       else this.#note(id, 'read, but held by nobody');
     });
+  }
+
+  /** Of each target that nobody would serve, the message that has waited the longest. */
+  async #checkTurns(lanes: readonly string[]): Promise<void> {
+    const targets = [...new Set(lanes.map((key) => key.slice(this.#base.length + 2).replace('r', '')))];
+    const { declared } = shardKeys(this.#prefix, this.#shard);
+    for (let from = 0; from < targets.length; from += asked) {
+      for (const found of list(await unserved.run(this.#redis, declared, targets.slice(from, from + asked)))) {
+        const [target, message, why] = list(found).map(text);
+        const id = recordId('msg_', this.#shard, message ?? '');
+        this.#findings.set(`target ${target}`, { id, complaint: `is queued, and nobody will take it: target ${target} ${why}` });
+      }
+    }
   }
 
   async #walkBatch(key: string): Promise<void> {

@@ -288,6 +288,7 @@ describe('a message that fails over to another shard', () => {
       await settle(shard, await take(shard), delivered);
       const open = { cs: 'o', cu: Date.now() + 60_000, fo: others[shard] ?? '' };
       await redis.client.hset(`${prefix}{s${shard}}:t:1`, open);
+      await redis.client.zadd(`${prefix}{s${shard}}:waiting`, open.cu, '!1');
     }
     const moving = to(0, 'dst_0');
     await acceptOnly(redis.client, prefix, moving);

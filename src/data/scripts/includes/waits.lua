@@ -7,13 +7,10 @@ local function expire_waits(n, org, began, longest_ms, reason)
   end
   local function expire(lane)
     for _ = 1, 100 do
-      local group = redis.pcall('XINFO', 'GROUPS', P .. 'w:' .. lane)
-      local last = not failed(group) and group[1] and group[1][8]
-      local head = last and call('XRANGE', P .. 'w:' .. lane, '(' .. last, '+', 'COUNT', 1)[1]
-      if not head then
+      local id = first_unread(lane)
+      if not id then
         return false
       end
-      local id = head[2][2]
       local m = call('HMGET', P .. 'm:' .. id, 'd', 'i')
       local queued_ms = tonumber(m[1] or string.match(m[2] or '', '^(%d+)') or '0')
       if now - math.max(began, queued_ms) < longest_ms then
