@@ -1,9 +1,10 @@
 // What happens when Redis is away, emptied, or full, under load:
 //   node hack/chaos/redis.ts away [seconds]     killed, and started again on the same disk
+//   node hack/chaos/redis.ts frozen [seconds]   its connections stay, and nothing is answered; then it goes on
 //   node hack/chaos/redis.ts emptied            FLUSHALL, and the configuration published again
 //   node hack/chaos/redis.ts full [megabytes]   a receiver that fails, until no more fits; then it works again
 //   node hack/chaos/redis.ts room [seconds] [megabytes]   1,000 events/s into a small Redis: finished history gives way
-// Ends with 1 when something accepted does not arrive, a process ends, or ingest takes longer than 2 s to refuse. --short: no figures.
+// Ends with 1 when something accepted does not arrive, a process ends, or ingest does not refuse, within 2 s where Redis is away. --short: no figures.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { checkShards } from '../../src/data/shard-check.ts';
@@ -19,6 +20,8 @@ const { values, positionals } = parseArgs({ options: { short: { type: 'boolean' 
 const [scenario = 'away', ...numbers] = positionals;
 const [first, second] = numbers.map(Number);
 const refusalDeadlineMs = 2000;
+/** Above all numbers of the sender. */
+const firstProbe = 1_000_000_000;
 
 let isFailing = scenario === 'full';
 const behaviour: Behaviour = (_, response) => {
@@ -61,31 +64,70 @@ async function settled(mayBeLost: ReadonlySet<number> = new Set()): Promise<void
   mustBe('nothing is lost', lost + findings.length + unfinished === 0);
 }
 
+/** Sends events to ingest for so long, one after the other; answers its answers. */
+async function probed(forMs: number): Promise<{ afterMs: number; status: number; saysWhen: boolean }[]> {
+  const answers: Awaited<ReturnType<typeof probed>> = [];
+  const end = performance.now() + forMs;
+  while (performance.now() < end) {
+    const begin = performance.now();
+    // What was sent to a frozen Redis is stored after all.
+    const body = `{"number":${firstProbe + answers.length},"sent":0}`;
+    const { status, headers } = await fetch(`${world.api}${world.path('orders')}`, { method: 'POST', body });
+    answers.push({ afterMs: performance.now() - begin, status, saysWhen: headers.has('retry-after') });
+    await sleep(250);
+  }
+  const codes = new Map<number, number>();
+  for (const { status } of answers) codes.set(status, (codes.get(status) ?? 0) + 1);
+  const times = answers.map(({ afterMs }) => afterMs);
+  rows.push(['ingest meanwhile: answers', [...codes].map(([status, count]) => `${count} × ${status}`).join(', ')]);
+  rows.push(['ingest meanwhile: p99 / slowest answer', `${ms(percentile(times, 0.99))} / ${ms(percentile(times, 1))}`]);
+  mustBe(
+    'ingest refuses, and says when to try again',
+    answers.length > 0 && answers.every(({ status, saysWhen }) => status === 503 && saysWhen),
+  );
+  return answers;
+}
+
+async function deliversAgain(): Promise<void> {
+  const back = performance.now();
+  await waitUntil('a delivery after it is back', 30_000, () => ((sink.times.at(-1) ?? 0) > back ? true : undefined));
+  rows.push(['first delivery after it is back', ms((sink.times.find((at) => at > back) ?? 0) - back)]);
+}
+
+function linesOfWorkers(): void {
+  const lines = world.programs.deliveries.map((program) => program.output().split('\n').length).join(', ');
+  rows.push(['lines of log of each worker', lines]);
+}
+
 async function away(): Promise<void> {
-  const awayMs = (first ?? 600) * 1000;
   sender.start();
   await sleep(3000);
   await world.redis.kill('SIGKILL');
   await sleep(1000);
-  const answers: number[] = [];
-  const end = performance.now() + awayMs;
-  const codes = new Map<number, number>();
-  while (performance.now() < end) {
-    const begin = performance.now();
-    const { status } = await fetch(`${world.api}${world.path('orders')}`, { method: 'POST', body: '{"probe":1}' });
-    answers.push(performance.now() - begin);
-    codes.set(status, (codes.get(status) ?? 0) + 1);
-    await sleep(250);
-  }
-  const lines = world.programs.deliveries.map((program) => program.output().split('\n').length).join(', ');
+  const answers = await probed((first ?? 600) * 1000);
+  linesOfWorkers();
   await world.redis.start();
-  const back = performance.now();
-  await waitUntil('a delivery after it is back', 30_000, () => ((sink.times.at(-1) ?? 0) > back ? true : undefined));
-  rows.push(['ingest meanwhile: answers', [...codes].map(([status, count]) => `${count} × ${status}`).join(', ')]);
-  rows.push(['ingest meanwhile: p99 / slowest answer', `${ms(percentile(answers, 0.99))} / ${ms(percentile(answers, 1))}`]);
-  rows.push(['lines of log of each worker', lines]);
-  rows.push(['first delivery after it is back', ms((sink.times.find((at) => at > back) ?? 0) - back)]);
-  mustBe('ingest refuses at once', percentile(answers, 1) <= refusalDeadlineMs && [...codes.keys()].every((status) => status === 503));
+  await deliversAgain();
+  mustBe(
+    'ingest refuses at once',
+    answers.every(({ afterMs }) => afterMs <= refusalDeadlineMs),
+  );
+  await sleep(3000);
+  await sender.stop();
+  await settled();
+}
+
+async function frozen(): Promise<void> {
+  sender.start();
+  await sleep(3000);
+  const thaw = world.redis.freeze();
+  try {
+    await probed((first ?? 60) * 1000);
+  } finally {
+    thaw();
+  }
+  linesOfWorkers();
+  await deliversAgain();
   await sleep(3000);
   await sender.stop();
   await settled();
@@ -144,7 +186,7 @@ async function usedShare(): Promise<string> {
   return `${((100 * figure('used_memory')) / figure('maxmemory')).toFixed(0)} %`;
 }
 
-const scenarios: Record<string, () => Promise<void>> = { away, emptied, full, room };
+const scenarios: Record<string, () => Promise<void>> = { away, frozen, emptied, full, room };
 try {
   const run = scenarios[scenario];
   if (run === undefined) throw new Error(`there is no scenario ${scenario}`);

@@ -8,6 +8,7 @@ const script = new URL('../../hack/chaos/redis.ts', import.meta.url).pathname;
 // The script ends with 1 when something accepted is lost or in two places, a process ends, or ingest is slow to refuse.
 test.each([
   ['away for a while', ['away', '5']],
+  ['silent, while its connections stay', ['frozen', '10']],
   ['emptied', ['emptied']],
   ['full', ['full', '24']],
   ['small, while finished history gives way', ['room', '20', '24']],
