@@ -1,7 +1,9 @@
 import { ControllerCaches } from '../controllers/controller-caches.ts';
+import { PoolMetrics } from '../controllers/delivery-pool/pool-metrics.ts';
 import { KubernetesEventRecorder } from '../controllers/kubernetes-event-recorder.ts';
 import { LoggingEventRecorder } from '../controllers/logging-event-recorder.ts';
 import { runControllers } from '../controllers/run-controllers.ts';
+import { withJitter } from '../core/backoff.ts';
 import { isPosthornError, PosthornError } from '../core/errors.ts';
 import { Keyring } from '../core/sealing.ts';
 import { ArchiveTroubles } from '../data/archive-troubles.ts';
@@ -48,8 +50,9 @@ const retryMs = 1000;
 const countedAfterMs = 60_000;
 
 /**
- * Reconciles while it leads. Caches are filled before, so that a new leader starts at once. Leadership that is lost ends
- * the process: what is still under way must not go on, and a restart begins from nothing.
+ * Reconciles while it leads. Caches are filled before, so that a new leader starts at once. A Lease that is lost ends the process: what is
+ * still under way must not go on, and a restart begins from nothing. Whose lock is in Redis loses it whenever Redis is away: it
+ * waits for what is under way, and competes again.
  */
 export const controllerRole: RoleDefinition = {
   role: 'controller',
@@ -68,6 +71,7 @@ async function runControllerRole(context: RoleContext): Promise<void> {
   const opened = await openResourceStore(link, config, { clock, metrics: storeMetrics });
   const caches = new ControllerCaches({ store: opened.store, clock, logger, metrics: storeMetrics });
   const leading = leaderMetric(registry);
+  const metrics = { controllers: new ControllerMetrics(registry), pools: new PoolMetrics(registry) };
   readiness.note('leadership', () => (leading.isLeading ? 'leading' : 'waiting for leadership'));
   const opsServer = await startOpsServer(context, opsHandler({ readiness, logger, metrics: metricsOf(registry) }));
   void caches.synced.then(() => readiness.set('resources', { ok: true }));
@@ -84,14 +88,20 @@ async function runControllerRole(context: RoleContext): Promise<void> {
       new WebhookSweeper(shared).run(ending.signal),
       new IntentFinisher(shared).run(ending.signal),
     ]);
-    const term = await elector.acquire(stopping);
-    if (term === null) return;
-    leading.set(true);
-    try {
-      await lead(term, { context, opened, link, caches, storeMetrics });
-    } finally {
-      leading.set(false);
-      await term.release().catch((error) => logger.warn({ err: error }, 'the leader lock could not be released: it ends by itself'));
+    while (!stopping.aborted) {
+      const term = await elector.acquire(stopping);
+      if (term === null) return;
+      leading.set(true);
+      try {
+        await lead(term, { context, opened, link, caches, storeMetrics, metrics });
+      } catch (error) {
+        if (opened.kubernetes !== null || !isLost(term, error)) throw error;
+        logger.warn({ err: error }, 'leadership is lost with Redis: competing again');
+        await clock.sleep(withJitter(retryMs), stopping);
+      } finally {
+        leading.set(false);
+        await term.release().catch((error) => logger.debug({ err: error }, 'the leader lock could not be released: it ends by itself'));
+      }
     }
   } finally {
     ending.abort();
@@ -99,6 +109,11 @@ async function runControllerRole(context: RoleContext): Promise<void> {
     await opened.close();
     link.close();
   }
+}
+
+/** Without leadership the controllers may also find that Redis does not answer, or that another leader has begun. */
+function isLost({ lost }: Term, error: unknown): boolean {
+  return isPosthornError(error, 'CONFLICT') || (lost.aborted && isPosthornError(error, 'UNAVAILABLE'));
 }
 
 /** Cron needs Redis alone: it goes on while the API server is away and nobody leads. */
@@ -126,17 +141,23 @@ interface Leading {
   link: RedisLink;
   caches: ControllerCaches;
   storeMetrics: StoreMetrics;
+  metrics: { controllers: ControllerMetrics; pools: PoolMetrics };
 }
 
-/** Runs the controllers until the process is to stop. Throws CONFLICT when another candidate leads. */
-async function lead(term: Term, { context, opened, link, caches, storeMetrics }: Leading): Promise<void> {
-  const { config, logger, clock, registry, stopping } = context;
+/** Runs the controllers until the process is to stop. Throws CONFLICT when leadership is lost. */
+async function lead(term: Term, { context, opened, link, caches, storeMetrics, metrics }: Leading): Promise<void> {
+  const { config, logger, clock, stopping } = context;
   const prefix = config.redisKeyPrefix;
   const signal = AbortSignal.any([stopping, term.lost]);
   const shards = await agreedShards(link, context);
   const sandbox = new Sandbox({ clock, processes: 1 });
   const objects = await clusterObjects(opened, clock);
   const poolCache = objects === null ? null : new ResourceCache('DeliveryPool', { logger });
+  const feed = new CircuitFeed({
+    redis: link.main,
+    readers: blockingGroups(link.main, shards).map((group) => ({ blocking: link.blocking('circuits', circuitFeedBlockMs), shards: group })),
+    prefix,
+  });
   const assignments = new OrganizationPools({ redis: link.main, prefix, shards });
   const options = {
     caches,
@@ -148,14 +169,7 @@ async function lead(term: Term, { context, opened, link, caches, storeMetrics }:
     purger: new RedisMessagePurger({ redis: link.main, prefix, shards }),
     webhooks: (epoch: number) => new RedisWebhookStore({ redis: link.main, prefix, clock, logger, epoch }),
     circuits: new Circuits({ redis: link.main, prefix, shards: () => shards }),
-    feed: new CircuitFeed({
-      redis: link.main,
-      readers: blockingGroups(link.main, shards).map((group) => ({
-        blocking: link.blocking('circuits', circuitFeedBlockMs),
-        shards: group,
-      })),
-      prefix,
-    }),
+    feed,
     archiveTroubles: new ArchiveTroubles({ redis: link.main, prefix, shards }),
     cronRuns: new CronRuns({ redis: link.main, prefix }),
     keyring: new Keyring(config.encryptionKeys),
@@ -168,7 +182,7 @@ async function lead(term: Term, { context, opened, link, caches, storeMetrics }:
       opened.kubernetes === null
         ? new LoggingEventRecorder(logger)
         : new KubernetesEventRecorder({ api: opened.kubernetes, clock, logger }),
-    metrics: new ControllerMetrics(registry),
+    metrics: metrics.controllers,
     shards,
     renewLeadership: () => term.renew(),
   };
@@ -180,7 +194,16 @@ async function lead(term: Term, { context, opened, link, caches, storeMetrics }:
       endingSignal,
     ),
     leadDeliveryPools(
-      { ...options, context, opened, cache: poolCache, link, organizations: caches.Organization, storeMetrics },
+      {
+        ...options,
+        context,
+        opened,
+        cache: poolCache,
+        link,
+        organizations: caches.Organization,
+        storeMetrics,
+        poolMetrics: metrics.pools,
+      },
       endingSignal,
     ),
     sweepStore(opened, { clock, logger }, endingSignal),
@@ -192,15 +215,16 @@ async function lead(term: Term, { context, opened, link, caches, storeMetrics }:
       } catch (error) {
         if (!isPosthornError(error, 'UNAVAILABLE') || signal.aborted) throw error;
         logger.warn({ err: error }, 'the controllers cannot start: trying again');
-        await clock.sleep(retryMs * (0.8 + Math.random() * 0.4), signal);
+        await clock.sleep(withJitter(retryMs), signal);
       }
     }
   } finally {
     ended.abort();
     await beside;
+    feed.close();
     sandbox.close();
   }
-  if (term.lost.aborted) throw new PosthornError('CONFLICT', 'leadership is lost: this process ends, to begin anew');
+  if (term.lost.aborted) throw new PosthornError('CONFLICT', 'leadership is lost');
 }
 
 function lockOf({ kubernetes }: OpenedStore, link: RedisLink, { config, clock }: RoleContext): LeaderLock {

@@ -1,5 +1,5 @@
 import { BacklogReader } from '../controllers/delivery-pool/backlog-reader.ts';
-import { PoolMetrics } from '../controllers/delivery-pool/pool-metrics.ts';
+import type { PoolMetrics } from '../controllers/delivery-pool/pool-metrics.ts';
 import { runDeliveryPools } from '../controllers/delivery-pool/run-delivery-pools.ts';
 import type { EventRecorder } from '../controllers/event-recorder.ts';
 import { CronRuns } from '../data/cron-runs.ts';
@@ -29,13 +29,13 @@ export interface PoolLeading {
   recorder: EventRecorder;
   metrics: ControllerMetrics;
   storeMetrics: StoreMetrics;
+  poolMetrics: PoolMetrics;
 }
 
 /** Runs the DeliveryPools of the controller's namespace until the signal aborts; none where resources do not live in Kubernetes. */
 export async function leadDeliveryPools(leading: PoolLeading, signal: AbortSignal): Promise<void> {
   const { context, opened, objects, cache, link, shards } = leading;
-  const { config, clock, logger, registry } = context;
-  const poolMetrics = new PoolMetrics(registry);
+  const { config, clock, logger } = context;
   if (objects === null || cache === null) return;
   const prefix = config.redisKeyPrefix;
   const queuesOf = (pool: string) =>
@@ -56,7 +56,6 @@ export async function leadDeliveryPools(leading: PoolLeading, signal: AbortSigna
       defaults: config.pools,
       judge: judgeWorkerEnvironment,
       backlog: (pool) => backlog.read(pool),
-      poolMetrics,
       redisPorts: () => knownServers(link.main).map(({ port }) => port),
       clock,
       logger,

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { FakeClock } from '../../test/support/fake-clock.ts';
 import { silentLogger } from '../../test/support/logger.ts';
@@ -200,6 +201,34 @@ test('failures that do not end list again in between', async () => {
   await clock.advance(300_000);
   expect(store.calls.filter((call) => call === 'list')).toHaveLength(2);
   expect(store.calls).toContain('watch 6');
+});
+
+test('a store that is away for ten minutes is told of at once and now and then, and told of again when it is away again', async () => {
+  const lines: string[] = [];
+  const logger = pino({ level: 'warn' }, { write: (line) => void lines.push(line) });
+  reflector = new Reflector({ store, cache, clock, logger, metrics: createStoreMetrics(new Registry()) });
+  store.lists.push(page('5', 'a'));
+  store.watches.push(unavailable);
+  const isAway = Array.from({ length: 100 }, () => unavailable);
+  store.lists.push(...isAway);
+  store.watches.push(...isAway);
+  await start();
+  expect(lines).toHaveLength(1);
+  await clock.advance(600_000);
+  expect(lines.length).toBeGreaterThan(1);
+  expect(lines.length).toBeLessThan(6);
+  store.lists.splice(0, isAway.length, page('6', 'a'));
+  const reset = new AbortController();
+  store.watches.splice(0, isAway.length, async function* () {
+    await clock.sleep(3_600_000, reset.signal);
+    throw unavailable;
+  });
+  await clock.advance(60_000);
+  expect(reflector.state).toBe('synced');
+  const before = lines.length;
+  reset.abort();
+  await clock.advance(0);
+  expect(lines).toHaveLength(before + 1);
 });
 
 test('a list of several pages is taken in whole', async () => {

@@ -143,12 +143,15 @@ export class Reflector<K extends Kind> {
     this.#failuresInARow++;
     const expired = isPosthornError(error, 'EXPIRED');
     // Another kind of failure that does not end may come from the version itself, such as one from before a restore.
-    if (expired || this.#failuresInARow % failuresBeforeRelist === 0) this.#version = null;
+    const lastsLong = this.#failuresInARow % failuresBeforeRelist === 0;
+    if (expired || lastsLong) this.#version = null;
     if (expired && this.#failuresInARow === 1) return;
 
+    const isNew = this.#degradedSinceMs === null;
     this.#degrade();
     const delayMs = this.#backoff.next(retryAfterMs(error));
-    logger.warn(
+    // A store that is away for long is not told of at every try.
+    logger[isNew || lastsLong ? 'warn' : 'debug'](
       { err: error, kind: this.kind, code: codeOf(error), delayMs, relist: this.#version === null },
       'the cache cannot follow the resource store',
     );
