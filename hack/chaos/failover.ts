@@ -1,20 +1,22 @@
-// Lets Redis fail over by Sentinel, again and again, under load:
-//   node hack/chaos/failover.ts [failovers]
-// A master with a replica, and three sentinels. In each round the master is killed (SIGKILL), the replica takes over, and the killed one comes back
-// as the replica of the other. What the master had acknowledged and had not sent to its replica is lost with it: that is counted. Ends with 1 when
-// one failover loses more than a second's events, when something arrives that was not sent or under a second webhook-id, or `posthorn check` has
-// findings.
+// Lets Redis fail over again and again, under load:
+//   node hack/chaos/failover.ts [failovers] [--cluster] [--short]
+// By Sentinel (a master with a replica, and three sentinels), or a Redis Cluster of three masters with a replica each. In each round a master that
+// holds shards is killed (SIGKILL), its replica takes over, and the killed one comes back as the replica of the other. What the
+// master had acknowledged and had not sent to its replica is lost with it: that is counted. Ends with 1 when one failover loses more than a second's
+// events, when something arrives that was not sent or under a second webhook-id, or `posthorn check` has findings. --short keeps no figures.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
 import { checkShards } from '../../src/data/shard-check.ts';
+import type { RedisAddress } from '../../src/redis/address.ts';
 import { commandConnection } from '../../src/redis/connection.ts';
 import { createCertificateAuthority } from '../../test/support/certificate-authority.ts';
 import { freePort } from '../../test/support/ports.ts';
 import { startProgram } from '../../test/support/program.ts';
-import { type RedisNode, startRedisSentinel } from '../../test/support/redis-group.ts';
+import { type RedisGroup, type RedisNode, startRedisCluster, startRedisSentinel } from '../../test/support/redis-group.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
 import { ms, percentile, report } from '../bench/lib/report.ts';
 import { changedWebhookIds, repeatedArrivals, startSink, unexpectedArrivals } from '../bench/lib/sink.ts';
@@ -22,21 +24,52 @@ import { routesTo } from './routes.ts';
 import { SteadySender } from './steady-sender.ts';
 import { untilSettled } from './until-settled.ts';
 
-const failovers = Number(process.argv[2] ?? 10);
+const { values, positionals } = parseArgs({
+  options: { cluster: { type: 'boolean' }, short: { type: 'boolean' } },
+  allowPositionals: true,
+});
+const failovers = Number(positionals[0] ?? 10);
 const perSecond = 100;
-const shards = 4;
+/** Of a Cluster they are spread over all masters. */
+const shards = values.cluster === true ? 16 : 4;
 const patienceMs = 120_000;
 /** Sentinels begin no failover sooner after the last one (twice their failover-timeout, and a little). */
-const betweenKillsMs = 22_000;
+const betweenKillsMs = values.cluster === true ? 0 : 22_000;
 const built = new URL('../../dist/cmd/posthorn.js', import.meta.url).pathname;
-const users = readFileSync(new URL('../../config/redis/users.acl', import.meta.url), 'utf8');
+
+interface Servers {
+  group: RedisGroup;
+  address: RedisAddress;
+  environment: Record<string, string>;
+}
+
+async function ofCluster(): Promise<Servers> {
+  const group = await startRedisCluster();
+  const url = `redis://${group.hosts}`;
+  return { group, address: { mode: 'cluster', url }, environment: { POSTHORN_REDIS_URL: url, POSTHORN_REDIS_MODE: 'cluster' } };
+}
+
+async function ofSentinel(): Promise<Servers> {
+  const users = readFileSync(new URL('../../config/redis/users.acl', import.meta.url), 'utf8');
+  const group = await startRedisSentinel({ tls: { ...authority.issue(['127.0.0.1']), caFile: authority.file }, users });
+  const url = `rediss://posthorn:change-me@${group.sentinels}`;
+  return {
+    group,
+    address: { mode: 'sentinel', url, sentinel: { master: 'queue' }, tls: { ca: [readFileSync(authority.file, 'utf8')] } },
+    environment: {
+      POSTHORN_REDIS_URL: url,
+      POSTHORN_REDIS_MODE: 'sentinel',
+      POSTHORN_REDIS_SENTINEL_MASTER: 'queue',
+      POSTHORN_REDIS_CA_FILE: authority.file,
+    },
+  };
+}
 
 execFileSync('npm', ['run', '--silent', 'build'], { stdio: 'inherit' });
 const directory = mkdtempSync(join(tmpdir(), 'posthorn-failover-'));
 const authority = createCertificateAuthority();
 const sinks = await Promise.all([startSink(), startSink(), startSink()]);
-const group = await startRedisSentinel({ tls: { ...authority.issue(['127.0.0.1']), caFile: authority.file }, users });
-const url = `rediss://posthorn:change-me@${group.sentinels}`;
+const { group, address, environment } = values.cluster === true ? await ofCluster() : await ofSentinel();
 const origin = `http://127.0.0.1:${await freePort()}`;
 const key = `ph_${'k'.repeat(52)}`;
 const program = startProgram(
@@ -47,26 +80,50 @@ const program = startProgram(
     POSTHORN_API_KEY: key,
     POSTHORN_SHARDS: String(shards),
     POSTHORN_LOG_LEVEL: 'error',
-    POSTHORN_REDIS_URL: url,
-    POSTHORN_REDIS_MODE: 'sentinel',
-    POSTHORN_REDIS_SENTINEL_MASTER: 'queue',
-    POSTHORN_REDIS_CA_FILE: authority.file,
+    ...environment,
     POSTHORN_REDIS_MEMORY_LIMIT: '4gb',
   },
   built,
 );
-const redis = commandConnection(
-  { mode: 'sentinel', url, sentinel: { master: 'queue' }, tls: { ca: [readFileSync(authority.file, 'utf8')] } },
-  { commandTimeoutMs: 30_000 },
-);
+const redis = commandConnection(address, { commandTimeoutMs: 30_000 });
 redis.on('error', () => {});
 const sender = new SteadySender(`${origin}/ingest/default/orders`, perSecond);
 
-async function master(): Promise<RedisNode> {
-  return await waitUntil('a server to lead', patienceMs, async () => {
-    const [leader, ...others] = await group.masters();
-    return others.length === 0 ? leader : undefined;
+const mastersCount = values.cluster === true ? 3 : 1;
+
+async function masters(): Promise<RedisNode[]> {
+  return await waitUntil('servers to lead', patienceMs, async () => {
+    const leading = await group.masters();
+    return leading.length === mastersCount ? leading : undefined;
   });
+}
+
+/** Whether the server has this shard: others send on whoever asks. */
+async function has(node: RedisNode, shard: number): Promise<boolean> {
+  return await node.client.type(`posthorn:{s${shard}}:ctl`).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** A shard of each master that has some. */
+async function shardOfEach(): Promise<number[]> {
+  const leading = await masters();
+  const found = new Map<RedisNode, number>();
+  for (let shard = 0; shard < shards; shard++)
+    for (const node of leading) if (!found.has(node) && (await has(node, shard))) found.set(node, shard);
+  return [...found.values()];
+}
+
+/** Kills the master of this shard; answers it and those that led. */
+async function killMasterOf(shard: number): Promise<{ killed: RedisNode; before: readonly RedisNode[] }> {
+  const before = await masters();
+  for (const killed of before) {
+    if (!(await has(killed, shard))) continue;
+    await killed.kill();
+    return { killed, before };
+  }
+  throw new Error(`no master has shard ${shard}`);
 }
 
 /** Waits until as many events as in so many seconds are accepted of those that are sent from now on. */
@@ -77,24 +134,24 @@ async function accepts(seconds: number): Promise<void> {
 }
 
 interface Failover {
-  /** Events sent before the kill. */
+  /** Events sent until the kill. */
   sent: number;
   leadsAfterMs: number;
   acceptsAfterMs: number;
 }
 
-async function failOver(): Promise<Failover> {
-  const killed = await master();
+async function failOver(shard: number): Promise<Failover> {
+  const { killed, before } = await killMasterOf(shard);
   const sent = sender.sent.size;
   const killedAtMs = performance.now();
-  await killed.kill();
-  const leader = await master();
+  const leader = (await masters()).find((node) => !before.includes(node));
+  if (leader === undefined) throw new Error('nobody has taken over');
   const leadsAfterMs = performance.now() - killedAtMs;
   const from = sender.sent.size;
   await waitUntil('an event to be accepted', patienceMs, () => ([...sender.accepted].some((number) => number >= from) ? true : undefined));
   const acceptsAfterMs = performance.now() - killedAtMs;
   await accepts(1);
-  await killed.start(['--replicaof', `127.0.0.1 ${leader.port}`]);
+  await killed.start(values.cluster === true ? [] : ['--replicaof', `127.0.0.1 ${leader.port}`]);
   await waitUntil('the replica to follow', patienceMs, async () =>
     (await leader.client.info('replication')).includes('state=online') ? true : undefined,
   );
@@ -110,7 +167,9 @@ try {
   sender.start();
   await accepts(2);
   const rounds: Failover[] = [];
-  while (rounds.length < failovers) rounds.push(await failOver());
+  // Each master in its turn.
+  const turns = await shardOfEach();
+  while (rounds.length < failovers) rounds.push(await failOver(turns[rounds.length % turns.length] ?? 0));
   await sender.stop();
   const installation = { redis, prefix: 'posthorn:', shards };
   await untilSettled(installation, patienceMs);
@@ -123,7 +182,9 @@ try {
   const lostOtherwise = lost.length - lostIn.reduce((sum, count) => sum + count, 0);
   failed = unexpected + changedIds + findings.length + unfinished + lostOtherwise > 0 || lostIn.some((count) => count > perSecond);
   const times = (figures: readonly number[]): string => `${ms(percentile(figures, 0.5))} / ${ms(percentile(figures, 1))}`;
-  report(failed ? null : 'redis-failover', `${failovers} failovers by Sentinel at ${perSecond}/s for 3 destinations`, [
+  const [name, what] = values.cluster === true ? ['redis-cluster-failover', 'of a Redis Cluster 3 + 3'] : ['redis-failover', 'by Sentinel'];
+  const title = `${failovers} failovers ${what} at ${perSecond}/s for 3 destinations`;
+  report(failed || values.short === true ? null : name, title, [
     ['a replica leads after, p50 / max', times(rounds.map(({ leadsAfterMs }) => leadsAfterMs))],
     ['events are accepted again after, p50 / max', times(rounds.map(({ acceptsAfterMs }) => acceptsAfterMs))],
     ['accepted / refused / unanswered', `${sender.accepted.size} / ${sender.refused} / ${sender.unanswered}`],

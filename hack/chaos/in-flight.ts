@@ -1,4 +1,5 @@
-import { cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { cp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { recordId } from '../../src/data/record-key.ts';
@@ -13,7 +14,7 @@ import type { Sink } from '../bench/lib/sink.ts';
 const longestWayMs = 5000;
 const pageSize = 5000;
 
-/** What Redis, and what the receivers know at a kill of the messages that it may cause to arrive once more. */
+/** What Redis, and what the receivers know at a kill, or when workers are cut off, of the messages that it may cause to arrive once more. */
 interface Kill {
   /** Events sent before it. */
   sent: number;
@@ -26,6 +27,7 @@ export class InFlight {
   readonly #prefix: string;
   readonly #shards: readonly number[];
   readonly #kills: Kill[] = [];
+  readonly #others = new Set<string>();
   /** In the order in which they came, which is that in which they are killed. */
   readonly #workers: string[] = [];
   #killedWorkers = 0;
@@ -41,11 +43,16 @@ export class InFlight {
     if (!this.#receivedAtMs.has(messageId)) this.#receivedAtMs.set(messageId, performance.now());
   }
 
+  /** To be called before the first worker comes: who is there already is none of them. */
+  async begin(redis: RedisClient): Promise<void> {
+    for (const worker of await redis.zrange(workerKeys(this.#prefix).alive, '0', '-1')) this.#others.add(worker);
+  }
+
   /** Waits until so many workers have come since the beginning, the last of them alone: by that it is known which is which. */
   async workersCame(redis: RedisClient, count: number): Promise<void> {
     await waitUntil('the worker to come', 60_000, async () => {
       const alive = await redis.zrange(workerKeys(this.#prefix).alive, '0', '-1').catch(() => []);
-      this.#workers.push(...alive.filter((worker) => !this.#workers.includes(worker)));
+      this.#workers.push(...alive.filter((worker) => !this.#others.has(worker) && !this.#workers.includes(worker)));
       return this.#workers.length >= count ? true : undefined;
     });
   }
@@ -53,17 +60,42 @@ export class InFlight {
   /** To be called when the oldest worker has been killed: what it held has no outcome. */
   async workerKilled(redis: RedisClient, sent: number): Promise<void> {
     const worker = this.#workers[this.#killedWorkers++];
-    const held = new Set<string>();
-    for (const shard of this.#shards) {
-      for (const key of await redis.hvals(`${shardBase(this.#prefix, shard)}held:${worker}`)) held.add(recordId('msg_', shard, key));
-    }
+    const held = worker === undefined ? new Set() : await this.#heldBy([worker], redis);
     this.#kills.push({ sent, hasNoOutcome: (id) => held.has(id), receivedByMs: performance.now() + longestWayMs });
+  }
+
+  /** `disturb`: workers cannot reach Redis meanwhile, so what they hold before or after it may be put back like that of a dead one. */
+  async workersCutOff(redis: RedisClient, sent: () => number, disturb: () => Promise<void>): Promise<void> {
+    const held = new Set<string>();
+    const look = (): Promise<boolean> =>
+      waitUntil('what workers hold', 60_000, async () => {
+        const killed = this.#workers.slice(0, this.#killedWorkers);
+        const alive = await redis.zrange(workerKeys(this.#prefix).alive, '0', '-1');
+        for (const id of await this.#heldBy(
+          alive.filter((worker) => !killed.includes(worker)),
+          redis,
+        ))
+          held.add(id);
+        return true;
+      });
+    await Promise.all([look(), disturb()]);
+    await look();
+    this.#kills.push({ sent: sent(), hasNoOutcome: (id) => held.has(id), receivedByMs: performance.now() + longestWayMs });
+  }
+
+  async #heldBy(workers: readonly string[], redis: RedisClient): Promise<Set<string>> {
+    const held = new Set<string>();
+    for (const worker of workers)
+      for (const shard of this.#shards)
+        for (const key of await redis.hvals(`${shardBase(this.#prefix, shard)}held:${worker}`)) held.add(recordId('msg_', shard, key));
+    return held;
   }
 
   /** To be called while Redis is away; `start` starts it. What its disk does not show as ended has no outcome. */
   async redisKilled(directory: string, sent: number, start: () => Promise<void>): Promise<void> {
     const copy = mkdtempSync(join(tmpdir(), 'posthorn-copy-'));
-    cpSync(directory, copy, { recursive: true });
+    // Not at once: senders and receivers are this process.
+    await cp(directory, copy, { recursive: true });
     const back = start().then(() => performance.now());
     const [ended, receivedByMs] = await Promise.all([this.#endedOnDisk(copy), back]);
     rmSync(copy, { recursive: true });

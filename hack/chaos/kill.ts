@@ -1,30 +1,27 @@
 // Kills processes under load and proves that nothing is lost:
-//   node hack/chaos/kill.ts [rounds] [--everysec] [--seed N] [--short]
+//   node hack/chaos/kill.ts [rounds] [--everysec] [--faults] [--seed N] [--short]
 // Each round kills (SIGKILL) the api, one of two workers, the controller, or Redis (same disk; appendfsync always unless --everysec),
-// starts it again and goes on sending events for three destinations over four shards. At the end every accepted event must have
-// arrived at each of them (with --everysec what is lost is only counted), under one webhook-id each, again only what was in flight at
-// the kill of a worker or of Redis, and `posthorn check` must have no findings. --short keeps no figures.
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+// starts it again, and waits until an event that is sent then is accepted and delivered; all the time events are sent for three destinations over
+// four shards. With --faults the roles reach Redis through Toxiproxy, and in two rounds of three a line is disturbed for some seconds
+// beside the kill. At the end every accepted event must have arrived at each destination (with --everysec what is lost is only counted), under one
+// webhook-id each, again only what was in flight when a worker or Redis was killed or a worker's line was disturbed, and `posthorn check` must
+// have no findings. Every hundred rounds that is counted, and a new installation begins, whose Redis is small. --short keeps no figures.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { checkShards } from '../../src/data/shard-check.ts';
-import { freePort } from '../../test/support/ports.ts';
-import { type Program, startProgram } from '../../test/support/program.ts';
-import { startRedis } from '../../test/support/redis.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
 import { ms, percentile, report } from '../bench/lib/report.ts';
 import { type Behaviour, changedWebhookIds, startSink, unexpectedArrivals } from '../bench/lib/sink.ts';
 import { InFlight } from './in-flight.ts';
+import { prepareInstallation, roles } from './installation.ts';
+import { type NetworkFaults, startNetworkFaults } from './network-faults.ts';
 import { randomOf } from './random.ts';
-import { routesTo } from './routes.ts';
+import { servesAgain } from './serves-again.ts';
 import { SteadySender } from './steady-sender.ts';
 import { untilSettled } from './until-settled.ts';
 
 const { values, positionals } = parseArgs({
-  options: { everysec: { type: 'boolean' }, seed: { type: 'string' }, short: { type: 'boolean' } },
+  options: { everysec: { type: 'boolean' }, faults: { type: 'boolean' }, seed: { type: 'string' }, short: { type: 'boolean' } },
   allowPositionals: true,
 });
 const rounds = Number(positionals[0] ?? 200);
@@ -34,123 +31,160 @@ const fsync = values.everysec === true ? 'everysec' : 'always';
 const perSecond = 100;
 const shards = 4;
 const prefix = 'posthorn:';
-const built = new URL('../../dist/cmd/posthorn.js', import.meta.url).pathname;
+/** Of a busy machine, on which a process takes seconds to start. */
+const servesAgainWithinMs = 120_000;
+const disturbedShare = 2 / 3;
+const roundsOfOne = 100;
 
-const victims = ['api', 'delivery', 'controller', 'redis'] as const;
-const kills = new Map<string, number>(victims.map((victim) => [victim, 0]));
+const victims = [...roles, 'redis'] as const;
+type Victim = (typeof victims)[number];
+const kills = new Map<Victim, number>(victims.map((victim) => [victim, 0]));
+const disturbed = new Map<string, number>();
+const servesAfterMs: number[] = [];
+const latenciesMs: number[] = [];
+const sums = {
+  sent: 0,
+  accepted: 0,
+  refused: 0,
+  unanswered: 0,
+  lost: 0,
+  unexpected: 0,
+  repeated: 0,
+  inFlight: 0,
+  unexplained: 0,
+  changedIds: 0,
+  findings: 0,
+  unfinished: 0,
+};
+
+/** So many kills of one installation, of which the sums are told. */
+async function killOne(rounds: number): Promise<void> {
+  const inFlight = new InFlight({ prefix, shards });
+  const receive: Behaviour = ({ headers }, response) => {
+    inFlight.received(String(headers['webhook-id']));
+    response.end();
+  };
+  const sinks = await Promise.all([startSink(receive), startSink(receive), startSink(receive)]);
+  let faults: NetworkFaults | undefined;
+  const installation = await prepareInstallation({
+    sinks,
+    shards,
+    redisArguments: ['--save', '', '--appendonly', 'yes', '--appendfsync', fsync],
+    environment: { POSTHORN_REDIS_MEMORY_LIMIT: '4gb' },
+    ...(values.faults === true && {
+      lineOf: async (role, { port }) => {
+        faults ??= await startNetworkFaults(random);
+        return await faults.lineOf(role, port);
+      },
+    }),
+  });
+  const { redis, programs } = installation;
+  const [, disk = ''] = (await redis.client.config('GET', 'dir')) as string[];
+  let startedWorkers = 0;
+
+  const start = async (role: Exclude<Victim, 'redis'>): Promise<void> => {
+    await installation.start(role);
+    if (role === 'delivery') startedWorkers++;
+  };
+
+  const kill = async (victim: Victim): Promise<void> => {
+    kills.set(victim, (kills.get(victim) ?? 0) + 1);
+    if (victim === 'redis') {
+      await redis.kill('SIGKILL');
+      return await inFlight.redisKilled(disk, sender.sent.size, async () => {
+        await sleep(random() * 500);
+        await redis.start();
+      });
+    }
+    if (victim === 'delivery') await inFlight.workersCame(redis.client, startedWorkers);
+    const program = programs[victim].shift();
+    program?.signal('SIGKILL');
+    await program?.ended;
+    if (victim === 'delivery') await inFlight.workerKilled(redis.client, sender.sent.size);
+    await start(victim);
+  };
+
+  /** Disturbs the line of a role for a while. */
+  const disturb = async (network: NetworkFaults): Promise<void> => {
+    const fault = network.next();
+    const strike = (): Promise<void> => network.strike(fault);
+    if (fault.role === 'delivery') await inFlight.workersCutOff(redis.client, () => sender.sent.size, strike);
+    else await strike();
+  };
+
+  const sender = new SteadySender(installation.ingest, perSecond);
+  try {
+    await inFlight.begin(redis.client);
+    for (const role of ['controller', 'api', 'delivery', 'delivery'] as const) {
+      await inFlight.workersCame(redis.client, startedWorkers);
+      await start(role);
+    }
+    sender.start();
+    await servesAgain(sender, sinks, servesAgainWithinMs);
+    for (let round = 0; round < rounds; round++) {
+      await sleep(300 + random() * 1200);
+      const victim = victims[Math.floor(random() * victims.length)] ?? 'api';
+      const network = faults !== undefined && random() < disturbedShare ? faults : undefined;
+      const killAfterMs = network === undefined ? 0 : random() * 3000;
+      await Promise.all([network === undefined ? undefined : disturb(network), sleep(killAfterMs).then(() => kill(victim))]);
+      servesAfterMs.push(await servesAgain(sender, sinks, servesAgainWithinMs));
+    }
+    await sleep(3000);
+    await sender.stop();
+    const missing = (): number => [...sender.accepted].filter((number) => sinks.some(({ arrivals }) => !arrivals.has(number))).length;
+    await waitUntil('everything accepted to arrive', 180_000, () => (missing() === 0 ? true : undefined)).catch(() => undefined);
+    await untilSettled({ redis: redis.client, prefix, shards }, 60_000);
+    const { findings, unfinished } = await checkShards({ redis: redis.client, prefix, shards });
+    add({
+      sent: sender.sent.size,
+      accepted: sender.accepted.size,
+      refused: sender.refused,
+      unanswered: sender.unanswered,
+      lost: missing(),
+      unexpected: unexpectedArrivals(sinks, sender.sent),
+      ...inFlight.count(sinks),
+      changedIds: changedWebhookIds(sinks),
+      findings: findings.length,
+      unfinished,
+    });
+    for (const [kind, times] of faults?.counts ?? []) disturbed.set(kind, (disturbed.get(kind) ?? 0) + times);
+    for (const sink of sinks) for (const latencyMs of sink.latenciesMs) latenciesMs.push(latencyMs);
+  } finally {
+    await sender.stop();
+    await installation.stop();
+    await faults?.stop();
+    for (const sink of sinks) sink.close();
+  }
+}
+
+function add(more: typeof sums): void {
+  for (const name of Object.keys(sums) as (keyof typeof sums)[]) sums[name] += more[name];
+}
+
+const threeOf = (figures: readonly number[]): string => [0.5, 0.99, 1].map((share) => ms(percentile(figures, share))).join(' / ');
 
 console.log(`seed ${seed}`);
-execFileSync('npm', ['run', '--silent', 'build'], { stdio: 'inherit' });
-const directory = mkdtempSync(join(tmpdir(), 'posthorn-kill-'));
-const inFlight = new InFlight({ prefix, shards });
-const receive: Behaviour = ({ headers }, response) => {
-  inFlight.received(String(headers['webhook-id']));
-  response.end();
-};
-const sinks = await Promise.all([startSink(receive), startSink(receive), startSink(receive)]);
-const redis = await startRedis(['--save', '', '--appendonly', 'yes', '--appendfsync', fsync]);
-const [, disk = ''] = (await redis.client.config('GET', 'dir')) as string[];
-const port = await freePort();
-const origin = `http://127.0.0.1:${port}`;
-const key = `ph_${'k'.repeat(52)}`;
-const common = {
-  POSTHORN_HOST: '127.0.0.1',
-  POSTHORN_REDIS_URL: redis.url,
-  POSTHORN_REDIS_MEMORY_LIMIT: '4gb',
-  POSTHORN_RESOURCE_STORE: 'redis',
-  POSTHORN_ENCRYPTION_KEYS: `k1:${Buffer.alloc(32, 1).toString('base64')}`,
-  POSTHORN_EGRESS_ALLOWED_CIDRS: '127.0.0.0/8',
-  POSTHORN_SHARDS: String(shards),
-  POSTHORN_LOG_LEVEL: 'error',
-  POSTHORN_PORT: String(port),
-};
-
-/** Standalone makes the organization and the resources; then the roles go on by themselves, so that nobody waits to start them again. */
-async function prepare(): Promise<void> {
-  const standalone = startProgram(['standalone'], { ...common, POSTHORN_DATA_DIR: directory, POSTHORN_API_KEY: key }, built);
-  try {
-    await standalone.waitForOutput(/^posthorn ready/m, 60_000);
-    await routesTo(sinks, { origin, key });
-  } finally {
-    await standalone.stop();
-  }
-}
-
-type Role = Exclude<(typeof victims)[number], 'redis'>;
-const programs: Record<Role, Program[]> = { api: [], delivery: [], controller: [] };
-let startedWorkers = 0;
-
-async function start(role: Role): Promise<void> {
-  programs[role].push(startProgram([role], { ...common, POSTHORN_OPS_PORT: String(await freePort()) }, built));
-  if (role === 'delivery') startedWorkers++;
-}
-
-async function kill(victim: (typeof victims)[number]): Promise<void> {
-  kills.set(victim, (kills.get(victim) ?? 0) + 1);
-  if (victim === 'redis') {
-    await redis.kill('SIGKILL');
-    return await inFlight.redisKilled(disk, sender.sent.size, async () => {
-      await sleep(random() * 500);
-      await redis.start();
-    });
-  }
-  if (victim === 'delivery') await inFlight.workersCame(redis.client, startedWorkers);
-  const program = programs[victim].shift();
-  program?.signal('SIGKILL');
-  await program?.ended;
-  if (victim === 'delivery') await inFlight.workerKilled(redis.client, sender.sent.size);
-  await start(victim);
-}
-
-const sender = new SteadySender(`${origin}/ingest/default/orders`, perSecond);
-let failed = true;
-try {
-  await prepare();
-  for (const role of ['controller', 'api', 'delivery', 'delivery'] as const) {
-    await inFlight.workersCame(redis.client, startedWorkers);
-    await start(role);
-  }
-  sender.start();
-  for (let round = 0; round < rounds; round++) {
-    await sleep(300 + random() * 1200);
-    await kill(victims[Math.floor(random() * victims.length)] ?? 'api');
-  }
-  await sleep(3000);
-  await sender.stop();
-  const missing = (): number => [...sender.accepted].filter((number) => sinks.some(({ arrivals }) => !arrivals.has(number))).length;
-  await waitUntil('everything accepted to arrive', 180_000, () => (missing() === 0 ? true : undefined)).catch(() => undefined);
-  const installation = { redis: redis.client, prefix, shards };
-  await untilSettled(installation, 60_000);
-  const unexpected = unexpectedArrivals(sinks, sender.sent);
-  const { inFlight: underWay, repeated, unexplained } = inFlight.count(sinks);
-  const changedIds = changedWebhookIds(sinks);
-  const check = await checkShards(installation);
-  const lost = missing();
-  const isBeyond = repeated > underWay || unexplained > 0;
-  const wrong = unexpected + changedIds + check.findings.length + check.unfinished;
-  failed = isBeyond || wrong > 0 || (fsync === 'always' && lost > 0);
-  const latenciesMs = sinks.flatMap((sink) => sink.latenciesMs);
-  report(
-    failed || values.short === true ? null : `kill-${fsync}`,
-    `${rounds} kills at ${perSecond}/s for 3 destinations, seed ${seed}, appendfsync ${fsync}`,
+for (let done = 0; done < rounds; done += roundsOfOne) await killOne(Math.min(roundsOfOne, rounds - done));
+const isBeyond = sums.repeated > sums.inFlight || sums.unexplained > 0;
+const wrong = sums.unexpected + sums.changedIds + sums.findings + sums.unfinished;
+const failed = isBeyond || wrong > 0 || (fsync === 'always' && sums.lost > 0);
+const [suffix, beside] = values.faults === true ? ['-faults', ', lines to Redis disturbed'] : ['', ''];
+report(
+  failed || values.short === true ? null : `kill-${fsync}${suffix}`,
+  `${rounds} kills at ${perSecond}/s for 3 destinations, seed ${seed}, appendfsync ${fsync}${beside}`,
+  [
+    ['kills', [...kills].map(([victim, times]) => `${victim} ${times}`).join(', ')],
+    ['disturbed lines', [...disturbed].map(([kind, times]) => `${kind} ${times}`).join(', ') || 'none'],
     [
-      ['kills', [...kills].map(([victim, times]) => `${victim} ${times}`).join(', ')],
-      ['accepted / refused / unanswered', `${sender.accepted.size} / ${sender.refused} / ${sender.unanswered}`],
-      ['lost / unexpected / duplicated', `${lost} / ${unexpected} / ${repeated}`],
-      ['in flight at the kills of workers and of Redis; duplicated without that', `${underWay}; ${unexplained}`],
-      ['events under more than one webhook-id at a destination', String(changedIds)],
-      ['findings of posthorn check, unfinished messages', `${check.findings.length}, ${check.unfinished}`],
-      [
-        'latency p50 / p99 / max',
-        `${ms(percentile(latenciesMs, 0.5))} / ${ms(percentile(latenciesMs, 0.99))} / ${ms(percentile(latenciesMs, 1))}`,
-      ],
+      'accepted / refused / unanswered; share accepted',
+      `${sums.accepted} / ${sums.refused} / ${sums.unanswered}; ${Math.round((100 * sums.accepted) / sums.sent)} %`,
     ],
-  );
-} finally {
-  await sender.stop();
-  for (const program of Object.values(programs).flat()) await program.stop();
-  await redis.stop();
-  for (const sink of sinks) sink.close();
-  rmSync(directory, { recursive: true, force: true });
-}
+    ['accepts and delivers again after, p50 / p99 / max', threeOf(servesAfterMs)],
+    ['lost / unexpected / duplicated', `${sums.lost} / ${sums.unexpected} / ${sums.repeated}`],
+    ['in flight when workers or Redis were killed or cut off; duplicated without that', `${sums.inFlight}; ${sums.unexplained}`],
+    ['events under more than one webhook-id at a destination', String(sums.changedIds)],
+    ['findings of posthorn check, unfinished messages', `${sums.findings}, ${sums.unfinished}`],
+    ['latency p50 / p99 / max', threeOf(latenciesMs)],
+  ],
+);
 process.exitCode = failed ? 1 : 0;

@@ -1,8 +1,20 @@
 import { waitUntil } from '../../test/support/wait-until.ts';
 import type { Sink } from '../bench/lib/sink.ts';
 
-/** Makes a source and a route of its own to each receiver, which tries for long; answers the path at which it takes events. */
-export async function routesTo(sinks: readonly Sink[], api: { origin: string; key: string }): Promise<string> {
+/** In the names of the REST API. */
+export interface RouteOptions {
+  retryPolicy?: { maxRetries: number; initialDelay: number; maxDelay: number; backoffMultiplier: number };
+  circuit?: { circuitFailureThreshold: number; circuitCooldownSeconds: number };
+}
+
+const triesForLong = { maxRetries: 25, initialDelay: 100, maxDelay: 1000, backoffMultiplier: 2 };
+
+/** Makes a source and a route of its own to each receiver; answers the path at which it takes events. */
+export async function routesTo(
+  sinks: readonly Sink[],
+  api: { origin: string; key: string },
+  { retryPolicy = triesForLong, circuit }: RouteOptions = {},
+): Promise<string> {
   const create = async (path: string, body: object): Promise<string> => {
     const headers = { 'x-api-key': api.key, 'content-type': 'application/json' };
     // 503 until the organization is published.
@@ -14,9 +26,8 @@ export async function routesTo(sinks: readonly Sink[], api: { origin: string; ke
   };
   const sourceId = await create('sources', { name: 'Orders', provider: 'generic' });
   for (const [i, { origin: url }] of sinks.entries()) {
-    const retryPolicy = { maxRetries: 25, initialDelay: 100, maxDelay: 1000, backoffMultiplier: 2 };
     const id = await create('destinations', { name: `Sink ${i}`, url, retryPolicy });
-    await create('routes', { name: `Route ${i}`, sourceId, destinationIds: [id] });
+    await create('routes', { name: `Route ${i}`, sourceId, destinationIds: [id], ...circuit });
   }
   return '/ingest/default/orders';
 }
