@@ -1,17 +1,21 @@
 // What happens when Redis is away, emptied, or full, under load:
 //   node hack/chaos/redis.ts away [seconds]     killed, and started again on the same disk
 //   node hack/chaos/redis.ts frozen [seconds]   its connections stay, and nothing is answered; then it goes on
-//   node hack/chaos/redis.ts emptied            FLUSHALL, and the configuration published again
+//   node hack/chaos/redis.ts emptied            FLUSHALL, beside a real API server, from which the leader publishes everything again
 //   node hack/chaos/redis.ts full [megabytes]   a receiver that fails, until no more fits; then it works again
 //   node hack/chaos/redis.ts room [seconds] [megabytes]   1,000 events/s into a small Redis: finished history gives way
-// Ends with 1 when something accepted does not arrive, a process ends, or ingest does not refuse, within 2 s where Redis is away. --short: no figures.
+// Ends with 1 when something accepted does not arrive, a process (the controller is one) ends, or ingest does not refuse, within 2 s where Redis is
+// away. --short: no figures.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { registryKeys } from '../../src/data/registry-keys.ts';
 import { checkShards } from '../../src/data/shard-check.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
 import { ms, percentile, report } from '../bench/lib/report.ts';
 import { type Behaviour, repeatedArrivals, startSink } from '../bench/lib/sink.ts';
-import { startWorld } from '../bench/lib/world.ts';
+import { type Installation, prepareInstallation, type Role, roles, untilServed } from './installation.ts';
+import { kubernetesInstallation } from './kubernetes-installation.ts';
+import { servesAgain } from './serves-again.ts';
 import { SteadySender } from './steady-sender.ts';
 import { untilSettled } from './until-settled.ts';
 import { verdict } from './verdict.ts';
@@ -32,28 +36,35 @@ const sink = await startSink(behaviour);
 const megabytes = scenario === 'full' ? (first ?? 48) : (second ?? 64);
 const isSmall = scenario === 'full' || scenario === 'room';
 const disk = ['--save', '', '--appendonly', 'yes', '--appendfsync', 'everysec'];
-const world = await startWorld({
-  lanes: [
-    {
-      slug: 'orders',
-      urls: [sink.origin],
-      destination: { retryPolicy: { maxRetries: 25, initialDelayMs: 3000, maxDelayMs: 3000, backoffMultiplier: 1 } },
-      circuit: { failureThreshold: 10_000_000 },
+
+async function startAll(): Promise<Omit<Installation, 'start'>> {
+  const prepared = await prepareInstallation({
+    sinks: [sink],
+    shards: 1,
+    redisArguments: isSmall ? [...disk, '--maxmemory', `${megabytes}mb`] : disk,
+    routes: {
+      retryPolicy: { maxRetries: 25, initialDelay: 3000, maxDelay: 3000, backoffMultiplier: 1 },
+      // A receiver that fails is tried again and again: it is Redis that is to be full.
+      circuit: { circuitFailureThreshold: 1000, circuitCooldownSeconds: 1 },
     },
-  ],
-  workers: 2,
-  redisArguments: isSmall ? [...disk, '--maxmemory', `${megabytes}mb`] : disk,
-});
+    environment: { POSTHORN_LOG_LEVEL: 'warn', ...(isSmall ? {} : { POSTHORN_REDIS_MEMORY_LIMIT: '4gb' }) },
+  });
+  for (const role of ['controller', 'api', 'delivery', 'delivery'] as const) await prepared.start(role);
+  return prepared;
+}
+
+const installation = scenario === 'emptied' ? await kubernetesInstallation(sink) : await startAll();
+const { redis, prefix, shards, ingest, programs } = installation;
 /** Events a second; a smaller Redis is filled no faster. */
 const rates: Record<string, number> = { room: 1000, full: (megabytes / 48) * 1000 };
-const sender = new SteadySender(`${world.api}${world.path('orders')}`, rates[scenario] ?? 200);
+const sender = new SteadySender(ingest, rates[scenario] ?? 200);
 const { rows, mustBe, exitCode } = verdict();
 
 /** All that was accepted, but for what may be lost, has arrived and is settled. */
 async function settled(mayBeLost: ReadonlySet<number> = new Set()): Promise<void> {
   const missing = (): number[] => [...sender.accepted].filter((number) => !sink.arrivals.has(number) && !mayBeLost.has(number));
   await waitUntil('everything accepted to arrive', 120_000, () => (missing().length === 0 ? true : undefined)).catch(() => undefined);
-  const check = { redis: world.redis.client, prefix: world.prefix };
+  const check = { redis: redis.client, prefix, shards };
   await untilSettled(check, 60_000);
   const { findings, unfinished } = await checkShards(check);
   const lost = missing().length;
@@ -72,7 +83,7 @@ async function probed(forMs: number): Promise<{ afterMs: number; status: number;
     const begin = performance.now();
     // What was sent to a frozen Redis is stored after all.
     const body = `{"number":${firstProbe + answers.length},"sent":0}`;
-    const { status, headers } = await fetch(`${world.api}${world.path('orders')}`, { method: 'POST', body });
+    const { status, headers } = await fetch(ingest, { method: 'POST', body });
     answers.push({ afterMs: performance.now() - begin, status, saysWhen: headers.has('retry-after') });
     await sleep(250);
   }
@@ -94,19 +105,21 @@ async function deliversAgain(): Promise<void> {
   rows.push(['first delivery after it is back', ms((sink.times.find((at) => at > back) ?? 0) - back)]);
 }
 
-function linesOfWorkers(): void {
-  const lines = world.programs.deliveries.map((program) => program.output().split('\n').length).join(', ');
-  rows.push(['lines of log of each worker', lines]);
+function linesOfProcesses(silentMs: number): void {
+  const lines = roles.map((role) => programs[role].map((program) => program.output().split('\n').length));
+  rows.push(['lines of log of each process', roles.map((role, i) => `${role} ${lines[i]?.join(', ')}`).join('; ')]);
+  mustBe('no process floods its log', Math.max(...lines.flat()) <= 100 + silentMs / 5000);
 }
 
 async function away(): Promise<void> {
+  const silentMs = (first ?? 600) * 1000;
   sender.start();
   await sleep(3000);
-  await world.redis.kill('SIGKILL');
+  await redis.kill('SIGKILL');
   await sleep(1000);
-  const answers = await probed((first ?? 600) * 1000);
-  linesOfWorkers();
-  await world.redis.start();
+  const answers = await probed(silentMs);
+  linesOfProcesses(silentMs);
+  await redis.start();
   await deliversAgain();
   mustBe(
     'ingest refuses at once',
@@ -118,15 +131,16 @@ async function away(): Promise<void> {
 }
 
 async function frozen(): Promise<void> {
+  const silentMs = (first ?? 60) * 1000;
   sender.start();
   await sleep(3000);
-  const thaw = world.redis.freeze();
+  const thaw = redis.freeze();
   try {
-    await probed((first ?? 60) * 1000);
+    await probed(silentMs);
   } finally {
     thaw();
   }
-  linesOfWorkers();
+  linesOfProcesses(silentMs);
   await deliversAgain();
   await sleep(3000);
   await sender.stop();
@@ -136,18 +150,20 @@ async function frozen(): Promise<void> {
 async function emptied(): Promise<void> {
   sender.start();
   await sleep(3000);
-  await world.redis.client.flushall();
+  await redis.client.flushall();
+  const emptiedMs = performance.now();
   const before = new Set(sender.sent);
-  await world.publishAgain();
-  const back = performance.now();
-  await waitUntil('a delivery afterwards', 30_000, () => ((sink.times.at(-1) ?? 0) > back ? true : undefined));
-  rows.push(['first delivery afterwards', ms((sink.times.find((at) => at > back) ?? 0) - back)]);
+  rows.push(['accepts and delivers again after', ms(await servesAgain(sender, [sink], 60_000))]);
+  await waitUntil('the leader to publish again', 60_000, async () =>
+    (await redis.client.hlen(registryKeys(prefix).records('route'))) > 0 ? true : undefined,
+  );
+  rows.push(['everything is published again after', ms(performance.now() - emptiedMs)]);
   await sleep(5000);
   await sender.stop();
   await settled(before);
   rows.push(['lost with Redis', String([...sender.accepted].filter((number) => !sink.arrivals.has(number)).length)]);
-  const isTold = world.programs.deliveries.every((program) => program.output().includes('Redis was emptied'));
-  mustBe('the loss is told', isTold);
+  const tells = (role: Role, words: string): boolean => programs[role].every((program) => program.output().includes(words));
+  mustBe('the loss is told', tells('delivery', 'Redis was emptied') && tells('controller', 'Redis has lost its data'));
 }
 
 async function full(): Promise<void> {
@@ -156,7 +172,7 @@ async function full(): Promise<void> {
   const used = await usedShare();
   isFailing = false;
   await waitUntil('ingest to take events again', 120_000, async () => {
-    const { ok } = await fetch(`${world.api}${world.path('orders')}`, { method: 'POST', body: '{"number":-1,"sent":0}' });
+    const { ok } = await fetch(ingest, { method: 'POST', body: '{"number":-1,"sent":0}' });
     return ok ? true : undefined;
   });
   await sleep(2000);
@@ -181,7 +197,7 @@ async function room(): Promise<void> {
 }
 
 async function usedShare(): Promise<string> {
-  const info = await world.redis.client.info('memory');
+  const info = await redis.client.info('memory');
   const figure = (name: string): number => Number(new RegExp(`${name}:(\\d+)`).exec(info)?.[1]);
   return `${((100 * figure('used_memory')) / figure('maxmemory')).toFixed(0)} %`;
 }
@@ -190,15 +206,14 @@ const scenarios: Record<string, () => Promise<void>> = { away, frozen, emptied, 
 try {
   const run = scenarios[scenario];
   if (run === undefined) throw new Error(`there is no scenario ${scenario}`);
-  const pids = [world.programs.api, ...world.programs.deliveries].map((program) => program?.pid);
+  await untilServed(installation);
+  const processes = Object.values(programs).flat();
   await run();
-  const ended = await Promise.race(
-    [...world.programs.deliveries, world.programs.api].map((program) => program?.ended).concat(sleep(100, 'none' as never)),
-  );
-  mustBe(`no process ends (${pids.join(', ')})`, String(ended) === 'none');
+  const ended = await Promise.race([...processes.map((program) => program.ended), sleep(100, 'none' as const)]);
+  mustBe(`no process ends (${processes.map(({ pid }) => pid).join(', ')})`, ended === 'none');
 } finally {
   await sender.stop();
-  await world.stop();
+  await installation.stop();
   sink.close();
 }
 const sizes = isSmall ? `, ${megabytes} MB` : '';

@@ -7,7 +7,8 @@ const script = new URL('../../hack/chaos/redis.ts', import.meta.url).pathname;
 
 // The script ends with 1 when something accepted is lost or in two places, a process ends, or ingest is slow to refuse.
 test.each([
-  ['away for a while', ['away', '5']],
+  // Long enough for the controller to lose the lock that it leads by.
+  ['away for a while', ['away', '15']],
   ['silent, while its connections stay', ['frozen', '10']],
   ['emptied', ['emptied']],
   ['full', ['full', '24']],

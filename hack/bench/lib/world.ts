@@ -39,8 +39,6 @@ export interface World {
   /** Ends the api process and starts it anew; answers when it was started, in ms of `performance.now()`. */
   restartApi(): Promise<number>;
   startDelivery(): Promise<Program>;
-  /** Publishes the configuration again, after Redis was emptied. */
-  publishAgain(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -56,9 +54,7 @@ export async function startWorld(options: {
   // What is measured is what the image holds.
   execFileSync('npm', ['run', '--silent', 'build'], { stdio: 'inherit' });
   const redis = await startRedis(options.redisArguments ?? ['--save', '', '--appendonly', 'yes', '--appendfsync', 'everysec']);
-  const publishAll = (): Promise<void> =>
-    publish(new RedisRegistryPublisher(redis.client, prefix), options.lanes, options.eventTypes ?? []);
-  await publishAll();
+  await publish(new RedisRegistryPublisher(redis.client, prefix), options.lanes, options.eventTypes ?? []);
   const environment = {
     POSTHORN_REDIS_URL: redis.url,
     POSTHORN_RESOURCE_STORE: 'redis',
@@ -101,7 +97,6 @@ export async function startWorld(options: {
       return startedAt;
     },
     startDelivery,
-    publishAgain: publishAll,
     stop: async () => {
       for (const program of [programs.api, ...programs.deliveries]) await program?.stop();
       await redis.stop();

@@ -1,0 +1,33 @@
+import { execFileSync } from 'node:child_process';
+import { namespace, startControlPlanePrograms } from '../bench/lib/control-plane-programs.ts';
+import type { Sink } from '../bench/lib/sink.ts';
+import type { Installation } from './installation.ts';
+
+/** As `prepareInstallation`, with all roles started and its resources in a real API server: they outlive Redis. */
+export async function kubernetesInstallation({ origin: url }: Sink): Promise<Omit<Installation, 'start'>> {
+  execFileSync('npm', ['run', '--silent', 'build'], { stdio: 'inherit' });
+  const shards = 1;
+  const { redis, programs, apiPort, create, stop } = await startControlPlanePrograms(['controller', 'api', 'delivery', 'delivery'], {
+    POSTHORN_HOST: '127.0.0.1',
+    POSTHORN_SHARDS: String(shards),
+    POSTHORN_EGRESS_ALLOWED_CIDRS: '127.0.0.0/8',
+    POSTHORN_REDIS_MEMORY_LIMIT: '4gb',
+  });
+  try {
+    await create({ kind: 'Source', plural: 'sources' }, 'orders', { provider: 'generic' });
+    await create({ kind: 'Destination', plural: 'destinations' }, 'sink', { http: { url } });
+    await create({ kind: 'Route', plural: 'routes' }, 'all', { sourceRef: { name: 'orders' }, destinationRefs: [{ name: 'sink' }] });
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  const [controller, api, ...delivery] = programs;
+  return {
+    redis,
+    prefix: 'posthorn:',
+    shards,
+    ingest: `http://127.0.0.1:${apiPort}/ingest/${namespace}/orders`,
+    programs: { controller: controller ? [controller] : [], api: api ? [api] : [], delivery },
+    stop,
+  };
+}
