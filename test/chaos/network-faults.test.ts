@@ -55,5 +55,4 @@ test('after all of that nothing accepted is lost, nothing else has come, and eac
   await passes(async () => expect(await checkShards(check)).toMatchObject({ unfinished: 0, findings: [] }), deadlineMs);
   expect(unexpectedArrivals([sink], sender.sent)).toBe(0);
   expect([...sink.webhookIds.values()].filter((ids) => ids.size > 1)).toEqual([]);
-  expect(faults.counts).toEqual(new Map(faultKinds.map((kind) => [kind, 4])));
 }, 150_000);
