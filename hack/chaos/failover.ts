@@ -16,7 +16,7 @@ import { commandConnection } from '../../src/redis/connection.ts';
 import { createCertificateAuthority } from '../../test/support/certificate-authority.ts';
 import { freePort } from '../../test/support/ports.ts';
 import { startProgram } from '../../test/support/program.ts';
-import { type RedisGroup, type RedisNode, startRedisCluster, startRedisSentinel } from '../../test/support/redis-group.ts';
+import { hasKey, type RedisGroup, type RedisNode, startRedisCluster, startRedisSentinel } from '../../test/support/redis-group.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
 import { ms, percentile, report } from '../bench/lib/report.ts';
 import { changedWebhookIds, repeatedArrivals, startSink, unexpectedArrivals } from '../bench/lib/sink.ts';
@@ -98,13 +98,7 @@ async function masters(): Promise<RedisNode[]> {
   });
 }
 
-/** Whether the server has this shard: others send on whoever asks. */
-async function has(node: RedisNode, shard: number): Promise<boolean> {
-  return await node.client.type(`posthorn:{s${shard}}:ctl`).then(
-    () => true,
-    () => false,
-  );
-}
+const has = (node: RedisNode, shard: number): Promise<boolean> => hasKey(node, `posthorn:{s${shard}}:ctl`);
 
 /** A shard of each master that has some. */
 async function shardOfEach(): Promise<number[]> {

@@ -220,6 +220,7 @@ test('a store that is away for ten minutes is told of at once and now and then, 
   store.lists.splice(0, isAway.length, page('6', 'a'));
   const reset = new AbortController();
   store.watches.splice(0, isAway.length, async function* () {
+    yield* open();
     await clock.sleep(3_600_000, reset.signal);
     throw unavailable;
   });

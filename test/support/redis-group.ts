@@ -93,6 +93,14 @@ async function mastersAmong(nodes: readonly RedisNode[]): Promise<RedisNode[]> {
   return nodes.filter((_, i) => roles[i]?.includes('role:master'));
 }
 
+/** Whether the node has the slot of the key: others send on whoever asks. */
+export async function hasKey({ client }: RedisNode, key: string): Promise<boolean> {
+  return await client.type(key).then(
+    () => true,
+    () => false,
+  );
+}
+
 /** The lines of CLUSTER NODES, one for each node. */
 async function knownNodes(client: Redis): Promise<string[]> {
   return String(await client.cluster('NODES'))
