@@ -2,13 +2,15 @@
 //   node hack/bench/restart.ts [seconds] [--short]
 // First both are replaced one after the other by SIGTERM (a rolling restart), then one is killed (SIGKILL) while a slow receiver has
 // its attempts: how long until what it held arrives again, how long nothing arrives at all, what comes twice. Ends with 1 when anything
-// is lost, a rolling restart makes anything come twice, or a kill more than what was held. --short: at 100/s, without the ceiling; keeps no figures.
+// is lost or left unfinished, a rolling restart makes anything come twice, or a kill more than what was held. --short: at 100/s, without the ceiling; keeps no figures.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { checkShards } from '../../src/data/shard-check.ts';
 import { shardBase } from '../../src/data/shard-keys.ts';
 import { workerKeys } from '../../src/data/worker-directory.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
 import { SteadySender } from '../chaos/steady-sender.ts';
+import { untilSettled } from '../chaos/until-settled.ts';
 import { ms, perSecond, report } from './lib/report.ts';
 import { repeatedArrivals, startSink } from './lib/sink.ts';
 import { bareCeiling } from './lib/traffic.ts';
@@ -83,7 +85,11 @@ try {
     await victim?.ended;
     heldAtKill = await held();
   });
-  failed = rolling.lost + rolling.duplicated + killed.lost > 0 || killed.duplicated > heldAtKill;
+  const installation = { redis: world.redis.client, prefix: world.prefix, shards: world.shards };
+  await untilSettled(installation, 30_000);
+  const { findings, unfinished } = await checkShards(installation);
+  const isLeft = findings.length + unfinished > 0;
+  failed = isLeft || rolling.lost + rolling.duplicated + killed.lost > 0 || killed.duplicated > heldAtKill;
   report(failed || isShort ? null : 'restart', `${rate}/s, two workers, receiver answers after ${answerMs} ms`, [
     ['bare undici loop', isShort ? 'not measured' : perSecond(ceiling)],
     ['rolling restart: lost / duplicated', `${rolling.lost} / ${rolling.duplicated}`],
@@ -91,6 +97,7 @@ try {
     ['kill -9 of one worker: lost / duplicated; held at the kill', `${killed.lost} / ${killed.duplicated}; ${heldAtKill}`],
     ['kill -9: longest time without an arrival', ms(killed.longestGapMs)],
     ['kill -9: what it held arrives after at most', ms(killed.slowestMs)],
+    ['findings of posthorn check, unfinished messages', `${findings.length}, ${unfinished}`],
   ]);
 } finally {
   await world.stop();
