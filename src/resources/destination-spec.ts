@@ -67,7 +67,7 @@ const throttle = z.strictObject({
     .describe("Deliveries per rateUnit, with mode rate; after a pause one second's worth (at least one) may go at once."),
   rateUnit: z.enum(['second', 'minute', 'hour']).optional().describe('Unit of rateLimit.'),
   maxConcurrency: z.int().min(1).max(10_000).optional().describe('Deliveries at one time, with mode concurrency.'),
-  queueLimit: z.int().min(1).max(10_000_000).optional().describe('Deliveries that may wait or be under way; further ones go to the dead letters.'),
+  queueLimit: z.int().min(1).max(10_000_000).optional().describe('Deliveries waiting or under way; further ones go to the dead letters.'),
 });
 
 const retryPolicy = z.strictObject({
