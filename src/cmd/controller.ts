@@ -96,12 +96,12 @@ async function runControllerRole(context: RoleContext): Promise<void> {
         await lead(term, { context, opened, link, caches, storeMetrics, metrics });
       } catch (error) {
         if (opened.kubernetes !== null || !isLost(term, error)) throw error;
-        logger.warn({ err: error }, 'leadership is lost with Redis: competing again');
-        await clock.sleep(withJitter(retryMs), stopping);
+        logger.warn({ err: error }, 'leadership is lost: competing again');
       } finally {
         leading.set(false);
         await term.release().catch((error) => logger.debug({ err: error }, 'the leader lock could not be released: it ends by itself'));
       }
+      await clock.sleep(withJitter(retryMs), stopping);
     }
   } finally {
     ending.abort();
