@@ -175,6 +175,15 @@ test('after closing, what waits drains with a ramp', async () => {
   expect(first.jobs + second.jobs).toBeLessThanOrEqual(second.most);
 });
 
+test('a clock that was set back after a circuit closed lets the ramp begin anew', async () => {
+  await makeTarget({ failureThreshold: 1, probeSuccessThreshold: 1 });
+  await acceptor.accept(newEvent());
+  const aheadMs = Date.now() + 3_600_000;
+  await redis.client.hset(key, 'cr', aheadMs);
+  expect((await queue.dequeue('w1', 1)).jobs).toHaveLength(1);
+  expect(Number(await redis.client.hget(key, 'cr'))).toBeLessThan(aheadMs);
+});
+
 test('a message that has waited 72 hours for its circuit is a dead letter of the circuit', async () => {
   await makeTarget({ failureThreshold: 1, probeSuccessThreshold: 1 });
   await acceptor.accept(newEvent());

@@ -5,7 +5,7 @@ import { expect, test } from '@jest/globals';
 const run = promisify(execFile);
 const script = new URL('../../hack/chaos/redis.ts', import.meta.url).pathname;
 
-// The script ends with 1 when something accepted is lost or in two places, a process ends, or ingest is slow to refuse.
+// The script ends with 1 when something accepted is lost or in two places, a process ends, or ingest does not refuse.
 test.each([
   // Long enough for the controller to lose the lock that it leads by.
   ['away for a while', ['away', '15']],

@@ -73,7 +73,13 @@ end
 
 -- After an outage or a pause the cap doubles every second, from the number of probes on.
 local function ramp_of(n, t, cap)
-  local ramp = tonumber(t.sp or '1') * 2 ^ math.floor((now - tonumber(t.cr)) / ramp_step_ms)
+  local began = tonumber(t.cr)
+  if began > now then
+    -- The clock was set back.
+    began = now
+    call('HSET', P .. 't:' .. n, 'cr', began)
+  end
+  local ramp = tonumber(t.sp or '1') * 2 ^ math.floor((now - began) / ramp_step_ms)
   if ramp >= cap then
     call('HDEL', P .. 't:' .. n, 'cr')
     return cap
