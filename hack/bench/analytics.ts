@@ -5,6 +5,7 @@ import { Script } from '../../src/redis/script.ts';
 import { startFacadeWorld } from '../../test/facade/facade-world.ts';
 import { newEvent } from '../../test/support/new-event.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
+import { bareRedisPipeline, redisCeilingRow } from './lib/ceilings.ts';
 import { ms, percentile, report } from './lib/report.ts';
 
 const [destinations = 1000, requests = 50] = process.argv.slice(2).map(Number);
@@ -77,6 +78,7 @@ try {
   }
   figures.push(['bytes of a destination that is active in every period', (total / destinations).toFixed(0)]);
   figures.push(['statistics of the organization', `${(total / 1_048_576).toFixed(1)} MiB`]);
+  figures.push(redisCeilingRow(await bareRedisPipeline(world.redis.url)));
   report('analytics', `analytics of ${destinations} destinations, ${routes.length} routes`, figures);
 } finally {
   await world.stop();

@@ -9,6 +9,7 @@ import { Agent, request } from 'undici';
 import { z } from 'zod';
 import { Circuits } from '../../src/data/circuits.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
+import { bareRedisPipeline, redisCeilingRow } from './lib/ceilings.ts';
 import { apiVersion, type ControlPlanePrograms, namespace, startControlPlanePrograms } from './lib/control-plane-programs.ts';
 import { inParallel } from './lib/in-parallel.ts';
 import { ms, percentile, perSecond, report } from './lib/report.ts';
@@ -86,6 +87,7 @@ async function main(): Promise<void> {
     const [perSecondWritten, during] = await Promise.all([writes, probing]);
     const written = perSecondWritten.reduce((sum, each) => sum + each, 0);
     report('circuits', 'circuits that open at once', [
+      redisCeilingRow(await bareRedisPipeline(world.redis.url)),
       ['routes, destinations', `${routes}, ${destinations}`],
       ['all circuits open after', seconds(openedSeconds)],
       [`routes whose status said so after ${answersAfterSeconds} s, when the receiver answered again`, String(shownOpen)],

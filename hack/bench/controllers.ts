@@ -12,7 +12,9 @@ import { type ControlPlane, startControlPlane } from '../../test/support/control
 import { freePort } from '../../test/support/ports.ts';
 import { type Program, startProgram } from '../../test/support/program.ts';
 import { startRedis } from '../../test/support/redis.ts';
+import { bareRedisPipeline } from './lib/ceilings.ts';
 import { concurrency, inParallel } from './lib/in-parallel.ts';
+import { perSecond } from './lib/report.ts';
 
 const [routes = 10_000, destinations = 10_000, quietSeconds = 60] = process.argv.slice(2).map(Number);
 const namespace = 'bench';
@@ -69,6 +71,7 @@ async function main(): Promise<void> {
     const after = new Map((await lists(send)).map(({ metadata }) => [metadata.name, metadata.resourceVersion]));
     const written = before.filter(({ metadata }) => after.get(metadata.name) !== metadata.resourceVersion).length;
     console.table({
+      'bare Redis pipeline': perSecond(await bareRedisPipeline(redis.url)),
       'objects created': `${routes} routes, ${destinations} destinations in ${createdSeconds.toFixed(1)} s`,
       'raw list of both kinds (pages of 500)': `${listSeconds.toFixed(1)} s`,
       'process start to all Ready': `${readySeconds.toFixed(1)} s`,

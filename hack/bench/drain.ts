@@ -2,9 +2,11 @@
 //   node hack/bench/drain.ts [messages] [targets]
 // First ingest alone with 64 senders and a fan-out over all targets, then one worker delivers everything.
 import { waitUntil } from '../../test/support/wait-until.ts';
-import { exactDelivery, ms, percentile, perSecond, report } from './lib/report.ts';
+import { ceilingRows, measureCeilings } from './lib/ceilings.ts';
+import { exactDelivery, exactnessRow, settled } from './lib/exact-delivery.ts';
+import { ms, percentile, perSecond, report } from './lib/report.ts';
 import { startSink } from './lib/sink.ts';
-import { bareCeiling, Sender } from './lib/traffic.ts';
+import { joined, Sender } from './lib/traffic.ts';
 import { startWorld } from './lib/world.ts';
 
 const [messages = 100_000, targets = 10] = process.argv.slice(2).map(Number);
@@ -17,35 +19,32 @@ const sender = new Sender(world.api, senders);
 try {
   const [first] = sinks;
   if (first === undefined) throw new Error('there are no targets');
-  const ceiling = await bareCeiling(first.origin, 20_000, senders);
+  const ceilings = await measureCeilings(first.origin, world.redis.url, 20_000, senders);
   first.reset();
-  const answerMs: number[] = [];
-  let refused = 0;
   const begin = performance.now();
-  await Promise.all(
-    lanes.map(async ({ slug }) => {
-      const sent = await sender.closedLoop(world.path(slug), messages / targets, Math.ceil(senders / targets));
-      answerMs.push(...sent.answerMs);
-      refused += sent.refused;
-    }),
+  const share = (i: number): number => Math.floor((i * senders) / targets);
+  const sent = await Promise.all(
+    lanes.map(({ slug }, i) => sender.closedLoop(world.path(slug), messages / targets, Math.max(1, share(i + 1) - share(i)))),
   );
   const ingest = messages / ((performance.now() - begin) / 1000);
+  const { refused, answerMs } = joined(sent);
   const queuedBytes = Number(/used_memory:(\d+)/.exec(await world.redis.client.info('memory'))?.[1]);
   const arrived = (): number => sinks.reduce((sum, { arrivals }) => sum + arrivals.size, 0);
   await world.startDelivery();
   await waitUntil('the first delivery', 30_000, () => (arrived() > 0 ? true : undefined));
   const beginDrain = performance.now();
   const already = arrived();
-  await waitUntil('the last delivery', 300_000, () => (arrived() >= messages - refused ? true : undefined));
+  await settled(300_000, () => arrived() >= messages - refused);
   const drained = (messages - refused - already) / ((performance.now() - beginDrain) / 1000);
-  const { lost, duplicated } = exactDelivery(sinks, messages - refused);
+  const exact = await exactDelivery(sinks.map((sink, i) => ({ sink, sent: sent.slice(i, i + 1) })));
   report('drain', `${messages} messages, ${targets} targets`, [
-    ['bare undici loop', perSecond(ceiling)],
+    ...ceilingRows(ceilings),
     ['ingest alone', perSecond(ingest)],
     ['answer of ingest p50 / p99', `${ms(percentile(answerMs, 0.5))} / ${ms(percentile(answerMs, 0.99))}`],
     ['Redis bytes per queued message (all of Redis)', (queuedBytes / messages).toFixed(0)],
-    ['drain', `${perSecond(drained)} (${((100 * drained) / ceiling).toFixed(0)} % of the ceiling)`],
-    ['refused / lost / duplicated', `${refused} / ${lost} / ${duplicated}`],
+    ['drain', `${perSecond(drained)} (${((100 * drained) / ceilings.undici).toFixed(0)} % of the ceiling)`],
+    ['refused', String(refused)],
+    exactnessRow(exact),
   ]);
 } finally {
   await sender.close();

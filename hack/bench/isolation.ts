@@ -1,27 +1,33 @@
 // What bad receivers do to a healthy one at 200/s:
-//   node hack/bench/isolation.ts [seconds] [runs]
+//   node hack/bench/isolation.ts [seconds] [runs] [backlog of the throttled one]
 // Bad: one never answers (1,000 messages, 30 s timeout), ten more hang with 100 each, one resets, one drips, one is throttled to 1/s
-// with a backlog. Each run measures the healthy one undisturbed first, then with the bad ones arriving while its queue is empty.
+// with a backlog. Each run measures the healthy one undisturbed first, then beside that backlog with the bad ones; their messages come
+// as fast as they are taken while its queue is empty, and in other runs within 5 s while its traffic flows, from its second second on.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { waitUntil } from '../../test/support/wait-until.ts';
-import { exactDelivery, ms, percentile, perSecond, report } from './lib/report.ts';
+import { type Ceilings, ceilingRows, measureCeilings } from './lib/ceilings.ts';
+import { type Exactness, exactDelivery, exactnessRow, settled, sumOf } from './lib/exact-delivery.ts';
+import { ms, percentile, report } from './lib/report.ts';
 import { behaviours, startSink } from './lib/sink.ts';
-import { bareCeiling, Sender } from './lib/traffic.ts';
+import { Sender, type Sent } from './lib/traffic.ts';
 import { type Lane, startWorld } from './lib/world.ts';
 
 const [seconds = 30, runs = 5, backlog = 100_000] = process.argv.slice(2).map(Number);
 const rate = 200;
 const hangingMore = 10;
+const arrivalSeconds = 5;
+
+/** When the bad ones come. */
+const comings = ['while the healthy queue is empty', 'while healthy traffic flows'] as const;
+type Coming = (typeof comings)[number];
 
 interface Run {
   alone: number;
   disturbed: number;
-  lost: number;
-  duplicated: number;
-  ceiling: number;
+  exact: Exactness;
+  ceilings: Ceilings;
 }
 
-async function run(): Promise<Run> {
+async function run(coming: Coming): Promise<Run> {
   const healthy = await startSink();
   const bad = {
     hanging: await startSink(behaviours.hang),
@@ -41,26 +47,39 @@ async function run(): Promise<Run> {
   ];
   const world = await startWorld({ lanes });
   const sender = new Sender(world.api, 64);
-  const count = rate * seconds;
+  const traffic = (): Promise<Sent> => sender.openLoop(world.path('healthy'), rate, seconds);
+  const ofBad: readonly (readonly [slug: string, count: number])[] = [
+    ['hanging', 1000],
+    ...Array.from({ length: hangingMore }, (_, i) => [`hanging${i}`, 100] as const),
+    ['resetting', 100],
+    ['dripping', 100],
+  ];
   try {
-    const ceiling = await bareCeiling(healthy.origin, 20_000, 64);
-    await sender.closedLoop(world.path('healthy'), 500, 8);
-    await sleep(1000);
+    const ceilings = await measureCeilings(healthy.origin, world.redis.url, 20_000, 64);
     healthy.reset();
-    let accepted = count - (await sender.openLoop(world.path('healthy'), rate, seconds)).refused;
-    await waitUntil('the undisturbed run', 30_000, () => (healthy.arrivals.size >= accepted ? true : undefined));
-    const alone = percentile(healthy.latenciesMs, 0.99);
-    healthy.reset();
+    const warmUp = await sender.closedLoop(world.path('healthy'), 500, 8);
+    const exact = [await exactDelivery([{ sink: healthy, sent: [warmUp] }])];
+    const measured = async (send: () => Promise<Sent>): Promise<number> => {
+      healthy.reset();
+      const sent = await send();
+      await settled(120_000, () => healthy.arrivals.size >= sent.accepted.length);
+      exact.push(await exactDelivery([{ sink: healthy, sent: [sent] }]));
+      return percentile(healthy.latenciesMs, 0.99);
+    };
+    const alone = await measured(traffic);
     await sender.closedLoop(world.path('throttled'), backlog, 32);
-    await Promise.all([
-      sender.closedLoop(world.path('hanging'), 1000, 16),
-      ...Array.from({ length: hangingMore }, (_, i) => sender.closedLoop(world.path(`hanging${i}`), 100, 2)),
-      sender.closedLoop(world.path('resetting'), 100, 2),
-      sender.closedLoop(world.path('dripping'), 100, 2),
-    ]);
-    accepted = count - (await sender.openLoop(world.path('healthy'), rate, seconds)).refused;
-    await waitUntil('the disturbed run', 120_000, () => (healthy.arrivals.size >= accepted ? true : undefined));
-    return { alone, disturbed: percentile(healthy.latenciesMs, 0.99), ceiling, ...exactDelivery([healthy], accepted) };
+    if (coming === 'while the healthy queue is empty') {
+      await Promise.all(ofBad.map(([slug, count]) => sender.closedLoop(world.path(slug), count, Math.ceil(count / 64))));
+    }
+    const disturbed = await measured(async () => {
+      const flowing = traffic();
+      if (coming === 'while healthy traffic flows') {
+        await sleep(1000);
+        await Promise.all(ofBad.map(([slug, count]) => sender.openLoop(world.path(slug), count / arrivalSeconds, arrivalSeconds)));
+      }
+      return await flowing;
+    });
+    return { alone, disturbed, exact: sumOf(exact), ceilings };
   } finally {
     await sender.close();
     await world.stop();
@@ -68,16 +87,25 @@ async function run(): Promise<Run> {
   }
 }
 
-const results: Run[] = [];
-for (let i = 0; i < runs; i++) results.push(await run());
-const median = (of: (run: Run) => number): number => percentile(results.map(of), 0.5);
-report('isolation', `healthy target at ${rate}/s for ${seconds} s, median of ${runs} runs`, [
-  ['bare undici loop', perSecond(median(({ ceiling }) => ceiling))],
-  ['p99 undisturbed', ms(median(({ alone }) => alone))],
-  ['p99 beside hanging, resetting, dripping and throttled targets', ms(median(({ disturbed }) => disturbed))],
-  [
-    'ratio',
-    `${median(({ alone, disturbed }) => disturbed / alone).toFixed(2)} (${results.map(({ alone, disturbed }) => (disturbed / alone).toFixed(2)).join(', ')})`,
-  ],
-  ['lost / duplicated', `${median(({ lost }) => lost)} / ${median(({ duplicated }) => duplicated)}`],
+const median = (values: readonly number[]): number => percentile(values, 0.5);
+const rows: [string, string][] = [];
+const all: Run[] = [];
+for (const coming of comings) {
+  const results: Run[] = [];
+  for (let i = 0; i < runs; i++) results.push(await run(coming));
+  const ratios = results.map(({ alone, disturbed }) => disturbed / alone);
+  rows.push(
+    [`${coming}: p99 undisturbed`, ms(median(results.map(({ alone }) => alone)))],
+    [
+      `${coming}: p99 when hanging, resetting and dripping ones come beside a throttled one`,
+      ms(median(results.map(({ disturbed }) => disturbed))),
+    ],
+    [`${coming}: ratio`, `${median(ratios).toFixed(2)} (${ratios.map((ratio) => ratio.toFixed(2)).join(', ')})`],
+  );
+  all.push(...results);
+}
+report('isolation', `healthy target at ${rate}/s for ${seconds} s, medians of ${runs} runs each`, [
+  ...ceilingRows({ undici: median(all.map(({ ceilings }) => ceilings.undici)), redis: median(all.map(({ ceilings }) => ceilings.redis)) }),
+  ...rows,
+  exactnessRow(sumOf(all.map(({ exact }) => exact)), `all ${all.length} runs`),
 ]);

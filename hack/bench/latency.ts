@@ -1,9 +1,11 @@
 // How long an event takes from its sender to its receiver at fixed rates, open loop (from the intended time):
 //   node hack/bench/latency.ts [seconds]
 import { waitUntil } from '../../test/support/wait-until.ts';
-import { exactDelivery, ms, percentile, perSecond, report } from './lib/report.ts';
+import { ceilingRows, measureCeilings } from './lib/ceilings.ts';
+import { exactDelivery, exactnessRow } from './lib/exact-delivery.ts';
+import { ms, percentile, report } from './lib/report.ts';
 import { startSink } from './lib/sink.ts';
-import { bareCeiling, Sender } from './lib/traffic.ts';
+import { Sender } from './lib/traffic.ts';
 import { startWorld } from './lib/world.ts';
 
 const [seconds = 30] = process.argv.slice(2).map(Number);
@@ -12,17 +14,16 @@ const sink = await startSink();
 const world = await startWorld({ lanes: [{ slug: 'orders', urls: [sink.origin] }] });
 const sender = new Sender(world.api, 64);
 try {
-  const rows: [string, string][] = [['bare undici loop', perSecond(await bareCeiling(sink.origin, 20_000, 64))]];
+  const rows = ceilingRows(await measureCeilings(sink.origin, world.redis.url, 20_000, 64));
   await sender.closedLoop(world.path('orders'), 2000, 16);
   for (const rate of [200, 1000]) {
     await waitUntil('quiet', 10_000, () => (performance.now() - (sink.times.at(-1) ?? 0) > 1000 ? true : undefined));
     sink.reset();
-    const { refused } = await sender.openLoop(world.path('orders'), rate, seconds);
-    await waitUntil('all deliveries', 30_000, () => (sink.arrivals.size >= rate * seconds - refused ? true : undefined));
-    const { lost, duplicated } = exactDelivery([sink], rate * seconds - refused);
+    const sent = await sender.openLoop(world.path('orders'), rate, seconds);
+    const exact = await exactDelivery([{ sink, sent: [sent] }]);
     const { latenciesMs } = sink;
     rows.push([`ingest → receiver at ${rate}/s: p50 / p99`, `${ms(percentile(latenciesMs, 0.5))} / ${ms(percentile(latenciesMs, 0.99))}`]);
-    rows.push([`refused / lost / duplicated at ${rate}/s`, `${refused} / ${lost} / ${duplicated}`]);
+    rows.push([`refused at ${rate}/s`, String(sent.refused)], exactnessRow(exact, `at ${rate}/s`));
   }
   report('latency', `${seconds} s each`, rows);
 } finally {

@@ -9,6 +9,7 @@ import { systemClock } from '../../src/runtime/clock.ts';
 import { newEvent } from '../../test/support/new-event.ts';
 import { startRedis } from '../../test/support/redis.ts';
 import { targetSetting } from '../../test/support/target-setting.ts';
+import { bareRedisPipeline, redisCeilingRow } from './lib/ceilings.ts';
 import { report } from './lib/report.ts';
 
 const [messages = 20_000, targets = 100_000] = process.argv.slice(2).map(Number);
@@ -63,6 +64,7 @@ try {
     ['bytes per message queued in a backlog', queued.toFixed(0)],
     ['bytes per finished message', finished.toFixed(0)],
     ['bytes per target with one message', each.toFixed(0)],
+    redisCeilingRow(await bareRedisPipeline(redis.url)),
     ['delivered, unfinished, findings of the check', `${delivered}, ${unfinished}, ${findings.length}`],
   ]);
 } finally {

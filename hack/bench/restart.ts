@@ -2,18 +2,18 @@
 //   node hack/bench/restart.ts [seconds] [--short]
 // First both are replaced one after the other by SIGTERM (a rolling restart), then one is killed (SIGKILL) while a slow receiver has
 // its attempts: how long until what it held arrives again, how long nothing arrives at all, what comes twice. Ends with 1 when anything
-// is lost or left unfinished, a rolling restart makes anything come twice, or a kill more than what was held. --short: at 100/s, without the ceiling; keeps no figures.
+// is lost or left unfinished, a rolling restart makes anything come twice, or a kill more than what was held. --short: at 100/s, without the ceilings; keeps no figures.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { checkShards } from '../../src/data/shard-check.ts';
 import { shardBase } from '../../src/data/shard-keys.ts';
 import { workerKeys } from '../../src/data/worker-directory.ts';
-import { waitUntil } from '../../test/support/wait-until.ts';
 import { SteadySender } from '../chaos/steady-sender.ts';
 import { untilSettled } from '../chaos/until-settled.ts';
-import { ms, perSecond, report } from './lib/report.ts';
-import { repeatedArrivals, startSink } from './lib/sink.ts';
-import { bareCeiling } from './lib/traffic.ts';
+import { ceilingRows, measureCeilings } from './lib/ceilings.ts';
+import { type Exactness, exactDelivery, exactnessRow } from './lib/exact-delivery.ts';
+import { ms, report } from './lib/report.ts';
+import { startSink } from './lib/sink.ts';
 import { startWorld } from './lib/world.ts';
 
 const { values, positionals } = parseArgs({ options: { short: { type: 'boolean' } }, allowPositionals: true });
@@ -27,8 +27,7 @@ const bare = await startSink();
 const world = await startWorld({ lanes: [{ slug: 'orders', urls: [sink.origin] }], workers: 2 });
 
 interface Outcome {
-  lost: number;
-  duplicated: number;
+  exact: Exactness;
   longestGapMs: number;
   slowestMs: number;
 }
@@ -42,12 +41,9 @@ async function during(disturb: () => Promise<void>): Promise<Outcome> {
   await disturb();
   await sleep((seconds * 1000) / 2);
   await sender.stop();
-  const missing = (): number => [...sender.accepted].filter((number) => !sink.arrivals.has(number)).length;
-  await waitUntil('what was accepted', 60_000, () => (missing() === 0 ? true : undefined)).catch(() => undefined);
-  await sleep(15_000);
+  const sent = { accepted: sender.accepted, uncertain: sender.sent };
   return {
-    lost: missing(),
-    duplicated: repeatedArrivals([sink]),
+    exact: await exactDelivery([{ sink, sent: [sent] }], 15_000),
     longestGapMs: longestGap(sink.times),
     slowestMs: Math.max(...sink.latenciesMs),
   };
@@ -67,7 +63,7 @@ function longestGap(times: readonly number[]): number {
 
 let failed = true;
 try {
-  const ceiling = isShort ? 0 : await bareCeiling(bare.origin, 20_000, 64);
+  const ceilings = isShort ? [] : ceilingRows(await measureCeilings(bare.origin, world.redis.url, 20_000, 64));
   await sleep(3000);
   const rolling = await during(async () => {
     for (let i = 0; i < 2; i++) {
@@ -89,12 +85,15 @@ try {
   await untilSettled(installation, 30_000);
   const { findings, unfinished } = await checkShards(installation);
   const isLeft = findings.length + unfinished > 0;
-  failed = isLeft || rolling.lost + rolling.duplicated + killed.lost > 0 || killed.duplicated > heldAtKill;
+  const { lost, unexpected, duplicated } = rolling.exact;
+  const isWrong = lost + unexpected + duplicated + killed.exact.lost + killed.exact.unexpected > 0;
+  failed = isLeft || isWrong || killed.exact.duplicated > heldAtKill;
   report(failed || isShort ? null : 'restart', `${rate}/s, two workers, receiver answers after ${answerMs} ms`, [
-    ['bare undici loop', isShort ? 'not measured' : perSecond(ceiling)],
-    ['rolling restart: lost / duplicated', `${rolling.lost} / ${rolling.duplicated}`],
+    ...ceilings,
+    exactnessRow(rolling.exact, 'rolling restart'),
     ['rolling restart: longest time without an arrival', ms(rolling.longestGapMs)],
-    ['kill -9 of one worker: lost / duplicated; held at the kill', `${killed.lost} / ${killed.duplicated}; ${heldAtKill}`],
+    exactnessRow(killed.exact, 'kill -9 of one worker'),
+    ['kill -9: held at the kill', String(heldAtKill)],
     ['kill -9: longest time without an arrival', ms(killed.longestGapMs)],
     ['kill -9: what it held arrives after at most', ms(killed.slowestMs)],
     ['findings of posthorn check, unfinished messages', `${findings.length}, ${unfinished}`],

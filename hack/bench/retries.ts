@@ -3,10 +3,12 @@
 // Every message fails once and is due again 76 to 114 s later, when all have failed once: first attempts take 22 s, so retries come within a
 // minute. Half of them fail, too. The circuit stays closed.
 import { waitUntil } from '../../test/support/wait-until.ts';
+import { ceilingRows, measureCeilings } from './lib/ceilings.ts';
+import { compare, type Exactness, exactDelivery, exactnessRow, settled, sumOf } from './lib/exact-delivery.ts';
 import { startFailingReceiver } from './lib/failing-receiver.ts';
-import { exactDelivery, ms, percentile, perSecond, report } from './lib/report.ts';
+import { ms, percentile, report } from './lib/report.ts';
 import { startSink } from './lib/sink.ts';
-import { bareCeiling, Sender } from './lib/traffic.ts';
+import { Sender } from './lib/traffic.ts';
 import { startWorld } from './lib/world.ts';
 
 const [retries = 100_000] = process.argv.slice(2).map(Number);
@@ -28,21 +30,29 @@ const world = await startWorld({
   ],
 });
 const sender = new Sender(world.api, 64);
+
+function timesOf(numbers: readonly number[]): Map<number, number> {
+  const times = new Map<number, number>();
+  for (const number of numbers) times.set(number, (times.get(number) ?? 0) + 1);
+  return times;
+}
+
 try {
-  const ceiling = await bareCeiling(healthy.origin, 20_000, 64);
+  const ceilings = await measureCeilings(healthy.origin, world.redis.url, 20_000, 64);
   healthy.reset();
-  await sender.closedLoop(world.path('healthy'), 1000, 16);
-  await waitUntil('the warm-up', 10_000, () => (healthy.arrivals.size >= 1000 ? true : undefined));
-  const measure = async (seconds: number): Promise<{ p99: number; lost: number }> => {
+  const warmUp = await sender.closedLoop(world.path('healthy'), 1000, 16);
+  const exact = [await exactDelivery([{ sink: healthy, sent: [warmUp] }])];
+  /** Answers the p99. */
+  const measure = async (seconds: number): Promise<number> => {
     healthy.reset();
-    const { refused } = await sender.openLoop(world.path('healthy'), rate, seconds);
-    const accepted = rate * seconds - refused;
-    await waitUntil('fresh traffic', 60_000, () => (healthy.arrivals.size >= accepted ? true : undefined)).catch(() => undefined);
-    return { p99: percentile(healthy.latenciesMs, 0.99), lost: exactDelivery([healthy], accepted).lost };
+    const sent = await sender.openLoop(world.path('healthy'), rate, seconds);
+    await settled(60_000, () => healthy.arrivals.size >= sent.accepted.length);
+    exact.push(await exactDelivery([{ sink: healthy, sent: [sent] }]));
+    return percentile(healthy.latenciesMs, 0.99);
   };
   const alone = await measure(aloneSeconds);
-  const { refused } = await sender.closedLoop(world.path('failing'), retries, 64);
-  await waitUntil('the first attempts', 60_000, () => (failing.firstAttempts() >= retries - refused ? true : undefined));
+  const sent = await sender.closedLoop(world.path('failing'), retries, 64);
+  await settled(60_000, () => failing.firstAttempts() >= sent.accepted.length);
   const waiting = await world.redis.client.zrangebyscore(`${world.prefix}{s0}:due`, '-inf', '+inf', 'WITHSCORES');
   /** By webhook-id: when the retry is due, in ms since the epoch. */
   const due = new Map<string, number>();
@@ -51,13 +61,18 @@ try {
   const last = [...due.values()].reduce((latest, at) => Math.max(latest, at), 0);
   await waitUntil('the first retry', 120_000, () => (failing.retries() > 0 ? true : undefined));
   const beside = await measure(Math.ceil((last - first) / 1000));
-  await waitUntil('all retries', 120_000, () => (failing.retries() >= due.size ? true : undefined)).catch(() => undefined);
-  const latenessMs = (await failing.told()).map(([webhookId, atMs]) => atMs - (due.get(webhookId) ?? 0));
+  await settled(120_000, () => failing.retries() >= due.size);
+  const told = await failing.told();
+  const latenessMs = told.retries.map(([, webhookId, atMs]) => atMs - (due.get(webhookId) ?? 0));
+  const exactOf = (numbers: readonly number[]): Exactness => compare([{ sink: { arrivals: timesOf(numbers) }, sent: [sent] }]);
   report('retries', `${due.size} retries due within ${((last - first) / 1000).toFixed(0)} s, ${rate}/s to a healthy destination`, [
-    ['bare undici loop', perSecond(ceiling)],
+    ...ceilingRows(ceilings),
     ['lateness of retries p50 / p99', `${ms(percentile(latenessMs, 0.5))} / ${ms(percentile(latenessMs, 0.99))}`],
-    ['healthy p99 alone / beside them', `${ms(alone.p99)} / ${ms(beside.p99)} (${(beside.p99 / alone.p99).toFixed(2)} times)`],
-    ['lost: healthy / retries', `${alone.lost + beside.lost} / ${due.size - latenessMs.length}`],
+    ['healthy p99 alone / beside them', `${ms(alone)} / ${ms(beside)} (${(beside / alone).toFixed(2)} times)`],
+    ['refused', String(sent.refused)],
+    exactnessRow(sumOf(exact), 'healthy'),
+    exactnessRow(exactOf(told.firstAttempts), 'first attempts'),
+    exactnessRow(exactOf(told.retries.map(([number]) => number)), 'retries'),
   ]);
 } finally {
   await sender.close();

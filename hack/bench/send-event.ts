@@ -10,12 +10,15 @@ import { commandConnection } from '../../src/redis/connection.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { silentLogger } from '../../test/support/logger.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
-import { type Customers, fillCustomers } from './lib/customers.ts';
+import { ceilingRows, measureCeilings } from './lib/ceilings.ts';
+import { type Customers, endpointsPerApplication, fillCustomers, subscribedTypes } from './lib/customers.ts';
+import { startEndpoints } from './lib/endpoints.ts';
+import { exactDelivery, exactDeliveryOf, exactnessRow, settled } from './lib/exact-delivery.ts';
 import { processorSeconds, residentMb } from './lib/processes.ts';
-import { exactDelivery, ms, percentile, perSecond, report } from './lib/report.ts';
+import { ms, percentile, perSecond, report } from './lib/report.ts';
 import { startSink } from './lib/sink.ts';
 import { type SlowScripts, watchSlowScripts } from './lib/slow-scripts.ts';
-import { bareCeiling, payloadBytes, Sender, type Sent } from './lib/traffic.ts';
+import { type Envelope, joined, payloadBytes, Sender, type Sent } from './lib/traffic.ts';
 import { encryptionKey, startWorld, type World } from './lib/world.ts';
 
 const [events = 20_000, largest = 100_000, stored = 1_000_000, seconds = 30, isKept = 1, hasOwnCore = 0] = process.argv
@@ -35,18 +38,6 @@ const rateLimits = { perSecond: 1_000_000, perMinute: 10_000_000, perHour: 100_0
 type Rows = [string, string][];
 const p50p99 = (values: readonly number[]): string => `${ms(percentile(values, 0.5))} / ${ms(percentile(values, 0.99))}`;
 
-/** A receiver that counts how often each event came to each endpoint. */
-async function startEndpoints() {
-  const deliveries = new Map<string, number>();
-  const sink = await startSink((request, response) => {
-    const key = `${request.headers['x-posthorn-event-id']} ${request.url}`;
-    deliveries.set(key, (deliveries.get(key) ?? 0) + 1);
-    response.end();
-  });
-  const repeated = (): number => [...deliveries.values()].reduce((sum, times) => sum + times - 1, 0);
-  return { sink, deliveries, repeated };
-}
-
 async function sendingWorld(options: { eventTypes: string[]; sinkOrigin: string; shards: number; workers: number }): Promise<World> {
   const world = await startWorld({
     lanes: [{ slug: 'orders', urls: [options.sinkOrigin] }],
@@ -58,7 +49,7 @@ async function sendingWorld(options: { eventTypes: string[]; sinkOrigin: string;
   return world;
 }
 
-function senderOf(world: World, envelope: (payload: string) => string, connections = senders): Sender {
+function senderOf(world: World, envelope: Envelope['around'], connections = senders): Sender {
   return new Sender(world.api, connections, { headers: world.credentials, around: envelope });
 }
 
@@ -81,17 +72,24 @@ async function withStore<T>(world: World, use: (store: RedisWebhookStore) => Pro
 function fill(world: World, options: { endpoints: number; eventTypes: readonly string[]; origin: string }): Promise<Customers> {
   const { endpoints, origin } = options;
   const eventTypes = options.eventTypes.map(idOf);
-  const url = (application: number, endpoint: number): string => `${origin}/customers/${application}/hooks/${endpoint}`;
+  const url = (application: number, endpoint: number): string => `${origin}${pathOf(application * endpointsPerApplication + endpoint)}`;
   const { shards: ofWorld } = world;
   return withStore(world, (store) =>
     fillCustomers(store, { org: 'org_a', endpoints, eventTypes, shards: ofWorld, encryptionKey, rateLimits, url }),
   );
 }
 
-/** One of the endpoints to an event type more. */
-async function subscribe(world: World, { endpoints }: Customers, eventType: string): Promise<void> {
-  const endpointId = endpoints[Math.floor(endpoints.length / 2)] ?? '';
+/** One of the endpoints to an event type more; answers its path. */
+async function subscribe(world: World, { endpoints }: Customers, eventType: string): Promise<string> {
+  const endpoint = Math.floor(endpoints.length / 2);
+  const endpointId = endpoints[endpoint] ?? '';
   await withStore(world, (store) => store.createSubscription({ org: 'org_a', endpointId, eventTypeId: idOf(eventType) }));
+  return pathOf(endpoint);
+}
+
+/** Of the endpoint at that place. */
+function pathOf(endpoint: number): string {
+  return `/customers/${Math.floor(endpoint / endpointsPerApplication)}/hooks/${endpoint % endpointsPerApplication}`;
 }
 
 const idOf = (eventType: string): string => `etp_${eventType}`;
@@ -109,13 +107,13 @@ async function besideIngest(): Promise<Rows> {
   const ways = [
     { name: 'ingest', sender: ingest, path: world.path('orders') },
     { name: 'send-event', sender: send, path: '/api/send-event' },
-  ].map((way) => ({ ...way, perSecond: [] as number[], api: 0, redis: 0, answerMs: [] as number[], refused: 0 }));
+  ].map((way) => ({ ...way, perSecond: [] as number[], api: 0, redis: 0, answerMs: [] as number[], sent: [] as Sent[] }));
   try {
     const customers = await fill(world, { endpoints: 10, eventTypes: ['order.refunded'], origin: endpoints.sink.origin });
-    await subscribe(world, customers, 'order.paid');
-    const ceiling = await bareCeiling(sink.origin, 20_000, senders);
+    const paths = new Set([await subscribe(world, customers, 'order.paid')]);
+    const ceilings = await measureCeilings(sink.origin, world.redis.url, 20_000, senders);
     sink.reset();
-    for (const { sender, path } of ways) await sender.closedLoop(path, 2000, senders);
+    for (const { sender, path, sent } of ways) sent.push(await sender.closedLoop(path, 2000, senders));
     for (let round = 0; round < rounds; round++) {
       for (const way of ways) {
         const [api, redis] = [processorSeconds(world.programs.api.pid), await redisSeconds(world)];
@@ -124,30 +122,27 @@ async function besideIngest(): Promise<Rows> {
         way.redis += (await redisSeconds(world)) - redis;
         way.perSecond.push(events / sent.seconds);
         way.answerMs.push(...sent.answerMs);
-        way.refused += sent.refused;
+        way.sent.push(sent);
       }
     }
     const [throughRoute = 0, throughSend = 0] = ways.map(({ perSecond: each }) => percentile(each, 0.5));
-    const accepted = ways.map(({ refused }) => rounds * events + 2000 - refused);
+    const [toRoute = [], toEndpoint = []] = ways.map(({ sent }) => sent);
+    const accepted = (sent: readonly Sent[]): number => joined(sent).accepted.length;
     await world.startDelivery();
-    await waitUntil('all deliveries', mostWaitMs, () =>
-      sink.arrivals.size >= (accepted[0] ?? 0) && endpoints.sink.arrivals.size >= (accepted[1] ?? 0) ? true : undefined,
-    );
-    await sleep(1000);
-    const exact = [exactDelivery([sink], accepted[0] ?? 0), exactDelivery([endpoints.sink], accepted[1] ?? 0)];
+    const [ofRoute, ofEndpoint] = [accepted(toRoute), accepted(toEndpoint)];
+    await settled(mostWaitMs, () => sink.arrivals.size >= ofRoute && endpoints.deliveries() >= ofEndpoint);
+    const exact = [await exactDelivery([{ sink, sent: toRoute }]), await exactDeliveryOf(() => endpoints.compare(toEndpoint, () => paths))];
     const each = (seconds: number): string => `${((seconds * 1e6) / (rounds * events)).toFixed(0)} µs`;
     return [
-      ['bare undici loop', perSecond(ceiling)],
+      ...ceilingRows(ceilings),
       ['ingest of one route', perSecond(throughRoute)],
       ['send-event to one endpoint', `${perSecond(throughSend)} (${((100 * throughSend) / throughRoute).toFixed(0)} % of ingest)`],
       ...ways.map(({ name, api, redis, answerMs }): [string, string] => [
         `${name}: answer p50 / p99; processor of the api process, of Redis, per event`,
         `${p50p99(answerMs)}; ${each(api)}, ${each(redis)}`,
       ]),
-      ...ways.map(({ name, refused }, i): [string, string] => [
-        `${name}: refused / lost / duplicated`,
-        `${refused} / ${exact[i]?.lost} / ${exact[i]?.duplicated}`,
-      ]),
+      ...ways.map(({ name, sent }): [string, string] => [`${name}: refused`, String(joined(sent).refused)]),
+      ...exact.map((each, i) => exactnessRow(each, ways[i]?.name)),
     ];
   } finally {
     await Promise.all([ingest.close(), send.close()]);
@@ -162,77 +157,70 @@ async function fanOut(): Promise<Rows> {
   const world = await sendingWorld({ eventTypes: ['for.fewer', 'for.all'], sinkOrigin: sink.origin, shards, workers: 1 });
   const other = new Sender(world.api, senders);
   const rows: Rows = [];
-  const otherFor = async (during: Promise<unknown>): Promise<Pick<Sent, 'answerMs' | 'refused'>> => {
-    const sent = { answerMs: [] as number[], refused: 0 };
+  const otherFor = async (during: Promise<unknown>): Promise<Sent> => {
+    const sent: Sent[] = [];
     let isOver = false;
     void during.finally(() => (isOver = true)).catch(() => undefined);
-    while (!isOver) {
-      const { answerMs, refused } = await other.openLoop(world.path('orders'), otherRate, 1);
-      sent.answerMs.push(...answerMs);
-      sent.refused += refused;
-    }
+    while (!isOver) sent.push(await other.openLoop(world.path('orders'), otherRate, 1));
     await during;
-    return sent;
+    return joined(sent);
   };
-  const otherRows = (what: string, { answerMs, refused }: Pick<Sent, 'answerMs' | 'refused'>): Rows => [
-    [`${what}: other traffic at ${otherRate}/s, answer p50 / p99`, p50p99(answerMs)],
+  const otherRows = async (what: string, sent: Sent): Promise<Rows> => [
+    [`${what}: other traffic at ${otherRate}/s, answer p50 / p99`, p50p99(sent.answerMs)],
     [`${what}: other traffic, sender → receiver p50 / p99`, p50p99(sink.latenciesMs)],
-    [`${what}: other traffic, refused / lost / duplicated`, `${refused} / ${lostOf(answerMs.length - refused)}`],
+    [`${what}: other traffic, refused`, String(sent.refused)],
+    exactnessRow(await exactDelivery([{ sink, sent: [sent] }]), `${what}: other traffic`),
   ];
-  const lostOf = (accepted: number): string => {
-    const { lost, duplicated } = exactDelivery([sink], accepted);
-    return `${lost} / ${duplicated}`;
-  };
   const reset = (): void => {
     sink.reset();
-    endpoints.sink.reset();
-    endpoints.deliveries.clear();
+    endpoints.reset();
   };
+  const pathsOf = (count: number, prefix: string): Set<string> => new Set(Array.from({ length: count }, (_, i) => `${prefix}${pathOf(i)}`));
   try {
     await fill(world, { endpoints: fewer, eventTypes: ['for.fewer'], origin: endpoints.sink.origin });
     await fill(world, { endpoints: largest, eventTypes: ['for.all'], origin: `${endpoints.sink.origin}/all` });
-    await other.closedLoop(world.path('orders'), 500, 8);
-    await sleep(1000);
+    rows.push(...ceilingRows(await measureCeilings(sink.origin, world.redis.url, 20_000, senders)));
+    sink.reset();
+    const warmUp = await other.closedLoop(world.path('orders'), 500, 8);
+    await exactDelivery([{ sink, sent: [warmUp] }]);
     reset();
     const alone = await otherFor(sleep(seconds * 1000));
-    await sleep(1000);
-    rows.push(...otherRows('alone', alone));
-    for (const [eventType, count, of, isPaced] of [
-      ['for.fewer', eventsOfFewer, fewer, true],
-      ['for.fewer', eventsOfFewer, fewer, false],
-      ['for.all', 1, largest, true],
+    rows.push(...(await otherRows('alone', alone)));
+    const toFewer = pathsOf(fewer, '');
+    for (const [eventType, count, paths, isPaced] of [
+      ['for.fewer', eventsOfFewer, toFewer, true],
+      ['for.fewer', eventsOfFewer, toFewer, false],
+      ['for.all', 1, pathsOf(largest, '/all'), true],
     ] as const) {
+      const of = paths.size;
       const sender = senderOf(world, ofType(eventType), 1);
       reset();
       await sender.closedLoop('/api/send-event', 1, 1);
-      await waitUntil('the first one to be delivered', mostWaitMs, () => (endpoints.deliveries.size >= of ? true : undefined));
+      await waitUntil('the first one to be delivered', mostWaitMs, () => (endpoints.deliveries() >= of ? true : undefined));
       reset();
       const slowScripts = await watchSlowScripts(world.redis);
       const begin = performance.now();
-      const sent = { refused: 0, answerMs: [] as number[] };
+      const parts: Sent[] = [];
       const allDelivered = async (): Promise<void> => {
         const atOnce = isPaced ? 1 : count;
         for (let begun = 0; begun < count; begun += atOnce) {
-          const { refused, answerMs } = await sender.closedLoop('/api/send-event', atOnce, 1);
-          sent.refused += refused;
-          sent.answerMs.push(...answerMs);
-          const expected = (sent.answerMs.length - sent.refused) * of;
-          await waitUntil('all deliveries', mostWaitMs, () => (endpoints.deliveries.size >= expected ? true : undefined));
+          parts.push(await sender.closedLoop('/api/send-event', atOnce, 1));
+          const expected = joined(parts).accepted.length * of;
+          await settled(mostWaitMs, () => endpoints.deliveries() >= expected);
         }
       };
       const beside = await otherFor(allDelivered());
       const took = (performance.now() - begin) / 1000;
-      await sleep(2000);
+      const sent = joined(parts);
+      const exact = await exactDeliveryOf(() => endpoints.compare([sent], () => paths), 2000);
       const what = `${count} × ${of} endpoints${isPaced ? '' : ', without a pause'}`;
       rows.push(
         [`${what}: answer of send-event p50 / p99`, p50p99(sent.answerMs)],
         [`${what}: all delivered in`, `${took.toFixed(1)} s (${perSecond((count * of) / took)})`],
-        [
-          `${what}: refused / lost / duplicated`,
-          `${sent.refused} / ${(count - sent.refused) * of - endpoints.deliveries.size} / ${endpoints.repeated()}`,
-        ],
+        [`${what}: refused`, String(sent.refused)],
+        exactnessRow(exact, what),
         [`${what}: scripts above 5 ms, longest`, shown(await slowScripts())],
-        ...otherRows(what, beside),
+        ...(await otherRows(what, beside)),
       );
       await sender.close();
     }
@@ -258,28 +246,42 @@ async function amongMany(): Promise<Rows> {
   try {
     const customers = await fill(world, { endpoints: stored, eventTypes, origin });
     const { applications } = customers;
-    await subscribe(world, customers, 'of.one');
-    const any = (): string => applications[Math.floor(Math.random() * applications.length)] ?? '';
-    const anyType = (): string => eventTypes[Math.floor(Math.random() * eventTypes.length)] ?? '';
+    const toOne = new Set([await subscribe(world, customers, 'of.one')]);
+    const any = (list: readonly unknown[]): number => Math.floor(Math.random() * list.length);
+    /** Where an event has to come that was sent to a customer. */
+    const toCustomer = new Map<number, Set<string>>();
+    const sent: Sent[] = [];
     const startedAt = await world.restartApi();
     const first = senderOf(world, ofType('of.one'), 1);
-    await waitUntil('the first event to be taken', 60_000, async () =>
-      (await first.closedLoop('/api/send-event', 1, 1)).refused === 0 ? true : undefined,
-    );
+    await waitUntil('the first event to be taken', 60_000, async () => {
+      const one = await first.closedLoop('/api/send-event', 1, 1);
+      sent.push(one);
+      return one.refused === 0 ? true : undefined;
+    });
     const coldStartMs = performance.now() - startedAt;
     const rows: Rows = [
       ['start of the api process until it has taken the first event', ms(coldStartMs)],
       ['resident memory of the api process after its start', `${residentMb(world.programs.api.pid).toFixed(0)} MB`],
     ];
-    const ways: [string, (payload: string) => string][] = [
+    const ways: [string, Envelope['around']][] = [
       ['for one of them', ofType('of.one')],
-      ['to one customer', (payload) => `{"eventType":"${anyType()}","applicationId":"${any()}","payload":${payload}}`],
+      [
+        'to one customer',
+        (payload, number) => {
+          const [application, eventType] = [any(applications), eventTypes[any(eventTypes)] ?? ''];
+          const all = Array.from({ length: endpointsPerApplication }, (_, k) => application * endpointsPerApplication + k);
+          toCustomer.set(number, new Set(all.filter((i) => subscribedTypes(eventTypes, i).includes(eventType)).map(pathOf)));
+          return `{"eventType":"${eventType}","applicationId":"${applications[application]}","payload":${payload}}`;
+        },
+      ],
     ];
     for (const [what, envelope] of ways) {
       const sender = senderOf(world, envelope);
-      await sender.openLoop('/api/send-event', rate, 3);
+      sent.push(await sender.openLoop('/api/send-event', rate, 3));
       const slowScripts = await watchSlowScripts(world.redis);
-      const { answerMs, refused } = await sender.openLoop('/api/send-event', rate, seconds);
+      const ofWay = await sender.openLoop('/api/send-event', rate, seconds);
+      const { answerMs, refused } = ofWay;
+      sent.push(ofWay);
       rows.push(
         [`${rate}/s ${what}: answer p50 / p99, refused`, `${p50p99(answerMs)}, ${refused}`],
         [`${rate}/s ${what}: scripts above 5 ms, longest`, shown(await slowScripts())],
@@ -297,7 +299,9 @@ async function amongMany(): Promise<Rows> {
       return open.reduce((sum, each) => sum + Number(each ?? 0), 0);
     };
     await waitUntil('all deliveries', mostWaitMs, async () => ((await unfinished()) === 0 ? true : undefined));
-    rows.push(['duplicated', String(endpoints.repeated())]);
+    const pathsOf = (number: number): Set<string> => toCustomer.get(number) ?? toOne;
+    rows.push(exactnessRow(await exactDeliveryOf(() => endpoints.compare(sent, pathsOf))));
+    rows.push(...ceilingRows(await measureCeilings(origin, world.redis.url, 20_000, senders)));
     return rows;
   } finally {
     await world.stop();

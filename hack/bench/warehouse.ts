@@ -17,6 +17,8 @@ import { organizationRecord, routeRecord, warehouseRecord } from '../../test/sup
 import { sourceRecord } from '../../test/support/records.ts';
 import { startRedis } from '../../test/support/redis.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
+import { bareRedisPipeline, redisCeilingRow } from './lib/ceilings.ts';
+import { exactnessRow, missing } from './lib/exact-delivery.ts';
 import { perSecond, report } from './lib/report.ts';
 
 const [events = 100_000, outageEvents = 50_000] = process.argv.slice(2).map(Number);
@@ -51,9 +53,14 @@ const worker = () =>
     ),
   );
 
+const accepted = new Set<string>();
+
 async function accept(count: number): Promise<void> {
-  for (let done = 0; done < count; done += atATime)
-    await Promise.all(Array.from({ length: Math.min(atATime, count - done) }, () => acceptor.accept(newEvent({ payload }))));
+  for (let done = 0; done < count; done += atATime) {
+    const some = Array.from({ length: Math.min(atATime, count - done) }, () => newEvent({ payload }));
+    await Promise.all(some.map((event) => acceptor.accept(event)));
+    for (const { id } of some) accepted.add(id);
+  }
 }
 const unfinished = async (): Promise<number> => (await queue.figures()).unfinished;
 const megabytes = (bytes: number): string => `${(bytes / 1024 / 1024).toFixed(0)} MiB`;
@@ -93,10 +100,11 @@ try {
   const lines = [...(await store.objects()).values()].flatMap((content) => content.toString().trim().split('\n'));
   const ids = new Set(lines.map((line) => String(JSON.parse(line).id)));
   report('warehouse', `${events} events of ${payload.length} bytes, 1000 to a file`, [
+    redisCeilingRow(await bareRedisPipeline(redis.url)),
     ['records written', perSecond(drained)],
     ['memory of the worker before an outage', megabytes(residentBefore)],
     [`the highest while the store is down and ${outageEvents} events come`, megabytes(highest)],
-    ['lost / twice', `${events + outageEvents - ids.size} / ${lines.length - ids.size}`],
+    exactnessRow({ lost: missing(accepted, ids), unexpected: missing(ids, accepted), duplicated: lines.length - ids.size }),
   ]);
 } finally {
   await program.stop();

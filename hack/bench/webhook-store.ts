@@ -11,6 +11,7 @@ import { blockingConnection, commandConnection } from '../../src/redis/connectio
 import { systemClock } from '../../src/runtime/clock.ts';
 import { silentLogger } from '../../test/support/logger.ts';
 import { startRedis } from '../../test/support/redis.ts';
+import { bareRedisPipeline, redisCeilingRow } from './lib/ceilings.ts';
 import { fillCustomers } from './lib/customers.ts';
 import { ms, percentile, report } from './lib/report.ts';
 
@@ -91,6 +92,7 @@ async function main(): Promise<void> {
     const purging = performance.now();
     await new RedisMessagePurger({ redis: redis, prefix }).purgeOrganization(org, new AbortController().signal);
     rows.push(['purge of the organization', ms(performance.now() - purging)]);
+    rows.push(redisCeilingRow(await bareRedisPipeline(server.url)));
     report('webhook-store', `${endpoints} webhook endpoints of an organization`, rows);
   } finally {
     await directory.stop();

@@ -4,18 +4,16 @@ import { webhookSecretSealingContext } from '../../../src/core/sealing-contexts.
 import type { RedisWebhookStore } from '../../../src/data/webhooks/redis-webhook-store.ts';
 import type { WebhookRateLimits } from '../../../src/data/webhooks/webhooks.ts';
 
-const endpointsPerApplication = 10;
+export const endpointsPerApplication = 10;
 const subscriptionsPerEndpoint = 3;
 const applicationsAtOnce = 100;
+/** Ids: the endpoints of the application at `i` stand from `10 * i` on. */
 export interface Customers {
   applications: string[];
   endpoints: string[];
 }
 
-/**
- * Applications of 10 endpoints each, every endpoint with 3 subscriptions, 7 places from each other among the event types; with fewer than
- * 3 event types it subscribes to all.
- */
+/** Applications of 10 endpoints each, which are subscribed as `subscribedTypes` says. */
 export async function fillCustomers(
   store: RedisWebhookStore,
   {
@@ -45,7 +43,7 @@ export async function fillCustomers(
       const name = `Customer number ${i} of the shop`;
       const application = { org, name, externalId: `customer-${eventTypes[0]}-${i}`, shard: i % shards, ...(rateLimits && { rateLimits }) };
       const { id: applicationId } = await store.createApplication(application);
-      made.applications.push(applicationId);
+      made.applications[i] = applicationId;
       for (let k = 0; k < endpointsPerApplication; k++) {
         const { id: endpointId } = await store.createEndpoint({
           org,
@@ -57,8 +55,8 @@ export async function fillCustomers(
             return { sealed, prefix: secret.slice(0, 10), version: 1, previous: [] };
           },
         });
-        made.endpoints.push(endpointId);
-        await store.createSubscriptions({ org, endpointId }, typesOf(eventTypes));
+        made.endpoints[i * endpointsPerApplication + k] = endpointId;
+        await store.createSubscriptions({ org, endpointId }, subscribedTypes(eventTypes, i * endpointsPerApplication + k));
       }
       if (i % 10_000 === 9999) console.log(`${i + 1} applications of ${count}`);
     }
@@ -67,8 +65,12 @@ export async function fillCustomers(
   return made;
 }
 
-function typesOf(eventTypes: readonly string[]): string[] {
+/**
+ * Of the endpoint at that place: 3 event types, 7 places from each other; with fewer than 3 all of them. Endpoints that stand side by side
+ * begin far from each other.
+ */
+export function subscribedTypes(eventTypes: readonly string[], endpoint: number): string[] {
   if (eventTypes.length < subscriptionsPerEndpoint) return [...eventTypes];
-  const first = Math.floor(Math.random() * eventTypes.length);
+  const first = (endpoint * 7919) % eventTypes.length;
   return Array.from({ length: subscriptionsPerEndpoint }, (_, n) => eventTypes[(first + n * 7) % eventTypes.length] ?? '');
 }

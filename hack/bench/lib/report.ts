@@ -1,7 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus, release } from 'node:os';
-import { repeatedArrivals, type Sink } from './sink.ts';
 
 export function percentile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((one, other) => one - other);
@@ -10,12 +9,6 @@ export function percentile(values: readonly number[], share: number): number {
 
 export const ms = (value: number): string => `${value.toFixed(1)} ms`;
 export const perSecond = (value: number): string => `${value.toFixed(0)}/s`;
-
-/** Lost, duplicated: what was accepted against what arrived. */
-export function exactDelivery(sinks: readonly Sink[], accepted: number): { lost: number; duplicated: number } {
-  const arrived = sinks.reduce((sum, { arrivals }) => sum + arrivals.size, 0);
-  return { lost: accepted - arrived, duplicated: repeatedArrivals(sinks) };
-}
 
 /** Prints the table and keeps the figures with what they were measured on in docs/benchmarks; `name` null: only prints. */
 export function report(name: string | null, title: string, rows: readonly (readonly [string, string])[]): void {

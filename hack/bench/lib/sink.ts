@@ -13,7 +13,8 @@ export interface Sink {
   close(): void;
 }
 
-export type Behaviour = (request: IncomingMessage, response: ServerResponse) => void;
+/** `number`: of the event that came. */
+export type Behaviour = (request: IncomingMessage, response: ServerResponse, number: number) => void;
 
 const answerAtOnce: Behaviour = (_, response) => void response.end();
 
@@ -45,13 +46,14 @@ export async function startSink(behaviour: Behaviour = answerAtOnce, address = '
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
       const now = performance.now();
-      const [, number, sent] = /"number":(\d+),"sent":([\d.]+)/.exec(Buffer.concat(chunks).toString('latin1')) ?? [];
-      arrivals.set(Number(number), (arrivals.get(Number(number)) ?? 0) + 1);
-      const ids = webhookIds.get(Number(number)) ?? new Set();
-      webhookIds.set(Number(number), ids.add(String(request.headers['webhook-id'])));
+      const [, digits, sent] = /"number":(\d+),"sent":([\d.]+)/.exec(Buffer.concat(chunks).toString('latin1')) ?? [];
+      const number = Number(digits);
+      arrivals.set(number, (arrivals.get(number) ?? 0) + 1);
+      const ids = webhookIds.get(number) ?? new Set();
+      webhookIds.set(number, ids.add(String(request.headers['webhook-id'])));
       latenciesMs.push(now - Number(sent));
       times.push(now);
-      behaviour(request, response);
+      behaviour(request, response, number);
     });
   });
   server.keepAliveTimeout = 60_000;
@@ -77,12 +79,12 @@ export async function startSink(behaviour: Behaviour = answerAtOnce, address = '
 }
 
 /** How often events came to a receiver beyond the first time. */
-export function repeatedArrivals(sinks: readonly Sink[]): number {
+export function repeatedArrivals(sinks: readonly Pick<Sink, 'arrivals'>[]): number {
   return sinks.flatMap(({ arrivals }) => [...arrivals.values()]).reduce((sum, times) => sum + times - 1, 0);
 }
 
 /** How many events that were not sent came, counted at each receiver. */
-export function unexpectedArrivals(sinks: readonly Sink[], sent: ReadonlySet<number>): number {
+export function unexpectedArrivals(sinks: readonly Pick<Sink, 'arrivals'>[], sent: ReadonlySet<number>): number {
   return sinks.flatMap(({ arrivals }) => [...arrivals.keys()]).filter((number) => !sent.has(number)).length;
 }
 

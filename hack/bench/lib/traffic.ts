@@ -8,20 +8,25 @@ export interface Sent {
   /** How many got no 2xx. */
   refused: number;
   answerMs: number[];
+  /** Numbers of the events that were answered with 2xx. */
+  accepted: number[];
+  /** Of those without an answer, or with 5xx: such an event may have been stored. */
+  uncertain: number[];
 }
 
 /** What a payload is sent in; without: as it is. */
 export interface Envelope {
   headers: readonly string[];
   /** The body of the next request. */
-  around: (payload: string) => string;
+  around: (payload: string, number: number) => string;
 }
 
+/** Sends events with a number each, which no other sender of the process uses. */
 export class Sender {
+  static #next = 0;
   readonly #agent: Agent;
   readonly #origin: string;
   readonly #envelope: Envelope;
-  #next = 0;
 
   constructor(origin: string, connections: number, envelope: Envelope = { headers: [], around: (payload) => payload }) {
     this.#origin = origin;
@@ -32,71 +37,82 @@ export class Sender {
   /** `count` requests, `senders` at a time. */
   async closedLoop(path: string, count: number, senders: number): Promise<Sent> {
     const begin = performance.now();
-    const answerMs: number[] = [];
+    const sent = nothingSent();
     let left = count;
-    let refused = 0;
     await Promise.all(
       Array.from({ length: senders }, async () => {
         while (left-- > 0) {
-          const sent = performance.now();
-          if (!(await this.#send(path, sent))) refused++;
-          answerMs.push(performance.now() - sent);
+          const at = performance.now();
+          await this.#send(path, at, sent);
+          sent.answerMs.push(performance.now() - at);
         }
       }),
     );
-    return { seconds: (performance.now() - begin) / 1000, refused, answerMs };
+    return { ...sent, seconds: (performance.now() - begin) / 1000 };
   }
 
   /** `perSecond` requests a second, each at its time, whatever becomes of the others; latencies count from the intended time. */
   async openLoop(path: string, perSecond: number, seconds: number): Promise<Sent> {
     const begin = performance.now();
-    const answerMs: number[] = [];
-    let refused = 0;
+    const sent = nothingSent();
     const underWay: Promise<void>[] = [];
     for (let i = 0; i < perSecond * seconds; i++) {
       const at = begin + (i * 1000) / perSecond;
       const waitMs = at - performance.now();
       if (waitMs > 0) await sleep(waitMs);
       underWay.push(
-        this.#send(path, at).then((ok) => {
-          if (!ok) refused++;
-          answerMs.push(performance.now() - at);
+        this.#send(path, at, sent).then(() => {
+          sent.answerMs.push(performance.now() - at);
         }),
       );
     }
     await Promise.all(underWay);
-    return { seconds: (performance.now() - begin) / 1000, refused, answerMs };
+    return { ...sent, seconds: (performance.now() - begin) / 1000 };
   }
 
   async close(): Promise<void> {
     await this.#agent.close();
   }
 
-  #send(path: string, sentAt: number): Promise<boolean> {
-    const head = `{"number":${this.#next++},"sent":${sentAt},"pad":"`;
-    const body = this.#envelope.around(`${head}${'x'.repeat(Math.max(0, payloadBytes - head.length - 2))}"}`);
+  #send(path: string, sentAt: number, sent: Sent): Promise<void> {
+    const number = Sender.#next++;
+    const head = `{"number":${number},"sent":${sentAt},"pad":"`;
+    const body = this.#envelope.around(`${head}${'x'.repeat(Math.max(0, payloadBytes - head.length - 2))}"}`, number);
     const headers = ['content-type', 'application/json', ...this.#envelope.headers];
     return new Promise((resolve) => {
       let status = 0;
+      const ended = (): void => {
+        const isAccepted = status >= 200 && status <= 299;
+        if (isAccepted) sent.accepted.push(number);
+        else sent.refused++;
+        if (status === 0 || status >= 500) sent.uncertain.push(number);
+        resolve();
+      };
       const handler: Dispatcher.DispatchHandler = {
         onRequestStart() {},
         onResponseStart(_, statusCode) {
           status = statusCode;
         },
         onResponseData() {},
-        onResponseEnd: () => resolve(status >= 200 && status <= 299),
-        onResponseError: () => resolve(false),
+        onResponseEnd: ended,
+        onResponseError: ended,
       };
       this.#agent.dispatch({ origin: this.#origin, path, method: 'POST', body, headers }, handler);
     });
   }
 }
 
-/** Requests a second of a bare undici loop against a bare receiver: the ceiling of this machine at this time. */
-export async function bareCeiling(origin: string, count: number, senders: number): Promise<number> {
-  const sender = new Sender(origin, senders);
-  await sender.closedLoop('/', 2000, senders);
-  const { seconds } = await sender.closedLoop('/', count, senders);
-  await sender.close();
-  return count / seconds;
+/** What was sent in several goes, as one. */
+export function joined(parts: readonly Sent[]): Sent {
+  return {
+    seconds: parts.reduce((sum, { seconds }) => sum + seconds, 0),
+    refused: parts.reduce((sum, { refused }) => sum + refused, 0),
+    answerMs: parts.flatMap(({ answerMs }) => answerMs),
+    accepted: parts.flatMap(({ accepted }) => accepted),
+    uncertain: parts.flatMap(({ uncertain }) => uncertain),
+  };
+}
+
+function nothingSent(): Sent {
+  return { seconds: 0, refused: 0, answerMs: [], accepted: [], uncertain: [] };
 }
