@@ -27,23 +27,24 @@ export function acceptArguments(event: NewEvent, shard: number): { args: ScriptA
   }
   const encoded = encodeEvent(event);
   const atOnce = event.targets.length > messagesAtOnce ? [] : event.targets.filter((target) => target.shard === shard);
-  const args: ScriptArgument[] = [keyOf(event.id, shard), event.org, event.sourceId, encoded];
-  args.push(...targetArguments(atOnce, shard), event.filtered.length);
-  for (const filtered of event.filtered)
-    args.push(keyOf(filtered.messageId, shard), filtered.routeId, endOf(filtered), filtered.failedFor ?? '');
   const later = atOnce.length === 0 ? event.targets : event.targets.filter((target) => target.shard !== shard);
   const entries = outboxEntries(later, shard);
-  args.push(entries.length);
+  const { further = { from: '-', end: '-' }, answer = { keptMs: '-', text: '' } } = event;
+  const counts = `${atOnce.length} ${event.filtered.length} ${entries.length}`;
+  const head = `${keyOf(event.id, shard)} ${event.org} ${event.sourceId} ${counts} ${further.from} ${further.end} ${answer.keptMs}`;
+  const args: ScriptArgument[] = [head, encoded];
+  if (event.answer !== undefined) args.push(answer.text);
+  for (const target of atOnce) args.push(lineOf(target, shard));
+  for (const filtered of event.filtered) {
+    args.push(`${keyOf(filtered.messageId, shard)} ${filtered.routeId} ${filtered.failedFor ?? '-'}`, endOf(filtered));
+  }
   for (const { shard: to, count, lines } of entries) args.push(to, to === shard ? 1 : 0, count, lines);
   if (entries.length > 0) {
     // Applications are counted where their messages are made.
     const routes = new Set(event.webhook === undefined ? later.map(({ routeId }) => routeId) : []);
     args.push(later.map(({ messageId }) => keyOf(messageId, shard)).join(' '), routes.size, ...routes);
   }
-  args.push(event.further === undefined ? '' : `${event.further.from} ${event.further.end}`);
-  const answer = event.answer === undefined ? '' : `${event.answer.keptMs} ${event.answer.text}`;
-  args.push(answer);
-  const bytes = encoded.length + answer.length + args.length * 32 + later.length * bytesPerLine;
+  const bytes = encoded.length + answer.text.length + (args.length + later.length) * bytesPerLine;
   const weight = 1 + atOnce.length + event.filtered.length + entries.length;
   return { args, bytes, weight };
 }
@@ -57,24 +58,18 @@ function endOf({ brokenSchema, untried = '' }: NewEvent['filtered'][number]): st
 export function outboxEntries(targets: readonly Target[], shard: number): { shard: number; count: number; lines: string }[] {
   return [...Map.groupBy(targets, (target) => target.shard)].flatMap(([to, group]) =>
     chunks(group).map((some) => {
-      const lines = some.map((target) =>
-        [keyOf(target.messageId, shard), target.routeId, target.destinationId, settingOf(target)].join(' '),
-      );
+      const lines = some.map((target) => lineOf(target, shard));
       return { shard: to, count: some.length, lines: lines.join('\n') };
     }),
   );
 }
 
-function targetArguments(targets: readonly Target[], shard: number): ScriptArgument[] {
-  const each = targets.flatMap((target) => [keyOf(target.messageId, shard), target.routeId, target.destinationId, settingOf(target)]);
-  return [targets.length, ...each];
-}
-
-/** The largest number of attempts, then subscription and transform where there are (`includes/new-message.lua`). */
-function settingOf({ maxAttempts, subscription }: Target): ScriptArgument {
-  if (subscription === undefined) return maxAttempts;
+/** Message, route, destination and the largest number of attempts, then subscription and transform where there are (`includes/new-message.lua`). */
+function lineOf({ messageId, routeId, destinationId, maxAttempts, subscription }: Target, shard: number): string {
+  const line = `${keyOf(messageId, shard)} ${routeId} ${destinationId} ${maxAttempts}`;
+  if (subscription === undefined) return line;
   const { id, transformId } = subscription;
-  return transformId === null ? `${maxAttempts} ${id}` : `${maxAttempts} ${id} ${transformId}`;
+  return transformId === null ? `${line} ${id}` : `${line} ${id} ${transformId}`;
 }
 
 function chunks(targets: readonly Target[]): Target[][] {

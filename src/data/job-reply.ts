@@ -4,6 +4,9 @@ import { decodeEvent, type StoredEvent } from './event-text.ts';
 import { recordId } from './record-key.ts';
 import { bytes, integer, list, text } from './script-reply.ts';
 
+/** Stands for the event of a job that is a batch. */
+const batchMarker = '*';
+
 /** From `{number, org, route, destination, revision or '', generation of the circuit, 1 for slow}`. */
 export function targetOf(reply: unknown): Target {
   const [number, org, route, destination, revision, circuit, slow] = list(reply).map(text);
@@ -24,37 +27,68 @@ export function targetOf(reply: unknown): Target {
  */
 export async function jobsOf(
   shard: number,
-  reply: readonly unknown[],
+  [targetList, lines, texts]: readonly unknown[],
   loadEvent: (eventKey: string) => Promise<Buffer | null>,
 ): Promise<Job[]> {
-  const [targetList, jobList, eventList] = reply;
-  const targets = new Map(list(targetList).map((each) => [text(list(each)[0]), targetOf(each)]));
-  const events = new Map<string, StoredEvent | null>();
-  for (const each of list(eventList)) {
-    const [key, stored] = list(each);
-    const inReply = bytes(stored);
-    const loaded = inReply.length > 0 ? inReply : await loadEvent(text(key));
-    events.set(text(key), loaded === null ? null : readable(loaded));
-  }
-  return list(jobList).flatMap((each) => {
-    const [lane, entry, message, attempts, max, event, before, original, why, output, transform] = list(each);
-    const target = targets.get(text(lane).replace('r', ''));
-    if (target === undefined) return [];
-    return {
-      handle: `${text(lane)}/${text(entry)}`,
+  const targets = new Map(
+    list(targetList)
+      .map(targetOf)
+      .map((target) => [target.number, target]),
+  );
+  const parts = text(lines)
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => line.split(' '));
+  const events = await eventsOf(parts, list(texts), loadEvent);
+  const jobs: Job[] = [];
+  for (const part of parts) {
+    const [
+      lane = '',
+      entry = '',
+      messageKey = '',
+      attempts = '',
+      max = '',
+      event = '',
+      before,
+      original = '',
+      why = '',
+      output,
+      transform = '',
+    ] = part;
+    const target = targets.get(lane.replace('r', ''));
+    if (target === undefined) continue;
+    jobs.push({
+      handle: `${lane}/${entry}`,
       target,
-      messageKey: text(message),
-      messageId: recordId('msg_', shard, text(message)),
-      eventId: recordId('evt_', shard, text(event)),
+      messageKey,
+      messageId: recordId('msg_', shard, messageKey),
+      eventId: recordId('evt_', shard, event),
       attempts: integer(attempts),
       maxAttempts: integer(max),
-      failover: text(original) === '' ? null : failoverOf(text(original), text(why), integer(before)),
-      event: events.get(text(event)) ?? null,
-      hasOutput: text(output) === '1',
-      transformId: text(transform) || null,
-      isBatch: text(event) === '*',
-    };
-  });
+      failover: original === '' ? null : failoverOf(original, why, integer(before)),
+      event: events.get(event) ?? null,
+      hasOutput: output === '1',
+      transformId: transform || null,
+      isBatch: event === batchMarker,
+    });
+  }
+  return jobs;
+}
+
+/** The events that the jobs name, by their keys; the texts come in the same order. */
+async function eventsOf(
+  parts: readonly (readonly string[])[],
+  texts: readonly unknown[],
+  loadEvent: (eventKey: string) => Promise<Buffer | null>,
+): Promise<Map<string, StoredEvent | null>> {
+  const events = new Map<string, StoredEvent | null>();
+  for (const [, , , , , key = batchMarker] of parts) {
+    if (key === batchMarker || events.has(key)) continue;
+    const inReply = bytes(texts[events.size]);
+    const loaded = inReply.length > 0 ? inReply : await loadEvent(key);
+    events.set(key, loaded === null ? null : readable(loaded));
+  }
+  return events;
 }
 
 /** Null for a text that is no event: one message ends as a dead letter, and its neighbours are delivered. */

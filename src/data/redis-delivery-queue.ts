@@ -98,9 +98,9 @@ export class RedisDeliveryQueue implements DeliveryQueue {
   async dequeue(worker: string, count: number, room: SlowRoom = { slow: count, probes: count }, order: TurnOrder = {}) {
     const turns = [order.busiest ?? '', this.#mark, order.isForOthers === true ? 1 : 0];
     const reply = list(await this.#runBuffer(scripts.dequeue, [worker, count, holdMs, room.slow, room.probes, ...turns]));
-    const [, , , unconfigured, more, nextDue, outbox, ended, ends] = reply;
+    const [unconfigured, more, nextDue, outbox, ended, ends, ...jobs] = reply;
     return {
-      jobs: await this.#jobs(reply),
+      jobs: await this.#jobs(jobs),
       unconfigured: list(unconfigured).map(targetOf),
       hasMore: integer(more) > 0,
       hasMoreOfOthers: integer(more) === 2,
@@ -360,20 +360,11 @@ function settleArguments({ job, outcome, maxAttempts }: Settlement): ScriptArgum
   const attempt = outcome.type === 'back' || outcome.type === 'unsent' ? null : outcome.attempt;
   const encode = job.isBatch ? encodeBatchAttempt : encodeAttempt;
   const { short, long } = attempt === null ? { short: '', long: '' } : encode(attempt);
-  const [lane = '', entry = ''] = job.handle.split('/');
+  const [letter, detail] = outcomeArguments(outcome);
   const last = maxAttempts === null || maxAttempts === job.maxAttempts ? '' : maxAttempts;
-  return [
-    lane,
-    entry,
-    job.messageKey,
-    ...outcomeArguments(outcome),
-    short,
-    long,
-    outcome.type === 'unsent' ? outcome.tookMs : (attempt?.durationMs ?? -1),
-    last,
-    toCircuit(attempt, job.target),
-    attempt === null || attempt.errorType === null ? '' : errorLetter(attempt.errorType),
-  ];
+  const tookMs = outcome.type === 'unsent' ? outcome.tookMs : (attempt?.durationMs ?? -1);
+  const error = attempt === null || attempt.errorType === null ? '' : errorLetter(attempt.errorType);
+  return [`${job.handle} ${job.messageKey} ${letter} ${tookMs} ${last} ${toCircuit(attempt, job.target)} ${error}`, detail, short, long];
 }
 
 /** A receiver that asks to be called less often is a healthy one (API decisions: 429 does not count). */

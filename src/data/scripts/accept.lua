@@ -3,14 +3,16 @@
 -- Without allow-oom: a full Redis refuses the whole call before its first write, which is the back-pressure of ingest.
 --
 -- KEYS: see includes/shard.lua. Ids are without prefix and shard (the last 25 characters).
--- ARGV[1] number of events; then per event: event, organization, source, text (see event-text.ts), number of targets, per
--- target message, route, destination, largest number of attempts (as in new-message.lua); number of filtered, per filtered message, route, `v` and what it breaks of
--- the route's schema, or `f`, when it does not meet the filter, and why that is not certain, and '' or the destination for whose alerts the
--- former counts; number of
--- entries for the outbox, per entry shard, whether it is this one (1, 0), number of messages, the messages as the outbox has them; where there are entries
--- their messages one after the other, number of their routes, the routes; '' or `<from> <until>`: where the
--- walk over further targets begins and ends; '' or `<milliseconds> <answer>`: what is to be answered, for so long, to whoever sends the event again. In
--- the entries messages of another shard have their whole key.
+-- ARGV[1] number of events; then per event:
+--   `<event> <organization> <source> <targets> <filtered> <entries> <from> <until> <milliseconds>`: how many there are of each; where the walk over
+--     further targets begins and ends, and for how long an answer is kept, or `-`;
+--   its text (see event-text.ts);
+--   where it is kept: what is to be answered to whoever sends the event again;
+--   per target `<message> <route> <destination> <largest number of attempts>` (this as in new-message.lua);
+--   per filtered message `<message> <route> <destination>`, the destination for whose alerts it counts as a failure, or `-`; and `v` and what it
+--     breaks of the route's schema, or `f`, when it does not meet the filter, and why that is not certain;
+--   per entry for the outbox its shard, whether that is this one (1, 0), number of messages, the messages as the outbox has them, those of another
+--     shard with their whole key; where there are entries their messages one after the other, number of their routes, the routes.
 -- Reply: the text `full` when too much memory is in use (tend.lua); else per event: 1 stored, or its entries in the
 -- outbox; 0 was stored already (a re-sent call); or the text of what stands in its way.
 -- @include "includes/shard.lua"
@@ -36,30 +38,34 @@ local function argument()
   return ARGV[position]
 end
 
--- Target numbers of this call, and what the script has found out about them.
+-- Numbers of the targets of this call by their names, and what the script has found out about them.
 local numbers = {}
 local obstacles = {}
 local touched = {}
 local opened = 0
 
-local function number_of(org, route, destination)
-  local name = org .. ' ' .. route .. ' ' .. destination
+local function name_of(org, route, destination)
+  return org .. ' ' .. route .. ' ' .. destination
+end
+
+local function number_of(name, org, route, destination)
   if not numbers[name] then
     numbers[name] = call('HGET', P .. 'tn:' .. org, route .. ' ' .. destination)
   end
   return numbers[name]
 end
 
-local function target_of(org, route, destination)
-  local n = number_of(org, route, destination) or intern(org, route, destination)
-  numbers[org .. ' ' .. route .. ' ' .. destination] = n
+local function target_of(name, org, route, destination)
+  local n = number_of(name, org, route, destination) or intern(org, route, destination)
+  numbers[name] = n
   return n
 end
 
 -- What stands in the way of storing the event, looked for before the first write.
 local function obstacle(e)
   for _, target in ipairs(e.targets) do
-    local n = number_of(e.org, target.route, target.destination)
+    target.name = name_of(e.org, target.route, target.destination)
+    local n = number_of(target.name, e.org, target.route, target.destination)
     if n then
       if obstacles[n] == nil then
         obstacles[n] = lane_obstacle(n) or false
@@ -91,11 +97,10 @@ local function send_entries(e)
 end
 
 local function store(e)
-  local ms = monotonic_ms()
-  local number = counter()
-  local stamp = ms .. '-' .. number
+  local stamp = new_stamp()
   local messages, history = '-', '-'
-  if e.from or #e.entries > 0 or #e.targets + #e.filtered > 1 then
+  local has_further = e.from ~= '-'
+  if has_further or #e.entries > 0 or #e.targets + #e.filtered > 1 then
     messages = '*'
   elseif #e.targets + #e.filtered == 1 then
     messages = (e.targets[1] or e.filtered[1]).id
@@ -109,15 +114,15 @@ local function store(e)
   if e.answer then
     call('SET', P .. 'an:' .. e.id, e.answer, 'PX', e.kept_ms)
   end
-  index_add(P .. 'i:ev:' .. e.org, ms, number, e.id)
-  index_add(P .. 'i:' .. e.source, ms, number, e.id)
+  index_add(P .. 'i:ev:' .. e.org, stamp, e.id)
+  index_add(P .. 'i:' .. e.source, stamp, e.id)
   if history ~= '-' then
     call('XADD', P .. 'fin', stamp, 'e', e.id)
   end
   local ids = {}
   local routes = {}
   for _, target in ipairs(e.targets) do
-    local n = target_of(e.org, target.route, target.destination)
+    local n = target_of(target.name, e.org, target.route, target.destination)
     if new_message(e.id, e.org, n, target) then
       touched[n] = true
     end
@@ -126,9 +131,8 @@ local function store(e)
     routes[target.route] = true
   end
   for _, filtered in ipairs(e.filtered) do
-    local n = target_of(e.org, filtered.route, '')
-    number = counter()
-    stamp = ms .. '-' .. number
+    local n = target_of(name_of(e.org, filtered.route, ''), e.org, filtered.route, '')
+    stamp = new_stamp()
     local status, why = string.sub(filtered.how, 1, 1), string.sub(filtered.how, 2)
     call('HSET', P .. 'm:' .. filtered.id, 'e', e.id, 't', n, 's', status, 'x', '0', 'i', stamp, 'c', stamp)
     if why ~= '' then
@@ -136,15 +140,15 @@ local function store(e)
     end
     if status == 'v' then
       count_unsent(e.org, filtered.route)
-      index_add(P .. 'i:fail:' .. filtered.route, ms, number, filtered.id)
-      if filtered.failed_for ~= '' then
+      index_add(P .. 'i:fail:' .. filtered.route, stamp, filtered.id)
+      if filtered.failed_for ~= '-' then
         note_end(filtered.route, filtered.failed_for, 'f', 1, filtered.id)
       end
     else
       count_held_back(e.org, filtered.route, 1)
     end
-    index_add(P .. 'i:' .. e.org, ms, number, filtered.id)
-    index_add(P .. 'i:' .. filtered.route, ms, number, filtered.id)
+    index_add(P .. 'i:' .. e.org, stamp, filtered.id)
+    index_add(P .. 'i:' .. filtered.route, stamp, filtered.id)
     call('XADD', P .. 'fin', stamp, 'i', filtered.id)
     ids[#ids + 1] = filtered.id
   end
@@ -154,7 +158,7 @@ local function store(e)
   for _, route in ipairs(e.routes) do
     routes[route] = true
   end
-  if e.from then
+  if has_further then
     sent[#sent + 1] = send(own_shard, 'w', 'e', e.id, 'f', e.from, 'u', e['until'])
     far = far .. ' ' .. own_shard .. 'w'
   end
@@ -172,22 +176,28 @@ local function store(e)
   return #sent > 0 and sent or 1
 end
 
-local function arguments_of_targets()
-  local targets = {}
-  for k = 1, tonumber(argument()) do
-    targets[k] = { id = argument(), route = argument(), destination = argument(), max = argument() }
-  end
-  return targets
-end
+local head_pattern = '^(%S+) (%S+) (%S*) (%d+) (%d+) (%d+) (%S+) (%S+) (%S+)$'
 
-local reply = {}
-for _ = 1, tonumber(ARGV[1]) do
-  local e = { id = argument(), org = argument(), source = argument(), text = argument(), filtered = {}, entries = {}, routes = {} }
-  e.targets = arguments_of_targets()
-  for k = 1, tonumber(argument()) do
-    e.filtered[k] = { id = argument(), route = argument(), how = argument(), failed_for = argument() }
+local function event_of_arguments()
+  local e = { targets = {}, filtered = {}, entries = {}, routes = {} }
+  local targets, filtered, entries
+  e.id, e.org, e.source, targets, filtered, entries, e.from, e['until'], e.kept_ms = string.match(argument(), head_pattern)
+  e.text = argument()
+  if e.kept_ms ~= '-' then
+    e.answer = argument()
   end
-  for k = 1, tonumber(argument()) do
+  for k = 1, tonumber(targets) do
+    local target = {}
+    target.id, target.route, target.destination, target.max = string.match(argument(), '^(%S+) (%S+) (%S+) (.+)$')
+    e.targets[k] = target
+  end
+  for k = 1, tonumber(filtered) do
+    local message = {}
+    message.id, message.route, message.failed_for = string.match(argument(), '^(%S+) (%S+) (%S+)$')
+    message.how = argument()
+    e.filtered[k] = message
+  end
+  for k = 1, tonumber(entries) do
     e.entries[k] = { shard = argument(), is_here = argument() == '1', count = tonumber(argument()), messages = argument() }
   end
   if #e.entries > 0 then
@@ -196,9 +206,13 @@ for _ = 1, tonumber(ARGV[1]) do
       e.routes[k] = argument()
     end
   end
-  e.from, e['until'] = string.match(argument(), '^(%d+) (%d+)$')
-  e.kept_ms, e.answer = string.match(argument(), '^(%d+) (.*)$')
-  reply[#reply + 1] = obstacle(e) or store(e)
+  return e
+end
+
+local reply = {}
+for k = 1, tonumber(ARGV[1]) do
+  local e = event_of_arguments()
+  reply[k] = obstacle(e) or store(e)
 end
 write_counts()
 write_status_counts()

@@ -3,7 +3,7 @@
 --
 -- KEYS: see includes/shard.lua.
 -- ARGV[1] worker, [2] hold time in ms; then the handles `<lane>/<entry>` that it knows.
--- Reply: {targets, jobs, events}.
+-- Reply: {targets, jobs, texts} (includes/jobs.lua).
 -- @include "includes/shard.lua"
 -- @include "includes/target.lua"
 -- @include "includes/jobs.lua"
@@ -29,5 +29,4 @@ for k = 1, #held, 2 do
     end
   end
 end
-load_events()
-return { job_targets, job_list, job_events }
+return { jobs_reply() }

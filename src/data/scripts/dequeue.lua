@@ -8,8 +8,9 @@
 -- attempts to slow targets the worker may begin, and [5] with those that are a target's only one, [6] the organization of which the
 -- worker has had the most work lately, in all shards, or '': others go first, [7] the mark of its
 -- pool, [8] 1: it gets nothing of [6].
--- Reply: {targets, jobs, events, unconfigured targets, servable work left 0/1, 2 where some is of others than [6], ms until something is due or -1, 1 when
--- something was put into the outbox, 1 when a batch has ended, 1 when there are no jobs and something is in the log of ends}.
+-- Reply: {unconfigured targets, servable work left 0/1, 2 where some is of others than [6], ms until something is due or -1, 1 when
+-- something was put into the outbox, 1 when a batch has ended, 1 when there are no jobs and something is in the log of ends, targets, jobs, texts
+-- (includes/jobs.lua)}.
 -- @include "includes/shard.lua"
 -- @include "includes/index.lua"
 -- @include "includes/target.lua"
@@ -258,8 +259,9 @@ local function serve(n, org, start, quantum)
   for _, found in ipairs(entries) do
     local lane, entry = found[1], found[2]
     local id = entry[2][2]
-    if add_job(lane, entry[1], id) then
-      count_status(org, waiting_letter(job_list[#job_list][4]), 'a')
+    local attempts = add_job(lane, entry[1], id)
+    if attempts then
+      count_status(org, waiting_letter(attempts), 'a')
       local handle = lane .. '/' .. entry[1]
       held_until[#held_until + 1] = deadline
       held_until[#held_until + 1] = handle .. '/' .. worker
@@ -380,12 +382,11 @@ if #held_by > 0 then
 end
 write_shared_limiters()
 write_status_counts()
-load_events()
 local more = call('ZCARD', ready_organizations)
 if more > 0 then
   ring(false, mark)
   local has_others = busiest ~= '' and (more > 1 or not call('ZSCORE', ready_organizations, busiest))
   more = has_others and 2 or 1
 end
-local ends = #job_list == 0 and call('EXISTS', P .. 'ends') or 0
-return { job_targets, job_list, job_events, unconfigured, more, next_due_ms(), has_sent and 1 or 0, batch_has_ended and 1 or 0, ends }
+local ends = #job_lines == 0 and call('EXISTS', P .. 'ends') or 0
+return { unconfigured, more, next_due_ms(), has_sent and 1 or 0, batch_has_ended and 1 or 0, ends, jobs_reply() }

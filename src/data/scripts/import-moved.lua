@@ -62,9 +62,9 @@ for k = last + 1, #ARGV, 2 do
   call('HSET', P .. 'a:' .. id, ARGV[k], ARGV[k + 1])
 end
 local n = intern(org, ARGV[6], ARGV[7])
-local ms, number = monotonic_ms(), counter()
-index_add(P .. 'i:' .. ARGV[7], ms, number, id)
-call('HSET', key, 't', n, 'j', ms .. '-' .. number)
+local stamp = new_stamp()
+index_add(P .. 'i:' .. ARGV[7], stamp, id)
+call('HSET', key, 't', n, 'j', stamp)
 call('HDEL', key, 'u', 'v', 'd')
 call('HINCRBY', ctl, 'open', 1)
 enqueue(n, id)

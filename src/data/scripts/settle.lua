@@ -3,8 +3,9 @@
 -- was put back, or a re-sent call gets 0 and changes nothing but its own places.
 --
 -- KEYS: see includes/shard.lua.
--- ARGV[1] worker, [2] number of items, [3] 1: ring for others when work is left, [4] the mark of its pool; then per item: lane, entry, message,
--- outcome, detail, short attempt, long attempt, duration in ms, largest number of attempts or '', what it says to the circuit, letter of its error or ''.
+-- ARGV[1] worker, [2] number of items, [3] 1: ring for others when work is left, [4] the mark of its pool; then per item: `<lane>/<entry> <message>
+-- <outcome> <duration in ms> <largest number of attempts> <what it says to the circuit> <letter of its error>`, the last three may be empty; detail, short
+-- attempt, long attempt.
 -- Outcomes: `d` delivered; `r` retry, detail = delay in ms; `q` dead letter, detail = reason; `u` ended before an attempt, detail =
 -- `f` or `t` (finish_unsent) and why; `b` back to the queue, no attempt counted. An attempt is recorded in its short form (in the message's hash) or its long one (`a:<message>`), of a batch in both. To the
 -- circuit: `+` or `-` (success, failure) and the generation under which the attempt began, or '' for nothing.
@@ -27,7 +28,7 @@
 -- @include "includes/retries.lua"
 -- @include "includes/failures.lua"
 
-local item_length = 11
+local item_length = 4
 local worker = ARGV[1]
 local held_by = P .. 'held:' .. worker
 local count = tonumber(ARGV[2])
@@ -70,6 +71,8 @@ local function target_of(lane)
   end
   return target
 end
+
+local item_pattern = '^(%w+)/(%S+) (%S+) (%l) (%S+) (%d*) (%S*) (%S?)$'
 
 -- Arguments of an item, counted from 1.
 local function item(k, position)
@@ -134,7 +137,7 @@ local function hear_circuit(target, said)
 end
 
 for k = 1, count do
-  handles[k] = item(k, 1) .. '/' .. item(k, 2)
+  handles[k] = string.match(item(k, 1), '^%S+')
   held[k] = handles[k] .. '/' .. worker
 end
 -- `held:<worker>` guards against an entry id that an emptied Redis has given out again.
@@ -145,8 +148,9 @@ if count > 0 then
 end
 
 for k = 1, count do
-  local lane, entry, id, outcome, detail = item(k, 1), item(k, 2), item(k, 3), item(k, 4), item(k, 5)
-  local short, long, duration, max, said, letter = item(k, 6), item(k, 7), tonumber(item(k, 8)), item(k, 9), item(k, 10), item(k, 11)
+  local detail, short, long = item(k, 2), item(k, 3), item(k, 4)
+  local lane, entry, id, outcome, duration, max, said, letter = string.match(item(k, 1), item_pattern)
+  duration = tonumber(duration)
   local target = target_of(lane)
   release_places(target, handles[k])
   if holding[k] ~= id or not target.usable[lane] or call('XACK', P .. 'w:' .. lane, 'g', entry) == 0 then
@@ -174,7 +178,7 @@ for k = 1, count do
       end
       if duration >= 0 then
         target.mean = target.mean and (target.mean * 0.8 + duration * 0.2) or duration
-        target.measured.a = string.format('%.1f', target.mean)
+        target.has_new_mean = true
         if outcome ~= 'u' then
           count_attempt(target.org, target.n, target.destination, duration, outcome == 'd' and not is_batch)
         end
@@ -257,6 +261,9 @@ for _, n in ipairs(order) do
       activate(n)
     end
     local measured = {}
+    if target.has_new_mean then
+      target.measured.a = string.format('%.1f', target.mean)
+    end
     for field, value in pairs(target.measured) do
       measured[#measured + 1] = field
       measured[#measured + 1] = value

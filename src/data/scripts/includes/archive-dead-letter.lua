@@ -4,7 +4,7 @@ local function archive_dead_letter(id)
   local m = call('HMGET', key, 'c', 't', 'q')
   local t = call('HMGET', P .. 't:' .. m[2], 'o', 'r', 'd')
   remove_dead_letter(id, m[1], t[1], t[2], t[3], m[3])
-  local stamp = monotonic_ms() .. '-' .. counter()
+  local stamp = new_stamp()
   call('XADD', P .. 'fin', stamp, 'i', id)
   call('HSET', key, 's', 'x', 'c', stamp, 'dc', m[1])
   if t[1] then

@@ -20,42 +20,49 @@ local last_bucket = 160
 local counts = {}
 
 local function counts_of(org)
-  counts[org] = counts[org] or { events = {}, deliveries = {}, tallies = {} }
-  return counts[org]
-end
-
-local function tally(org, group, field, by)
-  local tallies = counts_of(org).tallies
-  tallies[group] = tallies[group] or {}
-  tallies[group][field] = (tallies[group][field] or 0) + by
+  local c = counts[org]
+  if not c then
+    c = { events = {}, deliveries = {}, targets = {}, ids = {} }
+    counts[org] = c
+  end
+  return c
 end
 
 local function is_for_webhooks(org)
   return string.byte(org) == 43
 end
 
--- `detail` stands behind the number of the target, or is ''.
-local function tally_detail(org, n, detail, what, by)
-  if n ~= '' then
-    tally(org, whole(math.floor(tonumber(n) / 64)), n .. detail .. ' ' .. what, by)
+-- Adds to one of the counts that the script keeps by `key`: of a target or of an id.
+local function add_to(counted, key, what, by)
+  local of = counted[key]
+  if not of then
+    of = {}
+    counted[key] = of
   end
+  of[what] = (of[what] or 0) + by
 end
 
 local function tally_target(org, n, what, by)
-  tally_detail(org, n, '', what, by)
+  if n ~= '' then
+    add_to(counts_of(org).targets, n, what, by)
+  end
+end
+
+-- `detail` stands behind the number of the target.
+local function tally_detail(org, n, detail, by)
+  if n ~= '' then
+    add_to(counts_of(org).targets, n .. detail, 'e', by)
+  end
 end
 
 local function tally_id(org, id, what, by)
-  tally(org, 'e' .. string.sub(id, -1), id .. ' ' .. what, by)
+  add_to(counts_of(org).ids, id, what, by)
 end
 
--- An event of a source, or one that a route has taken. Of webhooks nobody asks for those of a period.
+-- An event of a source, or one that a route has taken.
 local function count_event(org, id)
   local events = counts_of(org).events
   events[id] = (events[id] or 0) + 1
-  if not is_for_webhooks(org) then
-    tally_id(org, id, 'e', 1)
-  end
 end
 
 -- Of a message to a webhook endpoint; of others nothing is counted when they are made.
@@ -67,13 +74,13 @@ end
 
 -- A failed attempt at a webhook endpoint.
 local function count_error(org, n, letter)
-  tally_detail(org, n, ':' .. letter, 'e', 1)
+  tally_detail(org, n, ':' .. letter, 1)
 end
 
 -- What became a dead letter at a webhook endpoint, or was held back by its transform.
 local function count_reason(org, n, reason)
   if is_for_webhooks(org) then
-    tally_detail(org, n, '!' .. reason, 'e', 1)
+    tally_detail(org, n, '!' .. reason, 1)
   end
 end
 
@@ -89,8 +96,12 @@ end
 
 local function deliveries_of(org, destination)
   local deliveries = counts_of(org).deliveries
-  deliveries[destination] = deliveries[destination] or { 0, 0, 0, 0 }
-  return deliveries[destination]
+  local d = deliveries[destination]
+  if not d then
+    d = { 0, 0, 0, 0 }
+    deliveries[destination] = d
+  end
+  return d
 end
 
 local function latency_bucket(ms)
@@ -108,18 +119,22 @@ local function count_attempt(org, n, destination, duration_ms, has_delivered)
   tally_target(org, n, (has_delivered and 'd' or 'a') .. latency_bucket(duration_ms), 1)
 end
 
+local function add_end(d, has_succeeded)
+  d[1] = d[1] + 1
+  if has_succeeded then
+    d[2] = d[2] + 1
+  end
+end
+
 -- The end of a delivery to a target: `d` delivered (tallied with its attempt), `o` delivered with a batch, `f` failed, `m` moved to a
 -- failover destination after it had failed here.
 local function count_end(org, n, destination, how)
-  local ended = { deliveries_of(org, destination) }
+  local has_succeeded = how == 'd' or how == 'o'
+  add_end(deliveries_of(org, destination), has_succeeded)
   if is_for_webhooks(org) then
     local application = call('HGET', P .. 't:' .. n, 'r')
-    ended[2] = application and deliveries_of(org, 'total:' .. application)
-  end
-  for _, d in ipairs(ended) do
-    d[1] = d[1] + 1
-    if how == 'd' or how == 'o' then
-      d[2] = d[2] + 1
+    if application then
+      add_end(deliveries_of(org, 'total:' .. application), has_succeeded)
     end
   end
   if how ~= 'd' then
@@ -166,6 +181,23 @@ local function write_deliveries(key, deliveries)
   end
 end
 
+-- The tallies of an organization by the names of their groups, each with its fields.
+local function tallies_of(org, c)
+  local tallies = {}
+  for key, counted in pairs(c.targets) do
+    local n = string.match(key, '^%d+')
+    for what, by in pairs(counted) do
+      add_to(tallies, whole(math.floor(tonumber(n) / 64)), key .. ' ' .. what, by)
+    end
+  end
+  for id, counted in pairs(c.ids) do
+    for what, by in pairs(counted) do
+      add_to(tallies, 'e' .. string.sub(id, -1), id .. ' ' .. what, by)
+    end
+  end
+  return tallies
+end
+
 local function write_tallies(org, tallies)
   local period = whole(math.floor(now / tally_period_ms))
   for group, counted in pairs(tallies) do
@@ -190,6 +222,12 @@ local function write_counts()
     local key = P .. 'k:' .. org
     write_events(key, c.events)
     write_deliveries(key, c.deliveries)
-    write_tallies(org, c.tallies)
+    -- Of webhooks nobody asks for the events of a period.
+    if not is_for_webhooks(org) then
+      for id, events in pairs(c.events) do
+        tally_id(org, id, 'e', events)
+      end
+    end
+    write_tallies(org, tallies_of(org, c))
   end
 end

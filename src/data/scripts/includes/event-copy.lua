@@ -30,8 +30,8 @@ local function copy_event(event, text)
   if not org then
     return
   end
-  local ms, number = monotonic_ms(), counter()
-  call('SET', P .. 'e:' .. event, ms .. '-' .. number .. ' * ' .. org .. ' ' .. source .. ' -\n' .. rest)
+  local stamp = new_stamp()
+  call('SET', P .. 'e:' .. event, stamp .. ' * ' .. org .. ' ' .. source .. ' -\n' .. rest)
   call('HSET', P .. 'refs', event, 0)
-  index_add(P .. 'i:cp:' .. org, ms, number, event)
+  index_add(P .. 'i:cp:' .. org, stamp, event)
 end

@@ -49,9 +49,9 @@ local function fail_over(id, from, candidate, why)
     call('HINCRBY', ctl, 'open', -1)
     return
   end
-  local ms, number = monotonic_ms(), counter()
-  index_add(P .. 'i:' .. call('HGET', P .. 't:' .. candidate, 'd'), ms, number, id)
-  call('HSET', key, 't', candidate, 'k', m[3] or '0', 'w', why, 'j', ms .. '-' .. number, 's', m[3] and 'r' or 'p')
+  local stamp = new_stamp()
+  index_add(P .. 'i:' .. call('HGET', P .. 't:' .. candidate, 'd'), stamp, id)
+  call('HSET', key, 't', candidate, 'k', m[3] or '0', 'w', why, 'j', stamp, 's', m[3] and 'r' or 'p')
   enqueue(candidate, id)
   activate(candidate)
 end

@@ -35,7 +35,7 @@ local function keep_without_messages(event, token)
   end
   local text = call('GET', P .. 'e:' .. event)
   local head, rest = string.match(text, '^(%S+ %S+ %S+ %S+) %S+(\n.*)$')
-  local stamp = monotonic_ms() .. '-' .. counter()
+  local stamp = new_stamp()
   call('SET', P .. 'e:' .. event, head .. ' ' .. stamp .. rest)
   call('XADD', P .. 'fin', stamp, 'e', event)
   call('HDEL', P .. 'far', event)

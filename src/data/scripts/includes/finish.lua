@@ -1,16 +1,14 @@
 -- Ends a message of target n that is not held: `d` delivered, `q` dead letter (with reason); `how` as count_end has it. History entries `fin` and `dead` are
 -- what pruning walks; `i:fail:<route>` lists the failed messages of a route. Answers the fields to write into the message's hash.
 local function finish(id, org, n, destination, status, reason, how)
-  local ms = monotonic_ms()
-  local number = counter()
-  local stamp = ms .. '-' .. number
+  local stamp = new_stamp()
   count_end(org, n, destination, how or (status == 'd' and 'd' or 'f'))
   if status == 'q' then
     call('XADD', P .. 'dead', stamp, 'i', id)
-    index_add(P .. 'i:dead:' .. org, ms, number, id)
+    index_add(P .. 'i:dead:' .. org, stamp, id)
     local t = call('HMGET', P .. 't:' .. n, 'r', 'al')
     if t[1] then
-      index_add(P .. 'i:fail:' .. t[1], ms, number, id)
+      index_add(P .. 'i:fail:' .. t[1], stamp, id)
     end
     count_dead_letter(org, destination, reason, 1)
     count_reason(org, n, reason)
@@ -25,9 +23,7 @@ end
 
 -- Ends a message that is held and never leaves: `f` filtered, `t` its transform has failed, and why. Answers the same.
 local function finish_unsent(id, org, n, status, why)
-  local ms = monotonic_ms()
-  local number = counter()
-  local stamp = ms .. '-' .. number
+  local stamp = new_stamp()
   local t = call('HMGET', P .. 't:' .. n, 'r', 'd', 'al')
   local route = t[1] or ''
   if status == 't' then
@@ -36,7 +32,7 @@ local function finish_unsent(id, org, n, status, why)
     else
       count_unsent(org, route)
     end
-    index_add(P .. 'i:fail:' .. route, ms, number, id)
+    index_add(P .. 'i:fail:' .. route, stamp, id)
     if t[3] then
       note_end(route, first_destination(id, t[2]), 'f', 1, id)
     end

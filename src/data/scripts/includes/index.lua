@@ -27,22 +27,27 @@ local function index_kind(key)
   return seen
 end
 
-local function index_add(key, ms, number, id)
+local function index_member(number, id)
+  return string.format('%013.0f', tonumber(number)) .. id
+end
+
+-- `stamp`: of new_stamp.
+local function index_add(key, stamp, id)
   local kind = index_kind(key)
   if kind == 'stream' then
-    call('XADD', key, ms .. '-' .. number, 'i', id)
+    call('XADD', key, stamp, 'i', id)
   elseif type(kind) == 'number' then
-    call('ZADD', key, ms, string.format('%013.0f', number) .. id)
+    local ms, number = string.match(stamp, '^(%d+)-(%d+)$')
+    call('ZADD', key, ms, index_member(number, id))
     index_seen[key] = kind + 1
   end
 end
 
--- `stamp` is `<ms>-<number>`, as given to index_add.
+-- `stamp`: as given to index_add.
 local function index_remove(key, stamp, id)
   local kind = call('TYPE', key).ok
   if kind == 'zset' then
-    local number = tonumber(string.match(stamp, '-(%d+)$'))
-    call('ZREM', key, string.format('%013.0f', number) .. id)
+    call('ZREM', key, index_member(string.match(stamp, '-(%d+)$'), id))
   elseif kind == 'stream' then
     call('XDEL', key, stamp)
     if call('XLEN', key) == 0 then

@@ -20,12 +20,12 @@ end
 -- Answers whether it was queued; else it is a dead letter, because the queue of the destination is full. `target.max` is the largest
 -- number of attempts; of a webhook endpoint its subscription follows, and the transform of that when it has one.
 local function new_message(event, org, n, target)
-  local ms, number = monotonic_ms(), counter()
+  local stamp = new_stamp()
   local max, subscription, transform = target.max, nil, nil
   if string.find(max, ' ', 1, true) then
     max, subscription, transform = string.match(max, '^(%d+) (%S+) ?(%S*)$')
   end
-  local fields = { 'e', event, 't', n, 's', 'p', 'x', max, 'i', ms .. '-' .. number }
+  local fields = { 'e', event, 't', n, 's', 'p', 'x', max, 'i', stamp }
   if subscription then
     fields[11], fields[12] = 'sb', subscription
     if transform ~= '' then
@@ -35,9 +35,9 @@ local function new_message(event, org, n, target)
   call('HSET', P .. 'm:' .. target.id, unpack(fields))
   count_status(org, nil, 'p')
   count_made(org, n)
-  index_add(P .. 'i:' .. org, ms, number, target.id)
-  index_add(P .. 'i:' .. target.route, ms, number, target.id)
-  index_add(P .. 'i:' .. target.destination, ms, number, target.id)
+  index_add(P .. 'i:' .. org, stamp, target.id)
+  index_add(P .. 'i:' .. target.route, stamp, target.id)
+  index_add(P .. 'i:' .. target.destination, stamp, target.id)
   local room = queue_room(target.destination)
   if room and room <= 0 then
     bury(target.id, org, 'queue_limit_exceeded')

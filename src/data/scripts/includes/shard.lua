@@ -29,17 +29,19 @@ local function counter()
   return counter_next - 1
 end
 
--- Milliseconds for index and history entries: never smaller than one given before, whatever the clock does.
-local stamp_ms = nil
-local function monotonic_ms()
-  if stamp_ms == nil then
+-- A new stamp `<ms>-<number>`, the id of an entry of an index or of the history: its milliseconds are never smaller than those of one given
+-- before, whatever the clock does.
+local stamp_head = nil
+local function new_stamp()
+  if stamp_head == nil then
     local last = tonumber(call('HGET', ctl, 'ms') or '0')
-    stamp_ms = math.max(now, last)
-    if stamp_ms > last then
-      call('HSET', ctl, 'ms', stamp_ms)
+    local ms = math.max(now, last)
+    if ms > last then
+      call('HSET', ctl, 'ms', ms)
     end
+    stamp_head = ms .. '-'
   end
-  return stamp_ms
+  return stamp_head .. counter()
 end
 
 -- Wakes one worker that sleeps on the doorbell; one bell is enough, who takes it rings on. `is_first`: an organization that had no
