@@ -30,7 +30,7 @@ try {
     const none = { onFailure: false, onSuccess: false, onRecovery: false, failureThreshold: 3, channelIds: [], emails: [] };
     await publisher.publish(epoch, 'route', { ...route, generation: 2, notifications: { ...none, ...flags } });
   }
-  const rows = ceilingRows(await measureCeilings(sink.origin, world.redis.url, 20_000, senders));
+  const rows = ceilingRows(await measureCeilings(sink.origin, 20_000, senders));
   sink.reset();
   for (const slug of Object.keys(asked)) {
     const warmUp = await sender.closedLoop(world.path(slug), 2000, senders);

@@ -78,7 +78,7 @@ try {
   }
   figures.push(['bytes of a destination that is active in every period', (total / destinations).toFixed(0)]);
   figures.push(['statistics of the organization', `${(total / 1_048_576).toFixed(1)} MiB`]);
-  figures.push(redisCeilingRow(await bareRedisPipeline(world.redis.url)));
+  figures.push(redisCeilingRow(await bareRedisPipeline()));
   report('analytics', `analytics of ${destinations} destinations, ${routes.length} routes`, figures);
 } finally {
   await world.stop();

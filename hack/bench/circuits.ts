@@ -87,7 +87,7 @@ async function main(): Promise<void> {
     const [perSecondWritten, during] = await Promise.all([writes, probing]);
     const written = perSecondWritten.reduce((sum, each) => sum + each, 0);
     report('circuits', 'circuits that open at once', [
-      redisCeilingRow(await bareRedisPipeline(world.redis.url)),
+      redisCeilingRow(await bareRedisPipeline()),
       ['routes, destinations', `${routes}, ${destinations}`],
       ['all circuits open after', seconds(openedSeconds)],
       [`routes whose status said so after ${answersAfterSeconds} s, when the receiver answered again`, String(shownOpen)],

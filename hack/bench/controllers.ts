@@ -71,7 +71,7 @@ async function main(): Promise<void> {
     const after = new Map((await lists(send)).map(({ metadata }) => [metadata.name, metadata.resourceVersion]));
     const written = before.filter(({ metadata }) => after.get(metadata.name) !== metadata.resourceVersion).length;
     console.table({
-      'bare Redis pipeline': perSecond(await bareRedisPipeline(redis.url)),
+      'bare Redis pipeline': perSecond(await bareRedisPipeline()),
       'objects created': `${routes} routes, ${destinations} destinations in ${createdSeconds.toFixed(1)} s`,
       'raw list of both kinds (pages of 500)': `${listSeconds.toFixed(1)} s`,
       'process start to all Ready': `${readySeconds.toFixed(1)} s`,

@@ -19,7 +19,7 @@ const sender = new Sender(world.api, senders);
 try {
   const [first] = sinks;
   if (first === undefined) throw new Error('there are no targets');
-  const ceilings = await measureCeilings(first.origin, world.redis.url, 20_000, senders);
+  const ceilings = await measureCeilings(first.origin, 20_000, senders);
   first.reset();
   const begin = performance.now();
   const share = (i: number): number => Math.floor((i * senders) / targets);

@@ -18,7 +18,7 @@ const world = await startWorld({ lanes: [{ slug: 'orders', urls }], workers: 0 }
 const sender = new Sender(world.api, 64);
 const unfinished = async (): Promise<number> => Number(await world.redis.client.hget(`${world.prefix}{s0}:ctl`, 'open'));
 try {
-  const ceilings = await measureCeilings(endpoints.sink.origin, world.redis.url, 20_000, 64);
+  const ceilings = await measureCeilings(endpoints.sink.origin, 20_000, 64);
   endpoints.reset();
   const warmUp = await sender.closedLoop(world.path('orders'), 100, 64);
   const before = await unfinished();

@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../../test/support/ports.ts';
 import { startProgram } from '../../test/support/program.ts';
 import { startRedis } from '../../test/support/redis.ts';
-import { bareRedisPipeline, redisCeilingRow } from './lib/ceilings.ts';
+import { bareRedisPipeline, redisCeilingRow, withAof } from './lib/ceilings.ts';
 import { report } from './lib/report.ts';
 
 const [seconds = 30, ...named] = process.argv.slice(2).map(Number);
@@ -47,7 +47,7 @@ function usageOf(root: number): Map<number, Usage> {
 
 async function measure(shards: number): Promise<void> {
   const directory = mkdtempSync(join(tmpdir(), 'posthorn-idle-'));
-  const redis = await startRedis(['--save', '', '--appendonly', 'yes', '--appendfsync', 'everysec']);
+  const redis = await startRedis(withAof);
   const program = startProgram(
     ['standalone'],
     {
@@ -91,7 +91,7 @@ async function measure(shards: number): Promise<void> {
     const sums = `${total(({ residentMb }) => residentMb)} MB; ${total(({ proportionalMb }) => proportionalMb)} MB`;
     rows.push(['all processes and Redis: resident; with shared pages counted once', sums]);
     for (const [role, count] of byRole) rows.push([`Redis commands of ${role}`, `${(count / seconds).toFixed(2)}/s`]);
-    rows.push(redisCeilingRow(await bareRedisPipeline(redis.url)));
+    rows.push(redisCeilingRow(await bareRedisPipeline()));
     report(`idle-${shards}`, `standalone, ${shards} ${shards === 1 ? 'shard' : 'shards'}, idle for ${seconds} s`, rows);
   } finally {
     await program.stop();

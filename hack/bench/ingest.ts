@@ -24,7 +24,7 @@ const world = await startWorld({ lanes, workers: 0 });
 const sender = new Sender(world.api, senders);
 
 try {
-  const rows = ceilingRows(await measureCeilings(sink.origin, world.redis.url, 20_000, senders));
+  const rows = ceilingRows(await measureCeilings(sink.origin, 20_000, senders));
   sink.reset();
   const sent: Sent[] = [];
   for (const { slug } of lanes) sent.push(await sender.closedLoop(world.path(slug), 2000, senders));

@@ -55,7 +55,7 @@ async function run(coming: Coming): Promise<Run> {
     ['dripping', 100],
   ];
   try {
-    const ceilings = await measureCeilings(healthy.origin, world.redis.url, 20_000, 64);
+    const ceilings = await measureCeilings(healthy.origin, 20_000, 64);
     healthy.reset();
     const warmUp = await sender.closedLoop(world.path('healthy'), 500, 8);
     const exact = [await exactDelivery([{ sink: healthy, sent: [warmUp] }])];

@@ -14,7 +14,7 @@ const sink = await startSink();
 const world = await startWorld({ lanes: [{ slug: 'orders', urls: [sink.origin] }] });
 const sender = new Sender(world.api, 64);
 try {
-  const rows = ceilingRows(await measureCeilings(sink.origin, world.redis.url, 20_000, 64));
+  const rows = ceilingRows(await measureCeilings(sink.origin, 20_000, 64));
   await sender.closedLoop(world.path('orders'), 2000, 16);
   for (const rate of [200, 1000]) {
     await waitUntil('quiet', 10_000, () => (performance.now() - (sink.times.at(-1) ?? 0) > 1000 ? true : undefined));

@@ -78,14 +78,14 @@ async function inStandalone(): Promise<{ imports: number[]; pages: number[]; sea
 }
 
 async function inKubernetes(): Promise<{ importMs: number; ceiling: number }> {
-  const { apiPort, apiKey, redis, stop } = await startControlPlanePrograms(['controller', 'api']);
+  const { apiPort, apiKey, stop } = await startControlPlanePrograms(['controller', 'api']);
   try {
     const api = clientOf(apiPort, apiKey);
     await waitUntil('the API to know the key', 60_000, async () => {
       const answer = await api.send('GET', '/api/destinations').catch(() => null);
       return answer?.status === 200 ? true : undefined;
     });
-    return { importMs: await importOne(api, 0), ceiling: await bareRedisPipeline(redis.url) };
+    return { importMs: await importOne(api, 0), ceiling: await bareRedisPipeline() };
   } finally {
     await stop();
   }

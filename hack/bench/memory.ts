@@ -64,7 +64,7 @@ try {
     ['bytes per message queued in a backlog', queued.toFixed(0)],
     ['bytes per finished message', finished.toFixed(0)],
     ['bytes per target with one message', each.toFixed(0)],
-    redisCeilingRow(await bareRedisPipeline(redis.url)),
+    redisCeilingRow(await bareRedisPipeline()),
     ['delivered, unfinished, findings of the check', `${delivered}, ${unfinished}, ${findings.length}`],
   ]);
 } finally {

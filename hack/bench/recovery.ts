@@ -54,7 +54,7 @@ function countIn(times: readonly number[], fromMs: number, toMs: number): number
 try {
   const [first] = sinks;
   if (first === undefined) throw new Error('there are no targets');
-  const ceilings = await measureCeilings(first.origin, world.redis.url, 20_000, 64);
+  const ceilings = await measureCeilings(first.origin, 20_000, 64);
   first.reset();
   const sent = await Promise.all(
     lanes.map(({ slug }) => sender.closedLoop(world.path(slug), (messages + deliveredFirst) / targets, senders)),

@@ -63,7 +63,7 @@ function longestGap(times: readonly number[]): number {
 
 let failed = true;
 try {
-  const ceilings = isShort ? [] : ceilingRows(await measureCeilings(bare.origin, world.redis.url, 20_000, 64));
+  const ceilings = isShort ? [] : ceilingRows(await measureCeilings(bare.origin, 20_000, 64));
   await sleep(3000);
   const rolling = await during(async () => {
     for (let i = 0; i < 2; i++) {

@@ -38,7 +38,7 @@ function timesOf(numbers: readonly number[]): Map<number, number> {
 }
 
 try {
-  const ceilings = await measureCeilings(healthy.origin, world.redis.url, 20_000, 64);
+  const ceilings = await measureCeilings(healthy.origin, 20_000, 64);
   healthy.reset();
   const warmUp = await sender.closedLoop(world.path('healthy'), 1000, 16);
   const exact = [await exactDelivery([{ sink: healthy, sent: [warmUp] }])];

@@ -111,7 +111,7 @@ async function besideIngest(): Promise<Rows> {
   try {
     const customers = await fill(world, { endpoints: 10, eventTypes: ['order.refunded'], origin: endpoints.sink.origin });
     const paths = new Set([await subscribe(world, customers, 'order.paid')]);
-    const ceilings = await measureCeilings(sink.origin, world.redis.url, 20_000, senders);
+    const ceilings = await measureCeilings(sink.origin, 20_000, senders);
     sink.reset();
     for (const { sender, path, sent } of ways) sent.push(await sender.closedLoop(path, 2000, senders));
     for (let round = 0; round < rounds; round++) {
@@ -179,7 +179,7 @@ async function fanOut(): Promise<Rows> {
   try {
     await fill(world, { endpoints: fewer, eventTypes: ['for.fewer'], origin: endpoints.sink.origin });
     await fill(world, { endpoints: largest, eventTypes: ['for.all'], origin: `${endpoints.sink.origin}/all` });
-    rows.push(...ceilingRows(await measureCeilings(sink.origin, world.redis.url, 20_000, senders)));
+    rows.push(...ceilingRows(await measureCeilings(sink.origin, 20_000, senders)));
     sink.reset();
     const warmUp = await other.closedLoop(world.path('orders'), 500, 8);
     await exactDelivery([{ sink, sent: [warmUp] }]);
@@ -301,7 +301,7 @@ async function amongMany(): Promise<Rows> {
     await waitUntil('all deliveries', mostWaitMs, async () => ((await unfinished()) === 0 ? true : undefined));
     const pathsOf = (number: number): Set<string> => toCustomer.get(number) ?? toOne;
     rows.push(exactnessRow(await exactDeliveryOf(() => endpoints.compare(sent, pathsOf))));
-    rows.push(...ceilingRows(await measureCeilings(origin, world.redis.url, 20_000, senders)));
+    rows.push(...ceilingRows(await measureCeilings(origin, 20_000, senders)));
     return rows;
   } finally {
     await world.stop();

@@ -54,7 +54,7 @@ function rateOf(times: readonly number[]): string {
 }
 
 try {
-  const ceilings = await measureCeilings(sink.origin, world.redis.url, 20_000, 64);
+  const ceilings = await measureCeilings(sink.origin, 20_000, 64);
   sink.reset();
   const sent = await sender.closedLoop(world.path('orders'), rate * (seconds + windowSeconds), 32);
   await settled((seconds + 3 * windowSeconds) * 1000, () => sink.arrivals.size >= sent.accepted.length);

@@ -23,7 +23,7 @@ try {
   const allAnswerMs: number[] = [];
   let allRefused = 0;
   for (let round = 0; round < rounds; round++) {
-    const ceiling = await measureCeilings(sink.origin, world.redis.url, events, senders);
+    const ceiling = await measureCeilings(sink.origin, events, senders);
     sink.reset();
     const begin = performance.now();
     const sent = await sender.closedLoop(path, events, senders);

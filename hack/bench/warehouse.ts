@@ -17,7 +17,7 @@ import { organizationRecord, routeRecord, warehouseRecord } from '../../test/sup
 import { sourceRecord } from '../../test/support/records.ts';
 import { startRedis } from '../../test/support/redis.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
-import { bareRedisPipeline, redisCeilingRow } from './lib/ceilings.ts';
+import { bareRedisPipeline, redisCeilingRow, withAof } from './lib/ceilings.ts';
 import { exactnessRow, missing } from './lib/exact-delivery.ts';
 import { perSecond, report } from './lib/report.ts';
 
@@ -29,7 +29,7 @@ const payload = Buffer.from(JSON.stringify({ order: 1, text: 'x'.repeat(370) }))
 const retryPolicy = { maxRetries: 25, initialDelayMs: 100, maxDelayMs: 1000, backoffMultiplier: 2 };
 
 execFileSync('npm', ['run', '--silent', 'build'], { stdio: 'inherit' });
-const redis = await startRedis(['--save', '', '--appendonly', 'yes', '--appendfsync', 'everysec']);
+const redis = await startRedis(withAof);
 const store = await startS3Server();
 const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock });
 const queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
@@ -100,7 +100,7 @@ try {
   const lines = [...(await store.objects()).values()].flatMap((content) => content.toString().trim().split('\n'));
   const ids = new Set(lines.map((line) => String(JSON.parse(line).id)));
   report('warehouse', `${events} events of ${payload.length} bytes, 1000 to a file`, [
-    redisCeilingRow(await bareRedisPipeline(redis.url)),
+    redisCeilingRow(await bareRedisPipeline()),
     ['records written', perSecond(drained)],
     ['memory of the worker before an outage', megabytes(residentBefore)],
     [`the highest while the store is down and ${outageEvents} events come`, megabytes(highest)],

@@ -92,7 +92,7 @@ async function main(): Promise<void> {
     const purging = performance.now();
     await new RedisMessagePurger({ redis: redis, prefix }).purgeOrganization(org, new AbortController().signal);
     rows.push(['purge of the organization', ms(performance.now() - purging)]);
-    rows.push(redisCeilingRow(await bareRedisPipeline(server.url)));
+    rows.push(redisCeilingRow(await bareRedisPipeline()));
     report('webhook-store', `${endpoints} webhook endpoints of an organization`, rows);
   } finally {
     await directory.stop();

@@ -77,5 +77,6 @@ function retryAfterMs(value: string | null, { startedAtMs, durationMs }: NewAtte
 
 /** At most 10 KiB, cut between characters. */
 function keptText(body: Buffer): string {
+  if (body.length <= keptBodyBytes) return body.toString();
   return new StringDecoder('utf8').write(body.subarray(0, keptBodyBytes));
 }

@@ -16,16 +16,16 @@ export interface AttemptContext extends UploadContext {
 }
 
 /** Delivers a message or a batch once and says what becomes of it. Rejects when a batch cannot be read, or an endpoint not be disabled. */
-export async function attemptDelivery(job: Job, plan: ReadyPlan, context: AttemptContext): Promise<Settlement> {
+export function attemptDelivery(job: Job, plan: ReadyPlan, context: AttemptContext): Promise<Settlement> {
   switch (plan.type) {
     case 'http':
-      return await attemptHttp(job, plan, context);
+      return attemptHttp(job, plan, context);
     case 'alert':
-      return await attemptAlert(job, plan, context);
+      return attemptAlert(job, plan, context);
     case 'warehouse':
-      return await attemptUpload(job, plan, context);
+      return attemptUpload(job, plan, context);
     case 'webhook':
-      return await attemptWebhook(job, plan, context);
+      return attemptWebhook(job, plan, context);
     default:
       return plan satisfies never;
   }

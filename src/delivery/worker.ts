@@ -222,9 +222,12 @@ export class Worker {
     this.#dequeues--;
     for (const { target } of jobs) this.#recentJobs.add(target.org);
     this.#wakeup.signal();
+    const plans = new Map<Target, Promise<DeliveryPlan>>();
     for (const [i, job] of jobs.entries()) {
       if (i > 0 && i % jobsPerTick === 0) await new Promise((resolve) => setImmediate(resolve));
-      this.#begin(line, job);
+      const plan = plans.get(job.target) ?? this.#options.planOf(job.target);
+      plans.set(job.target, plan);
+      this.#begin(line, job, plan);
     }
     this.#reserved -= count;
     this.#wakeup.signal();
@@ -261,11 +264,11 @@ export class Worker {
     }
   }
 
-  #begin(line: ShardLine, job: Job): void {
+  #begin(line: ShardLine, job: Job, plan: Promise<DeliveryPlan>): void {
     const { logger, metrics, clock } = this.#options;
     this.#inFlight++;
     if (job.target.isSlow) this.#slowInFlight++;
-    void this.#deliver(line, job)
+    void this.#deliver(line, job, plan)
       .catch(async (error: unknown): Promise<Settlement> => {
         logger.debug(
           { reason: error instanceof Error ? error.message : String(error), messageId: job.messageId },
@@ -279,15 +282,15 @@ export class Worker {
         if (job.target.isSlow) this.#slowInFlight--;
         metrics.outcomes.inc({ outcome: settlement.outcome.type });
         line.settle(settlement);
-        this.#wakeup.signal();
+        if (this.#stopping.signal.aborted || this.#lines.some(({ wantsToTake }) => wantsToTake)) this.#wakeup.signal();
       });
   }
 
-  async #deliver(line: ShardLine, taken: Job): Promise<Settlement> {
-    const { planOf, clock, metrics, userAgent, onAlert } = this.#options;
+  async #deliver(line: ShardLine, taken: Job, planned: Promise<DeliveryPlan>): Promise<Settlement> {
+    const { clock, metrics, userAgent, onAlert } = this.#options;
     const signal = this.#breakingOff.signal;
     const context = { clock, metrics, userAgent, onAlert, signal, batches: line.batches, ...this.#rooms };
-    const plan = await planOf(taken.target);
+    const plan = await planned;
     const job = withoutSecretOfSource(taken, plan);
     switch (plan.state) {
       case 'ready':

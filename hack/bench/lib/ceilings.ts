@@ -1,4 +1,4 @@
-import { commandConnection } from '../../../src/redis/connection.ts';
+import { startRedis } from '../../../test/support/redis.ts';
 import { perSecond } from './report.ts';
 import { payloadBytes, Sender } from './traffic.ts';
 
@@ -10,12 +10,15 @@ export interface Ceilings {
   redis: number;
 }
 
+/** Of what holds events. */
+export const withAof = ['--save', '', '--appendonly', 'yes', '--appendfsync', 'everysec'];
+
 const batch = 100;
 const forMs = 1000;
 
-/** `origin`: of a receiver, which is to forget what came; `redisUrl`: of the Redis that the bench uses. */
-export async function measureCeilings(origin: string, redisUrl: string, count: number, senders: number): Promise<Ceilings> {
-  return { undici: await bareUndiciLoop(origin, count, senders), redis: await bareRedisPipeline(redisUrl) };
+/** `origin`: of a receiver, which is to forget what came. */
+export async function measureCeilings(origin: string, count: number, senders: number): Promise<Ceilings> {
+  return { undici: await bareUndiciLoop(origin, count, senders), redis: await bareRedisPipeline() };
 }
 
 export function ceilingRows({ undici, redis }: Ceilings): [string, string][] {
@@ -34,24 +37,24 @@ async function bareUndiciLoop(origin: string, count: number, senders: number): P
   return count / seconds;
 }
 
-/** For a second: XADDs of a payload, in pipelines one after the other on a connection of their own, to a key that is deleted after. */
-export async function bareRedisPipeline(url: string): Promise<number> {
-  const redis = commandConnection(url, { commandTimeoutMs: 60_000 });
-  const key = 'bare-pipeline';
+/**
+ * For a second: XADDs of a payload, in pipelines one after the other. In a Redis of its own: the tens of megabytes that it writes would let the measured one
+ * write its AOF anew.
+ */
+export async function bareRedisPipeline(): Promise<number> {
+  const redis = await startRedis(withAof);
   const payload = Buffer.alloc(payloadBytes, 'x');
-  await redis.connect();
   try {
     let added = 0;
     const begin = performance.now();
     while (performance.now() - begin < forMs) {
-      const pipeline = redis.pipeline();
-      for (let i = 0; i < batch; i++) pipeline.xadd(key, '*', 'payload', payload);
+      const pipeline = redis.client.pipeline();
+      for (let i = 0; i < batch; i++) pipeline.xadd('bare-pipeline', '*', 'payload', payload);
       await pipeline.exec();
       added += batch;
     }
     return added / ((performance.now() - begin) / 1000);
   } finally {
-    await redis.del(key);
-    redis.disconnect();
+    await redis.stop();
   }
 }

@@ -10,6 +10,7 @@ import { destinationRecord, organizationRecord, routeRecord } from '../../../tes
 import { sourceRecord } from '../../../test/support/records.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { waitUntil } from '../../../test/support/wait-until.ts';
+import { withAof } from './ceilings.ts';
 
 /** That seals secrets. */
 export const encryptionKey = Buffer.alloc(32, 1);
@@ -53,7 +54,7 @@ export async function startWorld(options: {
 }): Promise<World> {
   // What is measured is what the image holds.
   execFileSync('npm', ['run', '--silent', 'build'], { stdio: 'inherit' });
-  const redis = await startRedis(options.redisArguments ?? ['--save', '', '--appendonly', 'yes', '--appendfsync', 'everysec']);
+  const redis = await startRedis(options.redisArguments ?? withAof);
   await publish(new RedisRegistryPublisher(redis.client, prefix), options.lanes, options.eventTypes ?? []);
   const environment = {
     POSTHORN_REDIS_URL: redis.url,
