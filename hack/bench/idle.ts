@@ -9,7 +9,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../../test/support/ports.ts';
 import { startProgram } from '../../test/support/program.ts';
 import { startRedis } from '../../test/support/redis.ts';
-import { bareRedisPipeline, redisCeilingRow, withAof } from './lib/ceilings.ts';
+import { bareRedisPipeline, redisCeilingRow } from './lib/ceilings.ts';
+import { withAof } from './lib/redis-options.ts';
 import { report } from './lib/report.ts';
 
 const [seconds = 30, ...named] = process.argv.slice(2).map(Number);

@@ -38,6 +38,9 @@ const rateLimits = { perSecond: 1_000_000, perMinute: 10_000_000, perHour: 100_0
 type Rows = [string, string][];
 const p50p99 = (values: readonly number[]): string => `${ms(percentile(values, 0.5))} / ${ms(percentile(values, 0.99))}`;
 
+/** Where Redis runs. */
+const place = hasOwnCore === 1 ? isolate : undefined;
+
 async function sendingWorld(options: { eventTypes: string[]; sinkOrigin: string; shards: number; workers: number }): Promise<World> {
   const world = await startWorld({
     lanes: [{ slug: 'orders', urls: [options.sinkOrigin] }],
@@ -45,7 +48,7 @@ async function sendingWorld(options: { eventTypes: string[]; sinkOrigin: string;
     workers: options.workers,
     environment: { POSTHORN_SHARDS: String(options.shards), POSTHORN_ALLOW_INSECURE_ENDPOINTS: 'true' },
   });
-  if (hasOwnCore === 1) isolate(Number(/process_id:(\d+)/.exec(await world.redis.client.info('server'))?.[1]));
+  place?.(world.redis.pid);
   return world;
 }
 
@@ -111,7 +114,7 @@ async function besideIngest(): Promise<Rows> {
   try {
     const customers = await fill(world, { endpoints: 10, eventTypes: ['order.refunded'], origin: endpoints.sink.origin });
     const paths = new Set([await subscribe(world, customers, 'order.paid')]);
-    const ceilings = await measureCeilings(sink.origin, 20_000, senders);
+    const ceilings = await measureCeilings(sink.origin, 20_000, senders, place);
     sink.reset();
     for (const { sender, path, sent } of ways) sent.push(await sender.closedLoop(path, 2000, senders));
     for (let round = 0; round < rounds; round++) {
@@ -179,7 +182,7 @@ async function fanOut(): Promise<Rows> {
   try {
     await fill(world, { endpoints: fewer, eventTypes: ['for.fewer'], origin: endpoints.sink.origin });
     await fill(world, { endpoints: largest, eventTypes: ['for.all'], origin: `${endpoints.sink.origin}/all` });
-    rows.push(...ceilingRows(await measureCeilings(sink.origin, 20_000, senders)));
+    rows.push(...ceilingRows(await measureCeilings(sink.origin, 20_000, senders, place)));
     sink.reset();
     const warmUp = await other.closedLoop(world.path('orders'), 500, 8);
     await exactDelivery([{ sink, sent: [warmUp] }]);
@@ -301,7 +304,7 @@ async function amongMany(): Promise<Rows> {
     await waitUntil('all deliveries', mostWaitMs, async () => ((await unfinished()) === 0 ? true : undefined));
     const pathsOf = (number: number): Set<string> => toCustomer.get(number) ?? toOne;
     rows.push(exactnessRow(await exactDeliveryOf(() => endpoints.compare(sent, pathsOf))));
-    rows.push(...ceilingRows(await measureCeilings(origin, 20_000, senders)));
+    rows.push(...ceilingRows(await measureCeilings(origin, 20_000, senders, place)));
     return rows;
   } finally {
     await world.stop();

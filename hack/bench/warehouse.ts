@@ -17,8 +17,9 @@ import { organizationRecord, routeRecord, warehouseRecord } from '../../test/sup
 import { sourceRecord } from '../../test/support/records.ts';
 import { startRedis } from '../../test/support/redis.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
-import { bareRedisPipeline, redisCeilingRow, withAof } from './lib/ceilings.ts';
+import { bareRedisPipeline, redisCeilingRow } from './lib/ceilings.ts';
 import { exactnessRow, missing } from './lib/exact-delivery.ts';
+import { withAof } from './lib/redis-options.ts';
 import { perSecond, report } from './lib/report.ts';
 
 const [events = 100_000, outageEvents = 50_000] = process.argv.slice(2).map(Number);

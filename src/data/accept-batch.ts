@@ -11,7 +11,7 @@ export const messagesAtOnce = 100;
 /** How many messages one script call makes of an event with more, in about 1 ms. */
 export const messagesPerCall = 10;
 
-/** A message in the outbox, about. */
+/** A message, here or in the outbox, about. */
 const bytesPerLine = 160;
 
 type Target = NewEvent['targets'][number];
@@ -44,7 +44,7 @@ export function acceptArguments(event: NewEvent, shard: number): { args: ScriptA
     const routes = new Set(event.webhook === undefined ? later.map(({ routeId }) => routeId) : []);
     args.push(later.map(({ messageId }) => keyOf(messageId, shard)).join(' '), routes.size, ...routes);
   }
-  const bytes = encoded.length + answer.text.length + (args.length + later.length) * bytesPerLine;
+  const bytes = encoded.length + answer.text.length + args.length * 32 + (atOnce.length + later.length) * bytesPerLine;
   const weight = 1 + atOnce.length + event.filtered.length + entries.length;
   return { args, bytes, weight };
 }

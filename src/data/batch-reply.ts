@@ -4,6 +4,9 @@ import { decodeEvent, type StoredEvent } from './event-text.ts';
 import { recordId, recordKey } from './record-key.ts';
 import type { ShardKeys } from './shard-keys.ts';
 
+/** Stands for the event of a message that is a batch. */
+export const batchMarker = '*';
+
 const eventsPerRead = 100;
 
 /** What `includes/batch-form.lua` wrote; null when it is gone. */

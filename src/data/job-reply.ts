@@ -1,11 +1,9 @@
 import { PosthornError } from '../core/errors.ts';
+import { batchMarker } from './batch-reply.ts';
 import type { FailoverReason, Job, Target } from './delivery-queue.ts';
 import { decodeEvent, type StoredEvent } from './event-text.ts';
 import { recordId } from './record-key.ts';
 import { bytes, integer, list, text } from './script-reply.ts';
-
-/** Stands for the event of a job that is a batch. */
-const batchMarker = '*';
 
 /** From `{number, org, route, destination, revision or '', generation of the circuit, 1 for slow}`. */
 export function targetOf(reply: unknown): Target {
@@ -35,26 +33,13 @@ export async function jobsOf(
       .map(targetOf)
       .map((target) => [target.number, target]),
   );
-  const parts = text(lines)
+  const jobLines = text(lines)
     .split('\n')
     .filter((line) => line !== '')
-    .map((line) => line.split(' '));
-  const events = await eventsOf(parts, list(texts), loadEvent);
+    .map(jobLine);
+  const events = await eventsOf(jobLines, list(texts), loadEvent);
   const jobs: Job[] = [];
-  for (const part of parts) {
-    const [
-      lane = '',
-      entry = '',
-      messageKey = '',
-      attempts = '',
-      max = '',
-      event = '',
-      before,
-      original = '',
-      why = '',
-      output,
-      transform = '',
-    ] = part;
+  for (const [lane, entry, messageKey, attempts, max, event, before, original, why, output, transform] of jobLines) {
     const target = targets.get(lane.replace('r', ''));
     if (target === undefined) continue;
     jobs.push({
@@ -75,14 +60,38 @@ export async function jobsOf(
   return jobs;
 }
 
+type JobLine = [
+  lane: string,
+  entry: string,
+  message: string,
+  attempts: string,
+  max: string,
+  event: string,
+  before: string,
+  original: string,
+  why: string,
+  output: string,
+  transform: string,
+];
+
+function jobLine(line: string): JobLine {
+  const parts = line.split(' ');
+  if (isJobLine(parts)) return parts;
+  throw new PosthornError('INTERNAL', `a script has answered a job in ${parts.length} parts`);
+}
+
+function isJobLine(parts: readonly string[]): parts is JobLine {
+  return parts.length === 11;
+}
+
 /** The events that the jobs name, by their keys; the texts come in the same order. */
 async function eventsOf(
-  parts: readonly (readonly string[])[],
+  jobLines: readonly JobLine[],
   texts: readonly unknown[],
   loadEvent: (eventKey: string) => Promise<Buffer | null>,
 ): Promise<Map<string, StoredEvent | null>> {
   const events = new Map<string, StoredEvent | null>();
-  for (const [, , , , , key = batchMarker] of parts) {
+  for (const [, , , , , key] of jobLines) {
     if (key === batchMarker || events.has(key)) continue;
     const inReply = bytes(texts[events.size]);
     const loaded = inReply.length > 0 ? inReply : await loadEvent(key);

@@ -1,6 +1,7 @@
 import { mastersOf, type RedisClient } from '../redis/connection.ts';
 import { Script } from '../redis/script.ts';
 import { redisUnavailable } from '../redis/unavailable.ts';
+import { batchMarker } from './batch-reply.ts';
 import type { MessagePlace } from './message-view.ts';
 import { recordId, recordKey } from './record-key.ts';
 import { list, text } from './script-reply.ts';
@@ -24,8 +25,6 @@ const pageSize = 500;
 const asked = 100;
 /** What is only under way between two places is elsewhere when it is looked at again. */
 const rounds = 3;
-/** Stands for the event in the hash of a batch. */
-const batchMarker = '*';
 const unfinishedLetters = new Set(['p', 'a', 'r']);
 
 /**

@@ -225,9 +225,9 @@ export class Worker {
     const plans = new Map<Target, Promise<DeliveryPlan>>();
     for (const [i, job] of jobs.entries()) {
       if (i > 0 && i % jobsPerTick === 0) await new Promise((resolve) => setImmediate(resolve));
-      const plan = plans.get(job.target) ?? this.#options.planOf(job.target);
-      plans.set(job.target, plan);
-      this.#begin(line, job, plan);
+      const planned = plans.get(job.target) ?? this.#options.planOf(job.target);
+      plans.set(job.target, planned);
+      this.#begin(line, job, planned);
     }
     this.#reserved -= count;
     this.#wakeup.signal();
@@ -264,11 +264,11 @@ export class Worker {
     }
   }
 
-  #begin(line: ShardLine, job: Job, plan: Promise<DeliveryPlan>): void {
+  #begin(line: ShardLine, job: Job, planned: Promise<DeliveryPlan>): void {
     const { logger, metrics, clock } = this.#options;
     this.#inFlight++;
     if (job.target.isSlow) this.#slowInFlight++;
-    void this.#deliver(line, job, plan)
+    void this.#deliver(line, job, planned)
       .catch(async (error: unknown): Promise<Settlement> => {
         logger.debug(
           { reason: error instanceof Error ? error.message : String(error), messageId: job.messageId },

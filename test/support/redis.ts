@@ -11,6 +11,8 @@ import { freePort } from './ports.ts';
 export interface RedisServer {
   readonly url: string;
   readonly port: number;
+  /** Of the process that runs now. */
+  readonly pid: number;
   /** A connected client; closed by `stop`. */
   readonly client: ReturnType<typeof commandConnection>;
   /** Ends the process; `SIGKILL` to simulate a crash. The data directory stays, so that `start` finds the data again. */
@@ -84,6 +86,9 @@ export async function startRedis(args: string[] = ['--save', '', '--appendonly',
   return {
     url,
     port,
+    get pid() {
+      return child?.pid ?? 0;
+    },
     client,
     kill,
     freeze: () => {

@@ -1,4 +1,5 @@
 import { startRedis } from '../../../test/support/redis.ts';
+import { withAof } from './redis-options.ts';
 import { perSecond } from './report.ts';
 import { payloadBytes, Sender } from './traffic.ts';
 
@@ -10,16 +11,16 @@ export interface Ceilings {
   redis: number;
 }
 
-/** Of what holds events. */
-export const withAof = ['--save', '', '--appendonly', 'yes', '--appendfsync', 'everysec'];
-
 const batch = 100;
 const forMs = 1000;
 
-/** `origin`: of a receiver, which is to forget what came. */
-export async function measureCeilings(origin: string, count: number, senders: number): Promise<Ceilings> {
-  return { undici: await bareUndiciLoop(origin, count, senders), redis: await bareRedisPipeline() };
+/** `origin`: of a receiver, which is to forget what came; `place`: puts the Redis where the measured one is. */
+export async function measureCeilings(origin: string, count: number, senders: number, place?: Place): Promise<Ceilings> {
+  return { undici: await bareUndiciLoop(origin, count, senders), redis: await bareRedisPipeline(place) };
 }
+
+/** Moves a process, given by its id. */
+export type Place = (processId: number) => void;
 
 export function ceilingRows({ undici, redis }: Ceilings): [string, string][] {
   return [['bare undici loop', perSecond(undici)], redisCeilingRow(redis)];
@@ -38,11 +39,12 @@ async function bareUndiciLoop(origin: string, count: number, senders: number): P
 }
 
 /**
- * For a second: XADDs of a payload, in pipelines one after the other. In a Redis of its own: the tens of megabytes that it writes would let the measured one
- * write its AOF anew.
+ * For a second: XADDs of a payload, in pipelines one after the other. In a Redis of its own, with AOF everysec: the tens of megabytes that it writes would let
+ * the measured one write its AOF anew.
  */
-export async function bareRedisPipeline(): Promise<number> {
+export async function bareRedisPipeline(place: Place = () => {}): Promise<number> {
   const redis = await startRedis(withAof);
+  place(redis.pid);
   const payload = Buffer.alloc(payloadBytes, 'x');
   try {
     let added = 0;

@@ -10,7 +10,7 @@ import { destinationRecord, organizationRecord, routeRecord } from '../../../tes
 import { sourceRecord } from '../../../test/support/records.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { waitUntil } from '../../../test/support/wait-until.ts';
-import { withAof } from './ceilings.ts';
+import { withAof } from './redis-options.ts';
 
 /** That seals secrets. */
 export const encryptionKey = Buffer.alloc(32, 1);

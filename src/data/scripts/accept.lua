@@ -64,7 +64,6 @@ end
 -- What stands in the way of storing the event, looked for before the first write.
 local function obstacle(e)
   for _, target in ipairs(e.targets) do
-    target.name = name_of(e.org, target.route, target.destination)
     local n = number_of(target.name, e.org, target.route, target.destination)
     if n then
       if obstacles[n] == nil then
@@ -189,6 +188,7 @@ local function event_of_arguments()
   for k = 1, tonumber(targets) do
     local target = {}
     target.id, target.route, target.destination, target.max = string.match(argument(), '^(%S+) (%S+) (%S+) (.+)$')
+    target.name = name_of(e.org, target.route, target.destination)
     e.targets[k] = target
   end
   for k = 1, tonumber(filtered) do

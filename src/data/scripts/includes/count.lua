@@ -32,7 +32,7 @@ local function is_for_webhooks(org)
   return string.byte(org) == 43
 end
 
--- Adds to one of the counts that the script keeps by `key`: of a target or of an id.
+-- Adds to one of the counts that stand under `key`.
 local function add_to(counted, key, what, by)
   local of = counted[key]
   if not of then
@@ -49,9 +49,9 @@ local function tally_target(org, n, what, by)
 end
 
 -- `detail` stands behind the number of the target.
-local function tally_detail(org, n, detail, by)
+local function tally_detail(org, n, detail)
   if n ~= '' then
-    add_to(counts_of(org).targets, n .. detail, 'e', by)
+    add_to(counts_of(org).targets, n .. detail, 'e', 1)
   end
 end
 
@@ -74,13 +74,13 @@ end
 
 -- A failed attempt at a webhook endpoint.
 local function count_error(org, n, letter)
-  tally_detail(org, n, ':' .. letter, 1)
+  tally_detail(org, n, ':' .. letter)
 end
 
 -- What became a dead letter at a webhook endpoint, or was held back by its transform.
 local function count_reason(org, n, reason)
   if is_for_webhooks(org) then
-    tally_detail(org, n, '!' .. reason, 1)
+    tally_detail(org, n, '!' .. reason)
   end
 end
 
@@ -181,8 +181,8 @@ local function write_deliveries(key, deliveries)
   end
 end
 
--- The tallies of an organization by the names of their groups, each with its fields.
-local function tallies_of(org, c)
+-- What was counted of an organization, by the names of its tallies, each with its fields.
+local function tallies_of(c)
   local tallies = {}
   for key, counted in pairs(c.targets) do
     local n = string.match(key, '^%d+')
@@ -228,6 +228,6 @@ local function write_counts()
         tally_id(org, id, 'e', events)
       end
     end
-    write_tallies(org, tallies_of(org, c))
+    write_tallies(org, tallies_of(c))
   end
 end
