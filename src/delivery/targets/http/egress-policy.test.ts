@@ -5,11 +5,49 @@ import { EgressPolicy, egressRules, RefusedAddresses } from './egress-policy.ts'
 const nothing = { allowedCidrs: [], allowedHosts: [] };
 const nobody = new RefusedAddresses();
 
-/** An address of the 6to4 network of an IPv4 one. */
-function sixToFour(ipv4: string): string {
+/** The IPv6 addresses that carry an IPv4 one. */
+function carriersOf(ipv4: string): string[] {
   const [a = 0, b = 0, c = 0, d = 0] = ipv4.split('.').map(Number);
-  return `2002:${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}::1`;
+  const hex = (...bytes: number[]) => Buffer.from(bytes).toString('hex');
+  return [
+    `::ffff:${ipv4}`,
+    `::${ipv4}`,
+    `::${hex(a, b)}:${hex(c, d)}`,
+    `::ffff:0:${ipv4}`,
+    `2002:${hex(a, b)}:${hex(c, d)}::1`,
+    // NAT64: the well-known prefix, and prefixes of /48, /56, /64 and /96 within the one for local use.
+    `64:ff9b::${ipv4}`,
+    `64:ff9b:1:${hex(a, b)}:${hex(0, c)}:${hex(d, 0)}::`,
+    `64:ff9b:1:${hex(0x12, a)}:${hex(0, b)}:${hex(c, d)}::`,
+    `64:ff9b:1:1234:${hex(0, a)}:${hex(b, c)}:${hex(d, 0)}:0`,
+    `64:ff9b:1:1234:0:5678:${hex(a, b)}:${hex(c, d)}`,
+    // Teredo: as server and as client.
+    `2001:0:${hex(a, b)}:${hex(c, d)}:8000:63bf:3fff:fdd2`,
+    `2001:0:4136:e378:8000:63bf:${hex(255 - a, 255 - b)}:${hex(255 - c, 255 - d)}`,
+  ];
 }
+
+const metadataIpv4 = [
+  '169.254.169.254',
+  '169.254.169.252',
+  '169.254.170.2',
+  '169.254.170.23',
+  '169.254.42.42',
+  '169.254.0.23',
+  '168.63.129.16',
+  '100.100.100.200',
+  '192.0.0.192',
+];
+const metadataIpv6 = [
+  'fd00:ec2::254',
+  'fd00:ec2::23',
+  'fd20:ce::254',
+  'fd00:c1::a9fe:a9fe',
+  'fd00:100::100:200',
+  'fd00:42::42',
+  'fd00:a9fe:a9fe::1',
+  'fe80::a9fe:a9fe',
+];
 
 describe('without rules', () => {
   const policy = new EgressPolicy(nothing, nobody);
@@ -56,17 +94,10 @@ describe('without rules', () => {
     '::ffff:7f00:1',
     '64:ff9b::808:808',
     '64:ff9b:1::1',
-    // Metadata services and private networks, in what carries IPv4: mapped, NAT64, translated, compatible, 6to4.
-    ...['169.254.169.254', '168.63.129.16', '100.100.100.200', '10.0.0.1', '172.16.0.1', '192.168.0.1'].flatMap((ipv4) => [
-      ipv4,
-      `::ffff:${ipv4}`,
-      `64:ff9b::${ipv4}`,
-      `::ffff:0:${ipv4}`,
-      `::${ipv4}`,
-      sixToFour(ipv4),
-    ]),
+    // Metadata services and private networks, in what carries IPv4, too.
+    ...[...metadataIpv4, '10.0.0.1', '172.16.0.1', '192.168.0.1'].flatMap((ipv4) => [ipv4, ...carriersOf(ipv4)]),
+    ...metadataIpv6,
     '::ffff:a9fe:a9fe',
-    '::a9fe:a9fe',
     '::808:808',
     '100::1',
     // Beyond 2000::/3 nothing is given out.
@@ -84,7 +115,6 @@ describe('without rules', () => {
     '3fff::1',
     '5f00::1',
     'fc00::1',
-    'fd00:ec2::254',
     'fe80::1',
     'fe80::1%eth0',
     'fec0::1',
@@ -113,27 +143,31 @@ describe('rules', () => {
     expect(policy.allows('api.shop.svc.cluster.local', '127.0.0.1', 80)).toBe(false);
   });
 
-  test('never open metadata services, or what is refused by address and port', () => {
-    const all = ['0.0.0.0/0', '::/0'];
+  describe('of everything', () => {
     const refused = new RefusedAddresses();
-    const policy = new EgressPolicy({ ...nothing, allowedCidrs: all }, refused);
-    expect(policy.allows('x', '127.0.0.1', 6379)).toBe(true);
     refused.add('127.0.0.1', 6379);
-    const metadata = ['169.254.169.254', '168.63.129.16', '100.100.100.200'];
-    const spellings = metadata.flatMap((ipv4) => [
-      ipv4,
-      `::ffff:${ipv4}`,
-      `64:ff9b::${ipv4}`,
-      `::ffff:0:${ipv4}`,
-      `::${ipv4}`,
-      sixToFour(ipv4),
-    ]);
-    const never = [...spellings, '::a9fe:a9fe', 'fd00:ec2::254', 'fd00:ec2::254%eth0'];
-    expect(never.filter((address) => policy.allows('x', address, 80))).toEqual([]);
-    const redis = ['127.0.0.1', '::ffff:127.0.0.1', '64:ff9b::7f00:1', sixToFour('127.0.0.1')];
-    expect(redis.filter((address) => policy.allows('x', address, 6379))).toEqual([]);
-    expect(policy.allows('x', '127.0.0.1', 8080)).toBe(true);
-    expect(policy.allows('x', '64:ff9b::7f00:1', 8080)).toBe(true);
+    const policy = new EgressPolicy({ ...nothing, allowedCidrs: ['0.0.0.0/0', '::/0'] }, refused);
+
+    test.each([
+      ...metadataIpv4.flatMap((ipv4) => [ipv4, ...carriersOf(ipv4)]),
+      ...metadataIpv6,
+      'fd00:ec2::254%eth0',
+      'fe80::a9fe:a9fe%eth0',
+    ])('do not open the metadata service at %s', (address) => expect(policy.allows('x', address, 80)).toBe(false));
+
+    test.each(['127.0.0.1', ...carriersOf('127.0.0.1')])(
+      'do not open a refused server, as %s, but other ports of its address',
+      (address) => {
+        expect(policy.allows('x', address, 6379)).toBe(false);
+        expect(policy.allows('x', address, 8080)).toBe(true);
+      },
+    );
+
+    test('hold for what is found while the process runs', () => {
+      expect(policy.allows('x', '10.0.0.1', 6443)).toBe(true);
+      refused.add('10.0.0.1', 6443);
+      expect(policy.allows('x', '10.0.0.1', 6443)).toBe(false);
+    });
   });
 });
 

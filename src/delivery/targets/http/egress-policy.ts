@@ -16,21 +16,44 @@ export function egressRules(all: EgressRules, organization: OrganizationRecord |
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
-/** Metadata services of the clouds; no rule allows them. */
+/** Metadata services of the clouds, and what gives tasks and pods the credentials of their platform; no rule allows them. */
 const metadataAddresses = new Set(
-  ['169.254.169.254', '168.63.129.16', '100.100.100.200', 'fd00:ec2::254'].map((text) => ipaddr.parse(text).toNormalizedString()),
+  [
+    '169.254.169.254', // nearly every cloud
+    'fe80::a9fe:a9fe', // OpenStack, Akamai
+    'fd00:ec2::254', // AWS
+    '169.254.170.2', // AWS: tasks of ECS
+    '169.254.170.23', // AWS: pods of EKS
+    'fd00:ec2::23',
+    'fd20:ce::254', // Google
+    '169.254.169.252', // Google: pods of GKE
+    '168.63.129.16', // Azure
+    '192.0.0.192', // Oracle
+    'fd00:c1::a9fe:a9fe',
+    '100.100.100.200', // Alibaba
+    'fd00:100::100:200',
+    '169.254.0.23', // Tencent
+    '169.254.42.42', // Scaleway
+    'fd00:42::42',
+    'fd00:a9fe:a9fe::1', // Akamai
+  ].map((text) => ipaddr.parse(text).toNormalizedString()),
 );
 /** The only part of IPv6 that is given out (RFC 4291 section 2.4); `range` says unicast of whatever it does not know. */
 const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3');
-/** IPv6 networks that gateways, and some systems, connect as IPv4, and the first byte of the IPv4 address: RFC 4291 section 2.5.5.1, 6052, 7915, 3056. */
-const embeddings = (
-  [
-    ['::/96', 12],
-    ['64:ff9b::/96', 12],
-    ['::ffff:0:0:0/96', 12],
-    ['2002::/16', 2],
-  ] as const
-).map(([cidr, firstByte]) => ({ network: ipaddr.IPv6.parseCIDR(cidr), firstByte }));
+/** IPv6 networks that gateways, and some systems, connect as IPv4, and which bytes are the IPv4 address (`inverted`: their complement). */
+const embeddings = [
+  { cidr: '::/96', bytes: [12, 13, 14, 15] }, // RFC 4291 section 2.5.5.1
+  { cidr: '::ffff:0:0:0/96', bytes: [12, 13, 14, 15] }, // RFC 7915
+  { cidr: '2002::/16', bytes: [2, 3, 4, 5] }, // 6to4, RFC 3056
+  { cidr: '2001::/32', bytes: [4, 5, 6, 7] }, // Teredo, RFC 4380 section 4: the server
+  { cidr: '2001::/32', bytes: [12, 13, 14, 15], inverted: true }, // and the client
+  { cidr: '64:ff9b::/96', bytes: [12, 13, 14, 15] }, // NAT64, RFC 6052
+  // NAT64 for local use, RFC 8215: a prefix of /48, /56, /64 or /96 (RFC 6052 section 2.2), and no address says which.
+  { cidr: '64:ff9b:1::/48', bytes: [6, 7, 9, 10] },
+  { cidr: '64:ff9b:1::/48', bytes: [7, 9, 10, 11] },
+  { cidr: '64:ff9b:1::/48', bytes: [9, 10, 11, 12] },
+  { cidr: '64:ff9b:1::/48', bytes: [12, 13, 14, 15] },
+].map(({ cidr, bytes, inverted = false }) => ({ network: ipaddr.IPv6.parseCIDR(cidr), bytes, inverted }));
 /** Ranges that a host pattern opens. Loopback and link-local ones need a CIDR. */
 const rangesForHosts = new Set(['private', 'uniqueLocal', 'carrierGradeNat']);
 
@@ -85,13 +108,16 @@ function contains(network: Address, bits: number, address: Address): boolean {
   return address instanceof ipaddr.IPv6 && address.match(network, bits);
 }
 
-/** The IPv4 address that an IPv6 one stands for, if it does. */
+/** The IPv4 addresses that an IPv6 one may stand for. */
 function embeddedIn(address: Address): ipaddr.IPv4[] {
   if (address instanceof ipaddr.IPv4) return [];
-  const bytes = address.toByteArray();
+  const all = address.toByteArray();
   return embeddings
     .filter(({ network }) => address.match(network))
-    .map(({ firstByte }) => new ipaddr.IPv4(bytes.slice(firstByte, firstByte + 4)));
+    .map(({ bytes, inverted }) => {
+      const ipv4 = all.filter((_, index) => bytes.includes(index));
+      return new ipaddr.IPv4(inverted ? ipv4.map((byte) => 255 - byte) : ipv4);
+    });
 }
 
 /** A zone says by which interface an address is reached, not which one it is. */
