@@ -136,25 +136,24 @@ describe('fairness', () => {
     expect(jobs.filter(({ attempts }) => attempts === 0)).toHaveLength(5);
   });
 
-  test('where routes wait for one destination, the one of higher priority goes first', async () => {
+  test('where routes wait for one destination, the one of higher priority goes before one that waits longer', async () => {
     const throttle: ThrottleRecord = { ...off, mode: 'concurrency', maxConcurrency: 1 };
-    for (const routeId of ['rte_low', 'rte_high', 'rte_low', 'rte_high']) {
+    for (const routeId of ['rte_under_way', 'rte_low', 'rte_high']) {
       const event = newEvent();
       await acceptor.accept({ ...event, targets: event.targets.map((target) => ({ ...target, routeId })) });
     }
     for (const target of (await queue.targets(1)).targets) {
       await queue.configure(target, targetSetting({ throttle, priority: target.routeId === 'rte_high' ? 10 : 0 }));
     }
-    let [job] = (await queue.dequeue('w1', 1)).jobs;
-    await queue.dequeue('w1', 1);
     const order: string[] = [];
-    for (let i = 0; i < 3 && job !== undefined; i++) {
-      await settle([job], delivered);
-      [job] = (await queue.dequeue('w1', 1)).jobs;
-      await queue.dequeue('w1', 1);
-      order.push(job?.target.routeId ?? 'nothing');
+    for (let i = 0; i < 3; i++) {
+      const jobs = await dequeue('w1', 1);
+      order.push(...jobs.map(({ target }) => target.routeId));
+      // Those that find no place begin to wait, in the order in which their messages came.
+      expect(await dequeue('w1', 1)).toEqual([]);
+      await settle(jobs, delivered);
     }
-    expect(order[0]).toBe('rte_high');
+    expect(order).toEqual(['rte_under_way', 'rte_high', 'rte_low']);
   });
 
   test('what a dead worker held gives its place at the destination back at once', async () => {
