@@ -152,6 +152,20 @@ test('no more probes are under way than close the circuit', async () => {
   expect(await circuits.broken()).toEqual([]);
 });
 
+test('a probe whose time is over leaves its place to another, though its worker never settled', async () => {
+  await makeTarget({ failureThreshold: 1, probeSuccessThreshold: 2 });
+  for (let i = 0; i < 10; i++) await acceptor.accept(newEvent());
+  await settle(await take(), bad);
+  await endCooldown();
+  await queue.promote();
+  const { jobs } = await queue.dequeue('w1', 64);
+  const [lost, settled] = jobs;
+  if (lost === undefined || settled === undefined) throw new Error('there are no probes');
+  await redis.client.zadd(`${prefix}{s0}:probe:1`, 'XX', Date.now() - 1, lost.handle);
+  await settle(settled, good);
+  expect((await queue.dequeue('w2', 64)).jobs).toHaveLength(2);
+});
+
 /** What one look gives, and the most that are under way then: one, and twice as many for each second since. */
 async function dequeueOnRamp(beganAtMs: number): Promise<{ jobs: number; most: number }> {
   const { jobs } = await queue.dequeue('w1', 64);

@@ -164,6 +164,18 @@ describe('fairness', () => {
     await queue.reclaim(['w1']);
     expect((await queue.dequeue('w2', 64)).jobs).toHaveLength(1);
   });
+
+  test('a place at the destination whose time is over is free, though its worker never settled', async () => {
+    const throttle: ThrottleRecord = { ...off, mode: 'concurrency', maxConcurrency: 1 };
+    await acceptMany(2);
+    expect(await dequeue('w1', 64, throttle)).toHaveLength(1);
+    expect(await dequeue('w2', 64, throttle)).toHaveLength(0);
+    const [handle = ''] = await redis.client.zrange(`${prefix}{s0}:lease:dst_a`, '0', '-1');
+    await redis.client.zadd(`${prefix}{s0}:lease:dst_a`, 'XX', Date.now() - 1, handle);
+    await redis.client.zadd(`${prefix}{s0}:waiting`, 'XX', Date.now() - 1, 'dst_a');
+    await queue.promote();
+    expect(await dequeue('w2', 64, throttle)).toHaveLength(1);
+  });
 });
 
 describe('a Redis that is getting full', () => {
