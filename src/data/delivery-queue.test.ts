@@ -352,6 +352,14 @@ describe('retention', () => {
     expect(await dequeue()).toHaveLength(1);
   });
 
+  test('takes a hundred records at a time, and says whether there are more', async () => {
+    for (let i = 0; i < 110; i++) await acceptor.accept(newEvent({ destinations: [] }));
+    await sleep(5);
+    expect(await queue.prune({ finishedMs: 1, deadLettersMs: 1 })).toMatchObject({ removed: 100, hasMore: true });
+    expect((await reader.events('org_a', {}, { limit: 20 })).items).toHaveLength(10);
+    expect(await queue.prune({ finishedMs: 1, deadLettersMs: 1 })).toMatchObject({ removed: 10, hasMore: false });
+  });
+
   test('a purged organization leaves no key, and others keep theirs', async () => {
     for (let i = 0; i < 130; i++)
       await acceptor.accept(newEvent({ filteredRoutes: i % 2 === 0 ? ['rte_f'] : [], destinations: ['dst_a', 'dst_b'] }));
