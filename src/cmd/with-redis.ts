@@ -1,8 +1,12 @@
 import { requireReadableLayout } from '../data/store-layout.ts';
 import { commandConnection, type RedisClient } from '../redis/connection.ts';
 import { throwUnavailable } from '../redis/unavailable.ts';
+import { systemClock } from '../runtime/clock.ts';
 import type { Config } from './config.ts';
 import { redisOf } from './redis-address.ts';
+
+/** Nodes of a Cluster that cannot be reached where it says they are would be tried for ever. */
+const connectingMs = 10_000;
 
 /**
  * Runs a command that is no role with a connection of its own. Throws UNAVAILABLE when Redis does not answer, and INVALID_CONFIG when a
@@ -16,10 +20,16 @@ export async function withRedis<T>(
   const redis = commandConnection(redisOf(config), options);
   redis.on('error', () => {});
   try {
-    await redis.connect().catch(throwUnavailable);
+    await connected(redis).catch(throwUnavailable);
     await requireReadableLayout({ redis, prefix: config.redisKeyPrefix });
     return await run(redis);
   } finally {
     redis.disconnect();
   }
+}
+
+async function connected(redis: RedisClient): Promise<void> {
+  const over = new AbortController();
+  const tooLate = systemClock.sleep(connectingMs, over.signal).then(() => Promise.reject(new Error('no connection')));
+  await Promise.race([redis.connect(), tooLate]).finally(() => over.abort());
 }
