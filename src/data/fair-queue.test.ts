@@ -136,7 +136,7 @@ describe('fairness', () => {
     expect(jobs.filter(({ attempts }) => attempts === 0)).toHaveLength(5);
   });
 
-  test('where routes wait for one destination, the one of higher priority goes before one that waits longer', async () => {
+  test('where routes wait for one destination, the one of higher priority goes first', async () => {
     const throttle: ThrottleRecord = { ...off, mode: 'concurrency', maxConcurrency: 1 };
     for (const routeId of ['rte_under_way', 'rte_low', 'rte_high']) {
       const event = newEvent();
