@@ -44,9 +44,9 @@ async function bareUndiciLoop(origin: string, count: number, senders: number): P
  */
 export async function bareRedisPipeline(place: Place = () => {}): Promise<number> {
   const redis = await startRedis(withAof);
-  place(redis.pid);
   const payload = Buffer.alloc(payloadBytes, 'x');
   try {
+    place(redis.pid);
     let added = 0;
     const begin = performance.now();
     while (performance.now() - begin < forMs) {
