@@ -1,14 +1,18 @@
-FROM docker.io/library/node:24-bookworm-slim AS build
+# By digest: a tag may name another image tomorrow. docs/security.md says how to move to a newer one.
+ARG BASE_IMAGE=docker.io/library/node:24-bookworm-slim@sha256:6f7b03f7c2c8e2e784dcf9295400527b9b1270fd37b7e9a7285cf83b6951452d
+
+FROM ${BASE_IMAGE} AS build
+ARG BASE_IMAGE
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 # hack/lib/toolchain.sh says why this is not `npm ci`.
 RUN --mount=type=secret,id=npmrc NPM_CONFIG_USERCONFIG=/run/secrets/npmrc npm install --no-save --loglevel error
 COPY tsconfig.json tsconfig.build.json ./
-COPY hack/build.ts hack/
+COPY hack/build.ts hack/sbom.ts hack/
 COPY src src
 RUN npm run build && npm prune --omit=dev --loglevel error
 
-FROM docker.io/library/node:24-bookworm-slim
+FROM ${BASE_IMAGE}
 # Of two pools for what is freed, not one for each thread, more goes back to the system: 2 MB of each process.
 ENV NODE_ENV=production MALLOC_ARENA_MAX=2
 WORKDIR /app

@@ -18,7 +18,6 @@ const otherwise: Record<string, string> = {
   info: 'ioredis asks whether the server has loaded its data',
   'cluster|info': 'ioredis asks a Cluster the same',
   'cluster|slots': 'ioredis, which node has a key',
-  hvals: 'workers of the release before (test/chaos/previous), which run beside these during an upgrade',
   asking: 'ioredis, to a node of a Cluster that is being given a slot',
 };
 

@@ -6,6 +6,7 @@ import { RedisRegistryPublisher } from '../../src/data/registry-publisher.ts';
 import { routeRecord } from '../../test/support/record-registry.ts';
 import { ceilingRows, measureCeilings } from './lib/ceilings.ts';
 import { exactDelivery, exactnessRow, settled } from './lib/exact-delivery.ts';
+import { processorRow } from './lib/processes.ts';
 import { perSecond, report } from './lib/report.ts';
 import { startSink } from './lib/sink.ts';
 import { Sender } from './lib/traffic.ts';
@@ -20,7 +21,7 @@ const asked: Record<string, Partial<NotificationsRecord> | null> = {
 
 const sink = await startSink();
 const world = await startWorld({ lanes: Object.keys(asked).map((slug) => ({ slug, urls: [sink.origin] })) });
-const sender = new Sender(world.api, senders);
+const sender = new Sender(world.ingest, senders);
 try {
   const publisher = new RedisRegistryPublisher(world.redis.client, world.prefix);
   const epoch = await publisher.mintEpoch();
@@ -35,10 +36,11 @@ try {
   for (const slug of Object.keys(asked)) {
     const warmUp = await sender.closedLoop(world.path(slug), 2000, senders);
     await settled(30_000, () => sink.arrivals.size >= warmUp.accepted.length);
-    const begin = performance.now();
+    const [meter, before, begin] = [world.meterProcessor(), sink.arrivals.size, performance.now()];
     const sent = await sender.closedLoop(world.path(slug), events, senders);
     await settled(120_000, () => sink.arrivals.size >= warmUp.accepted.length + sent.accepted.length);
     rows.push([`alerts: ${slug}`, perSecond(sent.accepted.length / ((performance.now() - begin) / 1000))]);
+    rows.push(processorRow(meter(sink.arrivals.size - before), slug));
     rows.push(exactnessRow(await exactDelivery([{ sink, sent: [warmUp, sent] }]), slug));
     sink.reset();
   }

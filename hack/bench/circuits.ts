@@ -49,7 +49,7 @@ async function main(): Promise<void> {
   await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
   const address = receiver.address();
   const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}/`;
-  const world = await startControlPlanePrograms(['controller', 'api', 'delivery'], {
+  const world = await startControlPlanePrograms(['controller', 'api', 'ingest', 'delivery'], {
     POSTHORN_EGRESS_ALLOWED_CIDRS: '127.0.0.0/8',
     POSTHORN_SHARDS: '1',
   });
@@ -121,8 +121,8 @@ async function create(world: ControlPlanePrograms, url: string): Promise<void> {
   );
 }
 
-async function send({ apiPort, apiKey }: ControlPlanePrograms, slug: string): Promise<void> {
-  const response = await fetch(`http://127.0.0.1:${apiPort}/ingest/${namespace}/${slug}`, {
+async function send({ ingestPort, apiKey }: ControlPlanePrograms, slug: string): Promise<void> {
+  const response = await fetch(`http://127.0.0.1:${ingestPort}/ingest/${namespace}/${slug}`, {
     method: 'POST',
     headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
     body: '{"order":1}',

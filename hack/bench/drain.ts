@@ -4,6 +4,7 @@
 import { waitUntil } from '../../test/support/wait-until.ts';
 import { ceilingRows, measureCeilings } from './lib/ceilings.ts';
 import { exactDelivery, exactnessRow, settled } from './lib/exact-delivery.ts';
+import { processorRow } from './lib/processes.ts';
 import { ms, percentile, perSecond, report } from './lib/report.ts';
 import { startSink } from './lib/sink.ts';
 import { joined, Sender } from './lib/traffic.ts';
@@ -15,13 +16,13 @@ const senders = 64;
 const sinks = await Promise.all(Array.from({ length: targets }, () => startSink()));
 const lanes = sinks.map(({ origin }, i) => ({ slug: `s${i}`, urls: [origin] }));
 const world = await startWorld({ lanes, workers: 0 });
-const sender = new Sender(world.api, senders);
+const sender = new Sender(world.ingest, senders);
 try {
   const [first] = sinks;
   if (first === undefined) throw new Error('there are no targets');
   const ceilings = await measureCeilings(first.origin, 20_000, senders);
   first.reset();
-  const begin = performance.now();
+  const [ofAll, begin] = [world.meterProcessor(), performance.now()];
   const share = (i: number): number => Math.floor((i * senders) / targets);
   const sent = await Promise.all(
     lanes.map(({ slug }, i) => sender.closedLoop(world.path(slug), messages / targets, Math.max(1, share(i + 1) - share(i)))),
@@ -32,10 +33,11 @@ try {
   const arrived = (): number => sinks.reduce((sum, { arrivals }) => sum + arrivals.size, 0);
   await world.startDelivery();
   await waitUntil('the first delivery', 30_000, () => (arrived() > 0 ? true : undefined));
-  const beginDrain = performance.now();
+  const [ofDrain, beginDrain] = [world.meterProcessor(), performance.now()];
   const already = arrived();
   await settled(300_000, () => arrived() >= messages - refused);
   const drained = (messages - refused - already) / ((performance.now() - beginDrain) / 1000);
+  const processor = { all: ofAll(arrived()), drain: ofDrain(arrived() - already) };
   const exact = await exactDelivery(sinks.map((sink, i) => ({ sink, sent: sent.slice(i, i + 1) })));
   report('drain', `${messages} messages, ${targets} targets`, [
     ...ceilingRows(ceilings),
@@ -43,6 +45,8 @@ try {
     ['answer of ingest p50 / p99', `${ms(percentile(answerMs, 0.5))} / ${ms(percentile(answerMs, 0.99))}`],
     ['Redis bytes per queued message (all of Redis)', (queuedBytes / messages).toFixed(0)],
     ['drain', `${perSecond(drained)} (${((100 * drained) / ceilings.undici).toFixed(0)} % of the ceiling)`],
+    processorRow(processor.all, 'ingest and drain, with the start of the worker'),
+    processorRow(processor.drain, 'drain alone'),
     ['refused', String(refused)],
     exactnessRow(exact),
   ]);

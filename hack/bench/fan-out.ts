@@ -5,6 +5,7 @@ import { waitUntil } from '../../test/support/wait-until.ts';
 import { ceilingRows, measureCeilings } from './lib/ceilings.ts';
 import { startEndpoints } from './lib/endpoints.ts';
 import { exactDeliveryOf, exactnessRow, settled } from './lib/exact-delivery.ts';
+import { processorRow } from './lib/processes.ts';
 import { ms, percentile, perSecond, report } from './lib/report.ts';
 import { payloadBytes, Sender } from './lib/traffic.ts';
 import { startWorld } from './lib/world.ts';
@@ -15,13 +16,14 @@ const endpoints = await startEndpoints();
 const paths = new Set(Array.from({ length: targets }, (_, i) => `/${i}`));
 const urls = [...paths].map((path) => `${endpoints.sink.origin}${path}`);
 const world = await startWorld({ lanes: [{ slug: 'orders', urls }], workers: 0 });
-const sender = new Sender(world.api, 64);
+const sender = new Sender(world.ingest, 64);
 const unfinished = async (): Promise<number> => Number(await world.redis.client.hget(`${world.prefix}{s0}:ctl`, 'open'));
 try {
   const ceilings = await measureCeilings(endpoints.sink.origin, 20_000, 64);
   endpoints.reset();
   const warmUp = await sender.closedLoop(world.path('orders'), 100, 64);
   const before = await unfinished();
+  const meter = world.meterProcessor();
   const begin = performance.now();
   const sent = await sender.closedLoop(world.path('orders'), events, 64);
   const { seconds, refused, answerMs } = sent;
@@ -32,12 +34,15 @@ try {
   await world.startDelivery();
   const accepted = warmUp.accepted.length + sent.accepted.length;
   await settled(300_000, () => endpoints.deliveries() >= accepted * targets);
+  // The few of the warm-up were stored before and are delivered with them.
+  const processor = meter(endpoints.deliveries());
   const exact = await exactDeliveryOf(() => endpoints.compare([warmUp, sent], () => paths));
   report('fan-out', `${events} events for ${targets} targets each, 64 senders, ${payloadBytes} bytes`, [
     ...ceilingRows(ceilings),
     ['events', perSecond(events / seconds)],
     ['messages', perSecond(messages)],
     ['answer of ingest p50 / p99', `${ms(percentile(answerMs, 0.5))} / ${ms(percentile(answerMs, 0.99))}`],
+    processorRow(processor, 'each message'),
     ['refused / queued too many', `${refused} / ${queuedTooMany}`],
     exactnessRow(exact),
   ]);

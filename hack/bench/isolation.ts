@@ -6,6 +6,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Ceilings, ceilingRows, measureCeilings } from './lib/ceilings.ts';
 import { type Exactness, exactDelivery, exactnessRow, settled, sumOf } from './lib/exact-delivery.ts';
+import { processorRow } from './lib/processes.ts';
 import { ms, percentile, report } from './lib/report.ts';
 import { behaviours, startSink } from './lib/sink.ts';
 import { Sender, type Sent } from './lib/traffic.ts';
@@ -23,6 +24,8 @@ type Coming = (typeof comings)[number];
 interface Run {
   alone: number;
   disturbed: number;
+  /** µs for each event of the healthy one while it is alone. */
+  processor: number;
   exact: Exactness;
   ceilings: Ceilings;
 }
@@ -46,7 +49,7 @@ async function run(coming: Coming): Promise<Run> {
     { slug: 'throttled', urls: [bad.throttled.origin], destination: { throttle } },
   ];
   const world = await startWorld({ lanes });
-  const sender = new Sender(world.api, 64);
+  const sender = new Sender(world.ingest, 64);
   const traffic = (): Promise<Sent> => sender.openLoop(world.path('healthy'), rate, seconds);
   const ofBad: readonly (readonly [slug: string, count: number])[] = [
     ['hanging', 1000],
@@ -59,14 +62,17 @@ async function run(coming: Coming): Promise<Run> {
     healthy.reset();
     const warmUp = await sender.closedLoop(world.path('healthy'), 500, 8);
     const exact = [await exactDelivery([{ sink: healthy, sent: [warmUp] }])];
-    const measured = async (send: () => Promise<Sent>): Promise<number> => {
+    const measured = async (send: () => Promise<Sent>, onEnd?: () => void): Promise<number> => {
       healthy.reset();
       const sent = await send();
       await settled(120_000, () => healthy.arrivals.size >= sent.accepted.length);
+      onEnd?.();
       exact.push(await exactDelivery([{ sink: healthy, sent: [sent] }]));
       return percentile(healthy.latenciesMs, 0.99);
     };
-    const alone = await measured(traffic);
+    const meter = world.meterProcessor();
+    let processor = 0;
+    const alone = await measured(traffic, () => (processor = meter(healthy.arrivals.size)));
     await sender.closedLoop(world.path('throttled'), backlog, 32);
     if (coming === 'while the healthy queue is empty') {
       await Promise.all(ofBad.map(([slug, count]) => sender.closedLoop(world.path(slug), count, Math.ceil(count / 64))));
@@ -79,7 +85,7 @@ async function run(coming: Coming): Promise<Run> {
       }
       return await flowing;
     });
-    return { alone, disturbed, exact: sumOf(exact), ceilings };
+    return { alone, disturbed, processor, exact: sumOf(exact), ceilings };
   } finally {
     await sender.close();
     await world.stop();
@@ -107,5 +113,6 @@ for (const coming of comings) {
 report('isolation', `healthy target at ${rate}/s for ${seconds} s, medians of ${runs} runs each`, [
   ...ceilingRows({ undici: median(all.map(({ ceilings }) => ceilings.undici)), redis: median(all.map(({ ceilings }) => ceilings.redis)) }),
   ...rows,
+  processorRow(median(all.map(({ processor }) => processor)), 'undisturbed'),
   exactnessRow(sumOf(all.map(({ exact }) => exact)), `all ${all.length} runs`),
 ]);

@@ -23,7 +23,7 @@ const stepMs = 50;
 const sinks = await Promise.all(Array.from({ length: targets }, () => startSink()));
 const lanes = sinks.map(({ origin }, i) => ({ slug: `s${i}`, urls: [origin] }));
 const world = await startWorld({ lanes, workers: 0 });
-const sender = new Sender(world.api, senders * targets);
+const sender = new Sender(world.ingest, senders * targets);
 const arrived = (): number => sinks.reduce((sum, { arrivals }) => sum + arrivals.size, 0);
 
 /** Answers when, in ms of `performance.now()`. */

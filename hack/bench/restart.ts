@@ -35,7 +35,7 @@ interface Outcome {
 /** Sends for `seconds` while `disturb` does its work in the middle. */
 async function during(disturb: () => Promise<void>): Promise<Outcome> {
   sink.reset();
-  const sender = new SteadySender(`${world.api}${world.path('orders')}`, rate);
+  const sender = new SteadySender(`${world.ingest}${world.path('orders')}`, rate);
   sender.start();
   await sleep((seconds * 1000) / 3);
   await disturb();

@@ -14,7 +14,7 @@ import { ceilingRows, measureCeilings } from './lib/ceilings.ts';
 import { type Customers, endpointsPerApplication, fillCustomers, subscribedTypes } from './lib/customers.ts';
 import { startEndpoints } from './lib/endpoints.ts';
 import { exactDelivery, exactDeliveryOf, exactnessRow, settled } from './lib/exact-delivery.ts';
-import { processorSeconds, residentMb } from './lib/processes.ts';
+import { processorRow, processorSeconds, residentMb } from './lib/processes.ts';
 import { ms, percentile, perSecond, report } from './lib/report.ts';
 import { startSink } from './lib/sink.ts';
 import { type SlowScripts, watchSlowScripts } from './lib/slow-scripts.ts';
@@ -106,11 +106,11 @@ async function redisSeconds({ redis }: World): Promise<number> {
 async function besideIngest(): Promise<Rows> {
   const [sink, endpoints] = [await startSink(), await startEndpoints()];
   const world = await sendingWorld({ eventTypes: ['order.paid'], sinkOrigin: sink.origin, shards: 1, workers: 0 });
-  const [ingest, send] = [new Sender(world.api, senders), senderOf(world, ofType('order.paid'))];
+  const [ingest, send] = [new Sender(world.ingest, senders), senderOf(world, ofType('order.paid'))];
   const ways = [
-    { name: 'ingest', sender: ingest, path: world.path('orders') },
-    { name: 'send-event', sender: send, path: '/api/send-event' },
-  ].map((way) => ({ ...way, perSecond: [] as number[], api: 0, redis: 0, answerMs: [] as number[], sent: [] as Sent[] }));
+    { name: 'ingest', sender: ingest, path: world.path('orders'), program: world.programs.ingest },
+    { name: 'send-event', sender: send, path: '/api/send-event', program: world.programs.api },
+  ].map((way) => ({ ...way, perSecond: [] as number[], own: 0, redis: 0, answerMs: [] as number[], sent: [] as Sent[] }));
   try {
     const customers = await fill(world, { endpoints: 10, eventTypes: ['order.refunded'], origin: endpoints.sink.origin });
     const paths = new Set([await subscribe(world, customers, 'order.paid')]);
@@ -119,9 +119,9 @@ async function besideIngest(): Promise<Rows> {
     for (const { sender, path, sent } of ways) sent.push(await sender.closedLoop(path, 2000, senders));
     for (let round = 0; round < rounds; round++) {
       for (const way of ways) {
-        const [api, redis] = [processorSeconds(world.programs.api.pid), await redisSeconds(world)];
+        const [own, redis] = [processorSeconds(way.program.pid), await redisSeconds(world)];
         const sent = await way.sender.closedLoop(way.path, events, senders);
-        way.api += processorSeconds(world.programs.api.pid) - api;
+        way.own += processorSeconds(way.program.pid) - own;
         way.redis += (await redisSeconds(world)) - redis;
         way.perSecond.push(events / sent.seconds);
         way.answerMs.push(...sent.answerMs);
@@ -140,9 +140,9 @@ async function besideIngest(): Promise<Rows> {
       ...ceilingRows(ceilings),
       ['ingest of one route', perSecond(throughRoute)],
       ['send-event to one endpoint', `${perSecond(throughSend)} (${((100 * throughSend) / throughRoute).toFixed(0)} % of ingest)`],
-      ...ways.map(({ name, api, redis, answerMs }): [string, string] => [
-        `${name}: answer p50 / p99; processor of the api process, of Redis, per event`,
-        `${p50p99(answerMs)}; ${each(api)}, ${each(redis)}`,
+      ...ways.map(({ name, own, redis, answerMs }): [string, string] => [
+        `${name}: answer p50 / p99; processor of its process, of Redis, per event`,
+        `${p50p99(answerMs)}; ${each(own)}, ${each(redis)}`,
       ]),
       ...ways.map(({ name, sent }): [string, string] => [`${name}: refused`, String(joined(sent).refused)]),
       ...exact.map((each, i) => exactnessRow(each, ways[i]?.name)),
@@ -158,7 +158,7 @@ async function besideIngest(): Promise<Rows> {
 async function fanOut(): Promise<Rows> {
   const [sink, endpoints] = [await startSink(), await startEndpoints()];
   const world = await sendingWorld({ eventTypes: ['for.fewer', 'for.all'], sinkOrigin: sink.origin, shards, workers: 1 });
-  const other = new Sender(world.api, senders);
+  const other = new Sender(world.ingest, senders);
   const rows: Rows = [];
   const otherFor = async (during: Promise<unknown>): Promise<Sent> => {
     const sent: Sent[] = [];
@@ -202,6 +202,7 @@ async function fanOut(): Promise<Rows> {
       await waitUntil('the first one to be delivered', mostWaitMs, () => (endpoints.deliveries() >= of ? true : undefined));
       reset();
       const slowScripts = await watchSlowScripts(world.redis);
+      const meter = world.meterProcessor();
       const begin = performance.now();
       const parts: Sent[] = [];
       const allDelivered = async (): Promise<void> => {
@@ -214,12 +215,14 @@ async function fanOut(): Promise<Rows> {
       };
       const beside = await otherFor(allDelivered());
       const took = (performance.now() - begin) / 1000;
+      const processor = meter(endpoints.deliveries() + sink.arrivals.size);
       const sent = joined(parts);
       const exact = await exactDeliveryOf(() => endpoints.compare([sent], () => paths), 2000);
       const what = `${count} × ${of} endpoints${isPaced ? '' : ', without a pause'}`;
       rows.push(
         [`${what}: answer of send-event p50 / p99`, p50p99(sent.answerMs)],
         [`${what}: all delivered in`, `${took.toFixed(1)} s (${perSecond((count * of) / took)})`],
+        processorRow(processor, `${what}, with the other traffic`),
         [`${what}: refused`, String(sent.refused)],
         exactnessRow(exact, what),
         [`${what}: scripts above 5 ms, longest`, shown(await slowScripts())],

@@ -5,6 +5,7 @@
 import { RedisMessageReader } from '../../src/data/message-reader.ts';
 import { ceilingRows, measureCeilings } from './lib/ceilings.ts';
 import { exactDelivery, exactnessRow, settled } from './lib/exact-delivery.ts';
+import { processorRow } from './lib/processes.ts';
 import { perSecond, report } from './lib/report.ts';
 import { startSink } from './lib/sink.ts';
 import { Sender } from './lib/traffic.ts';
@@ -17,7 +18,7 @@ const windowSeconds = 10;
 const sink = await startSink();
 const throttle = { mode: 'rate', rateLimit: rate, rateUnit: 'second', maxConcurrency: null, queueLimit: null } as const;
 const world = await startWorld({ lanes: [{ slug: 'orders', urls: [sink.origin], destination: { throttle } }], workers: 2 });
-const sender = new Sender(world.api, 32);
+const sender = new Sender(world.ingest, 32);
 
 /** When each attempt began, in ms, the earliest first. */
 async function attemptsStartedAt(): Promise<number[]> {
@@ -56,8 +57,10 @@ function rateOf(times: readonly number[]): string {
 try {
   const ceilings = await measureCeilings(sink.origin, 20_000, 64);
   sink.reset();
+  const meter = world.meterProcessor();
   const sent = await sender.closedLoop(world.path('orders'), rate * (seconds + windowSeconds), 32);
   await settled((seconds + 3 * windowSeconds) * 1000, () => sink.arrivals.size >= sent.accepted.length);
+  const processor = meter(sink.arrivals.size);
   const exact = await exactDelivery([{ sink, sent: [sent] }]);
   const dequeued = await attemptsStartedAt();
   const allowed = rate * windowSeconds + rate;
@@ -68,6 +71,7 @@ try {
     ['delivered', rateOf(sink.times)],
     [`most delivered in any ${windowSeconds} s`, `${mostInWindow(sink.times)} of at most ${allowed}`],
     ['attempts recorded', `${dequeued.length} of ${sent.accepted.length} messages`],
+    processorRow(processor),
     exactnessRow(exact),
   ]);
 } finally {

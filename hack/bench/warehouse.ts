@@ -19,6 +19,7 @@ import { startRedis } from '../../test/support/redis.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
 import { bareRedisPipeline, redisCeilingRow } from './lib/ceilings.ts';
 import { exactnessRow, missing } from './lib/exact-delivery.ts';
+import { meterProcessor, processorRow } from './lib/processes.ts';
 import { withAof } from './lib/redis-options.ts';
 import { perSecond, report } from './lib/report.ts';
 
@@ -82,9 +83,11 @@ const program = await worker();
 try {
   await waitUntil('the first batch', 60_000, async () => ((await unfinished()) < events ? true : undefined));
   const left = await unfinished();
+  const meter = meterProcessor(() => [program.pid, redis.pid]);
   const begin = performance.now();
   await waitUntil('all batches', 300_000, async () => ((await unfinished()) === 0 ? true : undefined));
   const drained = left / ((performance.now() - begin) / 1000);
+  const processor = meter(left);
   const residentBefore = residentBytes(program.pid);
 
   await store.halt();
@@ -103,6 +106,7 @@ try {
   report('warehouse', `${events} events of ${payload.length} bytes, 1000 to a file`, [
     redisCeilingRow(await bareRedisPipeline()),
     ['records written', perSecond(drained)],
+    processorRow(processor),
     ['memory of the worker before an outage', megabytes(residentBefore)],
     [`the highest while the store is down and ${outageEvents} events come`, megabytes(highest)],
     exactnessRow({ lost: missing(accepted, ids), unexpected: missing(ids, accepted), duplicated: lines.length - ids.size }),

@@ -9,7 +9,7 @@ import { waitUntil } from '../../test/support/wait-until.ts';
 import type { Sink } from '../bench/lib/sink.ts';
 import { type RouteOptions, routesTo } from './routes.ts';
 
-export const roles = ['api', 'controller', 'delivery'] as const;
+export const roles = ['api', 'ingest', 'controller', 'delivery'] as const;
 export type Role = (typeof roles)[number];
 
 const built = new URL('../../dist/cmd/posthorn.js', import.meta.url).pathname;
@@ -20,7 +20,7 @@ export interface Installation {
   redis: RedisServer;
   prefix: string;
   shards: number;
-  /** Where the API takes events for all receivers. */
+  /** Where events are taken for all receivers. */
   ingest: string;
   /** The oldest of a role first. */
   programs: Record<Role, Program[]>;
@@ -43,7 +43,7 @@ export async function prepareInstallation(options: InstallationOptions): Promise
   const { sinks, shards } = options;
   execFileSync('npm', ['run', '--silent', 'build'], { stdio: 'inherit' });
   const redis = await startRedis([...options.redisArguments]);
-  const port = await freePort();
+  const [port, ingestPort] = [await freePort(), await freePort()];
   const origin = `http://127.0.0.1:${port}`;
   const directory = mkdtempSync(join(tmpdir(), 'posthorn-chaos-'));
   const common = {
@@ -57,7 +57,7 @@ export async function prepareInstallation(options: InstallationOptions): Promise
     POSTHORN_PORT: String(port),
     ...options.environment,
   };
-  const programs: Installation['programs'] = { api: [], controller: [], delivery: [] };
+  const programs: Installation['programs'] = { api: [], ingest: [], controller: [], delivery: [] };
   const stop = async (): Promise<void> => {
     for (const program of Object.values(programs).flat()) await program.stop();
     await redis.stop();
@@ -68,11 +68,15 @@ export async function prepareInstallation(options: InstallationOptions): Promise
     const standalone = startProgram(['standalone'], { ...common, POSTHORN_DATA_DIR: directory, POSTHORN_API_KEY: key }, built);
     try {
       await standalone.waitForOutput(/^posthorn ready/m, 60_000);
-      const ingest = `${origin}${await routesTo(sinks, { origin, key }, options.routes)}`;
+      const ingest = `http://127.0.0.1:${ingestPort}${await routesTo(sinks, { origin, key }, options.routes)}`;
       const lines: Partial<Record<Role, number>> = {};
       for (const role of roles) lines[role] = (await options.lineOf?.(role, redis)) ?? redis.port;
       const start = async (role: Role): Promise<void> => {
-        const own = { POSTHORN_REDIS_URL: `redis://127.0.0.1:${lines[role]}/0`, POSTHORN_OPS_PORT: String(await freePort()) };
+        const own = {
+          POSTHORN_REDIS_URL: `redis://127.0.0.1:${lines[role]}/0`,
+          POSTHORN_OPS_PORT: String(await freePort()),
+          ...(role === 'ingest' && { POSTHORN_PORT: String(ingestPort) }),
+        };
         programs[role].push(startProgram([role], { ...common, ...own }, built));
       };
       return { redis, prefix: 'posthorn:', shards, ingest, programs, start, stop };
@@ -85,7 +89,7 @@ export async function prepareInstallation(options: InstallationOptions): Promise
   }
 }
 
-/** Waits until an API takes events. */
+/** Waits until events are taken. */
 export async function untilServed({ ingest }: Pick<Installation, 'ingest'>): Promise<void> {
   await waitUntil('ingest to be up', 60_000, async () => {
     const { ok } = await fetch(ingest, { method: 'POST', body: '{"number":-1,"sent":0}' });

@@ -1,6 +1,6 @@
 // Kills processes under load and proves that nothing is lost:
 //   node hack/chaos/kill.ts [rounds] [--everysec] [--faults] [--seed N] [--short]
-// Each round kills (SIGKILL) the api, one of two workers, the controller, or Redis (same disk; appendfsync always unless --everysec),
+// Each round kills (SIGKILL) the api, ingest, one of two workers, the controller, or Redis (same disk; appendfsync always unless --everysec),
 // starts it again, and waits until an event that is sent then is accepted and delivered; all the time events are sent for three destinations over
 // four shards. With --faults the roles reach Redis through Toxiproxy, and in two rounds of three a line is disturbed for some seconds
 // beside the kill. At the end every accepted event must have arrived at each destination (with --everysec what is lost is only counted), under one
@@ -115,7 +115,7 @@ async function killOne(rounds: number): Promise<void> {
   const sender = new SteadySender(installation.ingest, perSecond);
   try {
     await inFlight.begin(redis.client);
-    for (const role of ['controller', 'api', 'delivery', 'delivery'] as const) {
+    for (const role of ['controller', 'api', 'ingest', 'delivery', 'delivery'] as const) {
       await inFlight.workersCame(redis.client, startedWorkers);
       await start(role);
     }
@@ -123,7 +123,7 @@ async function killOne(rounds: number): Promise<void> {
     await servesAgain(sender, sinks, servesAgainWithinMs);
     for (let round = 0; round < rounds; round++) {
       await sleep(300 + random() * 1200);
-      const victim = victims[Math.floor(random() * victims.length)] ?? 'api';
+      const victim = victims[Math.floor(random() * victims.length)] ?? 'ingest';
       const network = faults !== undefined && random() < disturbedShare ? faults : undefined;
       const killAfterMs = network === undefined ? 0 : random() * 3000;
       await Promise.all([network === undefined ? undefined : disturb(network), sleep(killAfterMs).then(() => kill(victim))]);

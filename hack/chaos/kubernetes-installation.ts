@@ -7,12 +7,15 @@ import type { Installation } from './installation.ts';
 export async function kubernetesInstallation({ origin: url }: Sink): Promise<Omit<Installation, 'start'>> {
   execFileSync('npm', ['run', '--silent', 'build'], { stdio: 'inherit' });
   const shards = 1;
-  const { redis, programs, apiPort, create, stop } = await startControlPlanePrograms(['controller', 'api', 'delivery', 'delivery'], {
-    POSTHORN_HOST: '127.0.0.1',
-    POSTHORN_SHARDS: String(shards),
-    POSTHORN_EGRESS_ALLOWED_CIDRS: '127.0.0.0/8',
-    POSTHORN_REDIS_MEMORY_LIMIT: '4gb',
-  });
+  const { redis, programs, ingestPort, create, stop } = await startControlPlanePrograms(
+    ['controller', 'api', 'ingest', 'delivery', 'delivery'],
+    {
+      POSTHORN_HOST: '127.0.0.1',
+      POSTHORN_SHARDS: String(shards),
+      POSTHORN_EGRESS_ALLOWED_CIDRS: '127.0.0.0/8',
+      POSTHORN_REDIS_MEMORY_LIMIT: '4gb',
+    },
+  );
   try {
     await create({ kind: 'Source', plural: 'sources' }, 'orders', { provider: 'generic' });
     await create({ kind: 'Destination', plural: 'destinations' }, 'sink', { http: { url } });
@@ -21,13 +24,13 @@ export async function kubernetesInstallation({ origin: url }: Sink): Promise<Omi
     await stop();
     throw error;
   }
-  const [controller, api, ...delivery] = programs;
+  const [controller, api, ingest, ...delivery] = programs;
   return {
     redis,
     prefix: 'posthorn:',
     shards,
-    ingest: `http://127.0.0.1:${apiPort}/ingest/${namespace}/orders`,
-    programs: { controller: controller ? [controller] : [], api: api ? [api] : [], delivery },
+    ingest: `http://127.0.0.1:${ingestPort}/ingest/${namespace}/orders`,
+    programs: { controller: controller ? [controller] : [], api: api ? [api] : [], ingest: ingest ? [ingest] : [], delivery },
     stop,
   };
 }

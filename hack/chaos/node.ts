@@ -1,7 +1,7 @@
 // What the loss of a node costs, in the cluster of hack/cluster without Docker (root on Linux):
 //   node hack/chaos/node.ts
-// Starts it with Posthorn and a second node, spreads two pods of each role over both, and sends 200 events/s through the Service of the
-// API, each over a connection of its own. Then the second node, where the controller leads, is gone at once as by a power cut. Ends with 1 when
+// Starts it with Posthorn and a second node, spreads two pods of each role over both, and sends 200 events/s through the Service of
+// ingest, each over a connection of its own. Then the second node, where the controller leads, is gone at once as by a power cut. Ends with 1 when
 // something accepted does not arrive, more arrives twice than was under way there, others are late to go on, or a connection waits in vain that
 // neither the rules of kube-proxy nor connection tracking leads to the lost pod. Takes ten minutes, most of which Kubernetes waits before
 // it replaces pods.
@@ -28,9 +28,10 @@ const workers = 'deployment/posthorn-delivery-default';
 const roles = {
   controller: 'app.kubernetes.io/component=controller',
   api: 'app.kubernetes.io/component=api',
+  ingest: 'app.kubernetes.io/component=ingest',
   delivery: 'posthorn.dev/delivery-pool=default',
 };
-/** What `api.tolerations` makes of the five minutes that Kubernetes waits before it replaces pods of a node that is away. */
+/** What `ingest.tolerations` makes of the five minutes that Kubernetes waits before it replaces pods of a node that is away. */
 const tolerationSeconds = 30;
 /** The sender gives up after 5 s; its connection does not try on for longer than this. */
 const lastTryMs = 12_000;
@@ -78,8 +79,13 @@ async function start(): Promise<void> {
   const [kubeconfig = '', path = ''] = variables.split('\n');
   Object.assign(process.env, { KUBECONFIG: kubeconfig, PATH: `${path}:/usr/sbin:/sbin` });
   const toleration = { key: 'node.kubernetes.io/unreachable', operator: 'Exists', effect: 'NoExecute', tolerationSeconds };
-  const set = ['api.replicas=2', 'delivery.replicas=2', ...Object.keys(roles).map((role) => `${role}.podAnnotations.nodes=two`)];
-  const changes = ['--reset-then-reuse-values', '--set', set.join(','), '--set-json', `api.tolerations=${JSON.stringify([toleration])}`];
+  const set = [
+    'api.replicas=2',
+    'ingest.replicas=2',
+    'delivery.replicas=2',
+    ...Object.keys(roles).map((role) => `${role}.podAnnotations.nodes=two`),
+  ];
+  const changes = ['--reset-then-reuse-values', '--set', set.join(','), '--set-json', `ingest.tolerations=${JSON.stringify([toleration])}`];
   await helm('upgrade', 'posthorn', chart, ...inSystem, ...changes, '--wait', '--timeout', '120s');
   await waitUntil('the controller to tell of two workers', 60_000, async () =>
     (await kubectl(['get', workers, ...inSystem, '-o', 'jsonpath={.spec.replicas}{.spec.template.metadata.annotations.nodes}'])) === '2two'
@@ -125,7 +131,7 @@ async function configure(): Promise<string> {
   ]);
   for (const kind of ['source', 'destination', 'route'])
     await kubectl(['-n', namespace, 'wait', '--for=condition=Ready', `${kind}/load`, '--timeout=30s']);
-  const address = await kubectl(['get', 'service/posthorn-api', ...inSystem, '-o', 'jsonpath={.spec.clusterIP}']);
+  const address = await kubectl(['get', 'service/posthorn-ingest', ...inSystem, '-o', 'jsonpath={.spec.clusterIP}']);
   return `http://${address}/ingest/${namespace}/load`;
 }
 
@@ -202,8 +208,8 @@ try {
   const isUsed = (isLost: boolean): boolean => requests.some(({ from }) => lostNodePods.test(from) === isLost);
   mustBe('workers of both nodes deliver', isUsed(true) && isUsed(false));
   mustBe(`nothing is refused before (${sender.failedAtMs.length})`, sender.failedAtMs.length === 0);
-  const apiPodOfNode2 = ['get', 'pods', ...inSystem, '-l', roles.api, '--field-selector', 'spec.nodeName=node-2'];
-  const lostPod = await kubectl([...apiPodOfNode2, '-o', 'jsonpath={.items[0].status.podIP}']);
+  const ingestPodOfNode2 = ['get', 'pods', ...inSystem, '-l', roles.ingest, '--field-selector', 'spec.nodeName=node-2'];
+  const lostPod = await kubectl([...ingestPodOfNode2, '-o', 'jsonpath={.items[0].status.podIP}']);
   const service = new URL(url).hostname;
 
   const lost = performance.now();
@@ -224,8 +230,8 @@ try {
     await sleep(250);
     return (await run('iptables-save', '-t', 'nat')).includes(`-> ${lostPod}:`) ? undefined : since();
   });
-  const apiReplaced = replaced('api');
-  const othersReplaced = Promise.all([replaced('delivery'), replaced('controller')]);
+  const ingestReplaced = replaced('ingest');
+  const othersReplaced = Promise.all((['delivery', 'controller', 'api'] as const).map(replaced));
   const [silent, takeoverMs, changedMs, notReadyMs, withoutRuleMs] = await Promise.all([
     isSilent(lostPod, 8080),
     takeover(lost),
@@ -290,9 +296,8 @@ try {
   const check = await kubectl(['exec', worker, ...inSystem, '--', 'node', '/app/dist/cmd/posthorn.js', 'check']).catch(String);
   mustBe('posthorn check has no findings', !check.startsWith('Error'));
   rows.push(['posthorn check', check.trim().split('\n').at(-1) ?? '']);
-  rows.push([`the api pod, which tolerates ${tolerationSeconds} s, is replaced after`, seconds(await apiReplaced)]);
-  const [delivery, controller] = await othersReplaced;
-  rows.push(['worker and controller, which tolerate 300 s, are replaced after', `${seconds(delivery)}, ${seconds(controller)}`]);
+  rows.push([`the ingest pod, which tolerates ${tolerationSeconds} s, is replaced after`, seconds(await ingestReplaced)]);
+  rows.push(['worker, controller and api, which tolerate 300 s, are replaced after', (await othersReplaced).map(seconds).join(', ')]);
 } finally {
   await sender?.stop();
   sink.close();

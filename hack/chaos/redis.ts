@@ -49,7 +49,7 @@ async function startAll(): Promise<Omit<Installation, 'start'>> {
     },
     environment: { POSTHORN_LOG_LEVEL: 'warn', ...(isSmall ? {} : { POSTHORN_REDIS_MEMORY_LIMIT: '4gb' }) },
   });
-  for (const role of ['controller', 'api', 'delivery', 'delivery'] as const) await prepared.start(role);
+  for (const role of ['controller', 'api', 'ingest', 'delivery', 'delivery'] as const) await prepared.start(role);
   return prepared;
 }
 

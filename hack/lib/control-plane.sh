@@ -18,7 +18,8 @@ control_plane_certificates() {
 }
 
 write_kubeconfig() { # PORT TOKEN
-  cat >"$state/kubeconfig" <<YAML
+  # Others may read it while it is written.
+  cat >"$state/kubeconfig.new" <<YAML
 apiVersion: v1
 kind: Config
 clusters: [{name: posthorn, cluster: {server: "https://127.0.0.1:$1", certificate-authority: $state/pki/ca.crt}}]
@@ -26,10 +27,30 @@ users: [{name: admin, user: {token: $2}}]
 contexts: [{name: posthorn, context: {cluster: posthorn, user: admin}}]
 current-context: posthorn
 YAML
+  mv "$state/kubeconfig.new" "$state/kubeconfig"
+}
+
+start_etcd() {
+  # There are no peers: nobody has to know its port.
+  start etcd "$from/etcd" --data-dir "$state/etcd-data" --unsafe-no-fsync --listen-peer-urls http://127.0.0.1:0 \
+    --listen-client-urls "http://127.0.0.1:$port" --advertise-client-urls "http://127.0.0.1:$port"
+}
+etcd_is_ready() { curl --fail --silent --max-time 5 "http://127.0.0.1:$port/readyz"; }
+
+start_apiserver() {
+  local flags=()
+  read -ra flags <<<"${CLUSTER_APISERVER_FLAGS:-}"
+  start kube-apiserver "$from/kube-apiserver" --etcd-servers="http://127.0.0.1:$etcd_port" --secure-port="$port" \
+    --tls-cert-file="$state/pki/server.crt" --tls-private-key-file="$state/pki/server.key" --client-ca-file="$state/pki/ca.crt" \
+    --service-account-issuer=https://kubernetes.default.svc --service-account-signing-key-file="$state/pki/sa.key" --service-account-key-file="$state/pki/sa.pub" \
+    --token-auth-file="$state/tokens.csv" --authorization-mode=Node,RBAC --kubelet-preferred-address-types=InternalIP \
+    --audit-policy-file="$root/hack/lib/audit-policy.yaml" --audit-log-path="$state/audit.log" --audit-log-maxsize=1000 \
+    --service-cluster-ip-range="$service_cidr" --allow-privileged=true "${flags[@]}"
+  write_kubeconfig "$port" "$token"
 }
 
 control_plane() {
-  local from token client_port peer_port api_port
+  local from token port etcd_port
   if alive kube-apiserver; then return; fi
   discard
   from=$(assets)
@@ -40,26 +61,13 @@ control_plane() {
   token=$(openssl rand -hex 16)
   echo "$token,admin,admin,\"system:masters\"" >"$state/tokens.csv"
   control_plane_certificates
-  client_port=$(free_port) peer_port=$(free_port) api_port=$(free_port)
+  start_on_free_port etcd 30 start_etcd etcd_is_ready
+  etcd_port=$port
+  start_on_free_port kube-apiserver 60 start_apiserver kubectl get --raw /readyz --request-timeout=5s
 
-  start etcd "$from/etcd" --data-dir "$state/etcd-data" --unsafe-no-fsync --listen-peer-urls "http://127.0.0.1:$peer_port" \
-    --listen-client-urls "http://127.0.0.1:$client_port" --advertise-client-urls "http://127.0.0.1:$client_port"
-  await etcd 30 curl --fail --silent "http://127.0.0.1:$client_port/readyz"
-
-  local flags=()
-  read -ra flags <<<"${CLUSTER_APISERVER_FLAGS:-}"
-  start kube-apiserver "$from/kube-apiserver" --etcd-servers="http://127.0.0.1:$client_port" --secure-port="$api_port" \
-    --tls-cert-file="$state/pki/server.crt" --tls-private-key-file="$state/pki/server.key" --client-ca-file="$state/pki/ca.crt" \
-    --service-account-issuer=https://kubernetes.default.svc --service-account-signing-key-file="$state/pki/sa.key" --service-account-key-file="$state/pki/sa.pub" \
-    --token-auth-file="$state/tokens.csv" --authorization-mode=Node,RBAC --kubelet-preferred-address-types=InternalIP \
-    --audit-policy-file="$root/hack/lib/audit-policy.yaml" --audit-log-path="$state/audit.log" --audit-log-maxsize=1000 \
-    --service-cluster-ip-range="$service_cidr" --allow-privileged=true "${flags[@]}"
-  write_kubeconfig "$api_port" "$token"
-  await kube-apiserver 60 kubectl get --raw /readyz
-
-  start kube-controller-manager "$from/kube-controller-manager" --kubeconfig="$state/kubeconfig" --secure-port="$(free_port)" --leader-elect=false \
+  start kube-controller-manager "$from/kube-controller-manager" --kubeconfig="$state/kubeconfig" --secure-port=0 --leader-elect=false \
     --use-service-account-credentials=true --service-account-private-key-file="$state/pki/sa.key" --root-ca-file="$state/pki/ca.crt" \
     --cluster-signing-cert-file="$state/pki/ca.crt" --cluster-signing-key-file="$state/pki/ca.key" \
     --horizontal-pod-autoscaler-sync-period=5s --horizontal-pod-autoscaler-downscale-stabilization=15s
-  await kube-controller-manager 30 kubectl -n default get serviceaccount default
+  await kube-controller-manager 30 kubectl -n default get serviceaccount default --request-timeout=5s
 }

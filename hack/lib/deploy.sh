@@ -28,13 +28,14 @@ YAML
   # A new image under the same name changes no Deployment: the annotation does.
   image=$(image_id "$posthorn_image")
   "$chart_tools/bin/helm" upgrade --install posthorn "$root/charts/posthorn" --kubeconfig "$state/kubeconfig" --namespace posthorn-system \
-    --values "$root/config/cluster-dev/values.yaml" --set-string "controller.podAnnotations.image=$image,api.podAnnotations.image=$image,delivery.podAnnotations.image=$image" \
+    --values "$root/config/cluster-dev/values.yaml" --set-string "controller.podAnnotations.image=$image,api.podAnnotations.image=$image,ingest.podAnnotations.image=$image,delivery.podAnnotations.image=$image" \
     --wait --timeout 180s >/dev/null && workers_are_ready || {
     in_system get pods -o wide >&2
     in_system get deliverypools -o wide >&2 || true
-    for role in controller api delivery-default; do in_system logs "deployment/posthorn-$role" --tail=20 >&2 || true; done
+    for role in controller api ingest delivery-default; do in_system logs "deployment/posthorn-$role" --tail=20 >&2 || true; done
     die 'the chart does not become ready: see above'
   }
   say 'Posthorn runs in namespace posthorn-system; its API: kubectl -n posthorn-system port-forward service/posthorn-api 8080:80'
+  say 'events are taken by: kubectl -n posthorn-system port-forward service/posthorn-ingest 8081:80'
   say 'its key: kubectl -n posthorn-system get secret posthorn-api-key -o jsonpath={.data.api-key} | base64 -d'
 }

@@ -1,7 +1,9 @@
 # shellcheck shell=bash
 # Sourced: container images, by the Docker engine where one answers, else by buildah.
 
-base_image=docker.io/library/node:24-bookworm-slim
+# The base image by its digest, as the Dockerfile names it; where no image registry can be asked, one that is made on this machine.
+pinned_base_image=$(sed -n 's/^ARG BASE_IMAGE=//p' "$root/Dockerfile")
+local_base_image=localhost/posthorn-base:node24
 posthorn_image=localhost/posthorn:dev
 redis_image=localhost/posthorn-redis:dev
 # What an upgrade in test/e2e comes from.
@@ -19,21 +21,23 @@ debian_mirror() {
     /etc/apt/sources.list.d/debian.sources /etc/apt/sources.list 2>/dev/null || true
 }
 
-# The base image of our Dockerfile, made on this machine where no image registry can be asked: Debian bookworm by debootstrap
+base_image() { if has_docker; then echo "$pinned_base_image"; else echo "$local_base_image"; fi; }
+
+# The base image of our Dockerfile, made on this machine where no Docker engine answers: Debian bookworm by debootstrap
 # with the Node of the npm registry, and with the certificate authorities that this machine trusts.
 ensure_base_image() {
   local files=$cluster_cache/base container mirror
   if has_docker; then
-    docker image inspect "$base_image" >/dev/null 2>&1 || docker pull -q "$base_image" >/dev/null
+    docker image inspect "$(base_image)" >/dev/null 2>&1 || docker pull -q "$(base_image)" >/dev/null
     return
   fi
   ensure_buildah
-  buildah inspect --type image "$base_image" >/dev/null 2>&1 && return
+  buildah inspect --type image "$local_base_image" >/dev/null 2>&1 && return
   if [ ! -x "$files/usr/local/bin/node" ]; then
     [ "$(id -u)" = 0 ] || die 'making the base image needs root, or a Docker engine'
     command -v debootstrap >/dev/null || install_system_package 'to make the base image' debootstrap || die 'needs debootstrap or a Docker engine'
     mirror=$(debian_mirror)
-    say "making $base_image by debootstrap"
+    say "making $local_base_image by debootstrap"
     rm -rf "$files"
     mkdir -p "$cluster_cache"
     debootstrap --variant=minbase --include=ca-certificates,libstdc++6 bookworm "$files" "${mirror:-http://deb.debian.org/debian}" >"$cluster_cache/debootstrap.log" 2>&1 ||
@@ -46,7 +50,7 @@ ensure_base_image() {
   buildah add -q "$container" "$files" / >/dev/null
   buildah config --env PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
     --env NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt --cmd node "$container"
-  buildah commit -q "$container" "$base_image" >/dev/null
+  buildah commit -q "$container" "$local_base_image" >/dev/null
   buildah rm "$container" >/dev/null
 }
 
@@ -69,7 +73,7 @@ build_image() {
   say "building $1"
   mkdir -p "$cluster_cache"
   if has_docker; then builder=(docker build --progress plain); else builder=(buildah bud --layers --pull-never --network host); fi
-  "${builder[@]}" "${settings[@]}" --tag "$1" --file "$2" "$3" >"$cluster_cache/image.log" 2>&1 || {
+  "${builder[@]}" "${settings[@]}" --build-arg "BASE_IMAGE=$(base_image)" --tag "$1" --file "$2" "$3" >"$cluster_cache/image.log" 2>&1 || {
     tail -n 30 "$cluster_cache/image.log" >&2
     die "$1 could not be built: see above"
   }

@@ -29,25 +29,36 @@ release_platform() {
 
 download() { curl --fail --silent --location --connect-timeout 4 --max-time 600 --output "$2" "$1"; }
 
+# fetch_kubernetes NAME DIRECTORY
+fetch_kubernetes() {
+  local from
+  from=https://dl.k8s.io/release/$kubernetes_version/bin/$(release_platform) &&
+    download "$from/$1.sha256" "$2/sha256" &&
+    say "downloading $1 $kubernetes_version" &&
+    download "$from/$1" "$2/$1" &&
+    echo "$(cat "$2/sha256")  $2/$1" | sha256sum --check --quiet
+}
+
 # download_kubernetes NAME…: false where the release server cannot be reached.
 download_kubernetes() {
-  local name from
-  from=https://dl.k8s.io/release/$kubernetes_version/bin/$(release_platform) || return 1
+  local name new
   for name in "$@"; do
-    download "$from/$name.sha256" "$bin/$name.sha256" || return 1
-    say "downloading $name $kubernetes_version"
-    download "$from/$name" "$bin/$name.new" || return 1
-    echo "$(cat "$bin/$name.sha256")  $bin/$name.new" | sha256sum --check --quiet || return 1
-    rm "$bin/$name.sha256"
-    chmod +x "$bin/$name.new"
-    mv "$bin/$name.new" "$bin/$name"
+    new=$(new_in "$bin")
+    if ! fetch_kubernetes "$name" "$new"; then
+      rm -r "$new"
+      return 1
+    fi
+    rm "$new/sha256"
+    chmod +x "$new/$name"
+    arrive "$new"
   done
 }
 
 # One module that requires Kubernetes; the replacements of its staging modules by their published versions come from its go.mod.
 build_kubernetes() {
-  local module=$cluster_cache/src/kubernetes name
+  local module=$cluster_cache/src/kubernetes name new
   needs_go "$*"
+  new=$(new_in "$bin")
   say "building $* $kubernetes_version (about ten minutes on two cores, then cached)"
   mkdir -p "$module"
   (
@@ -60,15 +71,17 @@ build_kubernetes() {
       for name in "${kubernetes_binaries[@]}"; do echo "import _ \"k8s.io/kubernetes/cmd/$name\""; done
     } >tools.go
     GOFLAGS=-mod=mod go mod tidy >tidy.log 2>&1 || die "go mod tidy: $(tail -n 1 tidy.log)"
-    GOFLAGS=-mod=mod go build -o "$bin/" -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$kubernetes_version \
+    GOFLAGS=-mod=mod go build -o "$new/" -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$kubernetes_version \
       -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=${kubernetes_version:3:2}" \
       "${@/#/k8s.io/kubernetes/cmd/}"
   )
+  arrive "$new"
 }
 
 build_etcd() {
-  local module=$cluster_cache/src/etcd
+  local module=$cluster_cache/src/etcd new
   needs_go etcd
+  new=$(new_in "$bin")
   say "building etcd $etcd_version"
   mkdir -p "$module"
   (
@@ -76,17 +89,24 @@ build_etcd() {
     printf 'module tools\n\ngo 1.26.0\n\nrequire go.etcd.io/etcd/server/v3 %s\n' "$etcd_version" >go.mod
     printf 'package main\n\nimport (\n\t"os"\n\n\t"go.etcd.io/etcd/server/v3/etcdmain"\n)\n\nfunc main() { etcdmain.Main(os.Args) }\n' >main.go
     GOFLAGS=-mod=mod go mod tidy >tidy.log 2>&1 || die "go mod tidy: $(tail -n 1 tidy.log)"
-    GOFLAGS=-mod=mod go build -ldflags '-s -w' -o "$bin/etcd" .
+    GOFLAGS=-mod=mod go build -ldflags '-s -w' -o "$new/etcd" .
   )
+  arrive "$new"
 }
 
 download_etcd() {
-  local platform archive
+  local platform archive new
   platform=$(release_platform | tr / -) || return 1
   archive=etcd-$etcd_version-$platform
-  download "https://github.com/etcd-io/etcd/releases/download/$etcd_version/$archive.tar.gz" "$bin/etcd.tar.gz" || return 1
+  new=$(new_in "$bin")
+  if ! download "https://github.com/etcd-io/etcd/releases/download/$etcd_version/$archive.tar.gz" "$new/etcd.tar.gz" ||
+    ! tar -xzf "$new/etcd.tar.gz" -C "$new" --strip-components=1 "$archive/etcd"; then
+    rm -r "$new"
+    return 1
+  fi
+  rm "$new/etcd.tar.gz"
   say "downloaded etcd $etcd_version"
-  tar -xzf "$bin/etcd.tar.gz" -C "$bin" --strip-components=1 "$archive/etcd" && rm "$bin/etcd.tar.gz"
+  arrive "$new"
 }
 
 ensure_kubernetes() {

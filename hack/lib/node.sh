@@ -19,7 +19,7 @@ running_nodes() {
 }
 
 ensure_node_parts() {
-  local command packages=() source=$cluster_cache/src/pause
+  local command packages=() source=$cluster_cache/src/pause new
   PATH=$PATH:/usr/sbin:/sbin
   for command in containerd runc buildah iptables conntrack; do command -v $command >/dev/null || packages+=("$command"); done
   [ -d /usr/lib/cni ] || packages+=(containernetworking-plugins)
@@ -30,13 +30,17 @@ ensure_node_parts() {
   if [ ! -x "$bin/coredns" ]; then
     needs_go CoreDNS
     say "building CoreDNS $coredns_version"
-    CGO_ENABLED=0 GOBIN=$bin go install -ldflags '-s -w' "github.com/coredns/coredns@$coredns_version" 2>"$bin/coredns.log" || die "CoreDNS: $(tail -n 1 "$bin/coredns.log")"
+    new=$(new_in "$bin")
+    CGO_ENABLED=0 GOBIN=$new go install -ldflags '-s -w' "github.com/coredns/coredns@$coredns_version" 2>"$bin/coredns.log" || die "CoreDNS: $(tail -n 1 "$bin/coredns.log")"
+    arrive "$new"
   fi
   if [ ! -x "$bin/pause" ]; then
     needs_go 'the pause container'
     mkdir -p "$source"
     printf 'package main\n\nimport (\n\t"os"\n\t"os/signal"\n\t"syscall"\n)\n\nfunc main() {\n\tc := make(chan os.Signal, 1)\n\tsignal.Notify(c, syscall.SIGINT, syscall.SIGTERM)\n\t<-c\n}\n' >"$source/pause.go"
-    (cd "$source" && CGO_ENABLED=0 go build -ldflags '-s -w' -o "$bin/pause" pause.go)
+    new=$(new_in "$bin")
+    (cd "$source" && CGO_ENABLED=0 go build -ldflags '-s -w' -o "$new/pause" pause.go)
+    arrive "$new"
   fi
 }
 
@@ -81,7 +85,6 @@ evictionHard: {nodefs.available: "1%", imagefs.available: "1%", memory.available
 YAML
   # What two kubelets on one machine must not share: each takes the pods of the other for left-overs.
   [ -z "$suffix" ] || cat >>"$state/kubelet$suffix.yaml" <<YAML
-port: $(free_port)
 healthzPort: 0
 cgroupRoot: /posthorn-$node
 podLogsDir: $state/pod-logs$suffix
@@ -111,28 +114,40 @@ load_into_containerd() {
 
 # start_kubelet NODE: with its containerd.
 start_kubelet() {
-  local node=$1 suffix address
+  local node=$1 suffix address port
   suffix=$(suffix "$node")
   address=$(hostname -I | awk '{print $1}')
   write_node_configuration "$node"
   start "containerd$suffix" containerd --config "$state/containerd$suffix.toml"
   await "containerd$suffix" 30 in_containerd "$node" version
   image_of_binary "$node" pause
+  if [ -z "$suffix" ]; then start_kubelet_process; else start_on_free_port "kubelet$suffix" 60 start_kubelet_on_port kubelet_is_up; fi
+}
+
+start_kubelet_process() {
   start "kubelet$suffix" "$bin/kubelet" --kubeconfig="$state/kubeconfig" --config="$state/kubelet$suffix.yaml" --root-dir="$state/kubelet$suffix" \
     --hostname-override="$node" --node-ip="$address"
 }
+
+start_kubelet_on_port() {
+  sed -i '/^port: /d' "$state/kubelet$suffix.yaml"
+  echo "port: $port" >>"$state/kubelet$suffix.yaml"
+  start_kubelet_process
+}
+# The node may be known from before.
+kubelet_is_up() { curl --fail --silent --insecure --max-time 5 "https://127.0.0.1:$port/healthz" && kubectl get node "$node" --request-timeout=5s; }
 
 start_node() {
   if alive kubelet; then return; fi
   ensure_kubernetes "${kubernetes_binaries[@]}"
   ensure_node_parts
   echo 1 >/proc/sys/net/ipv4/ip_forward
-  start kube-scheduler "$bin/kube-scheduler" --kubeconfig="$state/kubeconfig" --leader-elect=false --secure-port="$(free_port)"
+  start kube-scheduler "$bin/kube-scheduler" --kubeconfig="$state/kubeconfig" --leader-elect=false --secure-port=0
   start_kubelet node
   image_of_binary node coredns
   start kube-proxy "$bin/kube-proxy" --kubeconfig="$state/kubeconfig" --cluster-cidr="$pod_cidr" --hostname-override=node --proxy-mode=iptables
   kubectl apply -f "$root/hack/lib/coredns.yaml" >/dev/null
-  await kubelet 60 kubectl get node node
+  await kubelet 60 kubectl get node node --request-timeout=5s
   kubectl wait --for=condition=Ready node/node --timeout=60s >/dev/null
   kubectl -n kube-system rollout status deployment/coredns --timeout=90s >/dev/null
 }
@@ -152,7 +167,6 @@ add_node() {
     in_containerd node-2 images import "$archive" >/dev/null
   done
   rm -f "$archive"
-  await kubelet-2 60 kubectl get node node-2
   kubectl wait --for=condition=Ready node/node-2 --timeout=60s >/dev/null
 }
 

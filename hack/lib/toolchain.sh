@@ -89,14 +89,25 @@ ensure_redis() {
   redis_is_recent || die "the system's redis-server is older than 7 ($(redis-server --version 2>/dev/null || echo none)): install a newer one, then try again"
 }
 
+# new_in DIRECTORY: where programs are made that others look for in DIRECTORY; `arrive` puts them there when they are whole.
+new_in() {
+  mkdir -p "$1"
+  mktemp -d "$1/.new-XXXXXX"
+}
+arrive() {
+  mv "$1"/* "${1%/*}"
+  rmdir "$1"
+}
+
 # install_go_program DIRECTORY NAME PACKAGE@VERSION: into DIRECTORY, unless it is there in this version.
 install_go_program() {
-  local mark=$1/$2.${3##*@}
+  local mark=$1/$2.${3##*@} new
   [ -e "$mark" ] && return
   ensure_go "to build $2"
   say "building $2 ${3##*@}"
-  mkdir -p "$1"
-  CGO_ENABLED=0 GOBIN=$1 go install -ldflags '-s -w' "$3" 2>"$1/$2.log" || die "$2: $(tail -n 1 "$1/$2.log")"
+  new=$(new_in "$1")
+  CGO_ENABLED=0 GOBIN=$new go install -ldflags '-s -w' "$3" 2>"$1/$2.log" || die "$2: $(tail -n 1 "$1/$2.log")"
+  arrive "$new"
   rm -f "$1/$2".v*
   touch "$mark"
 }

@@ -1,7 +1,8 @@
+import { PosthornError } from '../core/errors.ts';
+import { requestIdFor } from '../core/request-id.ts';
 import { Keyring } from '../core/sealing.ts';
 import { ApiKeyUsage } from '../data/api-key-usage.ts';
 import { BegunWrites } from '../data/begun-writes.ts';
-import { changeStreamBlockMs } from '../data/change-stream.ts';
 import { Circuits } from '../data/circuits.ts';
 import { CronExecutions } from '../data/cron-executions.ts';
 import { CronRuns } from '../data/cron-runs.ts';
@@ -14,7 +15,6 @@ import { OrganizationLock } from '../data/organization-lock.ts';
 import { RateLimiter } from '../data/rate-limit.ts';
 import { RedisStatisticsReader } from '../data/redis-statistics-reader.ts';
 import type { RegistryReader } from '../data/registry.ts';
-import { RedisRegistryReader } from '../data/registry-reader.ts';
 import { RedisTaskCaller } from '../data/task-caller.ts';
 import { taskBlockSeconds } from '../data/task-kind.ts';
 import { RedisWebhookStore } from '../data/webhooks/redis-webhook-store.ts';
@@ -24,29 +24,31 @@ import { WebhookStatistics } from '../data/webhooks/webhook-statistics.ts';
 import { createFacade } from '../facade/app.ts';
 import { finishBegunWrites } from '../facade/finish-begun-writes.ts';
 import { KubernetesCallers } from '../facade/kubernetes-callers.ts';
-import { createIngestHandler } from '../ingest/handler.ts';
+import { answerError } from '../ingest/answer.ts';
+import type { IngestHandler } from '../ingest/handler.ts';
+import { isIngestTarget } from '../ingest/path.ts';
 import { ReplicatedWrites } from '../redis/replicated-writes.ts';
 import { Sandbox } from '../sandbox/sandbox.ts';
 import type { KubernetesApi } from '../store/kubernetes/kubernetes-api.ts';
 import { createStoreMetrics } from '../store/metrics.ts';
 import { agreedShards } from './agreed-shards.ts';
-import { createApiServer } from './api-server.ts';
 import type { Config } from './config.ts';
 import { FacadeCaches } from './facade-caches.ts';
-import { closeServer, listen } from './listen.ts';
+import { createHttpServer } from './http-server.ts';
+import { aborted, closeServer, drainServer, listen, listenOnSocket } from './listen.ts';
 import { metricsOf, opsHandler } from './ops-server.ts';
+import { publishedRecords } from './published-records.ts';
 import { readableLayout } from './readable-layout.ts';
 import { redisOf } from './redis-address.ts';
 import { RedisLink } from './redis-link.ts';
 import { openResourceStore } from './resource-store.ts';
 import { type RoleContext, type RoleDefinition, startOpsServer, trafficHeapGrowthPercent } from './role-process.ts';
-import { upstreamOps } from './upstream-ops.ts';
+import { publicHealth } from './upstream-health.ts';
 import { version } from './version.ts';
 
-const drainMarginMs = 1000;
 const resourcesDeadlineMs = 30_000;
 
-/** The REST API and ingest. Both answer with the Redis they have; only changes of resources need the resource store. */
+/** The REST API. It answers with the Redis it has; only changes of resources need the resource store. */
 export const apiRole: RoleDefinition = {
   role: 'api',
   checks: ['redis', 'resources'],
@@ -56,19 +58,13 @@ export const apiRole: RoleDefinition = {
 
 async function runApi(context: RoleContext): Promise<void> {
   const { config, logger, clock, registry, readiness, stopping } = context;
-  const ownOps = opsHandler({ readiness, logger, metrics: metricsOf(registry) });
-  const ops = config.opsUpstream === undefined ? ownOps : upstreamOps(config.opsUpstream);
+  const ops = opsHandler({ readiness, logger, metrics: metricsOf(registry) });
+  const health = publicHealth(context);
   const ending = new AbortController();
   const prefix = config.redisKeyPrefix;
   const link = new RedisLink(redisOf(config), { name: 'api', prefix, logger, readiness });
   const keyring = new Keyring(config.encryptionKeys);
-  const records = new RedisRegistryReader({
-    redis: link.main,
-    blocking: link.blocking('changes', changeStreamBlockMs),
-    prefix,
-    clock,
-    logger,
-  });
+  const records = publishedRecords(link, context);
   const storeMetrics = createStoreMetrics(registry);
   const writes = new ReplicatedWrites({ redis: link.command('writes'), clock, logger, registry });
   const { store, kubernetes, close: closeStore } = await openResourceStore(link, config, { clock, metrics: storeMetrics, writes });
@@ -77,9 +73,18 @@ async function runApi(context: RoleContext): Promise<void> {
   const sandbox = new Sandbox({ clock, processes: 2 });
   let shards = config.shards;
   const ingestRedis = { redis: link.command('ingest'), prefix, clock };
+  // By the connection that stores events, too: it is asked whether one is stored.
+  const intake = new RedisIntake(ingestRedis);
   const webhooks = new RedisWebhookStore({ ...shared, writes });
   const maxAttempts = config.webhooks.retryDelaysMs.length + 1;
-  const sending = webhookSending({ ...shared, storing: ingestRedis.redis, store: webhooks, maxAttempts });
+  const sending = webhookSending({
+    ...shared,
+    storing: ingestRedis.redis,
+    store: webhooks,
+    maxAttempts,
+    shards: () => shards,
+    memoryLimitBytes: config.redisMemoryLimitBytes,
+  });
   const begunWrites = new BegunWrites(shared);
   const services = {
     store,
@@ -87,9 +92,14 @@ async function runApi(context: RoleContext): Promise<void> {
     registry: records,
     kubernetesCallers: await openKubernetesCallers(kubernetes, records, config),
     messages: new RedisMessageReader({ redis: link.main, prefix, shards: () => shards }),
-    replayer: new RedisMessageReplayer({ redis: link.main, prefix, clock, shards: () => shards }),
-    // By the connection that stores events, too: it is asked whether one is stored.
-    intake: new RedisIntake(ingestRedis),
+    replayer: new RedisMessageReplayer({
+      redis: link.main,
+      prefix,
+      clock,
+      shards: () => shards,
+      memoryLimitBytes: config.redisMemoryLimitBytes,
+    }),
+    intake,
     statistics: new RedisStatisticsReader({ redis: link.main, prefix, clock, shards: () => shards }),
     circuits: new Circuits({ redis: link.main, prefix, shards: () => shards }),
     webhookMessages: new WebhookMessages({ redis: link.main, prefix, shards: () => shards }),
@@ -104,6 +114,7 @@ async function runApi(context: RoleContext): Promise<void> {
     sandbox,
     keyring,
     allowsPlatformIdentity: config.warehouse.allowsPlatformIdentity,
+    mailDomains: config.mailDomains,
     apiKeyUsage: new ApiKeyUsage(shared),
     lastNotified: new LastNotified(shared),
     organizationLock: new OrganizationLock(shared),
@@ -114,28 +125,27 @@ async function runApi(context: RoleContext): Promise<void> {
     logger,
     metrics: registry,
     version,
-    ...(config.publicUrl === undefined ? {} : { publicUrl: config.publicUrl }),
+    trustedProxies: config.trustedProxies,
+    isOnUnixSocket: config.apiSocket !== undefined,
+    maxAuthFailuresPerMinute: config.maxAuthFailuresPerMinute,
+    ...(config.publicIngestUrl === undefined ? {} : { publicIngestUrl: config.publicIngestUrl }),
   };
   const facade = createFacade(services);
-  const ingest = createIngestHandler({
-    sandbox,
-    registry: records,
-    acceptor: sending.acceptor,
-    intake: new RedisIntake(ingestRedis),
-    keyring,
-    clock,
-    logger,
-    metrics: registry,
-    publicUrl: config.publicUrl,
-    trustedProxies: config.trustedProxies,
-  });
-
-  const server = createApiServer((request, response) => {
-    if (!ingest(request, response) && !ops(request, response)) facade(request, response);
-  });
-  await listen(server, { port: config.port, host: config.host, setting: 'POSTHORN_PORT' });
-  const opsServer = await startOpsServer(context, ownOps);
-  logger.info({ port: config.port }, 'listening');
+  const events = { sandbox, registry: records, acceptor: sending.acceptor, intake, keyring, clock, logger, metrics: registry };
+  const senders = { publicUrl: config.publicIngestUrl, trustedProxies: config.trustedProxies };
+  const ingest = config.apiTakesEvents
+    ? (await import('../ingest/handler.ts')).createIngestHandler({ ...events, ...senders })
+    : eventsElsewhere;
+  const server = createHttpServer(
+    (request, response) => {
+      if (!ingest(request, response) && !health(request, response)) facade(request, response);
+    },
+    { trustedProxies: config.trustedProxies },
+  );
+  if (config.apiSocket === undefined) await listen(server, { port: config.port, host: config.host, setting: 'POSTHORN_PORT' });
+  else await listenOnSocket(server, config.apiSocket);
+  const opsServer = await startOpsServer(context, ops);
+  logger.info(config.apiSocket === undefined ? { port: config.port } : { socket: config.apiSocket }, 'listening');
   if (await link.waitUntilReachable(clock, stopping)) {
     await readableLayout(link, context);
     shards = await agreedShards(link, context);
@@ -148,13 +158,13 @@ async function runApi(context: RoleContext): Promise<void> {
     isSynced = true;
     readiness.set('resources', { ok: true });
   });
-  // Ingest does not need the resource store: it must not wait for one that is away.
+  // Reads and what is sent need no resource store: they must not wait for one that is away.
   void clock
     .sleep(resourcesDeadlineMs, ending.signal)
     .then(() => isSynced || readiness.set('resources', { ok: true, detail: 'the resource store may be away' }));
 
   await aborted(stopping);
-  await closeServer(server, Math.max(1000, config.drainMs - drainMarginMs));
+  await drainServer(server, config.drainMs);
   ending.abort();
   await Promise.all([following, finishing, records.stop(), closeServer(opsServer, 1000)]);
   sandbox.close();
@@ -162,12 +172,12 @@ async function runApi(context: RoleContext): Promise<void> {
   link.close();
 }
 
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    signal.addEventListener('abort', () => resolve(), { once: true });
-  });
-}
+const eventsElsewhere: IngestHandler = (request, response) => {
+  if (!isIngestTarget(request.url ?? '')) return false;
+  const error = new PosthornError('NOT_FOUND', 'Events are not taken here: post them to ingest, where the ingestUrl of the source points.');
+  answerError(response, requestIdFor(request.headers['x-request-id']), error);
+  return true;
+};
 
 /** Null: resources live in Redis, and there is no API server to ask. */
 async function openKubernetesCallers(

@@ -1,12 +1,11 @@
 import type { Clock } from '../core/clock.ts';
 import { isPosthornError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
+import { bootstrapManager } from '../resources/installation-managers.ts';
 import { posthornKinds } from '../resources/kinds.ts';
 import type { ApplyObject, ResourceStore } from '../store/store.ts';
 import { adminKey, defaultOrganization } from './default-organization.ts';
 
-/** Field manager of what an installation must have. */
-const manager = 'posthorn-bootstrap';
 const firstRetryMs = 250;
 const longestRetryMs = 60_000;
 
@@ -51,7 +50,7 @@ async function applyAll({ store, directory, apiKey }: BootstrapOptions): Promise
       complaints.push([`${what}: ${error instanceof Error ? error.message : String(error)}`, ...details].join('; '));
     }
   };
-  const apply = (object: ApplyObject) => store.apply(object, { manager, force: true });
+  const apply = (object: ApplyObject) => store.apply(object, { manager: bootstrapManager, force: true });
   if (directory !== undefined) {
     await attempt(directory, async () => {
       const { readManifests } = await import('../runtime/manifests/read-directory.ts');

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { type ErrorCode, errorCodes } from '../core/errors.ts';
 import { requestIdFor } from '../core/request-id.ts';
+import { answerHeaders } from './answer-headers.ts';
 
 const lingerMs = 1000;
 
@@ -38,6 +39,7 @@ function answerOf(code: ErrorCode, message: string, requestId: string) {
   const headers = {
     'Content-Type': 'application/json; charset=utf-8',
     'Content-Length': Buffer.byteLength(body),
+    ...Object.fromEntries(answerHeaders),
     'X-Request-Id': requestId,
     'X-Error-Code': code,
     Connection: 'close',

@@ -6,7 +6,7 @@ export type Command =
   | { name: 'help'; of: string | undefined }
   | { name: 'version' }
   | { name: 'crds' }
-  | { name: 'check' | 'migrate' | 'rekey' | 'controller' | 'api' | 'delivery' }
+  | { name: 'check' | 'migrate' | 'rekey' | 'controller' | 'api' | 'ingest' | 'delivery' }
   | { name: 'uninstall'; controller: string; deletesOrganizations: boolean }
   | { name: 'standalone'; manifestsDirectory: string | undefined; workers: number };
 
@@ -26,6 +26,7 @@ const workersMax = 64;
 const flagsOf = {
   controller: {},
   api: {},
+  ingest: {},
   delivery: {},
   crds: {},
   check: {},
@@ -82,7 +83,8 @@ const general = `Usage: posthorn <role> [flags]
 Roles
   standalone   everything on one machine, with a Redis of its own when none is given
   controller   compiles the resources and publishes them; several elect a leader
-  api          the REST API, its documentation at /docs, and /ingest/
+  api          the REST API and its documentation at /docs
+  ingest       takes the events that senders post to /ingest/
   delivery     a worker that delivers
   crds         prints the CustomResourceDefinitions as YAML
   check        proves that each accepted message is in exactly one place and will have its turn; exit code 1 when not

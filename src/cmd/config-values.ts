@@ -9,12 +9,12 @@ export const portNumber = z
   .regex(/^\d{1,5}$/, 'must be a port number')
   .transform(Number)
   .refine((port) => port <= 65_535, 'must be at most 65535');
-// Kubernetes sets POSTHORN_PORT=tcp://… in every pod beside a Service named posthorn; that is nobody's choice of a port.
+// Kubernetes sets POSTHORN_PORT=tcp://… in every pod beside a Service named posthorn, and POSTHORN_INGEST_PORT beside posthorn-ingest; that is
+// nobody's choice of a port.
+const chosenPort = (value: unknown): unknown => (typeof value === 'string' && serviceLink.test(value) ? undefined : value);
 export const port = (fallback: number) =>
-  z.preprocess(
-    (value) => (typeof value === 'string' && serviceLink.test(value) ? undefined : value),
-    portNumber.refine((number) => number > 0, 'must not be 0').default(fallback),
-  );
+  z.preprocess(chosenPort, portNumber.refine((number) => number > 0, 'must not be 0').default(fallback));
+export const optionalPort = z.preprocess(chosenPort, portNumber.optional());
 
 export const wholeNumber = (least: number, most: number) =>
   z
@@ -45,6 +45,23 @@ export const hostList = z
     'must be host names separated by commas; *. may stand in front',
   )
   .default([]);
+
+const listedHost = /^(?:([a-z0-9](?:[-a-z0-9.]*[a-z0-9])?)\/)?(\*|(?:\*\.)?[^\s*/:?#,[\]]+|\[[0-9A-Fa-f:.]+\])$/;
+
+/** `-`: none. */
+export const listedHosts = z
+  .string()
+  .transform((text) => (text.trim() === '-' ? [] : splitList(text)))
+  .refine(
+    (list) => list.every((entry) => listedHost.test(entry)),
+    'must be hosts separated by commas, such as hooks.example.com,*.example.com,acme/hooks.acme.example; * stands for all and - for none',
+  )
+  .transform((list) =>
+    list.map((entry) => {
+      const [, organization, pattern = ''] = listedHost.exec(entry) ?? [];
+      return { organization: organization ?? null, pattern: pattern.toLowerCase().replace(/^\[|\]$|\.$/g, '') };
+    }),
+  );
 
 export const redisUrl = z
   .string()

@@ -54,9 +54,28 @@ describe('the configuration', () => {
     const mistakes = mistakesOf(() =>
       readConfig('standalone', { POSTHORN_ENCRYPTION_KEYS: 'k1:my-secret-key', POSTHORN_API_KEY: 'my secret key' }),
     );
-    expect(mistakes).toHaveLength(2);
+    expect(mistakes).toHaveLength(3);
     expect(mistakes.join()).not.toContain('secret key');
     expect(mistakes.join()).not.toContain('my-secret-key');
+  });
+
+  test('the list of hosts names hosts of all organizations and of single ones, and may name none', () => {
+    const onlyHosts = (text?: string) => readConfig('delivery', { ...needed, POSTHORN_EGRESS_ONLY_HOSTS: text }).egress.onlyHosts;
+    expect(onlyHosts('*.Example.com, acme/hooks.acme.example,*,[2001:DB8::1]')).toEqual([
+      { organization: null, pattern: '*.example.com' },
+      { organization: 'acme', pattern: 'hooks.acme.example' },
+      { organization: null, pattern: '*' },
+      { organization: null, pattern: '2001:db8::1' },
+    ]);
+    expect([onlyHosts('-'), onlyHosts(undefined)]).toEqual([[], undefined]);
+    for (const wrong of ['https://a.example', 'a.example:443', 'a.*.example', 'acme/'])
+      expect(() => onlyHosts(wrong)).toThrow('POSTHORN_EGRESS_ONLY_HOSTS');
+  });
+
+  test('an API key that is short enough to be guessed is refused, with the length that it needs', () => {
+    const refused = mistakesOf(() => readConfig('standalone', { POSTHORN_API_KEY: 'k'.repeat(31) }));
+    expect(refused).toEqual(['POSTHORN_API_KEY: must have at least 32 characters, so that it cannot be guessed']);
+    expect(readConfig('standalone', { POSTHORN_API_KEY: 'k'.repeat(32) }).apiKey).toBe('k'.repeat(32));
   });
 
   test('an empty variable counts as absent', () => {
@@ -65,6 +84,7 @@ describe('the configuration', () => {
 
   test('the address of a Service named posthorn, which Kubernetes puts into every pod, is not taken for a port', () => {
     expect(readConfig('api', { ...needed, POSTHORN_PORT: 'tcp://10.96.0.7:80' }).port).toBe(8080);
+    expect(readConfig('ingest', { ...needed, POSTHORN_INGEST_PORT: 'tcp://10.96.0.8:80' }).ingestPort).toBeUndefined();
   });
 
   test('a misspelt variable is found, and what Kubernetes sets is not one', () => {
@@ -95,6 +115,8 @@ describe('the configuration', () => {
     expect(readConfig('delivery', needed).smtp).toBeUndefined();
     expect(smtp({})).toEqual({ host: 'mail.example.com', port: 587, tls: 'starttls', login: null, from: 'alerts@example.com' });
     expect(smtp({ POSTHORN_SMTP_TLS: 'implicit' })).toMatchObject({ port: 465 });
+    expect(readConfig('delivery', needed).mailsPerDay).toBe(1000);
+    expect(readConfig('delivery', { ...needed, POSTHORN_MAILS_PER_DAY: '50' }).mailsPerDay).toBe(50);
     expect(smtp({ POSTHORN_SMTP_TLS: 'off', POSTHORN_SMTP_PORT: '2525' })).toMatchObject({ port: 2525 });
     expect(smtp({ POSTHORN_SMTP_USER: 'me', POSTHORN_SMTP_PASSWORD_FILE: '/run/password' })).toMatchObject({
       login: { user: 'me', password: undefined, file: '/run/password' },
@@ -119,6 +141,7 @@ describe('the configuration', () => {
     ['a sender with a line break', { POSTHORN_SMTP_FROM: 'A\nBcc: x <a@example.com>' }, /POSTHORN_SMTP_FROM: must be an address/],
     ['a user of a mail server without a password', { POSTHORN_SMTP_USER: 'me' }, /POSTHORN_SMTP_USER: belongs with/],
     ['a password in clear', { POSTHORN_SMTP_USER: 'me', POSTHORN_SMTP_PASSWORD: 'secret', POSTHORN_SMTP_TLS: 'off' }, /must not be off/],
+    ['fewer e-mails than one channel may need', { POSTHORN_MAILS_PER_DAY: '49' }, /POSTHORN_MAILS_PER_DAY: must be between 50/],
     ['two passwords', { POSTHORN_SMTP_USER: 'me', POSTHORN_SMTP_PASSWORD: 'secret', POSTHORN_SMTP_PASSWORD_FILE: 'f' }, /give one/],
     ['a URL that is none', { POSTHORN_REDIS_URL: 'redis://user:secret@one:99999' }, /must be redis:/],
   ])('refuses %s', (_, variables, complaint) => {
@@ -126,4 +149,12 @@ describe('the configuration', () => {
     expect(mistakes).toMatch(complaint);
     expect(mistakes).not.toContain('secret');
   });
+});
+
+test.each([
+  [{}, undefined],
+  [{ POSTHORN_PUBLIC_URL: 'https://api.example.com/' }, 'https://api.example.com'],
+  [{ POSTHORN_PUBLIC_URL: 'https://api.example.com', POSTHORN_PUBLIC_INGEST_URL: 'https://in.example.com/' }, 'https://in.example.com'],
+])('with %j senders reach ingest at %s', (environment, url) => {
+  expect(readConfig('standalone', environment).publicIngestUrl).toBe(url);
 });

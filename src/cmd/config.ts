@@ -2,21 +2,39 @@ import { z } from 'zod';
 import type { PoolDefaults } from '../compile/delivery-pool/pool-setting.ts';
 import { defaultPool } from '../core/default-pool.ts';
 import { defaultWebhookRetryDelaysMs } from '../core/webhook.ts';
-import { cidrList, count, encryptionKeys, flag, port, portNumber, retryDelays, wholeNumber } from './config-values.ts';
+import { cidrList, count, encryptionKeys, flag, optionalPort, port, portNumber, retryDelays, wholeNumber } from './config-values.ts';
 import { deliveryPoolEnvironment, poolDefaults } from './delivery-pool-config.ts';
 import { type EgressConfig, egressConfig, egressEnvironment } from './egress-config.ts';
 import { type RedisConfig, redisConfig, redisEnvironment, redisMistakes } from './redis-config.ts';
 import { type SmtpConfig, smtpConfig, smtpEnvironment, smtpMistakes } from './smtp-config.ts';
 import { type WarehouseConfig, warehouseConfig, warehouseEnvironment } from './warehouse-config.ts';
 
-export const roles = ['controller', 'api', 'delivery', 'standalone'] as const;
+export const roles = ['controller', 'api', 'ingest', 'delivery', 'standalone'] as const;
 export type Role = (typeof roles)[number];
 
 /** What the environment may hold. The descriptions are the text of docs/configuration.md. */
 export const environmentSchema = z.object({
   POSTHORN_PORT: port(8080)
-    .describe('Port of the REST API and of `/ingest/`.')
-    .meta({ roles: ['api', 'standalone'] }),
+    .describe('Port of the REST API; of the role ingest that of `/ingest/`; of standalone that of both.')
+    .meta({ roles: ['api', 'ingest', 'standalone'] }),
+  POSTHORN_INGEST_PORT: optionalPort
+    .describe('Port of `/ingest/` alone, where it is not to be on `POSTHORN_PORT` with the REST API. Default: none.')
+    .meta({ roles: ['standalone'] }),
+  POSTHORN_API_SOCKET: z
+    .string()
+    .min(1)
+    .max(100)
+    .optional()
+    .describe(
+      'Unix socket on which the api listens in place of `POSTHORN_PORT`, and to which ingest passes on what is not for `/ingest/`. Standalone sets it for its own processes, so that both are on one port.',
+    )
+    .meta({ roles: ['api', 'ingest'] }),
+  POSTHORN_API_INGEST: flag
+    .default(false)
+    .describe(
+      '`true`: the api takes events at `/ingest/`, too, while senders that reach it are moved to ingest. Otherwise it answers 404 there.',
+    )
+    .meta({ roles: ['api'] }),
   POSTHORN_HOST: z
     .string()
     .min(1)
@@ -26,14 +44,14 @@ export const environmentSchema = z.object({
   POSTHORN_OPS_PORT: portNumber
     .optional()
     .describe(
-      'Port of `/livez`, `/readyz` and `/metrics`. The role api serves them on `POSTHORN_PORT` too. Default: 9090; in standalone any free port of the loopback address.',
+      'Port of `/livez`, `/readyz` and `/metrics`, not for the public. The roles api and ingest serve the first two on `POSTHORN_PORT` too. Default: 9090; in standalone any free port of the loopback address.',
     )
     .meta({ roles: [...roles] }),
   POSTHORN_OPS_UPSTREAM: z
     .url({ protocol: /^http$/ })
     .optional()
-    .describe('Where `/readyz` and `/metrics` on `POSTHORN_PORT` are fetched from. Standalone sets it for its own api process.')
-    .meta({ roles: ['api'] }),
+    .describe('Where `/readyz` on `POSTHORN_PORT` is fetched from. Standalone sets it for its own processes.')
+    .meta({ roles: ['api', 'ingest'] }),
   ...redisEnvironment,
   POSTHORN_SHARDS: wholeNumber(1, 1296)
     .optional()
@@ -79,6 +97,14 @@ export const environmentSchema = z.object({
       'Namespace of the Lease `posthorn-controller` by which controllers elect their leader. Default: that of the pod, else `default`.',
     )
     .meta({ roles: ['controller'] }),
+  POSTHORN_INSTALLATION_NAME: z
+    .string()
+    .regex(/^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$/, 'must be the name of an installation')
+    .optional()
+    .describe(
+      'Name of the installation, with which the names of its ServiceAccounts and ClusterRoles begin: the controllers bind `NAME-api` to `NAME-organization-api`, and `NAME-controller` to `NAME-organization-controller`, in the namespace of each organization. The ServiceAccounts are in the namespace of the Lease. Default: none, and the controllers bind nothing. The Helm chart sets it.',
+    )
+    .meta({ roles: ['controller'] }),
   POSTHORN_ENCRYPTION_KEYS: encryptionKeys
     .optional()
     .describe(
@@ -93,12 +119,12 @@ export const environmentSchema = z.object({
     .meta({ roles: ['standalone'] }),
   POSTHORN_API_KEY: z
     .string()
-    .min(1)
+    .min(32, 'must have at least 32 characters, so that it cannot be guessed')
     .max(512)
     .regex(/^[\x21-\x7e]+$/, 'must be printable ASCII without blanks')
     .optional()
     .describe(
-      'Admin key of the organization `default`. Standalone makes one, prints it once and keeps it in the data directory when it is not given; the controller makes none.',
+      'Admin key of the organization `default`, of at least 32 characters. Standalone makes one, prints it once and keeps it in the data directory when it is not given; the controller makes none.',
     )
     .meta({ roles: ['controller', 'standalone'], secret: true }),
   POSTHORN_BOOTSTRAP_DIR: z
@@ -117,6 +143,12 @@ export const environmentSchema = z.object({
     .meta({ roles: ['standalone'] }),
   ...egressEnvironment,
   ...warehouseEnvironment,
+  POSTHORN_SECRET_CONSENT: flag
+    .default(false)
+    .describe(
+      '`true`: an object may refer to a Secret only if it has the label `posthorn.dev/usable: "true"`, or if the API made it for that object. Otherwise whoever may write a Destination can have any Secret of its namespace sent to a host of their choice.',
+    )
+    .meta({ roles: ['controller', 'standalone'] }),
   POSTHORN_WEBHOOK_RETRY_DELAYS: retryDelays
     .describe(
       'Seconds from one attempt at a webhook endpoint to the next, separated by commas; with the first attempt there is one more than these. Default: 5,300,1800,7200,18000,36000,36000.',
@@ -141,14 +173,24 @@ export const environmentSchema = z.object({
     .url({ protocol: /^https?$/ })
     .optional()
     .describe(
-      'Address by which senders reach `/ingest/`, for the `ingestUrl` of sources. Default: what the Host header of the request says.',
+      'Address by which clients reach the installation. Default: in standalone the address that it listens on; else none, and the `ingestUrl` of sources is a path without a host.',
+    )
+    .meta({ roles: ['api', 'ingest', 'standalone'] }),
+  POSTHORN_PUBLIC_INGEST_URL: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .describe('Address by which senders reach `/ingest/`, for the `ingestUrl` of sources. Default: `POSTHORN_PUBLIC_URL`.')
+    .meta({ roles: ['api', 'ingest', 'standalone'] }),
+  POSTHORN_AUTH_FAILURES_PER_MINUTE: count(1, 1_000_000, 60)
+    .describe(
+      'API keys, and as many Kubernetes tokens, of one client address (IPv6: of one /64) that a process refuses in a minute with 401; further wrong ones get 429. Valid API keys, and tokens that the process has accepted before, are not held up.',
     )
     .meta({ roles: ['api', 'standalone'] }),
   POSTHORN_TRUSTED_PROXIES: cidrList
     .describe(
-      'Networks of the proxies in front of `/ingest/`, as CIDRs separated by commas: the sender is then the last address in `X-Forwarded-For` that is none of them. Default: none, the sender is who connects.',
+      'Networks of the proxies in front of `/ingest/` and `/api/`, as CIDRs separated by commas: the sender is then the last address in `X-Forwarded-For` that is none of them. Default: none, the sender is who connects.',
     )
-    .meta({ roles: ['api', 'standalone'] }),
+    .meta({ roles: ['api', 'ingest', 'standalone'] }),
   POSTHORN_DRAIN_SECONDS: count(1, 3600, 25)
     .describe('How long SIGTERM waits for what is under way.')
     .meta({ roles: [...roles] }),
@@ -161,6 +203,10 @@ export const environmentSchema = z.object({
 
 export interface Config {
   port: number;
+  /** Undefined: ingest is on the port of the API. */
+  ingestPort: number | undefined;
+  apiSocket: string | undefined;
+  apiTakesEvents: boolean;
   host: string | undefined;
   /** Undefined: the role's own default. */
   opsPort: number | undefined;
@@ -174,6 +220,8 @@ export interface Config {
   resourceStore: 'kubernetes' | 'redis';
   kubeconfigFile: string | undefined;
   leaseNamespace: string | undefined;
+  /** Undefined: rights in the namespaces of organizations are given by others. */
+  installationName: string | undefined;
   kubernetesService: { host: string; port: number } | undefined;
   /** Newest first; empty only in standalone, which then makes one. */
   encryptionKeys: { id: string; key: Buffer }[];
@@ -184,15 +232,24 @@ export interface Config {
   egress: EgressConfig;
   /** Undefined: no e-mail is sent. */
   smtp: SmtpConfig | undefined;
+  /** Of one organization, one for each address. */
+  mailsPerDay: number;
+  /** Of addresses that may get e-mails; empty: any. */
+  mailDomains: string[];
   /** What the workers of DeliveryPools get. */
   pools: PoolDefaults;
   deliveryPool: string;
   deliveryConcurrency: number;
   warehouse: WarehouseConfig;
+  /** Secrets of users need their label to be used. */
+  requiresSecretConsent: boolean;
   webhooks: { retryDelaysMs: readonly number[]; allowsInsecureUrls: boolean };
-  publicUrl: string | undefined;
+  /** Without a slash at the end; undefined: nobody has said it. */
+  publicIngestUrl: string | undefined;
   /** Of tokens that are taken in place of API keys. */
   tokenAudiences: string[];
+  /** Refused credentials of one client. */
+  maxAuthFailuresPerMinute: number;
   trustedProxies: string[];
   drainMs: number;
   logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent';
@@ -231,6 +288,9 @@ export function readConfig(
   const values = parsed.data;
   return {
     port: values.POSTHORN_PORT,
+    ingestPort: values.POSTHORN_INGEST_PORT,
+    apiSocket: values.POSTHORN_API_SOCKET,
+    apiTakesEvents: values.POSTHORN_API_INGEST,
     host: values.POSTHORN_HOST,
     opsPort: values.POSTHORN_OPS_PORT,
     opsUpstream: values.POSTHORN_OPS_UPSTREAM,
@@ -241,6 +301,7 @@ export function readConfig(
     resourceStore: role === 'standalone' ? 'redis' : values.POSTHORN_RESOURCE_STORE,
     kubeconfigFile: values.KUBECONFIG,
     leaseNamespace: values.POSTHORN_LEASE_NAMESPACE,
+    installationName: values.POSTHORN_INSTALLATION_NAME,
     kubernetesService:
       values.KUBERNETES_SERVICE_HOST === undefined
         ? undefined
@@ -252,16 +313,20 @@ export function readConfig(
     bootstrapDirectory: values.POSTHORN_BOOTSTRAP_DIR,
     egress: egressConfig(values),
     smtp: smtpConfig(values),
+    mailsPerDay: values.POSTHORN_MAILS_PER_DAY,
+    mailDomains: values.POSTHORN_MAIL_DOMAINS,
     pools: poolDefaults(values),
     deliveryPool: values.POSTHORN_DELIVERY_POOL,
     deliveryConcurrency: values.POSTHORN_DELIVERY_CONCURRENCY,
     warehouse: warehouseConfig(values),
+    requiresSecretConsent: values.POSTHORN_SECRET_CONSENT,
     webhooks: {
       retryDelaysMs: values.POSTHORN_WEBHOOK_RETRY_DELAYS ?? defaultWebhookRetryDelaysMs,
       allowsInsecureUrls: values.POSTHORN_ALLOW_INSECURE_ENDPOINTS,
     },
-    publicUrl: values.POSTHORN_PUBLIC_URL?.replace(/\/+$/, ''),
+    publicIngestUrl: (values.POSTHORN_PUBLIC_INGEST_URL ?? values.POSTHORN_PUBLIC_URL)?.replace(/\/+$/, ''),
     tokenAudiences: values.POSTHORN_TOKEN_AUDIENCES,
+    maxAuthFailuresPerMinute: values.POSTHORN_AUTH_FAILURES_PER_MINUTE,
     trustedProxies: values.POSTHORN_TRUSTED_PROXIES,
     drainMs: values.POSTHORN_DRAIN_SECONDS * 1000,
     logLevel: values.POSTHORN_LOG_LEVEL,

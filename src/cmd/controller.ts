@@ -7,7 +7,6 @@ import { withJitter } from '../core/backoff.ts';
 import { isPosthornError, PosthornError } from '../core/errors.ts';
 import { Keyring } from '../core/sealing.ts';
 import { ArchiveTroubles } from '../data/archive-troubles.ts';
-import { changeStreamBlockMs } from '../data/change-stream.ts';
 import { CircuitFeed, circuitFeedBlockMs } from '../data/circuit-feed.ts';
 import { Circuits } from '../data/circuits.ts';
 import { CronExecutions } from '../data/cron-executions.ts';
@@ -16,7 +15,6 @@ import { IntentFinisher } from '../data/intent-finisher.ts';
 import { RedisMessagePurger } from '../data/message-purger.ts';
 import { OrganizationPools } from '../data/organization-pools.ts';
 import { RedisRegistryPublisher } from '../data/registry-publisher.ts';
-import { RedisRegistryReader } from '../data/registry-reader.ts';
 import { RedisWebhookStore } from '../data/webhooks/redis-webhook-store.ts';
 import { WebhookSweeper } from '../data/webhooks/webhook-sweeper.ts';
 import { blockingGroups } from '../redis/connection.ts';
@@ -36,6 +34,7 @@ import { leaderMetric } from './leader-metric.ts';
 import { leaseNamespace } from './lease-namespace.ts';
 import { closeServer } from './listen.ts';
 import { metricsOf, opsHandler } from './ops-server.ts';
+import { publishedRecords } from './published-records.ts';
 import { readableLayout } from './readable-layout.ts';
 import { redisOf } from './redis-address.ts';
 import { RedisLink } from './redis-link.ts';
@@ -117,10 +116,11 @@ function isLost({ lost }: Term, error: unknown): boolean {
 }
 
 /** Cron needs Redis alone: it goes on while the API server is away and nobody leads. */
-async function scheduleCron({ config, logger, clock }: RoleContext, link: RedisLink, signal: AbortSignal): Promise<void> {
+async function scheduleCron(context: RoleContext, link: RedisLink, signal: AbortSignal): Promise<void> {
+  const { config, logger, clock } = context;
   const prefix = config.redisKeyPrefix;
   const redis = link.main;
-  const records = new RedisRegistryReader({ redis, blocking: link.blocking('changes', changeStreamBlockMs), prefix, clock, logger });
+  const records = publishedRecords(link, context);
   records.start();
   const scheduler = new CronScheduler({
     id: candidateIdentity(),
@@ -164,6 +164,7 @@ async function lead(term: Term, { context, opened, link, caches, storeMetrics, m
     store: opened.store,
     objects,
     pools: poolCache === null ? null : { cache: poolCache, assign: (org: string, pool: string) => assignments.assign(org, pool) },
+    installation: config.installationName === undefined ? null : { name: config.installationName, namespace: leaseNamespace(config) },
     countedAfterMs,
     registry: new RedisRegistryPublisher(link.main, prefix),
     purger: new RedisMessagePurger({ redis: link.main, prefix, shards }),
@@ -174,6 +175,8 @@ async function lead(term: Term, { context, opened, link, caches, storeMetrics, m
     cronRuns: new CronRuns({ redis: link.main, prefix }),
     keyring: new Keyring(config.encryptionKeys),
     allowsPlatformIdentity: config.warehouse.allowsPlatformIdentity,
+    mailDomains: config.mailDomains,
+    requiresSecretConsent: config.requiresSecretConsent,
     allowsInsecureUrls: config.webhooks.allowsInsecureUrls,
     sandbox,
     clock,

@@ -8,7 +8,6 @@ import { Circuits } from '../data/circuits.ts';
 import { doorbellBlockSeconds } from '../data/doorbell.ts';
 import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
 import { RedisMessageReader } from '../data/message-reader.ts';
-import { RedisRegistryReader } from '../data/registry-reader.ts';
 import { disableEndpoint } from '../data/webhooks/disable-endpoint.ts';
 import { RedisWebhookStore } from '../data/webhooks/redis-webhook-store.ts';
 import { WebhookDirectory } from '../data/webhooks/webhook-directory.ts';
@@ -23,6 +22,7 @@ import type { Config } from './config.ts';
 import { closeServer } from './listen.ts';
 import { metricsOf, opsHandler } from './ops-server.ts';
 import { readPem } from './pem-file.ts';
+import { publishedRecords } from './published-records.ts';
 import { readableLayout } from './readable-layout.ts';
 import { redisOf } from './redis-address.ts';
 import { RedisLink } from './redis-link.ts';
@@ -51,13 +51,7 @@ async function runDelivery(context: RoleContext): Promise<void> {
   const prefix = config.redisKeyPrefix;
   const link = new RedisLink(redisOf(config), { name: 'delivery', prefix, logger, readiness });
   const opsServer = await startOpsServer(context, opsHandler({ readiness, logger, metrics: metricsOf(registry) }));
-  const records = new RedisRegistryReader({
-    redis: link.main,
-    blocking: link.blocking('changes', changeStreamBlockMs),
-    prefix,
-    clock,
-    logger,
-  });
+  const records = publishedRecords(link, context);
   const webhookStore = new RedisWebhookStore({ redis: link.main, prefix, clock, logger });
   const blocking = link.blocking('webhook-changes', changeStreamBlockMs);
   const webhooks = new WebhookDirectory({ redis: link.main, blocking, prefix, clock, logger });
@@ -76,7 +70,7 @@ async function runDelivery(context: RoleContext): Promise<void> {
     const shared = { redis: link.main, prefix, shards: () => shards };
     const notifier = new Notifier({
       states: new AlertStates({ redis: link.main, prefix }),
-      acceptor: new RedisMessageAcceptor({ redis: link.main, prefix, clock }),
+      acceptor: new RedisMessageAcceptor({ ...shared, clock, memoryLimitBytes: config.redisMemoryLimitBytes }),
       registry: records,
       messages: new RedisMessageReader(shared),
       circuits: new Circuits(shared),
@@ -91,6 +85,8 @@ async function runDelivery(context: RoleContext): Promise<void> {
       shards,
       onAlerts: (shard) => notifier.wake(shard),
       ...(mailer !== null && { mailer }),
+      mailsPerDay: config.mailsPerDay,
+      mailDomains: config.mailDomains,
       prefix,
       registry: records,
       keyring: new Keyring(config.encryptionKeys),

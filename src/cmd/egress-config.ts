@@ -1,10 +1,13 @@
 import { z } from 'zod';
-import { cidrList, hostList, proxyUrl } from './config-values.ts';
+import type { ListedHost } from '../delivery/targets/http/egress-policy.ts';
+import { cidrList, hostList, listedHosts, proxyUrl } from './config-values.ts';
 
 /** Where deliveries may go, and how. */
 export interface EgressConfig {
   allowedCidrs: string[];
   allowedHosts: string[];
+  /** Undefined: any. */
+  onlyHosts: ListedHost[] | undefined;
   caFile: string | undefined;
   proxyUrl: string | undefined;
 }
@@ -18,6 +21,12 @@ export const egressEnvironment = {
   POSTHORN_EGRESS_ALLOWED_HOSTS: hostList
     .describe(
       'Hosts that deliveries of every organization may reach although their addresses are private, separated by commas; `*.` may stand in front, as in `*.shop.svc.cluster.local`.',
+    )
+    .meta({ roles: ['delivery', 'standalone'] }),
+  POSTHORN_EGRESS_ONLY_HOSTS: listedHosts
+    .optional()
+    .describe(
+      'The only hosts that deliveries, cron jobs, tests and channels may reach, public or not, separated by commas: a host, `*.` and the end of one, or `*`; `ORGANIZATION/` in front makes it one of that organization alone, as in `*.example.com,acme/hooks.acme.example`. `-` stands for none. Addresses are judged besides. Default: any host.',
     )
     .meta({ roles: ['delivery', 'standalone'] }),
   POSTHORN_EGRESS_CA_FILE: z
@@ -38,6 +47,7 @@ export function egressConfig(values: z.output<z.ZodObject<typeof egressEnvironme
   return {
     allowedCidrs: values.POSTHORN_EGRESS_ALLOWED_CIDRS,
     allowedHosts: values.POSTHORN_EGRESS_ALLOWED_HOSTS,
+    onlyHosts: values.POSTHORN_EGRESS_ONLY_HOSTS,
     caFile: values.POSTHORN_EGRESS_CA_FILE,
     proxyUrl: values.POSTHORN_EGRESS_PROXY_URL,
   };

@@ -1,4 +1,6 @@
+import { mkdir, unlink } from 'node:fs/promises';
 import type { Server } from 'node:http';
+import { dirname } from 'node:path';
 import { PosthornError } from '../core/errors.ts';
 
 /** Opens the port and answers which it is (for port 0). A port in use throws, saying so. */
@@ -19,6 +21,32 @@ export function listen(server: Server, options: { port: number; host: string | u
       resolve(typeof address === 'object' && address !== null ? address.port : options.port);
     });
   });
+}
+
+/** Listens on a unix socket, in a directory that nobody else may enter; takes the place of one that an ended process has left. */
+export async function listenOnSocket(server: Server, path: string): Promise<void> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await unlink(path).catch(() => undefined);
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (cause) => reject(new PosthornError('UNAVAILABLE', `cannot listen on ${path}: ${cause.message}`, { cause })));
+    server.listen(path, resolve);
+  });
+}
+
+/** Resolves when the signal aborts. */
+export function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
+
+/** Of the time for ending: what is left for the rest after the requests. */
+const drainMarginMs = 1000;
+
+/** Closes a server that senders use, within the time in which the process has to end. */
+export function drainServer(server: Server, drainMs: number): Promise<void> {
+  return closeServer(server, Math.max(1000, drainMs - drainMarginMs));
 }
 
 /** Takes no further connections and waits for the requests under way, at most `deadlineMs`. */

@@ -25,7 +25,7 @@ const secretFields = [
 const deepest = 4;
 
 /**
- * JSON lines; what is named like a secret is never written (DESIGN section 8). Default stream: standard output; in standalone
+ * JSON lines; what is named like a secret is never written. Default stream: standard output; in standalone
  * standard error, as standard output has lines for people.
  */
 export function createLogger(role: Role, config: Pick<Config, 'logLevel'>, stream?: DestinationStream): Logger {

@@ -2,6 +2,7 @@ import { completeCounters } from '../data/complete-counters.ts';
 import { earlierProcesses } from '../data/connected-processes.ts';
 import { agreeOnShards } from '../data/shard-count.ts';
 import { noteLayout, storeLayout } from '../data/store-layout.ts';
+import { recountUnfinished } from '../data/unfinished-check.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { systemClock } from '../runtime/clock.ts';
 import type { Config } from './config.ts';
@@ -31,6 +32,7 @@ export async function migrate(config: Config, write: (line: string) => void): Pr
     if (await hasEarlierProcesses(place, write)) return 1;
     const shards = Math.max(1, await agreeOnShards({ ...place, known: 0 }));
     write(`shards ${shards}: ${await completeCounters({ ...place, shards })} counters completed`);
+    write(`unfinished bytes: ${await recountUnfinished({ ...place, shards })} figures corrected`);
     if (config.resourceStore === 'kubernetes' && !(await migrateObjects(config, write))) return 1;
     await noteLayout(place, 'done');
     write(`everything is in layout ${storeLayout}`);

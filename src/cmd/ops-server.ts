@@ -1,7 +1,8 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Registry } from 'prom-client';
 import type { Logger } from '../core/logger.ts';
-import { createServer } from '../core/node-http.ts';
+import { sharedCall } from '../core/shared-call.ts';
+import { createHttpServer } from './http-server.ts';
 import type { Readiness } from './readiness.ts';
 
 export interface OpsOptions {
@@ -11,26 +12,40 @@ export interface OpsOptions {
   metrics(): Promise<{ contentType: string; text: string }>;
 }
 
-/** Answers `/livez`, `/readyz` and `/metrics`; false when the path is another. */
+/** Answers the paths that it serves, such as `/livez`, `/readyz` and `/metrics`. Returns false for any other path. */
 export type OpsHandler = (request: IncomingMessage, response: ServerResponse) => boolean;
 
 export function opsHandler(options: OpsOptions): OpsHandler {
+  const metrics = sharedCall(options.metrics);
+  const health = healthHandler(options.readiness);
   return (request, response) => {
-    const path = (request.url ?? '/').split('?', 1)[0];
-    switch (path) {
-      case '/livez':
-        answer(response, 200, 'application/json', '{"status":"alive"}\n');
-        return true;
-      case '/readyz':
-        answer(response, options.readiness.ready ? 200 : 503, 'application/json', `${JSON.stringify(options.readiness.report())}\n`);
-        return true;
-      case '/metrics':
-        void answerMetrics(options, response);
-        return true;
-      default:
-        return false;
-    }
+    if (health(request, response)) return true;
+    if (pathOf(request) !== '/metrics') return false;
+    void answerMetrics({ ...options, metrics }, response);
+    return true;
   };
+}
+
+/** Answers `/livez` and `/readyz`, which any port may show. */
+export function healthHandler(readiness: Readiness): OpsHandler {
+  return (request, response) => {
+    if (answerLiveness(request, response)) return true;
+    if (pathOf(request) !== '/readyz') return false;
+    answer(response, readiness.ready ? 200 : 503, 'application/json', `${JSON.stringify(readiness.report())}\n`);
+    return true;
+  };
+}
+
+/** Answers `/livez`. */
+export const answerLiveness: OpsHandler = (request, response) => {
+  if (pathOf(request) !== '/livez') return false;
+  answer(response, 200, 'application/json', '{"status":"alive"}\n');
+  return true;
+};
+
+/** Path of a request, without its query. */
+export function pathOf({ url = '/' }: IncomingMessage): string {
+  return url.split('?', 1)[0] ?? '/';
 }
 
 async function answerMetrics({ metrics, logger }: OpsOptions, response: ServerResponse): Promise<void> {
@@ -44,7 +59,7 @@ async function answerMetrics({ metrics, logger }: OpsOptions, response: ServerRe
 }
 
 function answer(response: ServerResponse, status: number, contentType: string, text: string): void {
-  response.writeHead(status, { 'content-type': contentType, 'content-length': Buffer.byteLength(text), 'cache-control': 'no-store' });
+  response.writeHead(status, { 'content-type': contentType, 'content-length': Buffer.byteLength(text) });
   response.end(text);
 }
 
@@ -55,10 +70,7 @@ export function metricsOf(registry: Registry): OpsOptions['metrics'] {
 
 /** A server of nothing else, for the roles without an API of their own. */
 export function createOpsServer(handler: OpsHandler): Server {
-  const server = createServer((request, response) => {
+  return createHttpServer((request, response) => {
     if (!handler(request, response)) answer(response, 404, 'application/json', '{"error":"Not Found"}\n');
   });
-  server.requestTimeout = 10_000;
-  server.headersTimeout = 10_000;
-  return server;
 }

@@ -44,6 +44,7 @@ async function main(): Promise<void> {
     }
     case 'controller':
     case 'api':
+    case 'ingest':
     case 'delivery': {
       const config = readConfig(command.name, process.env);
       return await runAsProcess(await roleOf(command.name), config, process.env);
@@ -62,12 +63,14 @@ async function main(): Promise<void> {
   }
 }
 
-async function roleOf(name: 'controller' | 'api' | 'delivery') {
+async function roleOf(name: 'controller' | 'api' | 'ingest' | 'delivery') {
   switch (name) {
     case 'controller':
       return (await import('./controller.ts')).controllerRole;
     case 'api':
       return (await import('./api.ts')).apiRole;
+    case 'ingest':
+      return (await import('./ingest.ts')).ingestRole;
     case 'delivery':
       return (await import('./delivery.ts')).deliveryRole;
   }

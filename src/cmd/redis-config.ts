@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type RedisMode, redisNodes } from '../redis/address.ts';
 import { byteCount, redisUrl } from './config-values.ts';
 
-const all: ('controller' | 'api' | 'delivery' | 'standalone')[] = ['controller', 'api', 'delivery', 'standalone'];
+const all: ('controller' | 'api' | 'ingest' | 'delivery' | 'standalone')[] = ['controller', 'api', 'ingest', 'delivery', 'standalone'];
 
 /** Where Redis is, how it is run, and what of it is ours. */
 export const redisEnvironment = {
@@ -42,9 +42,9 @@ export const redisEnvironment = {
   POSTHORN_REDIS_MEMORY_LIMIT: byteCount
     .optional()
     .describe(
-      'Bytes of memory that Redis may use, such as `4gb`, where it has no `maxmemory` of its own: above 60 % finished messages go early, above 80 % ingest answers 503. The redis-server of standalone has one: half of the memory of the machine.',
+      'Bytes of memory that Redis may use, such as `4gb`, where it has no `maxmemory` of its own: above 60 % finished messages go early, above 80 % ingest answers 503, and an organization with more than its share of unfinished events is answered 429. The redis-server of standalone has one: half of the memory of the machine.',
     )
-    .meta({ roles: ['delivery', 'standalone'] }),
+    .meta({ roles: ['api', 'ingest', 'delivery', 'standalone'] }),
   POSTHORN_REDIS_KEY_PREFIX: z
     .string()
     .max(64)

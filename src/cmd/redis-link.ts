@@ -1,6 +1,6 @@
 import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
-import { processName } from '../data/connected-processes.ts';
+import { type ConnectedRole, processName } from '../data/connected-processes.ts';
 import { describeRedis, type RedisAddress } from '../redis/address.ts';
 import { blockingConnection, commandConnection, type RedisClient } from '../redis/connection.ts';
 import type { Readiness } from './readiness.ts';
@@ -14,7 +14,7 @@ export class RedisLink {
   #isClosing = false;
   readonly main: RedisClient;
 
-  constructor(address: RedisAddress, options: { name: string; prefix: string; logger: Logger; readiness: Readiness }) {
+  constructor(address: RedisAddress, options: { name: ConnectedRole; prefix: string; logger: Logger; readiness: Readiness }) {
     this.#address = address;
     this.#name = options.name;
     this.#logger = options.logger;

@@ -6,7 +6,7 @@ import type { RedisClient } from '../redis/connection.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { RedisStore } from '../store/redis/redis-store.ts';
 import { resealObjects } from '../store/redis/reseal-objects.ts';
-import type { ResourceStore } from '../store/store.ts';
+import type { CompleteStore } from '../store/store.ts';
 import type { Config } from './config.ts';
 import { withRedis } from './with-redis.ts';
 
@@ -58,7 +58,7 @@ export async function rekey(config: Config, write: (line: string) => void): Prom
   });
 }
 
-async function openStore(config: Config, redis: RedisClient, keyring: Keyring): Promise<{ store: ResourceStore; close(): Promise<void> }> {
+async function openStore(config: Config, redis: RedisClient, keyring: Keyring): Promise<{ store: CompleteStore; close(): Promise<void> }> {
   const clock = systemClock;
   if (config.resourceStore === 'redis') {
     const openBlocking = (): never => {

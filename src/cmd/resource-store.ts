@@ -6,12 +6,12 @@ import type { KubernetesApi } from '../store/kubernetes/kubernetes-api.ts';
 import { meteredStore } from '../store/metered-store.ts';
 import type { StoreMetrics } from '../store/metrics.ts';
 import { defaultBlockMs, RedisStore } from '../store/redis/redis-store.ts';
-import type { ResourceStore } from '../store/store.ts';
+import type { CompleteStore } from '../store/store.ts';
 import type { Config } from './config.ts';
 import type { RedisLink } from './redis-link.ts';
 
 export interface OpenedStore {
-  store: ResourceStore;
+  store: CompleteStore;
   /** Null when resources live in Redis. */
   kubernetes: KubernetesApi | null;
   /** Finishes deletions that a process which died left half done; null where Kubernetes does. */

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { PosthornError } from '../core/errors.ts';
-import { portNumber } from './config-values.ts';
+import { count, hostList, portNumber } from './config-values.ts';
 
 const servedBy: { roles: ('delivery' | 'standalone')[] } = { roles: ['delivery', 'standalone'] };
 const address = /^[^\s<>@,;"]+@[^\s<>@,;"]+$/;
@@ -36,6 +36,14 @@ export const smtpEnvironment = {
     .refine((text) => address.test(text) || named.test(text), 'must be an address, or a name and an address in angle brackets')
     .optional()
     .describe('Sender of the e-mails, such as `Posthorn <alerts@example.com>`; required with a host.')
+    .meta(servedBy),
+  POSTHORN_MAIL_DOMAINS: hostList
+    .describe(
+      'The only domains whose addresses may get e-mails, separated by commas; `*.` and the end of a name stands for its subdomains, as in `example.com,*.example.com`. Default: any. The same for all roles.',
+    )
+    .meta({ roles: ['api', 'controller', 'delivery', 'standalone'] }),
+  POSTHORN_MAILS_PER_DAY: count(50, 1_000_000, 1000)
+    .describe('E-mails of one organization in a day (UTC), alerts and tests together, one for each address. Further ones are not sent.')
     .meta(servedBy),
 };
 

@@ -1,14 +1,17 @@
 import { stat } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import { PosthornError } from '../core/errors.ts';
-import { createServer } from '../core/node-http.ts';
 import { Keyring } from '../core/sealing.ts';
 import type { RedisAddress } from '../redis/address.ts';
+import { standaloneManager } from '../resources/installation-managers.ts';
 import type { ManifestsLoad } from '../runtime/manifests/directory.ts';
 import { type Component, supervise } from '../runtime/supervisor.ts';
 import type { RedisStore } from '../store/redis/redis-store.ts';
 import type { ApplyObject } from '../store/store.ts';
+import type { Config } from './config.ts';
 import { encryptionKeys } from './config-values.ts';
 import { adminKeyName, defaultOrganization } from './default-organization.ts';
+import { createHttpServer } from './http-server.ts';
 import { closeServer, listen } from './listen.ts';
 import { createOpsServer, opsHandler } from './ops-server.ts';
 import { readableLayout } from './readable-layout.ts';
@@ -18,12 +21,13 @@ import { RedisLink } from './redis-link.ts';
 import { checkRedisSettings } from './redis-settings.ts';
 import { openRedisStore } from './resource-store.ts';
 import type { RoleContext, RoleDefinition } from './role-process.ts';
-import { bootstrap, standaloneManager } from './standalone/bootstrap.ts';
+import { bootstrap } from './standalone/bootstrap.ts';
 import { ChildRole } from './standalone/child-role.ts';
 import { waitUntilJudged } from './standalone/in-force.ts';
 import { mergeMetrics } from './standalone/merged-metrics.ts';
 import { OwnRedis, standaloneConnectionName } from './standalone/own-redis.ts';
 import { type StandaloneSecrets, standaloneSecrets } from './standalone/secrets.ts';
+import { socketPath } from './standalone/socket-path.ts';
 
 export interface StandaloneOptions {
   manifestsDirectory: string | undefined;
@@ -38,14 +42,19 @@ const judgedDeadlineMs = 15_000;
 
 /** Everything on one machine: an own Redis when none is given, and the other roles as processes of their own. */
 export function standaloneRole(options: StandaloneOptions): RoleDefinition {
-  return { role: 'standalone', checks: ['redis', 'controller', 'api', 'delivery'], run: (context) => runStandalone(context, options) };
+  return {
+    role: 'standalone',
+    checks: ['redis', 'controller', 'api', 'ingest', 'delivery'],
+    run: (context) => runStandalone(context, options),
+  };
 }
 
 async function runStandalone(context: RoleContext, options: StandaloneOptions): Promise<void> {
   const { config, logger, clock, readiness, stopping } = context;
   const manifestsDirectory = options.manifestsDirectory ?? config.manifestsDirectory;
   if (manifestsDirectory !== undefined) await requireDirectory(manifestsDirectory);
-  await requireFreePort(config.port, config.host);
+  await requireFreePort(config.port, config.host, 'POSTHORN_PORT');
+  if (config.ingestPort !== undefined) await requireFreePort(config.ingestPort, config.host, 'POSTHORN_INGEST_PORT');
   const secrets = standaloneSecrets(config.dataDirectory, {
     encryptionKeys: options.environment['POSTHORN_ENCRYPTION_KEYS'] || undefined,
     apiKey: config.apiKey,
@@ -110,6 +119,7 @@ async function runChildren(parts: Parts): Promise<void> {
     host: config.opsPort === undefined ? '127.0.0.1' : config.host,
     setting: 'POSTHORN_OPS_PORT',
   });
+  logger.info({ opsPort }, 'health and metrics are served');
 
   const environment = {
     ...options.environment,
@@ -119,6 +129,8 @@ async function runChildren(parts: Parts): Promise<void> {
     POSTHORN_ENCRYPTION_KEYS: secrets.encryptionKeys,
     POSTHORN_EGRESS_ALLOWED_CIDRS: [...config.egress.allowedCidrs, ...loopback].join(','),
     POSTHORN_OPS_UPSTREAM: `http://127.0.0.1:${opsPort}`,
+    ...publicUrls(config, options.environment),
+    ...entrance(config),
     POSTHORN_API_KEY: undefined,
   };
   const child = (role: string, name: string): ChildRole =>
@@ -126,7 +138,7 @@ async function runChildren(parts: Parts): Promise<void> {
       name,
       role,
       program: options.program,
-      environment: () => environment,
+      environment: () => (role === 'ingest' ? { ...environment, POSTHORN_PORT: String(config.ingestPort ?? config.port) } : environment),
       clock,
       stopDeadlineMs: config.drainMs + 5000,
       onState: () => followState(role, children, readiness),
@@ -134,7 +146,7 @@ async function runChildren(parts: Parts): Promise<void> {
   const workers = Array.from({ length: options.workers }, (_, i) =>
     child('delivery', options.workers === 1 ? 'delivery' : `delivery-${i + 1}`),
   );
-  children.push(child('controller', 'controller'), child('api', 'api'), ...workers);
+  children.push(child('controller', 'controller'), child('api', 'api'), child('ingest', 'ingest'), ...workers);
 
   const components: Component[] = [...children];
   const firstLoad = Promise.withResolvers<readonly ApplyObject[]>();
@@ -173,7 +185,29 @@ async function tellReady({ context, secrets, store }: Parts, firstObjects: () =>
   await waitUntilJudged(store, await firstObjects(), { clock, deadlineMs: judgedDeadlineMs, signal: stopping });
   if (stopping.aborted) return;
   const key = secrets.isApiKeyNew ? ` key ${secrets.apiKey}` : '';
-  process.stdout.write(`posthorn ready http://${urlHost(config.host)}:${config.port}${key}\n`);
+  process.stdout.write(`posthorn ready ${ownUrl(config)}${key}\n`);
+}
+
+/**
+ * Where the api and the ingest process listen. On one port ingest does: it serves `/ingest/` itself and passes everything else on, so that events do
+ * not wait for the API, nor for its start after a crash.
+ */
+function entrance({ dataDirectory, port, ingestPort }: Config) {
+  if (ingestPort !== undefined) return { POSTHORN_API_SOCKET: undefined };
+  return { POSTHORN_API_SOCKET: socketPath(join(resolve(dataDirectory), 'api'), `${port}.sock`) };
+}
+
+function publicUrls(config: Config, given: Record<string, string | undefined>) {
+  const { POSTHORN_PUBLIC_URL: api, POSTHORN_PUBLIC_INGEST_URL: ingest } = given;
+  const { ingestPort = config.port } = config;
+  return {
+    POSTHORN_PUBLIC_URL: api || ownUrl(config),
+    POSTHORN_PUBLIC_INGEST_URL: ingest || api || ownUrl({ ...config, port: ingestPort }),
+  };
+}
+
+function ownUrl({ host, port }: Pick<Config, 'host' | 'port'>): string {
+  return `http://${urlHost(host)}:${port}`;
 }
 
 function urlHost(host: string | undefined): string {
@@ -203,8 +237,8 @@ async function requireDirectory(directory: string): Promise<void> {
 }
 
 /** Finds out before anything is started, and without a child that is started again and again. */
-async function requireFreePort(port: number, host: string | undefined): Promise<void> {
-  const probe = createServer();
-  await listen(probe, { port, host, setting: 'POSTHORN_PORT' });
+async function requireFreePort(port: number, host: string | undefined, setting: string): Promise<void> {
+  const probe = createHttpServer((_request, response) => void response.writeHead(503).end());
+  await listen(probe, { port, host, setting });
   await closeServer(probe, 1000);
 }

@@ -23,6 +23,7 @@ export function compileApiKey({ metadata, spec }: PosthornObject<'ApiKey'>, orga
       role: spec.role,
       scopes: [...(spec.scopes ?? allScopes)],
       expiresAtMs,
+      ...(spec.createdBy?.sha256 !== undefined && { makerSha256: spec.createdBy.sha256 }),
       generation: metadata.generation,
     },
   };

@@ -30,6 +30,7 @@ function destination(
   return compileDestination(storedObject('Destination', 'shop', spec, 'acme'), {
     organization: { ...organization, plan },
     secrets,
+    headers: (spec.http?.headers ?? []).map(({ name, value = '' }) => ({ name, value, isSecret: false })),
     shard: 0,
     keyring,
     published: null,
@@ -130,7 +131,7 @@ describe('secrets', () => {
 
   test('give the same record again while they are the same, and another when they changed', () => {
     const object = storedObject('Destination', 'shop', spec, 'acme');
-    const inputs = { organization, shard: 0, keyring };
+    const inputs = { organization, headers: [], shard: 0, keyring };
     const first = compileDestination(object, { ...inputs, secrets: { token: 'a' }, published: null }).record ?? null;
     expect(compileDestination(object, { ...inputs, secrets: { token: 'a' }, published: first }).record).toEqual(first);
     expect(compileDestination(object, { ...inputs, secrets: { token: 'b' }, published: first }).record).not.toEqual(first);
@@ -321,7 +322,7 @@ describe('a warehouse', () => {
 
   test.each(types)('of type $spec.type is sealed again only when its secret changes', ({ spec, field, value }) => {
     const object = storedObject('Destination', 'shop', spec, 'acme');
-    const inputs = { organization, shard: 0, keyring };
+    const inputs = { organization, headers: [], shard: 0, keyring };
     const first = compileDestination(object, { ...inputs, secrets: { [field]: value }, published: null }).record ?? null;
     expect(compileDestination(object, { ...inputs, secrets: { [field]: value }, published: first }).record).toEqual(first);
   });

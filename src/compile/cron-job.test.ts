@@ -1,14 +1,25 @@
+import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import { storedObject } from '../../test/support/objects.ts';
+import { Keyring } from '../core/sealing.ts';
+import { recordSealingContext } from '../core/sealing-contexts.ts';
 import type { SpecInputOf } from '../resources/kinds.ts';
 import { compileCronJob } from './cron-job.ts';
+import type { HeaderInput } from './headers.ts';
 import type { OrganizationFacts } from './organization.ts';
 
 const organization: OrganizationFacts = { id: 'org_a', slug: 'acme', namespace: 'acme', plan: 'free', payloadLimitBytes: 1 };
-const compiled = (spec: Partial<SpecInputOf<'HttpCronJob'>>, plan: OrganizationFacts['plan'] = 'free') =>
+const keyring = new Keyring([{ id: 'k1', key: randomBytes(32) }]);
+const compiled = (
+  spec: Partial<SpecInputOf<'HttpCronJob'>>,
+  plan: OrganizationFacts['plan'] = 'free',
+  headers: readonly HeaderInput[] = [],
+) =>
   compileCronJob(storedObject('HttpCronJob', 'report', { schedule: '0 6 * * *', url: 'https://a.example/', ...spec }, 'acme'), {
-    ...organization,
-    plan,
+    organization: { ...organization, plan },
+    headers,
+    keyring,
+    published: null,
   });
 
 describe('an HttpCronJob', () => {
@@ -29,6 +40,26 @@ describe('an HttpCronJob', () => {
     ['a zone that nobody knows', { timeZone: 'Mars/Olympus' }, 'InvalidTimeZone'],
   ])('with %s is refused', (_, spec, reason) => {
     expect(compiled(spec).refusal?.reason).toBe(reason);
+  });
+
+  test('keeps the headers of Secrets sealed, whatever their names, and those of the spec as processes of the release before read them', () => {
+    const { record } = compiled({}, 'free', [
+      { name: 'X-Shop', value: 'north', isSecret: false },
+      { name: 'X-Team', value: 'of a Secret\n', isSecret: true },
+      { name: 'Authorization', value: 'of the spec', isSecret: false },
+    ]);
+    const context = recordSealingContext('org_a', 'cronJob', record?.id ?? '', 'headerValue');
+    const opened = record?.http.headers.map(({ name, value, sealed }) => [name, value ?? `sealed ${keyring.open(sealed, context)}`]);
+    expect(opened).toEqual([
+      ['X-Shop', 'north'],
+      ['X-Team', 'sealed of a Secret'],
+      ['Authorization', 'of the spec'],
+    ]);
+  });
+
+  test('with a header of a Secret that cannot be sent is refused, and the value is not said', () => {
+    const { refusal } = compiled({}, 'free', [{ name: 'X-Team', value: 'canary\nHost: b', isSecret: true }]);
+    expect(refusal).toEqual({ reason: 'InvalidHeader', message: 'the value of the header X-Team in spec.headers cannot be sent' });
   });
 
   test('has a static address on a paid plan, and is suspended with one on the free plan', () => {

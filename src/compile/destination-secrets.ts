@@ -1,13 +1,9 @@
-import type { SealedRecordField } from '../core/sealing-contexts.ts';
+import type { CredentialField } from '../core/sealing-contexts.ts';
 import type { SpecOf } from '../resources/kinds.ts';
-
-export interface SecretReference {
-  name: string;
-  key: string;
-}
+import type { SecretReference } from '../resources/secret-use.ts';
 
 /** The references to Secrets that the destination needs, by the field of the record that takes the value. */
-export type DestinationSecretReferences = Partial<Record<SealedRecordField, SecretReference>>;
+export type DestinationSecretReferences = Partial<Record<CredentialField, SecretReference>>;
 
 /** Only those of the chosen auth type: one left over from another type is not read; with the platform's identity none. */
 export function destinationSecretReferences(spec: SpecOf<'Destination'>): DestinationSecretReferences {
@@ -24,7 +20,7 @@ export function destinationSecretReferences(spec: SpecOf<'Destination'>): Destin
 }
 
 function storeReference({ type, s3, r2, gcs, azureBlob }: SpecOf<'Destination'>): DestinationSecretReferences {
-  const named = (field: SealedRecordField, reference: SecretReference | undefined): DestinationSecretReferences =>
+  const named = (field: CredentialField, reference: SecretReference | undefined): DestinationSecretReferences =>
     reference === undefined ? {} : { [field]: reference };
   switch (type) {
     case 'http':

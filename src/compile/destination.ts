@@ -9,6 +9,7 @@ import type { PosthornObject, SpecOf } from '../resources/kinds.ts';
 import { destinationBeyondPlan } from '../resources/plan-gates.ts';
 import { type Compiled, type CompiledByPlan, type Refusal, refuse, suspendable } from './compiled.ts';
 import { compileTls } from './destination-tls.ts';
+import { compileHeaders, type HeaderInput } from './headers.ts';
 import type { OrganizationFacts } from './organization.ts';
 import { type Seal, sealValue } from './sealed-value.ts';
 import { compileWarehouse, warehouseRefusal } from './warehouse.ts';
@@ -17,10 +18,12 @@ export interface DestinationInputs {
   organization: OrganizationFacts;
   /** Values behind the references of `destinationSecretReferences`. */
   secrets: Partial<Record<SealedRecordField, string>>;
+  /** `spec.http.headers` with their values. */
+  headers: readonly HeaderInput[];
   /** Where its targets live: that of the published record, else `shardOf`. */
   shard: number;
   keyring: Keyring;
-  /** What is in force now: its envelopes are kept where they hold the same values. */
+  /** The published record. The compiler reuses an envelope of it that holds the same value. */
   published: DestinationRecord | null;
 }
 
@@ -73,7 +76,7 @@ export function compileDestination(object: PosthornObject<'Destination'>, inputs
 
 function compileHttp(
   http: HttpSpec,
-  { secrets, published }: DestinationInputs,
+  { secrets, headers, published }: DestinationInputs,
   seal: Seal,
 ): Compiled<Pick<HttpDestinationRecord, 'type' | 'http'>> {
   const before = published?.type === 'http' ? published.http : undefined;
@@ -81,6 +84,10 @@ function compileHttp(
   if (auth.refusal !== undefined) return auth;
   const tls = compileTls(http.tls, secrets, (field, plain) => seal(field, plain, [before?.tls?.[field] ?? '']));
   if (tls.refusal !== undefined) return tls;
+  const compiledHeaders = compileHeaders(headers, 'spec.http.headers', before?.headers, (plain, envelopes) =>
+    seal('headerValue', plain, envelopes),
+  );
+  if (compiledHeaders.refusal !== undefined) return compiledHeaders;
   const signingSecrets = secrets.signingSecrets === undefined ? [] : standardWebhooksSecrets(secrets.signingSecrets);
   if (signingSecrets === null) {
     return refuse('InvalidSigningSecret', `the value behind spec.http.signingSecretRef is not ${standardWebhooksSecretRule}`);
@@ -91,7 +98,7 @@ function compileHttp(
       http: {
         url: http.url,
         method: http.method,
-        headers: (http.headers ?? []).map(({ name, value }) => ({ name, value })),
+        headers: compiledHeaders.record,
         auth: auth.record,
         timeoutMs: http.timeoutMs,
         ...(tls.record !== null && { tls: tls.record }),

@@ -1,10 +1,10 @@
-import type { SealedRecordField } from '../core/sealing-contexts.ts';
+import type { CredentialField } from '../core/sealing-contexts.ts';
 import type { SpecOf } from '../resources/kinds.ts';
-import type { SecretReference } from './destination-secrets.ts';
+import type { SecretReference } from '../resources/secret-use.ts';
 
 /** A value that the channel needs: `field` is that of the record, `header` the name of the header it belongs to. */
 export interface ChannelSecretReference {
-  field: SealedRecordField & ('webhookUrl' | 'routingKey' | 'signingSecrets' | 'headerValue');
+  field: CredentialField & ('webhookUrl' | 'routingKey' | 'signingSecrets' | 'headerValue');
   header?: string;
   reference: SecretReference;
 }

@@ -18,6 +18,7 @@ describe('a NotificationChannel', () => {
       organization,
       secrets,
       keyring,
+      mailDomains: [],
       published: null,
     });
 

@@ -1,4 +1,5 @@
 import { resourceId } from '../core/ids.ts';
+import { mailDomainProblem } from '../core/mail-domains.ts';
 import { type ChannelRecord, type NotificationChannelRecord, recordLayoutVersion } from '../core/records.ts';
 import type { Keyring } from '../core/sealing.ts';
 import { recordSealingContext } from '../core/sealing-contexts.ts';
@@ -19,11 +20,13 @@ export interface NotificationChannelInputs {
   /** Values behind `channelSecretReferences`. */
   secrets: readonly ChannelSecret[];
   keyring: Keyring;
-  /** What is in force now: its envelopes are kept where they hold the same values. */
+  /** Of addresses that may get e-mails; empty: any. */
+  mailDomains: readonly string[];
+  /** The published record. The compiler reuses an envelope of it that holds the same value. */
   published: NotificationChannelRecord | null;
 }
 
-/** Refuses webhook URLs of other services, empty routing keys, and values that cannot be sent as headers or signed with. */
+/** Refuses webhook URLs of other services, e-mail addresses of domains that the installation does not send to, empty routing keys, and values that cannot be sent as headers or signed with. */
 export function compileNotificationChannel(
   object: PosthornObject<'NotificationChannel'>,
   inputs: NotificationChannelInputs,
@@ -47,7 +50,7 @@ export function compileNotificationChannel(
 
 function compileChannel(
   { metadata, spec }: PosthornObject<'NotificationChannel'>,
-  { organization, secrets, keyring, published }: NotificationChannelInputs,
+  { organization, secrets, keyring, mailDomains, published }: NotificationChannelInputs,
 ): Compiled<ChannelRecord> {
   const id = resourceId(definition.idPrefix, metadata);
   const before = envelopesOf(published?.channel);
@@ -71,8 +74,11 @@ function compileChannel(
         return refuse('InvalidRoutingKey', 'the value behind spec.pagerduty.routingKeySecretRef is no integration key');
       return { record: { type: 'pagerduty', routingKey: seal('routingKey', key), severity: spec.pagerduty.severity } };
     }
-    case 'email':
-      return { record: { type: 'email', addresses: [...(spec.email?.addresses ?? [])] } };
+    case 'email': {
+      const addresses = [...(spec.email?.addresses ?? [])];
+      const problem = mailDomainProblem(addresses, mailDomains);
+      return problem === null ? { record: { type: 'email', addresses } } : refuse('AddressNotAllowed', `spec.email.addresses: ${problem}`);
+    }
     case 'webhook':
       return compileWebhook(spec.webhook, secrets, seal);
   }

@@ -17,7 +17,7 @@ export interface SourceInputs {
   /** Value behind `rotation.previousSecretRef`; undefined when none is being replaced. */
   previousSecret?: string | undefined;
   keyring: Keyring;
-  /** What is in force now: its envelopes are kept where they hold the same values. */
+  /** The published record. The compiler reuses an envelope of it that holds the same value. */
   published: SourceRecord | null;
 }
 

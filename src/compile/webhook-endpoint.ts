@@ -1,10 +1,12 @@
 import { resourceId } from '../core/ids.ts';
+import type { HeaderRecord } from '../core/records.ts';
 import type { Keyring } from '../core/sealing.ts';
-import { webhookSecretSealingContext } from '../core/sealing-contexts.ts';
+import { webhookHeaderSealingContext, webhookSecretSealingContext } from '../core/sealing-contexts.ts';
 import { standardWebhooksSecretRule, standardWebhooksSecrets } from '../core/standard-webhooks-secrets.ts';
 import type { PosthornObject } from '../resources/kinds.ts';
 import { webhookEndpoint as definition } from '../resources/webhook-endpoint.ts';
 import { type Compiled, type Refusal, refuse } from './compiled.ts';
+import { compileHeaders, type HeaderInput } from './headers.ts';
 import { managedBy } from './managed-by.ts';
 import type { OrganizationFacts } from './organization.ts';
 import { sealValue } from './sealed-value.ts';
@@ -23,7 +25,7 @@ export interface ManagedEndpoint {
   applicationId: string;
   url: string;
   description: string | null;
-  headers: { name: string; value: string }[];
+  headers: HeaderRecord[];
   timeoutSeconds: number;
   rateLimitPerSecond: number;
   circuit: { failureThreshold: number; successThreshold: number; cooldownSeconds: number };
@@ -38,9 +40,11 @@ export interface WebhookEndpointInputs {
   applicationId: string;
   /** Value behind `signingSecretRef`. */
   secret: string;
+  /** `spec.headers` with their values. */
+  headers: readonly HeaderInput[];
   keyring: Keyring;
-  /** What is in force now: its envelopes are kept where they hold the same values. */
-  published: { secret: ManagedSecret } | null;
+  /** The published record. The compiler reuses an envelope of it that holds the same value. */
+  published: { secret: ManagedSecret; headers: HeaderRecord[] } | null;
 }
 
 const shownCharacters = 'whsec_'.length + 4;
@@ -56,7 +60,7 @@ export function webhookEndpointRefusal({ url }: { url: string }, allowsInsecureU
   return { reason: 'InsecureUrl', message: 'spec.url must be an https URL: the installation does not allow others' };
 }
 
-/** Refuses malformed signing secrets. */
+/** Refuses malformed signing secrets, and headers that cannot be sent. */
 export function compileWebhookEndpoint(
   object: PosthornObject<'WebhookEndpoint'>,
   inputs: WebhookEndpointInputs,
@@ -69,6 +73,11 @@ export function compileWebhookEndpoint(
     return refuse('InvalidSigningSecret', `the value behind spec.signingSecretRef is not ${standardWebhooksSecretRule}`);
   if (previous.length >= mostSecrets)
     return refuse('InvalidSigningSecret', `there are more than ${mostSecrets} secrets behind spec.signingSecretRef`);
+  const headerContext = webhookHeaderSealingContext(organization.id, id);
+  const headers = compileHeaders(inputs.headers, 'spec.headers', published?.headers, (plain, kept) =>
+    sealValue(plain, headerContext, kept, keyring),
+  );
+  if (headers.refusal !== undefined) return headers;
   const before = published?.secret;
   const envelopes = before === undefined ? [] : [before.sealed, ...before.previous.map(({ sealed }) => sealed)];
   const seal = (secret: string): string => sealValue(secret, webhookSecretSealingContext(organization.id, id), envelopes, keyring);
@@ -82,7 +91,7 @@ export function compileWebhookEndpoint(
       applicationId,
       url: spec.url,
       description: spec.description ?? null,
-      headers: (spec.headers ?? []).map(({ name, value }) => ({ name, value })),
+      headers: headers.record,
       timeoutSeconds: spec.timeoutSeconds,
       rateLimitPerSecond: spec.rateLimitPerSecond,
       circuit: { ...(spec.circuit ?? definition.spec.shape.circuit.unwrap().parse({})) },

@@ -56,7 +56,7 @@ export function judgementOf({ accepted, resolvedRefs, programmed, isStalled }: V
 }
 
 /**
- * The conditions of an object (DESIGN section 3). `lastTransitionTime` stays that of `before` unless the status flips. Stalled and
+ * The conditions of an object. `lastTransitionTime` stays that of `before` unless the status flips. Stalled and
  * Reconciling are there only while they hold, as kstatus expects.
  */
 export function conditionsOf(

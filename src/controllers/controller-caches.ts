@@ -1,12 +1,13 @@
-import { destinationSecretReferences } from '../compile/destination-secrets.ts';
-import { channelSecretReferences } from '../compile/notification-channel-secrets.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
 import type { Kind, PosthornObject } from '../resources/kinds.ts';
+import type { ObjectMeta } from '../resources/metadata.ts';
+import { secretUsesIn } from '../resources/secret-use.ts';
 import { ResourceCache } from '../store/cache.ts';
 import type { StoreMetrics } from '../store/metrics.ts';
 import { Reflector } from '../store/reflector.ts';
 import type { ResourceStore } from '../store/store.ts';
+import { IdOwners } from './id-owners.ts';
 import { SecretWatches } from './secret-watches.ts';
 
 export interface ControllerCachesOptions {
@@ -35,6 +36,8 @@ export const indexes = {
   endpoint: 'endpoint',
   eventType: 'eventType',
   archive: 'archive',
+  keyHash: 'keyHash',
+  keyMaker: 'keyMaker',
   /** Made by the cache itself. */
   id: 'id',
 } as const;
@@ -46,6 +49,7 @@ const byNamespace = { [indexes.namespace]: ({ metadata }: { metadata: { namespac
  * before leadership is won, so that a new leader starts warm.
  */
 export class ControllerCaches {
+  readonly owners = new IdOwners();
   readonly Namespace: ResourceCache<'Namespace'>;
   readonly Secret: ResourceCache<'Secret'>;
   readonly Organization: ResourceCache<'Organization'>;
@@ -76,8 +80,8 @@ export class ControllerCaches {
         [indexes.archive]: ({ spec }) => referredTo(spec, spec.archive?.destinationRef),
       },
     });
-    this.Source = new ResourceCache('Source', { logger, indexes: { ...byNamespace, [indexes.secret]: sourceSecrets } });
-    this.Destination = new ResourceCache('Destination', { logger, indexes: { ...byNamespace, [indexes.secret]: destinationSecrets } });
+    this.Source = new ResourceCache('Source', { logger, indexes: { ...byNamespace, [indexes.secret]: secretNames } });
+    this.Destination = new ResourceCache('Destination', { logger, indexes: { ...byNamespace, [indexes.secret]: secretNames } });
     this.Route = new ResourceCache('Route', {
       logger,
       indexes: {
@@ -95,10 +99,18 @@ export class ControllerCaches {
     this.PayloadSchema = new ResourceCache('PayloadSchema', { logger, indexes: byNamespace });
     this.NotificationChannel = new ResourceCache('NotificationChannel', {
       logger,
-      indexes: { ...byNamespace, [indexes.secret]: channelSecrets },
+      indexes: { ...byNamespace, [indexes.secret]: secretNames },
     });
-    this.HttpCronJob = new ResourceCache('HttpCronJob', { logger, indexes: byNamespace });
-    this.ApiKey = new ResourceCache('ApiKey', { logger, indexes: byNamespace });
+    this.HttpCronJob = new ResourceCache('HttpCronJob', { logger, indexes: { ...byNamespace, [indexes.secret]: secretNames } });
+    this.ApiKey = new ResourceCache('ApiKey', {
+      logger,
+      indexes: {
+        ...byNamespace,
+        [indexes.keyHash]: ({ metadata, spec }) => [nameIn(metadata.namespace, spec.sha256)],
+        [indexes.keyMaker]: ({ metadata, spec }) =>
+          spec.createdBy?.sha256 === undefined ? [] : [nameIn(metadata.namespace, spec.createdBy.sha256)],
+      },
+    });
     this.WebhookEventType = new ResourceCache('WebhookEventType', { logger, indexes: byNamespace });
     this.WebhookApplication = new ResourceCache('WebhookApplication', { logger, indexes: byNamespace });
     this.WebhookEndpoint = new ResourceCache('WebhookEndpoint', {
@@ -106,7 +118,7 @@ export class ControllerCaches {
       indexes: {
         ...byNamespace,
         [indexes.application]: ({ metadata, spec }) => referredTo(metadata, spec.applicationRef),
-        [indexes.secret]: ({ metadata, spec }) => referredTo(metadata, spec.signingSecretRef),
+        [indexes.secret]: secretNames,
       },
     });
     this.WebhookSubscription = new ResourceCache('WebhookSubscription', {
@@ -154,18 +166,9 @@ function referredTo({ namespace }: { namespace?: string }, reference: { name: st
   return reference === undefined ? [] : [nameIn(namespace, reference.name)];
 }
 
-function sourceSecrets({ metadata, spec }: PosthornObject<'Source'>): string[] {
-  const names = new Set([spec.signingSecretRef, spec.rotation?.previousSecretRef].flatMap((ref) => (ref === undefined ? [] : [ref.name])));
-  return [...names].map((name) => nameIn(metadata.namespace, name));
-}
-
-function destinationSecrets({ metadata, spec }: PosthornObject<'Destination'>): string[] {
-  const names = new Set(Object.values(destinationSecretReferences(spec)).map(({ name }) => name));
-  return [...names].map((name) => nameIn(metadata.namespace, name));
-}
-
-function channelSecrets({ metadata, spec }: PosthornObject<'NotificationChannel'>): string[] {
-  const names = new Set(channelSecretReferences(spec).map(({ reference }) => reference.name));
+/** All Secrets that the object refers to, also where its type does not need them: the API shows what they hold. */
+function secretNames({ metadata, spec }: { metadata: ObjectMeta; spec: unknown }): string[] {
+  const names = new Set(secretUsesIn(spec).map(({ reference }) => reference.name));
   return [...names].map((name) => nameIn(metadata.namespace, name));
 }
 

@@ -1,6 +1,7 @@
 import { isPosthornError, PosthornError } from '../core/errors.ts';
 import type { RecordByKind, RecordKind } from '../core/records.ts';
 import type { RegistryPublisher } from '../data/registry.ts';
+import { type IdOwners, ownerOfRefusedId } from './id-owners.ts';
 
 /**
  * The registry, and what else a leader writes, under its epoch. Once a newer epoch refuses a write, this process leads no more: `fenced` aborts with
@@ -9,11 +10,13 @@ import type { RegistryPublisher } from '../data/registry.ts';
 export class FencedPublisher {
   readonly #registry: RegistryPublisher;
   readonly #epoch: number;
+  readonly #owners: IdOwners;
   readonly #fenced = new AbortController();
 
-  constructor(registry: RegistryPublisher, epoch: number) {
+  constructor(registry: RegistryPublisher, epoch: number, owners: IdOwners) {
     this.#registry = registry;
     this.#epoch = epoch;
+    this.#owners = owners;
   }
 
   get fenced(): AbortSignal {
@@ -21,11 +24,19 @@ export class FencedPublisher {
   }
 
   async publish<K extends RecordKind>(kind: K, record: RecordByKind[K]): Promise<boolean> {
-    return this.write(() => this.#registry.publish(this.#epoch, kind, record));
+    try {
+      const hasChanged = await this.write(() => this.#registry.publish(this.#epoch, kind, record));
+      if ('org' in record) this.#owners.note(record.id, record.org);
+      return hasChanged;
+    } catch (error) {
+      const owner = ownerOfRefusedId(error);
+      if (owner !== undefined) this.#owners.note(record.id, owner);
+      throw error;
+    }
   }
 
-  async retract(kind: RecordKind, id: string): Promise<boolean> {
-    return this.write(() => this.#registry.retract(this.#epoch, kind, id));
+  async retract(kind: RecordKind, id: string, org?: string): Promise<boolean> {
+    return this.write(() => this.#registry.retract(this.#epoch, kind, id, org));
   }
 
   async get<K extends RecordKind>(kind: K, id: string): Promise<RecordByKind[K] | null> {

@@ -2,6 +2,7 @@ import type { Refusal } from '../compile/compiled.ts';
 import type { OrganizationFacts } from '../compile/organization.ts';
 import type { RecordByKind, RecordKind } from '../core/records.ts';
 import type { FencedPublisher } from './fenced-publisher.ts';
+import { ownerOfRefusedId } from './id-owners.ts';
 
 /** What others have that is in the way of a record: they can take it away. */
 export type Obstacle = { refusal: Refusal; unresolved?: undefined } | { refusal?: undefined; unresolved: Refusal };
@@ -19,13 +20,26 @@ export interface RecordPlace<Record, Stored = Record> {
   generationOf(stored: Stored): number | null;
 }
 
-/** The registry (DESIGN section 5). */
+/** The refusal of an object that asks for the id of another organization. */
+export const idOfAnother: Refusal = {
+  reason: 'IdTaken',
+  message:
+    'the id that the annotation posthorn.dev/id asks for belongs to another organization, which keeps it after its object is deleted; ' +
+    'to restore an organization with its objects, give the Organization its former id by the same annotation first',
+};
+
+/** The registry. */
 export function registryPlace<R extends RecordKind>(publisher: FencedPublisher, kind: R): RecordPlace<RecordByKind[R]> {
   return {
     get: (id) => publisher.get(kind, id),
     publish: async (record) => {
-      await publisher.publish(kind, record);
-      return null;
+      try {
+        await publisher.publish(kind, record);
+        return null;
+      } catch (error) {
+        if (ownerOfRefusedId(error) !== undefined) return { refusal: idOfAnother };
+        throw error;
+      }
     },
     retract: async (id) => {
       await publisher.retract(kind, id);

@@ -1,10 +1,11 @@
 import { resourceId } from '../core/ids.ts';
-import { kinds, type ObjectOf, type PosthornKind, type PosthornObject } from '../resources/kinds.ts';
+import { type Kind, kinds, type ObjectOf, type PosthornKind, type PosthornObject } from '../resources/kinds.ts';
 import type { ObjectMeta } from '../resources/metadata.ts';
 import type { ResourceCache } from '../store/cache.ts';
 import type { ClusterObject } from '../store/cluster-objects.ts';
 import type { Key } from '../store/store.ts';
 import { indexes } from './controller-caches.ts';
+import type { IdOwners } from './id-owners.ts';
 
 /** Whether the object is there to stay: one that is being deleted counts as gone. */
 export function isLive(object: { metadata: ObjectMeta } | undefined): boolean {
@@ -15,18 +16,52 @@ export function idOf(kind: PosthornKind, object: { metadata: ObjectMeta }): stri
   return resourceId(kinds[kind].idPrefix, object.metadata);
 }
 
+/** Kinds whose ids are looked up within an organization. An object of another organization with the same id does not conflict. */
+const kindsKeptByOrganization: ReadonlySet<Kind> = new Set<Kind>([
+  'Filter',
+  'WebhookApplication',
+  'WebhookEndpoint',
+  'WebhookSubscription',
+]);
+
+/** What tells who may have an id. */
+export interface IdClaims {
+  Organization: ResourceCache<'Organization'>;
+  owners: Pick<IdOwners, 'ownerOf'>;
+}
+
 /**
- * Whether the object may act under its id. The annotation lets two objects claim one id, also in different organizations;
- * the oldest has it.
+ * Whether the object may act under its id. The annotation lets two objects claim one id, also in different organizations. An id that an organization
+ * has published is that organization's, and the oldest of its objects has it; before that the oldest of all has it.
  */
-export function holdsItsId<K extends PosthornKind>(cache: ResourceCache<K>, object: { metadata: ObjectMeta }): boolean {
-  return oldest(cache.byIndex(indexes.id, idOf(cache.kind, object)))?.metadata.uid === object.metadata.uid;
+export function holdsItsId<K extends PosthornKind>(claims: IdClaims, cache: ResourceCache<K>, object: { metadata: ObjectMeta }): boolean {
+  const id = idOf(cache.kind, object);
+  const claiming = cache.byIndex(indexes.id, id);
+  const owner = kindsKeptByOrganization.has(cache.kind) ? organizationIdOf(claims, object) : claims.owners.ownerOf(id);
+  const entitled = owner === undefined ? claiming : claiming.filter((each) => organizationIdOf(claims, each) === owner);
+  return oldest(entitled)?.metadata.uid === object.metadata.uid;
+}
+
+/** Whether the id of the object belongs to another organization than its own. */
+export function asksForOwnedId<K extends PosthornKind>(
+  claims: IdClaims,
+  cache: ResourceCache<K>,
+  object: { metadata: ObjectMeta },
+): boolean {
+  const owner = claims.owners.ownerOf(idOf(cache.kind, object));
+  return owner !== undefined && owner !== organizationIdOf(claims, object);
+}
+
+/** Id of the organization whose namespace the object is in; undefined: of none. */
+export function organizationIdOf({ Organization }: IdClaims, { metadata }: { metadata: ObjectMeta }): string | undefined {
+  const organization = organizationOf(Organization, metadata.namespace ?? '');
+  return organization && idOf('Organization', organization);
 }
 
 /** The object that a reference names: live, and under an id of its own. */
-export function referenced<K extends PosthornKind>(cache: ResourceCache<K>, key: Key): ObjectOf<K> | undefined {
+export function referenced<K extends PosthornKind>(claims: IdClaims, cache: ResourceCache<K>, key: Key): ObjectOf<K> | undefined {
   const object = cache.get(key);
-  return object !== undefined && isLive(object) && holdsItsId(cache, object) ? object : undefined;
+  return object !== undefined && isLive(object) && holdsItsId(claims, cache, object) ? object : undefined;
 }
 
 /** The organization of a namespace: of several that name it, the oldest. */
@@ -34,7 +69,12 @@ export function organizationOf(
   organizations: ResourceCache<'Organization'>,
   namespace: string,
 ): PosthornObject<'Organization'> | undefined {
-  return oldest(organizations.byIndex(indexes.namespace, namespace).filter((object) => holdsItsId(organizations, object)));
+  return oldest(organizations.byIndex(indexes.namespace, namespace).filter((object) => isOldestOfItsId(organizations, object)));
+}
+
+/** An organization belongs to nobody, so that age alone tells which of two has an id. */
+export function isOldestOfItsId(organizations: ResourceCache<'Organization'>, object: { metadata: ObjectMeta }): boolean {
+  return oldest(organizations.byIndex(indexes.id, idOf('Organization', object)))?.metadata.uid === object.metadata.uid;
 }
 
 function oldest<T extends { metadata: ObjectMeta }>(objects: readonly T[]): T | undefined {

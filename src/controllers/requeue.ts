@@ -97,7 +97,11 @@ export function requeueOnChange({ caches, queues, reconcilers, status, pools }: 
   onChange('Route');
   onChange('NotificationChannel', addRoutes(indexes.channel));
   onChange('HttpCronJob');
-  onChange('ApiKey');
+  onChange(
+    'ApiKey',
+    ({ metadata, spec }) => addAll('ApiKey', indexes.keyMaker, nameIn(metadata.namespace, spec.sha256)),
+    ({ spec }) => spec.sha256,
+  );
   onChange('WebhookEventType', add('WebhookSubscription', indexes.eventType));
   onChange('WebhookApplication', add('WebhookEndpoint', indexes.application));
   onChange('WebhookEndpoint', add('WebhookSubscription', indexes.endpoint));
@@ -108,6 +112,7 @@ export function requeueOnChange({ caches, queues, reconcilers, status, pools }: 
       addAll('Source', indexes.secret, nameIn(namespace, name));
       addAll('Destination', indexes.secret, nameIn(namespace, name));
       addAll('NotificationChannel', indexes.secret, nameIn(namespace, name));
+      addAll('HttpCronJob', indexes.secret, nameIn(namespace, name));
       addAll('WebhookEndpoint', indexes.secret, nameIn(namespace, name));
     }),
     caches.Namespace.onChange(({ name }) => addAll('Organization', indexes.namespace, name)),

@@ -1,7 +1,7 @@
 import type { Refusal } from '../compile/compiled.ts';
 import { type OrganizationFacts, organizationFacts } from '../compile/organization.ts';
 import type { Clock } from '../core/clock.ts';
-import { asksForForeignId } from '../core/ids.ts';
+import { asksForAnotherId, asksForForeignId } from '../core/ids.ts';
 import type { RecordByKind, RecordKind } from '../core/records.ts';
 import { kinds, type ObjectOf, type PosthornKind } from '../resources/kinds.ts';
 import type { ReconcileResult } from '../runtime/controller.ts';
@@ -9,11 +9,12 @@ import type { ResourceCache } from '../store/cache.ts';
 import type { Key } from '../store/store.ts';
 import { type Finding, judgementOf, type Verdict } from './conditions.ts';
 import { type ControllerCaches, indexes } from './controller-caches.ts';
+import type { CredentialsPlace } from './credentials-place.ts';
 import { GoneIds } from './gone-ids.ts';
 import { notProgrammed, programmed } from './in-force.ts';
-import type { RecordPlace } from './record-place.ts';
-import { holdsItsId, idOf, isLive, organizationOf } from './references.ts';
-import { secretNotFound } from './secret-reader.ts';
+import { idOfAnother, type RecordPlace } from './record-place.ts';
+import { asksForOwnedId, holdsItsId, idOf, isLive, organizationOf } from './references.ts';
+import { type ObjectSecrets, type SecretReader, secretNotFound } from './secret-reader.ts';
 import type { StatusWriter } from './status-writer.ts';
 
 /** What a kind's own rules say about one object. */
@@ -34,7 +35,14 @@ export interface Evaluation<Published> {
 export interface RecordRules<K extends PosthornKind, Published, Stored = Published> {
   kind: K;
   /** `published` reads what is in force now. */
-  evaluate(object: ObjectOf<K>, organization: OrganizationFacts, published: () => Promise<Stored | null>): Promise<Evaluation<Published>>;
+  evaluate(
+    object: ObjectOf<K>,
+    organization: OrganizationFacts,
+    published: () => Promise<Stored | null>,
+    secrets: ObjectSecrets,
+  ): Promise<Evaluation<Published>>;
+  /** The place that receives the credentials of what is published; only of kinds for which the API has made Secrets that do not name it. */
+  originOf?(stored: Stored): string | null;
   /** The record with this id is no more; also told when there was none. */
   retracted?(id: string): void;
 }
@@ -48,6 +56,7 @@ export interface ResourceRules<K extends PosthornKind, R extends RecordKind> ext
 export interface ResourceReconcilerOptions {
   caches: ControllerCaches;
   status: StatusWriter;
+  secrets: SecretReader;
   clock: Clock;
 }
 
@@ -78,6 +87,8 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
   readonly #cache: ResourceCache<K>;
   readonly #caches: ControllerCaches;
   readonly #status: StatusWriter;
+  readonly #secrets: SecretReader;
+  readonly #credentials: CredentialsPlace | null;
   readonly #clock: Clock;
 
   constructor(
@@ -85,6 +96,7 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
     place: RecordPlace<Published, Stored> | null,
     cache: ResourceCache<K>,
     options: ResourceReconcilerOptions,
+    credentials: CredentialsPlace | null = null,
   ) {
     this.gone = new GoneIds(rules.kind);
     this.#rules = rules;
@@ -92,6 +104,8 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
     this.#cache = cache;
     this.#caches = options.caches;
     this.#status = options.status;
+    this.#secrets = options.secrets;
+    this.#credentials = credentials;
     this.#clock = options.clock;
   }
 
@@ -124,17 +138,30 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
 
   async #putInForce(object: ObjectOf<K>, id: string): Promise<Result> {
     if (asksForForeignId(kinds[this.#rules.kind].idPrefix, object.metadata)) return nothing(refused(invalidId, true));
-    if (!holdsItsId(this.#cache, object)) return nothing(refused(taken, true));
     const namespace = object.metadata.namespace ?? '';
     const organization = organizationOf(this.#caches.Organization, namespace);
     if (organization === undefined) {
       await this.#retract(id, namespace);
       return nothing(refused({ reason: 'OrganizationNotFound', message: `no Organization names the namespace ${namespace}` }, false));
     }
+    if (asksForOwnedId(this.#caches, this.#cache, object)) return nothing(refused(idOfAnother, true));
+    if (!holdsItsId(this.#caches, this.#cache, object)) return nothing(refused(taken, true));
     const place = this.#place;
     const facts = organizationFacts(organization);
     const published = async (): Promise<Stored | null> => (place === null ? null : place.get(id, facts));
-    const evaluation = await this.#rules.evaluate(object, facts, published);
+    const secrets = this.#secrets.of({
+      user: object,
+      organization: facts,
+      publishedOrigin: async () => {
+        const stored = await published();
+        if (stored !== null) return this.#rules.originOf?.(stored);
+        // The object may have had another id, under which its origin is published: a new id opens no new origin.
+        return asksForAnotherId(kinds[this.#rules.kind].idPrefix, object.metadata) ? null : undefined;
+      },
+    });
+    const evaluation = await this.#rules.evaluate(object, facts, published, secrets);
+    const { generation } = object.metadata;
+    await this.#credentials?.publish({ id, org: facts.id, generation }, await secrets.all());
     const { record, status = {} } = evaluation;
     if (evaluation.isWithdrawn === true) {
       await place?.retract(id, namespace);
@@ -162,10 +189,13 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
     };
   }
 
-  /** Unless another live object has the id by now. */
+  /** Unless another live object may act under the id by now. */
   async #retract(id: string, namespace: string): Promise<void> {
-    if (this.#place === null || this.#cache.byIndex(indexes.id, id).some(isLiveIn(this.#caches))) return;
+    const mayHaveRecord = isLiveIn(this.#caches);
+    const isHolder = (object: ObjectOf<K>): boolean => mayHaveRecord(object) && holdsItsId(this.#caches, this.#cache, object);
+    if (this.#place === null || this.#cache.byIndex(indexes.id, id).some(isHolder)) return;
     await this.#place.retract(id, namespace);
+    await this.#credentials?.retract(id);
     this.#rules.retracted?.(id);
   }
 }

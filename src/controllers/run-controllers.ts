@@ -16,11 +16,12 @@ import { formatKey } from '../runtime/object-key.ts';
 import { WorkQueue } from '../runtime/work-queue.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import type { ResourceCache } from '../store/cache.ts';
-import type { ClusterObjects } from '../store/cluster-objects.ts';
-import type { ResourceStore } from '../store/store.ts';
+import type { ClusterKind, ClusterObjects, ClusterQuery } from '../store/cluster-objects.ts';
+import type { CompleteStore } from '../store/store.ts';
 import { apiKeyRules } from './api-key/api-key-rules.ts';
 import { CodeChecks } from './code-checks.ts';
 import { type ControllerCaches, indexes, nameIn } from './controller-caches.ts';
+import { CredentialsPlace } from './credentials-place.ts';
 import { destinationRules } from './destination/destination-rules.ts';
 import type { EventRecorder } from './event-recorder.ts';
 import { FencedPublisher } from './fenced-publisher.ts';
@@ -36,6 +37,7 @@ import { organizationLabel } from './organization/organization-namespace.ts';
 import type { Pools } from './organization/organization-pool.ts';
 import { OrganizationQuotas, quotaKind } from './organization/organization-quota.ts';
 import { OrganizationReconciler } from './organization/organization-reconciler.ts';
+import { bindingNames, type Installation, OrganizationRights, roleBindingKind } from './organization/organization-rights.ts';
 import { payloadSchemaRules } from './payload-schema/payload-schema-rules.ts';
 import { registryPlace } from './record-place.ts';
 import { organizationOf } from './references.ts';
@@ -62,9 +64,11 @@ import { webhookSubscriptionRules } from './webhook-subscription/webhook-subscri
 export interface RunControllersOptions {
   /** Running; they may have been started long before. */
   caches: ControllerCaches;
-  store: ResourceStore;
+  store: CompleteStore;
   /** Objects that are not Posthorn's own; null where resources do not live in Kubernetes. */
   objects: ClusterObjects | null;
+  /** Whose api and controller get rights where organizations live; null: the controllers grant none. */
+  installation: Installation | null;
   /** As in `OrganizationQuotasOptions`, from when the caches are filled. */
   countedAfterMs: number;
   pools: Pools | null;
@@ -80,6 +84,10 @@ export interface RunControllersOptions {
   keyring: Keyring;
   /** Warehouses may have the identity of the delivery pods. */
   allowsPlatformIdentity: boolean;
+  /** Of addresses that may get e-mails; empty: any. */
+  mailDomains: readonly string[];
+  /** Secrets of users need their label to be used. */
+  requiresSecretConsent: boolean;
   /** Webhook endpoints may be reached by http. */
   allowsInsecureUrls: boolean;
   /** Where the code and the schemas of users are checked. */
@@ -114,31 +122,44 @@ const workers: Record<ConfigurationKind, number> = {
 const deadlineMs = 30_000;
 /** How soon a changed ResourceQuota is looked at: its status changes with every object that is made. */
 const quotaChangeMs = 2000;
+/** How soon an organization is looked at whose rights somebody has changed, or do not count. */
+const rightsChangeMs = 100;
 
 /**
  * Runs all controllers of a leader until the signal aborts, then waits for what is under way. Rejects with CONFLICT once a newer
  * epoch has refused a publish (another leads), or when leadership is gone before the first publish.
  *
- * A new leader mints its epoch, then renews its lease: after that, whoever led before can publish nothing (DESIGN section 5).
+ * A new leader mints its epoch, then renews its lease: after that, whoever led before can publish nothing.
  */
 export async function runControllers(options: RunControllersOptions, signal: AbortSignal): Promise<void> {
   const { caches, store, registry, keyring, sandbox, clock, logger, recorder, metrics, shards } = options;
   const epoch = await registry.mintEpoch();
   const known = await registry.marker();
   await options.renewLeadership();
-  const publisher = new FencedPublisher(registry, epoch);
+  await registry.eachOwner((id, org) => caches.owners.note(id, org));
+  const publisher = new FencedPublisher(registry, epoch, caches.owners);
   const ended = new AbortController();
   const running = AbortSignal.any([signal, publisher.fenced, ended.signal]);
   await untilAborted(caches.synced, running);
   if (signal.aborted) return;
 
   const status = new StatusWriter({ store, clock, recorder });
-  const secrets = new SecretReader(store, keyring);
+  const refused = (namespace: string): void => {
+    const owner = organizationOf(caches.Organization, namespace);
+    if (owner !== undefined) rights?.doubt(owner);
+    requeueOrganization({ namespace }, rightsChangeMs);
+  };
+  const secrets = new SecretReader({ store, keyring, requiresConsent: options.requiresSecretConsent, refused });
   const directory = new ShardDirectory(publisher, shards);
   const checks = new CodeChecks(sandbox);
-  const common = { caches, status, clock };
-  const published = <K extends ConfigurationKind, R extends RecordKind>(rules: ResourceRules<K, R>, cache: ResourceCache<K>) =>
-    new ResourceReconciler(rules, rules.recordKind === null ? null : registryPlace(publisher, rules.recordKind), cache, common);
+  const common = { caches, status, secrets, clock };
+  const credentials = new CredentialsPlace(publisher, keyring);
+  const published = <K extends ConfigurationKind, R extends RecordKind>(
+    rules: ResourceRules<K, R>,
+    cache: ResourceCache<K>,
+    ofSecrets: CredentialsPlace | null = null,
+  ) =>
+    new ResourceReconciler(rules, rules.recordKind === null ? null : registryPlace(publisher, rules.recordKind), cache, common, ofSecrets);
   const webhooks = options.webhooks(epoch);
   const code = new RouteCode({ caches, publisher, checks });
   const requeueReferrers =
@@ -151,20 +172,21 @@ export async function runControllers(options: RunControllersOptions, signal: Abo
       for (const subscription of caches.WebhookSubscription.byIndex(indexes.endpoint, nameIn(metadata.namespace, metadata.name)))
         queues.WebhookSubscription.add(formatKey(subscription.metadata));
   };
-  const { objects } = options;
+  const { objects, installation } = options;
   const quotas = objects === null ? null : new OrganizationQuotas({ ...options, objects });
+  const rights = objects === null || installation === null ? null : new OrganizationRights({ ...options, objects, installation });
   const webhookPlaces = { webhooks, publisher, organizations: caches.Organization };
   const reconcilers = {
-    Organization: new OrganizationReconciler({ ...options, ...common, publisher, quotas }),
-    Source: published(sourceRules(secrets, keyring), caches.Source),
-    Destination: published(destinationRules({ ...options, secrets, shards: directory }), caches.Destination),
-    Route: published(routeRules(caches, directory, code), caches.Route),
+    Organization: new OrganizationReconciler({ ...options, ...common, publisher, quotas, rights }),
+    Source: published(sourceRules(keyring), caches.Source, credentials),
+    Destination: published(destinationRules({ ...options, shards: directory }), caches.Destination, credentials),
+    Route: published(routeRules(caches, directory, code, options.mailDomains), caches.Route),
     Filter: published(filterRules(), caches.Filter),
     Transform: published(transformRules(checks), caches.Transform),
     PayloadSchema: published(payloadSchemaRules(checks), caches.PayloadSchema),
-    NotificationChannel: published(notificationChannelRules(secrets, keyring), caches.NotificationChannel),
-    HttpCronJob: published(cronJobRules(), caches.HttpCronJob),
-    ApiKey: published(apiKeyRules(), caches.ApiKey),
+    NotificationChannel: published(notificationChannelRules(keyring, options.mailDomains), caches.NotificationChannel, credentials),
+    HttpCronJob: published(cronJobRules(keyring), caches.HttpCronJob, credentials),
+    ApiKey: published(apiKeyRules(caches), caches.ApiKey),
     WebhookEventType: new ResourceReconciler(
       webhookEventTypeRules(checks, clock),
       webhookEventTypePlace(webhookPlaces),
@@ -178,7 +200,7 @@ export async function runControllers(options: RunControllersOptions, signal: Abo
       common,
     ),
     WebhookEndpoint: new ResourceReconciler(
-      webhookEndpointRules({ ...options, secrets, ended: requeueSubscriptionsOf }),
+      webhookEndpointRules({ ...options, ended: requeueSubscriptionsOf }),
       webhookEndpointPlace({ ...webhookPlaces, created: requeueReferrers('WebhookSubscription', indexes.endpoint) }),
       caches.WebhookEndpoint,
       common,
@@ -217,19 +239,19 @@ export async function runControllers(options: RunControllersOptions, signal: Abo
   };
   publishEverything();
   logger.info({ epoch, objects: configurationKinds.reduce((sum, kind) => sum + caches[kind].size, 0) }, 'controllers are running');
-  const requeueOrganization = ({ namespace = '' }: { namespace?: string }): void => {
+  const requeueOrganization = ({ namespace = '' }: { namespace?: string }, afterMs: number): void => {
     const owner = organizationOf(caches.Organization, namespace);
-    if (owner !== undefined) queues.Organization.addAfter(formatKey(owner.metadata), quotaChangeMs);
+    if (owner !== undefined) queues.Organization.addAfter(formatKey(owner.metadata), afterMs);
   };
-  const parts = [
-    ...(objects === null
+  const follow = (kind: ClusterKind, query: ClusterQuery, afterMs: number): Promise<void>[] =>
+    objects === null
       ? []
-      : [
-          followObjects(
-            { objects, kind: quotaKind, query: { labelSelector: organizationLabel }, onChange: requeueOrganization, clock, logger },
-            running,
-          ),
-        ]),
+      : [followObjects({ objects, kind, query, onChange: (metadata) => requeueOrganization(metadata, afterMs), clock, logger }, running)];
+  const parts = [
+    ...follow(quotaKind, { labelSelector: organizationLabel }, quotaChangeMs),
+    ...(rights === null || installation === null ? [] : bindingNames(installation)).flatMap((name) =>
+      follow(roleBindingKind, { name }, rightsChangeMs),
+    ),
     ...configurationKinds.map((kind) =>
       runController(
         {

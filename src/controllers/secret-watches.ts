@@ -1,5 +1,6 @@
 import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
+import type { PosthornObject } from '../resources/kinds.ts';
 import type { ResourceCache } from '../store/cache.ts';
 import type { StoreMetrics } from '../store/metrics.ts';
 import { Reflector } from '../store/reflector.ts';
@@ -14,7 +15,10 @@ export interface SecretWatchesOptions {
   metrics: StoreMetrics;
 }
 
-/** Follows the metadata of Secrets in the namespaces of organizations, and nowhere else (DESIGN section 5). */
+/**
+ * Follows the metadata of Secrets in the namespaces of organizations, and nowhere else: one list and watch for each, from when the leader has
+ * made the namespace with the rights in it until the organization goes. A right that is missing all the same is waited for with back-off.
+ */
 export class SecretWatches {
   readonly #options: SecretWatchesOptions;
   readonly #running = new Map<string, { stop: AbortController; ended: Promise<void> }>();
@@ -26,7 +30,7 @@ export class SecretWatches {
   async run(signal: AbortSignal): Promise<void> {
     const { organizations } = this.#options;
     const unsubscribe = organizations.onChange((_key, { before, after }) => {
-      if (before?.spec.namespace === after?.spec.namespace) return;
+      if (before?.spec.namespace === after?.spec.namespace && hasNamespace(before) === hasNamespace(after)) return;
       for (const namespace of new Set([before?.spec.namespace, after?.spec.namespace]))
         if (namespace !== undefined) this.#adjust(namespace, signal);
     });
@@ -41,7 +45,7 @@ export class SecretWatches {
 
   #adjust(namespace: string, signal: AbortSignal): void {
     const { organizations, secrets } = this.#options;
-    const isWanted = !signal.aborted && organizations.byIndex('namespace', namespace).length > 0;
+    const isWanted = !signal.aborted && organizations.byIndex('namespace', namespace).some(hasNamespace);
     const running = this.#running.get(namespace);
     if (isWanted && running === undefined) {
       const stop = new AbortController();
@@ -56,4 +60,9 @@ export class SecretWatches {
       });
     }
   }
+}
+
+/** The leader says so once it has made or adopted the namespace, and granted the rights. */
+function hasNamespace(organization: PosthornObject<'Organization'> | undefined): boolean {
+  return organization?.status?.namespaceUid !== undefined;
 }

@@ -3,11 +3,11 @@ import type { Clock } from '../core/clock.ts';
 import type { RecordKind } from '../core/records.ts';
 import { webhookOrganization } from '../core/webhook.ts';
 import type { MessagePurger } from '../data/messages.ts';
-import type { PosthornKind } from '../resources/kinds.ts';
-import type { ResourceCache } from '../store/cache.ts';
+import type { ObjectMeta } from '../resources/metadata.ts';
 import { type ControllerCaches, indexes } from './controller-caches.ts';
 import type { FencedPublisher } from './fenced-publisher.ts';
 import { goneAmong } from './gone-among.ts';
+import { organizationIdOf } from './references.ts';
 import { webhookEventTypePlace } from './webhook-event-type/webhook-event-type-place.ts';
 import { sweepEventTypes, sweepWebhooks, type WebhookSweepOptions } from './webhook-sweep.ts';
 
@@ -16,6 +16,10 @@ export interface SweepOptions extends WebhookSweepOptions {
   publisher: FencedPublisher;
   purger: MessagePurger;
   clock: Clock;
+}
+
+interface CacheById {
+  byIndex(index: string, value: string): readonly { metadata: ObjectMeta }[];
 }
 
 const intervalMs = 600_000;
@@ -55,18 +59,35 @@ async function sweepCounters({ caches, publisher, purger, webhooks, logger }: Sw
   if (forgotten > 0) logger.info({ counters: forgotten }, 'counters of what was deleted were removed');
 }
 
+/** Whether one of the objects that ask for the id is in the organization whose record stands: what others ask for keeps no record. */
+async function hasObjectOfItsOwner(
+  { caches, publisher }: SweepOptions,
+  kind: RecordKind,
+  id: string,
+  objects: readonly { metadata: ObjectMeta }[],
+): Promise<boolean> {
+  let owner = caches.owners.ownerOf(id);
+  if (owner === undefined) {
+    const record = await publisher.get(kind, id);
+    owner = record !== null && 'org' in record ? record.org : undefined;
+    if (owner !== undefined) caches.owners.note(id, owner);
+  }
+  return objects.some((object) => organizationIdOf(caches, object) === owner);
+}
+
 async function sweep(options: SweepOptions, signal: AbortSignal): Promise<void> {
   const { caches, publisher, purger, logger } = options;
-  const retractGone = async <K extends PosthornKind>(
+  const retractGone = async (
     kind: RecordKind,
-    cache: ResourceCache<K>,
+    found: CacheById | readonly CacheById[],
     retract: (id: string) => Promise<unknown> = (id) => publisher.retract(kind, id),
   ): Promise<string[]> => {
     const gone: string[] = [];
     for (const id of await publisher.ids(kind)) {
       signal.throwIfAborted();
       // Looked up one by one, as objects come while this runs.
-      if (cache.byIndex(indexes.id, id).length > 0) continue;
+      const objects = [found].flat().flatMap((cache) => cache.byIndex(indexes.id, id));
+      if (objects.length > 0 && (kind === 'organization' || (await hasObjectOfItsOwner(options, kind, id, objects)))) continue;
       if (kind === 'organization') await purger.purgeOrganization(id, signal);
       await retract(id);
       gone.push(id);
@@ -81,6 +102,7 @@ async function sweep(options: SweepOptions, signal: AbortSignal): Promise<void> 
   await retractGone('destination', caches.Destination);
   await retractGone('notificationChannel', caches.NotificationChannel);
   await retractGone('cronJob', caches.HttpCronJob);
+  await retractGone('credentials', [caches.Source, caches.Destination, caches.NotificationChannel, caches.HttpCronJob]);
   await retractGone('apiKey', caches.ApiKey);
   const eventTypes = webhookEventTypePlace({ ...options, organizations: caches.Organization });
   await retractGone('eventType', caches.WebhookEventType, (id) => eventTypes.retract(id, ''));

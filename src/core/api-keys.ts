@@ -1,7 +1,7 @@
 import { hash, randomBytes } from 'node:crypto';
 import { base32 } from './ids.ts';
 
-/** A new API key: `ph_` + base32 of 32 random bytes. Only `sha256` and `prefix` may be stored (DESIGN section 8). */
+/** A new API key: `ph_` + base32 of 32 random bytes. Only `sha256` and `prefix` may be stored. */
 export function newApiKey(): { key: string; sha256: string; prefix: string } {
   const key = `ph_${base32(randomBytes(32))}`;
   return { key, sha256: hashApiKey(key), prefix: apiKeyPrefix(key) };

@@ -14,7 +14,7 @@ export function retryCount(policy: RetryPolicyRecord | RetrySchedule): number {
 
 /**
  * Delay in ms before the attempt that follows `attemptsMade` (≥ 1) failed ones: of a policy initialDelay × multiplier^(n-1), at most
- * maxDelay, of a schedule its n-th; ±20 % (DESIGN section 6). `random` gives numbers in [0, 1).
+ * maxDelay, of a schedule its n-th; ±20 %. `random` gives numbers in [0, 1).
  */
 export function retryDelayMs(policy: RetryPolicyRecord | RetrySchedule, attemptsMade: number, random: () => number = Math.random): number {
   return withJitter(exactDelayMs(policy, attemptsMade), random);

@@ -5,35 +5,33 @@ type Global = (typeof celGlobals)[number];
 
 export type Expression = ReturnType<typeof parse>['expr'];
 
-/** With what a comprehension compares each element: a global for every operation that looks through it. */
-export interface Loop {
-  comparedWith: Global[];
-}
-
 interface Checks {
   isFunction(name: string): boolean;
   /** Throws. */
   refuse(complaint: string, at: Expression): never;
   /** The function that the list of a comprehension goes through before it is used. */
   wrapRange: string;
+  /** The function that the condition of a comprehension goes through for each element. */
+  wrapCondition: string;
 }
 
 interface Checked {
   expression: Expression;
-  loop: Loop | null;
+  /** What the comprehension evaluates for each element; 0: there is none. */
+  partsPerElement: number;
   patterns: { source: string; expression: Expression }[];
 }
 
 const mostExpressions = 600;
 const deepest = 100;
 const typeNames = new Set(['bool', 'bytes', 'double', 'int', 'list', 'map', 'null_type', 'string', 'type', 'uint']);
-/** What the evaluator knows beside functions; none looks through its operands. */
+/** What the evaluator knows beside functions. */
 const operators = new Set(['_&&_', '_||_', '_?_:_', '_[_]', '!_', '@not_strictly_false']);
 
 /** Refuses what a filter cannot say or what could cost too much, before anything is evaluated. */
 export function checkedExpression(root: Expression, checks: Checks): Checked {
   const patterns: Checked['patterns'] = [];
-  let loop: Loop | null = null;
+  let partsPerElement = 0;
   let count = 0;
 
   const visit = (node: Expression, depth: number, locals: readonly string[]): Expression => {
@@ -76,17 +74,21 @@ export function checkedExpression(root: Expression, checks: Checks): Checked {
       }
       case 'comprehensionExpr': {
         const { iterVar, accuVar, iterRange, accuInit, loopCondition, loopStep, result } = exprKind.value;
-        if (loop !== null) checks.refuse('at most one of all, exists, exists_one, filter and map', node);
+        if (partsPerElement > 0) checks.refuse('at most one of all, exists, exists_one, filter and map', node);
         if (isKnown(iterVar, [])) checks.refuse(`${iterVar} has a meaning of its own; choose another name for the element`, node);
-        loop = { comparedWith: [loopCondition, loopStep].flatMap((part) => (part === undefined ? [] : comparedGlobals(part))) };
         const inside = (part: Expression | undefined): Expression =>
           visit(part ?? checks.refuse('incomplete', node), depth + 1, [...locals, iterVar, accuVar]);
+        partsPerElement = 1;
+        const range = wrapped(child(iterRange), checks.wrapRange);
+        const before = count;
+        const [condition, step] = [inside(loopCondition), inside(loopStep)];
+        partsPerElement = count - before;
         const value = {
           ...exprKind.value,
-          iterRange: bounded(child(iterRange), checks.wrapRange),
+          iterRange: range,
           accuInit: child(accuInit),
-          loopCondition: inside(loopCondition),
-          loopStep: inside(loopStep),
+          loopCondition: wrapped(condition, checks.wrapCondition),
+          loopStep: step,
           result: inside(result),
         };
         return { ...node, exprKind: { case: 'comprehensionExpr', value } };
@@ -96,14 +98,11 @@ export function checkedExpression(root: Expression, checks: Checks): Checked {
     }
   };
 
-  return { expression: visit(root, 1, []), loop, patterns };
+  return { expression: visit(root, 1, []), partsPerElement, patterns };
 }
 
-function bounded(range: Expression, name: string): Expression {
-  return {
-    ...range,
-    exprKind: { case: 'callExpr', value: { $typeName: 'cel.expr.Expr.Call', function: name, args: [range] } },
-  };
+function wrapped(part: Expression, name: string): Expression {
+  return { ...part, exprKind: { case: 'callExpr', value: { $typeName: 'cel.expr.Expr.Call', function: name, args: [part] } } };
 }
 
 function isGlobal(name: string): name is Global {
@@ -130,45 +129,4 @@ function patternOf(call: Expression, { refuse }: Checks): Checked['patterns'][nu
     return refuse('matches is written text.matches("pattern"), the pattern as text in quotes', call);
   }
   return { source: constant.value, expression: pattern };
-}
-
-/** A global for every call in the body of a comprehension that is given it, or a part of it; `event.type` is nothing to look through. */
-function comparedGlobals(body: Expression): Global[] {
-  const { exprKind } = body;
-  const deeper = partsOf(body).flatMap(comparedGlobals);
-  if (exprKind.case !== 'callExpr' || operators.has(exprKind.value.function)) return deeper;
-  return [...deeper, ...partsOf(body).flatMap(globalsIn)];
-}
-
-function globalsIn(node: Expression): Global[] {
-  const { exprKind } = node;
-  if (exprKind.case === 'identExpr') return isGlobal(exprKind.value.name) ? [exprKind.value.name] : [];
-  if (exprKind.case === 'selectExpr' && exprKind.value.field === 'type' && isEvent(exprKind.value.operand)) return [];
-  return partsOf(node).flatMap(globalsIn);
-}
-
-function partsOf({ exprKind }: Expression): Expression[] {
-  const parts = (): (Expression | undefined)[] => {
-    switch (exprKind.case) {
-      case 'selectExpr':
-        return [exprKind.value.operand];
-      case 'callExpr':
-        return [exprKind.value.target, ...exprKind.value.args];
-      case 'listExpr':
-        return exprKind.value.elements;
-      case 'structExpr':
-        return exprKind.value.entries.flatMap(({ keyKind, value }) => [keyKind.case === 'mapKey' ? keyKind.value : undefined, value]);
-      case 'comprehensionExpr':
-        return [
-          exprKind.value.iterRange,
-          exprKind.value.accuInit,
-          exprKind.value.loopCondition,
-          exprKind.value.loopStep,
-          exprKind.value.result,
-        ];
-      default:
-        return [];
-    }
-  };
-  return parts().filter((part) => part !== undefined);
 }

@@ -1,14 +1,14 @@
 import type { CelInput, parse } from '@bufbuild/cel';
-import { type BoundedPattern, boundedPattern, patternLimits } from './bounded-pattern.ts';
-import { type celGlobals, checkedExpression, type Expression, type Loop } from './cel-expression.ts';
+import { type BoundedPattern, boundedPattern, patternLimits, tooCostlyClasses } from './bounded-pattern.ts';
+import { type celGlobals, checkedExpression, type Expression } from './cel-expression.ts';
+import { type CelPackage, CelWork, celCosts, chargedFunctions, quickFunctions } from './cel-work.ts';
 import { PosthornError } from './errors.ts';
 import { latePackage } from './late-package.ts';
+import { classCost } from './pattern-classes.ts';
 
 /** An event as filter expressions see it; made once per event, for all filters. */
 export interface CelEvent {
   readonly variables: Readonly<Record<(typeof celGlobals)[number], CelInput>>;
-  /** Characters and members in `event`, `labels`, `metadata`: what looking through all of it costs. */
-  readonly weights: Readonly<Record<(typeof celGlobals)[number], number>>;
 }
 
 /** What a filter says of an event: an error is no match. */
@@ -20,76 +20,89 @@ export const celLimits = {
   sourceLength: 1000,
   /** Elements of a list that a comprehension goes through. */
   listLength: 1000,
-  /** Elements × what the comprehension compares each with, in characters and members of the event: about 1 ns each. */
-  loopWork: 16_000_000,
+  /** Nanoseconds that an evaluation may take by what its functions are known to cost. Time is not measured: an event gets the same verdict everywhere. */
+  workNs: 50_000_000,
   /** Characters of an error. */
   errorLength: 300,
 };
 
+const membersPerPiece = 5000;
+
 /** `data`, `labels` and `metadata` are parsed JSON. */
-export function celEvent(event: { type: string; data: unknown; labels: unknown; metadata: unknown }): CelEvent {
-  const data = celInput(event.data);
-  const labels = celInput(event.labels);
-  const metadata = celInput(event.metadata);
+export function celEvent(event: JsonEvent): CelEvent {
+  const pieces = celEventInPieces(event);
+  for (;;) {
+    const { done, value } = pieces.next();
+    if (done === true) return value;
+  }
+}
+
+interface JsonEvent {
+  type: string;
+  data: unknown;
+  labels: unknown;
+  metadata: unknown;
+}
+
+/** The same in pieces: yields between them. */
+export function* celEventInPieces(event: JsonEvent): Generator<undefined, CelEvent> {
   return {
     variables: {
       event: new Map<string, CelInput>([
         ['type', event.type],
-        ['data', data.value],
+        ['data', yield* celInput(event.data)],
       ]),
-      labels: labels.value,
-      metadata: metadata.value,
+      labels: yield* celInput(event.labels),
+      metadata: yield* celInput(event.metadata),
     },
-    weights: { event: data.weight, labels: labels.weight, metadata: metadata.weight },
   };
 }
 
 /** Objects become maps, so that nothing but their own members is ever found. */
-function celInput(value: unknown): { value: CelInput; weight: number } {
-  let weight = 1;
-  const add = (more: number): void => {
-    weight += more;
-  };
-  return { value: converted(value, add), weight };
+function* celInput(value: unknown): Generator<undefined, CelInput> {
+  let members = 0;
+  return typeof value === 'object' && value !== null ? yield* container(value) : scalar(value);
 
-  function converted(part: unknown, count: (more: number) => void): CelInput {
-    switch (typeof part) {
-      case 'string':
-        count(part.length);
-        return part;
-      case 'number':
-      case 'boolean':
-        return part;
-      case 'object':
-        if (part === null) return null;
-        if (Array.isArray(part)) {
-          count(part.length);
-          return part.map((item) => converted(item, count));
-        }
-        return new Map(
-          Object.entries(part).map(([name, member]) => {
-            count(name.length + 1);
-            return [name, converted(member, count)];
-          }),
-        );
-      default:
-        return null;
+  function* container(part: object): Generator<undefined, CelInput> {
+    if (Array.isArray(part)) {
+      const items: CelInput[] = [];
+      for (const item of part) {
+        if (++members % membersPerPiece === 0) yield;
+        items.push(typeof item === 'object' && item !== null ? yield* container(item) : scalar(item));
+      }
+      return items;
     }
+    const map = new Map<string, CelInput>();
+    for (const [name, member] of Object.entries(part)) {
+      if (++members % membersPerPiece === 0) yield;
+      map.set(name, typeof member === 'object' && member !== null ? yield* container(member) : scalar(member));
+    }
+    return map;
   }
 }
 
+function scalar(part: unknown): CelInput {
+  return typeof part === 'string' || typeof part === 'number' || typeof part === 'boolean' ? part : null;
+}
+
 /** What an evaluation may still use. CEL has no state of its own, and evaluations do not overlap: they are synchronous. */
-let running: { event: CelEvent; loop: Loop | null; patterns: ReadonlyMap<string, BoundedPattern>; matchSteps: number } | null = null;
+let running: {
+  work: CelWork;
+  partsPerElement: number;
+  patterns: ReadonlyMap<string, BoundedPattern>;
+  matchSteps: number;
+} | null = null;
 
 const bounded = '@bounded';
+const counted = '@counted';
 
 interface CelRuntime {
-  cel: typeof import('@bufbuild/cel');
-  environment: ReturnType<typeof import('@bufbuild/cel').celEnv>;
+  cel: CelPackage;
+  environment: ReturnType<CelPackage['celEnv']>;
   knownFunctions: ReadonlySet<string>;
 }
 
-const celPackage = latePackage<CelRuntime['cel']>('@bufbuild/cel');
+const celPackage = latePackage<CelPackage>('@bufbuild/cel');
 let loaded: CelRuntime | null = null;
 
 /** Loaded with the first filter, because it takes 20 MB of memory. */
@@ -101,17 +114,17 @@ function celRuntime(): CelRuntime {
   return loaded;
 }
 
-function celEnvironment({ celEnv, celFunc, CelScalar }: CelRuntime['cel']): CelRuntime['environment'] {
-  return celEnv({
+function celEnvironment(cel: CelPackage): CelRuntime['environment'] {
+  const { celEnv, celFunc, CelScalar } = cel;
+  const { funcs } = celEnv({
     funcs: [
+      ...quickFunctions(cel),
       celFunc(bounded, [CelScalar.DYN], CelScalar.DYN, (range) => {
         const size = typeof range === 'object' && range !== null && 'size' in range ? Number(range.size) : 0;
         if (size > celLimits.listLength) throw new Error(`a list of ${size} elements: at most ${celLimits.listLength}`);
-        const { event, loop } = running ?? {};
-        const perElement = loop?.comparedWith.reduce((sum, name) => sum + (event?.weights[name] ?? 0), 0) ?? 0;
-        if (size * perElement > celLimits.loopWork) throw new Error(`${size} elements, each compared with more than is possible`);
         return range;
       }),
+      celFunc(counted, [CelScalar.DYN], CelScalar.DYN, (condition) => condition),
     ],
     re2: {
       compile: (source) => ({
@@ -125,13 +138,18 @@ function celEnvironment({ celEnv, celFunc, CelScalar }: CelRuntime['cel']): CelR
       }),
     },
   });
+  return celEnv({
+    funcs: chargedFunctions(cel, funcs, (name, ns) =>
+      running?.work.spend(name === counted ? ns + celCosts.part * running.partsPerElement : ns),
+    ),
+  });
 }
 
 /**
- * Compiles a filter expression: CEL over `event` {type, data}, `labels` and `metadata` (DESIGN section 7). Numbers of JSON are
+ * Compiles a filter expression: CEL over `event` {type, data}, `labels` and `metadata`. Numbers of JSON are
  * doubles. Throws VALIDATION_FAILED with the place of what is wrong; beside the syntax these are refused: more than 1000 characters,
  * names and functions that do not exist, a text, number, list or map as the whole, more than one comprehension, `matches` with a pattern that is not written as text.
- * Evaluation is linear in the event, a comprehension goes through at most 1000 elements.
+ * Evaluation takes at most as long as `celLimits` say; beyond that it is an error. A comprehension goes through at most 1000 elements.
  */
 export function compileCelFilter(source: string): CelFilter {
   if (source.length > celLimits.sourceLength && [...source].length > celLimits.sourceLength)
@@ -146,8 +164,14 @@ export function compileCelFilter(source: string): CelFilter {
       throw wrong(complaint, at(expression));
     },
     wrapRange: bounded,
+    wrapCondition: counted,
   });
   if (isNeverBoolean(checked.expression)) throw wrong(notBoolean, at(checked.expression));
+  let cost = 0;
+  for (const { source: text, expression } of checked.patterns) {
+    cost += classCost(text);
+    if (cost > patternLimits.classCost) throw wrong(tooCostlyClasses, at(expression));
+  }
   const patterns = new Map(
     checked.patterns.map(({ source: text, expression }) => {
       const pattern = boundedPattern(text);
@@ -155,9 +179,13 @@ export function compileCelFilter(source: string): CelFilter {
       return [text, pattern];
     }),
   );
+  const { partsPerElement } = checked;
   const evaluate = cel.plan(environment, checked.expression);
   return (event) => {
-    running = { event, loop: checked.loop, patterns, matchSteps: patternLimits.matchSteps };
+    running = { work: new CelWork(celLimits.workNs), partsPerElement, patterns, matchSteps: patternLimits.matchSteps };
+    const { stackTraceLimit } = Error;
+    // CEL treats errors as values. An evaluation may make hundreds for each element, and capturing their stacks would take most of the time.
+    Error.stackTraceLimit = 0;
     try {
       const result = evaluate({ ...event.variables });
       if (typeof result === 'boolean') return { isMatch: result, error: null };
@@ -166,6 +194,7 @@ export function compileCelFilter(source: string): CelFilter {
       return failed(error instanceof Error ? error.message : String(error));
     } finally {
       running = null;
+      Error.stackTraceLimit = stackTraceLimit;
     }
   };
 }

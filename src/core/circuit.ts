@@ -28,7 +28,7 @@ export type CircuitEvent =
 export const newCircuit: Circuit = { state: 'closed', generation: 0, consecutiveFailures: 0, probeSuccesses: 0, cooldownEndsAtMs: null };
 
 /**
- * The state machine of DESIGN section 6: closed → open after consecutive failures, open → half_open after the cooldown, then
+ * The state machine of a circuit: closed → open after consecutive failures, open → half_open after the cooldown, then
  * closed after enough successful probes or open again after one failure. Results of an older generation move nothing. What
  * moves the circuits in Redis is `data/scripts/includes/circuit.lua`; this is its specification, and both are held together by a test.
  */

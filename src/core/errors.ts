@@ -33,6 +33,7 @@ export const errorCodes = {
   PAYLOAD_TOO_LARGE: { status: 413, error: 'Payload Too Large' },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, error: 'Unsupported Media Type' },
   QUOTA_EXCEEDED: { status: 429, error: 'Too Many Requests' },
+  QUEUE_FULL: { status: 429, error: 'Too Many Requests' },
   RATE_LIMITED: { status: 429, error: 'Too Many Requests' },
   APPLICATION_RATE_LIMITED: { status: 429, error: 'Too Many Requests' },
   HEADERS_TOO_LARGE: { status: 431, error: 'Request Header Fields Too Large' },

@@ -44,7 +44,8 @@ function columnValue(found: unknown[], type: ColumnType, absent: unknown): unkno
   return type === 'json' && found.length > 1 ? found : converted(found[0], type);
 }
 
-const decimal = /^\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*$/;
+/** Its digits match in one way only: the time that it takes is in proportion to the text. */
+const decimal = /^\s*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?\s*$/;
 /** RFC 3339, the time zone optional (UTC), or a date alone. */
 const timestamp = /^\d{4}-\d{2}-\d{2}(?:[Tt ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:[Zz]|[+-]\d{2}:?\d{2})?)?$/;
 const secondsUntil = 100_000_000_000;

@@ -8,6 +8,13 @@ export interface FilterContext {
 /** Reads the value that a field names; undefined when there is none. */
 export type FieldReader = (context: FilterContext) => unknown;
 
+const ofHeaders = 'headers.';
+
+/** Whether a field names a header. */
+export function isHeaderField(field: string): boolean {
+  return field.startsWith(ofHeaders);
+}
+
 const indexPattern = /^(?:0|[1-9][0-9]*)$/;
 
 /**
@@ -16,8 +23,8 @@ const indexPattern = /^(?:0|[1-9][0-9]*)$/;
  * empty segment. Only own properties are read, so `__proto__` or `constructor` is found when the payload says so, and never else.
  */
 export function fieldReader(field: string): FieldReader | null {
-  if (field.startsWith('headers.')) {
-    const name = field.slice('headers.'.length).toLowerCase();
+  if (isHeaderField(field)) {
+    const name = field.slice(ofHeaders.length).toLowerCase();
     return name === '' ? null : ({ headers }) => headerValue(headers, name);
   }
   const segments = field.replace(/\[([0-9]+)\]/g, '.$1').split('.');

@@ -1,10 +1,21 @@
 const numberPattern = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/;
 
+/** Characters. A longer text is no number: reading it again for each of many values would cost more than the values. */
+const maxNumberLength = 400;
+
 /**
- * Whether two JSON values are equal: deeply, without regard to the order of keys. A number or boolean also equals the
- * string that writes it (5 and "5", true and "true"), because headers and form fields have only strings.
+ * Test for JSON values equal to `value`: deeply, without regard to the order of keys. A number or boolean also equals the
+ * string that writes it (5 and "5", true and "true"), because headers and form fields have only strings. The test costs no more than `value` and the
+ * tested value are large, however often the same object is tested.
  */
-export function isEqual(one: unknown, other: unknown): boolean {
+export function equalTo(value: unknown): (actual: unknown) => boolean {
+  if (typeof value !== 'string') return (actual) => isEqual(actual, value);
+  const decimal = decimalOf(value);
+  return (actual) =>
+    actual === value || (typeof actual === 'number' ? actual === decimal : typeof actual === 'boolean' && String(actual) === value);
+}
+
+function isEqual(one: unknown, other: unknown): boolean {
   if (one === other) return true;
   if (typeof one === 'string') return isTextOf(one, other);
   if (typeof other === 'string') return isTextOf(other, one);
@@ -12,9 +23,19 @@ export function isEqual(one: unknown, other: unknown): boolean {
   if (Array.isArray(one) || Array.isArray(other)) {
     return Array.isArray(one) && Array.isArray(other) && one.length === other.length && one.every((item, i) => isEqual(item, other[i]));
   }
-  const entries = Object.entries(one);
-  const others = new Map<string, unknown>(Object.entries(other));
-  return entries.length === others.size && entries.every(([key, item]) => others.has(key) && isEqual(item, others.get(key)));
+  if (memberCount(one) !== memberCount(other)) return false;
+  return Object.entries(other).every(([key, item]) => Object.hasOwn(one, key) && isEqual(Reflect.get(one, key), item));
+}
+
+const memberCounts = new WeakMap<object, number>();
+
+/** Counted once for each object: a filter compares one object of the payload with up to 50,000 values. */
+function memberCount(value: object): number {
+  const known = memberCounts.get(value);
+  if (known !== undefined) return known;
+  const count = Object.keys(value).length;
+  memberCounts.set(value, count);
+  return count;
 }
 
 function isTextOf(text: string, value: unknown): boolean {
@@ -36,7 +57,7 @@ export function compare(one: unknown, other: unknown): number | null {
 
 function decimalOf(value: unknown): number | null {
   if (typeof value === 'number') return value;
-  return typeof value === 'string' && numberPattern.test(value) ? Number(value) : null;
+  return typeof value === 'string' && value.length <= maxNumberLength && numberPattern.test(value) ? Number(value) : null;
 }
 
 /** The text that text operators look at: a string, or how JSON writes a number or boolean; null for anything else. */

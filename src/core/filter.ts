@@ -1,12 +1,17 @@
 import { boundedPattern, patternLimits, tooCostlyClasses } from './bounded-pattern.ts';
 import { PosthornError } from './errors.ts';
-import { type FieldReader, type FilterContext, fieldReader } from './filter-path.ts';
-import { compare, isEqual, textOf } from './filter-values.ts';
+import { type FieldReader, type FilterContext, fieldReader, isHeaderField } from './filter-path.ts';
+import { compare, equalTo, textOf } from './filter-values.ts';
 import { classCost } from './pattern-classes.ts';
 import type { FilterCondition, FilterDefinition, FilterOperator } from './records.ts';
+import { includesText } from './text-search.ts';
 
-/** Whether the event meets the filter. `shared`: what all filters of an event may cost together. */
-export type CompiledFilter = (context: FilterContext, shared?: MatchBudget) => boolean;
+export interface CompiledFilter {
+  /** False: its conditions look at headers alone. */
+  readsPayload: boolean;
+  /** Returns whether the event meets the filter, and yields after each condition. `shared`: what all filters of an event may cost together. */
+  inPieces(context: FilterContext, shared?: MatchBudget): Generator<undefined, boolean>;
+}
 
 /** Steps that the patterns of a filter may still take on this event. */
 interface Budget {
@@ -54,7 +59,7 @@ export class MatchBudget {
 }
 
 /**
- * Compiles inline conditions (DESIGN section 7). A condition on a field that is not there is false, except for
+ * Compiles inline conditions. A condition on a field that is not there is false, except for
  * `not_exists` and the other negations, which are exactly the opposite of what they negate; a field that is `null` is
  * there. `contains`, `starts_with`, `ends_with` and `matches` look at text (a number or boolean counts as JSON writes
  * it); `contains` also finds an equal element of an array. `matches` searches anywhere in the text (RE2 syntax). Equality
@@ -63,29 +68,46 @@ export class MatchBudget {
  * Throws VALIDATION_FAILED, whose details name `conditions.<index>.field`, `.operator` or `.value`.
  */
 export function compileFilter(definition: FilterDefinition): CompiledFilter {
-  return joined(definition, compileConditions(definition));
+  const readsPayload = definition.conditions.some(({ field }) => !isHeaderField(field));
+  return { readsPayload, inPieces: joined(definition, compileConditions(definition)) };
 }
 
-/** Whether the event meets the filter, and which of its conditions: in their order, within the same steps. Throws as `compileFilter`. */
-export function tryFilter(definition: FilterDefinition, context: FilterContext): { isMet: boolean; met: boolean[] } {
-  const conditions = compileConditions(definition);
+/** What lets no event through. */
+export const metByNone: CompiledFilter = { readsPayload: false, inPieces: joined({ logic: 'OR', conditions: [] }, []) };
+
+/**
+ * Whether the event meets the filter, and which of its conditions: in their order, within the same steps. Yields after each condition. Throws as
+ * `compileFilter`, at once.
+ */
+export function tryFilter(definition: FilterDefinition, context: FilterContext): Generator<undefined, { isMet: boolean; met: boolean[] }> {
+  return tried(definition, compileConditions(definition), context);
+}
+
+function* tried(
+  definition: FilterDefinition,
+  conditions: readonly Condition[],
+  context: FilterContext,
+): Generator<undefined, { isMet: boolean; met: boolean[] }> {
+  const isMet = yield* joined(definition, conditions)(context);
   const budget = newBudget();
-  return { isMet: joined(definition, conditions)(context), met: conditions.map((isMet) => isMet(context, budget)) };
+  const met: boolean[] = [];
+  for (const condition of conditions) {
+    met.push(condition(context, budget));
+    yield;
+  }
+  return { isMet, met };
 }
 
-function joined({ logic }: FilterDefinition, conditions: readonly Condition[]): CompiledFilter {
-  switch (logic) {
-    case 'AND':
-      return (context, shared) => {
-        const budget = newBudget(shared);
-        return conditions.every((isMet) => isMet(context, budget));
-      };
-    case 'OR':
-      return (context, shared) => {
-        const budget = newBudget(shared);
-        return conditions.some((isMet) => isMet(context, budget));
-      };
-  }
+function joined({ logic }: FilterDefinition, conditions: readonly Condition[]): CompiledFilter['inPieces'] {
+  const decisive = logic === 'OR';
+  return function* (context, shared) {
+    const budget = newBudget(shared);
+    for (const isMet of conditions) {
+      if (isMet(context, budget) === decisive) return decisive;
+      yield;
+    }
+    return !decisive;
+  };
 }
 
 function newBudget(shared: MatchBudget | null = null): Budget {
@@ -198,20 +220,27 @@ function withoutValue(value: unknown, test: Test): Test | string {
 function equality(value: unknown): Test | string {
   if (value === undefined) return 'is required with this operator';
   if (isDeeperThan(value, filterLimits.valueDepth)) return `is nested deeper than ${filterLimits.valueDepth}`;
-  return (actual) => actual !== undefined && isEqual(actual, value);
+  const isEqual = equalTo(value);
+  return (actual) => actual !== undefined && isEqual(actual);
 }
 
 function membership(value: unknown): Test | string {
   if (!Array.isArray(value)) return 'must be a list with this operator';
   if (value.length > filterLimits.listLength) return `must have at most ${filterLimits.listLength} elements`;
   if (isDeeperThan(value, filterLimits.valueDepth)) return `is nested deeper than ${filterLimits.valueDepth}`;
-  return (actual) => actual !== undefined && value.some((item) => isEqual(actual, item));
+  const tests = value.map(equalTo);
+  return (actual) => actual !== undefined && tests.some((isEqual) => isEqual(actual));
 }
 
 function containment(value: unknown): Test | string {
   const part = textOf(value);
   if (part === null) return 'must be a string, number or boolean with this operator';
-  return (actual) => (Array.isArray(actual) ? actual.some((item) => isEqual(item, value)) : (textOf(actual)?.includes(part) ?? false));
+  const isEqual = equalTo(value);
+  return (actual) => {
+    if (Array.isArray(actual)) return actual.some(isEqual);
+    const text = textOf(actual);
+    return text !== null && includesText(text, part);
+  };
 }
 
 function onText(value: unknown, test: (text: string, part: string) => boolean): Test | string {

@@ -21,7 +21,7 @@ export function base32(bytes: Uint8Array): string {
   return out;
 }
 
-/** The annotation by which a restored object keeps the id it had (DESIGN section 3). */
+/** The annotation by which a restored object keeps the id it had. */
 export const idAnnotation = 'posthorn.dev/id';
 
 const keptPattern = /^[a-z]+_[a-z2-7]{26}$/;
@@ -29,8 +29,16 @@ const keptPattern = /^[a-z]+_[a-z2-7]{26}$/;
 /** API id of a resource: prefix + base32 of the 16 bytes of `metadata.uid`, or the annotation's value when it is such an id. */
 export function resourceId(prefix: string, metadata: { uid: string; annotations?: Record<string, string> }): string {
   const kept = metadata.annotations?.[idAnnotation];
-  if (kept !== undefined && isKept(prefix, kept)) return kept;
-  return prefix + base32(Buffer.from(metadata.uid.replaceAll('-', ''), 'hex'));
+  return kept !== undefined && isKept(prefix, kept) ? kept : idOfUid(prefix, metadata);
+}
+
+/** Whether the object asks, by its annotation, for another id than that of its `metadata.uid`. */
+export function asksForAnotherId(prefix: string, metadata: { uid: string; annotations?: Record<string, string> }): boolean {
+  return resourceId(prefix, metadata) !== idOfUid(prefix, metadata);
+}
+
+function idOfUid(prefix: string, { uid }: { uid: string }): string {
+  return prefix + base32(Buffer.from(uid.replaceAll('-', ''), 'hex'));
 }
 
 /** Whether the object asks for an id that it cannot have: not one of its kind. */

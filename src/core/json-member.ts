@@ -26,8 +26,8 @@ export function jsonMember(json: Buffer, name: string): Buffer | null {
   }
 }
 
-/** The bytes of the elements of a JSON array, in the same way. */
-export function jsonElements(json: Buffer): Buffer[] {
+/** The bytes of the elements of a JSON array, in the same way. Yields after each. */
+export function* jsonElements(json: Buffer): Generator<undefined, Buffer[]> {
   const found: Buffer[] = [];
   let at = skipSpace(json, json.indexOf(bracketOpen) + 1);
   while (at < json.length && json[at] !== bracketClose) {
@@ -35,6 +35,7 @@ export function jsonElements(json: Buffer): Buffer[] {
     found.push(json.subarray(at, end));
     at = skipSpace(json, end);
     if (json[at] === comma) at = skipSpace(json, at + 1);
+    yield;
   }
   return found;
 }

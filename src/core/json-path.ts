@@ -125,14 +125,17 @@ function valuesOf({ segments }: JSONPathQuery, document: JSONPathNode['value']):
 function linearRegex(pattern: string): RE2JS | null {
   const known = patterns.get(pattern);
   if (known !== undefined) return known.regex;
-  let regex: RE2JS | null = null;
-  try {
-    const dotted = pattern.replaceAll(/\\.|\[(?:[^\]\\]|\\.)*\]|\./gu, (part) => (part === '.' ? '[^\\n\\r]' : part));
-    const isTooLarge = pattern.length > patternLimits.length || classCost(pattern) > patternLimits.classCost;
-    regex = isTooLarge ? null : re2().RE2JS.compile(dotted);
-  } catch {
-    // an invalid pattern matches nothing (RFC 9535 section 2.4.6)
-  }
+  const isTooLarge = pattern.length > patternLimits.length || classCost(pattern) > patternLimits.classCost;
+  const regex = isTooLarge ? null : compiled(pattern);
   patterns.set(pattern, { regex });
   return regex;
+}
+
+/** Null for an invalid pattern, which matches nothing (RFC 9535 section 2.4.6). */
+function compiled(pattern: string): RE2JS | null {
+  try {
+    return re2().RE2JS.compile(pattern.replaceAll(/\\.|\[(?:[^\]\\]|\\.)*\]|\./gu, (part) => (part === '.' ? '[^\\n\\r]' : part)));
+  } catch {
+    return null;
+  }
 }

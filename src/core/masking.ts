@@ -1,14 +1,12 @@
 const bullets = '••••';
 const shortestWithTail = 12;
 
-/** How a secret is shown (API decisions, "Both families"): four bullets, then its last four characters when it has at least twelve. */
+/**
+ * How a secret is shown: four bullets, then its last four characters when it has at least twelve. The API document asks for the tail of the credentials of warehouses;
+ * none that a store issues is shorter, and of a shorter one the tail would be much of it, or all.
+ */
 export function masked(secret: string): string {
   return bullets + (lastFour(secret) ?? '');
-}
-
-/** The same of the credentials of warehouses, whose last four characters are always shown (API document, "Credential redaction"). */
-export function maskedWithTail(secret: string): string {
-  return bullets + secret.slice(-4);
 }
 
 /** The last four characters of a secret, if it is long enough to show them; null otherwise. */
@@ -18,6 +16,11 @@ export function lastFour(secret: string): string | null {
 
 /** How a secret is shown that cannot be read at the moment. */
 export const maskedUnread = bullets;
+
+/** Whether a sent value means the stored one: it is the same, or its mask. `stored` null: what is stored cannot be read at the moment. */
+export function meansStored(sent: string, stored: string | null, mask = masked): boolean {
+  return stored === null ? sent === maskedUnread : sent === stored || sent === mask(stored);
+}
 
 /** Whether a sent value can only be the mask of something. */
 export function looksMasked(value: string): boolean {

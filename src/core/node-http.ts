@@ -1,4 +1,4 @@
 /**
  * What is used of `node:http`. An import of it asks for each of its exports, among them WebSocket, and so loads the undici of Node: 12 MB.
  */
-export const { createServer, request } = process.getBuiltinModule('node:http');
+export const { Agent, createServer, request } = process.getBuiltinModule('node:http');

@@ -28,26 +28,6 @@ export interface SignatureScheme {
   prefix: string;
 }
 
-/** Lower case. */
-export const gitlabTokenHeader = 'x-gitlab-token';
-
-/** Where senders of the provider send the secret itself, not a signature made with it. */
-const secretHeaders: Partial<Record<Provider, string>> = { gitlab: gitlabTokenHeader };
-
-export function secretHeader(provider: Provider): string | undefined {
-  return secretHeaders[provider];
-}
-
-/**
- * Headers without those that carry a secret in clear from senders of the provider; null: from any. Names are in lower case. The same array
- * where there are none.
- */
-export function withoutSecretHeaders(headers: [name: string, value: string][], provider: Provider | null): [string, string][] {
-  const secrets = provider === null ? Object.values(secretHeaders) : [secretHeaders[provider]];
-  const isSecret = ([name]: [string, string]): boolean => secrets.includes(name);
-  return headers.some(isSecret) ? headers.filter((header) => !isSecret(header)) : headers;
-}
-
 /** Whether the provider's secrets are those of Standard Webhooks, `whsec_` and base64. */
 export function hasStandardSecrets(provider: Provider): boolean {
   return provider === 'standard-webhooks' || provider === 'svix';

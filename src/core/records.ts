@@ -2,7 +2,7 @@ import type { Provider, SignatureScheme } from './providers.ts';
 
 /**
  * Compiled records: what the controller publishes to Redis and what ingest, delivery and the facade's authentication
- * read (DESIGN section 5). References are resolved to API ids, secrets are sealed envelopes (`core/sealing.ts`),
+ * read. References are resolved to API ids, secrets are sealed envelopes (`core/sealing.ts`),
  * filters are checked. `id` is the API id; `org` the API id of the organization; `generation` that of the resource.
  */
 export const recordLayoutVersion = 1;
@@ -18,6 +18,7 @@ export const recordKinds = [
   'cronJob',
   'eventType',
   'apiKey',
+  'credentials',
 ] as const;
 export type RecordKind = (typeof recordKinds)[number];
 
@@ -159,6 +160,9 @@ export type HttpAuthRecord =
   | { type: 'api_key'; headerName: string; key: string }
   | { type: 'custom_header'; headerName: string; headerValue: string };
 
+/** A header that is sent with every request; `sealed`: its value, a credential. */
+export type HeaderRecord = { name: string; value: string; sealed?: undefined } | { name: string; value?: undefined; sealed: string };
+
 /** PEM texts. `ca`: the authorities trusted instead of the well-known ones. */
 export interface TlsRecord {
   ca: string | null;
@@ -197,13 +201,13 @@ interface AnyDestinationRecord {
 export interface HttpDestinationRecord extends AnyDestinationRecord {
   type: 'http';
   /**
-   * `password`, `token`, `key`, `headerValue`, `signingSecrets`, `clientCertificate` and `clientKey` are sealed. Records of
-   * earlier releases have no `tls` and no `useStaticIp`.
+   * `password`, `token`, `key`, `headerValue`, `signingSecrets`, `clientCertificate` and `clientKey` are sealed, and headers that are, under
+   * `headerValue`. Records of earlier releases have no sealed headers, no `tls` and no `useStaticIp`.
    */
   http: {
     url: string;
     method: 'POST' | 'PUT' | 'PATCH';
-    headers: { name: string; value: string }[];
+    headers: HeaderRecord[];
     auth: HttpAuthRecord;
     timeoutMs: number;
     signingSecrets: string[];
@@ -283,7 +287,8 @@ export interface CronJobRecord {
   http: {
     url: string;
     method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-    headers: { name: string; value: string }[];
+    /** Sealed ones under `headerValue`. */
+    headers: HeaderRecord[];
     /** Empty: the request has no body. */
     payload: string;
     timeoutMs: number;
@@ -322,8 +327,26 @@ export interface ApiKeyRecord {
   scopes: Scope[];
   /** Milliseconds since the epoch; null: never. */
   expiresAtMs: number | null;
+  /** SHA-256 of the key that made this one, which does no more and lives no longer. */
+  makerSha256?: string;
   generation: number;
 }
+
+/**
+ * What the Secrets hold that an object refers to and may use: the API shows and merges it, and reads no Secrets. `id` and `generation` are the
+ * object's. Values that are not there, or not the object's to use, are left out.
+ */
+export interface CredentialsRecord {
+  v: number;
+  id: string;
+  org: string;
+  /** `secret` and `key`: the reference; `isMadeByApi`: the API made the Secret for this object. */
+  values: { secret: string; key: string; sealed: string; isMadeByApi: boolean }[];
+  generation: number;
+}
+
+/** Kinds whose records belong to an organization, and whose ids stay that organization's. */
+export type OwnedRecordKind = Exclude<RecordKind, 'organization'>;
 
 export interface RecordByKind {
   organization: OrganizationRecord;
@@ -336,4 +359,5 @@ export interface RecordByKind {
   cronJob: CronJobRecord;
   eventType: EventTypeRecord;
   apiKey: ApiKeyRecord;
+  credentials: CredentialsRecord;
 }

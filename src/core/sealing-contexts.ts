@@ -10,7 +10,12 @@ export type SealedRecordField =
   | Exclude<keyof AccessKeyRecord, 'accessKeyId'>
   | 'serviceAccountKey'
   | 'accountKey'
-  | Exclude<KeysOfUnion<HttpAuthRecord>, 'type' | 'username' | 'headerName'>;
+  | Exclude<KeysOfUnion<HttpAuthRecord>, 'type' | 'username' | 'headerName'>
+  /** Of the record `credentials`. */
+  | 'value';
+
+/** Those that take a value behind a reference to a Secret. */
+export type CredentialField = Exclude<SealedRecordField, 'value'>;
 
 type KeysOfUnion<T> = T extends T ? keyof T : never;
 
@@ -24,15 +29,20 @@ export function recordSealingContext(organization: string, kind: RecordKind, id:
 
 /**
  * What a sealed value in a Secret made by the facade is bound to. The facade seals with it, the controller opens. `organization`
- * is the API id, `secretName` the Secret's metadata.name, `key` the key in its data.
+ * is the API id, `secretName` the Secret's metadata.name, `key` the key in its data, `madeFor` the object and origin that its annotations name.
  */
-export function secretSealingContext(organization: string, secretName: string, key: string): SealingContext {
-  return { organization, kind: 'Secret', name: secretName, field: key };
+export function secretSealingContext(organization: string, secretName: string, key: string, madeFor?: string): SealingContext {
+  return { organization, kind: 'Secret', name: secretName, field: key, madeFor };
 }
 
 /** What the signing secrets of a webhook endpoint are bound to. The facade and the controller seal with it, delivery opens. */
 export function webhookSecretSealingContext(organization: string, endpointId: string): SealingContext {
   return { organization, kind: 'webhookEndpoint', name: endpointId, field: 'secret' };
+}
+
+/** What a sealed header of a webhook endpoint is bound to. The facade and the controller seal with it, delivery opens. */
+export function webhookHeaderSealingContext(organization: string, endpointId: string): SealingContext {
+  return { organization, kind: 'webhookEndpoint', name: endpointId, field: 'header' };
 }
 
 /** What the answer kept for an idempotency key is bound to; the facade seals and opens. */

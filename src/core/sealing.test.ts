@@ -28,6 +28,18 @@ describe('Keyring', () => {
     expect(() => ring.open(envelope, { ...context, [part]: 'other' })).toThrow('does not open');
   });
 
+  test('opens what was made for an object and origin for no other, and not when nothing is said of them; one of an earlier release opens', () => {
+    const ring = new Keyring([old]);
+    const made = { ...context, madeFor: 'Destination shop https://shop.example' };
+    const envelope = ring.seal('x', made);
+    expect(ring.open(envelope, made)).toBe('x');
+    expect(() => ring.open(envelope, { ...made, madeFor: 'Destination shop https://evil.example' })).toThrow('does not open');
+    expect(() => ring.open(envelope, context)).toThrow('does not open');
+    const earlier = ring.seal('x', context);
+    expect(ring.open(earlier, made)).toBe('x');
+    expect(new Keyring([next, old]).open(new Keyring([next, old]).reseal(earlier, made), made)).toBe('x');
+  });
+
   test('does not open an altered envelope', () => {
     const ring = new Keyring([old]);
     const envelope = ring.seal('secret', context);

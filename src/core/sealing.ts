@@ -7,13 +7,15 @@ export interface SealingContext {
   kind: string;
   name: string;
   field: string;
+  /** What else may use it, such as an object and an origin; absent: nothing more is said. */
+  madeFor?: string | undefined;
 }
 
 const envelopePrefix = 'sealed.v1.';
 
 /**
  * AES-256-GCM envelopes `sealed.v1.<key id>.<nonce>.<tag>.<ciphertext>` (base64url parts). The first key seals, all
- * open (DESIGN section 3).
+ * open.
  */
 export class Keyring {
   readonly #keys: ReadonlyMap<string, KeyObject>;
@@ -36,8 +38,20 @@ export class Keyring {
     return `${envelopePrefix}${this.#sealingKeyId}.${parts.join('.')}`;
   }
 
-  /** Throws `INTERNAL` when the envelope is broken, belongs elsewhere, or its key is not in the ring. */
+  /**
+   * Throws `INTERNAL` when the envelope is broken, belongs elsewhere, or its key is not in the ring. One that was sealed without `madeFor`, by an earlier
+   * release, opens with it; one that was sealed with it opens with no other.
+   */
   open(envelope: string, context: SealingContext): string {
+    if (context.madeFor === undefined) return this.#open(envelope, context);
+    try {
+      return this.#open(envelope, context);
+    } catch {
+      return this.#open(envelope, { ...context, madeFor: undefined });
+    }
+  }
+
+  #open(envelope: string, context: SealingContext): string {
     const [keyId, nonce, tag, text] = envelope.slice(envelopePrefix.length).split('.');
     if (!isSealed(envelope) || keyId === undefined || nonce === undefined || tag === undefined || text === undefined) {
       throw new PosthornError('INTERNAL', 'a sealed value is malformed');
@@ -69,6 +83,6 @@ export function isSealed(value: string): boolean {
   return value.startsWith(envelopePrefix);
 }
 
-function associatedData({ organization, kind, name, field }: SealingContext): Buffer {
-  return Buffer.from(JSON.stringify([organization, kind, name, field]));
+function associatedData({ organization, kind, name, field, madeFor }: SealingContext): Buffer {
+  return Buffer.from(JSON.stringify([organization, kind, name, field, ...(madeFor === undefined ? [] : [madeFor])]));
 }

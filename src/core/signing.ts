@@ -5,9 +5,14 @@ const secretPrefix = 'whsec_';
 
 /** The key behind a Standard Webhooks secret (`whsec_` + base64). Throws INVALID_CONFIG when there is none in it. */
 export function signingKey(secret: string): KeyObject {
-  const bytes = Buffer.from(secret.startsWith(secretPrefix) ? secret.slice(secretPrefix.length) : secret, 'base64');
+  const bytes = Buffer.from(withoutPrefix(secret), 'base64');
   if (bytes.length === 0) throw new PosthornError('INVALID_CONFIG', 'a signing secret is not whsec_ followed by base64');
   return createSecretKey(bytes);
+}
+
+/** The Base64 of a Standard Webhooks secret. */
+export function withoutPrefix(secret: string): string {
+  return secret.startsWith(secretPrefix) ? secret.slice(secretPrefix.length) : secret;
 }
 
 /**

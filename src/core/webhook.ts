@@ -19,5 +19,5 @@ export function organizationOfWebhooks(org: string): string | null {
   return org.startsWith(mark) ? org.slice(mark.length) : null;
 }
 
-/** Delays between the attempts of a webhook message: at once, then these (DESIGN section 6, "Retries"). */
+/** Delays between the attempts of a webhook message: at once, then these. */
 export const defaultWebhookRetryDelaysMs: readonly number[] = [5, 300, 1800, 7200, 18_000, 36_000, 36_000].map((seconds) => seconds * 1000);

@@ -5,6 +5,7 @@ import { patientClock } from '../../test/support/patient-clock.ts';
 import { assertProperty } from '../../test/support/property.ts';
 import { attempt, failure } from '../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
+import { field } from '../../test/support/redis-fields.ts';
 import { targetSetting } from '../../test/support/target-setting.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { Circuits } from './circuits.ts';
@@ -140,7 +141,7 @@ class Run {
         return await this.#setAges(longMs);
       case 'cooldown':
         for (const n of await redis.client.smembers(`${base}broken`)) {
-          await redis.client.hset(`${base}t:${n}`, 'cu', 1);
+          await redis.client.hset(`${base}t:${n}`, field.target.cooldownEndMs, 1);
           await redis.client.zadd(`${base}waiting`, 1, `!${n}`);
         }
         return await this.take({ do: 'promote' });
@@ -264,7 +265,7 @@ class Run {
 
   async #setAges(ms: number): Promise<void> {
     for (const key of await redis.client.keys(`${base}t:*`))
-      if ((await redis.client.hexists(key, 'bt')) === 1) await redis.client.hset(key, 'ba', ms);
+      if ((await redis.client.hexists(key, field.target.batchLayout)) === 1) await redis.client.hset(key, field.target.batchAgeMs, ms);
     for (const limiter of await redis.client.zrange(`${base}waiting`, '0', '-1'))
       if (limiter.startsWith('~b')) await redis.client.zadd(`${base}waiting`, 1, limiter);
     await this.take({ do: 'promote' });

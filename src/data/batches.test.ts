@@ -4,6 +4,7 @@ import { FakeClock } from '../../test/support/fake-clock.ts';
 import { type MessageQueue, startMessageQueue } from '../../test/support/message-queue.ts';
 import { newEvent } from '../../test/support/new-event.ts';
 import { attempt, dead, delivered, failure, settleAll, takeFrom } from '../../test/support/queue-worker.ts';
+import { field } from '../../test/support/redis-fields.ts';
 import { systemClock } from '../runtime/clock.ts';
 import type { Job, TargetSetting } from './delivery-queue.ts';
 import { RedisMessagePurger } from './message-purger.ts';
@@ -72,7 +73,7 @@ test('when its oldest record is old enough', async () => {
   expect(await take()).toEqual([]);
   expect(await queue.promote()).toMatchObject({ moved: 0 });
   // Old enough from now on: a short age could be over before anybody has looked.
-  await redis.client.hset(`${prefix}{s0}:t:1`, 'ba', -1);
+  await redis.client.hset(`${prefix}{s0}:t:1`, field.target.batchAgeMs, -1);
   await redis.client.zadd(`${prefix}{s0}:waiting`, 'XX', 1, '~b1');
   expect(await queue.promote()).toMatchObject({ moved: 1 });
   const [job] = await take();

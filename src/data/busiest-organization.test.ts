@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { type MessageQueue, startMessageQueue } from '../../test/support/message-queue.ts';
 import { newEvent } from '../../test/support/new-event.ts';
-import { delivered, settleAll, takeFrom } from '../../test/support/queue-worker.ts';
+import { settleEverything } from '../../test/support/queue-worker.ts';
 import { blockingConnection } from '../redis/connection.ts';
 import type { Job } from './delivery-queue.ts';
 import { Doorbell, doorbellBlockSeconds } from './doorbell.ts';
 
 const prefix = 'test:';
-const slowRoom = { slow: 64, probes: 64 };
+const slowAttempts = { slots: 1000, held: 0, byAccount: new Map() };
 let redis: MessageQueue['redis'];
 let queue: MessageQueue['queue'];
 let acceptor: MessageQueue['acceptor'];
@@ -28,8 +28,7 @@ const organizationsOf = (jobs: readonly Job[]): string[] => jobs.map(({ target }
 /** Targets that have been delivered to before. */
 async function known(org: string, destinations: string[]): Promise<void> {
   await accept(org, destinations);
-  for (let jobs = await takeFrom(queue, 'w1', 64); jobs.length > 0; jobs = await takeFrom(queue, 'w1', 64))
-    await settleAll(queue, 'w1', jobs, delivered);
+  await settleEverything(queue, 'w1');
 }
 
 test('the others go first, and the answer says whether more of theirs waits', async () => {
@@ -37,10 +36,10 @@ test('the others go first, and the answer says whether more of theirs waits', as
   await known('org_a', named('a', 6));
   await accept('org_busy', named('b', 20));
   await accept('org_a', named('a', 6));
-  const first = await queue.dequeue('w1', 4, slowRoom, { busiest: 'org_busy' });
+  const first = await queue.dequeue('w1', 4, slowAttempts, { busiest: 'org_busy' });
   expect(organizationsOf(first.jobs)).toEqual(['org_a', 'org_a', 'org_a', 'org_a']);
   expect(first).toMatchObject({ hasMore: true, hasMoreOfOthers: true });
-  const second = await queue.dequeue('w1', 4, slowRoom, { busiest: 'org_busy' });
+  const second = await queue.dequeue('w1', 4, slowAttempts, { busiest: 'org_busy' });
   expect(organizationsOf(second.jobs)).toEqual(['org_a', 'org_a', 'org_busy', 'org_busy']);
   expect(second).toMatchObject({ hasMore: true, hasMoreOfOthers: false });
 });
@@ -49,12 +48,12 @@ test('what is for the others only has nothing of the busiest, and says that it h
   await known('org_busy', named('b', 4));
   await known('org_a', named('a', 2));
   await accept('org_busy', named('b', 4));
-  const forOthers = { busiest: 'org_busy', isForOthers: true };
-  expect(await queue.dequeue('w1', 4, slowRoom, forOthers)).toMatchObject({ jobs: [], hasMore: true, hasMoreOfOthers: false });
+  const forOthers = { busiest: 'org_busy', without: ['org_busy'] };
+  expect(await queue.dequeue('w1', 4, slowAttempts, forOthers)).toMatchObject({ jobs: [], hasMore: true, hasMoreOfOthers: false });
   await accept('org_a', named('a', 2));
-  const { jobs } = await queue.dequeue('w1', 4, slowRoom, forOthers);
+  const { jobs } = await queue.dequeue('w1', 4, slowAttempts, forOthers);
   expect(organizationsOf(jobs)).toEqual(['org_a', 'org_a']);
-  expect(organizationsOf((await queue.dequeue('w1', 4, slowRoom, { busiest: 'org_busy' })).jobs)).toHaveLength(4);
+  expect(organizationsOf((await queue.dequeue('w1', 4, slowAttempts, { busiest: 'org_busy' })).jobs)).toHaveLength(4);
 });
 
 test('what was passed over has no claim on the turns that it lost', async () => {
@@ -62,8 +61,8 @@ test('what was passed over has no claim on the turns that it lost', async () => 
   await known('org_a', named('a', 12));
   await accept('org_busy', named('b', 20));
   await accept('org_a', named('a', 12));
-  await queue.dequeue('w1', 8, slowRoom, { busiest: 'org_busy' });
-  const { jobs } = await queue.dequeue('w1', 4, slowRoom);
+  await queue.dequeue('w1', 8, slowAttempts, { busiest: 'org_busy' });
+  const { jobs } = await queue.dequeue('w1', 4, slowAttempts);
   expect(organizationsOf(jobs).sort()).toEqual(['org_a', 'org_a', 'org_busy', 'org_busy']);
 });
 
@@ -71,7 +70,7 @@ test('targets that cannot be served hold up no other organization', async () => 
   await known('org_z', ['dst_z']);
   await accept('org_new', named('n', 100));
   await accept('org_z', ['dst_z']);
-  const { jobs, unconfigured } = await queue.dequeue('w1', 16, slowRoom);
+  const { jobs, unconfigured } = await queue.dequeue('w1', 16, slowAttempts);
   expect(organizationsOf(jobs)).toEqual(['org_z']);
   expect(unconfigured.length).toBeGreaterThan(0);
 });
@@ -79,7 +78,7 @@ test('targets that cannot be served hold up no other organization', async () => 
 test('a target is not visited again to find out that it has nothing more', async () => {
   await known('org_a', named('a', 30));
   await accept('org_a', named('a', 30));
-  const { jobs, hasMore } = await queue.dequeue('w1', 30, slowRoom);
+  const { jobs, hasMore } = await queue.dequeue('w1', 30, slowAttempts);
   expect(jobs).toHaveLength(30);
   expect(hasMore).toBe(false);
 });

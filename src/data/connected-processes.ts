@@ -2,13 +2,17 @@ import { PosthornError } from '../core/errors.ts';
 import { mastersOf, type RedisClient } from '../redis/connection.ts';
 import { storeLayout } from './store-layout.ts';
 
+const roles = ['controller', 'api', 'ingest', 'delivery', 'standalone'] as const;
+/** A process of an installation that stays. */
+export type ConnectedRole = (typeof roles)[number];
+
 /** Name of the first connection of a process of the installation with this key prefix: Redis tells by it who is there, and which layout they know. */
-export function processName(role: string, prefix: string): string {
+export function processName(role: ConnectedRole, prefix: string): string {
   return `posthorn-${role}-main@${storeLayout}@${encodeURIComponent(prefix)}`;
 }
 
 /** Earlier releases gave neither layout nor prefix. */
-const named = /^posthorn-(controller|api|delivery|standalone)-main(?:@(\d+)@(\S*))?$/;
+const named = new RegExp(`^posthorn-(${roles.join('|')})-main(?:@(\\d+)@(\\S*))?$`);
 
 /**
  * The processes of releases that do not know the layout of this one and are connected to Redis now, as `<role> at <address>`. Of those that name no

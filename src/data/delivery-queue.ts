@@ -149,10 +149,11 @@ export interface ShardState {
   hasAlerts: boolean;
 }
 
-/** How many more attempts to slow targets a worker may begin; `probes` counts those that are their target's only one, too. */
-export interface SlowRoom {
-  slow: number;
-  probes: number;
+/** Attempts to slow targets that a worker has under way in all shards, also by account; `slots` is how many attempts it makes at a time. */
+export interface SlowAttempts {
+  slots: number;
+  held: number;
+  byAccount: ReadonlyMap<string, number>;
 }
 
 export interface QueueFigures {
@@ -169,17 +170,21 @@ export interface QueueFigures {
   backlog: number;
 }
 
-/** How long what has ended stays, and what becomes of that which no archive has yet written (default: it stays, for 72 hours). */
+/**
+ * How long what has ended stays, and what becomes of that which no archive has yet written (default: it stays, for 72 hours). `largestFirst`: what the
+ * account with most finished bytes has goes first, whatever its age; its dead letters only with `deadLettersMs` 0. Default: the oldest of anybody.
+ */
 export interface Retention {
   finishedMs: number;
   deadLettersMs: number;
   unwritten?: 'stays' | 'goes where the archive fails' | 'goes';
+  largestFirst?: boolean;
 }
 
-/** The others go before the busiest organization, of which the worker has had the most work lately; `isForOthers`: it gets nothing. */
+/** All others go before the busiest account, of which the worker has had the most work lately; the accounts `without` get nothing. */
 export interface TurnOrder {
   busiest?: string | null;
-  isForOthers?: boolean;
+  without?: readonly string[];
 }
 
 /**
@@ -189,12 +194,12 @@ export interface TurnOrder {
 export interface DeliveryQueue {
   /**
    * Up to `count` (1..64) messages, fairest first; `unconfigured` targets have work but need `configure` first; `hasMoreOfOthers`: work of
-   * others than the busiest organization is left.
+   * others than the busiest account and those `without` is left.
    */
   dequeue(
     worker: string,
     count: number,
-    slowRoom?: SlowRoom,
+    slowAttempts?: SlowAttempts,
     order?: TurnOrder,
   ): Promise<{
     jobs: Job[];

@@ -4,6 +4,7 @@ import { newEvent } from '../../test/support/new-event.ts';
 import { patientClock } from '../../test/support/patient-clock.ts';
 import { assertProperty } from '../../test/support/property.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
+import { field } from '../../test/support/redis-fields.ts';
 import { targetSetting } from '../../test/support/target-setting.ts';
 import { systemClock } from '../runtime/clock.ts';
 import type { NewAttempt } from './attempt-record.ts';
@@ -100,7 +101,7 @@ class Run {
         return;
       case 'cooldown':
         for (const n of await redis.client.smembers(`${base}broken`)) {
-          await redis.client.hset(`${base}t:${n}`, 'cu', 1);
+          await redis.client.hset(`${base}t:${n}`, field.target.cooldownEndMs, 1);
           await redis.client.zadd(`${base}waiting`, 1, `!${n}`);
         }
         return await this.take({ do: 'promote' });

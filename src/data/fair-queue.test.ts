@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { type MessageQueue, startMessageQueue } from '../../test/support/message-queue.ts';
 import { newEvent } from '../../test/support/new-event.ts';
 import { delivered, failure, settleAll, takeFrom } from '../../test/support/queue-worker.ts';
+import { field } from '../../test/support/redis-fields.ts';
 import { targetSetting } from '../../test/support/target-setting.ts';
 import type { ThrottleRecord } from '../core/records.ts';
 import type { Job, Outcome } from './delivery-queue.ts';
@@ -62,16 +63,85 @@ describe('fairness', () => {
     }
   });
 
-  test('hanging targets hold a quarter of the slots for one organization and one attempt each beyond it, and leave room for a fast one', async () => {
+  test('hanging targets hold a quarter of the slots for one organization and a quarter of the probe band, and leave room for a fast one', async () => {
     await acceptMany(1, ['dst_fast']);
     await settle(await take(), delivered);
     for (let i = 0; i < 10; i++) await acceptMany(10, [`dst_hangs${i}`]);
     const held = await take();
     expect(new Set(held.map(({ target }) => target.destinationId)).size).toBe(10);
     expect(held.length).toBeGreaterThanOrEqual(16);
-    expect(held.length).toBeLessThanOrEqual(16 + 9);
+    expect(held.length).toBeLessThanOrEqual(16 + 4);
     await acceptMany(5, ['dst_fast']);
     expect((await take()).map(({ target }) => target.destinationId)).toEqual(Array.from({ length: 5 }, () => 'dst_fast'));
+  });
+
+  describe('the probe band', () => {
+    const slots = 64;
+    const limit = slots / 2;
+    const own = limit / 2;
+    const band = limit / 2;
+    const ownBand = band / 4;
+    const hang = async (org: string, count = 2 * slots): Promise<Job[]> => {
+      for (let i = 0; i < count; i++) await acceptor.accept(newEvent({ org, destinations: [`dst_${org.replace(/\W/, 'x')}_${i}`] }));
+      return await take();
+    };
+
+    test('has places for probes of an organization up to a quarter of it', async () => {
+      expect(await hang('org_a')).toHaveLength(own + ownBand);
+    });
+
+    test('counts the webhooks and alerts of an organization with it', async () => {
+      const held = [...(await hang('org_a', 8)), ...(await hang('+org_a')), ...(await hang('~org_a'))];
+      expect(held).toHaveLength(own + ownBand);
+    });
+
+    test('has room for a new target of another organization beside hanging ones', async () => {
+      await hang('org_a');
+      const [job] = await hang('org_b', 1);
+      expect(job?.target.org).toBe('org_b');
+    });
+
+    test('keeps its last place for an organization that has no slow attempt under way', async () => {
+      const held = [...(await hang('org_a')), ...(await hang('org_b')), ...(await hang('org_c'))];
+      expect(held).toHaveLength(limit + band - 1);
+      expect(await hang('org_d')).toHaveLength(1);
+      expect(await hang('org_e')).toHaveLength(0);
+      await settle(held.filter(({ target }) => target.org === 'org_c').slice(0, 1), delivered);
+      expect((await take()).length).toBeGreaterThan(0);
+    });
+
+    test('gives the first places to as many targets of an organization as there are', async () => {
+      for (let i = 0; i < 10; i++) await acceptMany(10, [`dst_hangs${i}`]);
+      const held = await take();
+      expect(new Set(held.map(({ target }) => target.destinationId)).size).toBe(10);
+    });
+
+    test.each([
+      { name: '1 slot', workerSlots: 1, others: 0, ofOtherShards: 0, expected: 1 },
+      { name: '4 slots', workerSlots: 4, others: 0, ofOtherShards: 0, expected: 1 + 1 },
+      { name: '32 slots', workerSlots: 32, others: 0, ofOtherShards: 0, expected: 8 + 2 },
+      {
+        name: '32 slots of which the organization holds its share in other shards',
+        workerSlots: 32,
+        others: 0,
+        ofOtherShards: 10,
+        expected: 0,
+      },
+      { name: '32 slots of which others hold all places but one', workerSlots: 32, others: 23, ofOtherShards: 0, expected: 1 },
+      { name: '32 slots of which others hold all places', workerSlots: 32, others: 24, ofOtherShards: 0, expected: 0 },
+    ])('holds for a worker of $name', async ({ workerSlots, others, ofOtherShards, expected }) => {
+      for (let i = 0; i < slots; i++) await acceptMany(1, [`dst_hangs${i}`]);
+      const all: Job[] = [];
+      for (let more = 1; more > 0; ) {
+        const own = ofOtherShards + all.length;
+        const slow = { slots: workerSlots, held: others + own, byAccount: new Map([['org_a', own]]) };
+        const { jobs, unconfigured } = await queue.dequeue('w1', 64, slow);
+        for (const target of unconfigured) await queue.configure(target, targetSetting());
+        all.push(...jobs);
+        more = jobs.length + unconfigured.length;
+      }
+      expect(all).toHaveLength(expected);
+    });
   });
 
   test('a fast target that was idle is not taken for a slow one beside hanging targets', async () => {
@@ -79,7 +149,7 @@ describe('fairness', () => {
     await settle(await take(), delivered);
     for (let i = 0; i < 10; i++) await acceptMany(10, [`dst_hangs${i}`]);
     await take();
-    await redis.client.hset(`${prefix}{s0}:t:1`, 'cl', Date.now() - 60_000);
+    await redis.client.hset(`${prefix}{s0}:t:1`, field.target.lastSuccessMs, Date.now() - 60_000);
     await acceptMany(1, ['dst_fast']);
     expect(await dequeue()).toHaveLength(1);
     await acceptMany(1, ['dst_fast']);
@@ -116,8 +186,8 @@ describe('fairness', () => {
     await settle(await take(), delivered);
     await acceptMany(60);
     expect(await dequeue('w1', 64)).toHaveLength(32);
-    await redis.client.hset(`${prefix}{s0}:t:1`, 'cl', Date.now() - 2000);
-    await redis.client.hdel(`${prefix}{s0}:t:1`, 'b');
+    await redis.client.hset(`${prefix}{s0}:t:1`, field.target.lastSuccessMs, Date.now() - 2000);
+    await redis.client.hdel(`${prefix}{s0}:t:1`, field.target.blockedBy);
     await acceptMany(1);
     expect(await dequeue('w1', 64)).toHaveLength(0);
   });

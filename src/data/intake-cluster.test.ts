@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { moveSlots, type RedisGroup, startRedisCluster } from '../../test/support/redis-group.ts';
-import { waitUntil } from '../../test/support/wait-until.ts';
+import { clusterClient, moveSlots, type RedisGroup, startRedisCluster } from '../../test/support/redis-group.ts';
 import { newTimedId } from '../core/ids.ts';
-import { commandConnection, type RedisClient } from '../redis/connection.ts';
+import type { RedisClient } from '../redis/connection.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { type EventClaim, RedisIntake } from './intake.ts';
 import { intakeKeys } from './intake-keys.ts';
@@ -18,10 +17,7 @@ let redis: RedisClient;
 beforeAll(async () => {
   cluster = await startRedisCluster();
   for (const { client } of cluster.nodes) await client.call('ACL', 'SETUSER', 'posthorn', ...(rules ?? []));
-  redis = commandConnection({ mode: 'cluster', url: `redis://posthorn:change-me@${cluster.hosts}` });
-  redis.on('error', () => {});
-  await redis.connect();
-  await waitUntil('the cluster', 30_000, async () => ((await redis.get(`${prefix}x`).catch(() => '')) === null ? true : undefined));
+  redis = await clusterClient(cluster, 'posthorn:change-me');
 });
 afterAll(async () => {
   redis.disconnect();
@@ -34,7 +30,7 @@ test('on a Redis Cluster, as the user that operations has, marks and months are 
     org: 'org_a',
     eventId: newTimedId('evt_', 5, Date.now()),
     receivedAtMs: Date.now(),
-    mark,
+    marks: [mark],
     windowMs: 168 * 3_600_000,
     messages: 1,
     monthlyMessages,

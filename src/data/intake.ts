@@ -15,8 +15,8 @@ export interface EventClaim {
   org: string;
   eventId: string;
   receivedAtMs: number;
-  /** Hexadecimal digest that equal events of the source share; null: it cannot be a duplicate. */
-  mark: string | null;
+  /** Hexadecimal digests, of which equal events of the source share one; none: it cannot be a duplicate. At most two. */
+  marks: readonly string[];
   windowMs: number;
   /** Messages that it queues. */
   messages: number;
@@ -25,7 +25,9 @@ export interface EventClaim {
 }
 
 /** What a claim can be asked for before it is known how many messages the event has. */
-export interface UncountedClaim extends Pick<EventClaim, 'org' | 'receivedAtMs' | 'mark' | 'windowMs'> {
+export interface UncountedClaim extends Pick<EventClaim, 'org' | 'receivedAtMs' | 'windowMs'> {
+  /** Null: it cannot be a duplicate. */
+  mark: string | null;
   monthlyMessages: number;
 }
 
@@ -82,7 +84,7 @@ const claimReply = z.union([
 const knownReply = z.union([z.tuple([]), z.tuple([z.enum(['c', 'r', 'a']), z.string()])]);
 
 /**
- * The marks and counts of an organization have a slot of their own (DESIGN section 6): claim first, which names the event; accept second, in the
+ * The marks and counts of an organization have a slot of their own: claim first, which names the event; accept second, in the
  * event's shard. Accepting the same id twice stores once, so that everybody who meets a claim may complete it.
  */
 export class RedisIntake implements Intake {
@@ -154,9 +156,9 @@ export class RedisIntake implements Intake {
 
   async #run(script: Script, claim: EventClaim, more: readonly string[]): Promise<unknown> {
     const { redis, prefix } = this.#options;
-    const { org, eventId, mark, windowMs, receivedAtMs, messages } = claim;
+    const { org, eventId, marks, windowMs, receivedAtMs, messages } = claim;
     return await script
-      .run(redis, intakeKeys(prefix, org).declared, [eventId, mark ?? '', windowMs, monthOf(receivedAtMs), messages, ...more])
+      .run(redis, intakeKeys(prefix, org).declared, [eventId, marks.join(' '), windowMs, monthOf(receivedAtMs), messages, ...more])
       .catch(throwUnavailable);
   }
 }

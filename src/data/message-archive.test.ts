@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { type MessageQueue, startMessageQueue } from '../../test/support/message-queue.ts';
 import { newEvent } from '../../test/support/new-event.ts';
-import { dead, delivered, failure, settleAll, takeFrom } from '../../test/support/queue-worker.ts';
+import { dead, delivered, failure, settleAll, settleEverything, takeFrom } from '../../test/support/queue-worker.ts';
+import { field } from '../../test/support/redis-fields.ts';
 import { newWebhookEvent } from '../../test/support/webhook-messages.ts';
 import { ArchiveTroubles } from './archive-troubles.ts';
 import type { Outcome } from './delivery-queue.ts';
@@ -50,8 +51,7 @@ function archiveOf(limits: Partial<{ records: number; bytes: number; ageMs: numb
 async function finish(count = 1, { owner = org, outcome = delivered as Outcome, payload = '{"a":1}' } = {}): Promise<string[]> {
   const events = Array.from({ length: count }, () => ({ ...newEvent({ payload: Buffer.from(payload) }), org: owner }));
   for (const event of events) await acceptor.accept(event);
-  for (let jobs = await takeFrom(queue, 'w1', 64); jobs.length > 0; jobs = await takeFrom(queue, 'w1', 64))
-    await settleAll(queue, 'w1', jobs, outcome);
+  await settleEverything(queue, 'w1', outcome);
   return events.map(({ targets }) => targets[0]?.messageId ?? '');
 }
 
@@ -67,7 +67,7 @@ async function idsOf(batch: ArchiveBatch | null): Promise<string[]> {
 }
 
 async function leaseEnds(): Promise<void> {
-  await redis.client.hdel(`${base}ar:${org}`, 'u');
+  await redis.client.hdel(`${base}ar:${org}`, field.archive.leaseEndMs);
   await redis.client.zadd(`${base}az`, 'XX', 0, org);
 }
 
@@ -97,7 +97,10 @@ async function makeDue(count: number, pool: string): Promise<string[]> {
   const names = Array.from({ length: count }, (_, k) => `org_${pool}${k}`);
   const pipeline = redis.client.pipeline();
   for (const each of names) {
-    pipeline.hset(`${base}o:${each}`, 'pl', `@${pool}`).hset(`${base}arc`, each, place.destinationId).zadd(`${base}az`, 0, each);
+    pipeline
+      .hset(`${base}o:${each}`, field.organization.pool, `@${pool}`)
+      .hset(`${base}arc`, each, place.destinationId)
+      .zadd(`${base}az`, 0, each);
   }
   await pipeline.exec();
   return names;
@@ -272,7 +275,7 @@ describe('pruning', () => {
     const others = await finish(1, { owner: 'org_b' });
     await archive.gather();
     await archive.done(org, (await taken())?.id ?? '', 1);
-    await redis.client.hset(`${base}ctl`, 'ms', Date.now() + 60_000);
+    await redis.client.hset(`${base}ctl`, field.control.newestIndexMs, Date.now() + 60_000);
     const last = await finish(1, { owner: 'org_b' });
     expect(await queue.prune(due)).toMatchObject({ removed: 2 });
     expect(await Promise.all([...first, ...others, ...last].map(async (id) => (await reader.delivery('org_b', id)) !== null))).toEqual([

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import type { Clock } from '../core/clock.ts';
 import { PosthornError } from '../core/errors.ts';
-import { organizationOfWebhooks } from '../core/webhook.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { Script } from '../redis/script.ts';
 import { throwUnavailable } from '../redis/unavailable.ts';
@@ -43,11 +42,6 @@ const reply = z.union([
   z.tuple([z.literal('quota')]),
   z.tuple([z.literal('many')]),
 ]);
-
-/** The organization that stands for what is done to messages of `org`, which may be one beside it. */
-export function accountOf(org: string): string {
-  return organizationOfWebhooks(org) ?? org;
-}
 
 /**
  * What was begun with several messages, noted before it is begun, so that whoever comes across it finishes it; and counted against the month in the

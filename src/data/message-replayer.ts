@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
+import { accountOf } from '../core/account.ts';
 import type { Clock } from '../core/clock.ts';
 import { PosthornError } from '../core/errors.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { redisUnavailable, throwUnavailable } from '../redis/unavailable.ts';
+import { ByteShares } from './byte-shares.ts';
 import { archiveIn, carryOut, finishIntent, type MessageResult, nearlyFull, replayId } from './carry-out-intent.ts';
-import { accountOf, type Intent, MessageIntents } from './message-intents.ts';
+import { type Intent, MessageIntents } from './message-intents.ts';
 import { RedisMessageReader } from './message-reader.ts';
 import { deadLetterReasons } from './message-view.ts';
 import type { DeadLetterStats, DeliveryStatus, DeliveryView, MessageReplayer, ReplayRequest } from './messages.ts';
@@ -15,15 +17,26 @@ const ended: ReadonlySet<DeliveryStatus> = new Set(['delivered', 'failed', 'tran
 const betweenAttempts: ReadonlySet<DeliveryStatus> = new Set(['retrying', 'circuit_open']);
 const topCount = 10;
 
+interface Options {
+  redis: RedisClient;
+  prefix: string;
+  clock: Clock;
+  /** How many there are. */
+  shards?: () => number;
+  /** Of Redis, where it has no maxmemory of its own. */
+  memoryLimitBytes?: number | undefined;
+}
+
 export class RedisMessageReplayer implements MessageReplayer {
   readonly #world: { redis: RedisClient; prefix: string; clock: Clock };
   readonly #shards: () => number;
   readonly #reader: RedisMessageReader;
   readonly #intents: MessageIntents;
+  readonly #shares: ByteShares;
 
-  /** `shards`: how many there are. */
-  constructor({ redis, prefix, clock, shards = () => 1 }: { redis: RedisClient; prefix: string; clock: Clock; shards?: () => number }) {
+  constructor({ redis, prefix, clock, shards = () => 1, memoryLimitBytes }: Options) {
     this.#world = { redis, prefix, clock };
+    this.#shares = new ByteShares({ redis, prefix, clock, shards, memoryLimitBytes });
     this.#shards = shards;
     this.#reader = new RedisMessageReader({ redis, prefix, shards });
     this.#intents = new MessageIntents(this.#world);
@@ -84,7 +97,10 @@ export class RedisMessageReplayer implements MessageReplayer {
     const [ids] = await Promise.all([plan(), this.#intents.announce(account)]);
     if (ids.length === 0) return null;
     const messages = byShard(ids, (id) => homeShard(id));
-    await this.#refuseFull(messages.map(([shard]) => shard));
+    await this.#refuseFull(
+      account,
+      messages.map(([shard]) => shard),
+    );
     const intent: Intent = {
       id: mark ?? randomUUID(),
       action: 'replay',
@@ -95,11 +111,12 @@ export class RedisMessageReplayer implements MessageReplayer {
     return this.#intents.begin(account, intent, monthlyMessages);
   }
 
-  /** Before anything is begun that would have to wait for room. */
-  async #refuseFull(shards: readonly number[]): Promise<void> {
+  /** Before anything is begun that would have to wait for room, or that adds to what an account has beyond its share. */
+  async #refuseFull(account: string, shards: readonly number[]): Promise<void> {
     const { redis, prefix } = this.#world;
     const full = await Promise.all(shards.map((shard) => redis.hget(shardKeys(prefix, shard).declared[0], 'full'))).catch(throwUnavailable);
     if (full.some((each) => each !== null)) throw nearlyFull();
+    await this.#shares.refuseOver(account, shards);
   }
 
   async archive(org: string, id: string): Promise<void> {

@@ -1,5 +1,5 @@
 /**
- * Messages in Redis (DESIGN section 6): the interface between ingest, the delivery worker and the facade. Shards,
+ * Messages in Redis: the interface between ingest, the delivery worker and the facade. Shards,
  * scripts and keys are this folder's own affair.
  */
 import type { GoneIds } from './gone-counters.ts';

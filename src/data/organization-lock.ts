@@ -30,7 +30,7 @@ export function organizationLockKeys(prefix: string, organization: string): { lo
 
 /**
  * One holder at a time per organization, over all replicas: what is unique or must not be in use is checked and written
- * under it (DESIGN section 3). Each holder leaves notes, so that the next can wait until its cache shows what was written.
+ * under it. Each holder leaves notes, so that the next can wait until its cache shows what was written.
  */
 export class OrganizationLock {
   readonly #options: OrganizationLockOptions;

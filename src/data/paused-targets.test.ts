@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { type MessageQueue, startMessageQueue } from '../../test/support/message-queue.ts';
 import { newEvent } from '../../test/support/new-event.ts';
 import { failure, settleAll, takeFrom } from '../../test/support/queue-worker.ts';
+import { field } from '../../test/support/redis-fields.ts';
 import { targetSetting } from '../../test/support/target-setting.ts';
 import { webhookOrganization } from '../core/webhook.ts';
 import type { TargetSetting } from './delivery-queue.ts';
@@ -26,8 +27,9 @@ describe('a paused target', () => {
   /** Whatever is there, and the pause, began eight days ago. */
   async function age(): Promise<void> {
     const began = Date.now() - 8 * dayMs;
-    for (const message of await redis.client.keys(`${prefix}{s0}:m:*`)) await redis.client.hset(message, 'i', `${began}-1`, 'd', began);
-    await redis.client.hset(key, 'p', began);
+    for (const message of await redis.client.keys(`${prefix}{s0}:m:*`))
+      await redis.client.hset(message, field.message.indexStamp, `${began}-1`, field.message.dueMs, began);
+    await redis.client.hset(key, field.target.pausedSinceMs, began);
   }
   const configure = async (setting: Partial<TargetSetting>): Promise<void> => {
     for (const target of (await queue.targets(0)).targets) await queue.configure(target, targetSetting(setting));
@@ -64,15 +66,15 @@ describe('a paused target', () => {
     await acceptor.accept(newEvent());
     await pause();
     await age();
-    await redis.client.hset(key, 'p', Date.now());
+    await redis.client.hset(key, field.target.pausedSinceMs, Date.now());
     expect((await queue.expirePaused(7 * dayMs)).expired).toBe(0);
-    await redis.client.hset(key, 'p', '1');
+    await redis.client.hset(key, field.target.pausedSinceMs, '1');
     expect((await queue.expirePaused(7 * dayMs)).expired).toBe(0);
-    expect(Number(await redis.client.hget(key, 'p'))).toBeGreaterThan(Date.now() - dayMs);
+    expect(Number(await redis.client.hget(key, field.target.pausedSinceMs))).toBeGreaterThan(Date.now() - dayMs);
     await age();
-    await redis.client.hset(key, 'o', webhookOrganization('org_a'));
+    await redis.client.hset(key, field.target.organization, webhookOrganization('org_a'));
     expect((await queue.expirePaused(7 * dayMs)).expired).toBe(0);
-    await redis.client.hset(key, 'o', 'org_a');
+    await redis.client.hset(key, field.target.organization, 'org_a');
     expect((await queue.expirePaused(7 * dayMs)).expired).toBe(1);
   });
 });

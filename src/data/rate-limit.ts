@@ -5,7 +5,7 @@ import type { RedisClient } from '../redis/connection.ts';
 import { Script } from '../redis/script.ts';
 import { hasTimedOut, redisUnavailable } from '../redis/unavailable.ts';
 
-/** Where a credential or a source stands in its window. */
+/** Where an organization or a source stands in its window. */
 export interface RateLimitState {
   allowed: boolean;
   limit: number;
@@ -29,16 +29,17 @@ export interface RateLimiterOptions {
   logger: Logger;
 }
 
-const windowMs = 60_000;
+const minuteMs = 60_000;
 const pauseAfterFailureMs = 5000;
 const script = new Script(new URL('./scripts/rate-limit.lua', import.meta.url));
 
-/** Counts requests of `subject` against `limit` per minute, all or none, over all replicas in one call of Redis. Rejects when that fails. */
+/** Counts requests of `subject` against `limit` in a window, by default a minute, all or none, over all replicas in one call of Redis. Rejects when that fails. */
 export async function takeRequest(
   { redis, prefix, clock }: Pick<RateLimiterOptions, 'redis' | 'prefix' | 'clock'>,
   subject: string,
   limit: number,
   requests = 1,
+  windowMs = minuteMs,
 ): Promise<RateLimitState> {
   const reply = await script.run(redis, [`${prefix}{rate:${subject}}`], [windowMs, requests, limit]);
   const [allowed, count, resetAtMs] = numbers(reply);
@@ -47,7 +48,7 @@ export async function takeRequest(
 }
 
 /**
- * Requests per minute and credential. Without Redis nobody is refused, but whoever has waited for it is told UNAVAILABLE: what the request is
+ * Requests of an organization, by default per minute. Without Redis nobody is refused, but whoever has waited for it is told UNAVAILABLE: what the request is
  * for would wait as long again.
  */
 export class RateLimiter {
@@ -59,11 +60,11 @@ export class RateLimiter {
   }
 
   /** Null when Redis cannot tell. */
-  async take(credential: string, limit: number, requests = 1): Promise<RateLimitState | null> {
+  async take(subject: string, limit: number, requests = 1, windowMs = minuteMs): Promise<RateLimitState | null> {
     const { clock, logger } = this.#options;
     if (clock.now() < this.#pausedUntilMs) return null;
     try {
-      return await takeRequest(this.#options, credential, limit, requests);
+      return await takeRequest(this.#options, subject, limit, requests, windowMs);
     } catch (error) {
       this.#pausedUntilMs = clock.now() + pauseAfterFailureMs;
       logger.warn({ err: error }, 'requests are not rate limited: Redis does not answer');

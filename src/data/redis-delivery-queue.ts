@@ -4,7 +4,6 @@ import { parseTimedId } from '../core/ids.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { Script, type ScriptArgument } from '../redis/script.ts';
 import { redisUnavailable } from '../redis/unavailable.ts';
-import { encodeAttempt, encodeBatchAttempt, errorLetter, type NewAttempt } from './attempt-record.ts';
 import { readBatch, readEvents } from './batch-reply.ts';
 import type {
   Batch,
@@ -17,7 +16,7 @@ import type {
   Settlement,
   ShardState,
   SharedLimiter,
-  SlowRoom,
+  SlowAttempts,
   Target,
   TargetSetting,
   TurnOrder,
@@ -30,6 +29,7 @@ import type { DeadLetterReason } from './messages.ts';
 import { poolMark } from './pool-mark.ts';
 import { recordId, recordKey } from './record-key.ts';
 import { bytes, integer, list, text } from './script-reply.ts';
+import { settleArguments } from './settle-arguments.ts';
 import { type ShardKeys, shardKeys } from './shard-keys.ts';
 import { limiterSetting } from './throttle.ts';
 
@@ -49,6 +49,7 @@ const scripts = {
   drop: script('drop'),
   dropDue: script('drop-due'),
   prune: script('prune'),
+  pruneAccount: script('prune-account'),
   expirePaused: script('expire-paused'),
   stats: script('stats'),
   endBatches: script('end-batches'),
@@ -64,13 +65,15 @@ const targetsPerStep = 500;
 const recordsPerPrune = 100;
 const membersPerStep = 200;
 const unsentLetters = { filtered: 'f', transform_failed: 't', dlq: 'q' } satisfies Record<UnsentMember['status'], string>;
-/** DESIGN section 6, "Circuit": 72 h. */
+/** 72 h. */
 const longestCircuitWaitMs = 259_200_000;
 /** For so long what an archive has not been able to write stays beyond its retention. */
 const longestArchiveWaitMs = 259_200_000;
 const unwrittenModes = { stays: 0, 'goes where the archive fails': 1, goes: 2 };
 /** So long a tally grows before it becomes part of the statistics: what it saves is reading and writing these. */
 const defaultTallyMs = 10_000;
+/** Of a worker that has room for any number of them. */
+const noSlowAttempts: SlowAttempts = { slots: 1_000_000, held: 0, byAccount: new Map() };
 
 export class RedisDeliveryQueue implements DeliveryQueue {
   readonly #redis: RedisClient;
@@ -95,9 +98,9 @@ export class RedisDeliveryQueue implements DeliveryQueue {
     this.#keys = shardKeys(prefix, shard);
   }
 
-  async dequeue(worker: string, count: number, room: SlowRoom = { slow: count, probes: count }, order: TurnOrder = {}) {
-    const turns = [order.busiest ?? '', this.#mark, order.isForOthers === true ? 1 : 0];
-    const reply = list(await this.#runBuffer(scripts.dequeue, [worker, count, holdMs, room.slow, room.probes, ...turns]));
+  async dequeue(worker: string, count: number, slow: SlowAttempts = noSlowAttempts, order: TurnOrder = {}) {
+    const turns = [order.busiest ?? '', this.#mark, order.without?.join(' ') ?? ''];
+    const reply = list(await this.#runBuffer(scripts.dequeue, [worker, count, holdMs, slowText(slow), ...turns]));
     const [unconfigured, more, nextDue, outbox, ended, ends, ...jobs] = reply;
     return {
       jobs: await this.#jobs(jobs),
@@ -279,8 +282,15 @@ export class RedisDeliveryQueue implements DeliveryQueue {
     return { dropped: integer(dropped), next: text(next) === '0' ? null : text(next) };
   }
 
-  async prune({ finishedMs, deadLettersMs, unwritten = 'stays' }: Retention) {
-    const args = [finishedMs, deadLettersMs, recordsPerPrune, this.#memoryLimit, unwrittenModes[unwritten], longestArchiveWaitMs];
+  async prune({ finishedMs, deadLettersMs, unwritten = 'stays', largestFirst = false }: Retention) {
+    let archived = '';
+    if (largestFirst) {
+      const of = [recordsPerPrune, this.#memoryLimit, deadLettersMs === 0 ? 1 : 0];
+      const [removed, found, permille, account] = list(await this.#run(scripts.pruneAccount, of));
+      if (integer(found) === 1) return { removed: integer(removed), hasMore: true, memoryShare: share(permille), lost: 0 };
+      archived = text(account);
+    }
+    const args = [finishedMs, deadLettersMs, recordsPerPrune, this.#memoryLimit, unwrittenModes[unwritten], longestArchiveWaitMs, archived];
     const [removed, more, permille, lost] = list(await this.#run(scripts.prune, args));
     return { removed: integer(removed), hasMore: integer(more) === 1, memoryShare: share(permille), lost: integer(lost) };
   }
@@ -346,6 +356,10 @@ function windowsText({ windows }: SharedLimiter): string {
   return windows.map(({ ms, most }) => `${ms} ${most}`).join(' ');
 }
 
+function slowText({ slots, held, byAccount }: SlowAttempts): string {
+  return [slots, held, ...[...byAccount].flat()].join(' ');
+}
+
 function dueMs(value: unknown): number | null {
   const ms = integer(value);
   return ms < 0 ? null : ms;
@@ -354,36 +368,4 @@ function dueMs(value: unknown): number | null {
 function share(permille: unknown): number | null {
   const value = integer(permille);
   return value < 0 ? null : value / 1000;
-}
-
-function settleArguments({ job, outcome, maxAttempts }: Settlement): ScriptArgument[] {
-  const attempt = outcome.type === 'back' || outcome.type === 'unsent' ? null : outcome.attempt;
-  const encode = job.isBatch ? encodeBatchAttempt : encodeAttempt;
-  const { short, long } = attempt === null ? { short: '', long: '' } : encode(attempt);
-  const [letter, detail] = outcomeArguments(outcome);
-  const last = maxAttempts === null || maxAttempts === job.maxAttempts ? '' : maxAttempts;
-  const tookMs = outcome.type === 'unsent' ? outcome.tookMs : (attempt?.durationMs ?? -1);
-  const error = attempt === null || attempt.errorType === null ? '' : errorLetter(attempt.errorType);
-  return [`${job.handle} ${job.messageKey} ${letter} ${tookMs} ${last} ${toCircuit(attempt, job.target)} ${error}`, detail, short, long];
-}
-
-/** A receiver that asks to be called less often is a healthy one (API decisions: 429 does not count). */
-function toCircuit(attempt: NewAttempt | null, { circuitGeneration }: Target): string {
-  if (attempt === null || attempt.responseStatus === 429) return '';
-  return `${attempt.errorType === null ? '+' : '-'}${circuitGeneration}`;
-}
-
-function outcomeArguments(outcome: Settlement['outcome']): [string, string | number] {
-  switch (outcome.type) {
-    case 'delivered':
-      return ['d', ''];
-    case 'retry':
-      return ['r', Math.round(outcome.delayMs)];
-    case 'dead':
-      return ['q', outcome.reason];
-    case 'unsent':
-      return ['u', (outcome.status === 'filtered' ? 'f' : 't') + (outcome.reason ?? '')];
-    case 'back':
-      return ['b', ''];
-  }
 }

@@ -25,7 +25,7 @@ export type KindAndRecord =
   | { kind: 'destination' | 'transform' | 'payloadSchema'; record: { id: string } }
   | { kind: 'route'; record: RouteRecord }
   | { kind: 'notificationChannel'; record: NotificationChannelRecord }
-  | { kind: 'cronJob'; record: { id: string } }
+  | { kind: 'cronJob' | 'credentials'; record: { id: string } }
   | { kind: 'eventType'; record: EventTypeRecord }
   | { kind: 'apiKey'; record: ApiKeyRecord };
 
@@ -57,6 +57,7 @@ export function indexEntries({ kind, record }: KindAndRecord): IndexEntry[] {
     case 'transform':
     case 'payloadSchema':
     case 'cronJob':
+    case 'credentials':
       return [];
   }
 }

@@ -8,6 +8,7 @@ export interface RegistryKeys {
   epoch: string;
   sequence: string;
   changes: string;
+  owners: string;
   records(kind: RecordKind): string;
   index(name: string): string;
 }
@@ -22,6 +23,7 @@ export function registryKeys(prefix: string): RegistryKeys {
     epoch: `${base}epoch`,
     sequence: `${base}seq`,
     changes: `${base}changes`,
+    owners: `${base}owners`,
     records: (kind) => `${base}rec:${kind}`,
     index: (name) => `${base}ix:${name}`,
   };

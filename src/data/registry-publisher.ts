@@ -26,6 +26,8 @@ interface Replacement {
   id: string;
   /** Canonical JSON; empty: no record. */
   wanted: string;
+  /** Only a record of this organization is replaced; undefined: any. */
+  org: string | undefined;
 }
 
 /** The leader's side of the registry. Every method throws UNAVAILABLE when Redis does not answer; all may be repeated. */
@@ -43,12 +45,22 @@ export class RedisRegistryPublisher implements RegistryPublisher {
   }
 
   publish<K extends RecordKind>(epoch: number, kind: K, record: RecordByKind[K]): Promise<boolean> {
+    const org = 'org' in record ? record.org : undefined;
     // Most records are new or equal, so the first belief is that there is none.
-    return this.#replace(publishScript, { epoch, kind, id: record.id, wanted: canonicalJson(record) }, '');
+    return this.#replace(publishScript, { epoch, kind, id: record.id, wanted: canonicalJson(record), org }, '');
   }
 
-  async retract(epoch: number, kind: RecordKind, id: string): Promise<boolean> {
-    return await this.#replace(retractScript, { epoch, kind, id, wanted: '' }, await this.#stored(kind, id));
+  async retract(epoch: number, kind: RecordKind, id: string, org?: string): Promise<boolean> {
+    return await this.#replace(retractScript, { epoch, kind, id, wanted: '', org }, await this.#stored(kind, id));
+  }
+
+  async eachOwner(found: (id: string, org: string) => void): Promise<void> {
+    let cursor = '0';
+    do {
+      const [next, pairs] = await this.#redis.hscan(this.#keys.owners, cursor, 'COUNT', 1000).catch(throwUnavailable);
+      for (let i = 0; i + 1 < pairs.length; i += 2) found(pairs[i] ?? '', pairs[i + 1] ?? '');
+      cursor = next;
+    } while (cursor !== '0');
   }
 
   async ids(kind: RecordKind): Promise<string[]> {
@@ -83,6 +95,7 @@ export class RedisRegistryPublisher implements RegistryPublisher {
     const wantedEntries = entriesOf(kind, wanted);
     let believed = firstBelief;
     for (let tries = 0; tries < triesMax; tries++) {
+      if (wanted === '' && isOfAnother(kind, believed, replacement.org)) return false;
       const operations = indexOperations(entriesOf(kind, believed), wantedEntries);
       const [outcome, detail] = await this.#change(script, replacement, believed, operations);
       switch (outcome) {
@@ -93,6 +106,8 @@ export class RedisRegistryPublisher implements RegistryPublisher {
         case 'stored':
           believed = detail;
           break;
+        case 'owned':
+          throw new PosthornError('CONFLICT', `the id ${id} belongs to another organization`, { details: { owner: [detail] } });
         case 'fenced':
           throw epochIsOver(epoch, detail);
         default:
@@ -104,15 +119,16 @@ export class RedisRegistryPublisher implements RegistryPublisher {
 
   async #change(
     script: Script,
-    { epoch, kind, id, wanted }: Replacement,
+    { epoch, kind, id, wanted, org }: Replacement,
     believed: string,
     operations: IndexOperation[],
   ): Promise<[outcome: string, detail: string]> {
-    const { marker, epoch: epochKey, sequence, changes, records, index } = this.#keys;
-    const keys = [marker, epochKey, sequence, changes, records(kind), ...operations.map(({ entry }) => index(entry.index))];
+    const { marker, epoch: epochKey, sequence, changes, records, owners, index } = this.#keys;
+    const keys = [marker, epochKey, sequence, changes, records(kind), owners, ...operations.map(({ entry }) => index(entry.index))];
     const steps = operations.flatMap(({ operation, entry }) => [operation, entry.field]);
     const changeKeys = [`${kind}:${id}`, ...operations.map(({ entry }) => entry.changeKey)];
-    const args = [epoch, randomUUID(), changesKept, id, believed, wanted, operations.length, ...steps, ...changeKeys];
+    const owner = wanted === '' ? '' : (org ?? '');
+    const args = [epoch, randomUUID(), changesKept, id, believed, wanted, owner, operations.length, ...steps, ...changeKeys];
     const reply = await this.#run(script, keys, args);
     const [outcome, detail = ''] = Array.isArray(reply) ? reply.map(String) : [];
     return [outcome ?? 'nothing', detail];
@@ -121,6 +137,12 @@ export class RedisRegistryPublisher implements RegistryPublisher {
   async #run(script: Script, keys: string[], args: ScriptArgument[]): Promise<unknown> {
     return await script.run(this.#redis, keys, args).catch(throwUnavailable);
   }
+}
+
+function isOfAnother(kind: RecordKind, json: string, org: string | undefined): boolean {
+  if (json === '' || org === undefined) return false;
+  const record = parseRecord(kind, json);
+  return 'org' in record && record.org !== org;
 }
 
 function entriesOf(kind: RecordKind, json: string): IndexEntry[] {

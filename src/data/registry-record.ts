@@ -3,7 +3,7 @@ import { type RecordByKind, type RecordKind, recordLayoutVersion } from '../core
 
 /**
  * A record as the publisher wrote it. Only the layout version is checked: nobody but a controller writes here, and a
- * controller writes only what its predecessor can read (DESIGN section 5). Throws INTERNAL for a newer layout.
+ * controller writes only what its predecessor can read. Throws INTERNAL for a newer layout.
  */
 export function parseRecord<K extends RecordKind>(kind: K, json: string): RecordByKind[K] {
   const record: RecordByKind[K] = JSON.parse(json);

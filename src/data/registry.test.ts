@@ -70,6 +70,19 @@ async function until(condition: () => boolean | Promise<boolean>): Promise<void>
 
 const changeCount = async (): Promise<number> => await redis.client.xlen(`${prefix}{cfg}:changes`);
 
+test('keys that are asked for together, and are not there, share few calls of Redis', async () => {
+  const { reader, commands } = await startReader();
+  const calls = async (): Promise<number> =>
+    [...(await commands.info('commandstats')).matchAll(/^cmdstat_(?:hget|hmget|exists):calls=(\d+)/gm)].reduce(
+      (sum, [, n]) => sum + Number(n),
+      0,
+    );
+  const before = await calls();
+  const found = await Promise.all(Array.from({ length: 2500 }, (_, i) => reader.apiKeyIdByHash(`guess-${i}`)));
+  expect(new Set(found)).toEqual(new Set([null]));
+  expect((await calls()) - before).toBeLessThan(30);
+});
+
 describe('publishing', () => {
   test('a record reads back as it was published, and by its slug', async () => {
     expect(await publisher.publish(epoch, 'source', source())).toBe(true);

@@ -19,6 +19,7 @@ const sealedFields = Object.keys({
   secretAccessKey: true,
   serviceAccountKey: true,
   accountKey: true,
+  value: true,
 } satisfies Record<SealedRecordField, true>) as SealedRecordField[];
 
 /**

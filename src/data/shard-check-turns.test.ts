@@ -3,6 +3,7 @@ import { newEvent } from '../../test/support/new-event.ts';
 import { patientClock } from '../../test/support/patient-clock.ts';
 import { dead, failure, settleAll, takeFrom } from '../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
+import { field } from '../../test/support/redis-fields.ts';
 import { targetSetting } from '../../test/support/target-setting.ts';
 import { RedisMessageAcceptor } from './message-acceptor.ts';
 import { OrganizationPools } from './organization-pools.ts';
@@ -35,7 +36,7 @@ async function accept(count: number): Promise<string[]> {
 }
 
 const findings = async () => (await checkShards({ redis: redis.client, prefix })).findings;
-const blockedBy = () => redis.client.hget(`${base}t:1`, 'b');
+const blockedBy = () => redis.client.hget(`${base}t:1`, field.target.blockedBy);
 
 interface Obstacle {
   name: string;
@@ -96,7 +97,7 @@ const obstacles: Obstacle[] = [
     strand: async () => {
       await settleAll(queue, 'w1', await queue.adopt('w1', []), dead);
       await redis.client.zrem(`${base}ready:org_a`, '1');
-      await redis.client.hset(`${base}t:1`, 'b', 'cap');
+      await redis.client.hset(`${base}t:1`, field.target.blockedBy, 'cap');
     },
     complaint: 'is at its cap, and has no work under way',
   },
@@ -137,7 +138,7 @@ const obstacles: Obstacle[] = [
     blocked: '~slow',
     begin: async () => {
       expect(await takeFrom(queue, 'w1', 1)).toHaveLength(1);
-      expect((await queue.dequeue('w1', 1, { slow: 0, probes: 0 })).jobs).toEqual([]);
+      expect((await queue.dequeue('w1', 1, { slots: 1, held: 1, byAccount: new Map() })).jobs).toEqual([]);
     },
     strand: () => redis.client.zrem(`${base}waiting`, '~slow'),
     complaint: 'waits for ~slow, which does not wake it',
@@ -158,7 +159,7 @@ const obstacles: Obstacle[] = [
     begin: async () => {
       for (const target of (await queue.targets(1)).targets) await queue.configure(target, targetSetting({ paused: true }));
     },
-    strand: () => redis.client.hdel(`${base}t:1`, 'p'),
+    strand: () => redis.client.hdel(`${base}t:1`, field.target.pausedSinceMs),
     complaint: 'is not ready, and nothing blocks it',
   },
 ];

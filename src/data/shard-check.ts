@@ -1,11 +1,14 @@
-import { mastersOf, type RedisClient } from '../redis/connection.ts';
+import type { RedisClient } from '../redis/connection.ts';
+import { scanKeys } from '../redis/scan-keys.ts';
 import { Script } from '../redis/script.ts';
 import { redisUnavailable } from '../redis/unavailable.ts';
 import { batchMarker } from './batch-reply.ts';
+import { compareFinished } from './finished-check.ts';
 import type { MessagePlace } from './message-view.ts';
 import { recordId, recordKey } from './record-key.ts';
 import { list, text } from './script-reply.ts';
 import { shardBase, shardKeys } from './shard-keys.ts';
+import { compareUnfinished } from './unfinished-check.ts';
 
 /** One thing that is not as it must be. `id` is that of a message or an event. */
 export interface Finding {
@@ -29,7 +32,7 @@ const unfinishedLetters = new Set(['p', 'a', 'r']);
 
 /**
  * Proves that every accepted message is in exactly one place: queued, due, held by a worker, under way to another shard, finished
- * or dead letter, that it has its event, and that what is queued will come to its turn. Reads only, page by page, while the shards work; a complaint that does not last is no
+ * or dead letter, that it has its event, that what is queued will come to its turn, and that the unfinished and finished bytes of accounts are those of their events. Reads only, page by page, while the shards work; a complaint that does not last is no
  * finding. Throws UNAVAILABLE when Redis does not answer.
  */
 export async function checkShards({
@@ -177,7 +180,7 @@ class ShardWalk {
   async #walkMessages(): Promise<{ messages: number; unfinished: number }> {
     let messages = 0;
     let unfinished = 0;
-    const ofEvent = new Map<string, number>();
+    const ofEvent = new Map<string, string[]>();
     const records = together(await this.#keys('m:*'), async (key) => ({ key, fields: await this.#redis.hmget(key, 's', 'e', 'u', 'bt') }));
     for await (const { key, fields } of records) {
       const id = key.slice(this.#base.length + 2);
@@ -187,7 +190,11 @@ class ShardWalk {
         this.#checkPlace(id, status);
         continue;
       }
-      if (event !== null && event !== undefined) ofEvent.set(event, (ofEvent.get(event) ?? 0) + 1);
+      if (event !== null && event !== undefined) {
+        const others = ofEvent.get(event);
+        if (others === undefined) ofEvent.set(event, [id]);
+        else others.push(id);
+      }
       if (status === 'm' && !this.#places.has(id)) {
         this.moved.push({ id: recordId('msg_', this.#shard, id), shard: Number(elsewhere) });
         continue;
@@ -197,7 +204,8 @@ class ShardWalk {
       if (this.#batches.get(batch ?? '')?.has(id) === true) this.#note(id, 'in a batch');
       this.#checkPlace(id, status);
     }
-    for await (const _ of together([...ofEvent], ([event, count]) => this.#checkEvent(event, count)));
+    for await (const _ of together([...ofEvent], ([event, ids]) => this.#checkEvent(event, ids.length)));
+    await this.#compareUnfinished(ofEvent);
     return { messages, unfinished };
   }
 
@@ -221,6 +229,16 @@ class ShardWalk {
       this.#findings.set(id, { id, complaint: `counts ${references} messages and has ${messages}` });
   }
 
+  async #compareUnfinished(messages: ReadonlyMap<string, readonly string[]>): Promise<void> {
+    for (const wrong of await compareUnfinished({ redis: this.#redis, prefix: this.#prefix, shard: this.#shard }, messages, 'check')) {
+      const id = 'event' in wrong ? recordId('evt_', this.#shard, wrong.event) : wrong.account;
+      this.#findings.set(`unfinished ${id}`, { id, complaint: wrong.complaint });
+    }
+    for (const wrong of await compareFinished({ redis: this.#redis, prefix: this.#prefix, shard: this.#shard }, 'check')) {
+      this.#findings.set(`finished ${wrong.account}`, { id: wrong.account, complaint: wrong.complaint });
+    }
+  }
+
   #note(id: string, place: string): void {
     const places = this.#places.get(id);
     if (places === undefined) this.#places.set(id, [place]);
@@ -232,18 +250,8 @@ class ShardWalk {
     this.#findings.set(id, { id, complaint });
   }
 
-  async #keys(pattern: string): Promise<string[]> {
-    const escaped = this.#base.replaceAll(/[*?[\]\\^]/g, '\\$&');
-    const found = new Set<string>();
-    for (const server of mastersOf(this.#redis)) {
-      let cursor = '0';
-      do {
-        const [next, keys] = await server.scan(cursor, 'MATCH', `${escaped}${pattern}`, 'COUNT', pageSize);
-        for (const key of keys) found.add(key);
-        cursor = next;
-      } while (cursor !== '0');
-    }
-    return [...found];
+  #keys(pattern: string): Promise<string[]> {
+    return scanKeys(this.#redis, this.#base, pattern);
   }
 
   async #pages(key: string, visit: (entry: string, fields: string[]) => void): Promise<void> {

@@ -4,6 +4,7 @@ import { type Death, dieEverywhere } from '../../test/support/dying-client.ts';
 import { eventForShards } from '../../test/support/new-event.ts';
 import { dead, delivered, failure, settleAll, takeFrom } from '../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
+import { field } from '../../test/support/redis-fields.ts';
 import { targetSetting } from '../../test/support/target-setting.ts';
 import type { Clock } from '../core/clock.ts';
 import type { RedisClient } from '../redis/connection.ts';
@@ -272,7 +273,7 @@ const archive: Life = {
   },
   again: async (world) => {
     // As after the time for which it is the dead process's.
-    await redis.client.hdel(`${prefix}{s0}:ar:org_a`, 'u');
+    await redis.client.hdel(`${prefix}{s0}:ar:org_a`, field.archive.leaseEndMs);
     await redis.client.zadd(`${prefix}{s0}:az`, 'XX', 0, 'org_a');
     await archive.work(redis.client, world);
     expect([...world.objects.values()].flat().sort()).toEqual([...(await endedOf(world.events)).keys()].sort());
@@ -316,8 +317,8 @@ async function prepared(life: Life): Promise<World> {
 async function endWaits(shard: number): Promise<void> {
   const base = `${prefix}{s${shard}}:`;
   for (const key of await redis.client.keys(`${base}t:*`)) {
-    if ((await redis.client.hexists(key, 'ba')) === 1) await redis.client.hset(key, 'ba', -1);
-    if ((await redis.client.hexists(key, 'cu')) === 1) await redis.client.hset(key, 'cu', 1);
+    if ((await redis.client.hexists(key, field.target.batchAgeMs)) === 1) await redis.client.hset(key, field.target.batchAgeMs, -1);
+    if ((await redis.client.hexists(key, field.target.cooldownEndMs)) === 1) await redis.client.hset(key, field.target.cooldownEndMs, 1);
   }
   for (const target of await redis.client.zrange(`${base}waiting`, '0', '-1')) await redis.client.zadd(`${base}waiting`, 1, target);
 }

@@ -3,9 +3,11 @@
  * another shard with it (27).
  *
  * - `ctl` hash: n counter, ms newest index time, vt virtual clock, tn last target number, slots of all workers, open
- *   unfinished messages, marker, full (accept refuses), paused cursor of the walk over the set (`expire-paused.lua`)
+ *   unfinished messages, marker, full (accept refuses), lease and over (what accept takes, `byte-shares.ts`), paused cursor of the walk over the set (`expire-paused.lua`)
  * - `e:<event>` string (`event-text.ts`), `x:<event>` ids of its messages when there are several, `refs` hash of the number of those
  *   here, `far` hash of other shards that have a copy
+ * - `ue` hash of unfinished events, `ub` of their bytes by account, `fb` of the bytes of all others (`includes/unfinished.lua`); `early` hash of how far the
+ *   history of accounts was walked to make room (`prune-account.lua`)
  * - `an:<event>` string: what is answered to whoever sends the event again; it expires
  * - `out` stream, the outbox (`includes/outbox.lua`); `seen:<message>` the last move that brought it here
  * - `y:<event>` hash of outputs of transforms by route (`event-output.ts`)
@@ -19,7 +21,7 @@
  * - `broken` set of targets whose circuit is not closed, `probe:<target>` leases of its probes, `circuits` stream of transitions
  * - `ends` stream of what ended at targets with alerts (`includes/ends.lua`), `ends-reader` who reads it; `al:<route>`, `alr:<org>`, `alerts`,
  *   `incidents` what is known of alerts (`alerts.lua`)
- * - `slow` and `slow:<org>` handles of attempts to slow targets by deadline (`includes/slow.lua`)
+ * - `slow` and `slow:<account>` handles of attempts to slow targets by deadline (`includes/slow.lua`)
  * - `due` sorted set `<target> <message>` by due time, `retries` hash of how many each target has there; `paused` set of targets
  * - `held` sorted set `<lane>/<entry>/<worker>` by deadline, `held:<worker>` hash `<lane>/<entry>` → message
  * - `i:<org>`, `i:<route>`, `i:<destination>` indexes of messages, `i:dead:<org>` and `i:fail:<route>` of dead letters, `i:ev:<org>` and
@@ -47,6 +49,9 @@ export interface ShardKeys {
   target(number: string): string;
   newestAttempts(target: string): string;
   readonly held: string;
+  readonly unfinishedEvents: string;
+  readonly finishedBytes: string;
+  readonly earlyWalks: string;
   deadLetters(org: string): string;
   statusCounts(org: string): string;
   attempts(messageKey: string): string;
@@ -86,6 +91,9 @@ export function shardKeys(prefix: string, shard: number): ShardKeys {
     target: (number) => `${base}t:${number}`,
     newestAttempts: (target) => `${base}ra:${target}`,
     held: `${base}held`,
+    unfinishedEvents: `${base}ue`,
+    finishedBytes: `${base}fb`,
+    earlyWalks: `${base}early`,
     statusCounts: (org) => `${base}ms:${org}`,
     deadLetters: (org) => `${base}q:${org}`,
     attempts: (messageKey) => `${base}a:${messageKey}`,

@@ -4,6 +4,7 @@ import { eventForShards, newEvent } from '../../test/support/new-event.ts';
 import { patientClock } from '../../test/support/patient-clock.ts';
 import { dead, delivered, settleAll, takeFrom } from '../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
+import { field } from '../../test/support/redis-fields.ts';
 import { newTimedId } from '../core/ids.ts';
 import { Script } from '../redis/script.ts';
 import { systemClock } from '../runtime/clock.ts';
@@ -272,7 +273,7 @@ describe('a message that fails over to another shard', () => {
     const tell = (shard: number, moves: number) => news.run(redis.client, shardKeys(prefix, 0).declared, ['u', key, shard, moves]);
     expect(await tell(5, 2)).toBe(1);
     expect(await tell(1, 1)).toBe(0);
-    expect(await redis.client.hget(`${prefix}{s0}:m:${key}`, 'u')).toBe('5');
+    expect(await redis.client.hget(`${prefix}{s0}:m:${key}`, field.message.shard)).toBe('5');
     expect(await tell(1, 3)).toBe(1);
   });
 
@@ -293,7 +294,7 @@ describe('a message that fails over to another shard', () => {
     const moving = to(0, 'dst_0');
     await acceptOnly(redis.client, prefix, moving);
     const key = moving.targets[0]?.messageId.slice('msg_00'.length) ?? '';
-    const moves = async (): Promise<number> => Number((await redis.client.hget(`${prefix}{s0}:m:${key}`, 'h')) ?? '0');
+    const moves = async (): Promise<number> => Number((await redis.client.hget(`${prefix}{s0}:m:${key}`, field.message.moves)) ?? '0');
     for (let round = 0; round < 20; round++) {
       for (const shard of [0, 1]) {
         expect(await take(shard)).toEqual([]);

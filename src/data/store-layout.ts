@@ -8,7 +8,7 @@ import { text } from './script-reply.ts';
 const setScript = new Script(new URL('./scripts/layout-set.lua', import.meta.url));
 
 /**
- * The form in which this release knows what is in Redis: records, shards, webhook stores (DESIGN section 5). It reads that of every layout up to this
+ * The form in which this release knows what is in Redis: records, shards, webhook stores. It reads that of every layout up to this
  * one, and writes what its predecessor can read, too, until `posthorn migrate` says in `{cfg}:layout` that nobody needs that any more. One key speaks
  * for all slots: who may look at one of them may look at all, and no script asks. A change of form that the predecessor cannot read takes the next
  * number; then what is written until the migration depends on the number that stands there.

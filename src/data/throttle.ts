@@ -4,7 +4,7 @@ const unitSeconds = { second: 1, minute: 60, hour: 3600 } as const;
 
 /**
  * A throttle as the dequeue script takes it: GCRA with the emission interval in µs and one second's worth of burst, at least
- * 1 (DESIGN section 6), the largest concurrency, and how many messages may be queued. Null: no such limit.
+ * 1, the largest concurrency, and how many messages may be queued. Null: no such limit.
  */
 export function limiterSetting(throttle: ThrottleRecord): {
   emissionUs: number | null;

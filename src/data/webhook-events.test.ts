@@ -4,6 +4,7 @@ import { passes } from '../../test/support/passes.ts';
 import { patientClock } from '../../test/support/patient-clock.ts';
 import { dead, settleAll, takeFrom } from '../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
+import { field } from '../../test/support/redis-fields.ts';
 import { newTimedId } from '../core/ids.ts';
 import { webhookOrganization } from '../core/webhook.ts';
 import { systemClock } from '../runtime/clock.ts';
@@ -71,7 +72,8 @@ async function take(count: number): Promise<Job[]> {
   return jobs;
 }
 
-const subscriptionOf = (shard: number, messageId: string) => redis.client.hget(`${prefix}{s${shard}}:m:${messageId.slice(-25)}`, 'sb');
+const subscriptionOf = (shard: number, messageId: string) =>
+  redis.client.hget(`${prefix}{s${shard}}:m:${messageId.slice(-25)}`, field.message.subscription);
 
 test.each([3, 120])('an event for %i endpoints is the last one of each of their applications', async (endpoints) => {
   const event = webhookEvent(endpoints);
@@ -123,7 +125,7 @@ test('a replay keeps subscription and transform, and the dead letter says how of
     expect((await take(1)).map(({ messageId, transformId }) => ({ messageId, transformId }))).toEqual([
       { messageId: replayed, transformId: 'trf_1' },
     ]);
-    expect(await redis.client.hget(`${prefix}{s1}:m:${old.slice(-25)}`, 'dr')).toMatch(new RegExp(`^${count} \\d{13}$`));
+    expect(await redis.client.hget(`${prefix}{s1}:m:${old.slice(-25)}`, field.message.replays)).toMatch(new RegExp(`^${count} \\d{13}$`));
   }
 });
 

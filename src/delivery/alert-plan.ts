@@ -53,12 +53,12 @@ async function channelOf(
 ): Promise<{ channel: ChannelRecord; generation: number } | null> {
   const routeId = routeOfMailTarget(destinationId);
   if (routeId === null) {
-    const record = await registry.get('notificationChannel', destinationId);
-    return record === null || record.org !== org || !record.enabled ? null : record;
+    const record = await registry.getOf(org, 'notificationChannel', destinationId);
+    return record === null || !record.enabled ? null : record;
   }
-  const route = await registry.get('route', routeId);
+  const route = await registry.getOf(org, 'route', routeId);
   const addresses = route?.notifications?.emails ?? [];
-  if (route === null || route.org !== org || addresses.length === 0) return null;
+  if (route === null || addresses.length === 0) return null;
   return { channel: { type: 'email', addresses }, generation: route.generation };
 }
 

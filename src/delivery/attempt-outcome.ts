@@ -41,7 +41,7 @@ export function attemptRecord(
   };
 }
 
-/** What becomes of the message after attempt `number` (from 1): DESIGN section 6, "Retries". */
+/** What becomes of the message after attempt `number` (from 1). */
 export function attemptOutcome(
   attempt: NewAttempt,
   result: HttpResult,

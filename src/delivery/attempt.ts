@@ -47,7 +47,7 @@ async function attemptHttp(job: Job, plan: ReadyHttpPlan, { clock, userAgent, me
     userAgent,
     failover: job.failover,
   });
-  const request = { origin: http.origin, path: http.path, method: http.method, headers, body: event.payload };
+  const request = { origin: http.origin, path: http.path, method: http.method, headers, body: event.payload, secrets: http.secrets };
   const result = await exchange(http.dispatcher(), request, { timeoutMs: http.timeoutMs, clock, signal });
   if (signal.aborted && result.type === 'error') return { job, outcome: { type: 'back' }, maxAttempts: null };
   const attempt = attemptRecord(result, plan, { startedAtMs, endedAtMs: clock.now() });

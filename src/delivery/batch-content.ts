@@ -1,4 +1,6 @@
+import { accountOf } from '../core/account.ts';
 import type { Clock } from '../core/clock.ts';
+import { loopTurns } from '../core/loop-turns.ts';
 import type { Batch, BatchMember, DeliveryQueue, Job, UnsentMember } from '../data/delivery-queue.ts';
 import type { ReadyWarehousePlan } from './delivery-plan.ts';
 import { readLayout } from './targets/warehouse/batch-layout.ts';
@@ -7,15 +9,13 @@ import type { StoredObject } from './targets/warehouse/object-store.ts';
 import type { WarehousePlan } from './targets/warehouse/warehouse-plan.ts';
 import type { EventTransformer, Transformed } from './transformed-event.ts';
 import { unsentMember } from './unsent-member.ts';
-import { withoutSecret } from './without-secret.ts';
+import { withoutCredentials } from './without-credentials.ts';
 
 /** Of events as they came in, which are 5 MiB in all, and of outputs of transforms, which have up to 1 MiB each. */
 const membersPerRead = 50;
 const outputsPerRead = 8;
 /** Whose record is not made by then is left to another batch. */
 const makingMs = 10_000;
-/** After so many bytes of payloads others get their turn. */
-const bytesPerTurn = 262_144;
 
 export interface ContentContext {
   worker: string;
@@ -31,24 +31,21 @@ export interface ContentContext {
 export async function batchContent(
   { id, layout, members }: Batch,
   job: Job,
-  { mapping, ...route }: Pick<ReadyWarehousePlan, 'provider' | 'transform'> & Pick<WarehousePlan, 'mapping'>,
+  { mapping, ...route }: Pick<ReadyWarehousePlan, 'transform'> & Pick<WarehousePlan, 'mapping'>,
   { worker, queue, transformer, clock, ready }: ContentContext & { ready: number },
 ): Promise<StoredObject[] | null> {
   const objects = new BatchObjects(id, readLayout(layout), mapping);
   const unsent: UnsentMember[] = [];
   const until = clock.now() + makingMs;
-  let [written, bytes] = [0, 0];
+  const turn = loopTurns.of(accountOf(job.target.org));
+  let written = 0;
   for await (const { member, event, unsent: why } of eventsToWrite(members.slice(0, ready), job, route, { queue, transformer })) {
     if (clock.now() > until && !objects.isEmpty) break;
-    const added = event === undefined ? null : objects.add({ ...event, eventId: member.eventId });
+    const added = event === undefined ? null : await turn.runShort(objects.add({ ...event, eventId: member.eventId }));
     if (added === 'full') break;
     written++;
     if (added === 'unwritable') unsent.push({ messageKey: member.messageKey, status: 'transform_failed', reason: unwritable });
     if (added === null && !member.isUnsent) unsent.push(unsentMember(member, why ?? null));
-    bytes += event?.payload.length ?? 0;
-    if (bytes < bytesPerTurn) continue;
-    bytes = 0;
-    await new Promise((resolve) => setImmediate(resolve));
   }
   if (unsent.length > 0 && !(await queue.leaveOut(job, unsent))) return null;
   const [last, first] = [members[written - 1], members[written]];
@@ -64,7 +61,7 @@ type EventToWrite = { member: BatchMember } & Partial<Transformed>;
 async function* eventsToWrite(
   members: readonly BatchMember[],
   { target }: Job,
-  { provider, transform }: Pick<ReadyWarehousePlan, 'provider' | 'transform'>,
+  { transform }: Pick<ReadyWarehousePlan, 'transform'>,
   { queue, transformer }: Pick<ContentContext, 'queue' | 'transformer'>,
 ): AsyncGenerator<EventToWrite> {
   const isTransformed = ({ hasOutput }: BatchMember): boolean => transform !== null || hasOutput;
@@ -75,7 +72,7 @@ async function* eventsToWrite(
     const found = some.map(async (member, i): Promise<EventToWrite> => {
       const stored = events[i];
       if (stored == null || member.isUnsent) return { member };
-      const event = withoutSecret(stored, provider);
+      const event = withoutCredentials(stored);
       if (!isTransformed(member)) return { member, event };
       return { member, ...(await transformer.transformed({ ...member, target }, event, null, queue)) };
     });

@@ -59,12 +59,7 @@ async function run(
   { timeoutMs = 20_000, signal = new AbortController().signal } = {},
 ) {
   const transformer = new EventTransformer({ sandbox, clock: systemClock });
-  return await runBatchTransforms(
-    batch,
-    job,
-    { provider: 'generic', transform: record },
-    { queue, transformer, clock: systemClock, signal, timeoutMs },
-  );
+  return await runBatchTransforms(batch, job, record, { queue, transformer, clock: systemClock, signal, timeoutMs });
 }
 
 test('what a pass has found out is known to the next, whoever makes it', async () => {

@@ -1,12 +1,11 @@
 import type { Clock } from '../core/clock.ts';
-import type { Provider } from '../core/providers.ts';
 import type { TransformRecord } from '../core/records.ts';
 import type { Batch, BatchMember, DeliveryQueue, Job } from '../data/delivery-queue.ts';
 import { DeadlineError } from './targets/http/http-exchange.ts';
 import { mostBatchBytes } from './targets/warehouse/batch-objects.ts';
 import { type EventTransformer, TransformUnavailableError } from './transformed-event.ts';
 import { unsentMember } from './unsent-member.ts';
-import { withoutSecret } from './without-secret.ts';
+import { withoutCredentials } from './without-credentials.ts';
 
 /** Each has its turn before it has waited too long in the sandbox, even when all of them are broken off there. */
 const atATime = 4;
@@ -35,7 +34,7 @@ export interface TransformContext {
 export async function runBatchTransforms(
   { members }: Batch,
   job: Job,
-  { provider, transform }: { provider: Provider | null; transform: TransformRecord },
+  transform: TransformRecord,
   { queue, transformer, clock, signal, timeoutMs = defaultTimeoutMs }: TransformContext,
 ): Promise<number | null> {
   const undecided = await undecidedMembers(members, job, queue);
@@ -55,7 +54,7 @@ export async function runBatchTransforms(
   /** The size of the member's output; null when the batch has ended. */
   const decide = async (member: BatchMember): Promise<number | null> => {
     const [event] = await queue.events([member]);
-    const sent = event && withoutSecret(event, provider);
+    const sent = event && withoutCredentials(event);
     const made = sent && (await transformer.transformed({ ...member, target: job.target }, sent, transform, queue));
     if (made?.event !== undefined) return made.event.payload.length;
     return (await queue.leaveOut(job, [unsentMember(member, made?.unsent ?? null)])) ? 0 : null;

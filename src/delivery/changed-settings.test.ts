@@ -3,6 +3,7 @@ import { deliverySuite } from '../../test/support/delivery-suite.ts';
 import { passes } from '../../test/support/passes.ts';
 import type { Receiver } from '../../test/support/receiver.ts';
 import { destinationRecord, routeRecord } from '../../test/support/record-registry.ts';
+import { field } from '../../test/support/redis-fields.ts';
 import type { RouteRecord, ThrottleRecord } from '../core/records.ts';
 import { shardBase } from '../data/shard-keys.ts';
 import type { Delivery } from './start-delivery.ts';
@@ -143,7 +144,9 @@ describe('a new setting', () => {
     await send();
     await to.arrived(1);
     throttled(to.url, hourly);
-    await passes(async () => expect(await suite.redis.client.hget(`${shardBase(prefix, 0)}l:dst_a`, 'e')).toBe('3600000000'));
+    await passes(async () =>
+      expect(await suite.redis.client.hget(`${shardBase(prefix, 0)}l:dst_a`, field.limiter.emissionUs)).toBe('3600000000'),
+    );
     for (let k = 0; k < 5; k++) await send();
     await waitsUnderLimit();
     expect(to.requests.length).toBeLessThanOrEqual(2);

@@ -1,20 +1,20 @@
+import { accountOf } from '../core/account.ts';
 import { organizationBehind, routeOfMailTarget } from '../core/alert.ts';
 import type { Clock } from '../core/clock.ts';
-import type { Provider } from '../core/providers.ts';
 import type { DestinationRecord, RetryPolicyRecord, RouteRecord, TransformRecord } from '../core/records.ts';
 import { organizationOfWebhooks } from '../core/webhook.ts';
 import type { Target, TargetSetting } from '../data/delivery-queue.ts';
 import type { DeadLetterReason } from '../data/messages.ts';
 import type { RegistryReader } from '../data/registry.ts';
 import { type AlertPlan, alertPlan } from './alert-plan.ts';
-import type { Mailer } from './targets/channel/mailer.ts';
-import { type EgressRules, egressRules } from './targets/http/egress-policy.ts';
+import type { AlertMailer } from './targets/channel/alert-mailer.ts';
+import { egressRules, type InstallationEgress } from './targets/http/egress-policy.ts';
 import { type HttpPlan, httpPlan } from './targets/http/http-plan.ts';
 import { layoutText } from './targets/warehouse/batch-layout.ts';
 import { type RefusedWarehouse, type WarehousePlan, type WarehouseSources, warehousePlan } from './targets/warehouse/warehouse-plan.ts';
 import type { WebhookPlan, WebhookPlans } from './webhook-plan.ts';
 
-/** A batch is complete at so many records or bytes (DESIGN section 6, "Warehouse"), or at the age that the installation sets. */
+/** A batch is complete at so many records or bytes, or at the age that the installation sets. */
 const batchRecords = 1000;
 const batchBytes = 5 * 1024 * 1024;
 
@@ -26,8 +26,6 @@ interface AnyReadyPlan {
 
 export interface ReadyHttpPlan extends AnyReadyPlan {
   type: 'http';
-  /** Of the source of the route; null: it is gone. */
-  provider: Provider | null;
   /** Null: the payload goes out as it came. */
   transform: TransformRecord | null;
   http: HttpPlan;
@@ -40,8 +38,6 @@ export interface ReadyAlertPlan extends AnyReadyPlan, AlertPlan {
 
 export interface ReadyWarehousePlan extends AnyReadyPlan {
   type: 'warehouse';
-  /** Of the source of the route; null: it is gone. */
-  provider: Provider | null;
   /** Null: events are written as they came. */
   transform: TransformRecord | null;
   warehouse: WarehousePlan | RefusedWarehouse;
@@ -67,9 +63,9 @@ export interface PlanSources extends WarehouseSources {
   /** How long the oldest record of a batch waits for others. */
   batchAgeMs: number;
   /** Of the installation; an organization's own are added. */
-  allowed: EgressRules;
+  allowed: InstallationEgress;
   /** Null: no SMTP server is configured. */
-  mailer: Mailer | null;
+  mailer: AlertMailer | null;
   clock: Clock;
   userAgent: string;
 }
@@ -78,17 +74,16 @@ export interface DeliveryPlanSources extends PlanSources {
   webhookPlans: WebhookPlans;
 }
 
-/** The plan of a target, kept until its route, source, destination, transform or organization changes. Throws UNAVAILABLE without Redis. */
+/** The plan of a target, kept until its route, destination, transform or organization changes. Throws UNAVAILABLE without Redis. */
 export async function deliveryPlan(sources: DeliveryPlanSources, { org, routeId, destinationId }: Target): Promise<DeliveryPlan> {
   const sender = organizationOfWebhooks(org);
   if (sender !== null) return await webhookDeliveryPlan(sources, sender, routeId, destinationId);
   const behind = organizationBehind(org);
   if (behind !== null) return await alertDeliveryPlan(sources, behind, destinationId);
-  return await sources.registry.derive(`delivery:${routeId}/${destinationId}`, async () => {
-    const route = await sources.registry.get('route', routeId);
+  return await sources.registry.derive(`delivery:${org}/${routeId}/${destinationId}`, async () => {
+    const route = await sources.registry.getOf(org, 'route', routeId);
     const dependsOn = [`route:${routeId}`, `destination:${destinationId}`, `organization:${org}`];
     if (route === null) return { value: routeDeleted, dependsOn };
-    dependsOn.push(`source:${route.sourceId}`);
     if (route.transformId !== undefined) dependsOn.push(`transform:${route.transformId}`);
     return { value: await makePlan(sources, org, route, destinationId), dependsOn };
   });
@@ -111,9 +106,9 @@ const endpointDeleted: DeliveryPlan = { state: 'impossible', reason: 'destinatio
 /** The plan of a target that stands for a notification channel, or for the addresses of a route. */
 async function alertDeliveryPlan(sources: PlanSources, org: string, destinationId: string): Promise<DeliveryPlan> {
   const { registry, allowed } = sources;
-  return await registry.derive(`alerts:${destinationId}`, async () => {
+  return await registry.derive(`alerts:${org}/${destinationId}`, async () => {
     const egress = egressRules(allowed, await registry.get('organization', org));
-    const plan = await alertPlan(sources, org, destinationId, { ...sources, egress });
+    const plan = await alertPlan(sources, org, destinationId, { ...sources, egress, account: accountOf(org) });
     const record = routeOfMailTarget(destinationId);
     return {
       value:
@@ -129,27 +124,25 @@ const routeDeleted: DeliveryPlan = { state: 'impossible', reason: 'route_deleted
 
 async function makePlan(sources: PlanSources, org: string, route: RouteRecord, destinationId: string): Promise<DeliveryPlan> {
   const { registry, allowed, batchAgeMs } = sources;
-  const [source, destination, organization, transform] = await Promise.all([
-    registry.get('source', route.sourceId),
-    registry.get('destination', destinationId),
+  const [destination, organization, transform] = await Promise.all([
+    registry.getOf(org, 'destination', destinationId),
     registry.get('organization', org),
-    route.transformId === undefined ? null : registry.get('transform', route.transformId),
+    route.transformId === undefined ? null : registry.getOf(org, 'transform', route.transformId),
   ]);
   if (destination === null) return withoutDestination(route, destinationId);
   const setting = { ...targetSetting(route, destination), batch: batchSetting(destination, batchAgeMs) };
   if (route.transformId !== undefined && transform === null) return awaitingTransform(setting);
   if (setting.paused) return { state: 'paused', setting };
   const { retryPolicy } = destination;
-  const provider = source?.provider ?? null;
   const egress = egressRules(allowed, organization);
   if (destination.type !== 'http') {
     const warehouse = await warehousePlan(destination, { ...sources, egress });
     if (warehouse === null) return { state: 'impossible', reason: 'secret_decryption_failed', setting };
-    return { state: 'ready', type: 'warehouse', setting, retryPolicy, provider, transform, warehouse };
+    return { state: 'ready', type: 'warehouse', setting, retryPolicy, transform, warehouse };
   }
   const http = httpPlan(destination, { ...sources, egress });
   if (http === null) return { state: 'impossible', reason: 'secret_decryption_failed', setting };
-  return { state: 'ready', type: 'http', setting, retryPolicy, provider, transform, expectedResponse: route.expectedResponse, http };
+  return { state: 'ready', type: 'http', setting, retryPolicy, transform, expectedResponse: route.expectedResponse, http };
 }
 
 function batchSetting(destination: DestinationRecord, ageMs: number): TargetSetting['batch'] {

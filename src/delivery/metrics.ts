@@ -1,6 +1,8 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { ChannelRecord } from '../core/records.ts';
-import type { DeliveryQueue, QueueFigures } from '../data/delivery-queue.ts';
+import { sharedCall } from '../core/shared-call.ts';
+import type { ByteFigures } from '../data/byte-shares.ts';
+import type { DeliveryQueue } from '../data/delivery-queue.ts';
 import { figuresOfAll } from '../data/queue-figures.ts';
 
 export interface DeliveryMetrics {
@@ -26,22 +28,35 @@ export interface DeliveryMetrics {
 
 const channelTypes = ['slack', 'teams', 'discord', 'pagerduty', 'email', 'webhook'] satisfies ChannelRecord['type'][];
 
+/** So many series there are of organizations at most. */
+const organizationsShown = 20;
+
+/** E-mails of alerts and tests, one for each address. */
+export function mailCounter(registry: Registry): Counter<'outcome'> {
+  const mails = new Counter({
+    name: 'posthorn_mails_total',
+    help: 'E-mails, one for each address, by outcome: sent, failed, over_budget, refused.',
+    labelNames: ['outcome'],
+    registers: [registry],
+  });
+  for (const outcome of ['sent', 'failed', 'over_budget', 'refused']) mails.inc({ outcome }, 0);
+  return mails;
+}
+
 /** Defines the metrics of a worker on `registry`; the backlog is asked of Redis when the metrics are read. */
 export function deliveryMetrics(
   registry: Registry,
-  { queues, now, inFlight }: { queues: readonly DeliveryQueue[]; now: () => number; inFlight: () => number },
+  {
+    queues,
+    now,
+    inFlight,
+    bytes,
+  }: { queues: readonly DeliveryQueue[]; now: () => number; inFlight: () => number; bytes: () => Promise<ByteFigures> },
 ): DeliveryMetrics {
   const registers = [registry];
-  // These gauges are read at the same time and share one look. Without Redis there are no figures, and no samples.
-  let look: Promise<QueueFigures | null> | null = null;
-  const figures = (): Promise<QueueFigures | null> => {
-    look ??= Promise.all(queues.map((queue) => queue.figures()))
-      .then(figuresOfAll, () => null)
-      .finally(() => {
-        look = null;
-      });
-    return look;
-  };
+  // Gauges are read at the same time and share one read of Redis. Without Redis there are no figures, and no samples.
+  const figures = sharedCall(() => Promise.all(queues.map((queue) => queue.figures())).then(figuresOfAll, () => null));
+  const byteFigures = sharedCall(() => bytes().catch(() => null));
   new Gauge({
     name: 'posthorn_queue_messages',
     help: 'Messages by where they are.',
@@ -92,6 +107,33 @@ export function deliveryMetrics(
     async collect() {
       const seen = await figures();
       if (seen !== null) this.set(seen.outboxAgeMs / 1000);
+    },
+  });
+  new Gauge({
+    name: 'posthorn_unfinished_bytes',
+    help: 'Bytes in Redis of events that are not delivered yet, of the organizations that have most, and of all others together.',
+    labelNames: ['organization'],
+    registers,
+    async collect() {
+      const seen = await byteFigures();
+      this.reset();
+      if (seen === null) return;
+      const sorted = [...seen.byAccount].sort(([, one], [, other]) => other - one);
+      for (const [organization, held] of sorted.slice(0, organizationsShown)) this.set({ organization }, held);
+      this.set(
+        { organization: 'others' },
+        sorted.slice(organizationsShown).reduce((sum, [, held]) => sum + held, 0),
+      );
+    },
+  });
+  new Gauge({
+    name: 'posthorn_organizations_over_share',
+    help: 'Organizations whose events are refused, because what they have in Redis is more than their share.',
+    registers,
+    async collect() {
+      const seen = await byteFigures();
+      this.reset();
+      if (seen !== null) this.set(seen.over);
     },
   });
   new Gauge({

@@ -1,6 +1,6 @@
 import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
-import type { DeliveryQueue, Job, SettleAnswer, Settlement, ShardState, SlowRoom, Target, TurnOrder } from '../data/delivery-queue.ts';
+import type { DeliveryQueue, Job, SettleAnswer, Settlement, ShardState, SlowAttempts, Target, TurnOrder } from '../data/delivery-queue.ts';
 import type { StoredEvent } from '../data/event-text.ts';
 import type { DeliveryMetrics } from './metrics.ts';
 import type { RedisTrouble } from './redis-trouble.ts';
@@ -119,7 +119,7 @@ export class ShardLine {
   }
 
   /** Up to `count` jobs that this worker did not know. Never rejects. */
-  async take(count: number, slowRoom: SlowRoom, order: TurnOrder): Promise<Job[]> {
+  async take(count: number, slow: SlowAttempts, order: TurnOrder): Promise<Job[]> {
     const { queue, worker, clock } = this.#options;
     const wasPressing = this.#isPressing;
     this.#isTaking = true;
@@ -131,7 +131,7 @@ export class ShardLine {
       }
       this.#mayHaveWork = false;
       this.#isPressing = false;
-      const answer = await queue.dequeue(worker, count, slowRoom, order);
+      const answer = await queue.dequeue(worker, count, slow, order);
       const { jobs, unconfigured, hasMore, hasMoreOfOthers, nextDueMs, hasOutbox, hasEndedBatches, hasEnds } = answer;
       if (this.#trouble.over()) this.#mustAdopt = true;
       if (hasMore) this.#mayHaveWork = true;

@@ -71,7 +71,12 @@ function optionsOf(queue: DeliveryQueue, clock: FakeClock): ShardTenderOptions {
     worker: 'w1',
     clock,
     logger: silentLogger,
-    metrics: deliveryMetrics(new Registry(), { queues: [], now: () => clock.now(), inFlight: () => 0 }),
+    metrics: deliveryMetrics(new Registry(), {
+      queues: [],
+      now: () => clock.now(),
+      inFlight: () => 0,
+      bytes: async () => ({ byAccount: new Map(), over: 0 }),
+    }),
     trouble: new RedisTroubles(silentLogger).watch(),
     retention: { finishedMs: 86_400_000, deadLettersMs: 86_400_000 },
     totalSlots: () => 64,

@@ -125,8 +125,8 @@ export class ShardTender {
   }
 
   /**
-   * Above 60 % of the memory limit finished history goes early, the oldest first; above 70 % dead letters go, too, and what no archive has
-   * written yet.
+   * Above 60 % of the memory limit finished history goes early, first that of the account that has most of it, then the oldest; above 70 % dead letters go,
+   * too, and what no archive has written yet.
    */
   async #makeRoom(memoryShare: number | null): Promise<void> {
     const { queue, retention, clock, metrics, logger } = this.#options;
@@ -136,7 +136,7 @@ export class ShardTender {
       this.#isMakingRoom = false;
       return;
     }
-    if (!this.#isMakingRoom) logger.warn({ memoryShare }, 'Redis is getting full: the oldest finished messages are removed early');
+    if (!this.#isMakingRoom) logger.warn({ memoryShare }, 'Redis is getting full: finished messages are removed early');
     this.#isMakingRoom = true;
     const endMs = clock.now() + longestWorkMs;
     let share: number | null = memoryShare;
@@ -146,10 +146,11 @@ export class ShardTender {
         finishedMs: 0,
         deadLettersMs: isScarce ? 0 : retention.deadLettersMs,
         unwritten: isScarce ? 'goes' : 'goes where the archive fails',
+        largestFirst: true,
       });
       metrics.prunedEarly.inc(step.removed);
       this.#onLost(step.lost);
-      if (step.removed === 0) return;
+      if (step.removed === 0 && !step.hasMore) return;
       share = step.memoryShare;
       await clock.sleep(pauseBetweenStepsMs, this.#stopping.signal);
     }

@@ -6,11 +6,13 @@ import type { Clock } from '../core/clock.ts';
 import { defaultPool } from '../core/default-pool.ts';
 import type { Logger } from '../core/logger.ts';
 import type { Keyring } from '../core/sealing.ts';
+import { ByteShares } from '../data/byte-shares.ts';
 import { CronExecutions } from '../data/cron-executions.ts';
 import { CronBell, CronRuns } from '../data/cron-runs.ts';
 import type { DeliveryQueue, Target } from '../data/delivery-queue.ts';
 import { Doorbell } from '../data/doorbell.ts';
 import { LastNotified } from '../data/last-notified.ts';
+import { MailBudget } from '../data/mail-budget.ts';
 import { MessageArchive } from '../data/message-archive.ts';
 import { OutboxCarrier } from '../data/outbox-carrier.ts';
 import { poolMark } from '../data/pool-mark.ts';
@@ -26,12 +28,13 @@ import type { AlertReport } from './alert-attempt.ts';
 import { Archiver } from './archive/archiver.ts';
 import { CronRunner } from './cron/cron-runner.ts';
 import { type DeliveryPlan, deliveryPlan } from './delivery-plan.ts';
-import { deliveryMetrics } from './metrics.ts';
+import { deliveryMetrics, mailCounter } from './metrics.ts';
 import { RedisTroubles } from './redis-trouble.ts';
 import { TargetKeeper } from './target-keeper.ts';
+import { AlertMailer } from './targets/channel/alert-mailer.ts';
 import type { Mailer } from './targets/channel/mailer.ts';
 import { Dispatchers } from './targets/http/dispatchers.ts';
-import type { RefusedAddresses } from './targets/http/egress-policy.ts';
+import type { InstallationEgress, RefusedAddresses } from './targets/http/egress-policy.ts';
 import type { StoreEndpoints } from './targets/warehouse/open-object-store.ts';
 import { channelTestHandler } from './tasks/channel-test.ts';
 import { cronRunHandler } from './tasks/cron-run.ts';
@@ -63,13 +66,17 @@ export interface DeliveryOptions {
   workerId?: string;
   /** Attempts at the same time; default 64. */
   concurrency?: number;
-  egress: { allowedCidrs: readonly string[]; allowedHosts?: readonly string[]; refused?: RefusedAddresses };
+  egress: Partial<InstallationEgress> & { allowedCidrs: readonly string[]; refused?: RefusedAddresses };
   /** PEM of certificate authorities trusted besides the well-known ones. */
   extraCa?: string;
   /** Proxy for destinations that ask for a static address. */
   proxyUrl?: string;
   /** Absent: there is no e-mail. Closed by the caller. */
   mailer?: Mailer;
+  /** E-mails of an organization in a day, one for each address; default 1000. */
+  mailsPerDay?: number;
+  /** Of addresses that may get e-mails; default: any. */
+  mailDomains?: readonly string[];
   /** Endpoints of webhook applications, and how they are delivered to. */
   webhooks: WebhookPlanSources;
   /**
@@ -103,6 +110,7 @@ const sandboxProcesses = 2;
 /** While one has rung and is set up again, others listen. */
 const doorbellsOfAllShards = 3;
 const defaultGraceMs = 25_000;
+const defaultMailsPerDay = 1000;
 const defaultBatchAgeMs = 60_000;
 const defaultArchiveAgeMs = 600_000;
 /** Of a batch of an archive; what it becomes as JSON may be some times that. */
@@ -118,7 +126,7 @@ export function startDelivery(options: DeliveryOptions): Delivery {
     pool = defaultPool,
   } = options;
   const wrapQueue = options.wrapQueue ?? ((queue: DeliveryQueue) => queue);
-  const { allowedCidrs, allowedHosts = [], refused } = egress;
+  const { allowedCidrs, allowedHosts = [], onlyHosts, refused } = egress;
   const dispatchers = new Dispatchers({
     connections: slots,
     extraCa: options.extraCa,
@@ -128,9 +136,27 @@ export function startDelivery(options: DeliveryOptions): Delivery {
   });
   const userAgent = `Posthorn/${version}`;
   const { endpoints = {}, batchAgeMs = defaultBatchAgeMs, allowsPlatformIdentity = false } = options.warehouse ?? {};
-  const mailer = options.mailer ?? null;
+  const mailer =
+    options.mailer === undefined
+      ? null
+      : new AlertMailer({
+          mailer: options.mailer,
+          budget: new MailBudget({ redis, prefix, clock }, options.mailsPerDay ?? defaultMailsPerDay),
+          domains: options.mailDomains ?? [],
+          mails: mailCounter(options.metrics),
+          logger,
+        });
   const stores = { endpoints, batchAgeMs, allowsPlatformIdentity };
-  const outgoing = { registry, keyring, dispatchers, allowed: { allowedCidrs, allowedHosts }, ...stores, mailer, clock, userAgent };
+  const outgoing = {
+    registry,
+    keyring,
+    dispatchers,
+    allowed: { allowedCidrs, allowedHosts, onlyHosts },
+    ...stores,
+    mailer,
+    clock,
+    userAgent,
+  };
   const webhookPlans = new WebhookPlans({ ...outgoing, webhooks: options.webhooks });
   const planOf = (target: Target): Promise<DeliveryPlan> => deliveryPlan({ ...outgoing, webhookPlans }, target);
   const id = options.workerId ?? `w_${randomBytes(9).toString('base64url')}${poolMark(pool)}`;
@@ -144,7 +170,13 @@ export function startDelivery(options: DeliveryOptions): Delivery {
   const queues = Array.from({ length: shards }, (_, shard) =>
     wrapQueue(new RedisDeliveryQueue({ redis, prefix, shard, memoryLimitBytes: options.memoryLimitBytes, pool })),
   );
-  const metrics = deliveryMetrics(options.metrics, { queues, now: () => clock.now(), inFlight: () => worker.inFlight });
+  const shares = new ByteShares({ redis, prefix, clock, shards: () => shards, memoryLimitBytes: options.memoryLimitBytes });
+  const metrics = deliveryMetrics(options.metrics, {
+    queues,
+    now: () => clock.now(),
+    inFlight: () => worker.inFlight,
+    bytes: () => shares.figures(),
+  });
   const lastNotified = new LastNotified({ redis, prefix });
   const onAlert = ({ job, channelType, outcome }: AlertReport): void => {
     const { destinationId: channelId, org } = job.target;

@@ -131,7 +131,7 @@ export class TargetKeeper {
     for (const changeKey of changed) {
       const [kind, id] = changeKey.split(':');
       if (id === undefined || (kind !== 'route' && kind !== 'destination')) continue;
-      const record = await registry.get(kind, id);
+      const record = await registry.getOfAny(kind, id);
       if (record !== null) ids.set(record.org, [...(ids.get(record.org) ?? []), id]);
     }
     for (const [org, changedIds] of ids) {
@@ -157,9 +157,8 @@ export class TargetKeeper {
     for (const changeKey of changed) {
       const [kind, id] = changeKey.split(':');
       if (id === undefined) continue;
-      if (kind === 'route' && (await registry.get('route', id)) === null) gone.add(id);
-      if (kind === 'notificationChannel' && (await registry.get('notificationChannel', id)) === null) gone.add(id);
-      if (kind === 'destination' && (await registry.get('destination', id)) === null) gone.add(id);
+      if (kind !== 'route' && kind !== 'notificationChannel' && kind !== 'destination') continue;
+      if ((await registry.getOfAny(kind, id)) === null) gone.add(id);
     }
     if (gone.size === 0) return [];
     const found = new Map<string, { target: Target; reason: DeadLetterReason }>();

@@ -13,6 +13,7 @@ import { systemClock } from '../runtime/clock.ts';
 import { Sandbox } from '../sandbox/sandbox.ts';
 import type { ReadyWarehousePlan } from './delivery-plan.ts';
 import { deliveryMetrics } from './metrics.ts';
+import { SentSecrets } from './targets/sent-secrets.ts';
 import { BatchRoom } from './targets/warehouse/batch-room.ts';
 import { EventTransformer } from './transformed-event.ts';
 import { attemptUpload } from './upload-attempt.ts';
@@ -34,7 +35,6 @@ test('a batch whose transforms the sandbox never runs uses up its attempts, with
     const plan: ReadyWarehousePlan = {
       state: 'ready',
       type: 'warehouse',
-      provider: 'generic',
       setting,
       retryPolicy: { maxRetries: 2, initialDelayMs: 1, maxDelayMs: 1, backoffMultiplier: 1 },
       transform: { v: 1, id: 'trf_a', org: 'org_a', type: 'jsonata', code: 'payload', generation: 1 },
@@ -42,12 +42,18 @@ test('a batch whose transforms the sandbox never runs uses up its attempts, with
         store: { put: () => Promise.reject(new Error('nothing is to be written')) },
         layout: { prefix: '', fileFormat: 'jsonl', partitionBy: 'date' },
         mapping: null,
+        secrets: SentSecrets.none,
         dispatcher: () => agent,
       },
     };
     const context = {
       clock: systemClock,
-      metrics: deliveryMetrics(new Registry(), { queues: [queue], now: () => systemClock.now(), inFlight: () => 0 }),
+      metrics: deliveryMetrics(new Registry(), {
+        queues: [queue],
+        now: () => systemClock.now(),
+        inFlight: () => 0,
+        bytes: async () => ({ byAccount: new Map(), over: 0 }),
+      }),
       signal: new AbortController().signal,
       batches: { worker: 'w1', queue, transformer: new EventTransformer({ sandbox, clock: systemClock }) },
       uploadRoom: new BatchRoom({ places: 0, placesOfOrganization: 0, clock: systemClock }),

@@ -64,7 +64,8 @@ export async function attemptUpload(job: Job, plan: ReadyWarehousePlan, context:
     const startedAtMs = clock.now();
     const leftMs = Math.max(shortestUploadMs, begunAtMs + attemptTimeoutMs - startedAtMs);
     const timeoutMs = Math.min(uploadTimeoutMs, leftMs);
-    const result = await upload(warehouse.store, objects, { dispatcher: warehouse.dispatcher(), clock, signal, timeoutMs });
+    const { secrets } = warehouse;
+    const result = await upload(warehouse.store, objects, { dispatcher: warehouse.dispatcher(), secrets, clock, signal, timeoutMs });
     if (signal.aborted && result.type === 'error') return back;
     return attempted(result, startedAtMs);
   } finally {
@@ -76,14 +77,14 @@ export async function attemptUpload(job: Job, plan: ReadyWarehousePlan, context:
 async function readyMembers(
   batch: Batch,
   job: Job,
-  { provider, transform }: ReadyWarehousePlan,
+  { transform }: ReadyWarehousePlan,
   { batches, clock, signal, transformRoom }: UploadContext,
 ): Promise<number | TransformsStalledError | null> {
   if (transform === null) return batch.members.length;
   const leave = await transformRoom.enter(job.target.org);
   if (leave === null) return null;
   try {
-    return await runBatchTransforms(batch, job, { provider, transform }, { ...batches, clock, signal });
+    return await runBatchTransforms(batch, job, transform, { ...batches, clock, signal });
   } catch (error) {
     if (error instanceof TransformsStalledError) return error;
     throw error;

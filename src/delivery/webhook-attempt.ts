@@ -27,10 +27,10 @@ export async function attemptWebhook(job: Job, plan: WebhookPlan, context: Conte
   const number = job.attempts + 1;
   const startedAtMs = clock.now();
   const keys = keysAt(plan.secrets, startedAtMs);
-  if (keys === null) return settle({ type: 'dead', attempt: null, reason: 'secret_decryption_failed' });
+  if (keys === null || plan.headers === null) return settle({ type: 'dead', attempt: null, reason: 'secret_decryption_failed' });
   const eventId = event.webhook?.partOf ?? job.eventId;
   const identity = { messageId, eventId, number, timestampSeconds: Math.floor(startedAtMs / 1000), userAgent };
-  const result = await exchangeWithEndpoint(plan, { keys, event, identity }, { clock, signal });
+  const result = await exchangeWithEndpoint(plan, { own: plan.headers, keys, event, identity }, { clock, signal });
   if (signal.aborted && result.type === 'error') return settle({ type: 'back' });
   const attempt = attemptRecord(result, { expectedResponse: null }, { startedAtMs, endedAtMs: clock.now() });
   metrics.attemptSeconds.observe({ result: attempt.errorType ?? 'ok' }, attempt.durationMs / 1000);
@@ -43,6 +43,8 @@ export async function attemptWebhook(job: Job, plan: WebhookPlan, context: Conte
 }
 
 interface Sent {
+  /** Of the endpoint. */
+  own: readonly [string, string][];
   keys: readonly KeyObject[];
   event: Pick<StoredEvent, 'contentType' | 'payload' | 'sourceSlug'>;
   identity: Parameters<typeof webhookHeaders>[3];
@@ -50,12 +52,13 @@ interface Sent {
 
 /** Signs and sends a payload once, within the limits of the plan. */
 export async function exchangeWithEndpoint(
-  plan: WebhookPlan,
-  { keys, event, identity }: Sent,
+  plan: Omit<WebhookPlan, 'headers'>,
+  { own, keys, event, identity }: Sent,
   { clock, signal }: Pick<Context, 'clock' | 'signal'>,
 ): Promise<HttpResult> {
   if (plan.isForbidden) return { type: 'error', error: new InsecureUrlError() };
-  const headers = webhookHeaders(plan.headers, keys, event, identity);
-  const { origin, path, timeoutMs } = plan;
-  return await exchange(plan.dispatcher(), { origin, path, method: 'POST', headers, body: event.payload }, { timeoutMs, clock, signal });
+  const headers = webhookHeaders(own, keys, event, identity);
+  const { origin, path, timeoutMs, sentSecrets } = plan;
+  const request = { origin, path, method: 'POST' as const, headers, body: event.payload, secrets: sentSecrets };
+  return await exchange(plan.dispatcher(), request, { timeoutMs, clock, signal });
 }

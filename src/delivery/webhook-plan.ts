@@ -4,16 +4,18 @@ import type { Dispatcher } from 'undici';
 import type { RetrySchedule } from '../core/backoff.ts';
 import type { OrganizationRecord, ThrottleRecord, TransformRecord } from '../core/records.ts';
 import type { Keyring } from '../core/sealing.ts';
-import { webhookSecretSealingContext } from '../core/sealing-contexts.ts';
-import { signingKey } from '../core/signing.ts';
+import { webhookHeaderSealingContext, webhookSecretSealingContext } from '../core/sealing-contexts.ts';
+import { signingKey, withoutPrefix } from '../core/signing.ts';
 import type { SharedLimiter, TargetSetting } from '../data/delivery-queue.ts';
 import { Doorkeeper } from '../data/doorkeeper.ts';
 import type { RegistryReader } from '../data/registry.ts';
 import type { WebhookDirectory } from '../data/webhooks/webhook-directory.ts';
 import type { WebhookApplication, WebhookEndpoint } from '../data/webhooks/webhooks.ts';
 import type { Dispatchers } from './targets/http/dispatchers.ts';
-import { type EgressRules, egressRules } from './targets/http/egress-policy.ts';
+import { type EgressRules, egressRules, type InstallationEgress } from './targets/http/egress-policy.ts';
+import { openedHeaders } from './targets/http/request-headers.ts';
 import { endpointHeaders } from './targets/http/webhook-headers.ts';
+import { SentSecrets } from './targets/sent-secrets.ts';
 
 /** How requests to a webhook endpoint are made. */
 export interface WebhookPlan {
@@ -24,8 +26,11 @@ export interface WebhookPlan {
   origin: string;
   path: string;
   timeoutMs: number;
-  headers: readonly [string, string][];
+  /** Null: one of them does not open. */
+  headers: readonly [string, string][] | null;
   secrets: readonly EndpointSecret[];
+  /** The signing secrets and credentials that replies must not repeat. */
+  sentSecrets: SentSecrets;
   /** Asked for each attempt: pools that were not used for long are closed. */
   dispatcher: () => Dispatcher;
   /** Null when there is none any more. */
@@ -57,7 +62,7 @@ interface Sources {
   registry: RegistryReader;
   keyring: Keyring;
   dispatchers: Dispatchers;
-  allowed: EgressRules;
+  allowed: InstallationEgress;
 }
 
 interface Made {
@@ -99,13 +104,30 @@ export class WebhookPlans {
     const { webhooks, registry, keyring, dispatchers } = this.#sources;
     const { id, secret } = endpoint;
     const { protocol, origin, pathname, search } = new URL(endpoint.url);
+    const texts: string[] = [];
     const opened = (sealed: string): KeyObject | null => {
       try {
-        return signingKey(keyring.open(sealed, webhookSecretSealingContext(org, id)));
+        const text = keyring.open(sealed, webhookSecretSealingContext(org, id));
+        texts.push(text, withoutPrefix(text));
+        return signingKey(text);
       } catch {
         return null;
       }
     };
+    const ownHeaders = (): [string, string][] | null => {
+      try {
+        const own = openedHeaders(endpoint.headers, (sealed) => keyring.open(sealed, webhookHeaderSealingContext(org, id)));
+        texts.push(...own.secrets);
+        return endpointHeaders(own.headers);
+      } catch {
+        return null;
+      }
+    };
+    const headers = ownHeaders();
+    const secrets = [
+      { key: opened(secret.sealed), validUntilMs: null },
+      ...secret.previous.map(({ sealed, validUntilMs }) => ({ key: opened(sealed), validUntilMs })),
+    ];
     return {
       setting: settingOf(endpoint, application),
       retryPolicy: webhooks.retries,
@@ -113,16 +135,11 @@ export class WebhookPlans {
       origin,
       path: pathname + search,
       timeoutMs: endpoint.timeoutSeconds * 1000,
-      headers: endpointHeaders(endpoint.headers),
-      secrets: [
-        { key: opened(secret.sealed), validUntilMs: null },
-        ...secret.previous.map(({ sealed, validUntilMs }) => ({ key: opened(sealed), validUntilMs })),
-      ],
+      headers,
+      secrets,
+      sentSecrets: new SentSecrets(texts),
       dispatcher: dispatchers.forRules({ egress, tls: null, usesProxy: false }),
-      transform: async (transformId) => {
-        const transform = await registry.get('transform', transformId);
-        return transform?.org === org ? transform : null;
-      },
+      transform: (transformId) => registry.getOf(org, 'transform', transformId),
       disable: (reason) => webhooks.disableEndpoint(org, id, reason),
     };
   }

@@ -7,6 +7,7 @@ import { newEvent } from '../../test/support/new-event.ts';
 import { passes } from '../../test/support/passes.ts';
 import type { startReceiver } from '../../test/support/receiver.ts';
 import { organizationRecord } from '../../test/support/record-registry.ts';
+import { field } from '../../test/support/redis-fields.ts';
 import { verifies } from '../../test/support/webhook-verification.ts';
 import { newTimedId } from '../core/ids.ts';
 import { recordLayoutVersion } from '../core/records.ts';
@@ -349,7 +350,7 @@ test('a limit of an application that was used up, and raised while no worker ran
   await first.stop(1000);
   directory.putApplication(webhookApplication({ rateLimits: { ...rateLimits, perHour: 1000 }, revision: 2 }));
   worker();
-  await passes(async () => expect(await suite.redis.client.hget(`${prefix}{s0}:l:app_a`, 'w')).toContain('3600000 1000'));
+  await passes(async () => expect(await suite.redis.client.hget(`${prefix}{s0}:l:app_a`, field.limiter.windows)).toContain('3600000 1000'));
   await send();
   await arrived(2);
 });

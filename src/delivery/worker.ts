@@ -1,7 +1,8 @@
+import { accountOf } from '../core/account.ts';
 import { withJitter } from '../core/backoff.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
-import type { Job, Settlement, SlowRoom, Target } from '../data/delivery-queue.ts';
+import type { Job, Settlement, Target, TurnOrder } from '../data/delivery-queue.ts';
 import type { Ring } from '../data/doorbell.ts';
 import type { Beat, WorkerDirectory } from '../data/worker-directory.ts';
 import { workerLifetimeMs } from '../data/worker-directory.ts';
@@ -13,10 +14,11 @@ import type { DeliveryMetrics } from './metrics.ts';
 import { RecentJobs } from './recent-jobs.ts';
 import type { RedisTroubles } from './redis-trouble.ts';
 import { ShardLine, type ShardParts } from './shard-line.ts';
+import { SlotShares } from './slot-shares.ts';
 import { BatchRoom } from './targets/warehouse/batch-room.ts';
 import { type EventTransformer, hasTransform } from './transformed-event.ts';
 import { Wakeup } from './wakeup.ts';
-import { withoutSecret } from './without-secret.ts';
+import { withoutCredentials } from './without-credentials.ts';
 
 const mostPerDequeue = 64;
 /** Where many shards have work: one call for some messages costs Redis half of what many calls for one each do. */
@@ -26,6 +28,8 @@ const dequeuesAtOnce = 2;
 /** Below this share of free slots a dequeue waits a moment for more of them: fewer, larger script calls. */
 const patientShare = 0.25;
 const patienceMs = 1;
+/** How often a worker whose free slots are kept asks for work that may have them; pressing work need not wait for it. */
+const keptAskMs = 20;
 /** How long a message whose records cannot be read stays here before it goes back. */
 const planRetryMs = 1000;
 /** Of Redis; above it all shards are looked at often. */
@@ -72,12 +76,11 @@ export class Worker {
   readonly #lines: readonly ShardLine[];
   readonly #wakeup = new Wakeup();
   readonly #recentJobs: RecentJobs;
+  readonly #shares: SlotShares;
   /** Beside other organizations the busiest one is served at it. */
   readonly #rooms: { uploadRoom: BatchRoom; transformRoom: BatchRoom };
   readonly #stopping = new AbortController();
   readonly #breakingOff = new AbortController();
-  #inFlight = 0;
-  #slowInFlight = 0;
   /** Slots that dequeues under way may fill. */
   #reserved = 0;
   #dequeues = 0;
@@ -86,6 +89,7 @@ export class Worker {
   #totalSlots: number;
   #knowsOfMoreShards = false;
   #hasBegun = false;
+  #nextAskAtMs = 0;
   #loops: Promise<void>[] = [];
 
   constructor(options: WorkerOptions) {
@@ -94,6 +98,7 @@ export class Worker {
     this.#troubles = troubles;
     this.#totalSlots = slots;
     this.#recentJobs = new RecentJobs(clock);
+    this.#shares = new SlotShares(slots);
     const places = Math.max(1, Math.min(mostUploads, Math.floor(slots / 4)));
     this.#rooms = {
       uploadRoom: new BatchRoom({ places, placesOfOrganization: Math.max(1, Math.floor(places / 2)), clock }),
@@ -138,7 +143,7 @@ export class Worker {
   }
 
   get inFlight(): number {
-    return this.#inFlight;
+    return this.#shares.inFlight;
   }
 
   /** Time at which Redis last took a heartbeat; null: never yet. */
@@ -154,7 +159,7 @@ export class Worker {
     for (const doorbell of doorbells) doorbell.close();
     await Promise.all(this.#loops);
     const cancelGrace = clock.after(graceMs, () => this.#breakingOff.abort());
-    while (this.#inFlight > 0 || this.#reserved > 0) await this.#wakeup.wait();
+    while (this.inFlight > 0 || this.#reserved > 0) await this.#wakeup.wait();
     cancelGrace();
     const giveUp = new AbortController();
     const cancelGiveUp = clock.after(5000, () => giveUp.abort());
@@ -179,12 +184,13 @@ export class Worker {
         await clock.sleep(patienceMs, signal);
         continue;
       }
+      if (!isPressing && this.#hasOnlyKept && !(await this.#mayTakeKept())) continue;
       if (this.#free < slots * patientShare && !isPressing) await clock.sleep(patienceMs, signal);
       const share = Math.min(mostPerDequeue, Math.max(fewestPerDequeue, Math.ceil(this.#free / wanting.length)));
       for (const line of this.#inTurn()) {
         if (this.#free <= 0) break;
         if (!line.isPressing) {
-          if (!this.#mayTakeMore()) break;
+          if (!this.#mayTakeMore() || (this.#hasOnlyKept && this.#reserved > 0)) break;
           this.#next = (this.#lines.indexOf(line) + 1) % this.#lines.length;
         }
         void this.#take(line, share);
@@ -193,7 +199,34 @@ export class Worker {
   }
 
   get #free(): number {
-    return this.#options.slots - this.#inFlight - this.#reserved;
+    return this.#options.slots - this.inFlight - this.#reserved;
+  }
+
+  /** How many a dequeue may take. The last slots are kept for accounts that hold few: it takes either none of them, or for such accounts alone. */
+  get #room(): number {
+    const shared = this.#free - this.#shares.kept;
+    return shared > 0 ? shared : this.#free;
+  }
+
+  get #hasOnlyKept(): boolean {
+    return this.#free <= this.#shares.kept;
+  }
+
+  /** When only slots are left that are kept: whether it is known who holds the others, and time to ask for work that may have them. */
+  async #mayTakeKept(): Promise<boolean> {
+    const { clock } = this.#options;
+    if (this.#reserved > 0) {
+      await this.#wakeup.wait();
+      return false;
+    }
+    if (clock.now() >= this.#nextAskAtMs) {
+      this.#nextAskAtMs = clock.now() + keptAskMs;
+      return true;
+    }
+    const cancel = clock.after(this.#nextAskAtMs - clock.now(), () => this.#wakeup.signal());
+    await this.#wakeup.wait();
+    cancel();
+    return false;
   }
 
   /** Work that is not pressing. */
@@ -214,13 +247,13 @@ export class Worker {
   }
 
   async #take(line: ShardLine, share: number): Promise<void> {
-    const count = Math.min(share, this.#free);
+    const count = Math.min(share, this.#room);
+    const order = this.#orderOf(line);
     this.#dequeues++;
     this.#reserved += count;
-    const order = { busiest: this.#recentJobs.busiest, isForOthers: line.isPressing && this.hasOthersBesideBusiest };
-    const jobs = await line.take(count, this.#slowRoom(), order);
+    const jobs = await line.take(count, this.#shares.slow, order);
     this.#dequeues--;
-    for (const { target } of jobs) this.#recentJobs.add(target.org);
+    for (const { target } of jobs) this.#recentJobs.add(accountOf(target.org));
     this.#wakeup.signal();
     const plans = new Map<Target, Promise<DeliveryPlan>>();
     for (const [i, job] of jobs.entries()) {
@@ -233,10 +266,12 @@ export class Worker {
     this.#wakeup.signal();
   }
 
-  /** Attempts to slow targets hold at most half of this worker's slots, with single ones three quarters, over all shards. */
-  #slowRoom(): SlowRoom {
-    const half = Math.max(1, Math.floor(this.#options.slots / 2));
-    return { slow: half - this.#slowInFlight, probes: half + Math.floor(half / 2) - this.#slowInFlight };
+  /** Who goes first, and who gets nothing: the busiest account of what is taken out of turn, those with large shares of the last slots. */
+  #orderOf({ isPressing }: ShardLine): TurnOrder {
+    const { busiest } = this.#recentJobs;
+    const outOfTurn = isPressing && busiest !== null && this.hasOthersBesideBusiest ? [busiest] : [];
+    const large = this.#hasOnlyKept ? this.#shares.large : [];
+    return { busiest: busiest ?? this.#shares.largest, without: [...new Set([...outOfTurn, ...large])] };
   }
 
   async #doorbellLoop(doorbell: WorkerDoorbell): Promise<void> {
@@ -251,9 +286,9 @@ export class Worker {
         if (line === undefined) continue;
         line.wake({ isPressing: rang?.isFirst === true });
         // A full worker passes the bell on: promote rings when there is work.
-        if (this.#inFlight >= slots) {
+        if (this.inFlight >= slots) {
           await line.passBellOn();
-          while (this.#inFlight >= slots && !signal.aborted) await clock.sleep(20, signal);
+          while (this.inFlight >= slots && !signal.aborted) await clock.sleep(20, signal);
         }
       } catch (error) {
         if (signal.aborted) return;
@@ -266,8 +301,7 @@ export class Worker {
 
   #begin(line: ShardLine, job: Job, planned: Promise<DeliveryPlan>): void {
     const { logger, metrics, clock } = this.#options;
-    this.#inFlight++;
-    if (job.target.isSlow) this.#slowInFlight++;
+    this.#shares.begin(job.target);
     void this.#deliver(line, job, planned)
       .catch(async (error: unknown): Promise<Settlement> => {
         logger.debug(
@@ -278,8 +312,7 @@ export class Worker {
         return { job, outcome: { type: 'back' }, maxAttempts: null };
       })
       .then((settlement) => {
-        this.#inFlight--;
-        if (job.target.isSlow) this.#slowInFlight--;
+        this.#shares.end(job.target);
         metrics.outcomes.inc({ outcome: settlement.outcome.type });
         line.settle(settlement);
         if (this.#stopping.signal.aborted || this.#lines.some(({ wantsToTake }) => wantsToTake)) this.#wakeup.signal();
@@ -291,7 +324,7 @@ export class Worker {
     const signal = this.#breakingOff.signal;
     const context = { clock, metrics, userAgent, onAlert, signal, batches: line.batches, ...this.#rooms };
     const plan = await planned;
-    const job = withoutSecretOfSource(taken, plan);
+    const job = withoutCredentialsOfSender(taken, plan);
     switch (plan.state) {
       case 'ready':
         if (plan.setting.revision !== job.target.revision) void line.configure(job.target);
@@ -341,8 +374,8 @@ export class Worker {
 }
 
 /** Those of a batch are read by who writes it. */
-function withoutSecretOfSource(job: Job, plan: DeliveryPlan): Job {
+function withoutCredentialsOfSender(job: Job, plan: DeliveryPlan): Job {
   if (plan.state !== 'ready' || plan.type !== 'http' || job.event === null) return job;
-  const event = withoutSecret(job.event, plan.provider);
+  const event = withoutCredentials(job.event);
   return event === job.event ? job : { ...job, event };
 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { PosthornError } from '../core/errors.ts';
-import { authenticate } from './authentication.ts';
+import { type AuthenticateOptions, authenticate } from './authentication.ts';
 import type { Caller } from './caller.ts';
 import { answerError } from './error-response.ts';
 import type { Exchange } from './exchange.ts';
@@ -14,7 +14,7 @@ import { requestTarget } from './request-target.ts';
 import { type RunOptions, runOperation } from './run-operation.ts';
 import type { FacadeServices } from './services.ts';
 
-export interface ApiOptions extends RunOptions {
+export interface ApiOptions extends RunOptions, Omit<AuthenticateOptions, 'organization'> {
   operations: readonly Operation[];
   metrics: FacadeMetrics;
 }
@@ -39,18 +39,19 @@ export function createApi({ operations, metrics, ...options }: ApiOptions): ApiH
 
 const ofOrganization = /^\/organizations\/([^/]+)(.*)$/;
 
-async function answer(exchange: Exchange, table: OperationTable, options: RunOptions): Promise<void> {
+async function answer(exchange: Exchange, table: OperationTable, options: Omit<ApiOptions, 'operations' | 'metrics'>): Promise<void> {
   const below = exchange.path.slice('/api'.length);
   const [, organization = null, rest = below] = ofOrganization.exec(below) ?? [];
-  const caller = await identify(exchange, options.services, organization);
+  const caller = await identify(exchange, options.services, { ...options, organization });
   if (organization !== null) requireOwnOrganization(caller, organization);
+  options.openRequests.enter(caller, exchange.response);
   const { operations, params } = table.find(rest);
   await runOperation(exchange, { operation: requested(exchange, operations), caller, path: rest, params }, options);
 }
 
-async function identify(exchange: Exchange, services: FacadeServices, organization: string | null): Promise<Caller> {
+async function identify(exchange: Exchange, services: FacadeServices, options: AuthenticateOptions): Promise<Caller> {
   const { request, response, path } = exchange;
-  const caller = await authenticate(request.headers, { ...services, organization });
+  const caller = await authenticate(request, services, options);
   exchange.caller = caller;
   const { credential } = caller;
   if (credential.type === 'apiKey') void services.apiKeyUsage.touch(caller.organization.id, credential.id);

@@ -1,11 +1,15 @@
 import type { RequestListener } from 'node:http';
 import express, { type ErrorRequestHandler, type Express } from 'express';
 import type { Registry } from 'prom-client';
+import { AddressList } from '../core/address-list.ts';
 import { createApi } from './api.ts';
 import { docsRouter } from './docs.ts';
 import { answerError } from './error-response.ts';
 import { families } from './families/families.ts';
+import { GuessBrake } from './guess-brake.ts';
+import { LargeBodies } from './large-bodies.ts';
 import { facadeMetrics } from './metrics.ts';
+import { OpenRequests } from './open-requests.ts';
 import { nothingHere } from './operation-table.ts';
 import { answerRequestId } from './request-id.ts';
 import { requestTarget } from './request-target.ts';
@@ -15,8 +19,14 @@ export interface FacadeOptions extends Omit<FacadeServices, 'inForceTimeoutMs'> 
   metrics: Registry;
   /** Of the program; shown in the OpenAPI document. */
   version: string;
-  /** Where clients reach the API and ingest, such as `https://hooks.example.com`; absent: what their Host header says. */
-  publicUrl?: string;
+  /** Where senders reach ingest, such as `https://hooks.example.com`; absent: nobody has said it, and a Host header proves nothing. */
+  publicIngestUrl?: string;
+  /** CIDRs of the proxies that say in `X-Forwarded-For` who asks. Default: none. */
+  trustedProxies?: readonly string[];
+  /** The server has a unix socket and no port: who connects names the client as a trusted proxy does. Default: false. */
+  isOnUnixSocket?: boolean;
+  /** Refused credentials of one client; see `GuessBrake`. Default 60. */
+  maxAuthFailuresPerMinute?: number;
   /** Default 1 MiB. */
   maxBodyBytes?: number;
   /** Default 2000 (API decisions, "Both families"). */
@@ -28,13 +38,25 @@ export interface FacadeOptions extends Omit<FacadeServices, 'inForceTimeoutMs'> 
  * path is a 404: what else the server has comes before.
  */
 export function createFacade(options: FacadeOptions): RequestListener {
-  const { metrics, version, publicUrl, maxBodyBytes = 1024 * 1024, inForceTimeoutMs = 2000, ...rest } = options;
+  const { metrics, version, publicIngestUrl, maxBodyBytes = 1024 * 1024, inForceTimeoutMs = 2000, ...others } = options;
+  const { trustedProxies = [], isOnUnixSocket = false, maxAuthFailuresPerMinute = 60, ...rest } = others;
   const services: FacadeServices = { ...rest, inForceTimeoutMs };
   const operations = families.flatMap((family) => family.operations);
-  const api = createApi({ services, operations, metrics: facadeMetrics(metrics), publicUrl, maxBodyBytes });
-  const others = otherPages(services, version);
+  const api = createApi({
+    services,
+    operations,
+    metrics: facadeMetrics(metrics),
+    publicIngestUrl,
+    maxBodyBytes,
+    largeBodies: new LargeBodies(),
+    openRequests: new OpenRequests(),
+    keyBrake: new GuessBrake({ clock: services.clock, maxPerMinute: maxAuthFailuresPerMinute }),
+    tokenBrake: new GuessBrake({ clock: services.clock, maxPerMinute: maxAuthFailuresPerMinute }),
+    trustedProxies: new AddressList(trustedProxies, { includesUnixSocket: isOnUnixSocket }),
+  });
+  const pages = otherPages(services, version);
   return (request, response) => {
-    if (!api(request, response)) others(request, response);
+    if (!api(request, response)) pages(request, response);
   };
 }
 

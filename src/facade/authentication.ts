@@ -1,10 +1,14 @@
 import { timingSafeEqual } from 'node:crypto';
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { AddressList } from '../core/address-list.ts';
 import { hashApiKey } from '../core/api-keys.ts';
+import { clientAddress } from '../core/client-address.ts';
 import type { Clock } from '../core/clock.ts';
 import { PosthornError } from '../core/errors.ts';
 import type { RegistryReader } from '../data/registry.ts';
 import type { Caller } from './caller.ts';
+import type { GuessBrake } from './guess-brake.ts';
+import { rightsWithinMakers } from './key-rights.ts';
 import { KubernetesCallers } from './kubernetes-callers.ts';
 
 const longestKey = 512;
@@ -14,31 +18,54 @@ export interface Authenticators {
   clock: Clock;
   /** Null: only API keys are credentials. */
   kubernetesCallers: KubernetesCallers | null;
+}
+
+export interface AuthenticateOptions {
   /** Id or slug of the organization that the path names; null: none. */
   organization: string | null;
+  keyBrake: GuessBrake;
+  /** Apart from `keyBrake`: guessed keys do not hold up tokens. */
+  tokenBrake: GuessBrake;
+  trustedProxies: AddressList;
 }
 
 /**
  * The caller behind `Authorization: Bearer <key>` or `x-api-key: <key>`. In a cluster also a
- * token of Kubernetes: see `KubernetesCallers`. UNAUTHORIZED without a valid one, UNAVAILABLE when Redis does not answer.
+ * token of Kubernetes: see `KubernetesCallers`. UNAUTHORIZED without a valid one, RATE_LIMITED after too many of them from one
+ * client, UNAVAILABLE when Redis does not answer.
  */
 export async function authenticate(
-  headers: IncomingHttpHeaders,
-  { registry, clock, kubernetesCallers, organization: asked }: Authenticators,
+  { headers, socket }: Pick<IncomingMessage, 'headers' | 'socket'>,
+  authenticators: Authenticators,
+  { organization, keyBrake, tokenBrake, trustedProxies }: AuthenticateOptions,
 ): Promise<Caller> {
   const key = sentKey(headers);
   if (key === null) throw new PosthornError('UNAUTHORIZED', 'Send an API key as "Authorization: Bearer <key>" or "x-api-key: <key>".');
-  if (kubernetesCallers !== null && KubernetesCallers.isToken(key)) return await kubernetesCallers.caller(key, asked);
+  const address = clientAddress(socket.remoteAddress ?? '', headers['x-forwarded-for'], trustedProxies);
+  const { kubernetesCallers } = authenticators;
+  if (kubernetesCallers !== null && KubernetesCallers.isToken(key))
+    return await tokenBrake.checkBefore(address, key, () => kubernetesCallers.caller(key, organization));
+  return await keyBrake.checkAfter(address, () => callerOfKey(key, authenticators));
+}
+
+async function callerOfKey(key: string, { registry, clock }: Authenticators): Promise<Caller> {
   const sha256 = hashApiKey(key);
   const id = key.length > longestKey ? null : await registry.apiKeyIdByHash(sha256);
   const record = id === null ? null : await registry.get('apiKey', id);
   if (record === null || !equal(record.sha256, sha256)) throw new PosthornError('UNAUTHORIZED', 'The API key is not valid.');
-  if (record.expiresAtMs !== null && record.expiresAtMs <= clock.now()) throw new PosthornError('UNAUTHORIZED', 'The API key has expired.');
+  const { org, name } = record;
+  const rights = await rightsWithinMakers(record, async (maker) => {
+    const makerId = await registry.apiKeyIdByHash(maker);
+    return makerId === null ? null : await registry.getOf(org, 'apiKey', makerId);
+  });
+  if (rights === null) throw new PosthornError('UNAUTHORIZED', 'The API key that made this one is gone.');
+  const { role, scopes, expiresAtMs, makers } = rights;
+  if (expiresAtMs !== null && expiresAtMs <= clock.now()) throw new PosthornError('UNAUTHORIZED', 'The API key has expired.');
   const organization = await registry.get('organization', record.org);
   return {
-    credential: { type: 'apiKey', id: record.id },
-    role: record.role,
-    scopes: record.scopes,
+    credential: { type: 'apiKey', id: record.id, name, sha256, expiresAtMs, makers },
+    role,
+    scopes,
     organization: {
       id: record.org,
       slug: record.orgSlug,

@@ -1,6 +1,8 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import { type ErrorCode, PosthornError } from '../core/errors.ts';
+import { parseLargeJson, TooDeepError, TooManyMembersError } from '../core/large-json.ts';
 import { wording } from '../resources/complaints.ts';
+import { type Excess, excessIn } from '../resources/excess.ts';
 import { fieldPath, isRecord } from '../resources/field-tree.ts';
 import { plainIssues } from '../resources/plain-issues.ts';
 
@@ -8,22 +10,57 @@ const deepestNesting = 32;
 /** What the parsers of receivers take without being told to. */
 const deepestFreeNesting = 512;
 const mostComplaints = 5;
+/** Of an object or list, but in the free field; no schema takes so many. */
+const maxMembers = 20_000;
+/** Of any object: the keys of a larger one take too long to be listed in one turn of the event loop. */
+const maxObjectMembers = 50_000;
 const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** A body of more bytes is read and judged in pieces. */
+export const largeBodyBytes = 64 * 1024;
 
 /**
  * The JSON object in a body. MALFORMED_JSON when it is none; what `refuseHostileShapes` refuses is VALIDATION_FAILED. No body at all is an
  * empty object.
  */
-export function readJsonObject(bytes: Buffer | undefined, freeField?: string): Record<string, unknown> {
-  if (bytes === undefined || bytes.length === 0) return {};
+export function readJsonObject(bytes: Buffer, freeField?: string): Record<string, unknown> {
+  if (bytes.length === 0) return {};
   let value: unknown;
   try {
     value = JSON.parse(utf8.decode(bytes));
   } catch {
-    throw new PosthornError('MALFORMED_JSON', 'The body is not valid JSON in UTF-8.');
+    throw malformed();
   }
+  const body = requireObject(value);
+  refuseHostileShapes(body, freeField);
+  return body;
+}
+
+/** The same in pieces, for a large body: yields between them. */
+export function* readLargeJsonObject(bytes: Buffer, freeField?: string): Generator<undefined, Record<string, unknown>> {
+  const body = requireObject(yield* parsedInPieces(bytes, freeField));
+  yield;
+  yield* hostileShapes(body, freeField);
+  return body;
+}
+
+function* parsedInPieces(bytes: Buffer, freeField: string | undefined): Generator<undefined, unknown> {
+  try {
+    return yield* parseLargeJson(bytes, { maxMembers, maxObjectMembers, freeField });
+  } catch (error) {
+    if (error instanceof TooDeepError) throw tooDeep(freeField === undefined ? ownShape : freeShape(freeField));
+    if (error instanceof TooManyMembersError)
+      throw new PosthornError('VALIDATION_FAILED', `The body has an object or list of ${error.message}.`);
+    throw malformed();
+  }
+}
+
+function malformed(): PosthornError {
+  return new PosthornError('MALFORMED_JSON', 'The body is not valid JSON in UTF-8.');
+}
+
+function requireObject(value: unknown): Record<string, unknown> {
   if (!isRecord(value)) throw new PosthornError('VALIDATION_FAILED', 'The body must be a JSON object.');
-  refuseHostileShapes(value, freeField);
   return value;
 }
 
@@ -51,10 +88,54 @@ export function parseBody<Body extends z.ZodObject>(
     if (field !== undefined) throw new PosthornError('UNKNOWN_FIELD', `unknown field "${pathText([field])}": this takes no body.`);
     return {} as z.output<Body>;
   }
+  const excess = excessIn(schema, raw, ['isActive', ...readOnly]);
+  if (excess !== null) throw tooLarge(excess);
   const sent = Object.fromEntries(Object.entries(raw).filter(([name]) => !readOnly.includes(name)));
   const parsed = schema.safeParse('enabled' in schema.shape ? withEnabled(sent) : sent, { error: wording });
   if (!parsed.success) throw invalidBody(parsed.error.issues, fieldCodes);
   return parsed.data;
+}
+
+const enoughIssues = 100;
+
+/**
+ * The same in pieces, of a body whose field `records` is a list of very many: yields between them. The other fields come first, and then the records
+ * until a hundred things are wrong.
+ */
+export function* parseRecords<Body extends z.ZodObject>(
+  schema: Body,
+  raw: unknown,
+  { records, fieldCodes = {} }: BodyReading & { records: string },
+): Generator<undefined, z.output<Body>> {
+  const list = schema.shape[records];
+  const items = isRecord(raw) ? raw[records] : undefined;
+  if (!(list instanceof z.ZodArray) || !Array.isArray(items)) return parseBody(schema, raw, { fieldCodes });
+  const others: Record<string, unknown> = parseBody(withPlainItems(schema, records, list), raw, { fieldCodes });
+  const parsed: unknown[] = [];
+  const issues: z.core.$ZodIssue[] = [];
+  for (const [i, item] of items.entries()) {
+    yield;
+    const path = [records, i];
+    const excess = excessIn(list.element, item);
+    if (excess !== null) throw tooLarge({ ...excess, path: [...path, ...excess.path] });
+    const { data, error } = z.safeParse(list.element, item, { error: wording });
+    parsed.push(data);
+    issues.push(...(error?.issues ?? []).map((issue) => ({ ...issue, path: [...path, ...issue.path] })));
+    if (issues.length >= enoughIssues) break;
+  }
+  if (issues.length > 0) throw invalidBody(issues, fieldCodes);
+  return { ...others, [records]: parsed } as z.output<Body>;
+}
+
+const plainItems = new WeakMap<z.ZodObject, z.ZodObject>();
+
+/** The schema of everything but the records themselves. */
+function withPlainItems(schema: z.ZodObject, records: string, list: z.ZodArray): z.ZodObject {
+  const known = plainItems.get(schema);
+  if (known !== undefined) return known;
+  const made = schema.extend({ [records]: new z.ZodArray({ ...list.def, element: z.unknown() }) });
+  plainItems.set(schema, made);
+  return made;
 }
 
 function withEnabled(body: Record<string, unknown>): Record<string, unknown> {
@@ -64,6 +145,17 @@ function withEnabled(body: Record<string, unknown>): Record<string, unknown> {
     throw new PosthornError('VALIDATION_FAILED', 'enabled and isActive are the same field and contradict each other.');
   }
   return { ...rest, enabled: isActive };
+}
+
+function tooLarge(excess: Excess): PosthornError {
+  if ('keys' in excess) {
+    const fields = excess.keys.slice(0, mostComplaints).map((key) => pathText([...excess.path, key]));
+    const details = Object.fromEntries(fields.map((field) => [field, ['is not a field']]));
+    const text = `${fields.map((field) => `unknown field "${field}"`).join('; ')}; and more than ${excess.keys.length - fields.length - 1} more.`;
+    return new PosthornError('UNKNOWN_FIELD', text, { details });
+  }
+  const field = pathText(excess.path);
+  return new PosthornError('VALIDATION_FAILED', `${field} ${excess.message}.`, { details: { [field]: [excess.message] } });
 }
 
 function invalidBody(issues: readonly z.core.$ZodIssue[], fieldCodes: FieldCodes): PosthornError {
@@ -106,11 +198,18 @@ function pathText(path: readonly PropertyKey[]): string {
  * VALIDATION_FAILED for nesting beyond 32 levels, UNKNOWN_FIELD for keys named `__proto__`, which code that copies objects trips over. `freeField`
  * holds what is handed on and not copied: there any key may be, and nesting of 512 levels.
  */
-export function refuseHostileShapes(body: Record<string, unknown>, freeField?: string): void {
+function refuseHostileShapes(body: Record<string, unknown>, freeField?: string): void {
+  const pieces = hostileShapes(body, freeField);
+  while (pieces.next().done !== true);
+}
+
+/** `refuseHostileShapes` in pieces: yields between them. */
+export function* hostileShapes(body: Record<string, unknown>, freeField?: string): Generator<undefined, void> {
   refuseKey(body);
   for (const [name, value] of Object.entries(body)) {
-    if (name === freeField) refuseDeep(value, { levels: deepestFreeNesting, where: freeField, isOwn: false }, 1);
-    else refuseDeep(value, ownShape, 2);
+    if (typeof value !== 'object' || value === null) continue;
+    if (name === freeField) yield* refuseDeep(value, freeShape(freeField), 1);
+    else yield* refuseDeep(value, ownShape, 2);
   }
 }
 
@@ -121,12 +220,26 @@ interface Shape {
 }
 
 const ownShape: Shape = { levels: deepestNesting, where: 'The body', isOwn: true };
+const freeShape = (field: string): Shape => ({ levels: deepestFreeNesting, where: field, isOwn: false });
+const looksPerPiece = 10_000;
 
-function refuseDeep(value: unknown, shape: Shape, level: number): void {
-  if (typeof value !== 'object' || value === null) return;
-  if (level > shape.levels) throw new PosthornError('VALIDATION_FAILED', `${shape.where} is nested deeper than ${shape.levels} levels.`);
-  if (shape.isOwn) refuseKey(value);
-  for (const each of Array.isArray(value) ? value : Object.values(value)) refuseDeep(each, shape, level + 1);
+function* refuseDeep(root: object, shape: Shape, rootLevel: number): Generator<undefined, void> {
+  let looks = 0;
+  const rest: { value: object; level: number }[] = [{ value: root, level: rootLevel }];
+  for (let next = rest.pop(); next !== undefined; next = rest.pop()) {
+    if (++looks % looksPerPiece === 0) yield;
+    const { value, level } = next;
+    if (level > shape.levels) throw tooDeep(shape);
+    if (shape.isOwn) refuseKey(value);
+    for (const each of Array.isArray(value) ? value : Object.values(value)) {
+      if (++looks % looksPerPiece === 0) yield;
+      if (typeof each === 'object' && each !== null) rest.push({ value: each, level: level + 1 });
+    }
+  }
+}
+
+function tooDeep({ where, levels }: Shape): PosthornError {
+  return new PosthornError('VALIDATION_FAILED', `${where} is nested deeper than ${levels} levels.`);
 }
 
 function refuseKey(value: object): void {

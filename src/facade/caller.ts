@@ -1,9 +1,20 @@
 import type { OrganizationRecord, Plan, Role, Scope } from '../core/records.ts';
 
+export interface ApiKeyCredential {
+  type: 'apiKey';
+  id: string;
+  name: string;
+  sha256: string;
+  /** Milliseconds since the epoch; null: never. */
+  expiresAtMs: number | null;
+  /** How many keys stand above it: who made it, who made that one, and so on. */
+  makers: number;
+}
+
 /** Who sends a request, acting in one organization: an API key, or a user or service account of Kubernetes. */
 export interface Caller {
   /** `id` of a user stands for its name, which may be any text. */
-  credential: { type: 'apiKey'; id: string } | { type: 'user'; id: string; name: string };
+  credential: ApiKeyCredential | { type: 'user'; id: string; name: string };
   role: Role;
   scopes: readonly Scope[];
   /** `monthlyMessages`: that it may queue; `objectsPerKind`: resources of each kind that it may have; null: any number. */

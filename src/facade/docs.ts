@@ -47,7 +47,6 @@ export function docsRouter(makeDocument: () => Promise<object>): Router {
   router.use('/docs', (_request, response, next) => {
     response.set({
       'Content-Security-Policy': contentSecurityPolicy,
-      'X-Content-Type-Options': 'nosniff',
       'Referrer-Policy': 'no-referrer',
     });
     next();
@@ -60,7 +59,7 @@ export function docsRouter(makeDocument: () => Promise<object>): Router {
   });
   for (const asset of assets) {
     router.get(`/docs/${asset}`, (_request, response) => {
-      response.sendFile(asset, { root: assetDirectory, maxAge: '1d' });
+      response.set('Cache-Control', 'public, max-age=86400').sendFile(asset, { root: assetDirectory });
     });
   }
   return router;

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { z } from 'zod';
 import { type ErrorCode, errorCodes, PosthornError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
+import { RightsPending } from '../core/rights-pending.ts';
 import { jsonContentType } from './json-content-type.ts';
 
 /** Body of every error (API document, "Errors"). */
@@ -53,6 +54,7 @@ export function errorIn(form: ErrorForm, { code, message, details }: Pick<Postho
 function webhookReason(code: ErrorCode): string {
   if (code === 'QUOTA_EXCEEDED') return 'Monthly limit exceeded';
   if (code === 'APPLICATION_RATE_LIMITED') return 'Rate limited';
+  if (code === 'QUEUE_FULL') return 'Queue full';
   const { status } = errorCodes[code];
   switch (status) {
     case 400:
@@ -127,7 +129,7 @@ function sendError(response: ServerResponse, error: PosthornError, path: string)
  */
 export function toPosthornError(error: unknown): PosthornError {
   if (error instanceof PosthornError) {
-    if (error.code !== 'UNAVAILABLE' || error.cause === undefined) return error;
+    if (error.code !== 'UNAVAILABLE' || error.cause === undefined || error instanceof RightsPending) return error;
     const options = { retryAfterSeconds: error.retryAfterSeconds, cause: error };
     return new PosthornError('UNAVAILABLE', 'A service that this needs does not answer; send the request again later.', options);
   }

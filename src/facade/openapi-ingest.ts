@@ -33,6 +33,7 @@ const ofSource: readonly ErrorCode[] = [
   'PAYLOAD_TOO_LARGE',
   'INVALID_SIGNATURE',
   'QUOTA_EXCEEDED',
+  'QUEUE_FULL',
   'INTERNAL',
   'UNAVAILABLE',
 ];
@@ -47,7 +48,7 @@ export function ingestPaths(): Json {
   const operations = Object.entries(methods).map(([key, method]) => [key, operationOf(method)] as const);
   return {
     '/ingest/{orgSlug}/{sourceSlug}': {
-      servers: [{ url: '/', description: 'Beside the API.' }],
+      servers: [{ url: '/', description: 'Behind one entrance with the API; the ingestUrl of a source shows its whole address.' }],
       parameters: [
         { name: 'orgSlug', in: 'path', required: true, description: 'Slug of the organization.', schema: slug },
         { name: 'sourceSlug', in: 'path', required: true, description: 'Slug of the source.', schema: slug },

@@ -1,7 +1,8 @@
 import type { z } from 'zod';
 import type { ErrorCode } from '../core/errors.ts';
+import type { LoopTurn } from '../core/loop-turns.ts';
 import type { Scope } from '../core/records.ts';
-import { type FieldCodes, parseBody } from './body.ts';
+import { type FieldCodes, parseBody, parseRecords } from './body.ts';
 import type { Caller } from './caller.ts';
 import type { Idempotency } from './idempotency.ts';
 import { parseQuery } from './query.ts';
@@ -22,13 +23,15 @@ export interface Call<Query = unknown, Body = unknown> extends Place {
   body: Body;
   /** The body as it was sent; empty when there was none. */
   bodyBytes: Buffer;
+  /** Between the pieces of long work. */
+  turn: LoopTurn;
   /** Whether the answer shall be YAML text: where the operation `offersYaml` and the client asked for it. */
   wantsYaml: boolean;
   /** null without an Idempotency-Key. */
   idempotency: Idempotency | null;
-  /** Where the client reached this server, such as `https://hooks.example.com`. */
-  baseUrl: string;
-  /** Counts so many requests more against the rate limit of the API key; RATE_LIMITED beyond it, and then none. */
+  /** Where senders reach ingest, such as `https://hooks.example.com`; undefined: it is not configured. */
+  publicIngestUrl: string | undefined;
+  /** Counts so many requests more against the rate limit of the organization; RATE_LIMITED beyond it, and then none. */
   charge(requests: number): Promise<void>;
   /** Adds a `Warning: 199 - "<text>"` header to the answer; `text` is fixed words, nothing that was sent. */
   warn(text: string): void;
@@ -56,6 +59,8 @@ export interface OperationDefinition<Query extends z.ZodObject, Body extends z.Z
   maxBodyBytes?: number;
   /** Field of the body that holds any JSON (`refuseHostileShapes`). */
   freeField?: string;
+  /** Field of the body that is a list of very many records, which are judged in pieces. */
+  records?: string;
   requestExample?: unknown;
   /** 204 has no `schema`. */
   answer: {
@@ -99,13 +104,14 @@ export const takesIdempotencyKey = ({ method, scope }: Pick<Operation, 'method' 
 /** Closes over the schemas, so that `handle` is typed and a list of operations is not generic. */
 export function operation<Query extends z.ZodObject, Body extends z.ZodObject>(definition: OperationDefinition<Query, Body>): Operation {
   const { handle, ...rest } = definition;
+  const { body: schema, records } = definition;
   return {
     ...rest,
-    run: (call) =>
-      handle({
-        ...call,
-        query: parseQuery(definition.query, call.query),
-        body: parseBody(definition.body, call.body, definition),
-      }),
+    run: async (call) => {
+      const query = parseQuery(definition.query, call.query);
+      if (schema === undefined || records === undefined)
+        return await handle({ ...call, query, body: parseBody(schema, call.body, definition) });
+      return await handle({ ...call, query, body: await call.turn.run(parseRecords(schema, call.body, { ...definition, records })) });
+    },
   };
 }

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { isRecord } from '../resources/field-tree.ts';
 
 /** JSON text that is answered as it stands: of one that is read and written again large numbers lose digits, and keys that come twice are gone. */
 export class RawJson {
@@ -23,4 +24,30 @@ export function jsonText(value: unknown): string {
     .split(`"${mark}"`)
     .map((piece, i) => piece + (texts[i] ?? ''))
     .join('');
+}
+
+const itemsPerPiece = 50;
+
+/** Whether the answer has a list that is long enough to be written in pieces. */
+export function hasLongList(answer: unknown): answer is Record<string, unknown> {
+  return isRecord(answer) && Object.values(answer).some((value) => Array.isArray(value) && value.length > itemsPerPiece);
+}
+
+/** `jsonText` of an answer in pieces: yields between them. */
+export function* jsonTextInPieces(answer: Record<string, unknown>): Generator<undefined, string> {
+  const members: string[] = [];
+  for (const [name, value] of Object.entries(answer)) {
+    if (value === undefined) continue;
+    members.push(`${JSON.stringify(name)}:${Array.isArray(value) ? yield* listText(value) : jsonText(value)}`);
+  }
+  return `{${members.join(',')}}`;
+}
+
+function* listText(items: readonly unknown[]): Generator<undefined, string> {
+  const pieces: string[] = [];
+  for (let i = 0; i < items.length; i += itemsPerPiece) {
+    pieces.push(jsonText(items.slice(i, i + itemsPerPiece)).slice(1, -1));
+    yield;
+  }
+  return `[${pieces.join(',')}]`;
 }

@@ -4,6 +4,7 @@ import { isPosthornError, PosthornError } from '../core/errors.ts';
 import type { ObjectOf } from '../resources/kinds.ts';
 import type { Call } from './operation.ts';
 import type { ResourceFamilyDefinition } from './resource-family-definition.ts';
+import { readSecret } from './resources/credentials.ts';
 import { exclusively } from './resources/exclusive.ts';
 import { awaitGone, awaitInForce } from './resources/in-force.ts';
 import { refuseForeignLists } from './resources/leave-routes.ts';
@@ -12,7 +13,7 @@ import type { NoteWrite } from './resources/note-write.ts';
 import { nouns } from './resources/nouns.ts';
 import { madeBefore } from './resources/request-marks.ts';
 import { secretRefsIn } from './resources/secret-refs.ts';
-import { dropUnused, readSecret, SecretDraft } from './resources/secrets.ts';
+import { deleteSecret, SecretDraft, unusedSecrets } from './resources/secrets.ts';
 import { refuseReservedSlug, slugOf } from './resources/slug.ts';
 import { deleteTogether } from './resources/together.ts';
 import { changeSpec, createObject, deleteObject, refuseForeign, type Spec, type WantedSlug } from './resources/write.ts';
@@ -36,9 +37,13 @@ export async function createRecord<K extends ServedKind, Body extends z.ZodObjec
   return created;
 }
 
+/** Of an object that has just been made the controllers say after 3 seconds that its Secret is missing. */
+const lateSecretMs = 5000;
+
 /** What the same request has made before it was broken off; null when that is only a part, which goes. */
 export async function whole<K extends ServedKind>(call: Call, made: ObjectOf<K>): Promise<ObjectOf<K> | null> {
-  const secrets = await Promise.all(secretRefsIn(made.spec).map((ref) => readSecret(call, ref)));
+  const timeoutMs = Math.max(call.services.inForceTimeoutMs, lateSecretMs);
+  const secrets = await Promise.all(secretRefsIn(made.spec).map((ref) => readSecret(call, made, ref, timeoutMs)));
   if (!secrets.includes(null)) return made;
   await deleteObject(call, made);
   // Its slug is free for what takes its place.
@@ -95,20 +100,26 @@ export async function writeChange<K extends ServedKind, Body extends z.ZodObject
   const load = (): Promise<ObjectOf<K>> => find(call, kind, idOrSlug);
   return await alone(definition.writesLookAt, call, async (note) => {
     let secrets = new SecretDraft(call, '');
+    let desired: Spec = {};
+    let unused: string[] = [];
     const desiredSpec = async (current: ObjectOf<K>): Promise<Spec> => {
       await secrets.discard();
-      secrets = new SecretDraft(call, current.metadata.name);
-      return definition.toSpec({ call, body: await withoutImmutable(definition, call, current, body), current, secrets });
+      secrets = new SecretDraft(call, current.metadata.name, current);
+      const sent = await withoutImmutable(definition, call, current, body);
+      desired = await secrets.moved(await definition.toSpec({ call, body: sent, current, secrets }));
+      return desired;
     };
-    const { before, after } = await changeSpec(call, kind, load, desiredSpec, (current) => secrets.store(current)).catch(
-      async (error: unknown) => {
-        // After a write without an answer the Secret may be in use; it is owned by the resource and goes with it.
-        if (!isPosthornError(error, 'UNAVAILABLE')) await secrets.discard();
-        throw error;
-      },
-    );
+    const storeSecrets = async (current: ObjectOf<K>): Promise<void> => {
+      unused = await unusedSecrets(call, current, desired);
+      await secrets.store({ kind, metadata: current.metadata, spec: desired });
+    };
+    const { after } = await changeSpec(call, kind, load, desiredSpec, storeSecrets).catch(async (error: unknown) => {
+      // After a write without an answer the Secret may be in use; it is owned by the resource and goes with it.
+      if (!isPosthornError(error, 'UNAVAILABLE')) await secrets.discard();
+      throw error;
+    });
     note(after);
-    await dropUnused(call, after, secretRefsIn(before.spec), secretRefsIn(after.spec));
+    for (const name of unused) await deleteSecret(call, name);
     return after;
   });
 }

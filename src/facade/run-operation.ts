@@ -1,17 +1,20 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { parse as parseQueryText } from 'node:querystring';
-import { canonicalJson } from '../core/canonical-json.ts';
+import { canonicalDigest, canonicalJson } from '../core/canonical-json.ts';
 import { PosthornError } from '../core/errors.ts';
+import { type LoopTurn, loopTurns } from '../core/loop-turns.ts';
 import { authorize } from './authorization.ts';
-import { readJsonObject } from './body.ts';
+import { largeBodyBytes, readJsonObject, readLargeJsonObject } from './body.ts';
 import type { Caller } from './caller.ts';
 import type { Exchange } from './exchange.ts';
 import { type Answer, answerOnce, type Idempotency } from './idempotency.ts';
 import { jsonContentType } from './json-content-type.ts';
+import { type LargeBodies, largeBodyLimits } from './large-bodies.ts';
+import type { OpenRequests } from './open-requests.ts';
 import { type Operation, takesIdempotencyKey } from './operation.ts';
 import { prefersYaml } from './preferred-type.ts';
-import { countedAs, limitRate } from './rate-limiting.ts';
-import { jsonText } from './raw-json.ts';
+import { bodyCharge, chargeWork, countedAs, limitRate, workCharge } from './rate-limiting.ts';
+import { hasLongList, jsonText, jsonTextInPieces } from './raw-json.ts';
 import { readBody } from './read-body.ts';
 import type { FacadeServices } from './services.ts';
 import { StreamedAnswer, sendStreamed } from './streamed-answer.ts';
@@ -19,8 +22,10 @@ import { StreamedAnswer, sendStreamed } from './streamed-answer.ts';
 export interface RunOptions {
   services: FacadeServices;
   /** Where clients reach the API; absent: what their Host header says. */
-  publicUrl?: string | undefined;
+  publicIngestUrl?: string | undefined;
   maxBodyBytes: number;
+  largeBodies: LargeBodies;
+  openRequests: OpenRequests;
 }
 
 /** What a request asks for. `path`: below `/api` or the organization. */
@@ -50,18 +55,43 @@ function requireJson(request: IncomingMessage): void {
 }
 
 /** Carries out the operation and sends its answer. What it throws is not sent. */
-export async function runOperation(
-  exchange: Exchange,
-  { operation, caller, path, params }: Requested,
-  { services, publicUrl, maxBodyBytes }: RunOptions,
-): Promise<void> {
+export async function runOperation(exchange: Exchange, requested: Requested, options: RunOptions): Promise<void> {
   const { request, response } = exchange;
+  const { operation, caller } = requested;
+  const { rateLimiter } = options.services;
   exchange.operationId = operation.operationId;
   authorize(caller, operation);
+  options.openRequests.enterScan(caller, operation, response);
   const takesBody = readsBody(operation);
   if (takesBody) requireJson(request);
-  const bodyBytes = takesBody ? await readBody(request, response, operation.maxBodyBytes ?? maxBodyBytes) : noBytes;
-  const body = readJsonObject(bodyBytes, operation.freeField);
+  const bodyBytes = takesBody ? await readBody(request, response, operation.maxBodyBytes ?? options.maxBodyBytes) : noBytes;
+  // A request that sends events is counted as such, and its bytes as other requests are.
+  const told = countedAs(exchange.path) === 'request' ? response : null;
+  const count = bodyCharge(bodyBytes.length);
+  if (count > 0) await limitRate(rateLimiter, caller, { response: told, counted: 'request', count });
+  const organization = caller.organization.id;
+  const turn = loopTurns.of(organization);
+  const perform = (): Promise<void> => answerWith(exchange, requested, options, { bodyBytes, turn });
+  try {
+    if (bodyBytes.length <= largeBodyLimits.bytes) await perform();
+    else await options.largeBodies.run(organization, perform);
+  } finally {
+    const charged = workCharge(turn.waits);
+    if (charged > 0) void chargeWork(rateLimiter, caller, charged).catch(() => undefined);
+  }
+}
+
+async function answerWith(
+  exchange: Exchange,
+  { operation, caller, path, params }: Requested,
+  { services, publicIngestUrl }: RunOptions,
+  { bodyBytes, turn }: { bodyBytes: Buffer; turn: LoopTurn },
+): Promise<void> {
+  const { request, response } = exchange;
+  const isLarge = bodyBytes.length > largeBodyBytes;
+  const body = isLarge
+    ? await turn.run(readLargeJsonObject(bodyBytes, operation.freeField))
+    : readJsonObject(bodyBytes, operation.freeField);
   const query: Record<string, unknown> = exchange.query === '' ? {} : { ...parseQueryText(exchange.query) };
   const streamed: StreamedAnswer[] = [];
   const perform = async (idempotency: Idempotency | null): Promise<Answer> => {
@@ -75,9 +105,10 @@ export async function runOperation(
       query,
       body,
       bodyBytes,
+      turn,
       wantsYaml,
       idempotency,
-      baseUrl: publicUrl ?? `http://${request.headers.host ?? 'localhost'}`,
+      publicIngestUrl,
       charge: (count) => limitRate(services.rateLimiter, caller, { response, counted: countedAs(exchange.path), count }),
       warn: (text) => void warnings.add(`199 - "${text}"`),
       answerOtherwise: () => {
@@ -92,21 +123,25 @@ export async function runOperation(
         ...(wantsYaml && { 'Content-Type': 'application/yaml; charset=utf-8' }),
         ...(operation.offersYaml !== undefined && { Vary: 'Accept' }),
       },
-      body: operation.answer.status === 204 ? null : wantsYaml ? String(answer) : jsonText(answer),
+      body: operation.answer.status === 204 ? null : wantsYaml ? String(answer) : await answerText(answer, turn),
     };
   };
   const key = takesIdempotencyKey(operation) ? request.headers['idempotency-key'] : undefined;
-  const keyed = (given: string) => ({
+  const keyed = async (given: string) => ({
     services,
     caller,
     key: given,
-    request: canonicalJson([path, query, body]),
+    request: isLarge ? await turn.run(canonicalDigest([path, query, body])) : canonicalJson([path, query, body]),
     answersAgain: operation.answersAgain === true,
   });
-  const answer = key === undefined ? await perform(null) : await answerOnce(keyed(String(key)), perform);
+  const answer = key === undefined ? await perform(null) : await answerOnce(await keyed(String(key)), perform);
   const [pieces] = streamed;
   if (pieces === undefined) send(response, answer);
   else await sendStreamed(response, pieces, answer.status);
+}
+
+async function answerText(answer: unknown, turn: LoopTurn): Promise<string> {
+  return hasLongList(answer) ? await turn.run(jsonTextInPieces(answer)) : jsonText(answer);
 }
 
 function send(response: ServerResponse, { status, headers, body }: Answer): void {

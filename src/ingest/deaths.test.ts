@@ -17,8 +17,8 @@ import type { RedisClient } from '../redis/connection.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { noBrokenSchemas } from './broken-schemas.ts';
 import { deduplication } from './deduplication.ts';
-import type { ReceivedRequest } from './event.ts';
 import type { IngestPlan } from './plan.ts';
+import type { ReceivedRequest } from './received-request.ts';
 import { type TakenEvent, takeEvent } from './take-event.ts';
 
 const prefix = 'test:';
@@ -48,7 +48,7 @@ function received(delivery: string): ReceivedRequest {
   request.method = 'POST';
   request.headers = { 'x-github-delivery': delivery };
   request.rawHeaders = ['X-GitHub-Delivery', delivery];
-  return { request, body: Buffer.from('{}'), receivedAtMs, signatureValid: null };
+  return { request, body: Buffer.from('{}'), receivedAtMs, signatureValid: null, signed: null };
 }
 
 /** What the sender is not made to wait for, too. */

@@ -1,31 +1,41 @@
 import { hash } from 'node:crypto';
-import type { IncomingHttpHeaders } from 'node:http';
 import type { Provider } from '../core/providers.ts';
 import type { SourceRecord } from '../core/records.ts';
 import type { EventContext } from './event-context.ts';
+import { fieldValue, headerValue } from './identifying-values.ts';
+import type { ReceivedRequest } from './received-request.ts';
+import { readsSignedPayload, signedIdentity } from './signed-events.ts';
 
 /** How a source knows an event that comes twice. */
 export interface Deduplication {
   windowMs: number;
-  /** The same text for the same event; null when this one cannot be told from others. */
-  identify(context: EventContext, body: Buffer): string | null;
+  /** Whether `identify` looks at the parsed body. */
+  readsPayload(received: Received): boolean;
+  /** At most two texts, of which the same event has one; none when this one cannot be told from others. */
+  identify(context: EventContext, received: Received): string[];
 }
 
-type IdPlace = { header: string } | { field: string };
+type Received = Pick<ReceivedRequest, 'body' | 'signed'>;
+
+/** Bodies are signed, headers are not, except where it says so. */
+type IdPlace = { header: string; isSigned?: true } | { field: string };
 
 /** Where each provider puts an id that is the same when it sends a delivery again. Of several the first that is there counts. */
 const deliveryIds: Record<Provider, readonly IdPlace[]> = {
   generic: [],
   custom: [],
   github: [{ header: 'x-github-delivery' }],
-  gitlab: [{ header: 'idempotency-key' }, { header: 'webhook-id' }],
+  gitlab: [{ header: 'webhook-id', isSigned: true }, { header: 'idempotency-key' }],
   stripe: [{ field: 'id' }],
   shopify: [{ header: 'x-shopify-webhook-id' }],
   slack: [{ field: 'event_id' }],
   twilio: [{ header: 'i-twilio-idempotency-token' }],
   paddle: [{ field: 'event_id' }],
-  'standard-webhooks': [{ header: 'webhook-id' }],
-  svix: [{ header: 'svix-id' }, { header: 'webhook-id' }],
+  'standard-webhooks': [{ header: 'webhook-id', isSigned: true }],
+  svix: [
+    { header: 'svix-id', isSigned: true },
+    { header: 'webhook-id', isSigned: true },
+  ],
   intercom: [{ field: 'id' }],
   sentry: [{ header: 'request-id' }],
   bitbucket: [{ header: 'x-request-uuid' }],
@@ -41,11 +51,11 @@ export function deduplication({ provider, dedup }: SourceRecord): Deduplication 
   switch (strategy) {
     case 'auto':
     case 'provider_id':
-      return byIds(windowMs, byHeader ?? deliveryIds[provider]);
+      return byIds(provider, windowMs, byHeader ?? deliveryIds[provider]);
     case 'idempotency_key':
-      return byIds(windowMs, byHeader ?? [{ header: 'idempotency-key' }]);
+      return byIds(provider, windowMs, byHeader ?? [{ header: 'idempotency-key' }]);
     case 'payload_hash':
-      return { windowMs, identify: (_context, body) => hash('sha256', body, 'hex') };
+      return { windowMs, readsPayload: () => false, identify: (_context, { body }) => [hash('sha256', body, 'hex')] };
     case 'none':
       return null;
     default:
@@ -58,27 +68,24 @@ export function eventMark(sourceId: string, identity: string): string {
   return hash('sha256', `${sourceId}\n${identity}`, 'hex').slice(0, 32);
 }
 
-function byIds(windowMs: number, places: readonly IdPlace[]): Deduplication | null {
+function byIds(provider: Provider, windowMs: number, places: readonly IdPlace[]): Deduplication | null {
   if (places.length === 0) return null;
   return {
     windowMs,
-    identify: (context) => {
-      for (const place of places) {
-        const id = 'header' in place ? headerValue(context.headers, place.header) : fieldValue(context.payload, place.field);
-        if (id !== null) return id;
-      }
-      return null;
+    readsPayload: (received) => places.some((place) => 'field' in place) || readsSignedPayload(provider, received),
+    identify: (context, received) => {
+      const { id, isSigned } = findId(context, received, places);
+      const signed = isSigned ? null : signedIdentity(provider, context, received);
+      return [id, signed].filter((identity) => identity !== null);
     },
   };
 }
 
-function headerValue(headers: IncomingHttpHeaders, name: string): string | null {
-  const value = headers[name];
-  return typeof value === 'string' && value !== '' ? value : null;
-}
-
-function fieldValue(payload: unknown, name: string): string | null {
-  if (typeof payload !== 'object' || payload === null || !Object.hasOwn(payload, name)) return null;
-  const value: unknown = Reflect.get(payload, name);
-  return typeof value === 'string' && value !== '' ? value : null;
+/** The id at the first place that has one. */
+function findId(context: EventContext, { signed }: Received, places: readonly IdPlace[]): { id: string | null; isSigned: boolean } {
+  for (const place of places) {
+    const id = 'header' in place ? headerValue(context.headers, place.header) : fieldValue(context.payload, place.field);
+    if (id !== null) return { id, isSigned: signed !== null && ('field' in place || place.isSigned === true) };
+  }
+  return { id: null, isSigned: false };
 }

@@ -118,6 +118,14 @@ describe('the delivery id', () => {
     expect((await storedEvents()).length).toBe(1);
   });
 
+  test('of GitLab is the signed one where there are both, so that another idempotency key makes no new event', async () => {
+    await ingest.publishSource({ provider: 'gitlab' });
+    const send = (key: string): Promise<Answer> => ingest.send(path, { headers: { 'webhook-id': 'msg_1', 'Idempotency-Key': key } });
+    const first = await send('1');
+    expect((await duplicateOf(() => send('1'))).body.eventId).toBe(first.body.eventId);
+    expect((await send('2')).body).toMatchObject({ eventId: first.body.eventId, duplicate: true });
+  });
+
   test.each<[Provider, OutgoingHttpHeaders, string]>([
     ['generic', delivery('1'), '{"id":"1"}'],
     ['github', {}, '{}'],
@@ -231,6 +239,26 @@ function withoutSettling(redis: RedisClient): Intake {
     countDuplicate: async () => {},
   };
 }
+
+test('an event of an organization that has more than its share of Redis leaves no mark and uses no message of the month', async () => {
+  const shares = { redis: ingest.redis.client, prefix: keyPrefix, clock: patientClock, shards: () => 1, memoryLimitBytes: 50_000 };
+  await ingest.reset({}, new RedisMessageAcceptor(shares));
+  await ingest.publishSource({ monthlyMessages: 2 });
+  await ingest.publishRoute();
+  const send = (id: string, body = 'x'): Promise<Answer> => ingest.send(path, { headers: delivery(id), body });
+  expect((await send('a', 'x'.repeat(30_000))).status).toBe(200);
+  for (let time = 0; time < 3; time++) {
+    const { status, headers, body } = await send('b');
+    expect([status, body.code, headers['retry-after']]).toEqual([429, 'QUEUE_FULL', '10']);
+  }
+  await ingest.redis.client.del(`${keyPrefix}{s0}:ub`);
+  const taken = await waitUntil('the event to be taken', 30_000, async () => {
+    const answer = await send('b');
+    return answer.status === 200 ? answer : undefined;
+  });
+  expect(taken.body).toEqual({ success: true, eventId: expect.any(String) });
+  expect((await send('c')).body.code).toBe('QUOTA_EXCEEDED');
+});
 
 describe('the messages of a month', () => {
   test('end in 429 with the time to the next month; events for nobody still come in', async () => {

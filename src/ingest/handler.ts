@@ -3,6 +3,7 @@ import type { Registry } from 'prom-client';
 import { AddressList } from '../core/address-list.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
+import { OpenShares } from '../core/open-shares.ts';
 import type { Keyring } from '../core/sealing.ts';
 import type { Intake } from '../data/intake.ts';
 import type { MessageAcceptor } from '../data/messages.ts';
@@ -11,6 +12,7 @@ import type { Sandbox } from '../sandbox/sandbox.ts';
 import { Deadlines } from './deadlines.ts';
 import { defaultIngestLimits, type IngestLimits } from './limits.ts';
 import { ingestMetrics } from './metrics.ts';
+import { isIngestTarget } from './path.ts';
 import { IngestRequest, type IngestServices } from './request.ts';
 
 export interface IngestHandlerOptions {
@@ -35,20 +37,19 @@ export type IngestHandler = (request: IncomingMessage, response: ServerResponse)
 
 /** The receiving end of every source (API decisions, "Ingest"). A plain node:http handler: this is the hot path. */
 export function createIngestHandler({ metrics, limits, publicUrl, trustedProxies = [], ...options }: IngestHandlerOptions): IngestHandler {
+  const inForce = { ...defaultIngestLimits, ...limits };
   const services: IngestServices = {
     ...options,
-    limits: { ...defaultIngestLimits, ...limits },
+    limits: inForce,
     metrics: ingestMetrics(metrics),
     deadlines: new Deadlines(options.clock),
     inFlight: { requests: 0, bytes: 0 },
+    shares: { requests: new OpenShares(inForce.requestsOfOrganization), bytes: new OpenShares(inForce.bytesOfOrganization) },
     publicUrl,
     trustedProxies: new AddressList(trustedProxies),
   };
   return (request, response) => {
-    const path = request.url ?? '';
-    if (!path.startsWith('/ingest')) return false;
-    const after = path[7];
-    if (after !== undefined && after !== '/' && after !== '?') return false;
+    if (!isIngestTarget(request.url ?? '')) return false;
     void new IngestRequest(services, request, response).run();
     return true;
   };

@@ -15,8 +15,12 @@ export interface IngestLimits {
   drainDeadlineMs: number;
   /** Requests under way; more are answered 503. */
   requestsInFlight: number;
+  /** Those of one organization; more are answered 503. */
+  requestsOfOrganization: number;
   /** Bytes of bodies in memory; more are answered 503. */
   bytesInFlight: number;
+  /** Those of one organization, at least as many as the largest payload may have; more are answered 503. */
+  bytesOfOrganization: number;
 }
 
 export const defaultIngestLimits: IngestLimits = {
@@ -26,7 +30,9 @@ export const defaultIngestLimits: IngestLimits = {
   storeDeadlineMs: 1500,
   drainDeadlineMs: 5000,
   requestsInFlight: 4096,
+  requestsOfOrganization: 1024,
   bytesInFlight: 64 * 1024 * 1024,
+  bytesOfOrganization: 32 * 1024 * 1024,
 };
 
 /** Options for the http.Server that the handler is mounted on: bounds of what Node reads before the handler is called. */

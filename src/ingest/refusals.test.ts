@@ -125,6 +125,21 @@ describe('refusals', () => {
     expect((await ingest.send('/ingest/acme/github', { body: 'x'.repeat(100) })).status).toBe(200);
   });
 
+  test('an organization that uses up its share of requests or bytes is 503, and another one is taken', async () => {
+    await ingest.reset({ requestsOfOrganization: 2, bytesOfOrganization: 100 });
+    await ingest.publishSource();
+    await ingest.publishSource({ id: 'src_other', org: 'org_other', orgSlug: 'other', slug: 'github' });
+    expect((await ingest.send('/ingest/acme/github', { body: 'x'.repeat(101) })).status).toBe(503);
+    expect((await ingest.send('/ingest/acme/github', { body: 'x'.repeat(100) })).status).toBe(200);
+    const gate = Promise.withResolvers<void>();
+    ingest.kept.hold = () => gate.promise;
+    const held = [ingest.send('/ingest/acme/github'), ingest.send('/ingest/acme/github')];
+    await waitUntil('a 503', 30_000, async () => ((await ingest.send('/ingest/acme/github')).status === 503 ? true : undefined));
+    const other = ingest.send('/ingest/other/github');
+    gate.resolve();
+    expect((await Promise.all([...held, other])).map(({ status }) => status)).toEqual([200, 200, 200]);
+  });
+
   test('every outcome is counted under its code', async () => {
     await ingest.publishSource({ payloadLimitBytes: 10 });
     await ingest.send('/ingest/acme/nothing');

@@ -1,19 +1,21 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressList } from '../core/address-list.ts';
+import { clientAddress } from '../core/client-address.ts';
 import type { Clock } from '../core/clock.ts';
 import { isPosthornError, PosthornError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
+import type { OpenShares } from '../core/open-shares.ts';
 import { requestIdFor } from '../core/request-id.ts';
 import { tellRate } from '../data/rate-limit.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { answerAccepted, answerError, answerHandshake } from './answer.ts';
 import { type BrokenSchemas, brokenSchemas, noBrokenSchemas } from './broken-schemas.ts';
-import { clientAddress } from './client-address.ts';
 import type { Deadlined, Deadlines } from './deadlines.ts';
 import { handshakeAnswer, isProbe } from './handshake.ts';
 import type { IngestLimits } from './limits.ts';
 import type { IngestMetrics, IngestOutcome } from './metrics.ts';
 import { type IngestPlan, ingestPlan, type PlanServices } from './plan.ts';
+import type { ReceivedRequest } from './received-request.ts';
 import { type TakingServices, takeEvent } from './take-event.ts';
 
 export interface IngestServices extends PlanServices, TakingServices {
@@ -24,6 +26,8 @@ export interface IngestServices extends PlanServices, TakingServices {
   metrics: IngestMetrics;
   deadlines: Deadlines;
   inFlight: { requests: number; bytes: number };
+  /** Of each organization. */
+  shares: { requests: OpenShares; bytes: OpenShares };
   /** Address by which senders reach the installation, if it is configured; some providers sign it. */
   publicUrl: string | undefined;
   /** Proxies whose X-Forwarded-For is believed. */
@@ -45,6 +49,8 @@ export class IngestRequest implements Deadlined {
   readonly #startedMs = performance.now();
   readonly #chunks: Buffer[] = [];
   #size = 0;
+  /** Whose places it takes. */
+  #organization: string | null = null;
   #ending: AbortController | null = null;
   #stage: 'plan' | 'body' | 'check' | 'store' | 'over' = 'plan';
 
@@ -66,7 +72,20 @@ export class IngestRequest implements Deadlined {
     } finally {
       inFlight.requests -= 1;
       inFlight.bytes -= this.#size;
+      this.#giveBackShares();
     }
+  }
+
+  #takeShare(organization: string): void {
+    if (!this.#services.shares.requests.take(organization)) throw overShare();
+    this.#organization = organization;
+  }
+
+  #giveBackShares(): void {
+    const { requests, bytes } = this.#services.shares;
+    if (this.#organization === null) return;
+    requests.giveBack(this.#organization);
+    bytes.giveBack(this.#organization, this.#size);
   }
 
   /** A deadline has passed: answers at once, whatever the stage still waits for. */
@@ -95,6 +114,8 @@ export class IngestRequest implements Deadlined {
     deadlines.set(this, limits.planDeadlineMs);
     const plan = await ingestPlan(this.#services, orgSlug, sourceSlug);
     if (this.#isOver()) return;
+    const { org } = plan.source;
+    this.#takeShare(org);
     if (this.#checkHead(plan) === 'probe') return this.#endHandshake(null);
     const { rateLimitPerMinute } = plan.source;
     if (rateLimitPerMinute !== undefined) await this.#countAgainstLimit(plan, rateLimitPerMinute);
@@ -102,17 +123,17 @@ export class IngestRequest implements Deadlined {
     this.#checkAnnouncedSize(plan);
     this.#stage = 'body';
     deadlines.set(this, limits.bodyDeadlineMs);
-    const body = await this.#readBody(plan.source.payloadLimitBytes);
+    const body = await this.#readBody(plan.source.payloadLimitBytes, org);
     if (this.#isOver()) return;
     const receivedAtMs = clock.now();
-    const signatureValid = this.#checkSignature(plan, body, receivedAtMs);
+    const { signatureValid, signed } = this.#checkSignature(plan, body, receivedAtMs);
     const handshake = signatureValid === false ? null : handshakeAnswer(plan.source.provider, body);
     if (handshake !== null) return this.#endHandshake(handshake);
     const broken = plan.schemas.length === 0 ? noBrokenSchemas : await this.#checkSchemas(plan, body);
     if (this.#isOver()) return;
     this.#stage = 'store';
     deadlines.set(this, limits.storeDeadlineMs);
-    const received = { request: this.#request, body, receivedAtMs, signatureValid };
+    const received = { request: this.#request, body, receivedAtMs, signatureValid, signed };
     const { eventId, isDuplicate } = await takeEvent(this.#services, plan, received, broken);
     if (this.#isOver()) return;
     this.#end(isDuplicate ? 'duplicate' : 'accepted');
@@ -166,18 +187,18 @@ export class IngestRequest implements Deadlined {
     this.#drain();
   }
 
-  /** Null: the source has no secret. */
-  #checkSignature({ source, verify }: IngestPlan, body: Buffer, nowMs: number): boolean | null {
-    if (verify === null) return null;
+  #checkSignature({ source, verify }: IngestPlan, body: Buffer, nowMs: number): Pick<ReceivedRequest, 'signatureValid' | 'signed'> {
+    if (verify === null) return { signatureValid: null, signed: null };
     const { headers, url: path = '' } = this.#request;
-    const isValid = verify({ headers, body, nowMs, path, publicUrl: this.#services.publicUrl });
-    if (!isValid && source.rejectInvalidSignatures) throw new PosthornError('INVALID_SIGNATURE', 'The signature is missing or wrong');
-    return isValid;
+    const verification = verify({ headers, body, nowMs, path, publicUrl: this.#services.publicUrl });
+    if (verification !== null) return { signatureValid: true, signed: verification.signed };
+    if (source.rejectInvalidSignatures) throw new PosthornError('INVALID_SIGNATURE', 'The signature is missing or wrong');
+    return { signatureValid: false, signed: null };
   }
 
   /** The whole body. What comes after a refusal is thrown away. */
-  #readBody(limitBytes: number): Promise<Buffer> {
-    const { inFlight, limits } = this.#services;
+  #readBody(limitBytes: number, org: string): Promise<Buffer> {
+    const { inFlight, limits, shares } = this.#services;
     const request = this.#request;
     const chunks = this.#chunks;
     return new Promise((resolve, reject) => {
@@ -186,6 +207,7 @@ export class IngestRequest implements Deadlined {
         if (this.#stage !== 'body') return;
         if (this.#size + chunk.length > limitBytes) return reject(tooLarge(limitBytes));
         if (inFlight.bytes + chunk.length > limits.bytesInFlight) return reject(overloaded());
+        if (!shares.bytes.take(org, chunk.length)) return reject(overShare());
         this.#size += chunk.length;
         inFlight.bytes += chunk.length;
         chunks.push(chunk);
@@ -246,6 +268,12 @@ export class IngestRequest implements Deadlined {
 
 function tooLarge(limitBytes: number): PosthornError {
   return new PosthornError('PAYLOAD_TOO_LARGE', `The body is larger than ${limitBytes} bytes`);
+}
+
+function overShare(): PosthornError {
+  return new PosthornError('UNAVAILABLE', 'Too many events of the organization arrive at the same time; please send it again', {
+    retryAfterSeconds: 1,
+  });
 }
 
 function overloaded(): PosthornError {

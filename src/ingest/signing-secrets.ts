@@ -10,12 +10,12 @@ import { providerVerifier } from './providers/verifier.ts';
  * has no secret and takes everything. Throws when no secret of the source opens.
  */
 export function sourceVerifier(source: SourceRecord, keyring: Keyring, logger: Logger): Verifier | null {
-  if (source.signingSecrets.length === 0) return source.rejectInvalidSignatures ? () => false : null;
+  if (source.signingSecrets.length === 0) return source.rejectInvalidSignatures ? () => null : null;
   const verify = providerVerifier(source, open(source, source.signingSecrets, keyring, logger));
   const { previousSigningSecrets: previous } = source;
   if (previous === undefined) return verify;
   const verifyPrevious = providerVerifier(source, open(source, previous.sealed, keyring, logger));
-  return (request) => verify(request) || (request.nowMs < previous.validUntilMs && verifyPrevious(request));
+  return (request) => verify(request) ?? (request.nowMs < previous.validUntilMs ? verifyPrevious(request) : null);
 }
 
 function open(source: SourceRecord, envelopes: readonly string[], keyring: Keyring, logger: Logger): string[] {

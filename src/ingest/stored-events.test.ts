@@ -49,6 +49,18 @@ test('an event of GitLab is checked by its token, and stored without it', async 
   expect((await ingest.send('/ingest/acme/github', { headers: { ...headers, 'X-Gitlab-Token': 'other' } })).status).toBe(401);
 });
 
+test('the credentials of a sender, in whatever header, are not stored', async () => {
+  await ingest.publishSource();
+  const credentials = { 'X-Api-Key': 'CANARY', 'X-Auth-Token': 'CANARY', 'X-Amz-Security-Token': 'CANARY', x_posthorn_signature: 'CANARY' };
+  const { body } = await ingest.send('/ingest/acme/github', {
+    headers: { ...credentials, 'X-Team': 'shop', 'Idempotency-Key': 'order-1' },
+  });
+  const headers = (await reader.event('org_a', body.eventId ?? ''))?.headers ?? [];
+  expect(headers).toContainEqual(['x-team', 'shop']);
+  expect(headers).toContainEqual(['idempotency-key', 'order-1']);
+  expect(JSON.stringify(headers)).not.toContain('CANARY');
+});
+
 test('an event that no route is for has no_routes, one that no route wants is filtered, one for somebody is pending', async () => {
   await ingest.publishSource();
   const statusOf = async (): Promise<string | undefined> => {

@@ -1,12 +1,14 @@
 import type { Logger } from '../core/logger.ts';
+import { loopTurns } from '../core/loop-turns.ts';
 import { type EventClaim, type Intake, quotaExceeded } from '../data/intake.ts';
 import type { MessageAcceptor } from '../data/messages.ts';
 import type { BrokenSchemas } from './broken-schemas.ts';
 import { eventMark } from './deduplication.ts';
-import { makeEvent, type ReceivedRequest } from './event.ts';
+import { makeEvent, type RoutedEvent, routedInPieces } from './event.ts';
 import { EventContext } from './event-context.ts';
 import type { IngestMetrics } from './metrics.ts';
 import type { IngestPlan } from './plan.ts';
+import type { ReceivedRequest } from './received-request.ts';
 
 export interface TakingServices {
   acceptor: MessageAcceptor;
@@ -22,7 +24,7 @@ export interface TakenEvent {
 }
 
 /**
- * Stores the event, unless it is a duplicate or one too many. Throws QUOTA_EXCEEDED, which leaves nothing behind, or UNAVAILABLE: then the
+ * Stores the event, unless it is a duplicate or one too many. Throws QUOTA_EXCEEDED or QUEUE_FULL, which leave nothing behind, or UNAVAILABLE: then the
  * event may be stored, and is not stored again when it is sent again.
  */
 export async function takeEvent(
@@ -33,7 +35,8 @@ export async function takeEvent(
 ): Promise<TakenEvent> {
   const { acceptor, intake, metrics } = services;
   const context = new EventContext(received.request.headers, received.body);
-  const event = makeEvent(plan, received, { context, broken });
+  const routed = await loopTurns.of(plan.source.org).runShort(judgedInPieces(plan, received, context, broken));
+  const event = makeEvent(plan, received, routed);
   metrics.untriedFilters.inc(event.filtered.filter(({ untried }) => untried !== undefined).length);
   const claim = claimOf(plan, received, context, event);
   if (claim === null) {
@@ -45,13 +48,13 @@ export async function takeEvent(
   if (claimed.outcome === 'duplicate') return duplicate(services, plan, claimed.eventId);
   const { eventId, duplicateOf } = claimed;
   // Whoever claimed it may have died before it was stored: whoever meets the claim stores it under that id, which happens once.
-  const claimedEvent = eventId === event.id ? { ...event, duplicateOf } : makeEvent(plan, received, { context, broken }, eventId);
+  const claimedEvent = eventId === event.id ? { ...event, duplicateOf } : makeEvent(plan, received, routed, eventId);
   const settle = (outcome: 'stored' | 'failed'): void => inBackground(services, intake.settle({ ...claim, eventId }, outcome), eventId);
   const isNew = await acceptor.accept(claimedEvent).catch((error: unknown) => {
     settle('failed');
     throw error;
   });
-  if (claim.mark !== null) settle('stored');
+  if (claim.marks.length > 0) settle('stored');
   return isNew ? { eventId, isDuplicate: false } : duplicate(services, plan, eventId);
 }
 
@@ -65,22 +68,33 @@ function inBackground({ logger }: TakingServices, noting: Promise<void>, eventId
   noting.catch((error: unknown) => logger.debug({ err: error, eventId }, 'what has become of an event was not noted'));
 }
 
+/** Runs the routes, and parses a large body that is looked at for duplicates, too. */
+function* judgedInPieces(
+  plan: IngestPlan,
+  received: ReceivedRequest,
+  context: EventContext,
+  broken: BrokenSchemas,
+): Generator<undefined, RoutedEvent> {
+  if (plan.dedup?.readsPayload(received) === true) yield* context.parse();
+  return yield* routedInPieces(plan, context, broken);
+}
+
 /** Null: there is nothing to know about the event before it is stored. */
 function claimOf(
   { source, dedup }: IngestPlan,
-  { body, receivedAtMs, signatureValid }: ReceivedRequest,
+  received: ReceivedRequest,
   context: EventContext,
   { id, targets }: { id: string; targets: readonly unknown[] },
 ): EventClaim | null {
   // Who cannot sign may neither name an event a duplicate nor make others duplicates of it.
-  const identity = dedup === null || signatureValid === false ? null : dedup.identify(context, body);
+  const identities = dedup === null || received.signatureValid === false ? [] : dedup.identify(context, received);
   const monthlyMessages = source.monthlyMessages ?? null;
-  if (identity === null && (monthlyMessages === null || targets.length === 0)) return null;
+  if (identities.length === 0 && (monthlyMessages === null || targets.length === 0)) return null;
   return {
     org: source.org,
     eventId: id,
-    receivedAtMs,
-    mark: identity === null ? null : eventMark(source.id, identity),
+    receivedAtMs: received.receivedAtMs,
+    marks: identities.map((identity) => eventMark(source.id, identity)),
     windowMs: dedup?.windowMs ?? 0,
     messages: targets.length,
     monthlyMessages,

@@ -120,14 +120,14 @@ export async function pagersOf(registry: RegistryReader, route: RouteRecord | nu
 async function alertChannels(registry: RegistryReader, { org, notifications }: RouteRecord): Promise<NotificationChannelRecord[]> {
   if (notifications === undefined) return [];
   const channelIds = notifications.channelIds ?? (await registry.channelIdsOfOrganization(org));
-  const records = await Promise.all(channelIds.map((channelId) => registry.get('notificationChannel', channelId)));
-  return records.flatMap((record) => (record?.enabled === true && record.org === org ? [record] : []));
+  const records = await Promise.all(channelIds.map((channelId) => registry.getOf(org, 'notificationChannel', channelId)));
+  return records.flatMap((record) => (record?.enabled === true ? [record] : []));
 }
 
 async function alertOf({ registry, messages, circuits }: AlertSources, route: RouteRecord, due: DueAlert, type: AlertType): Promise<Alert> {
   const { destinationId, messageId, subject } = due;
   const [destination, delivery, circuit] = await Promise.all([
-    registry.get('destination', destinationId),
+    registry.getOf(route.org, 'destination', destinationId),
     messageId === null ? null : messages.delivery(route.org, messageId),
     circuits.ofRoute(route.org, route.id, [destinationId]),
   ]);

@@ -7,6 +7,7 @@ import { type Program, startProgram } from '../../test/support/program.ts';
 import { startReceiver } from '../../test/support/receiver.ts';
 import { destinationRecord, organizationRecord, routeRecord } from '../../test/support/record-registry.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
+import { field } from '../../test/support/redis-fields.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
 import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
 import { RedisRegistryPublisher } from '../data/registry-publisher.ts';
@@ -40,7 +41,10 @@ async function startWorker(): Promise<Program> {
 
 /** What the route's state in Redis says is still to be told: failures beyond the alerts that went out. */
 async function untold(): Promise<number> {
-  const [waiting, log] = await Promise.all([redis.client.hget(`${prefix}{s0}:al:rte_a`, 'f'), redis.client.xlen(`${prefix}{s0}:ends`)]);
+  const [waiting, log] = await Promise.all([
+    redis.client.hget(`${prefix}{s0}:al:rte_a`, field.alerts.failed),
+    redis.client.xlen(`${prefix}{s0}:ends`),
+  ]);
   return log > 0 ? Number.NaN : Number(waiting?.split(' ')[0] ?? 0);
 }
 

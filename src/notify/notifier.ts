@@ -144,7 +144,7 @@ export class Notifier {
   async #decide(routeId: string, log?: { shard: number; marker: string; entries: readonly EndEntry[] }): Promise<void> {
     const { registry, states, acceptor, shards, logger } = this.#options;
     try {
-      const route = await registry.get('route', routeId);
+      const route = await registry.getOfAny('route', routeId);
       const rules = rulesOf(routeId, route, await pagersOf(registry, route));
       const home = alertHome(routeId, shards);
       const decided = await states.decide(home, rules, log);

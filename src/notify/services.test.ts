@@ -15,14 +15,14 @@ import { patientClock } from '../../test/support/patient-clock.ts';
 import { startReceiver } from '../../test/support/receiver.ts';
 import { destinationRecord, organizationRecord, RecordRegistry, routeRecord } from '../../test/support/record-registry.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
-import { type SmtpReceiver, startSmtpReceiver } from '../../test/support/smtp-receiver.ts';
+import { mailerTo, type SmtpReceiver, startSmtpReceiver } from '../../test/support/smtp-receiver.ts';
 import type { ChannelRecord, NotificationsRecord } from '../core/records.ts';
 import { recordSealingContext, type SealedRecordField } from '../core/sealing-contexts.ts';
 import { channelTestTask } from '../data/channel-test-task.ts';
 import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
 import { RedisTaskCaller } from '../data/task-caller.ts';
 import { taskBlockSeconds } from '../data/task-kind.ts';
-import { Mailer } from '../delivery/targets/channel/mailer.ts';
+import type { Mailer } from '../delivery/targets/channel/mailer.ts';
 import { blockingConnection } from '../redis/connection.ts';
 import { systemClock } from '../runtime/clock.ts';
 
@@ -61,14 +61,7 @@ beforeAll(async () => {
   if (mayListen) await new Promise<void>((resolve) => services.listen(443, address, resolve));
   const login = { user: 'posthorn', password: 'canary-password' };
   smtp = await startSmtpReceiver({ ...login, ...authority.issue(['127.0.0.1']) });
-  mailer = new Mailer({
-    host: '127.0.0.1',
-    port: smtp.port,
-    tls: 'starttls',
-    credentials: login,
-    from: 'Posthorn <alerts@example.com>',
-    ca: [authority.text],
-  });
+  mailer = mailerTo(smtp, { credentials: login, ca: [authority.text] });
 });
 afterAll(async () => {
   mailer.close();

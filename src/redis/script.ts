@@ -1,21 +1,19 @@
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import type { RedisClient } from './connection.ts';
+import { expandScript, type ScriptPart } from './script-text.ts';
 
 export type ScriptArgument = string | number | Buffer;
 
-/**
- * A Lua file, sent once per server and called by its SHA-1 from then on. A line `-- @include "<file>"` is replaced by that
- * file, relative to the one it stands in.
- */
+/** A Lua file with its includes (`expandScript`), sent once per server and called by its SHA-1 from then on. */
 export class Script {
-  readonly #parts: readonly string[];
+  /** Scripts share the texts of their includes in memory, which are most of most scripts. */
+  readonly #parts: readonly ScriptPart[];
   /** By which Redis knows it. */
   readonly sha: string;
 
   /** `file`: URL of the .lua file, as `new URL('./scripts/accept.lua', import.meta.url)`. */
   constructor(file: URL) {
-    this.#parts = partsOf(file);
+    this.#parts = expandScript(file);
     this.sha = createHash('sha1').update(this.#text).digest('hex');
   }
 
@@ -30,7 +28,7 @@ export class Script {
   }
 
   get #text(): string {
-    return this.#parts.join('');
+    return this.#parts.map((part) => part.text).join('');
   }
 
   async #call(
@@ -47,17 +45,4 @@ export class Script {
       return await redis[method]('EVAL', this.#text, ...rest);
     }
   }
-}
-
-const known = new Map<string, readonly string[]>();
-
-/** The text of a file, its includes in their places; scripts share those in memory, which are most of most scripts. */
-function partsOf(file: URL): readonly string[] {
-  const parts =
-    known.get(file.href) ??
-    readFileSync(file, 'utf8')
-      .split(/^-- @include "(.+)"$/m)
-      .flatMap((part, i) => (i % 2 === 0 ? part : partsOf(new URL(part, file))));
-  known.set(file.href, parts);
-  return parts;
 }

@@ -4,6 +4,11 @@ import { commonStatus, displayName } from './fields.ts';
 import { ageColumn, readyColumns } from './printer-columns.ts';
 import { dateTime, text } from './text.ts';
 
+/** A user of Kubernetes may have any text for its name: what is longer is cut. */
+export const maxMakerName = 512;
+
+const sha256 = text(64, 64).regex(/^[0-9a-f]{64}$/, 'must be 64 lower-case hex digits');
+
 export const apiKey = defineKind({
   kind: 'ApiKey',
   plural: 'apikeys',
@@ -14,9 +19,7 @@ export const apiKey = defineKind({
   idPrefix: 'key_',
   spec: z.strictObject({
     name: displayName.optional(),
-    sha256: text(64, 64)
-      .regex(/^[0-9a-f]{64}$/, 'must be 64 lower-case hex digits')
-      .describe('Hex SHA-256 of the whole key.'),
+    sha256: sha256.describe('Hex SHA-256 of the whole key.'),
     prefix: text(0, 16).optional().describe('The first characters of the key, to tell keys apart.'),
     role: z
       .enum(['admin', 'developer', 'viewer'])
@@ -29,6 +32,15 @@ export const apiKey = defineKind({
       .meta({ 'x-kubernetes-list-type': 'set' })
       .optional()
       .describe('What the key may do within its role; all when absent.'),
+    createdBy: z
+      .strictObject({
+        name: text(1, maxMakerName).describe('Name of the key or the user.'),
+        sha256: sha256
+          .optional()
+          .describe('SHA-256 of the key that made this one. This one is refused without it, and does no more and lives no longer than it.'),
+      })
+      .optional()
+      .describe('Who made the key by the API; set by the API.'),
     expiresAt: dateTime.optional().describe('RFC 3339 time after which the key is refused.'),
   }),
   status: z.strictObject({ ...commonStatus }),

@@ -33,7 +33,8 @@ export const wording: z.core.$ZodErrorMap = (issue) => {
   }
 };
 
-function wrongType(expected: string, input: unknown): string {
+/** What is wrong with a value that is not of the type that zod expects. */
+export function wrongType(expected: string, input: unknown): string {
   if (input === undefined) return 'is required';
   if (expected === 'int' && typeof input === 'number') return 'must be a whole number';
   return `must be ${withArticle(expected)}, not ${withArticle(typeName(input))}`;

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { Rule } from './definition.ts';
 import type { destinationSpec } from './destination-spec.ts';
-import { distinctHeadersRule, settableHeaderRule } from './http-header.ts';
+import { settableHeaderRule, staticHeaderRules } from './http-header.ts';
 
 type Spec = z.output<typeof destinationSpec>;
 type Http = NonNullable<Spec['http']>;
@@ -114,8 +114,7 @@ export const destinationRules: readonly Rule[] = [
   ...authRules,
   tlsRule,
   settableHeaderRule('http.auth.headerName'),
-  settableHeaderRule('http.headers[].name'),
-  distinctHeadersRule('http.headers'),
+  ...staticHeaderRules('http.headers'),
   ...throttleRules,
   {
     at: 'retryPolicy',

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { description, displayName, secretKeyRef } from './fields.ts';
-import { headerName, headerValue } from './http-header.ts';
+import { headerName, staticHeaders } from './http-header.ts';
 import { patternComplaint } from './structural-schema.ts';
 import { controls, line, text } from './text.ts';
 import { bucketName, httpsUrl, httpUrl } from './url.ts';
@@ -36,17 +36,7 @@ const tls = z.strictObject({
 const http = z.strictObject({
   url: httpUrl.describe('Absolute http or https URL without user and password.'),
   method: z.enum(['POST', 'PUT', 'PATCH']).default('POST').describe('Method of the requests.'),
-  headers: z
-    .array(
-      z.strictObject({
-        name: headerName.describe('Name of the header.'),
-        value: headerValue.describe('Value of the header; no place for secrets.'),
-      }),
-    )
-    .max(50)
-    .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] })
-    .optional()
-    .describe('Sent with every delivery.'),
+  headers: staticHeaders(50).optional().describe('Sent with every delivery.'),
   auth: auth.optional().describe('Authentication at the endpoint.'),
   timeoutMs: z.int().min(100).max(60_000).default(30_000).describe('One deadline over connect, headers and body, in milliseconds.'),
   tls: tls.optional().describe('Private certificate authority and mutual TLS.'),

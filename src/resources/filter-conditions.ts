@@ -21,7 +21,7 @@ const binary = [
 const maxValueLength = 4096;
 const maxListedValues = 100;
 
-/** Inline conditions (DESIGN section 7). */
+/** Inline conditions. */
 export const filterCondition = z.strictObject({
   field: text(1, 256).describe('payload.x.y, headers.X, or a plain path into the payload.'),
   operator: z.enum([...binary, ...unary, ...listed]).describe('How the field is compared with the value.'),

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Rule } from './definition.ts';
 import { defineKind } from './definition.ts';
 import { commonStatus, description, displayName } from './fields.ts';
-import { distinctHeadersRule, headerName, headerValue, settableHeaderRule } from './http-header.ts';
+import { staticHeaderRules, staticHeaders } from './http-header.ts';
 import { ageColumn, readyColumns } from './printer-columns.ts';
 import { patternComplaint } from './structural-schema.ts';
 import { dateTime, text } from './text.ts';
@@ -34,8 +34,7 @@ const schedule = text(9, 256)
   .describe('When it runs: five fields of cron. Day of month and day of week unite unless one of them is *.');
 
 const cronJobRules: readonly Rule[] = [
-  settableHeaderRule('headers[].name'),
-  distinctHeadersRule('headers'),
+  ...staticHeaderRules('headers'),
   {
     at: 'schedule',
     cel: "self.replace(' ', ',').split(',').all(m, !m.matches('^[0-9]+-[0-9]+$') || int(m.split('-')[0]) <= int(m.split('-')[1]))",
@@ -69,17 +68,7 @@ export const httpCronJob = defineKind({
       .describe('IANA time zone whose clocks the schedule follows.'),
     url: httpUrl.describe('Absolute http or https URL without user and password.'),
     method: z.enum(cronMethods).default('POST').describe('Method of the request.'),
-    headers: z
-      .array(
-        z.strictObject({
-          name: headerName.describe('Name of the header.'),
-          value: headerValue.describe('Value of the header; everybody who reads the resource sees it.'),
-        }),
-      )
-      .max(50)
-      .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] })
-      .optional()
-      .describe('Sent with every request.'),
+    headers: staticHeaders(50).optional().describe('Sent with every request.'),
     payload: text(0, 262_144).optional().describe('Body of the request, as text.'),
     timeoutMs: z.int().min(100).max(60_000).default(30_000).describe('One deadline over connect, headers and body, in milliseconds.'),
     useStaticIp: z

@@ -1,4 +1,6 @@
+import { z } from 'zod';
 import type { Rule } from './definition.ts';
+import { secretKeyRef } from './fields.ts';
 import { text } from './text.ts';
 
 /** Headers that the program or the connection sets itself (API decisions); no configuration may send them. */
@@ -25,6 +27,36 @@ export const sendableRule = 'must have no control characters and none beyond Lat
 const sendable = new RegExp(`^${sendableCharacter}*$`);
 
 export const headerValue = text(0, 4096).regex(sendable, sendableRule);
+
+/** At most so many headers that configuration adds to every request, each with its value or the Secret that holds it. */
+export function staticHeaders(most: number) {
+  const header = z.strictObject({
+    name: headerName.describe('Name of the header.'),
+    value: headerValue
+      .optional()
+      .describe('Value of the header. Everybody who reads the resource sees it: credentials belong behind valueSecretRef.'),
+    valueSecretRef: secretKeyRef.optional().describe('Value of the header, of a Secret, in place of value.'),
+  });
+  return z
+    .array(header)
+    .max(most)
+    .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] });
+}
+
+/** What holds for the headers at `at` that `staticHeaders` describes. */
+export function staticHeaderRules(at: string): Rule[] {
+  return [
+    {
+      at: `${at}[]`,
+      cel: 'has(self.value) != has(self.valueSecretRef)',
+      message: 'give either value or valueSecretRef',
+      fieldPath: '.value',
+      check: (self: { value?: unknown; valueSecretRef?: unknown }) => (self.value === undefined) !== (self.valueSecretRef === undefined),
+    },
+    settableHeaderRule(`${at}[].name`),
+    distinctHeadersRule(at),
+  ];
+}
 
 /** Whether a header can carry the value, whatever its length. */
 export function isSendable(value: string): boolean {

@@ -5,11 +5,14 @@ import { z } from 'zod';
  * UTF-16 units and refuse what the server accepts.
  */
 export function text(min: number, max: number): z.ZodString {
-  return z
-    .string()
-    .meta({ ...(min > 0 && { minLength: min }), maxLength: max })
-    .refine((value) => characters(value) >= min, { error: min === 1 ? 'must not be empty' : `must be at least ${min} characters long` })
-    .refine((value) => characters(value) <= max, { error: `must be at most ${max} characters long` });
+  return (
+    z
+      .string()
+      .meta({ ...(min > 0 && { minLength: min }), maxLength: max })
+      .refine((value) => characters(value) >= min, { error: min === 1 ? 'must not be empty' : `must be at least ${min} characters long` })
+      // No pattern sees a longer text: one of 1 MB takes hours with a pattern that backtracks.
+      .refine((value) => characters(value) <= max, { error: `must be at most ${max} characters long`, abort: true })
+  );
 }
 
 /** C0, DEL and C1, as ranges of a class. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineKind, type Rule } from './definition.ts';
 import { circuitStatus, commonStatus, reference, secretKeyRef } from './fields.ts';
-import { distinctHeadersRule, headerName, headerValue, settableHeaderRule } from './http-header.ts';
+import { staticHeaderRules, staticHeaders } from './http-header.ts';
 import { ageColumn, readyColumns } from './printer-columns.ts';
 import { paragraph } from './text.ts';
 import { httpUrl } from './url.ts';
@@ -16,17 +16,7 @@ const spec = z.strictObject({
   signingSecretRef: secretKeyRef.describe(
     'The secret that messages are signed with (whsec_ + base64). While it is being replaced, the new one and behind it those that still sign, separated by blanks.',
   ),
-  headers: z
-    .array(
-      z.strictObject({
-        name: headerName.describe('Name of the header.'),
-        value: headerValue.describe('Value of the header; no place for secrets.'),
-      }),
-    )
-    .max(20)
-    .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] })
-    .optional()
-    .describe('Sent with every message.'),
+  headers: staticHeaders(20).optional().describe('Sent with every message.'),
   timeoutSeconds: z.int().min(1).max(120).default(30).describe('One deadline over connect, headers and body, in seconds.'),
   rateLimitPerSecond: z.int().min(0).max(100_000).default(0).describe('Messages in a second; more of them wait. 0: unlimited.'),
   circuit: z
@@ -55,14 +45,13 @@ const rules: readonly Rule[] = [
     message: 'cannot be changed; make another endpoint',
     check: (self: string, oldSelf: string) => self === oldSelf,
   },
-  settableHeaderRule('headers[].name'),
+  ...staticHeaderRules('headers'),
   {
     at: 'headers[].name',
     cel: `!(self.lowerAscii() in [${endpointOwnHeaders.map((name) => `'${name}'`).join(', ')}])`,
     message: `is set by Posthorn: not ${endpointOwnHeaders.join(', ')}`,
     check: (self: string) => !endpointOwnHeaders.includes(self.toLowerCase()),
   },
-  distinctHeadersRule('headers'),
   disabledReasonRule,
 ];
 

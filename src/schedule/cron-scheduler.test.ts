@@ -215,7 +215,7 @@ describe('a scheduler', () => {
     scheduler();
     await passTime(minuteMs);
     await redis.client.flushall();
-    registry.put('cronJob', await registry.get('cronJob', 'cron_a').then((record) => record ?? Promise.reject(new Error('gone'))));
+    registry.put('cronJob', await registry.getOfAny('cronJob', 'cron_a').then((record) => record ?? Promise.reject(new Error('gone'))));
     await passTime(minuteMs);
     expect(await queued()).toEqual([['cron_a', 2]]);
   });

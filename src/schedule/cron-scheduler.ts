@@ -13,7 +13,7 @@ import type { RegistryPublisher, RegistryReader } from '../data/registry.ts';
 export interface CronSchedulerOptions {
   /** Of this process alone. */
   id: string;
-  registry: Pick<RegistryReader, 'get' | 'onChange'>;
+  registry: Pick<RegistryReader, 'getOfAny' | 'onChange'>;
   published: Pick<RegistryPublisher, 'ids'>;
   runs: CronRuns;
   executions: CronExecutions;
@@ -158,7 +158,7 @@ export class CronScheduler {
   async #read(id: string): Promise<CronJobRecord | null | 'unreadable'> {
     const { registry, logger } = this.#options;
     try {
-      const record = await registry.get('cronJob', id);
+      const record = await registry.getOfAny('cronJob', id);
       this.#unreadable.delete(id);
       return record;
     } catch (error) {

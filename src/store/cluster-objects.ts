@@ -33,6 +33,8 @@ export interface ClusterQuery {
   namespace?: string;
   /** As `app=a,tier!=b`; absent: all. */
   labelSelector?: string;
+  /** Only objects of this name: a right that is granted for the name is enough then. */
+  name?: string;
 }
 
 export type ClusterEvent = { type: 'changed'; metadata: ClusterMetadata } | { type: 'bookmark'; version: Version };

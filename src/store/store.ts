@@ -1,10 +1,13 @@
-import type { Kind, ObjectOf } from '../resources/kinds.ts';
+import type { Kind, ObjectOf, SecretObject } from '../resources/kinds.ts';
 
 /** Name of an object; `namespace` is absent exactly for cluster-scoped kinds. */
 export interface Key {
   namespace?: string;
   name: string;
 }
+
+/** Kinds that everybody with a store may read. */
+export type ReadableKind = Exclude<Kind, 'Secret'>;
 
 /** Opaque version of an object or of a list; compare for equality only. */
 export type Version = string & { readonly __brand: 'Version' };
@@ -14,7 +17,7 @@ export function versionOf(object: { metadata: { resourceVersion: string } }): Ve
   return object.metadata.resourceVersion as Version;
 }
 
-/** Who writes (DESIGN section 3). Git, kubectl and the manifests directory bring managers of their own. */
+/** Who writes. Git, kubectl and the manifests directory bring managers of their own. */
 export type FieldManager =
   | 'posthorn-controller'
   | 'posthorn-status'
@@ -78,7 +81,7 @@ export type WatchEvent<K extends Kind> =
   | { type: 'bookmark'; version: Version };
 
 /**
- * The port to resources (DESIGN section 4). Semantics are those of the Kubernetes API server: strict field validation,
+ * The port to resources. Semantics are those of the Kubernetes API server: strict field validation,
  * defaults, CEL rules (also on transitions), `generation` grows with changes of spec only, status through its own
  * verb, server-side apply with field ownership, finalizers, owner references, 404/409/410 as typed errors.
  *
@@ -90,13 +93,13 @@ export type WatchEvent<K extends Kind> =
  * first event is a bookmark of `from`, once the stream is open; a deleted object comes with the version of its deletion.
  *
  * `list` and `watch` of Secrets yield objects without `data` and `type`: whoever may list Secrets would otherwise read
- * them all. `get` reads one with its data.
+ * them all. `SecretStore` reads one with its data.
  *
  * An object needs its namespace: `create` and `apply` answer RESOURCE_NOT_FOUND when it is missing, FORBIDDEN while it is
  * being deleted. Deleting a namespace deletes what is in it.
  */
 export interface ResourceStore {
-  get<K extends Kind>(kind: K, key: Key): Promise<ObjectOf<K>>;
+  get<K extends ReadableKind>(kind: K, key: Key): Promise<ObjectOf<K>>;
   list<K extends Kind>(kind: K, query?: ListQuery): Promise<Page<K>>;
   watch<K extends Kind>(kind: K, from: Version, signal: AbortSignal, query?: { namespace?: string }): AsyncIterable<WatchEvent<K>>;
   create<K extends Kind>(object: ApplyObject<K>, options: { manager: FieldManager }): Promise<ObjectOf<K>>;
@@ -113,3 +116,11 @@ export interface ResourceStore {
   /** With finalizers the object stays, with `deletionTimestamp`, until the last one is gone. */
   delete(kind: Kind, key: Key, precondition?: { version?: Version; uid?: string }): Promise<void>;
 }
+
+/** Reads Secrets with their data. A port of its own, for what decides who may use a Secret; nothing else is given it. Errors as of `ResourceStore`. */
+export interface SecretStore {
+  getSecret(key: Key): Promise<SecretObject>;
+}
+
+/** What an adapter is. */
+export type CompleteStore = ResourceStore & SecretStore;

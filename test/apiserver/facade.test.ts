@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, describe, expect } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { configurationKinds, kindPath, type SecretObject } from '../../src/resources/kinds.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import type { KubernetesApi } from '../../src/store/kubernetes/kubernetes-api.ts';
 import { KubernetesStore } from '../../src/store/kubernetes/kubernetes-store.ts';
-import type { ResourceStore } from '../../src/store/store.ts';
+import type { CompleteStore } from '../../src/store/store.ts';
 import { type FacadeWorld, startFacadeWorld } from '../facade/facade-world.ts';
 import { describeApiKeys } from '../facade/suites/api-keys.ts';
 import { describeBrokenOffRequests } from '../facade/suites/broken-off-requests.ts';
@@ -14,6 +14,7 @@ import { describeDeletions } from '../facade/suites/deletions.ts';
 import { describeDestinationTls } from '../facade/suites/destination-tls.ts';
 import { describeDestinationTransfer } from '../facade/suites/destination-transfer.ts';
 import { describeFields } from '../facade/suites/fields.ts';
+import { describeHeaderCredentials } from '../facade/suites/header-credentials.ts';
 import { describeNotificationChannels } from '../facade/suites/notification-channels.ts';
 import { describePartialSettings } from '../facade/suites/partial-settings.ts';
 import { describeReferences } from '../facade/suites/references.ts';
@@ -21,6 +22,7 @@ import { describeReplicas } from '../facade/suites/replicas.ts';
 import { describeRouteCircuit } from '../facade/suites/route-circuit.ts';
 import { describeRouteNotifications } from '../facade/suites/route-notifications.ts';
 import { describeRouteTransfer } from '../facade/suites/route-transfer.ts';
+import { describeSecretUse } from '../facade/suites/secret-use.ts';
 import { describeSources } from '../facade/suites/sources.ts';
 import { describeTransferProperties } from '../facade/suites/transfer-properties.ts';
 import { describeTransforms } from '../facade/suites/transforms.ts';
@@ -29,27 +31,34 @@ import { describeWrites } from '../facade/suites/writes.ts';
 import { type ControlPlane, startControlPlane } from '../support/control-plane.ts';
 import { kubernetesApi } from '../support/kubernetes-api.ts';
 import { passes } from '../support/passes.ts';
+import { RecordingApi } from '../support/recording-api.ts';
 import { describeFaults } from './facade-faults.ts';
 
 let controlPlane: ControlPlane;
 let api: KubernetesApi;
 let store: KubernetesStore;
+let apiOfFacade: RecordingApi;
+let storeOfFacade: KubernetesStore;
 beforeAll(async () => {
   controlPlane = await startControlPlane({ controllerManager: true });
   await controlPlane.applyCrds();
   api = kubernetesApi(controlPlane);
   store = new KubernetesStore({ api, clock: systemClock });
+  apiOfFacade = new RecordingApi(controlPlane);
+  storeOfFacade = new KubernetesStore({ api: apiOfFacade, clock: systemClock });
 }, 120_000);
 afterAll(async () => {
   await api?.close();
+  await apiOfFacade?.close();
   await controlPlane?.stop();
 });
 
 const namespaced = configurationKinds.filter((kind) => kindPath(kind).namespaced);
 
 /** A facade of a suite's own on the one API server; what the suite has made goes with it, but for organizations. */
-async function start(behind: ResourceStore = store): Promise<FacadeWorld> {
-  const world = await startFacadeWorld({ store: behind, inForceTimeoutMs: 20_000 });
+async function start(behind: CompleteStore = store): Promise<FacadeWorld> {
+  const ofFacade = behind === store ? { storeOfFacade } : {};
+  const world = await startFacadeWorld({ store: behind, ...ofFacade, inForceTimeoutMs: 20_000 });
   return {
     ...world,
     stop: async () => {
@@ -85,12 +94,14 @@ const suites = {
   replicas: describeReplicas,
   'parts of settings': describePartialSettings,
   sources: describeSources,
+  'the use of Secrets': describeSecretUse,
   warehouses: describeWarehouses,
   'transforms and schemas': describeTransforms,
   channels: describeNotificationChannels,
   alerts: describeRouteNotifications,
   circuits: describeRouteCircuit,
   'cron jobs': describeCronJobs,
+  'credentials in headers': describeHeaderCredentials,
   'API keys': describeApiKeys,
   deletions: describeDeletions,
 } satisfies Record<string, (start: () => Promise<FacadeWorld>) => void>;
@@ -100,6 +111,10 @@ describe.each(Object.entries(suites))('the API on resources in Kubernetes: %s', 
 });
 describe('the API on resources in Kubernetes: a request that was broken off before its answer was kept', () => {
   describeBrokenOffRequests((around) => start(around(store)));
+});
+test('in all this the API has made and deleted Secrets, and read or listed none', () => {
+  const ofSecrets = [...apiOfFacade.asked].filter((what) => what.endsWith(' secrets'));
+  expect(ofSecrets.sort()).toEqual(['DELETE secrets', 'PATCH secrets']);
 });
 describe('the API on an API server that fails', () => {
   describeFaults(() => controlPlane, start);

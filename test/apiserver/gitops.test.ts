@@ -36,6 +36,7 @@ describe('resources that a Git-like loop applies', () => {
   let world: ControlPlaneWorld;
   let rest: RestClient;
   let url: string;
+  let ingestUrl: string;
   let receiver: TlsReceiver;
   let inGit: Manifest[];
 
@@ -66,11 +67,13 @@ describe('resources that a Git-like loop applies', () => {
       address: '127.0.0.1',
       respond: ({ path }) => (path === '/failing' ? 500 : 200),
     });
-    const port = await freePort();
+    const [port, ingestPort] = [await freePort(), await freePort()];
     url = `http://127.0.0.1:${port}`;
+    ingestUrl = `http://127.0.0.1:${ingestPort}`;
     rest = new RestClient(url, shop.apiKey);
     world.start('controller');
     world.start('api', { port });
+    world.start('ingest', { port: ingestPort });
     world.start('delivery');
     const organization = shop.organization(['127.0.0.0/8']);
     await world.apply([organization]);
@@ -116,7 +119,7 @@ describe('resources that a Git-like loop applies', () => {
       expect((await rest.send('PATCH', '/api/routes/failing', { priority: round })).status).toBe(200);
       const refused = await rest.send('PATCH', '/api/destinations/failing', { url: receiver.url('/elsewhere') });
       expect(refused).toMatchObject({ status: 409, body: { code: 'FIELD_MANAGED', message: expect.stringContaining(manager) } });
-      expect((await ingest(url, `${shop.name}/github`, githubDeliveryOf('push', shop.githubSecret))).status).toBe(200);
+      expect((await ingest(ingestUrl, `${shop.name}/github`, githubDeliveryOf('push', shop.githubSecret))).status).toBe(200);
       await sleep(Math.max(0, began + roundMs - performance.now()));
     }
     await waitUntil('the circuit to be shown', 30_000, async () => {

@@ -28,7 +28,10 @@ beforeAll(async () => {
       return api.request(method, path, options);
     },
   };
-  world = await startFacadeWorld({ kubernetesAccess: new KubernetesAccess({ api: counting, audiences: ['posthorn', 'webhooks'] }) });
+  world = await startFacadeWorld({
+    kubernetesAccess: new KubernetesAccess({ api: counting, audiences: ['posthorn', 'webhooks'] }),
+    trustedProxies: ['127.0.0.0/8'],
+  });
   await world.addOrganization('globex');
   for (const namespace of ['acme', 'globex', 'elsewhere'])
     await controlPlane.request('POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
@@ -139,6 +142,16 @@ test('a token for another audience, a broken one and one that is none are refuse
   expect(await statusOf('GET', '/api/filters', token)).toBe(200);
 });
 
+test('tokens of several accounts and API keys use the rate limit of their organization together', async () => {
+  await world.addOrganization('metered', 'free');
+  await controlPlane.request('POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'metered' } });
+  const role = 'posthorn-viewer';
+  const keys = [await account('metered', 'one', { role }), await account('metered', 'two', { role }), await world.addKey('metered')];
+  const left: number[] = [];
+  for (const key of keys) left.push(Number((await world.request('GET', '/api/filters', { key })).headers.get('x-ratelimit-remaining')));
+  expect(left).toEqual([999, 998, 997]);
+});
+
 test('while the API server is away new tokens are answered 503, and API keys work', async () => {
   const token = await account('acme', 'waiting', { role: 'posthorn-viewer' });
   isAway = true;
@@ -147,3 +160,27 @@ test('while the API server is away new tokens are answered 503, and API keys wor
   isAway = false;
   expect(await statusOf('GET', '/api/filters', token)).toBe(200);
 });
+
+test("a key that a service account makes is nobody else's, and says who made it", async () => {
+  const token = await account('acme', 'key-maker', { role: 'posthorn-admin' });
+  const answer = await world.request('POST', '/api/api-keys', { key: token, body: { name: 'By an account' } });
+  expect(answer).toMatchObject({
+    status: 201,
+    body: { apiKey: { createdBy: { name: 'system:serviceaccount:acme:key-maker', keyId: null } } },
+  });
+  expect(await statusOf('GET', '/api/filters', answer.body.key)).toBe(200);
+});
+
+test('a client whose tokens are refused again and again gets 429 without a further review, and a token that was accepted before still passes', async () => {
+  const token = await account('acme', 'unhurried', { role: 'posthorn-viewer' });
+  const ask = (key: string) => world.request('GET', '/api/filters', { key, headers: { 'x-forwarded-for': '198.51.100.9' } });
+  expect((await ask(token)).status).toBe(200);
+  reviews = [];
+  const statuses = await Promise.all(Array.from({ length: 150 }, async (_, i) => (await ask(`a.guess.${i}`)).status));
+  const refused = statuses.filter((status) => status === 401).length;
+  expect(refused).toBeGreaterThanOrEqual(60);
+  expect(refused).toBeLessThan(80);
+  expect(statuses.filter((status) => status === 429)).toHaveLength(150 - refused);
+  expect(reviews).toHaveLength(refused);
+  expect((await ask(token)).status).toBe(200);
+}, 60_000);

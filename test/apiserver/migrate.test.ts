@@ -80,6 +80,7 @@ test('migrate, with the rights that its manifest gives it, has objects of an ear
   };
   const linesWith = (kinds: number) => [
     'shards 1: 0 counters completed',
+    'unfinished bytes: 0 figures corrected',
     `custom resources: ${kinds} kinds stored again in the version of today; 0 complaints`,
     `everything is in layout ${storeLayout}`,
   ];

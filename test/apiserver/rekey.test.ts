@@ -4,6 +4,7 @@ import { rekey } from '../../src/cmd/rekey.ts';
 import { resourceId } from '../../src/core/ids.ts';
 import { Keyring } from '../../src/core/sealing.ts';
 import { recordSealingContext, secretSealingContext } from '../../src/core/sealing-contexts.ts';
+import { madeForIn } from '../../src/resources/secret-use.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import type { KubernetesApi } from '../../src/store/kubernetes/kubernetes-api.ts';
 import { KubernetesStore } from '../../src/store/kubernetes/kubernetes-store.ts';
@@ -34,7 +35,7 @@ test('rekey, with the rights that its manifest gives it, seals Secrets in Kubern
   const { body: made } = await world.request('POST', '/api/destinations', { body });
   const ref = (await store.get('Destination', { namespace: 'acme', name: 'orders' })).spec.http?.auth?.tokenSecretRef;
   if (ref === undefined) throw new Error('the destination has no token');
-  const before = await store.get('Secret', { namespace: 'acme', name: ref.name });
+  const before = await store.getSecret({ namespace: 'acme', name: ref.name });
   const own = {
     kind: 'Secret' as const,
     metadata: { name: 'own', namespace: 'acme' },
@@ -55,12 +56,12 @@ test('rekey, with the rights that its manifest gives it, seals Secrets in Kubern
 
   const keyring = new Keyring([{ id: 'k2', key: next }]);
   const org = resourceId('org_', (await store.get('Organization', { name: 'acme' })).metadata);
-  const after = await store.get('Secret', { namespace: 'acme', name: ref.name });
+  const after = await store.getSecret({ namespace: 'acme', name: ref.name });
   const value = Buffer.from(after.data?.[ref.key] ?? '', 'base64').toString('utf8');
-  expect(keyring.open(value, secretSealingContext(org, ref.name, ref.key))).toBe('a-long-token-000042');
+  expect(keyring.open(value, secretSealingContext(org, ref.name, ref.key, madeForIn(after.metadata)))).toBe('a-long-token-000042');
   expect(after.metadata.ownerReferences).toEqual(before.metadata.ownerReferences);
   expect(Object.keys(after.data ?? {})).toEqual(Object.keys(before.data ?? {}));
-  expect((await store.get('Secret', { namespace: 'acme', name: 'own' })).metadata.resourceVersion).toBe(plain.metadata.resourceVersion);
+  expect((await store.getSecret({ namespace: 'acme', name: 'own' })).metadata.resourceVersion).toBe(plain.metadata.resourceVersion);
   const record = JSON.parse((await world.redis.client.hget('test:{cfg}:rec:destination', made.id)) ?? '');
   expect(keyring.open(record.http.auth.token, recordSealingContext(org, 'destination', made.id, 'token'))).toBe('a-long-token-000042');
 });

@@ -21,6 +21,11 @@ export function bodiesWithSecrets(url: string): BodyWithSecrets[] {
       const clientKey = secret('clientKey');
       return { tls: { clientKey, clientCertificate: certificateFor(clientKey, secret('clientCertificate')) } };
     }),
+    http('Headers', (secret) => ({ headers: { Authorization: `Bearer ${secret('headerValue')}`, 'X-Team': 'shop' } })),
+    {
+      path: '/cron',
+      make: (secret) => ({ name: 'Canary', cronExpression: '0 0 1 1 *', url, headers: { 'X-Api-Key': secret('headerValue') } }),
+    },
     store('s3', (secret) => ({
       bucket: 'events',
       region: 'eu-central-1',

@@ -21,6 +21,7 @@ let receivers: { ok: Receiver; failing: Receiver };
 let roles: { program: Program; opsPort: number }[];
 let holders: SecretHolder[];
 let url: string;
+let ingestUrl: string;
 let rest: RestClient;
 
 const put = (field: string, name: string, options: { malformed?: boolean } = {}): string => {
@@ -51,17 +52,23 @@ const resources = async (): Promise<Schema[]> => {
 beforeAll(async () => {
   receivers = { ok: await startReceiver(), failing: await startReceiver((response) => void response.writeHead(500).end('no')) };
   world = await startControlPlaneWorld();
-  const port = await freePort();
-  url = `http://127.0.0.1:${port}`;
+  const ports = { api: await freePort(), ingest: await freePort() };
+  url = `http://127.0.0.1:${ports.api}`;
+  ingestUrl = `http://127.0.0.1:${ports.ingest}`;
   const environment = { POSTHORN_LOG_LEVEL: 'debug', POSTHORN_ALLOW_INSECURE_ENDPOINTS: 'true' };
   roles = await Promise.all(
-    (['controller', 'api', 'delivery'] as const).map(async (role) => {
+    (['controller', 'api', 'ingest', 'delivery'] as const).map(async (role) => {
       const opsPort = await freePort();
-      return { program: world.start(role, { opsPort, environment, ...(role === 'api' && { port }) }), opsPort };
+      return {
+        program: world.start(role, { opsPort, environment, ...((role === 'api' || role === 'ingest') && { port: ports[role] }) }),
+        opsPort,
+      };
     }),
   );
   await applyManifests();
-  await waitUntil('the api to be ready', 30_000, async () => ((await fetch(`${url}/readyz`)).ok ? true : undefined));
+  await waitUntil('api and ingest to be ready', 30_000, async () =>
+    (await Promise.all([url, ingestUrl].map((each) => fetch(`${each}/readyz`)))).every(({ ok }) => ok) ? true : undefined,
+  );
   await waitUntil('every custom resource to be judged', 60_000, async () => ((await resources()).every(isJudged) ? true : undefined));
   await changeThroughApi();
   await makeItWork();
@@ -122,7 +129,7 @@ async function changeThroughApi(): Promise<void> {
 /** Deliveries that succeed and fail, and tests of everything. */
 async function makeItWork(): Promise<void> {
   const headers = { 'content-type': 'application/json' };
-  expect((await ingest(url, 'default/events', { headers, body: Buffer.from('{"n":1}') })).status).toBe(200);
+  expect((await ingest(ingestUrl, 'default/events', { headers, body: Buffer.from('{"n":1}') })).status).toBe(200);
   await Promise.all([receivers.ok.arrived(1, 30_000), receivers.failing.arrived(1, 30_000)]);
   const tested = holders.filter(({ kind }) => kind === 'Destination' || kind === 'NotificationChannel');
   await Promise.all(

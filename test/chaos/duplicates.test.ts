@@ -27,7 +27,7 @@ beforeAll(async () => {
   await publisher.markComplete();
   for (let i = 0; i < 2; i++) {
     ports.push(await freePort());
-    await startApi(i);
+    await startIngest(i);
   }
 });
 afterAll(async () => {
@@ -35,10 +35,9 @@ afterAll(async () => {
   await redis.stop();
 });
 
-async function startApi(i: number): Promise<void> {
-  const program = startProgram(['api'], {
+async function startIngest(i: number): Promise<void> {
+  const program = startProgram(['ingest'], {
     POSTHORN_REDIS_URL: redis.url,
-    POSTHORN_RESOURCE_STORE: 'redis',
     POSTHORN_ENCRYPTION_KEYS: `k1:${Buffer.alloc(32, 1).toString('base64')}`,
     POSTHORN_SHARDS: String(shards),
     POSTHORN_HOST: '127.0.0.1',
@@ -47,7 +46,7 @@ async function startApi(i: number): Promise<void> {
     POSTHORN_LOG_LEVEL: 'warn',
   });
   programs[i] = program;
-  await waitUntil('the api', 30_000, async () => {
+  await waitUntil('ingest', 30_000, async () => {
     const answer = await fetch(`http://127.0.0.1:${ports[i]}/ingest/acme/nobody`, { method: 'POST', body: '{}' }).catch(() => null);
     return answer?.status === 404 ? true : undefined;
   });
@@ -109,7 +108,7 @@ test('events that are sent again and again while an api is killed three times ar
       await sleep(150);
       programs[1]?.signal('SIGKILL');
       await programs[1]?.ended;
-      await startApi(1);
+      await startIngest(1);
     }
     isKilling = false;
   })();

@@ -24,7 +24,7 @@ beforeAll(async () => {
     redisArguments: ['--save', '', '--appendonly', 'yes'],
     lineOf: (role, { port }) => faults.lineOf(role, port),
   });
-  for (const role of ['controller', 'api', 'delivery'] as const) await installation.start(role);
+  for (const role of ['controller', 'api', 'ingest', 'delivery'] as const) await installation.start(role);
   sender = new SteadySender(installation.ingest, 50);
   sender.start();
   await servesAgain(sender, [sink], deadlineMs);
@@ -40,7 +40,7 @@ test.each(faultKinds)(
   'lines to Redis are disturbed (%s), and everything goes on after it',
   async (kind) => {
     const before = sender.sent.size;
-    for (const role of ['api', 'delivery'] satisfies Role[])
+    for (const role of ['ingest', 'delivery'] satisfies Role[])
       for (const stream of ['upstream', 'downstream'] as const) await faults.strike({ role, kind, stream, lastsMs: 1000 });
     expect(sender.sent.size).toBeGreaterThan(before);
     await servesAgain(sender, [sink], deadlineMs);

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { Circuits } from '../../src/data/circuits.ts';
 import { checkShards } from '../../src/data/shard-check.ts';
+import { recountUnfinished } from '../../src/data/unfinished-check.ts';
 import { freePort } from '../support/ports.ts';
 import { type Program, startProgram } from '../support/program.ts';
 import { type ReceivedRequest, type Receiver, startReceiver } from '../support/receiver.ts';
@@ -30,6 +31,8 @@ let folder: string;
 let redis: RedisServer;
 let receiver: Receiver;
 let apis: Record<Release, Process>;
+/** What takes events: of the previous release its api. */
+let takers: Record<Release, Process>;
 let controller: Process;
 const workers = new Map<Release, Process>();
 const processes = new Set<Process>();
@@ -122,10 +125,10 @@ async function createRoute(api: Process, path: string): Promise<string> {
   return id;
 }
 
-/** Half of them through the api of either release. */
+/** Half of them to either release. */
 async function send(count: number): Promise<void> {
   for (let i = 0; i < count; i++) {
-    const { port } = apis[i % 2 === 0 ? 'the previous release' : 'this release'];
+    const { port } = takers[i % 2 === 0 ? 'the previous release' : 'this release'];
     const number = ++sent;
     const request = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ number }) };
     const response = await fetch(`http://127.0.0.1:${port}/ingest/default/orders`, request);
@@ -144,6 +147,8 @@ async function settled(unfinished = 0): Promise<void> {
   await waitUntil(`all but ${unfinished} messages to be settled`, 60_000, async () =>
     (await checkShards(installation)).unfinished === unfinished ? true : undefined,
   );
+  // A worker of the previous release does not take back what an API of this one has counted; `posthorn migrate` does.
+  await recountUnfinished(installation);
   expect((await checkShards(installation)).findings).toEqual([]);
 }
 
@@ -160,7 +165,8 @@ beforeAll(async () => {
   await standalone.program.stop();
   controller = await start('the previous release', 'controller');
   apis = { 'the previous release': await start('the previous release', 'api'), 'this release': await start('this release', 'api') };
-  await Promise.all([controller, ...Object.values(apis)].map(ready));
+  takers = { 'the previous release': apis['the previous release'], 'this release': await start('this release', 'ingest') };
+  await Promise.all([controller, ...Object.values(apis), takers['this release']].map(ready));
 }, 180_000);
 afterAll(async () => {
   await Promise.all([...processes].map(({ program }) => program.stop()));
@@ -173,7 +179,7 @@ afterEach(() => {
 });
 
 test.each(releases)(
-  'a worker of %s alone delivers what apis of both have taken',
+  'a worker of %s alone delivers what both have taken',
   async (release) => {
     await send(40);
     await work(release);

@@ -188,6 +188,20 @@ export const alertCases: readonly AlertCase[] = [
     fires: [],
   },
   {
+    alert: 'PosthornIngestAbsent',
+    when: 'no process takes events',
+    series: {},
+    at: '5m',
+    fires: [{ labels: { namespace: 'posthorn-system' }, says: [] }],
+  },
+  {
+    alert: 'PosthornIngestAbsent',
+    when: 'one takes them, though none has come',
+    series: { 'posthorn_ingest_requests_total{pod="a",outcome="accepted"}': '0x20' },
+    at: '5m',
+    fires: [],
+  },
+  {
     alert: 'PosthornCacheStale',
     when: 'one process no longer hears of one kind',
     series: {

@@ -81,11 +81,99 @@ function podSpecs(spec: Any): Any[] {
   return spec?.template?.spec === undefined ? [] : [spec.template.spec];
 }
 
-test('an API pod goes on to answer while proxies still send to it, and has its whole time to drain after that', async () => {
-  const objects: Any[] = manifests(await template('--set', 'drainSeconds=40'));
-  const api = objects.find(({ kind, metadata }) => kind === 'Deployment' && metadata.name === 'posthorn-api').spec.template.spec;
-  expect(api.containers[0].lifecycle).toEqual({ preStop: { sleep: { seconds: 5 } } });
-  expect(api.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(40 + 5 + 5);
+const deploymentOf = (objects: Any[], role: string): Any =>
+  objects.find(({ kind, metadata }) => kind === 'Deployment' && metadata.name === `posthorn-${role}`);
+
+test.each(['api', 'ingest'])(
+  'a pod of %s goes on to answer while proxies still send to it, and has its whole time to drain after that',
+  async (role) => {
+    const pod = deploymentOf(manifests(await template('--set', 'drainSeconds=40')), role).spec.template.spec;
+    expect(pod.containers[0].lifecycle).toEqual({ preStop: { sleep: { seconds: 5 } } });
+    expect(pod.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(40 + 5 + 5);
+  },
+);
+
+describe('ingest', () => {
+  const renderedWith = async (...args: string[]): Promise<Any[]> =>
+    manifests(await template('--values', valuesFile('production'), ...args));
+  const backendsOf = (objects: Any[]): Record<string, string> => {
+    const ingress = objects.find(({ kind }) => kind === 'Ingress').spec.rules[0].http.paths;
+    return Object.fromEntries(ingress.map(({ path, backend }: Any) => [path, backend.service.name]));
+  };
+
+  test('has no token of Kubernetes and no role, and its pods get nothing but Redis and the keys that open the secrets of sources', async () => {
+    const objects = await renderedWith();
+    const pod = deploymentOf(objects, 'ingest').spec.template.spec;
+    expect([pod.serviceAccountName, pod.automountServiceAccountToken]).toEqual(['posthorn-ingest', false]);
+    const account = objects.find(({ kind, metadata }) => kind === 'ServiceAccount' && metadata.name === 'posthorn-ingest');
+    expect(account.automountServiceAccountToken).toBe(false);
+    const subjects = objects.flatMap(({ kind, subjects: all }) => (kind.endsWith('RoleBinding') ? all.map(({ name }: Any) => name) : []));
+    expect(subjects).not.toContain('posthorn-ingest');
+    const [{ env }] = pod.containers;
+    const secrets = env.filter(({ valueFrom }: Any) => valueFrom !== undefined).map(({ name }: Any) => name);
+    expect(secrets).toEqual(['POSTHORN_REDIS_URL', 'POSTHORN_REDIS_SENTINEL_PASSWORD', 'POSTHORN_ENCRYPTION_KEYS']);
+    const known = ['DRAIN_SECONDS', 'LOG_LEVEL', 'PUBLIC_INGEST_URL', 'SHARDS', 'TRUSTED_PROXIES'].map((name) => `POSTHORN_${name}`);
+    expect(
+      env.map(({ name }: Any) => name).filter((name: string) => !name.startsWith('POSTHORN_REDIS_') && !secrets.includes(name)),
+    ).toEqual(known);
+    expect(pod.volumes.map(({ name }: Any) => name)).toEqual(['redis-ca', 'redis-certificate']);
+  });
+
+  test('may connect to Redis and DNS only, and is reached on its port of events by whom the values say', async () => {
+    const policyIn = (objects: Any[]): Any =>
+      objects.find(({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name === 'posthorn-ingest').spec;
+    const ports = (rules: Any[]): unknown[] => rules.map(({ to, ports: all }) => [to !== undefined, all.map(({ port }: Any) => port)]);
+    const bundled = policyIn(manifests(await template()));
+    expect(ports(bundled.egress)).toEqual([
+      [false, [53, 53]],
+      [true, ['redis']],
+    ]);
+    expect(bundled.ingress).toEqual([{ ports: [{ port: 'http', protocol: 'TCP' }] }, { ports: [{ port: 'ops', protocol: 'TCP' }] }]);
+    const { ingress } = policyIn(await renderedWith());
+    const from = { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'ingress' } } };
+    expect(ingress[0].from).toContainEqual(from);
+  });
+
+  test('is where Ingress and HTTPRoute send /ingest/, however it is written, and everything else goes to the API', async () => {
+    const api = 'posthorn-api';
+    const ingest = 'posthorn-ingest';
+    expect(backendsOf(await renderedWith())).toEqual({ '/api/': api, '/ingest/': ingest });
+    expect(backendsOf(await renderedWith('--set', 'ingress.paths={/}'))).toEqual({ '/': api, '/ingest/': ingest });
+    const some = '/api/,/docs,/ingest,/ingest/acme/,/ingested';
+    expect(backendsOf(await renderedWith('--set', `ingress.paths={${some}}`))).toEqual({
+      '/api/': api,
+      '/docs': api,
+      '/ingest': ingest,
+      '/ingest/acme/': ingest,
+      '/ingested': api,
+    });
+    const routed = (objects: Any[]): unknown =>
+      objects
+        .find(({ kind }) => kind === 'HTTPRoute')
+        .spec.rules.map(({ matches, backendRefs }: Any) => [matches.map(({ path }: Any) => path.value), backendRefs[0]]);
+    const gateway = ['--set', 'httpRoute.enabled=true,httpRoute.parentRefs[0].name=public,ingest.service.port=8080'];
+    expect(routed(await renderedWith(...gateway))).toEqual([
+      [['/api/'], { name: api, port: 80 }],
+      [['/ingest/'], { name: ingest, port: 8080 }],
+    ]);
+    expect(routed(await renderedWith(...gateway, '--set', 'httpRoute.paths={/ingest/}'))).toEqual([
+      [['/ingest/'], { name: ingest, port: 8080 }],
+    ]);
+  });
+
+  test('and the API show the same address to senders: its own, else that of the API', async () => {
+    const shown = (objects: Any[], role: string): unknown =>
+      deploymentOf(objects, role).spec.template.spec.containers[0].env.find(({ name }: Any) => name === 'POSTHORN_PUBLIC_INGEST_URL')
+        ?.value;
+    for (const [args, url] of [
+      [[], 'https://in.example.com'],
+      [['--set', 'ingest.publicUrl='], 'https://hooks.example.com'],
+      [['--set', 'ingest.publicUrl=,api.publicUrl='], undefined],
+    ] as const) {
+      const objects = await renderedWith(...args);
+      expect(['api', 'ingest'].map((role) => shown(objects, role))).toEqual([url, url]);
+    }
+  });
 });
 
 describe('the pods of a role', () => {
@@ -135,19 +223,38 @@ describe('the cluster policies', () => {
   const file = (name: string): Any[] =>
     parseAllDocuments(readFileSync(`${root}config/policies/${name}.yaml`, 'utf8')).map((document) => document.toJS());
 
-  test('are off by default', async () => {
-    expect(manifests(await template()).filter(({ kind }) => kind.startsWith('ValidatingAdmission'))).toEqual([]);
+  const serviceAccounts = ['secrets', 'bindings', 'namespaces'].map((what) => `service-account-${what}`);
+  const policiesIn = (text: string): string[] =>
+    manifests(text).flatMap(({ kind, metadata }) => (kind === 'ValidatingAdmissionPolicy' ? [metadata.name] : []));
+
+  test('are off by default, except those that hold the ServiceAccounts of the api and the controller', async () => {
+    expect(policiesIn(await template()).sort()).toEqual(serviceAccounts.map((name) => `posthorn-${name}`).sort());
+    expect(policiesIn(await template('--set', 'policies.serviceAccounts.enabled=false'))).toEqual([]);
   });
 
   test('are those of config/policies', async () => {
     const lists = 'policies.egressHosts.hosts={*.example.com},policies.egressHosts.organizations.acme={hooks.acme.example}';
     const objects: Any[] = manifests(await template('--set', policies, '--set', lists));
-    for (const wanted of [...file('egress-hosts'), ...file('organization-plans')]) {
+    for (const wanted of ['egress-hosts', 'organization-plans', ...serviceAccounts].flatMap(file)) {
       const found = objects.find(({ kind, metadata }) => kind === wanted.kind && metadata.name === wanted.metadata.name);
       expect(found?.metadata.namespace).toBe(wanted.metadata.namespace);
       for (const part of ['spec', 'rules', 'roleRef', 'subjects', 'data']) expect(found?.[part]).toEqual(wanted[part]);
     }
   });
+});
+
+test('workers connect only to the hosts that the cluster policy lists', async () => {
+  const onlyHosts = async (...values: string[]): Promise<unknown> => {
+    const objects: Any[] = manifests(await template(...values.flatMap((each) => ['--set', each])));
+    return objects.find(({ kind, metadata }) => kind === 'ConfigMap' && metadata.name === 'posthorn-delivery')?.data
+      .POSTHORN_EGRESS_ONLY_HOSTS;
+  };
+  const enabled = 'policies.egressHosts.enabled=true';
+  const organizations = 'policies.egressHosts.organizations.acme={hooks.acme.example,*.acme.example}';
+  expect(await onlyHosts(enabled, 'policies.egressHosts.hosts={*.example.com}', organizations)).toBe(
+    '*.example.com,acme/hooks.acme.example,acme/*.acme.example',
+  );
+  expect([await onlyHosts(enabled), await onlyHosts('policies.egressHosts.hosts={*.example.com}')]).toEqual(['-', undefined]);
 });
 
 describe('values that cannot be meant', () => {
@@ -164,4 +271,14 @@ describe('values that cannot be meant', () => {
   ])('are refused: %s', async (_, values, named) => {
     await expect(template('--set', values)).rejects.toThrow(new RegExp(`values don't meet the specifications[\\s\\S]*${named}`));
   });
+});
+
+test.each<[string, string, boolean]>([
+  ['an Ingress and no trusted proxies', 'ingress.enabled=true,ingress.host=hooks.example.com', true],
+  ['a load balancer and no trusted proxies', 'api.service.type=LoadBalancer', true],
+  ['an Ingress and trusted proxies', 'ingress.enabled=true,ingress.host=hooks.example.com,api.trustedProxies={10.0.0.0/8}', false],
+  ['nothing in front', 'ingress.enabled=false', false],
+])('with %s the notes of the installation warn that clients share one address, or not', async (_, values, warns) => {
+  const notes = (await helm('install', 'posthorn', chart, '--dry-run=client', '--set', values)).split('\nNOTES:\n')[1];
+  expect(notes?.includes('api.trustedProxies is empty')).toBe(warns);
 });

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -7,8 +7,9 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { hashApiKey } from '../../src/core/api-keys.ts';
 import { type ControlPlane, kubernetesAssets, startControlPlane } from '../support/control-plane.ts';
 import { chart, helm, manifests, template } from '../support/helm.ts';
+import { type HelmRelease, helmRelease } from '../support/helm-release.ts';
 import { passes } from '../support/passes.ts';
-import { type Program, startProgram } from '../support/program.ts';
+import { startProgram } from '../support/program.ts';
 import { type RedisServer, startRedis } from '../support/redis.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
@@ -20,9 +21,11 @@ const run = promisify(execFile);
 let controlPlane: ControlPlane;
 let redis: RedisServer;
 let directory: string;
+let release: HelmRelease;
 beforeAll(async () => {
   [controlPlane, redis] = await Promise.all([startControlPlane({ controllerManager: true }), startRedis()]);
   directory = mkdtempSync(join(tmpdir(), 'posthorn-install-'));
+  release = helmRelease(controlPlane, { release: 'posthorn', fullname: 'posthorn', namespace, directory });
   const labels = { 'pod-security.kubernetes.io/warn': 'restricted' };
   await controlPlane.request('POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, labels } });
   await installed('install');
@@ -37,32 +40,16 @@ afterAll(async () => {
 });
 
 function installed(command: 'install' | 'upgrade', ...args: string[]): Promise<string> {
-  return helm(command, 'posthorn', chart, '--namespace', namespace, '--kubeconfig', controlPlane.kubeconfigPath, ...args);
+  return release.put(command, chart, ...args);
 }
 
 function get(path: string): Promise<Any> {
   return controlPlane.request('GET', path);
 }
 
-const secret = async (name: string): Promise<Record<string, string>> => (await get(`/api/v1/namespaces/${namespace}/secrets/${name}`)).data;
+const secret = (name: string): Promise<Record<string, string>> => release.secret(name);
 
 const plain = (text = ''): string => Buffer.from(text, 'base64').toString('utf8');
-
-/** A kubeconfig with the rights of a service account. */
-async function kubeconfigOf(account: string): Promise<string> {
-  const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${account}/token`;
-  const made: Any = await controlPlane.request('POST', path, { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} });
-  return controlPlane.writeKubeconfig({ token: made.status.token });
-}
-
-/** What the container of a Deployment has in its environment. */
-async function environmentOf(deployment: string): Promise<Record<string, string>> {
-  const { spec } = await get(`/apis/apps/v1/namespaces/${namespace}/deployments/${deployment}`);
-  const variables: Record<string, string> = {};
-  for (const { name, value, valueFrom } of spec.template.spec.containers[0].env)
-    variables[name] = value ?? plain((await secret(valueFrom.secretKeyRef.name))[valueFrom.secretKeyRef.key]);
-  return variables;
-}
 
 test('the API server takes every object of a production installation, and warns of none', async () => {
   const text = await template('--values', new URL('values/production.yaml', import.meta.url).pathname);
@@ -84,22 +71,6 @@ test('an upgrade keeps the keys and passwords that the installation has made', a
   expect(plain(before[1]?.['api-key'])).toMatch(/^ph_[-\w]{43}$/);
 });
 
-/** A controller with the environment, the files and the rights that the chart gives it. */
-async function startController(): Promise<Program> {
-  const bootstrap = (await get(`/api/v1/namespaces/${namespace}/configmaps/posthorn-bootstrap`)).data;
-  const manifestsDirectory = join(directory, 'bootstrap');
-  mkdirSync(manifestsDirectory, { recursive: true });
-  for (const [file, text] of Object.entries<string>(bootstrap)) writeFileSync(join(manifestsDirectory, file), text);
-  return startProgram(['controller'], {
-    ...(await environmentOf('posthorn-controller')),
-    KUBECONFIG: await kubeconfigOf('posthorn-controller'),
-    POSTHORN_LEASE_NAMESPACE: namespace,
-    POSTHORN_REDIS_URL: redis.url,
-    POSTHORN_BOOTSTRAP_DIR: manifestsDirectory,
-    POSTHORN_OPS_PORT: '0',
-  });
-}
-
 /** What the job before an uninstallation does; its exit code and output. */
 async function runUninstall(...args: string[]): Promise<[number | NodeJS.Signals, string]> {
   const environment = { KUBECONFIG: controlPlane.kubeconfigPath, POSTHORN_LEASE_NAMESPACE: namespace };
@@ -109,7 +80,7 @@ async function runUninstall(...args: string[]): Promise<[number | NodeJS.Signals
 
 test('a controller with the rights of the chart makes the organization default, its admin key and the workers, and uninstall lets go of them', async () => {
   const apiKey = plain((await secret('posthorn-api-key'))['api-key']);
-  const controller = await startController();
+  const controller = await release.start('controller', { POSTHORN_REDIS_URL: redis.url });
   const organization = '/apis/posthorn.dev/v1alpha1/organizations/default';
   const key: Any = await waitUntil(`the admin key to be ready (${controller.output()})`, 30_000, async () => {
     const object = await get('/apis/posthorn.dev/v1alpha1/namespaces/default/apikeys/admin').catch(() => null);
@@ -144,7 +115,7 @@ test('an uninstalled release leaves the CRDs with their resources and the keys t
 
 test('with crds.keep=false an uninstalled release leaves no resource and no CRD', async () => {
   await installed('install', '--set', 'crds.keep=false');
-  const controller = await startController();
+  const controller = await release.start('controller', { POSTHORN_REDIS_URL: redis.url });
   await waitUntil(`the organization to be held (${controller.output()})`, 30_000, async () =>
     (await get('/apis/posthorn.dev/v1alpha1/organizations/default')).metadata.finalizers === undefined ? undefined : true,
   );

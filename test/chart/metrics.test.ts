@@ -17,10 +17,11 @@ let program: Program;
 let metrics: string;
 beforeAll(async () => {
   data = mkdtempSync(join(tmpdir(), 'posthorn-metrics-'));
-  const port = await freePort();
-  program = startProgram(['standalone'], { POSTHORN_DATA_DIR: data, POSTHORN_PORT: String(port) });
+  const [port, opsPort] = [await freePort(), await freePort()];
+  const environment = { POSTHORN_DATA_DIR: data, POSTHORN_PORT: String(port), POSTHORN_OPS_PORT: String(opsPort) };
+  program = startProgram(['standalone'], environment);
   await program.waitForOutput(/posthorn ready/);
-  metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  metrics = await (await fetch(`http://127.0.0.1:${opsPort}/metrics`)).text();
 });
 afterAll(async () => {
   await program.stop();

@@ -18,6 +18,8 @@ const run = promisify(execFile);
 let plane: ControlPlane;
 let before: State;
 let after: State;
+let afterRefusal: State;
+let refused: string;
 
 beforeAll(async () => {
   plane = await startControlPlane({ controllerManager: true });
@@ -28,13 +30,28 @@ beforeAll(async () => {
   // The kinds are served a moment after they are made.
   await passes(() => kubectl('apply', '--server-side', '-f', resources), 60_000);
   before = await state();
-  await helmCommand('upgrade', chart, '--reset-then-reuse-values');
+  refused = await upgradeTo('Off').then(
+    () => 'nothing',
+    ({ stderr }) => String(stderr),
+  );
+  afterRefusal = await state();
+  await upgradeTo('Routed');
   after = await state();
 }, 180_000);
 afterAll(() => plane?.stop());
 
 function helmCommand(command: 'install' | 'upgrade', what: string, ...args: string[]): Promise<string> {
   return helm(command, 'posthorn', what, '--namespace', release, '--kubeconfig', plane.kubeconfigPath, ...args);
+}
+
+function upgradeTo(apiIngest: string): Promise<string> {
+  return helmCommand(
+    'upgrade',
+    chart,
+    '--reset-then-reuse-values',
+    '--set',
+    `api.ingest=${apiIngest},ingress.enabled=true,ingress.host=a.example.com`,
+  );
 }
 
 async function kubectl(...args: string[]): Promise<{ stdout: string; stderr: string }> {
@@ -100,8 +117,29 @@ test('the kinds are changed where they are, not made anew', () => {
   expect(after.crds).toMatchObject(before.crds);
 });
 
+test('an upgrade that would take the events from the API pods before ingest runs is refused, and says what to do', async () => {
+  expect(refused).toContain('Upgrade with api.ingest=Routed first');
+  expect(afterRefusal).toEqual(before);
+});
+
+test('ingest takes over in steps: it runs, then Ingress sends to it, then the API pods take no events', async () => {
+  const place = async (): Promise<unknown> => {
+    const { spec }: Any = await plane.request('GET', `/apis/networking.k8s.io/v1/namespaces/${release}/ingresses/posthorn-api`);
+    const { backend } = spec.rules[0].http.paths.find(({ path }: Any) => path === '/ingest/');
+    const deployment: Any = await plane.request('GET', `/apis/apps/v1/namespaces/${release}/deployments/posthorn-api`);
+    const { value } = deployment.spec.template.spec.containers[0].env.find(({ name }: Any) => name === 'POSTHORN_API_INGEST');
+    return [backend.service.name, value];
+  };
+  expect(Object.keys(after.workloads)).toContain('deployments/posthorn-ingest');
+  expect(await place()).toEqual(['posthorn-api', 'true']);
+  await upgradeTo('Served');
+  expect(await place()).toEqual(['posthorn-ingest', 'true']);
+  await upgradeTo('Off');
+  expect(await place()).toEqual(['posthorn-ingest', 'false']);
+});
+
 test('an upgrade back to the previous chart leaves them, too', async () => {
   const [packaged = ''] = globSync(`${previous}*.tgz`);
-  await helmCommand('upgrade', packaged, '--reset-then-reuse-values');
+  await helmCommand('upgrade', packaged, '--reset-values');
   expect((await state()).resources).toEqual(before.resources);
 });

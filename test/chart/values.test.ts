@@ -16,6 +16,7 @@ type Tree = { [key: string]: unknown };
 const premises: Record<string, Tree> = {
   'delivery.autoscaling': { delivery: { autoscaling: { enabled: true } } },
   'api.autoscaling': { api: { autoscaling: { enabled: true } } },
+  'ingest.autoscaling': { ingest: { autoscaling: { enabled: true } } },
   smtp: { smtp: { host: 'mail', from: 'a@example.com' } },
   'redis.mode': { redis: { url: 'redis://a' } },
   'redis.sentinel': { redis: { url: 'redis://a', mode: 'sentinel' } },
@@ -37,7 +38,10 @@ const others: Record<string, unknown> = {
   logLevel: 'debug',
   'organization.plan': 'free',
   'api.service.type': 'NodePort',
+  'api.ingest': 'Served',
   'api.publicUrl': 'https://hooks.example.com',
+  'ingest.service.type': 'NodePort',
+  'ingest.publicUrl': 'https://in.example.com',
   'delivery.autoscaling.mode': 'keda',
   'webhooks.retryDelaysSeconds': [1, 2],
   'warehouse.s3Endpoint': 'http://s3',

@@ -3,11 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from '@jest/globals';
 import type { PosthornError } from '../../src/core/errors.ts';
 import type { Kind, ObjectOf } from '../../src/resources/kinds.ts';
-import type { ApplyObject, Key, ResourceStore, Version, WatchEvent } from '../../src/store/store.ts';
+import type { ApplyObject, CompleteStore, Key, Version, WatchEvent } from '../../src/store/store.ts';
 
 /** A store that the table of cases runs on. */
 export interface StoreUnderTest {
-  store: ResourceStore;
+  store: CompleteStore;
   /** A version of a list of this store that a watch can no longer go on from. */
   expiredVersion(): Promise<Version>;
   close(): Promise<void>;
@@ -25,7 +25,7 @@ export class StoreContext {
     return this.#subject;
   }
 
-  get store(): ResourceStore {
+  get store(): CompleteStore {
     return this.subject.store;
   }
 

@@ -14,8 +14,9 @@ export interface ContractWorld {
   readonly schemas: DocumentSchemas;
   /** What the facade answered to each example request, by operation. */
   readonly examples: ReadonlyMap<string, readonly Answer[]>;
-  /** Admin key with a rate limit of its own. */
+  /** Admin key; the windows of all rate limits begin anew. */
   newKey(): Promise<string>;
+  endRateWindows(): Promise<void>;
   /** Ids of what is there now below a collection's path. */
   idsIn(collection: string, key: string): Promise<string[]>;
   /** Ids of what was there at the last `look`, for a field such as `sourceId`. */
@@ -31,7 +32,14 @@ export async function startContractWorld(): Promise<ContractWorld> {
   const facade = await startFacadeWorld();
   await facade.addOrganization(organization, 'business');
   await facade.addOrganization('other', 'business');
-  const newKey = () => facade.addKey(organization);
+  const endRateWindows = async (): Promise<void> => {
+    const counters = await facade.redis.client.keys('test:{rate:*');
+    if (counters.length > 0) await facade.redis.client.del(counters);
+  };
+  const newKey = async (): Promise<string> => {
+    await endRateWindows();
+    return facade.addKey(organization);
+  };
   const document = members((await facade.request('GET', '/openapi.json', { key: null })).body);
   const operations = describedOperations(document);
   const key = await newKey();
@@ -62,6 +70,7 @@ export async function startContractWorld(): Promise<ContractWorld> {
     schemas: new DocumentSchemas(document),
     examples,
     newKey,
+    endRateWindows,
     idsIn,
     look,
     known: (field) => {

@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { errorCodes, PosthornError } from '../../src/core/errors.ts';
+import { overShare } from '../../src/data/byte-shares.ts';
 import { families } from '../../src/facade/families/families.ts';
 import { openApiDocument } from '../../src/facade/openapi.ts';
 import { type Answer, IngestUnderTest, signingSecret } from '../support/ingest.ts';
@@ -120,6 +121,7 @@ describe('what the OpenAPI document says of ingest', () => {
   });
 
   test.each([
+    ['QUEUE_FULL', 'Too Many Requests', overShare()],
     ['UNAVAILABLE', 'Service Unavailable', new PosthornError('UNAVAILABLE', 'Redis does not answer', { retryAfterSeconds: 1 })],
     ['INTERNAL', 'Internal Server Error', new TypeError('a defect')],
   ] as const)('is what %s answers: %s', async (code, error, thrown) => {

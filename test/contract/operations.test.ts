@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { families } from '../../src/facade/families/families.ts';
 import type { Operation } from '../../src/facade/operation.ts';
@@ -15,6 +15,7 @@ import { bodiesOf, valuesOf } from './valid-values.ts';
 const runs = 15;
 
 let world: ContractWorld;
+beforeEach(() => world.endRateWindows());
 beforeAll(async () => {
   world = await startContractWorld();
 });

@@ -15,6 +15,7 @@ describe('without the API server', () => {
   let world: ControlPlaneWorld;
   let line: CuttableLine;
   let url: string;
+  let ingestUrl: string;
   let rest: RestClient;
   let kept: TlsReceiver;
   let added: TlsReceiver;
@@ -23,7 +24,7 @@ describe('without the API server', () => {
   let cronJobId: string;
   let controller: Program;
 
-  const send = (event = 'push') => ingest(url, 'outage/github', githubDeliveryOf(event, shop.githubSecret));
+  const send = (event = 'push') => ingest(ingestUrl, 'outage/github', githubDeliveryOf(event, shop.githubSecret));
   const arrives = async (receiver: TlsReceiver): Promise<void> => {
     const before = receiver.requests.length;
     const { status, body } = await send();
@@ -64,11 +65,13 @@ describe('without the API server', () => {
     const { hostname, port } = new URL(world.controlPlane.url);
     line = await startCuttableLine({ host: hostname, port: Number(port) });
     const through = (role: 'controller' | 'api') => ({ kubeconfig: world.kubeconfig(role, `https://127.0.0.1:${line.port}`) });
-    const apiPort = await freePort();
+    const [apiPort, ingestPort] = [await freePort(), await freePort()];
     url = `http://127.0.0.1:${apiPort}`;
+    ingestUrl = `http://127.0.0.1:${ingestPort}`;
     rest = new RestClient(url, shop.apiKey);
     controller = world.start('controller', through('controller'));
     world.start('api', { ...through('api'), port: apiPort });
+    world.start('ingest', { port: ingestPort });
     world.start('delivery');
     const organization = shop.organization(['127.0.0.0/8']);
     await world.apply([organization]);

@@ -54,7 +54,7 @@ async function testDestination(destination: object): Promise<void> {
 
 test('no process loads the SDK of a cloud before a destination there is used, and then a worker loads that one alone', async () => {
   await testDestination({ name: 'Shop', url: `${receiver.url}/hooks` });
-  for (const role of ['standalone', 'api', 'controller', 'delivery']) {
+  for (const role of ['standalone', 'api', 'ingest', 'controller', 'delivery']) {
     expect([role, ...packagesOf(role)]).toContain('ioredis');
     expect([role, ...cloudPackagesOf(role)]).toEqual([role]);
   }
@@ -62,5 +62,17 @@ test('no process loads the SDK of a cloud before a destination there is used, an
   await testDestination({ name: 'Lake', type: 's3', config });
   expect(cloudPackagesOf('delivery')).toContain('@aws-sdk/client-s3');
   expect(cloudPackagesOf('delivery').filter((name) => !/^@(aws|aws-sdk|smithy)\//.test(name))).toEqual([]);
-  for (const role of ['standalone', 'api', 'controller']) expect([role, ...cloudPackagesOf(role)]).toEqual([role]);
+  for (const role of ['standalone', 'api', 'ingest', 'controller']) expect([role, ...cloudPackagesOf(role)]).toEqual([role]);
+});
+
+test('the api loads nothing that takes events', () => {
+  const loaded = readFileSync(join(modules, 'posthorn.ts api'), 'utf8');
+  expect(loaded).toContain('/src/facade/app.ts');
+  expect(loaded).not.toMatch(/\/src\/ingest\/(handler|request|providers)/);
+});
+
+test('ingest loads nothing that knows the way to Kubernetes, and none of the API', () => {
+  const loaded = readFileSync(join(modules, 'posthorn.ts ingest'), 'utf8');
+  expect(loaded).toContain('/src/ingest/handler.ts');
+  expect(loaded).not.toMatch(/\/node_modules\/(@kubernetes|express)\/|\/src\/(store|controllers|facade\/families)\//);
 });

@@ -1,7 +1,7 @@
 import { networkInterfaces } from 'node:os';
 import { type CertificateAuthority, createCertificateAuthority } from '../support/certificate-authority.ts';
 import { chart, helm } from '../support/helm.ts';
-import { type PortForward, portForward } from '../support/port-forward.ts';
+import { portForward } from '../support/port-forward.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { kubectl, kubectlApply } from './kubectl.ts';
 import type { World } from './world.ts';
@@ -22,9 +22,11 @@ export async function startClusterWorld(): Promise<ClusterWorld> {
 
 /** Posthorn as pods of a real cluster, where `hack/cluster deploy` has put them; everything goes through kubectl. */
 export async function startInstalledWorld(authority: CertificateAuthority = createCertificateAuthority()): Promise<ClusterWorld> {
-  const forward: PortForward = await portForward(system, 'service/posthorn-api', 80);
+  const [api, senders] = await Promise.all(['api', 'ingest'].map((role) => portForward(system, `service/posthorn-${role}`, 80)));
+  if (api === undefined || senders === undefined) throw new Error('nothing is forwarded');
   return {
-    url: `http://127.0.0.1:${forward.port}`,
+    url: `http://127.0.0.1:${api.port}`,
+    ingestUrl: `http://127.0.0.1:${senders.port}`,
     receiverAddress: addressOfThisMachine(),
     authority,
     apply: kubectlApply,
@@ -42,7 +44,7 @@ export async function startInstalledWorld(authority: CertificateAuthority = crea
     },
     redis: (...command) => kubectl(['-n', system, 'exec', 'statefulset/posthorn-redis', '--', 'redis-cli', ...command]),
     stop: async () => {
-      await forward.stop();
+      await Promise.all([api.stop(), senders.stop()]);
       authority.remove();
     },
   };

@@ -40,8 +40,8 @@ export interface ControlPlaneWorld {
   readonly authority: CertificateAuthority;
   /** A kubeconfig with the permissions of the role, for another address of the API server. */
   kubeconfig(role: 'controller' | 'api', server: string): string;
-  /** Starts a role that reaches the API server by this kubeconfig; the default one goes there directly. Workers have none. */
-  start(role: 'controller' | 'api' | 'delivery', options?: RoleOptions): Program;
+  /** Starts a role that reaches the API server by this kubeconfig; the default one goes there directly. Workers and ingest have none. */
+  start(role: 'controller' | 'api' | 'ingest' | 'delivery', options?: RoleOptions): Program;
   apply(manifests: readonly Manifest[]): Promise<void>;
   remove(manifest: Manifest): Promise<void>;
   waitUntilReady(manifest: Manifest): Promise<void>;
@@ -63,6 +63,7 @@ export async function startControlPlaneWorld(): Promise<ControlPlaneWorld> {
     controller: controlPlane.writeKubeconfig({ token: tokens.controller }),
     api: controlPlane.writeKubeconfig({ token: tokens.api }),
     delivery: undefined,
+    ingest: undefined,
   };
   const encryptionKeys = `k1:${randomBytes(32).toString('base64')}`;
   const programs: Program[] = [];
@@ -75,7 +76,7 @@ export async function startControlPlaneWorld(): Promise<ControlPlaneWorld> {
     start: (role, { kubeconfig = kubeconfigs[role], port, opsPort = 0, environment = {} } = {}) => {
       const program = startProgram([role], {
         ...(kubeconfig === undefined ? {} : { KUBECONFIG: kubeconfig }),
-        ...(role === 'controller' ? { POSTHORN_LEASE_NAMESPACE: system } : {}),
+        ...(role === 'controller' ? { POSTHORN_LEASE_NAMESPACE: system, POSTHORN_INSTALLATION_NAME: 'posthorn' } : {}),
         POSTHORN_REDIS_URL: redis.url,
         POSTHORN_ENCRYPTION_KEYS: encryptionKeys,
         POSTHORN_OPS_PORT: String(opsPort),

@@ -10,7 +10,7 @@ import { parseManifests } from '../../src/runtime/manifests/parse.ts';
 import type { KubernetesApi } from '../../src/store/kubernetes/kubernetes-api.ts';
 import { KubernetesStore } from '../../src/store/kubernetes/kubernetes-store.ts';
 import { RedisStore } from '../../src/store/redis/redis-store.ts';
-import type { ApplyObject, ResourceStore } from '../../src/store/store.ts';
+import type { ApplyObject, CompleteStore } from '../../src/store/store.ts';
 import { type ControlPlane, startControlPlane } from '../support/control-plane.ts';
 import { type RunningControllers, startControllers, testKeyring } from '../support/controllers.ts';
 import { kubernetesApi } from '../support/kubernetes-api.ts';
@@ -48,7 +48,7 @@ describe('the same manifests', () => {
   let redis: RedisServer;
   let api: KubernetesApi;
   let redisStore: RedisStore;
-  const worlds: { store: ResourceStore; controllers: RunningControllers; webhooks: RedisWebhookStore }[] = [];
+  const worlds: { store: CompleteStore; controllers: RunningControllers; webhooks: RedisWebhookStore }[] = [];
 
   beforeAll(async () => {
     [controlPlane, redis] = await Promise.all([startControlPlane(), startRedis()]);
@@ -63,7 +63,7 @@ describe('the same manifests', () => {
       blockMs: 1000,
       prefix: 'standalone:',
     });
-    const stores: [string, ResourceStore][] = [
+    const stores: [string, CompleteStore][] = [
       ['kubernetes:', new KubernetesStore({ api, clock: systemClock })],
       ['standalone:', redisStore],
     ];
@@ -115,7 +115,7 @@ describe('the same manifests', () => {
 });
 
 /** Applications, endpoints and subscriptions, without what differs from write to write. */
-async function webhooksOf({ store, webhooks }: { store: ResourceStore; webhooks: RedisWebhookStore }): Promise<unknown[][]> {
+async function webhooksOf({ store, webhooks }: { store: CompleteStore; webhooks: RedisWebhookStore }): Promise<unknown[][]> {
   const org = (await store.get('Organization', { name: 'acme' })).status?.id ?? '';
   const page = { limit: 10 };
   const all = [
@@ -132,14 +132,14 @@ async function recordsOf({ registry }: RunningControllers): Promise<Record<strin
   for (const kind of recordKinds) {
     for (const id of await registry.ids(kind)) {
       // The same value is sealed into another envelope each time.
-      records[id] = JSON.parse(JSON.stringify(await registry.get(kind, id)).replaceAll(/sealed\.v1\.[\w.-]+/g, 'sealed'));
+      records[`${kind} ${id}`] = JSON.parse(JSON.stringify(await registry.get(kind, id)).replaceAll(/sealed\.v1\.[\w.-]+/g, 'sealed'));
     }
   }
   return records;
 }
 
 /** Without those of archives, which tell at their next look what has become of messages. */
-async function conditionsOf(store: ResourceStore): Promise<Record<string, unknown>> {
+async function conditionsOf(store: CompleteStore): Promise<Record<string, unknown>> {
   const conditions: Record<string, unknown> = {};
   await forEachObject(store, (kind, { metadata, status }) => {
     conditions[`${kind} ${metadata.name}`] = status?.conditions
@@ -151,7 +151,7 @@ async function conditionsOf(store: ResourceStore): Promise<Record<string, unknow
 }
 
 /** What the controllers have not judged as it stands, or of which a reference may still come. */
-async function unjudged(store: ResourceStore): Promise<string[]> {
+async function unjudged(store: CompleteStore): Promise<string[]> {
   const names: string[] = [];
   await forEachObject(store, (kind, { metadata, status }) => {
     const ready = status?.conditions?.find(({ type }) => type === 'Ready');
@@ -163,7 +163,7 @@ async function unjudged(store: ResourceStore): Promise<string[]> {
 }
 
 async function forEachObject(
-  store: ResourceStore,
+  store: CompleteStore,
   visit: (kind: ConfigurationKind, object: Awaited<ReturnType<typeof store.get<ConfigurationKind>>>) => void,
 ): Promise<void> {
   for (const kind of configurationKinds) for (const object of (await store.list(kind)).items) visit(kind, object);

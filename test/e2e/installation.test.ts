@@ -49,7 +49,7 @@ describeInCluster('the chart in a cluster', () => {
     for (const end of ends.reverse()) await end();
   }, 60_000);
 
-  test('helm test reaches the API with the key that the installation has made', async () => {
+  test('helm test reaches ingest, and the API with the key that the installation has made', async () => {
     expect(await helm('test', 'posthorn', ...inSystem)).toContain('Phase:          Succeeded');
   });
 
@@ -93,7 +93,7 @@ describeInCluster('the chart in a cluster', () => {
       object('Destination', 'shop', { type: 'http', http }),
       object('Route', 'all-orders', { sourceRef: { name: 'orders' }, destinationRefs: [{ name: 'shop' }] }),
     ];
-    const forward = await portForward('posthorn-system', 'service/posthorn-api', 80);
+    const forward = await portForward('posthorn-system', 'service/posthorn-ingest', 80);
     ends.push(() => forward.stop());
     ends.push(async () => {
       for (const { kind, metadata } of resources)

@@ -78,7 +78,7 @@ function describeKubernetes(): void {
     });
 
     test('deleting the organization and its namespace leaves no key of theirs in Redis', async () => {
-      const { body } = await ingest(world.url, `${shop.name}/github`, githubDeliveryOf('push', shop.githubSecret));
+      const { body } = await ingest(world.ingestUrl, `${shop.name}/github`, githubDeliveryOf('push', shop.githubSecret));
       const organization = JSON.parse(await kubectl(['get', 'organization', shop.name, '-o', 'json']));
       const resources = JSON.parse(await namespaced('get', 'sources,destinations,routes,filters,apikeys', '-o', 'json')).items;
       const ids = [organization, ...resources].map((item: { status: { id: string } }) => item.status.id);

@@ -59,7 +59,7 @@ export function describeMainJob(name: string, startWorld: () => Promise<World>):
       expect(deliveries.length).toBeGreaterThanOrEqual(50);
       accepted = [];
       for (const delivery of deliveries) {
-        const answer = await ingest(world.url, source, delivery);
+        const answer = await ingest(world.ingestUrl, source, delivery);
         expect(answer).toMatchObject({ status: 200, body: { success: true, eventId: expect.stringMatching(/^evt_/) } });
         accepted.push({ delivery, eventId: answer.body.eventId ?? '' });
       }
@@ -111,10 +111,10 @@ export function describeMainJob(name: string, startWorld: () => Promise<World>):
         { headers: unsigned, body: delivery.body },
         { headers: { ...unsigned, 'x-hub-signature-256': signature }, body: altered },
       ]) {
-        expect((await ingest(world.url, source, wrong)).status).toBe(401);
+        expect((await ingest(world.ingestUrl, source, wrong)).status).toBe(401);
       }
       const marker = githubDeliveryOf('star', shop.githubSecret);
-      await ingest(world.url, source, marker);
+      await ingest(world.ingestUrl, source, marker);
       await everything.waitForRequests(before + 1);
       expect(everything.requests.slice(before).map(({ headers }) => headers['x-github-delivery'])).toEqual([marker.id]);
     });
@@ -125,7 +125,7 @@ export function describeMainJob(name: string, startWorld: () => Promise<World>):
       await world.apply([destination, route]);
       await world.waitUntilReady(route);
       const delivery = githubDeliveryOf('fork', shop.githubSecret);
-      const { body } = await ingest(world.url, source, delivery);
+      const { body } = await ingest(world.ingestUrl, source, delivery);
       await flaky.waitForRequests(3);
       expect(new Set(flaky.requests.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
       expect(flaky.requests.map(({ headers }) => headers['x-posthorn-attempt'])).toEqual(['1', '2', '3']);
@@ -149,14 +149,14 @@ export function describeMainJob(name: string, startWorld: () => Promise<World>):
       await waitUntil('the route to be out of force', 30_000, async () => {
         const before = filtered.requests.length;
         const all = everything.requests.length;
-        await ingest(world.url, source, githubDeliveryOf('push', shop.githubSecret));
+        await ingest(world.ingestUrl, source, githubDeliveryOf('push', shop.githubSecret));
         await everything.waitForRequests(all + 1);
         await new Promise((resolve) => setTimeout(resolve, 300));
         return filtered.requests.length === before ? true : undefined;
       });
       const before = filtered.requests.length;
       const all = everything.requests.length;
-      for (let i = 0; i < 5; i++) await ingest(world.url, source, githubDeliveryOf('push', shop.githubSecret));
+      for (let i = 0; i < 5; i++) await ingest(world.ingestUrl, source, githubDeliveryOf('push', shop.githubSecret));
       await everything.waitForRequests(all + 5);
       await new Promise((resolve) => setTimeout(resolve, 1000));
       expect(filtered.requests).toHaveLength(before);
@@ -164,7 +164,7 @@ export function describeMainJob(name: string, startWorld: () => Promise<World>):
 
     test('rubbish is refused with a clear answer and changes nothing', async () => {
       const big = { headers: { 'content-type': 'application/json' }, body: Buffer.alloc(10 * 1024 * 1024, 32) };
-      expect((await ingest(world.url, source, big)).status).toBe(413);
+      expect((await ingest(world.ingestUrl, source, big)).status).toBe(413);
       const malformed = await fetch(`${world.url}/api/routes`, {
         method: 'POST',
         headers: { 'x-api-key': shop.apiKey, 'content-type': 'application/json' },
@@ -179,7 +179,7 @@ export function describeMainJob(name: string, startWorld: () => Promise<World>):
       for (const id of ['..%2f..%2fetc%2fpasswd', '%2e%2e%2f', '..%5c', '%00', 'dst_../../x']) {
         expect([400, 404]).toContain((await rest.send('GET', `/api/destinations/${id}`)).status);
       }
-      expect((await rest.send('GET', '/ingest/nobody/nothing')).status).toBe(404);
+      expect((await fetch(`${world.ingestUrl}/ingest/nobody/nothing`)).status).toBe(404);
     });
   });
 }

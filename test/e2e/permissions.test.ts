@@ -19,13 +19,34 @@ const describeInCluster = process.env['POSTHORN_E2E_CLUSTER'] === '1' ? describe
 const withSpec = z.looseObject({ metadata: z.looseObject({ uid: z.string() }), spec: z.unknown() });
 const withCircuit = z.array(z.looseObject({ status: z.looseObject({ id: z.string(), circuit: z.unknown() }).partial().optional() }));
 
-describeInCluster('workers', () => {
-  test('have no token of Kubernetes', async () => {
-    const workers = ['-n', system, 'exec', 'deployment/posthorn-delivery-default', '--'];
+describeInCluster('workers and ingest', () => {
+  test.each([
+    ['delivery', 'posthorn-delivery-default'],
+    ['ingest', 'posthorn-ingest'],
+  ])('have no token of Kubernetes: %s', async (component, deployment) => {
+    const inPod = ['-n', system, 'exec', `deployment/${deployment}`, '--'];
     const look = "process.stdout.write(String(require('node:fs').existsSync('/var/run/secrets/kubernetes.io')))";
-    expect(await kubectl([...workers, 'node', '--input-type=commonjs', '--eval', look])).toBe('false');
-    const pods = ['-n', system, 'get', 'pods', '--selector', 'app.kubernetes.io/component=delivery', '-o'];
+    expect(await kubectl([...inPod, 'node', '--input-type=commonjs', '--eval', look])).toBe('false');
+    const pods = ['-n', system, 'get', 'pods', '--selector', `app.kubernetes.io/component=${component}`, '-o'];
     expect(await kubectl([...pods, 'jsonpath={.items[*].spec.automountServiceAccountToken}'])).toMatch(/^false( false)*$/);
+  });
+
+  test('have ServiceAccounts that may do nothing in the cluster', async () => {
+    const wanted = [
+      { resource: 'secrets', verb: 'get', namespace: system },
+      { resource: 'secrets', verb: 'list' },
+      { resource: 'pods', verb: 'create', namespace: system },
+      { resource: 'serviceaccounts', subresource: 'token', verb: 'create', namespace: system },
+      { group: 'posthorn.dev', resource: 'sources', verb: 'list' },
+    ];
+    for (const account of ['posthorn-ingest', 'posthorn-delivery-default']) {
+      for (const resourceAttributes of wanted) {
+        const spec = { user: `system:serviceaccount:${system}:${account}`, groups: ['system:serviceaccounts'], resourceAttributes };
+        const review = JSON.stringify({ apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview', spec });
+        const { status } = JSON.parse(await kubectl(['create', '-f', '-', '-o', 'json'], review));
+        expect([account, resourceAttributes, status.allowed]).toEqual([account, resourceAttributes, false]);
+      }
+    }
   });
 });
 
@@ -51,6 +72,7 @@ describeInCluster('the permissions of the chart', () => {
     return kubectlApply([object('DeliveryPool', 'permissions', { podTemplate, ...spec }, system)]);
   };
   let forward: PortForward;
+  let senders: PortForward;
   let rest: RestClient;
   const restWith = (key: string) => new RestClient(`http://127.0.0.1:${forward.port}`, key);
 
@@ -70,7 +92,7 @@ describeInCluster('the permissions of the chart', () => {
     await applyOrganization({ limits: { objectsPerKind: 100 }, archive: { destinationRef: { name: 'keep' } } });
     // What a filter holds back has ended.
     const event = { headers: { 'content-type': 'application/json' }, body: Buffer.from('{"id":"one"}') };
-    expect((await ingest(`http://127.0.0.1:${forward.port}`, `${tenant}/kept`, event)).status).toBe(200);
+    expect((await ingest(`http://127.0.0.1:${senders.port}`, `${tenant}/kept`, event)).status).toBe(200);
   };
 
   beforeAll(async () => {
@@ -78,6 +100,7 @@ describeInCluster('the permissions of the chart', () => {
     await kubectlApply([scaledObjects]);
     const key = await inSystem('get', 'secret', 'posthorn-api-key', '-o', 'jsonpath={.data.api-key}');
     forward = await portForward(system, 'service/posthorn-api', 80);
+    senders = await portForward(system, 'service/posthorn-ingest', 80);
     rest = restWith(Buffer.from(key, 'base64').toString('utf8'));
     await applyOrganization({ limits: { objectsPerKind: 100 } });
     await kubectl(['wait', '--for=condition=Ready', `organization/${tenant}`, '--timeout=30s']);
@@ -85,7 +108,7 @@ describeInCluster('the permissions of the chart', () => {
     await beginArchiveToNowhere();
   }, 150_000);
   afterAll(async () => {
-    await forward?.stop();
+    await Promise.all([forward?.stop(), senders?.stop()]);
     await kubectl(['delete', 'organization', tenant, '--ignore-not-found', '--wait=true', '--timeout=60s']);
     await kubectl(['delete', 'customresourcedefinition', scaledObjects.metadata.name, '--ignore-not-found', '--timeout=60s']);
   }, 150_000);
@@ -118,7 +141,8 @@ describeInCluster('the permissions of the chart', () => {
 
     // What cannot be delivered opens the circuit, and the controller shows it.
     const { slug } = (await rest.send('GET', `/api/sources/${sourceId}`)).body;
-    expect((await rest.send('POST', `/ingest/default/${slug}`, { id: 1 })).status).toBe(200);
+    const event = { headers: { 'content-type': 'application/json' }, body: Buffer.from('{"id":1}') };
+    expect((await ingest(`http://127.0.0.1:${senders.port}`, `default/${slug}`, event)).status).toBe(200);
     await waitUntil('the circuit to be shown', 60_000, async () => {
       const { items } = JSON.parse(await kubectl(['-n', 'default', 'get', 'routes,destinations', '-o', 'json']));
       const shown = withCircuit.parse(items).filter(({ status }) => status?.id === routeId || status?.id === nowhere);

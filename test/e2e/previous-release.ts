@@ -3,10 +3,13 @@ import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { parse, stringify } from 'yaml';
+import { z } from 'zod';
 import { chart, helm, manifests } from '../support/helm.ts';
 import { kubectl, kubectlApply } from './kubectl.ts';
 
 const run = promisify(execFile);
+const record = z.record(z.string(), z.unknown());
 const inSystem = ['--namespace', 'posthorn-system'];
 const patiently = ['--wait', '--timeout', '180s'];
 const kept = new URL('../chart/previous/', import.meta.url).pathname;
@@ -27,17 +30,41 @@ export async function installPreviousRelease(values: string, ...settings: string
   const [, repository = '', tag = ''] = /^(.+):([^:]+)$/.exec(image) ?? [];
   const set = ['--set', `image.repository=${repository},image.tag=${tag}`, ...settings];
   const [packaged = 'no chart of the previous release'] = globSync(`${kept}*.tgz`);
-  await withValues(values, (file) => helm('install', 'posthorn', packaged, ...inSystem, '--values', file, ...set, ...patiently));
+  await withValues(await knownTo(packaged, values), (file) =>
+    helm('install', 'posthorn', packaged, ...inSystem, '--values', file, ...set, ...patiently),
+  );
   await poolIsReady();
   return image;
 }
 
+/** How far ingest has taken over from the API pods, which take the events in the previous release. */
+export type ApiIngest = 'Routed' | 'Served' | 'Off';
+
+/** Upgrades to this release, or changes what it is given. `values`: those of the installation. */
+export function upgradeToThisRelease(values: string, apiIngest: ApiIngest, ...settings: string[]): Promise<string> {
+  const set = ['--set', `api.ingest=${apiIngest}`, ...settings, ...patiently];
+  return withValues(values, (file) =>
+    helm('upgrade', '--install', 'posthorn', chart, ...inSystem, '--reset-then-reuse-values', '--values', file, ...set),
+  );
+}
+
 /** Puts this release in place of whatever is there, be it nothing or half an upgrade, with these values. */
 export async function installThisRelease(values: string): Promise<void> {
-  await withValues(values, (file) =>
-    helm('upgrade', '--install', 'posthorn', chart, ...inSystem, '--reset-then-reuse-values', '--values', file, ...patiently),
-  );
+  for (const apiIngest of ['Routed', 'Off'] as const) await upgradeToThisRelease(values, apiIngest);
   await poolIsReady();
+}
+
+/** Those of these values that a chart has: it refuses others. */
+async function knownTo(packaged: string, values: string): Promise<string> {
+  return stringify(within(parse(await helm('show', 'values', packaged)), parse(values)));
+}
+
+/** What of these values has a default; below one that is an empty map anything has. */
+function within(defaults: unknown, values: unknown): unknown {
+  const [known, given] = [record.safeParse(defaults), record.safeParse(values)];
+  if (!known.success || !given.success || Object.keys(known.data).length === 0) return values;
+  const kept = Object.entries(given.data).filter(([name]) => name in known.data);
+  return Object.fromEntries(kept.map(([name, value]) => [name, within(known.data[name], value)]));
 }
 
 async function poolIsReady(): Promise<void> {
@@ -45,12 +72,12 @@ async function poolIsReady(): Promise<void> {
   await kubectl(['wait', '--for=condition=Ready', 'deliverypool/default', ...inSystem, '--timeout=120s']);
 }
 
-async function withValues(values: string, use: (file: string) => Promise<unknown>): Promise<void> {
+async function withValues(values: string, use: (file: string) => Promise<string>): Promise<string> {
   const directory = mkdtempSync(join(tmpdir(), 'posthorn-values-'));
   try {
     const file = join(directory, 'values.yaml');
     writeFileSync(file, values);
-    await use(file);
+    return await use(file);
   } finally {
     rmSync(directory, { recursive: true });
   }

@@ -30,6 +30,7 @@ export async function startStandaloneWorld(): Promise<World> {
   const { store, close } = await openStandaloneStore(join(directory, 'data'));
   return {
     url,
+    ingestUrl: url,
     receiverAddress: '127.0.0.1',
     authority,
     apply: async (objects) => {

@@ -1,7 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, unlinkSync, writeFileSync } from 'node:fs';
+import { get } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text as textOf } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { z } from 'zod';
 import { type ConnectProxy, startConnectProxy } from '../support/connect-proxy.ts';
@@ -15,11 +17,14 @@ const accepted = z.object({ eventId: z.string() });
 const source = (name: string): string =>
   `apiVersion: posthorn.dev/v1alpha1\nkind: Source\nmetadata: {name: ${name}}\nspec: {provider: generic}\n`;
 
-describe('standalone', () => {
+describe.each(['on one port', 'with ingest on a port of its own'])('standalone %s', (way) => {
+  const hasIngestPort = way !== 'on one port';
   const directory = mkdtempSync(join(tmpdir(), 'posthorn-e2e-'));
   const manifests = join(directory, 'manifests');
   let environment: Record<string, string>;
   let url: string;
+  let ingestUrl: string;
+  let opsUrl: string;
   let program: Program;
   let rest: RestClient;
   let proxy: ConnectProxy;
@@ -29,11 +34,12 @@ describe('standalone', () => {
     await program.waitForOutput(/^posthorn ready /m, 60_000);
   };
   const post = (name: string) =>
-    fetch(`${url}/ingest/default/${name}`, { method: 'POST', body: '{"n":1}', headers: { 'content-type': 'application/json' } });
+    fetch(`${ingestUrl}/ingest/default/${name}`, { method: 'POST', body: '{"n":1}', headers: { 'content-type': 'application/json' } });
   const statusOf = async (name: string): Promise<number> => (await post(name)).status;
   const becomes = (name: string, status: number) =>
     waitUntil(`/ingest/default/${name} to answer ${status}`, 30_000, async () => ((await statusOf(name)) === status ? true : undefined));
   const text = async (path: string): Promise<string> => (await fetch(url + path)).text();
+  const metrics = async (): Promise<string> => (await fetch(`${opsUrl}/metrics`)).text();
 
   beforeAll(async () => {
     mkdirSync(manifests);
@@ -42,8 +48,18 @@ describe('standalone', () => {
     writeFileSync(join(manifests, 'refused.yaml'), source('refused').replace('generic', 'carrier-pigeon'));
     const port = await freePort();
     url = `http://127.0.0.1:${port}`;
+    const ingestPort = hasIngestPort ? await freePort() : port;
+    const opsPort = await freePort();
+    opsUrl = `http://127.0.0.1:${opsPort}`;
+    ingestUrl = `http://127.0.0.1:${ingestPort}`;
     proxy = await startConnectProxy();
-    environment = { POSTHORN_PORT: String(port), POSTHORN_DATA_DIR: join(directory, 'data'), POSTHORN_EGRESS_PROXY_URL: proxy.url };
+    environment = {
+      POSTHORN_PORT: String(port),
+      ...(hasIngestPort && { POSTHORN_INGEST_PORT: String(ingestPort) }),
+      POSTHORN_OPS_PORT: String(opsPort),
+      POSTHORN_DATA_DIR: join(directory, 'data'),
+      POSTHORN_EGRESS_PROXY_URL: proxy.url,
+    };
     await start();
   });
   afterAll(async () => {
@@ -61,12 +77,25 @@ describe('standalone', () => {
     for (const file of ['api-key', 'encryption-keys']) expect(statSync(join(directory, 'data', file)).mode & 0o777).toBe(0o600);
   });
 
+  test('shows the address that it listens on in ingestUrl, whatever the Host header says', async () => {
+    const port = Number(new URL(url).port);
+    const headers = { host: 'evil.example', authorization: `Bearer ${readFileSync(join(directory, 'data', 'api-key'), 'utf8').trim()}` };
+    const answer = await new Promise<string>((resolve, reject) => {
+      get({ host: '127.0.0.1', port, path: '/api/sources', headers }, (response) => void textOf(response).then(resolve, reject)).on(
+        'error',
+        reject,
+      );
+    });
+    expect(answer).toContain(`"ingestUrl":"http://localhost:${new URL(ingestUrl).port}/ingest/default/good"`);
+    expect(answer).not.toContain('evil.example');
+  });
+
   test('loads what it can of a manifests directory, and shows what is broken wherever one looks', async () => {
     expect([await statusOf('good'), await statusOf('beside'), await statusOf('refused')]).toEqual([200, 200, 404]);
     expect(program.output()).toMatch(/^posthorn manifest error broken\.yaml: /m);
     expect(program.output()).toMatch(/^posthorn manifest error .*refused.*provider/m);
     expect(JSON.parse(await text('/readyz')).notes.manifests).toContain('broken.yaml');
-    expect(await text('/metrics')).toMatch(/posthorn_manifest_errors\{process="standalone"\} 2/);
+    expect(await metrics()).toMatch(/posthorn_manifest_errors\{process="standalone"\} 2/);
   });
 
   test('deletes nothing while a file is broken, and what is gone once none is', async () => {
@@ -78,7 +107,7 @@ describe('standalone', () => {
     await becomes('repaired', 200);
     await becomes('good', 404);
     expect(await statusOf('beside')).toBe(200);
-    expect(await text('/metrics')).toMatch(/posthorn_manifest_errors\{process="standalone"\} 0/);
+    expect(await metrics()).toMatch(/posthorn_manifest_errors\{process="standalone"\} 0/);
   });
 
   test('takes a new file and a changed one without a restart', async () => {
@@ -139,30 +168,89 @@ describe('standalone', () => {
   });
 
   test('refuses to share its data directory with another standalone', async () => {
-    const second = startProgram(['standalone'], { ...environment, POSTHORN_PORT: String(await freePort()) });
+    const second = startProgram(['standalone'], {
+      ...environment,
+      POSTHORN_PORT: String(await freePort()),
+      POSTHORN_INGEST_PORT: '',
+      POSTHORN_OPS_PORT: '',
+    });
     expect(await second.ended).toBe(1);
     expect(second.output()).toContain('another posthorn standalone');
     expect(await statusOf('beside')).toBe(200);
   });
 
+  test('shows no metrics on the ports of the API and of ingest, where anybody may ask, but health', async () => {
+    for (const origin of [url, ingestUrl]) {
+      expect((await fetch(`${origin}/metrics`)).status).toBe(404);
+      for (const path of ['/livez', '/readyz']) expect((await fetch(origin + path)).status).toBe(200);
+    }
+  });
+
   test('shows the metrics of all its processes', async () => {
-    const metrics = await text('/metrics');
-    for (const process of ['standalone', 'controller', 'api', 'delivery-1', 'delivery-2'])
-      expect(metrics).toContain(`nodejs_eventloop_lag_seconds{process="${process}"}`);
+    const shown = await metrics();
+    for (const process of ['standalone', 'controller', 'api', 'ingest', 'delivery-1', 'delivery-2'])
+      expect(shown).toContain(`nodejs_eventloop_lag_seconds{process="${process}"}`);
     for (const name of [
       'posthorn_ingest_requests_total',
       'posthorn_delivery_outcomes_total',
       'posthorn_reconcile_total',
       'posthorn_queue_messages',
     ])
-      expect(metrics).toContain(`# TYPE ${name} `);
-    expect(metrics.match(/^# TYPE process_resident_memory_bytes /gm)).toHaveLength(1);
+      expect(shown).toContain(`# TYPE ${name} `);
+    expect(shown.match(/^# TYPE process_resident_memory_bytes /gm)).toHaveLength(1);
   });
 
-  test('a process that dies is started again', async () => {
+  test('events are taken while the API answers nothing, and while it is dead', async () => {
+    const [pid = 0] = childPids(program.pid, ' api');
+    process.kill(pid, 'SIGSTOP');
+    const unanswered = rest.send('GET', '/api/sources').catch(() => 'no answer');
+    for (let i = 0; i < 20; i++) expect(await statusOf('beside')).toBe(200);
+    process.kill(pid, 'SIGKILL');
+    const [, ...statuses] = await Promise.all([unanswered, ...Array.from({ length: 20 }, () => statusOf('beside'))]);
+    expect(new Set(statuses)).toEqual(new Set([200]));
+    const answers = new Set<number>();
+    await waitUntil('the api to be back', 30_000, async () => {
+      answers.add(
+        await rest.send('GET', '/api/sources').then(
+          ({ status }) => status,
+          () => 0,
+        ),
+      );
+      expect(await statusOf('beside')).toBe(200);
+      return answers.has(200) || undefined;
+    });
+    // On one port somebody is always there to say when to try again.
+    if (!hasIngestPort) expect([...answers].filter((status) => status !== 200 && status !== 503)).toEqual([]);
+  });
+
+  test('a client that guesses keys is held up, whatever address it names, and others are not', async () => {
+    const guess = (from: string, n: number) =>
+      new Promise<number | undefined>((resolve, reject) => {
+        const headers = { 'x-api-key': `ph_guess-${n}`, 'x-forwarded-for': `203.0.113.${n}` };
+        const asked = get(`${url}/api/sources`, { headers, localAddress: from }, (response) => {
+          response.resume();
+          resolve(response.statusCode);
+        });
+        asked.once('error', reject);
+      });
+    const statuses: (number | undefined)[] = [];
+    for (let n = 0; n < 80; n++) statuses.push(await guess('127.0.0.9', n));
+    expect(new Set(statuses)).toEqual(new Set([401, 429]));
+    expect(await guess('127.0.0.10', 1)).toBe(401);
+  });
+
+  test.each(['api', 'ingest'])('the %s process is started again when it dies', async (role) => {
     const before = program.output().length;
-    for (const pid of childPids(program.pid, ' api')) process.kill(pid, 'SIGKILL');
-    await waitUntil('the api to be back', 30_000, async () => ((await statusOf('beside').catch(() => 0)) === 200 ? true : undefined));
+    const [killed = 0] = childPids(program.pid, ` ${role}`);
+    process.kill(killed, 'SIGKILL');
+    await waitUntil('another one', 30_000, () => (childPids(program.pid, ` ${role}`)[0] ?? killed) !== killed || undefined);
+    await waitUntil('both to be served', 30_000, async () => {
+      const statuses = [
+        await statusOf('beside').catch(() => 0),
+        (await rest.send('GET', '/api/sources').catch(() => ({ status: 0 }))).status,
+      ];
+      return statuses.every((status) => status === 200) || undefined;
+    });
     await waitUntil(
       'it to be told',
       30_000,
@@ -198,7 +286,7 @@ describe('standalone', () => {
     const { eventId } = accepted.parse(await (await post('beside')).json());
     // Redis writes its log to the disk every second.
     await new Promise((resolve) => setTimeout(resolve, 1500));
-    const children = ['api', 'controller', 'delivery'].flatMap((role) => childPids(program.pid, ` ${role}`));
+    const children = ['api', 'ingest', 'controller', 'delivery'].flatMap((role) => childPids(program.pid, ` ${role}`));
     program.signal('SIGKILL');
     await program.ended;
     await waitUntil('all but its Redis to end', 30_000, () => children.every((pid) => !isAlive(pid)) || undefined);

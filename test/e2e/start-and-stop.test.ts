@@ -68,7 +68,7 @@ describe('a role', () => {
   });
 
   test('that stops while it waits for Redis ends at once with 0', async () => {
-    for (const role of ['delivery', 'api', 'controller']) {
+    for (const role of ['delivery', 'api', 'ingest', 'controller']) {
       const environment = {
         POSTHORN_REDIS_URL: `redis://127.0.0.1:${await freePort()}`,
         POSTHORN_OPS_PORT: '0',
@@ -85,14 +85,16 @@ describe('a role', () => {
   test('says that its port is in use and ends with 1', async () => {
     const port = await occupiedPort();
     const redis = await redisServer();
-    const api = program(['api'], {
-      POSTHORN_REDIS_URL: redis.url,
-      POSTHORN_PORT: String(port),
-      POSTHORN_RESOURCE_STORE: 'redis',
-      POSTHORN_OPS_PORT: '0',
-    });
-    expect(await api.ended).toBe(1);
-    expect(api.output()).toContain(`port ${port} is in use`);
+    for (const role of ['api', 'ingest']) {
+      const started = program([role], {
+        POSTHORN_REDIS_URL: redis.url,
+        POSTHORN_PORT: String(port),
+        POSTHORN_RESOURCE_STORE: 'redis',
+        POSTHORN_OPS_PORT: '0',
+      });
+      expect({ role, ended: await started.ended }).toEqual({ role, ended: 1 });
+      expect(started.output()).toContain(`port ${port} is in use`);
+    }
     const delivery = program(['delivery'], { POSTHORN_REDIS_URL: redis.url, POSTHORN_OPS_PORT: String(port) });
     expect(await delivery.ended).toBe(1);
     expect(delivery.output()).toContain('POSTHORN_OPS_PORT');
@@ -110,7 +112,7 @@ describe('a role', () => {
     await redis.client.set('posthorn:{cfg}:layout', String(storeLayout + 1));
     const directory = mkdtempSync(join(tmpdir(), 'posthorn-e2e-'));
     cleanups.push(async () => rmSync(directory, { recursive: true, force: true }));
-    const codes = { delivery: 1, api: 1, controller: 1, standalone: 1, check: 2, rekey: 2, migrate: 2 };
+    const codes = { delivery: 1, api: 1, ingest: 1, controller: 1, standalone: 1, check: 2, rekey: 2, migrate: 2 };
     await Promise.all(
       Object.entries(codes).map(async ([name, code]) => {
         const refused = program([name], {
@@ -142,14 +144,18 @@ describe('a role', () => {
 });
 
 describe('standalone', () => {
-  test('says that its port is in use and ends with 1 before it starts anything', async () => {
-    const directory = mkdtempSync(join(tmpdir(), 'posthorn-e2e-'));
-    cleanups.push(async () => rmSync(directory, { recursive: true, force: true }));
-    const port = await occupiedPort();
-    const standalone = program(['standalone'], { POSTHORN_PORT: String(port), POSTHORN_DATA_DIR: directory });
-    expect(await standalone.ended).toBe(1);
-    expect(standalone.output()).toContain(`posthorn: port ${port} is in use`);
-  });
+  test.each(['POSTHORN_PORT', 'POSTHORN_INGEST_PORT'])(
+    'says that the port of %s is in use and ends with 1 before it starts anything',
+    async (name) => {
+      const directory = mkdtempSync(join(tmpdir(), 'posthorn-e2e-'));
+      cleanups.push(async () => rmSync(directory, { recursive: true, force: true }));
+      const port = await occupiedPort();
+      const environment = { POSTHORN_PORT: String(await freePort()), POSTHORN_DATA_DIR: directory, [name]: String(port) };
+      const standalone = program(['standalone'], environment);
+      expect(await standalone.ended).toBe(1);
+      expect(standalone.output()).toContain(`posthorn: port ${port} is in use: stop what listens there or set ${name}`);
+    },
+  );
 
   test('names a manifests directory that does not exist', async () => {
     const standalone = program(['standalone', '--manifests', '/does/not/exist'], { POSTHORN_PORT: String(await freePort()) });

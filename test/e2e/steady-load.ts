@@ -50,9 +50,16 @@ export class SteadyLoad {
     ]);
     for (const kind of ['source', 'destination', 'route'])
       await kubectl(['-n', namespace, 'wait', '--for=condition=Ready', `${kind}/load`, '--timeout=30s']);
-    const url = `http://posthorn-api.posthorn-system.svc/ingest/${namespace}/load`;
+    await this.sendTo('api');
+    const url = `http://entrance.${namespace}.svc/ingest/${namespace}/load`;
     this.#sender = await startSenderPod({ namespace, image: await imageOf('deployment/posthorn-api'), url, perSecond });
     await this.goesOn();
+  }
+
+  /** Lets its connections lead to the Service of a role from now on, as whoever has an entrance of their own does. Those that there are stay. */
+  async sendTo(role: 'api' | 'ingest'): Promise<void> {
+    const spec = { type: 'ExternalName', externalName: `posthorn-${role}.posthorn-system.svc.cluster.local` };
+    await kubectlApply([{ apiVersion: 'v1', kind: 'Service', metadata: { name: 'entrance', namespace: this.#shop.name }, spec }]);
   }
 
   /** Of the organization. */

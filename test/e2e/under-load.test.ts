@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { version } from '../../src/cmd/version.ts';
 import { type CertificateAuthority, createCertificateAuthority } from '../support/certificate-authority.ts';
@@ -9,11 +10,13 @@ import { kubectl, kubectlApply } from './kubectl.ts';
 import { migrated } from './migrate-job.ts';
 import { enforcePolicies } from './policy-enforcement.ts';
 import {
+  type ApiIngest,
   applyResourcesOfPreviousRelease,
   installPreviousRelease,
   installThisRelease,
   removeResourcesOfPreviousRelease,
   resourcesOfPreviousReleaseAreReady,
+  upgradeToThisRelease,
   valuesOfInstallation,
 } from './previous-release.ts';
 import { imageOf, SteadyLoad } from './steady-load.ts';
@@ -25,7 +28,7 @@ const inSystem = ['--namespace', 'posthorn-system'];
 const workers = 'deployment/posthorn-delivery-default';
 const describeInCluster = process.env['POSTHORN_E2E_CLUSTER'] === '1' ? describe : describe.skip;
 
-const podsOfRoles = 'app.kubernetes.io/name=posthorn,app.kubernetes.io/component in (controller,api,delivery)';
+const podsOfRoles = 'app.kubernetes.io/name=posthorn,app.kubernetes.io/component in (controller,api,ingest,delivery)';
 const workerPods = (): Promise<string[]> => podsWith('posthorn.dev/delivery-pool=default');
 
 async function podsWith(selector: string): Promise<string[]> {
@@ -71,10 +74,12 @@ describeInCluster('an installation that is sent 20 events a second', () => {
   let before: Record<string, object>;
   /** Of this release, while another may be in its place. */
   let valuesToRestore: string | null = null;
+  let values: string;
   beforeAll(async () => {
     authority = createCertificateAuthority();
-    valuesToRestore = await valuesOfInstallation();
-    previousImage = await installPreviousRelease(valuesToRestore, '--set-file', `egress.caCertificates=${authority.file}`);
+    values = await valuesOfInstallation();
+    valuesToRestore = values;
+    previousImage = await installPreviousRelease(values, '--set-file', `egress.caCertificates=${authority.file}`);
     await Promise.all([applyResourcesOfPreviousRelease(), load.start({ perSecond: 20 }), unfinished.start(authority)]);
     before = await allResources();
   }, 480_000);
@@ -108,8 +113,10 @@ describeInCluster('an installation that is sent 20 events a second', () => {
     await resourcesOfPreviousReleaseAreReady();
     await unfinished.isAsItWas();
   };
-  const upgrade = () =>
-    helm('upgrade', 'posthorn', chart, ...inSystem, '--reset-then-reuse-values', '--set', 'image.tag=dev', '--wait', '--timeout', '120s');
+  const upgradeTo = (apiIngest: ApiIngest) =>
+    upgradeToThisRelease(values, apiIngest, '--set', 'image.tag=dev', '--set-file', `egress.caCertificates=${authority?.file}`);
+  /** The senders know the API pods, as they do in the previous release. */
+  const upgrade = () => upgradeTo('Routed');
 
   test('runs a previous release whose version is another one, by which the audit log tells the two apart', async () => {
     const asked = ['exec', 'deployment/posthorn-controller', ...inSystem, '--', 'node', 'src/cmd/posthorn.ts', '--version'];
@@ -125,8 +132,28 @@ describeInCluster('an installation that is sent 20 events a second', () => {
   test('loses none and delivers none twice while it goes back to the previous release and on to this one again', async () => {
     await isReplacedBy(previousImage, () => helm('rollback', 'posthorn', ...inSystem, '--wait', '--timeout', '120s'));
     await isReplacedBy(image, upgrade);
-    valuesToRestore = null;
   }, 600_000);
+
+  test('loses none and refuses none while ingest takes over from the API pods, which then take no events', async () => {
+    await upgradeTo('Served');
+    await load.goesOn();
+    await load.sendTo('ingest');
+    // Cluster DNS answers with what it knew for so long.
+    await sleep(10_000);
+    await upgradeTo('Off');
+    valuesToRestore = null;
+    await waitUntil('the API pods that took events to end', 60_000, async () =>
+      (await podsWith('app.kubernetes.io/component=api')).length === 1 ? true : undefined,
+    );
+    await load.goesOn(60);
+    await load.losesNothing();
+    expect(load.repeated).toEqual([]);
+    const post =
+      "const answer = await fetch(process.argv[1], { method: 'POST', body: '{}' }); process.stdout.write(String(answer.status));";
+    const url = `http://posthorn-api.posthorn-system.svc/ingest/${load.namespace}/load`;
+    const inSender = ['exec', '-n', load.namespace, 'pod/sender', '--', 'node', '--input-type=module', '--eval'];
+    expect(await kubectl([...inSender, post, url])).toBe('404');
+  }, 300_000);
 
   test('once upgraded, delivers once what has waited since before, and what the previous release has left is migrated', async () => {
     await unfinished.finish();
@@ -232,9 +259,10 @@ describeInCluster('an installation that is sent 20 events a second', () => {
     const first = (namespace: string, kind: string, path: string, ...selector: string[]) =>
       kubectl(['get', kind, '-n', namespace, ...selector, '-o', `jsonpath={.items[0].${path}}`]);
     const dnsPod = await first('kube-system', 'pods', 'status.podIP', '-l', 'k8s-app=kube-dns');
-    const [redis, api, metrics, kubernetes, stranger] = [
+    const [redis, api, senders, metrics, kubernetes, stranger] = [
       `${at('posthorn-redis')}:6379`,
       `${at('posthorn-api')}:80`,
+      `${at('posthorn-ingest')}:80`,
       `${at('posthorn-delivery-default')}:9090`,
       'kubernetes.default.svc:443',
       `${dnsPod}:8080`,
@@ -242,8 +270,9 @@ describeInCluster('an installation that is sent 20 events a second', () => {
     const places: readonly (readonly [pod: string, open: readonly string[], shut: readonly string[]])[] = [
       ['deployment/posthorn-controller', [redis, kubernetes], [stranger, load.receiver]],
       ['deployment/posthorn-api', [redis, kubernetes], [stranger, load.receiver]],
+      ['deployment/posthorn-ingest', [redis], [kubernetes, api, stranger, load.receiver]],
       [workers, [redis, load.receiver], [stranger]],
-      ['pod/sender', [api, metrics, stranger], [redis]],
+      ['pod/sender', [api, senders, metrics, stranger], [redis]],
     ];
     const reached = async (): Promise<boolean[][]> =>
       Promise.all(

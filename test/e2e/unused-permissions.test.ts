@@ -15,7 +15,7 @@ describeWithAuditLog('the permissions of the chart', () => {
       const { used, forbidden } = log.read();
       expect(forbidden).toEqual([]);
       expect([...granted].filter((each) => !used.has(each))).toEqual([]);
-      expect([...used].filter((each) => each.startsWith('posthorn-delivery-'))).toEqual([]);
+      expect([...used].filter((each) => /^posthorn-(delivery-|ingest\b)/.test(each))).toEqual([]);
     }, 30_000);
   }, 60_000);
 });

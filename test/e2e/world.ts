@@ -4,8 +4,10 @@ export type Manifest = { apiVersion: string; kind: string; metadata: { name: str
 
 /** Posthorn as an installation of some kind, seen by its users. */
 export interface World {
-  /** Of the REST API and of ingest, without a slash at the end. */
+  /** Of the REST API, without a slash at the end. */
   readonly url: string;
+  /** By which senders reach `/ingest/`, without a slash at the end. */
+  readonly ingestUrl: string;
   /** Address by which deliveries reach a receiver on this machine. */
   readonly receiverAddress: string;
   /** The CA whose receivers deliveries trust. */

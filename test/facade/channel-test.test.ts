@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
-import { Mailer } from '../../src/delivery/targets/channel/mailer.ts';
+import type { Mailer } from '../../src/delivery/targets/channel/mailer.ts';
 import { type CertificateAuthority, createCertificateAuthority } from '../support/certificate-authority.ts';
-import { type SmtpReceiver, startSmtpReceiver } from '../support/smtp-receiver.ts';
+import { mailerTo, type SmtpReceiver, startSmtpReceiver } from '../support/smtp-receiver.ts';
 import { startTlsReceiver, type TlsReceiver } from '../support/tls-receiver.ts';
 import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
 
@@ -24,17 +24,10 @@ beforeAll(async () => {
   });
   smtp = await startSmtpReceiver({ user: 'posthorn', password, ...authority.issue(['127.0.0.1']) });
   const login = { user: 'posthorn', password };
-  const mailer = new Mailer({
-    host: '127.0.0.1',
-    port: smtp.port,
-    tls: 'starttls',
-    credentials: login,
-    from: 'alerts@example.com',
-    ca: [authority.text],
-  });
+  const mailer = mailerTo(smtp, { credentials: login, from: 'alerts@example.com', ca: [authority.text] });
   mailers.push(mailer);
   [world, withoutMail] = await Promise.all([startFacadeWorld(), startFacadeWorld()]);
-  await Promise.all([world.startWorker({ extraCa: authority.text, mailer }), withoutMail.startWorker()]);
+  await Promise.all([world.startWorker({ extraCa: authority.text, mailer, mailsPerDay: 120 }), withoutMail.startWorker()]);
 });
 afterAll(async () => {
   await Promise.all([world.stop(), withoutMail.stop(), ops.stop()]);
@@ -83,6 +76,51 @@ describe('a test of a channel', () => {
       error: 'not_configured',
       message: 'no SMTP server is configured: e-mail needs POSTHORN_SMTP_HOST and POSTHORN_SMTP_FROM',
     });
+  });
+
+  test('of type email that would exceed the e-mails of the day is not sent, and says so', async () => {
+    await world.addOrganization('umbrella');
+    const key = await world.addKey('umbrella');
+    const addresses = Array.from({ length: 50 }, (_, i) => `n${i}@example.com`);
+    const before = smtp.mails.length;
+    const tests: { success: boolean }[] = [];
+    for (let i = 0; i < 3; i++) {
+      const { id } = await world.create('notification-channels', { type: 'email', config: { addresses } }, key);
+      tests.push((await world.request('POST', `/api/notification-channels/${id}/test`, { key })).body);
+    }
+    const over = { success: false, error: 'blocked', message: 'the organization has had its 120 e-mails of the day (UTC)' };
+    expect(tests).toEqual([expect.objectContaining({ success: true }), expect.objectContaining({ success: true }), over]);
+    expect(smtp.mails.length - before).toBe(2);
+  });
+
+  test('of type email has 5 in an hour for all channels of an organization, whatever its plan; other types and organizations have theirs', async () => {
+    await world.addOrganization('globex', 'enterprise');
+    await world.addOrganization('initech', 'free');
+    const [globex, initech] = [await world.addKey('globex'), await world.addKey('initech', { role: 'developer' })];
+    const channel = async (key: string, body: object): Promise<() => ReturnType<FacadeWorld['request']>> => {
+      const { id } = await world.create('notification-channels', body, key);
+      return () => world.request('POST', `/api/notification-channels/${id}/test`, { key });
+    };
+    const email = { type: 'email', config: { addresses: ['team@example.com'] } };
+    const [one, other] = [await channel(globex, email), await channel(globex, email)];
+    for (const send of [one, other, one, other, one]) expect((await send()).body).toMatchObject({ success: true });
+    for (const send of [one, other]) {
+      const { status, body, headers } = await send();
+      expect([status, body]).toEqual([
+        429,
+        {
+          error: 'Too Many Requests',
+          message: 'The organization is limited to 5 tests of e-mail channels per hour.',
+          code: 'RATE_LIMITED',
+        },
+      ]);
+      const retryAfterSeconds = Number(headers.get('retry-after'));
+      expect(retryAfterSeconds).toBeGreaterThan(3000);
+      expect(retryAfterSeconds).toBeLessThanOrEqual(3600);
+    }
+    const webhook = await channel(globex, { type: 'webhook', config: { url: ops.url('/alerts') } });
+    expect((await webhook()).body).toMatchObject({ success: true });
+    expect((await (await channel(initech, email))()).body).toMatchObject({ success: true });
   });
 
   test('that does not exist is 404', async () => {

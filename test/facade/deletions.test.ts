@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Clock } from '../../src/core/clock.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { MemoryStore } from '../../src/store/memory/memory-store.ts';
-import type { ResourceStore } from '../../src/store/store.ts';
+import type { CompleteStore, ResourceStore } from '../../src/store/store.ts';
 import { newEvent } from '../support/new-event.ts';
 import { passes } from '../support/passes.ts';
 import { withOther } from '../support/with-other.ts';
@@ -83,7 +83,7 @@ test('a change of a filter is answered when the routes that refer to it are publ
   await world.store.apply({ kind: 'Source', metadata: key, spec }, { manager: 'kubectl' });
   const { status, headers } = await answering;
   expect([status, headers.get('warning')]).toEqual([200, null]);
-  for (const { id } of routes) expect(await world.registry.get('route', id)).toMatchObject({ filter: { logic: 'AND', conditions } });
+  for (const { id } of routes) expect(await world.registry.getOfAny('route', id)).toMatchObject({ filter: { logic: 'AND', conditions } });
 });
 
 test('a change of a filter that a route cannot take is answered with the warning', async () => {
@@ -93,7 +93,7 @@ test('a change of a filter that a route cannot take is answered with the warning
     const { id: destinationId } = await own.create('destinations', { url: 'https://hooks.example.com/in' });
     const filter = await own.create('filters', { conditions: [{ field: 'payload.a', operator: 'exists' }] });
     const route = await own.create('routes', { sourceId: source.id, destinationIds: [destinationId], filterId: filter.id });
-    await passes(async () => expect(await own.registry.get('route', route.id)).toMatchObject({ filter: { logic: 'AND' } }));
+    await passes(async () => expect(await own.registry.getOfAny('route', route.id)).toMatchObject({ filter: { logic: 'AND' } }));
     await own.store.delete('Source', { namespace: 'acme', name: source.slug });
     await passes(async () => {
       const { status } = await own.store.get('Route', { namespace: 'acme', name: route.slug });
@@ -127,7 +127,7 @@ test('a change is given two seconds to come into force', async () => {
 });
 
 /** A store whose first watch of each kind, that of the controllers, tells of deletions late. */
-function whoseControllersHearOfDeletionsLate(): ResourceStore {
+function whoseControllersHearOfDeletionsLate(): CompleteStore {
   const store = new MemoryStore(systemClock);
   const watched = new Set<string>();
   const watch: ResourceStore['watch'] = async function* (kind, ...rest) {
@@ -142,7 +142,7 @@ function whoseControllersHearOfDeletionsLate(): ResourceStore {
 }
 
 /** A store that is slow to take the status of sources. */
-function withStatusOfSourcesAfter(moment: Promise<void>): ResourceStore {
+function withStatusOfSourcesAfter(moment: Promise<void>): CompleteStore {
   const store = new MemoryStore(systemClock);
   const applyStatus: ResourceStore['applyStatus'] = async (kind, ...rest) => {
     if (kind === 'Source') await moment;

@@ -29,6 +29,7 @@ beforeAll(async () => {
     headers: [
       ['x-gitlab-event', 'Push Hook'],
       ['x-gitlab-token', 'the secret'],
+      ['x-api-key', 'the secret'],
     ],
   });
   await accept('pending', { destinations: ['dst_c'], filteredRoutes: ['rte_f'], payload: Buffer.from('<a/>'), contentType: 'text/xml' });

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type Logger as PinoLogger, pino } from 'pino';
 import { Registry } from 'prom-client';
 import { FacadeCaches } from '../../src/cmd/facade-caches.ts';
+import { createHttpServer } from '../../src/cmd/http-server.ts';
 import { newApiKey } from '../../src/core/api-keys.ts';
 import type { Clock } from '../../src/core/clock.ts';
 import type { Plan, Role, Scope } from '../../src/core/records.ts';
@@ -33,14 +33,13 @@ import type { Delivery, DeliveryOptions } from '../../src/delivery/start-deliver
 import { createFacade, type FacadeOptions } from '../../src/facade/app.ts';
 import { finishBegunWrites } from '../../src/facade/finish-begun-writes.ts';
 import { KubernetesCallers } from '../../src/facade/kubernetes-callers.ts';
-import { ingestServerOptions } from '../../src/ingest/limits.ts';
 import { blockingConnection } from '../../src/redis/connection.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { Sandbox } from '../../src/sandbox/sandbox.ts';
 import type { KubernetesAccess } from '../../src/store/kubernetes/kubernetes-access.ts';
 import { MemoryStore } from '../../src/store/memory/memory-store.ts';
 import { createStoreMetrics } from '../../src/store/metrics.ts';
-import type { ResourceStore } from '../../src/store/store.ts';
+import type { CompleteStore, ResourceStore } from '../../src/store/store.ts';
 import { startControllers, testKeyring } from '../support/controllers.ts';
 import { passes } from '../support/passes.ts';
 import { patientBy, patientClock } from '../support/patient-clock.ts';
@@ -64,7 +63,7 @@ export interface RequestOptions {
 }
 
 export interface FacadeWorld {
-  readonly store: ResourceStore;
+  readonly store: CompleteStore;
   readonly redis: RedisServer;
   readonly baseUrl: string;
   readonly acceptor: RedisMessageAcceptor;
@@ -98,27 +97,36 @@ export interface FacadeWorld {
 /** A facade over HTTP with the real controllers behind it, on a real Redis of its own and the given store. */
 export async function startFacadeWorld(
   options: {
-    store?: ResourceStore;
+    store?: CompleteStore;
+    /** The same resources as the facade reaches them; absent: as the controllers do. */
+    storeOfFacade?: ResourceStore;
     clock?: Clock;
     /** `default`: what the API has when nothing is said. */
     inForceTimeoutMs?: number | 'default';
     allowsPlatformIdentity?: boolean;
+    mailDomains?: readonly string[];
+    requiresSecretConsent?: boolean;
     kubernetesAccess?: KubernetesAccess;
+    trustedProxies?: readonly string[];
   } = {},
 ): Promise<FacadeWorld> {
   const {
     store = new MemoryStore(systemClock),
+    storeOfFacade = store,
     clock = systemClock,
     // A machine that stands still for a while keeps nothing from coming into force in time.
     inForceTimeoutMs = 20_000,
     allowsPlatformIdentity = true,
+    mailDomains = [],
+    requiresSecretConsent = false,
     kubernetesAccess,
+    trustedProxies = [],
   } = options;
   const redis = await startRedis();
   const prefix = 'test:';
   const logLines: string[] = [];
   const logger: PinoLogger = pino({ level: 'debug' }, { write: (line: string) => void logLines.push(line) });
-  const controllers = startControllers({ store, redis: redis.client, prefix, allowsPlatformIdentity });
+  const controllers = startControllers({ store, redis: redis.client, prefix, allowsPlatformIdentity, mailDomains, requiresSecretConsent });
   const blocking = blockingConnection(redis.url, { blockMs: changeStreamBlockMs + 30_000 });
   blocking.on('error', () => {});
   const registry = new RedisRegistryReader({ redis: redis.client, blocking, prefix, clock, logger });
@@ -129,7 +137,7 @@ export async function startFacadeWorld(
   const sandbox = new Sandbox({ clock: patientBy(3), processes: 1 });
   const webhooks = new RedisWebhookStore(shared);
   const services = {
-    store,
+    store: storeOfFacade,
     registry,
     kubernetesCallers: kubernetesAccess === undefined ? null : new KubernetesCallers({ access: kubernetesAccess, registry }),
     messages: new RedisMessageReader({ redis: redis.client, prefix }),
@@ -149,6 +157,7 @@ export async function startFacadeWorld(
     sandbox,
     keyring: testKeyring,
     allowsPlatformIdentity,
+    mailDomains,
     apiKeyUsage: new ApiKeyUsage(shared),
     lastNotified: new LastNotified(shared),
     organizationLock: new OrganizationLock(shared),
@@ -159,6 +168,7 @@ export async function startFacadeWorld(
     logger,
     metrics: new Registry(),
     version: '0.0.0-test',
+    trustedProxies,
     inForceTimeoutMs: inForceTimeoutMs === 'default' ? undefined : inForceTimeoutMs,
   };
   const first = await startReplica(services);
@@ -270,7 +280,7 @@ async function startReplica(services: Omit<FacadeOptions, 'caches'>): Promise<Re
   const followed = caches.run(following.signal);
   await caches.synced;
   const facade = createFacade({ ...services, caches: caches.caches, metrics: new Registry() });
-  const server = createServer({ keepAliveTimeout: ingestServerOptions.keepAliveTimeout }, facade).listen(0, '127.0.0.1');
+  const server = createHttpServer(facade).listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {
     baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,

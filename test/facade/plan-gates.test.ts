@@ -130,7 +130,7 @@ test('after a downgrade a cron job with a static address does not run, keeps its
 
   await plan('cron', 'free');
   await expectConditions('HttpCronJob', 'cron', 'PlanTooLow', 'Suspended');
-  await passes(async () => expect(await world.registry.get('cronJob', job.id)).toMatchObject({ enabled: false }));
+  await passes(async () => expect(await world.registry.getOfAny('cronJob', job.id)).toMatchObject({ enabled: false }));
   const triggered = await world.request('POST', '/api/cron/gated/trigger', { key });
   expect([triggered.status, triggered.body]).toEqual([
     403,
@@ -141,7 +141,7 @@ test('after a downgrade a cron job with a static address does not run, keeps its
 
   await plan('cron', 'pro');
   await expectConditions('HttpCronJob', 'cron', 'Accepted', 'Programmed');
-  await passes(async () => expect(await world.registry.get('cronJob', job.id)).toMatchObject({ enabled: true }));
+  await passes(async () => expect(await world.registry.getOfAny('cronJob', job.id)).toMatchObject({ enabled: true }));
 });
 
 test('a destination with a static address needs a paid plan too', async () => {
@@ -168,10 +168,10 @@ test.each([
 });
 
 test('a destination whose credential no header can carry is not accepted, and takes back what it gave', async () => {
-  const name = 'unsendable';
-  const path = `/api/destinations/${name}`;
   const applied = { manager: 'kubectl', force: true } as const;
-  for (const value of ['a-token-of\n€\ud83d\udca9!', 'short\n€']) {
+  for (const [i, value] of ['a-token-of\n€\ud83d\udca9!', 'short\n€'].entries()) {
+    const name = `unsendable-${i}`;
+    const path = `/api/destinations/${name}`;
     const data = { token: Buffer.from(value).toString('base64') };
     await world.store.apply({ kind: 'Secret', metadata: { name, namespace: 'acme' }, data }, applied);
     const spec = { http: { url: to.url, auth: { type: 'bearer' as const, tokenSecretRef: { name, key: 'token' } } } };
@@ -227,7 +227,7 @@ test('a route whose filter, and a destination whose Secret, is gone are disabled
     const disabled = await world.request('PATCH', path, { key, body: { enabled: false } });
     expect([disabled.status, disabled.body.enabled]).toEqual([200, false]);
     const record = path.includes('routes') ? ('route' as const) : ('destination' as const);
-    await passes(async () => expect(await world.registry.get(record, disabled.body.id)).toMatchObject({ enabled: false }));
+    await passes(async () => expect(await world.registry.getOfAny(record, disabled.body.id)).toMatchObject({ enabled: false }));
     const before = await paused();
     const held = await send();
     await passes(async () => expect((await paused()).filter((target) => !before.includes(target))).toHaveLength(1));

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { MemoryStore } from '../../src/store/memory/memory-store.ts';
-import type { ResourceStore } from '../../src/store/store.ts';
+import type { CompleteStore, ResourceStore } from '../../src/store/store.ts';
 import { withOther } from '../support/with-other.ts';
 import { startFacadeWorld } from './facade-world.ts';
 import { describeRouteTransfer } from './suites/route-transfer.ts';
@@ -40,7 +40,7 @@ test('an import waits until its replica knows what another one has deleted', asy
 class LateDeletions {
   isForNewWatches = false;
   #told = Promise.withResolvers<void>();
-  readonly store: ResourceStore;
+  readonly store: CompleteStore;
 
   constructor() {
     const store = new MemoryStore(systemClock);

@@ -116,7 +116,7 @@ async function expectAsAnew(lived: ConfigurationWorld, ended: ConfigurationSnaps
       if (object.kind === 'Namespace' || object.kind === 'DeliveryPool') continue;
       const { name } = object.metadata;
       if (object.kind === 'Secret') {
-        const { data = {} } = await lived.store.get('Secret', { namespace, name });
+        const { data = {} } = await lived.store.getSecret({ namespace, name });
         await declare(anew.store, { kind: 'Secret', metadata: { namespace, name }, data });
       } else {
         const { annotations = {} } = object.metadata;

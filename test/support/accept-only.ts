@@ -1,14 +1,17 @@
 import { acceptArguments } from '../../src/data/accept-batch.ts';
+import { ByteShares } from '../../src/data/byte-shares.ts';
 import type { NewEvent } from '../../src/data/messages.ts';
 import { homeShard } from '../../src/data/record-key.ts';
 import { shardKeys } from '../../src/data/shard-keys.ts';
 import type { RedisClient } from '../../src/redis/connection.ts';
 import { Script } from '../../src/redis/script.ts';
+import { patientClock } from './patient-clock.ts';
 
 const acceptScript = new Script(new URL('../../src/data/scripts/accept.lua', import.meta.url));
 
 /** Stores an event as an accepting process does that dies before it carries anything to other shards. */
 export async function acceptOnly(redis: RedisClient, prefix: string, event: NewEvent): Promise<void> {
   const shard = homeShard(event.id) ?? 0;
+  await new ByteShares({ redis, prefix, clock: patientClock, shards: () => 1 }).look(shard);
   await acceptScript.run(redis, shardKeys(prefix, shard).declared, [1, ...acceptArguments(event, shard).args]);
 }

@@ -21,24 +21,40 @@ interface Request {
   userAgent?: string;
   granted?: 'RoleBinding' | 'ClusterRoleBinding';
   code?: number;
+  /** Role of the binding that grants it. */
+  role?: string;
+  atSeconds?: number;
 }
+
+const atTime = (seconds: number): string => new Date(seconds * 1000).toISOString();
 
 const asked = (
   verb: string,
   objectRef: Reference,
-  { by = 'controller', userAgent = `posthorn/${version}`, granted = 'ClusterRoleBinding', code = 200 }: Request = {},
+  {
+    by = 'controller',
+    userAgent = `posthorn/${version}`,
+    granted = 'ClusterRoleBinding',
+    code = 200,
+    role = 'a',
+    atSeconds = 0,
+  }: Request = {},
 ) =>
   `${JSON.stringify({
+    requestReceivedTimestamp: atTime(atSeconds),
     verb,
     requestURI: '/',
     user: { username: `system:serviceaccount:posthorn-system:${by}` },
     userAgent,
     objectRef,
     responseStatus: { code, ...(code === 403 && { message: 'no' }) },
-    annotations: code === 403 ? {} : { 'authorization.k8s.io/reason': `RBAC: allowed by ${granted} "${by}" of a role to ServiceAccount` },
+    annotations:
+      code === 403
+        ? {}
+        : { 'authorization.k8s.io/reason': `RBAC: allowed by ${granted} "${by}" of ClusterRole "${role}" to ServiceAccount` },
   })}\n`;
 const bindingIs = (verb: 'delete' | 'patch', name: string, responseStatus?: object) =>
-  `${JSON.stringify({ verb, requestURI: '/', user: { username: 'admin' }, objectRef: { resource: 'clusterrolebindings', name }, responseStatus })}\n`;
+  `${JSON.stringify({ requestReceivedTimestamp: atTime(0), verb, requestURI: '/', user: { username: 'admin' }, objectRef: { resource: 'clusterrolebindings', name }, responseStatus })}\n`;
 const usedBy = (...lines: string[]): string[] => {
   appendFileSync(file, lines.join(''));
   return [...log.read().used];
@@ -85,6 +101,26 @@ test('a refusal is one for want of rights unless a binding of the service accoun
   expect(forbiddenBy(bindingIs('delete', 'posthorn-controller'), refused)).toBe(2);
   expect(forbiddenBy(bindingIs('delete', 'posthorn-api'), refused, bindingIs('patch', 'posthorn-api'), refused)).toBe(2);
   expect(forbiddenBy(bindingIs('patch', 'posthorn-api', { code: 201 }), refused)).toBe(3);
+});
+
+test('a permission in the namespace of an organization has the same name in each of them', () => {
+  const secrets = { resource: 'secrets', namespace: 'shop' };
+  expect(usedBy(asked('list', secrets, { granted: 'RoleBinding', role: 'posthorn-organization-controller' }))).toEqual([
+    'controller list secrets in namespaces of organizations',
+  ]);
+});
+
+test('a refusal of Secrets counts once the binding in their namespace has been there for a while, until it goes', () => {
+  const name = 'posthorn-organization-api';
+  const by = 'posthorn-api';
+  const refused = (atSeconds: number) =>
+    asked('patch', { resource: 'secrets', namespace: 'shop', name: 'key' }, { by, code: 403, atSeconds });
+  const bound = (verb: string, atSeconds: number, ...named: string[]) =>
+    asked(verb, { resource: 'rolebindings', namespace: 'shop', ...(named[0] !== undefined && { name: named[0] }) }, { atSeconds });
+  expect(forbiddenBy(refused(1), bound('patch', 10, name), refused(11))).toBe(0);
+  expect(forbiddenBy(refused(20), bound('patch', 21, name), refused(22))).toBe(2);
+  expect(forbiddenBy(bound('delete', 30, name), refused(31), bound('patch', 32, name), refused(33), refused(40))).toBe(3);
+  expect(forbiddenBy(bound('deletecollection', 50), refused(60))).toBe(3);
 });
 
 test('a line that is not whole yet is read once it is', () => {

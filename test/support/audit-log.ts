@@ -7,6 +7,7 @@ const accountPrefix = `system:serviceaccount:${system}:`;
 const bindings: ReadonlySet<string> = new Set(['rolebindings', 'clusterrolebindings']);
 
 const auditEvent = z.looseObject({
+  requestReceivedTimestamp: z.string(),
   verb: z.string(),
   requestURI: z.string(),
   user: z.looseObject({ username: z.string() }),
@@ -24,6 +25,13 @@ const auditEvent = z.looseObject({
   annotations: z.looseObject({ 'authorization.k8s.io/reason': z.string().optional() }).optional(),
 });
 type AuditEvent = z.output<typeof auditEvent>;
+
+/** The controller binds these roles in the namespace of each organization. */
+export const organizationRole = /-organization-(api|controller)$/;
+/** Where rights are by such a binding, whatever the namespace. */
+export const whereOrganizationsLive = 'namespaces of organizations';
+/** A binding counts a moment after it is made. */
+const boundAfterMs = 5000;
 
 /** What admission refuses whatever one's rights are: in a namespace that is going, or beyond a quota. */
 const refusedByAdmission = /because it is being terminated|exceeded quota|status unknown for quota/;
@@ -64,6 +72,8 @@ export class AuditLog {
   readonly #forbidden: string[] = [];
   /** `rolebindings posthorn-api`. The pods of an installation that Helm takes away still end when it has taken their rights. */
   readonly #deletedBindings = new Set<string>();
+  /** Since when the bindings of an organization's namespace are there, by namespace and name. */
+  readonly #boundSinceMs = new Map<string, number>();
   #readBytes = 0;
 
   constructor(file: string) {
@@ -82,16 +92,35 @@ export class AuditLog {
 
   #take(event: AuditEvent): void {
     const { verb, requestURI, user, objectRef: { resource = '', name = '' } = {}, responseStatus: { code = 0, message = '' } = {} } = event;
+    if (resource === 'rolebindings' && code >= 200 && code < 300) this.#takeBinding(event);
     if (user.username.startsWith(accountPrefix)) {
       const account = user.username.slice(accountPrefix.length);
       if (code !== 403) this.#takeUse(account, event);
-      else if (!this.#hasLostRights(account) && !refusedByAdmission.test(message))
+      else if (!this.#hasLostRights(account) && !this.#waitsForRights(account, event) && !refusedByAdmission.test(message))
         this.#forbidden.push(`${account} ${verb} ${requestURI}: ${message}`);
     } else if (bindings.has(resource)) {
       // When it has begun to go, but not before it is there.
       if (verb === 'delete' && code < 300) this.#deletedBindings.add(`${resource} ${name}`);
       else if (code >= 200 && code < 300) this.#deletedBindings.delete(`${resource} ${name}`);
     }
+  }
+
+  #takeBinding({ requestReceivedTimestamp, verb, objectRef: { namespace = '', name } = {} }: AuditEvent): void {
+    if (verb === 'deletecollection') {
+      for (const id of this.#boundSinceMs.keys()) if (id.startsWith(`${namespace} `)) this.#boundSinceMs.delete(id);
+    }
+    if (name === undefined || !organizationRole.test(name)) return;
+    const id = `${namespace} ${name}`;
+    if (verb === 'delete') this.#boundSinceMs.delete(id);
+    else if ((verb === 'patch' || verb === 'create') && !this.#boundSinceMs.has(id))
+      this.#boundSinceMs.set(id, Date.parse(requestReceivedTimestamp));
+  }
+
+  /** Whether it asks for Secrets where its right on them is not granted yet, or not any more: it asks again. */
+  #waitsForRights(account: string, { requestReceivedTimestamp, objectRef: { resource, namespace = '' } = {} }: AuditEvent): boolean {
+    if (resource !== 'secrets' || namespace === system) return false;
+    const sinceMs = this.#boundSinceMs.get(`${namespace} ${account.replace(/-(api|controller)$/, '-organization-$1')}`);
+    return sinceMs === undefined || Date.parse(requestReceivedTimestamp) < sinceMs + boundAfterMs;
   }
 
   /** The chart names bindings for the service accounts. */
@@ -103,13 +132,15 @@ export class AuditLog {
     const { resource, subresource, apiGroup: group = '', namespace, name } = objectRef;
     if (resource === undefined || userAgent !== `posthorn/${version}`) return;
     // The API server looks at ClusterRoleBindings first.
-    const isByRole = /allowed by RoleBinding/.test(annotations?.['authorization.k8s.io/reason'] ?? '');
+    const reason = annotations?.['authorization.k8s.io/reason'] ?? '';
+    const isByRole = /allowed by RoleBinding/.test(reason);
+    const isOfOrganization = isByRole && organizationRole.test(/ of ClusterRole "([^"]+)"/.exec(reason)?.[1] ?? '');
     if (!isByRole && namespace === system) return;
     const asked = {
       account,
       group,
       resource: subresource === undefined ? resource : `${resource}/${subresource}`,
-      ...(isByRole && namespace !== undefined && { namespace }),
+      ...(isByRole && namespace !== undefined && { namespace: isOfOrganization ? whereOrganizationsLive : namespace }),
     };
     this.#used.add(nameOf({ ...asked, verb }));
     // What a POST makes has no name yet when the rights are looked at.

@@ -26,13 +26,13 @@ export interface ConfigurationSnapshot {
 }
 
 /** What belongs to no organization, and stays when everything is deleted (docs/architecture.md, "Redis"). */
-const keysOfInstallation = /^(\{cfg\}:(marker|epoch|seq|changes|complete)|\{wh\}:(marker|seq|changes)|\{s\d+\}:ctl|\{store\}:.+)$/;
+const keysOfInstallation = /^(\{cfg\}:(marker|epoch|seq|changes|complete|owners)|\{wh\}:(marker|seq|changes)|\{s\d+\}:ctl|\{store\}:.+)$/;
 
 const kindsInStore: readonly Kind[] = [...configurationKinds, 'Namespace', 'Secret'];
 const times = new Set(['lastTransitionTime', 'creationTimestamp', 'createdAtMs', 'updatedAtMs']);
 /** Equal ends may be reached by more or fewer steps. */
 const steps = new Set(['revision']);
-const sealedFields: readonly SealedRecordField[] = ['signingSecrets', 'token', 'webhookUrl', 'secretAccessKey'];
+const sealedFields: readonly SealedRecordField[] = ['signingSecrets', 'token', 'webhookUrl', 'secretAccessKey', 'value'];
 
 export async function snapshotOf(world: ConfigurationWorld): Promise<ConfigurationSnapshot> {
   const { redis, prefix, clock, store } = world;

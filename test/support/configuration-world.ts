@@ -8,7 +8,7 @@ import { configurationKinds } from '../../src/resources/kinds.ts';
 import type { ObjectMeta } from '../../src/resources/metadata.ts';
 import type { Sandbox } from '../../src/sandbox/sandbox.ts';
 import { MemoryStore } from '../../src/store/memory/memory-store.ts';
-import type { ResourceStore } from '../../src/store/store.ts';
+import type { CompleteStore } from '../../src/store/store.ts';
 import { type RunningControllers, startControllers } from './controllers.ts';
 import { namespace as organizationNamespace } from './every-kind.ts';
 import { FakeClock } from './fake-clock.ts';
@@ -34,11 +34,11 @@ export interface ConfigurationWorldOptions {
   /** Default: one that begins where all do. */
   clock?: FakeClock;
   /** Default: a store in memory. */
-  openStore?: (clock: FakeClock) => ResourceStore;
+  openStore?: (clock: FakeClock) => CompleteStore;
   /** How long an event of a watch may take to come, in milliseconds of real time. Default 0: it is there at once. */
   watchLagMs?: number;
   /** The store as the controllers see it, such as one whose watches break. */
-  seenAs?: (store: ResourceStore, clock: FakeClock) => ResourceStore;
+  seenAs?: (store: CompleteStore, clock: FakeClock) => CompleteStore;
   /** How the n-th process of the controllers dies, from 0; null: it lives. */
   deathOf?: (life: number) => Death | null;
   /** What goes wrong with a call of the controllers. */
@@ -59,11 +59,11 @@ const mostLives = 1000;
 /** Resources, their controllers and what these publish, in a time of their own. Controllers that die are started anew. */
 export class ConfigurationWorld {
   readonly clock: FakeClock;
-  readonly store: ResourceStore;
+  readonly store: CompleteStore;
   readonly redis: RedisServer['client'];
   readonly prefix: string;
   readonly #options: ConfigurationWorldOptions;
-  readonly #seen: ResourceStore;
+  readonly #seen: CompleteStore;
   readonly #revisions = new Map<string, number>();
   #life: { process: MortalProcess; controllers: RunningControllers; hasEnded: boolean } | null = null;
   #lives = 0;

@@ -2,12 +2,13 @@ import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { Agent, request } from 'undici';
+import { request } from 'undici';
 import { parseAllDocuments } from 'yaml';
 import { z } from 'zod';
-import { freePort } from './ports.ts';
+import { AgentOfFile } from './agent-of-file.ts';
+import { onFreePort } from './ports.ts';
 import { type ServerProcess, spawnServer } from './server-process.ts';
+import { waitUntil } from './wait-until.ts';
 
 export interface ControlPlane {
   /** `https://127.0.0.1:<port>`; stays the same over `stopApiServer` and `startApiServer`. */
@@ -59,12 +60,11 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   const assets = kubernetesAssets();
   const directory = mkdtempSync(join(tmpdir(), 'posthorn-control-plane-'));
   const token = randomBytes(16).toString('hex');
-  const [etcdPort, peerPort, apiPort] = [await freePort(), await freePort(), await freePort()];
-  const url = `https://127.0.0.1:${apiPort}`;
   const caFile = join(directory, 'certificates', 'apiserver.crt');
+  const agent = new AgentOfFile(caFile);
   const processes: ServerProcess[] = [];
+  let [etcdPort, apiPort] = [0, 0];
   let apiServer: ServerProcess | null = null;
-  let agent: Agent | null = null;
 
   writeServiceAccountKeys(directory);
   writeFileSync(join(directory, 'tokens.csv'), `${token},admin,admin,"system:masters"\n`);
@@ -75,19 +75,20 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     body?: unknown,
     contentType = 'application/json',
   ): Promise<{ status: number; text: string }> => {
-    agent ??= new Agent({ connect: { ca: readFileSync(caFile) } });
-    const response = await request(url + path, {
-      method,
-      dispatcher: agent,
-      headers: {
-        authorization: `Bearer ${token}`,
-        accept: 'application/json',
-        ...(body === undefined ? {} : { 'content-type': contentType }),
-      },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      headersTimeout: 15_000,
+    return await agent.use(async (dispatcher) => {
+      const response = await request(`https://127.0.0.1:${apiPort}${path}`, {
+        method,
+        dispatcher,
+        headers: {
+          authorization: `Bearer ${token}`,
+          accept: 'application/json',
+          ...(body === undefined ? {} : { 'content-type': contentType }),
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        headersTimeout: 15_000,
+      });
+      return { status: response.statusCode, text: await response.body.text() };
     });
-    return { status: response.statusCode, text: await response.body.text() };
   };
   const requestJson: ControlPlane['request'] = async (method, path, body, contentType) => {
     const { status, text } = await call(method, path, body, contentType);
@@ -95,23 +96,19 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     return JSON.parse(text);
   };
 
-  const startApiServer = async (): Promise<void> => {
-    const started = spawnServer(
-      join(assets, 'kube-apiserver'),
-      [...apiServerFlags(directory, etcdPort, apiPort), ...(options.apiServerArgs ?? [])],
-      directory,
-    );
+  const startApiServer = async (port: number): Promise<void> => {
+    apiPort = port;
+    const flags = [...apiServerFlags(directory, etcdPort, port), ...(options.apiServerArgs ?? [])];
+    const started = spawnServer(join(assets, 'kube-apiserver'), flags, directory);
     apiServer = started;
     processes.push(started);
-    await waitUntil('kube-apiserver', started, async () => {
-      const ready = await call('GET', '/readyz');
-      return ready.status === 200 && (await call('GET', '/api/v1/namespaces/default')).status === 200;
-    });
+    const answers = async (path: string): Promise<boolean> => (await call('GET', path)).status === 200;
+    await started.untilUp(port, async () => (await answers('/readyz')) && (await answers('/api/v1/namespaces/default')));
   };
 
   const writeKubeconfig: ControlPlane['writeKubeconfig'] = (override) => {
     const path = join(directory, `kubeconfig-${randomBytes(4).toString('hex')}`);
-    const cluster = { server: override.server ?? url, 'certificate-authority': caFile };
+    const cluster = { server: override.server ?? `https://127.0.0.1:${apiPort}`, 'certificate-authority': caFile };
     writeFileSync(
       path,
       JSON.stringify({
@@ -138,21 +135,26 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
 
   const stop = async (): Promise<void> => {
     await Promise.all(processes.map((each) => each.stop('SIGKILL')));
-    await agent?.destroy();
+    await agent.destroy();
     rmSync(directory, { recursive: true, force: true });
   };
 
   try {
-    processes.push(await startEtcd(assets, directory, etcdPort, peerPort));
-    await startApiServer();
+    const etcd = await startEtcd(assets, directory);
+    etcdPort = etcd.port;
+    processes.push(etcd.server);
+    await onFreePort(startApiServer);
     const kubeconfigPath = writeKubeconfig({});
     if (options.crds === true) await applyCrds(requestJson);
     if (options.controllerManager === true) {
-      const flags = controllerManagerFlags(directory, kubeconfigPath, caFile, await freePort());
-      processes.push(spawnServer(join(assets, 'kube-controller-manager'), flags, directory));
+      const flags = controllerManagerFlags(directory, kubeconfigPath, caFile);
+      const manager = spawnServer(join(assets, 'kube-controller-manager'), flags, directory);
+      processes.push(manager);
+      const account = '/api/v1/namespaces/default/serviceaccounts/default';
+      await manager.untilUp(null, async () => (await call('GET', account)).status === 200);
     }
     return {
-      url,
+      url: `https://127.0.0.1:${apiPort}`,
       token,
       caFile,
       kubeconfigPath,
@@ -164,7 +166,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
       stopApiServer: async (signal = 'SIGKILL') => {
         await apiServer?.stop(signal);
       },
-      startApiServer,
+      startApiServer: () => startApiServer(apiPort),
       stop,
     };
   } catch (error) {
@@ -184,27 +186,27 @@ function writeServiceAccountKeys(directory: string): void {
   writeFileSync(join(directory, 'service-account.pub'), publicKey);
 }
 
-async function startEtcd(assets: string, directory: string, clientPort: number, peerPort: number): Promise<ServerProcess> {
+async function startEtcd(assets: string, directory: string): Promise<{ port: number; server: ServerProcess }> {
   const name = `member-${randomBytes(4).toString('hex')}`;
-  const client = `http://127.0.0.1:${clientPort}`;
-  const peer = `http://127.0.0.1:${peerPort}`;
-  const flags = [
-    `--name=${name}`,
-    `--data-dir=${join(directory, 'etcd')}`,
-    `--listen-client-urls=${client}`,
-    `--advertise-client-urls=${client}`,
-    `--listen-peer-urls=${peer}`,
-    `--initial-advertise-peer-urls=${peer}`,
-    `--initial-cluster=${name}=${peer}`,
-    '--unsafe-no-fsync',
-    '--log-level=warn',
-  ];
-  const etcd = spawnServer(join(assets, 'etcd'), flags, directory);
-  await waitUntil('etcd', etcd, async () => {
-    const members = await request(`${client}/v3/cluster/member/list`, { method: 'POST', body: '{}' });
-    return (await members.body.text()).includes(`"${name}"`);
+  return await onFreePort(async (port) => {
+    const client = `http://127.0.0.1:${port}`;
+    const flags = [
+      `--name=${name}`,
+      `--data-dir=${join(directory, `etcd-${port}`)}`,
+      `--listen-client-urls=${client}`,
+      `--advertise-client-urls=${client}`,
+      // There are no peers: nobody has to know its port.
+      '--listen-peer-urls=http://127.0.0.1:0',
+      '--unsafe-no-fsync',
+      '--log-level=warn',
+    ];
+    const server = spawnServer(join(assets, 'etcd'), flags, directory);
+    await server.untilUp(port, async () => {
+      const members = await request(`${client}/v3/cluster/member/list`, { method: 'POST', body: '{}' });
+      return (await members.body.text()).includes(`"${name}"`);
+    });
+    return { port, server };
   });
-  return etcd;
 }
 
 function apiServerFlags(directory: string, etcdPort: number, port: number): string[] {
@@ -224,15 +226,14 @@ function apiServerFlags(directory: string, etcdPort: number, port: number): stri
   ];
 }
 
-function controllerManagerFlags(directory: string, kubeconfigPath: string, caFile: string, port: number): string[] {
+function controllerManagerFlags(directory: string, kubeconfigPath: string, caFile: string): string[] {
   return [
     `--kubeconfig=${kubeconfigPath}`,
     `--service-account-private-key-file=${join(directory, 'service-account.key')}`,
     `--root-ca-file=${caFile}`,
     '--use-service-account-credentials=true',
     '--leader-elect=false',
-    '--bind-address=127.0.0.1',
-    `--secure-port=${port}`,
+    '--secure-port=0',
   ];
 }
 
@@ -245,33 +246,9 @@ async function applyCrds(requestJson: ControlPlane['request']): Promise<void> {
   }
   for (const crd of crds) {
     const path = `/apis/${crd.spec.group}/${crd.spec.versions[0].name}/${crd.spec.names.plural}`;
-    await retryUntil(`${crd.metadata.name} to be served`, async () => {
+    await waitUntil(`${crd.metadata.name} to be served`, startDeadlineMs, async () => {
       await requestJson('GET', path);
       return true;
     });
   }
-}
-
-async function waitUntil(name: string, process: ServerProcess, check: () => Promise<boolean>): Promise<void> {
-  await retryUntil(`${name} to answer`, async () => {
-    if (process.exited()) throw new FatalError(`${name} stopped:\n${process.lastOutput()}`);
-    return check();
-  });
-}
-
-class FatalError extends Error {}
-
-async function retryUntil(what: string, check: () => Promise<boolean>): Promise<void> {
-  const deadline = AbortSignal.timeout(startDeadlineMs);
-  let last: unknown;
-  while (!deadline.aborted) {
-    try {
-      if (await check()) return;
-    } catch (error) {
-      if (error instanceof FatalError) throw error;
-      last = error;
-    }
-    await sleep(100);
-  }
-  throw new Error(`waited ${startDeadlineMs} ms for ${what}`, { cause: last });
 }

@@ -17,7 +17,7 @@ import { systemClock } from '../../src/runtime/clock.ts';
 import { ControllerMetrics } from '../../src/runtime/controller-metrics.ts';
 import { Sandbox } from '../../src/sandbox/sandbox.ts';
 import { createStoreMetrics } from '../../src/store/metrics.ts';
-import type { ResourceStore } from '../../src/store/store.ts';
+import type { CompleteStore } from '../../src/store/store.ts';
 import type { RedisServer } from './redis.ts';
 
 export const testKeyring = new Keyring([{ id: 'k1', key: Buffer.alloc(32, 1) }]);
@@ -33,7 +33,7 @@ export interface RunningControllers {
 
 /** The controllers as a leader runs them, in this process. */
 export function startControllers(
-  options: { store: ResourceStore; redis: RedisServer['client']; prefix: string; clock?: Clock } & Partial<
+  options: { store: CompleteStore; redis: RedisServer['client']; prefix: string; clock?: Clock } & Partial<
     Omit<RunControllersOptions, 'circuits' | 'feed'>
   >,
 ): RunningControllers {
@@ -59,6 +59,8 @@ export function startControllers(
       cronRuns: new CronRuns({ redis, prefix }),
       keyring: testKeyring,
       allowsPlatformIdentity: true,
+      mailDomains: [],
+      requiresSecretConsent: false,
       allowsInsecureUrls: false,
       sandbox,
       clock,
@@ -68,6 +70,7 @@ export function startControllers(
       shards: 1,
       renewLeadership: async () => {},
       objects: null,
+      installation: null,
       pools: null,
       countedAfterMs: 0,
       ...options,

@@ -1,7 +1,7 @@
 import type { Clock } from '../../src/core/clock.ts';
 import { PosthornError } from '../../src/core/errors.ts';
 import type { Kind } from '../../src/resources/kinds.ts';
-import { type ResourceStore, type Version, versionOf, type WatchEvent } from '../../src/store/store.ts';
+import { type CompleteStore, type Version, versionOf, type WatchEvent } from '../../src/store/store.ts';
 
 const latestMs = 3000;
 
@@ -23,9 +23,10 @@ export class FaultyWatches {
     this.#random = random;
   }
 
-  around(store: ResourceStore): ResourceStore {
+  around(store: CompleteStore): CompleteStore {
     return {
       get: (kind, key) => store.get(kind, key),
+      getSecret: (key) => store.getSecret(key),
       list: async (kind, query) => {
         if (this.#happens('unavailable', 0.1)) throw new PosthornError('UNAVAILABLE', 'no list now');
         // What it shows may be newer than what was told last.
@@ -41,7 +42,7 @@ export class FaultyWatches {
   }
 
   async *#watch<K extends Kind>(
-    store: ResourceStore,
+    store: CompleteStore,
     { kind, from, query }: { kind: K; from: Version; query: { namespace?: string } | undefined },
     signal: AbortSignal,
   ): AsyncGenerator<WatchEvent<K>> {

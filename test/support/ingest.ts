@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer, request as httpRequest, type IncomingHttpHeaders, type OutgoingHttpHeaders, type Server } from 'node:http';
+import { request as httpRequest, type IncomingHttpHeaders, type OutgoingHttpHeaders, type Server } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Registry } from 'prom-client';
+import { createHttpServer } from '../../src/cmd/http-server.ts';
 import type { PayloadSchemaRecord, RouteRecord, SourceRecord } from '../../src/core/records.ts';
 import { Keyring } from '../../src/core/sealing.ts';
 import { recordSealingContext } from '../../src/core/sealing-contexts.ts';
@@ -13,7 +14,7 @@ import type { MessageAcceptor, NewEvent } from '../../src/data/messages.ts';
 import { RedisRegistryPublisher } from '../../src/data/registry-publisher.ts';
 import { RedisRegistryReader } from '../../src/data/registry-reader.ts';
 import { createIngestHandler, type IngestHandlerOptions } from '../../src/ingest/handler.ts';
-import { type IngestLimits, ingestServerOptions } from '../../src/ingest/limits.ts';
+import type { IngestLimits } from '../../src/ingest/limits.ts';
 import { blockingConnection, commandConnection, type RedisClient } from '../../src/redis/connection.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { Sandbox } from '../../src/sandbox/sandbox.ts';
@@ -230,7 +231,7 @@ export class IngestUnderTest {
       limits: { ...patientLimits, ...limits },
     };
     const handle = createIngestHandler({ ...common, ...options });
-    const server = createServer(ingestServerOptions, (request, response) => {
+    const server = createHttpServer((request, response) => {
       if (!handle(request, response)) response.writeHead(421).end();
     });
     server.listen(0, '127.0.0.1');

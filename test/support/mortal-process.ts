@@ -1,7 +1,7 @@
 import { PosthornError } from '../../src/core/errors.ts';
 import { isRecord } from '../../src/resources/field-tree.ts';
 import type { Kind, ObjectOf } from '../../src/resources/kinds.ts';
-import type { Key, ResourceStore } from '../../src/store/store.ts';
+import type { CompleteStore, Key } from '../../src/store/store.ts';
 
 /** At which of its writes a process dies: before that is made, or before its answer comes. Or as soon as so many writes have changed something. */
 export type Death = { write: number; when: 'before' | 'after' } | { changes: number };
@@ -95,15 +95,16 @@ export class MortalProcess {
 }
 
 /** The resource store as the process reaches it. */
-export function mortalStore(store: ResourceStore, process: MortalProcess): ResourceStore {
+export function mortalStore(store: CompleteStore, process: MortalProcess): CompleteStore {
   const writing = async <K extends Kind>(kind: K, key: Key, call: () => Promise<ObjectOf<K>>): Promise<ObjectOf<K>> =>
     process.write(async () => {
-      const before = await store.get(kind, key).catch(() => null);
+      const before = await (kind === 'Secret' ? store.getSecret(key) : store.get(kind, key)).catch(() => null);
       const answer = await call();
       return { answer, isChange: before?.metadata.resourceVersion !== answer.metadata.resourceVersion };
     });
   return {
     get: (kind, key) => process.read(() => store.get(kind, key)),
+    getSecret: (key) => process.read(() => store.getSecret(key)),
     list: (kind, query) => process.read(() => store.list(kind, query)),
     watch: (kind, from, signal, query) => store.watch(kind, from, AbortSignal.any([signal, process.died]), query),
     create: (object, options) => writing(object.kind, keyOf(object.metadata), () => store.create(object, options)),

@@ -1,12 +1,10 @@
 import { createHmac } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
 import { homedir, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { BlobServiceClient, StorageSharedKeyCredential } from '@azure/storage-blob';
-import { freePort } from './ports.ts';
+import { onFreePort } from './ports.ts';
 import { type ServerProcess, spawnServer } from './server-process.ts';
-import { waitUntil } from './wait-until.ts';
 
 /** Where `hack/test` has installed the servers. */
 const installed =
@@ -42,26 +40,17 @@ export async function startS3Server({
   const root = mkdtempSync(join(tmpdir(), 'posthorn-s3-'));
   const data = join(root, 'data');
   mkdirSync(join(data, bucket), { recursive: true });
-  const port = await freePort();
   const files = { cert: join(root, 'cert.pem'), key: join(root, 'key.pem') };
   if (tls !== undefined) for (const name of ['cert', 'key'] as const) writeFileSync(files[name], tls[name]);
-  const args = [
-    '--port',
-    `127.0.0.1:${port}`,
-    '--access',
-    s3Keys.accessKeyId,
-    '--secret',
-    s3Keys.secretAccessKey,
-    '--region',
-    region,
-    '--quiet',
-  ];
-  if (tls !== undefined) args.push('--cert', files.cert, '--key', files.key);
+  const keys = ['--access', s3Keys.accessKeyId, '--secret', s3Keys.secretAccessKey, '--region', region, '--quiet'];
+  const certificate = tls === undefined ? [] : ['--cert', files.cert, '--key', files.key];
   return await storeServer({
     root,
-    port,
-    url: `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`,
-    start: () => spawnServer(join(installed, 'bin/versitygw'), [...args, 'posix', data], root),
+    scheme: tls === undefined ? 'http' : 'https',
+    start: (port) => {
+      const args = ['--port', `127.0.0.1:${port}`, ...keys, ...certificate, 'posix', data];
+      return spawnServer(join(installed, 'bin/versitygw'), args, root);
+    },
     objects: async () => filesIn(join(data, bucket)),
   });
 }
@@ -70,14 +59,14 @@ export async function startS3Server({
 export async function startGcsServer(): Promise<StoreServer> {
   const root = mkdtempSync(join(tmpdir(), 'posthorn-gcs-'));
   mkdirSync(join(root, bucket));
-  const port = await freePort();
-  const url = `http://127.0.0.1:${port}`;
-  const args = ['-scheme', 'http', '-host', '127.0.0.1', '-port', String(port), '-external-url', url, '-public-host', `127.0.0.1:${port}`];
   return await storeServer({
     root,
-    port,
-    url,
-    start: () => spawnServer(join(installed, 'bin/fake-gcs-server'), [...args, '-filesystem-root', root, '-log-level', 'error'], root),
+    start: (port) => {
+      const address = ['-host', '127.0.0.1', '-port', String(port)];
+      const shown = ['-external-url', `http://127.0.0.1:${port}`, '-public-host', `127.0.0.1:${port}`];
+      const args = ['-scheme', 'http', ...address, ...shown, '-filesystem-root', root, '-log-level', 'error'];
+      return spawnServer(join(installed, 'bin/fake-gcs-server'), args, root);
+    },
     objects: async () => filesIn(join(root, bucket)),
   });
 }
@@ -85,34 +74,24 @@ export async function startGcsServer(): Promise<StoreServer> {
 /** Azurite, Microsoft's server of Azure Blob Storage for tests. */
 export async function startAzureServer(): Promise<StoreServer> {
   const root = mkdtempSync(join(tmpdir(), 'posthorn-azure-'));
-  const port = await freePort();
-  const url = `http://127.0.0.1:${port}`;
   const program = join(installed, 'azurite/node_modules/azurite/dist/src/blob/main.js');
-  const args = [
-    program,
-    '--blobHost',
-    '127.0.0.1',
-    '--blobPort',
-    String(port),
-    '--location',
-    root,
-    '--silent',
-    '--skipApiVersionCheck',
-    '--disableTelemetry',
-  ];
-  const client = new BlobServiceClient(`${url}/${account}`, new StorageSharedKeyCredential(account, accountKey)).getContainerClient(bucket);
+  const quiet = ['--silent', '--skipApiVersionCheck', '--disableTelemetry'];
+  const container = (url: string) =>
+    new BlobServiceClient(`${url}/${account}`, new StorageSharedKeyCredential(account, accountKey)).getContainerClient(bucket);
   const server = await storeServer({
     root,
-    port,
-    url,
-    start: () => spawnServer(process.execPath, args, root, { AZURITE_ACCOUNTS: `${account}:${accountKey}` }),
-    objects: async () => {
+    start: (port) => {
+      const args = [program, '--blobHost', '127.0.0.1', '--blobPort', String(port), '--location', root, ...quiet];
+      return spawnServer(process.execPath, args, root, { AZURITE_ACCOUNTS: `${account}:${accountKey}` });
+    },
+    objects: async (url) => {
+      const client = container(url);
       const found = new Map<string, Buffer>();
       for await (const { name } of client.listBlobsFlat()) found.set(name, await client.getBlobClient(name).downloadToBuffer());
       return found;
     },
   });
-  await client.create();
+  await container(server.url).create();
   return server;
 }
 
@@ -126,47 +105,35 @@ export function download(objects: ReadonlyMap<string, Buffer>, directory: string
 
 async function storeServer({
   root,
-  port,
-  url,
+  scheme = 'http',
   start,
   objects,
 }: {
   root: string;
-  port: number;
-  url: string;
-  start: () => ServerProcess;
-  objects: () => Promise<Map<string, Buffer>>;
+  scheme?: 'http' | 'https';
+  start: (port: number) => ServerProcess;
+  objects: (url: string) => Promise<Map<string, Buffer>>;
 }): Promise<StoreServer> {
-  let server = start();
-  const isUp = async (): Promise<void> => {
-    await waitUntil(`${url} to be up`, 30_000, async () => {
-      if (server.exited()) throw new Error(`the object store has ended: ${server.lastOutput()}`);
-      return (await accepts(port)) ? true : undefined;
-    });
+  const startOn = async (port: number): Promise<ServerProcess> => {
+    const server = start(port);
+    await server.untilUp(port);
+    return server;
   };
-  await isUp();
+  let { port, server } = await onFreePort(async (port) => ({ port, server: await startOn(port) }));
+  const url = `${scheme}://127.0.0.1:${port}`;
   return {
     url,
     bucket,
-    objects,
+    objects: () => objects(url),
     halt: () => server.stop('SIGTERM'),
     resume: async () => {
-      server = start();
-      await isUp();
+      server = await startOn(port);
     },
     stop: async () => {
       await server.stop('SIGTERM');
       rmSync(root, { recursive: true, force: true });
     },
   };
-}
-
-function accepts(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1', () => resolve(true));
-    socket.on('error', () => resolve(false));
-    socket.on('connect', () => socket.destroy());
-  });
 }
 
 function filesIn(directory: string): Map<string, Buffer> {

@@ -18,6 +18,7 @@ syncBuiltinESMExports();
 const { openObjectStore } = await import('../../src/delivery/targets/warehouse/open-object-store.ts');
 const { upload } = await import('../../src/delivery/targets/warehouse/upload.ts');
 const { Dispatchers } = await import('../../src/delivery/targets/http/dispatchers.ts');
+const { SentSecrets } = await import('../../src/delivery/targets/sent-secrets.ts');
 const { systemClock } = await import('../../src/runtime/clock.ts');
 
 const extraCa = readFileSync(process.env['NODE_EXTRA_CA_CERTS'] ?? '', 'utf8');
@@ -29,6 +30,7 @@ for (const key of ['raw/first', 'raw/second']) {
   const object = { key, body: Buffer.from('{"order":7}\n'), contentType: 'application/x-ndjson' };
   const result = await upload(opened, [object], {
     dispatcher,
+    secrets: SentSecrets.none,
     clock: systemClock,
     signal: new AbortController().signal,
     timeoutMs: 10_000,

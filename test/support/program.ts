@@ -1,9 +1,60 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
-import { waitUntil } from './wait-until.ts';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { onFreePort } from './ports.ts';
+import { Hopeless, waitUntil } from './wait-until.ts';
 
 const script = new URL('../../src/cmd/posthorn.ts', import.meta.url).pathname;
+
+/** Standalone that is ready. */
+export interface Standalone {
+  program: Program;
+  /** `http://127.0.0.1:<port>` */
+  url: string;
+  port: number;
+  /** The API key that it has made and printed; empty where one was given or kept. */
+  key: string;
+  stop(): Promise<void>;
+}
+
+export interface StandaloneOptions {
+  /** What follows `standalone`. */
+  args?: readonly string[];
+  environment?: Record<string, string>;
+  /** As of `startProgram`. */
+  file?: string;
+}
+
+/** Starts standalone on a free port and waits until it is ready. Without POSTHORN_DATA_DIR it keeps its data in a directory that `stop` removes. */
+export async function startStandalone({ args = [], environment = {}, file = script }: StandaloneOptions = {}): Promise<Standalone> {
+  const directory = mkdtempSync(join(tmpdir(), 'posthorn-standalone-'));
+  const remove = (): void => rmSync(directory, { recursive: true, force: true });
+  try {
+    return await onFreePort(async (port) => {
+      const program = startProgram(
+        ['standalone', ...args],
+        { POSTHORN_PORT: String(port), POSTHORN_DATA_DIR: directory, ...environment },
+        file,
+      );
+      const stop = async (): Promise<void> => {
+        await program.stop();
+        remove();
+      };
+      try {
+        const [, , key = ''] = await program.waitForOutput(/^posthorn ready (\S+)(?: key (\S+))?$/m, 60_000);
+        return { program, url: `http://127.0.0.1:${port}`, port, key, stop };
+      } catch (error) {
+        await program.stop();
+        throw error;
+      }
+    });
+  } catch (error) {
+    remove();
+    throw error;
+  }
+}
 
 /** The program as a process, as `hack/posthorn` starts it. */
 export interface Program {
@@ -48,6 +99,8 @@ export function startProgram(args: readonly string[], environment: Record<string
   child.stderr?.on('data', (chunk) => (output += chunk));
   // With its last words, which may come after its end.
   const ended = once(child, 'close').then(([code, signal]: (number | NodeJS.Signals)[]) => code ?? signal ?? 0);
+  let closed = false;
+  child.once('close', () => (closed = true));
   const hasEnded = (): boolean => child.exitCode !== null || child.signalCode !== null;
   return {
     pid: child.pid ?? 0,
@@ -55,7 +108,7 @@ export function startProgram(args: readonly string[], environment: Record<string
     waitForOutput: (pattern, deadlineMs = 30_000) =>
       waitUntil(`output like ${pattern} (so far: ${output.slice(-2000)})`, deadlineMs, () => {
         const match = pattern.exec(output);
-        if (match === null && hasEnded()) throw new Error(`the program ended: ${output}`);
+        if (match === null && closed) throw new Hopeless(`the program ended: ${output}`);
         return match ?? undefined;
       }),
     signal: (signal) => void child.kill(signal),

@@ -25,6 +25,12 @@ export async function takeFrom(queue: DeliveryQueue, worker: string, count: numb
   }
 }
 
+/** Takes and ends all jobs alike until there are none left. */
+export async function settleEverything(queue: DeliveryQueue, worker: string, outcome: Outcome = delivered): Promise<void> {
+  for (let jobs = await takeFrom(queue, worker, 64); jobs.length > 0; jobs = await takeFrom(queue, worker, 64))
+    await settleAll(queue, worker, jobs, outcome);
+}
+
 /** Ends all jobs alike; per job whether it was this worker's to end. */
 export async function settleAll(queue: DeliveryQueue, worker: string, jobs: readonly Job[], outcome: Outcome): Promise<boolean[]> {
   const settlements = jobs.map((job): Settlement => ({ job, outcome, maxAttempts: null }));

@@ -2,6 +2,7 @@ import {
   type HttpDestinationRecord,
   type ObjectStoreRecord,
   type OrganizationRecord,
+  type OwnedRecordKind,
   type RecordByKind,
   type RecordKind,
   type RouteRecord,
@@ -9,7 +10,7 @@ import {
   type WarehouseDestinationRecord,
   type WarehouseRecord,
 } from '../../src/core/records.ts';
-import type { RegistryReader } from '../../src/data/registry.ts';
+import type { RegistryReader, RootRecordKind } from '../../src/data/registry.ts';
 
 /** Records in memory, for tests of what reads them. `put` and `remove` tell the listeners, as a change stream does. */
 export class RecordRegistry implements RegistryReader {
@@ -32,7 +33,20 @@ export class RecordRegistry implements RegistryReader {
     this.#changed('*');
   }
 
-  async get<K extends RecordKind>(kind: K, id: string): Promise<RecordByKind[K] | null> {
+  async get<K extends RootRecordKind>(kind: K, id: string): Promise<RecordByKind[K] | null> {
+    return this.#record(kind, id);
+  }
+
+  async getOf<K extends OwnedRecordKind>(org: string, kind: K, id: string): Promise<RecordByKind[K] | null> {
+    const record = this.#record(kind, id);
+    return record?.org === org ? record : null;
+  }
+
+  async getOfAny<K extends OwnedRecordKind>(kind: K, id: string): Promise<RecordByKind[K] | null> {
+    return this.#record(kind, id);
+  }
+
+  #record<K extends RecordKind>(kind: K, id: string): RecordByKind[K] | null {
     // The key names the kind, so the record is of that kind.
     return (this.#records.get(`${kind}:${id}`) as RecordByKind[K] | undefined) ?? null;
   }

@@ -1,10 +1,10 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis, type RedisOptions } from 'ioredis';
-import { freePort } from './ports.ts';
+import { commandConnection, type RedisClient } from '../../src/redis/connection.ts';
+import { freePort, onFreePort } from './ports.ts';
+import { type ServerProcess, spawnServer } from './server-process.ts';
 import { waitUntil } from './wait-until.ts';
 
 export interface RedisNode {
@@ -47,43 +47,46 @@ const common = [
   '0',
 ];
 
-async function startNode(directory: string, args: (port: number) => readonly string[], connect: RedisOptions = {}): Promise<RedisNode> {
-  const port = await freePort();
-  const run = (more: readonly string[] = []): ChildProcess =>
-    spawn('redis-server', [...args(port), ...more], { cwd: directory, stdio: 'ignore' });
-  let child = run();
-  const client = new Redis({ host: '127.0.0.1', port, lazyConnect: true, maxRetriesPerRequest: 0, retryStrategy: () => 50, ...connect });
-  client.on('error', () => {});
-  const isUp = async (): Promise<true | undefined> => {
-    if (child.exitCode !== null) throw new Error(`redis-server stopped with ${child.exitCode}`);
-    return (await client.info('server').catch(() => '')).includes(`process_id:${child.pid}\r`) ? true : undefined;
+/** `args` has the port of clients, and where the node asks for one that of the cluster bus. */
+async function startNode(
+  directory: string,
+  args: (port: number, busPort: number) => readonly string[],
+  connect: RedisOptions = {},
+): Promise<RedisNode> {
+  const run = async (client: Redis, ports: [number, number], more: readonly string[]): Promise<ServerProcess> => {
+    const server = spawnServer('redis-server', [...args(...ports), ...more], directory);
+    await server.untilUp(ports[0], async () => (await client.info('server')) !== '');
+    return server;
   };
-  try {
-    await waitUntil('redis-server to be up', deadlineMs, isUp);
-  } catch (error) {
-    client.disconnect();
-    throw error;
-  }
+  const first = await onFreePort(async (port) => {
+    const client = new Redis({ host: '127.0.0.1', port, lazyConnect: true, maxRetriesPerRequest: 0, retryStrategy: () => 50, ...connect });
+    client.on('error', () => {});
+    const ports: [number, number] = [port, await freePort()];
+    try {
+      return { client, ports, server: await run(client, ports, []) };
+    } catch (error) {
+      client.disconnect();
+      throw error;
+    }
+  });
+  const { client, ports } = first;
+  let { server } = first;
   return {
-    port,
+    port: ports[0],
     client,
     kill: async () => {
       client.disconnect();
-      if (child.exitCode !== null || child.signalCode !== null) return;
-      const exited = once(child, 'exit');
-      child.kill('SIGKILL');
-      await exited;
+      await server.stop('SIGKILL');
     },
     freeze: () => {
-      const frozen = child;
-      frozen.kill('SIGSTOP');
-      return () => frozen.kill('SIGCONT');
+      const frozen = server;
+      frozen.signal('SIGSTOP');
+      return () => frozen.signal('SIGCONT');
     },
-    start: async (more) => {
-      child = run(more);
+    start: async (more = []) => {
       // Until it listens this fails, and is tried again.
       client.connect().catch(() => undefined);
-      await waitUntil('redis-server to be up again', deadlineMs, isUp);
+      server = await run(client, ports, more);
     },
   };
 }
@@ -108,13 +111,21 @@ async function knownNodes(client: Redis): Promise<string[]> {
     .split('\n');
 }
 
+/** A client of a Redis Cluster that answers; `login`: `user:password` of a user with a right on keys that begin with `posthorn:`. */
+export async function clusterClient({ hosts }: RedisGroup, login?: string): Promise<RedisClient> {
+  const client = commandConnection({ mode: 'cluster', url: `redis://${login === undefined ? '' : `${login}@`}${hosts}` });
+  client.on('error', () => {});
+  await client.connect();
+  await waitUntil('the cluster', 30_000, async () => ((await client.get('posthorn:x').catch(() => '')) === null ? true : undefined));
+  return client;
+}
+
 /** A Redis Cluster of three masters with a replica each. */
 export async function startRedisCluster(): Promise<RedisGroup> {
   const directory = mkdtempSync(join(tmpdir(), 'posthorn-cluster-'));
   const nodes = await Promise.all(
-    Array.from({ length: 6 }, async () => {
-      const bus = await freePort();
-      return startNode(directory, (port) => {
+    Array.from({ length: 6 }, () =>
+      startNode(directory, (port, bus) => {
         const own = ['--port', `${port}`, '--cluster-port', `${bus}`, '--cluster-config-file', `nodes-${port}.conf`];
         // Before its first ping a replica that has nothing to follow is not told of.
         const settings = [
@@ -126,8 +137,8 @@ export async function startRedisCluster(): Promise<RedisGroup> {
           '1',
         ];
         return [...common, ...own, '--cluster-enabled', 'yes', ...settings];
-      });
-    }),
+      }),
+    ),
   );
   const stop = async (): Promise<void> => {
     await Promise.all(nodes.map((node) => node.kill()));

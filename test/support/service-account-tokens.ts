@@ -22,8 +22,12 @@ const object = z.looseObject({
 const tokenRequest = z.looseObject({ status: z.looseObject({ token: z.string() }) });
 const review = z.looseObject({ status: z.looseObject({ allowed: z.boolean() }) });
 
-/** A token of a role's service account, with the permissions of config/rbac and no others. The namespace posthorn-system must be there. */
+/**
+ * A token of a role's service account, with the permissions of config/rbac and no others. The namespace posthorn-system must be there. Rights
+ * where organizations live a controller of the installation `posthorn` has to grant.
+ */
 export async function tokenOfRole(plane: ControlPlane, role: 'controller' | 'api'): Promise<string> {
+  await applyObjects(plane, `rbac/organization-${role}.yaml`);
   return await tokenOf(plane, `rbac/${role}.yaml`, `posthorn-${role}`);
 }
 
@@ -33,8 +37,7 @@ export async function tokenOfJob(plane: ControlPlane, file: string, account: str
   return await tokenOf(plane, file, account);
 }
 
-/** Makes what is in the file; a token of an hour. The API server knows the permissions when it resolves. */
-async function tokenOf(plane: ControlPlane, file: string, account: string): Promise<string> {
+async function applyObjects(plane: ControlPlane, file: string): Promise<z.output<typeof object>[]> {
   const text = readFileSync(new URL(`../../config/${file}`, import.meta.url), 'utf8');
   const objects = parseAllDocuments(text).map((document) => object.parse(document.toJS()));
   for (const each of objects) {
@@ -44,6 +47,12 @@ async function tokenOf(plane: ControlPlane, file: string, account: string): Prom
     const path = `${root}${within}/${kind.toLowerCase()}s/${metadata.name}?fieldManager=test&force=true`;
     await plane.request('PATCH', path, each, 'application/apply-patch+yaml');
   }
+  return objects;
+}
+
+/** Makes what is in the file; a token of an hour. The API server knows the permissions when it resolves. */
+async function tokenOf(plane: ControlPlane, file: string, account: string): Promise<string> {
+  const objects = await applyObjects(plane, file);
   const user = `system:serviceaccount:posthorn-system:${account}`;
   for (const { metadata, rules: [rule] = [] } of objects) {
     if (rule === undefined) continue;

@@ -1,6 +1,7 @@
 import { buffer } from 'node:stream/consumers';
 import PostalMime, { type Email } from 'postal-mime';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
+import { Mailer, type SmtpSettings } from '../../src/delivery/targets/channel/mailer.ts';
 import { waitUntil } from './wait-until.ts';
 
 export interface ReceivedMail {
@@ -17,6 +18,11 @@ export interface SmtpReceiver {
   readonly mails: readonly ReceivedMail[];
   arrived(count: number): Promise<readonly ReceivedMail[]>;
   stop(): Promise<void>;
+}
+
+/** A mailer that sends to the receiver over STARTTLS. */
+export function mailerTo({ port }: SmtpReceiver, settings: Partial<SmtpSettings> & Pick<SmtpSettings, 'credentials' | 'ca'>): Mailer {
+  return new Mailer({ host: '127.0.0.1', port, tls: 'starttls', from: 'Posthorn <alerts@example.com>', ...settings });
 }
 
 /** A real SMTP server on loopback that takes mails of one user over STARTTLS, parses and keeps them. */

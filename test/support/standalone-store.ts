@@ -5,10 +5,10 @@ import { Keyring } from '../../src/core/sealing.ts';
 import { blockingConnection, commandConnection } from '../../src/redis/connection.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { defaultBlockMs, RedisStore } from '../../src/store/redis/redis-store.ts';
-import type { ResourceStore } from '../../src/store/store.ts';
+import type { CompleteStore } from '../../src/store/store.ts';
 
 /** The resources of a running standalone, read beside it as its own processes read them. */
-export async function openStandaloneStore(dataDirectory: string): Promise<{ store: ResourceStore; close(): void }> {
+export async function openStandaloneStore(dataDirectory: string): Promise<{ store: CompleteStore; close(): void }> {
   const url = join(dataDirectory, 'redis', 'redis.sock');
   const redis = commandConnection(url, { name: 'posthorn-test' });
   redis.on('error', () => {});

@@ -1,7 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import { freePort } from './ports.ts';
-import { type ServerProcess, spawnServer } from './server-process.ts';
-import { waitUntil } from './wait-until.ts';
+import { onFreePort } from './ports.ts';
+import { spawnServer } from './server-process.ts';
 
 const root = new URL('../../', import.meta.url).pathname;
 const install = '. hack/lib/toolchain.sh && . hack/lib/toxiproxy.sh && ensure_toxiproxy && echo "$toxiproxy"';
@@ -32,23 +31,24 @@ export interface Toxiproxy {
 
 export async function startToxiproxy(): Promise<Toxiproxy> {
   const file = execFileSync('bash', ['-c', install], { cwd: root, encoding: 'utf8' }).trim();
-  const apiPort = await freePort();
-  const server: ServerProcess = spawnServer(file, ['-host', '127.0.0.1', '-port', String(apiPort)], root);
+  const { apiPort, server } = await onFreePort(async (apiPort) => {
+    const server = spawnServer(file, ['-host', '127.0.0.1', '-port', String(apiPort)], root);
+    await server.untilUp(apiPort);
+    return { apiPort, server };
+  });
   const call = async (method: string, path: string, body?: object): Promise<void> => {
     const answer = await fetch(`http://127.0.0.1:${apiPort}${path}`, { method, ...(body && { body: JSON.stringify(body) }) });
     if (!answer.ok) throw new Error(`toxiproxy: ${method} ${path}: ${answer.status} ${await answer.text()}`);
   };
-  await waitUntil('toxiproxy to be up', 30_000, async () => {
-    if (server.exited()) throw new Error(`toxiproxy ended: ${server.lastOutput()}`);
-    await call('GET', '/version');
-    return true;
-  });
   let lines = 0;
   return {
     lineTo: async (target) => {
-      const port = await freePort();
       const name = `line-${lines++}`;
-      await call('POST', '/proxies', { name, listen: `127.0.0.1:${port}`, upstream: `127.0.0.1:${target}`, enabled: true });
+      // Not any port, which somebody else could get while the line is cut.
+      const port = await onFreePort(async (port) => {
+        await call('POST', '/proxies', { name, listen: `127.0.0.1:${port}`, upstream: `127.0.0.1:${target}`, enabled: true });
+        return port;
+      });
       let toxics: string[] = [];
       return {
         port,

@@ -9,5 +9,5 @@ export function verifierOf(
   verification?: SourceRecord['verification'],
 ): (request: Omit<SignedRequest, 'path' | 'publicUrl'> & Partial<SignedRequest>) => boolean {
   const verify: Verifier = providerVerifier({ provider, ...(verification !== undefined && { verification }) }, secrets);
-  return (request) => verify({ path: '/ingest/acme/source', publicUrl: undefined, ...request });
+  return (request) => verify({ path: '/ingest/acme/source', publicUrl: undefined, ...request }) !== null;
 }

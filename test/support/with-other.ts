@@ -1,7 +1,7 @@
-import type { ResourceStore } from '../../src/store/store.ts';
+import type { CompleteStore } from '../../src/store/store.ts';
 
 /** The store with another method in the place of one of its own. */
-export function withOther<M extends keyof ResourceStore>(store: ResourceStore, method: M, other: ResourceStore[M]): ResourceStore {
+export function withOther<M extends keyof CompleteStore>(store: CompleteStore, method: M, other: CompleteStore[M]): CompleteStore {
   return new Proxy(store, {
     get: (target, name) => {
       const value: unknown = name === method ? other : Reflect.get(target, name);

@@ -5,8 +5,8 @@
 {{- end -}}
 {{- end -}}
 
-{{/* Variables that are no secrets, as a map: those of all roles. */}}
-{{- define "posthorn.settings.common" -}}
+{{/* Variables that are no secrets, as a map: those of every role. */}}
+{{- define "posthorn.settings.process" -}}
 {{- $v := .Values -}}
 {{- $redis := $v.redis -}}
 POSTHORN_LOG_LEVEL: {{ $v.logLevel }}
@@ -25,13 +25,28 @@ POSTHORN_REDIS_CA_FILE: {{ printf "/etc/posthorn/redis-ca/%s" $redis.tls.caKey |
 POSTHORN_REDIS_CERT_FILE: /etc/posthorn/redis-certificate/tls.crt
 POSTHORN_REDIS_KEY_FILE: /etc/posthorn/redis-certificate/tls.key
 {{- end }}
-POSTHORN_WAREHOUSE_PLATFORM_IDENTITY: {{ $v.warehouse.platformIdentity | quote }}
-POSTHORN_ALLOW_INSECURE_ENDPOINTS: {{ $v.webhooks.allowInsecureEndpoints | quote }}
+{{- end -}}
+
+{{/* Those of the roles that read resources or deliver what they say. */}}
+{{- define "posthorn.settings.common" -}}
+{{ include "posthorn.settings.process" . }}
+POSTHORN_WAREHOUSE_PLATFORM_IDENTITY: {{ .Values.warehouse.platformIdentity | quote }}
+POSTHORN_ALLOW_INSECURE_ENDPOINTS: {{ .Values.webhooks.allowInsecureEndpoints | quote }}
+{{- include "posthorn.setting" (list "POSTHORN_MAIL_DOMAINS" (join "," .Values.smtp.allowedDomains)) }}
+{{- end -}}
+
+{{/* Where senders reach /ingest/, and what else judges them: the same in every role that takes events or shows where they go. */}}
+{{- define "posthorn.settings.senders" -}}
+{{- include "posthorn.setting" (list "POSTHORN_PUBLIC_INGEST_URL" (.Values.ingest.publicUrl | default .Values.api.publicUrl)) }}
+{{- include "posthorn.setting" (list "POSTHORN_REDIS_MEMORY_LIMIT" .Values.redis.memoryLimit) }}
+{{- include "posthorn.setting" (list "POSTHORN_TRUSTED_PROXIES" (join "," .Values.api.trustedProxies)) }}
 {{- end -}}
 
 {{/* What the controllers give the workers of every DeliveryPool comes last. */}}
 {{- define "posthorn.settings.controller" -}}
 {{ include "posthorn.settings.common" . }}
+POSTHORN_SECRET_CONSENT: {{ .Values.secrets.requireConsent | quote }}
+POSTHORN_INSTALLATION_NAME: {{ include "posthorn.fullname" . }}
 POSTHORN_BOOTSTRAP_DIR: /etc/posthorn/bootstrap
 POSTHORN_IMAGE: {{ include "posthorn.image" . | quote }}
 {{- include "posthorn.setting" (list "POSTHORN_IMAGE_PULL_SECRETS" (join "," .Values.image.pullSecrets)) }}
@@ -46,10 +61,16 @@ POSTHORN_DELIVERY_SECRETS: {{ list (include "posthorn.redisSecret" .) (include "
 
 {{- define "posthorn.settings.api" -}}
 {{ include "posthorn.settings.common" . }}
+POSTHORN_API_INGEST: {{ ne .Values.api.ingest "Off" | quote }}
 {{- include "posthorn.setting" (list "POSTHORN_PUBLIC_URL" .Values.api.publicUrl) }}
-{{- include "posthorn.setting" (list "POSTHORN_TRUSTED_PROXIES" (join "," .Values.api.trustedProxies)) }}
+{{- include "posthorn.settings.senders" . }}
 {{- include "posthorn.setting" (list "POSTHORN_TOKEN_AUDIENCES" (join "," .Values.api.tokenAudiences)) }}
 {{- include "posthorn.setting" (list "POSTHORN_WEBHOOK_RETRY_DELAYS" (join "," .Values.webhooks.retryDelaysSeconds)) }}
+{{- end -}}
+
+{{- define "posthorn.settings.ingest" -}}
+{{ include "posthorn.settings.process" . }}
+{{- include "posthorn.settings.senders" . }}
 {{- end -}}
 
 {{- define "posthorn.settings.delivery" -}}
@@ -59,6 +80,17 @@ POSTHORN_WAREHOUSE_BATCH_SECONDS: {{ $v.warehouse.batchSeconds | quote }}
 {{- include "posthorn.setting" (list "POSTHORN_REDIS_MEMORY_LIMIT" $v.redis.memoryLimit) }}
 {{- include "posthorn.setting" (list "POSTHORN_EGRESS_ALLOWED_CIDRS" (join "," $v.egress.allowedCidrs)) }}
 {{- include "posthorn.setting" (list "POSTHORN_EGRESS_ALLOWED_HOSTS" (join "," $v.egress.allowedHosts)) }}
+{{- with $v.policies.egressHosts }}
+{{- if .enabled }}
+{{- $hosts := .hosts }}
+{{- range $organization, $own := .organizations }}
+{{- range $own }}
+{{- $hosts = append $hosts (printf "%s/%s" $organization .) }}
+{{- end }}
+{{- end }}
+POSTHORN_EGRESS_ONLY_HOSTS: {{ join "," $hosts | default "-" | quote }}
+{{- end }}
+{{- end }}
 {{- if $v.egress.caCertificates }}
 POSTHORN_EGRESS_CA_FILE: /etc/posthorn/egress-ca/ca.crt
 {{- end }}
@@ -72,6 +104,7 @@ POSTHORN_SMTP_TLS: {{ $v.smtp.tls | quote }}
 POSTHORN_SMTP_FROM: {{ $v.smtp.from | quote }}
 {{- include "posthorn.setting" (list "POSTHORN_SMTP_PORT" $v.smtp.port) }}
 {{- include "posthorn.setting" (list "POSTHORN_SMTP_USER" $v.smtp.user) }}
+POSTHORN_MAILS_PER_DAY: {{ $v.smtp.mailsPerDay | quote }}
 {{- end }}
 {{- end -}}
 

@@ -63,3 +63,34 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- define "posthorn.redisSecret" -}}
 {{- .Values.redis.existingSecret | default (printf "%s-redis" (include "posthorn.fullname" .)) -}}
 {{- end -}}
+
+{{/* Text of files/rbac and files/policies with the names of this installation in place of those in config: (list $ text). */}}
+{{- define "posthorn.named" -}}
+{{- $text := index . 1 -}}
+{{- with index . 0 -}}
+{{- $name := include "posthorn.fullname" . -}}
+{{- $text | replace "posthorn-organization-" (printf "%s-organization-" $name) | replace "'posthorn-system'" (printf "'%s'" .Release.Namespace) | replace ":posthorn-system:posthorn-" (printf ":%s:%s-" .Release.Namespace $name) -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Which component serves which of these prefixes of paths, as JSON: /ingest/ and what is below it is not the API's, also where "/" lets
+     everything in, unless api.ingest says so. (list $ paths) */}}
+{{- define "posthorn.entrance" -}}
+{{- $isRouted := eq (index . 0).Values.api.ingest "Routed" -}}
+{{- $api := list -}}
+{{- $ingest := list -}}
+{{- range index . 1 -}}
+{{- if and (not $isRouted) (hasPrefix "/ingest/" (printf "%s/" (trimSuffix "/" .))) -}}
+{{- $ingest = append $ingest . -}}
+{{- else -}}
+{{- $api = append $api . -}}
+{{- end -}}
+{{- end -}}
+{{- if and (not $isRouted) (has "/" $api) (not $ingest) -}}
+{{- $ingest = list "/ingest/" -}}
+{{- end -}}
+{{- $parts := list -}}
+{{- with $api }}{{ $parts = append $parts (dict "component" "api" "paths" .) }}{{ end -}}
+{{- with $ingest }}{{ $parts = append $parts (dict "component" "ingest" "paths" .) }}{{ end -}}
+{{- toJson $parts -}}
+{{- end -}}

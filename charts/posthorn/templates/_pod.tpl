@@ -58,6 +58,7 @@ bootstrap: { configMap: { name: {{ include "posthorn.fullname" . }}-bootstrap } 
 {{- $labels := include "posthorn.labels" . -}}
 {{- $selector := include "posthorn.selector" . -}}
 {{- $volumes := include "posthorn.files" . | fromYaml -}}
+{{- $isServer := has $component (list "api" "ingest") -}}
 {{- with index . 0 -}}
 {{- $own := index .Values $component -}}
 metadata:
@@ -74,10 +75,11 @@ metadata:
     {{- end }}
 spec:
   serviceAccountName: {{ include "posthorn.fullname" . }}-{{ $component }}
-  automountServiceAccountToken: true
+  {{- /* Ingest has no way to Kubernetes. */}}
+  automountServiceAccountToken: {{ ne $component "ingest" }}
   enableServiceLinks: false
   {{- include "posthorn.pullSecrets" . | nindent 2 }}
-  terminationGracePeriodSeconds: {{ add .Values.drainSeconds (ternary 15 10 (eq $component "api")) }}
+  terminationGracePeriodSeconds: {{ add .Values.drainSeconds (ternary 15 10 $isServer) }}
   securityContext: {{ include "posthorn.podSecurity" . }}
   {{- with $own.priorityClassName }}
   priorityClassName: {{ . | quote }}
@@ -121,11 +123,11 @@ spec:
         {{- toYaml . | nindent 8 }}
         {{- end }}
       ports:
-        {{- if eq $component "api" }}
+        {{- if $isServer }}
         - { name: http, containerPort: 8080 }
         {{- end }}
         - { name: ops, containerPort: 9090 }
-      {{- if eq $component "api" }}
+      {{- if $isServer }}
       {{- /* Proxies and load balancers send to a pod for a moment after it has been told to stop. */}}
       lifecycle: { preStop: { sleep: { seconds: 5 } } }
       {{- end }}

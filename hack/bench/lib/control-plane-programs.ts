@@ -14,6 +14,7 @@ export interface ControlPlanePrograms {
   redis: RedisServer;
   programs: Program[];
   apiPort: number;
+  ingestPort: number;
   /** Of an admin. */
   apiKey: string;
   create(kind: { kind: string; plural: string }, name: string, spec: object): Promise<unknown>;
@@ -21,7 +22,7 @@ export interface ControlPlanePrograms {
 }
 
 export async function startControlPlanePrograms(
-  roles: readonly ('controller' | 'api' | 'delivery')[],
+  roles: readonly ('controller' | 'api' | 'ingest' | 'delivery')[],
   environment: Record<string, string> = {},
 ): Promise<ControlPlanePrograms> {
   const [plane, redis] = await Promise.all([startControlPlane(), startRedis()]);
@@ -32,15 +33,16 @@ export async function startControlPlanePrograms(
   };
   try {
     await plane.applyCrds();
-    const apiPort = await freePort();
+    const [apiPort, ingestPort] = [await freePort(), await freePort()];
     for (const role of roles) {
       const own = {
-        ...(role === 'delivery' ? {} : { KUBECONFIG: plane.kubeconfigPath }),
+        ...(role === 'delivery' || role === 'ingest' ? {} : { KUBECONFIG: plane.kubeconfigPath }),
         POSTHORN_REDIS_URL: redis.url,
         POSTHORN_ENCRYPTION_KEYS: `k1:${Buffer.alloc(32, 1).toString('base64')}`,
         POSTHORN_OPS_PORT: String(await freePort()),
         POSTHORN_LOG_LEVEL: 'warn',
         ...(role === 'api' ? { POSTHORN_PORT: String(apiPort) } : {}),
+        ...(role === 'ingest' ? { POSTHORN_PORT: String(ingestPort) } : {}),
         ...environment,
       };
       programs.push(startProgram([role], own, built));
@@ -52,7 +54,7 @@ export async function startControlPlanePrograms(
     const organization = { apiVersion, kind: 'Organization', metadata: { name: namespace }, spec: { namespace } };
     await plane.request('POST', `/apis/${apiVersion}/organizations`, organization);
     await create({ kind: 'ApiKey', plural: 'apikeys' }, 'bench', { sha256, role: 'admin' });
-    return { plane, redis, programs, apiPort, apiKey: key, create, stop };
+    return { plane, redis, programs, apiPort, ingestPort, apiKey: key, create, stop };
   } catch (error) {
     await stop();
     throw error;

@@ -10,6 +10,7 @@ import { destinationRecord, organizationRecord, routeRecord } from '../../../tes
 import { sourceRecord } from '../../../test/support/records.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { waitUntil } from '../../../test/support/wait-until.ts';
+import { meterProcessor, type ProcessorMeter } from './processes.ts';
 import { withAof } from './redis-options.ts';
 
 /** That seals secrets. */
@@ -32,18 +33,23 @@ export interface World {
   redis: RedisServer;
   prefix: string;
   shards: number;
+  /** Origin of the REST API. */
   api: string;
-  programs: { api: Program; deliveries: Program[] };
+  /** Origin of `/ingest/`. */
+  ingest: string;
+  programs: { api: Program; ingest: Program; deliveries: Program[] };
   path(slug: string): string;
   /** Headers of a request to the API. */
   credentials: readonly [string, string];
   /** Ends the api process and starts it anew; answers when it was started, in ms of `performance.now()`. */
   restartApi(): Promise<number>;
+  /** Of all its programs and its Redis. */
+  meterProcessor(): ProcessorMeter;
   startDelivery(): Promise<Program>;
   stop(): Promise<void>;
 }
 
-/** Real api and delivery processes of the built program, on a Redis of their own with AOF everysec. */
+/** Real api, ingest and delivery processes of the built program, on a Redis of their own with AOF everysec. */
 export async function startWorld(options: {
   lanes: readonly Lane[];
   /** Names of event types, whose ids are `etp_<name>`. */
@@ -67,39 +73,42 @@ export async function startWorld(options: {
     POSTHORN_HOST: '127.0.0.1',
     ...options.environment,
   };
-  const start = async (role: string, own: Record<string, string>): Promise<Program> =>
-    startProgram([role], { ...environment, ...own, POSTHORN_OPS_PORT: String(await freePort()) }, built);
-  const port = await freePort();
-  const origin = `http://127.0.0.1:${port}`;
-  const startApi = (): Promise<Program> => start('api', { POSTHORN_PORT: String(port) });
-  const programs: World['programs'] = { api: await startApi(), deliveries: [] };
+  const start = (role: string, own: Record<string, string>): Program =>
+    startProgram([role], { ...environment, ...own, POSTHORN_OPS_PORT: '0' }, built);
+  const ports = { api: await freePort(), ingest: await freePort() };
+  const originOf = (role: 'api' | 'ingest'): string => `http://127.0.0.1:${ports[role]}`;
+  const startApi = (): Program => start('api', { POSTHORN_PORT: String(ports.api) });
+  const programs: World['programs'] = { api: startApi(), ingest: start('ingest', { POSTHORN_PORT: String(ports.ingest) }), deliveries: [] };
   const startDelivery = async (): Promise<Program> => {
-    const program = await start('delivery', {});
+    const program = start('delivery', {});
     programs.deliveries.push(program);
     return program;
   };
   for (let i = 0; i < (options.workers ?? 1); i++) await startDelivery();
   await waitUntil('ingest to be up', 30_000, async () => {
-    const answer = await fetch(`${origin}/ingest/acme/nobody`, { method: 'POST', body: '{}' }).catch(() => null);
+    const answer = await fetch(`${originOf('ingest')}/ingest/acme/nobody`, { method: 'POST', body: '{}' }).catch(() => null);
     return answer?.status === 404 ? true : undefined;
   });
   return {
     redis,
     prefix,
     shards: Number(environment.POSTHORN_SHARDS),
-    api: origin,
+    api: originOf('api'),
+    ingest: originOf('ingest'),
     programs,
     path: (slug) => `/ingest/acme/${slug}`,
     credentials: ['authorization', `Bearer ${apiKey}`],
     restartApi: async () => {
       await programs.api.stop();
       const startedAt = performance.now();
-      programs.api = await startApi();
+      programs.api = startApi();
       return startedAt;
     },
     startDelivery,
+    meterProcessor: () =>
+      meterProcessor(() => [redis.pid, ...[programs.api, programs.ingest, ...programs.deliveries].map(({ pid }) => pid)]),
     stop: async () => {
-      for (const program of [programs.api, ...programs.deliveries]) await program?.stop();
+      for (const program of [programs.api, programs.ingest, ...programs.deliveries]) await program?.stop();
       await redis.stop();
     },
   };

@@ -1,9 +1,7 @@
 import { isPosthornError } from '../../core/errors.ts';
+import { standaloneManager } from '../../resources/installation-managers.ts';
 import type { ResourceStore } from '../../store/store.ts';
 import { adminKey, defaultOrganization } from '../default-organization.ts';
-
-/** Field manager of what standalone itself makes; manifests that are taken away do not take these along. */
-export const standaloneManager = 'posthorn-standalone';
 
 /**
  * Makes the organization `default` when it is missing, and its admin key to be the one given. Of an organization that

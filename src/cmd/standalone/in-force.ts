@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/clock.ts';
 import { isPosthornError } from '../../core/errors.ts';
-import { configurationKinds, type Kind } from '../../resources/kinds.ts';
-import type { ApplyObject, ResourceStore } from '../../store/store.ts';
+import { type ConfigurationKind, configurationKinds, type Kind } from '../../resources/kinds.ts';
+import type { ApplyObject, Key, ResourceStore } from '../../store/store.ts';
 
 const pollMs = 50;
 
@@ -15,7 +15,7 @@ export async function waitUntilJudged(
   { clock, deadlineMs, signal }: { clock: Clock; deadlineMs: number; signal: AbortSignal },
 ): Promise<boolean> {
   const untilMs = clock.now() + deadlineMs;
-  let left = objects.filter(({ kind }) => isJudged(kind));
+  let left = objects.flatMap(({ kind, metadata }) => (isJudged(kind) ? [{ kind, metadata }] : []));
   while (left.length > 0 && clock.now() < untilMs && !signal.aborted) {
     const answers = await Promise.all(left.map((object) => hasVerdict(store, object)));
     left = left.filter((_, i) => answers[i] === false);
@@ -24,12 +24,12 @@ export async function waitUntilJudged(
   return left.length === 0;
 }
 
-function isJudged(kind: Kind): boolean {
+function isJudged(kind: Kind): kind is ConfigurationKind {
   const judged: readonly Kind[] = configurationKinds;
   return judged.includes(kind);
 }
 
-async function hasVerdict(store: ResourceStore, { kind, metadata }: ApplyObject): Promise<boolean> {
+async function hasVerdict(store: ResourceStore, { kind, metadata }: { kind: ConfigurationKind; metadata: Key }): Promise<boolean> {
   try {
     const object = await store.get(kind, metadata);
     if (!('status' in object)) return false;

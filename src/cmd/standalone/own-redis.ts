@@ -1,17 +1,15 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { chmodSync, mkdirSync, readFileSync } from 'node:fs';
-import { tmpdir, totalmem } from 'node:os';
+import { mkdirSync, readFileSync } from 'node:fs';
+import { totalmem } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Clock } from '../../core/clock.ts';
 import { PosthornError } from '../../core/errors.ts';
 import type { Logger } from '../../core/logger.ts';
 import { commandConnection } from '../../redis/connection.ts';
 import type { Component } from '../../runtime/supervisor.ts';
+import { socketPath } from './socket-path.ts';
 
-/** A little less than what a socket address holds. */
-const longestSocketPath = 100;
 const stopDeadlineMs = 15_000;
 /** Connections of a running standalone begin with this name. */
 export const standaloneConnectionName = 'standalone';
@@ -30,7 +28,7 @@ export class OwnRedis implements Component {
     this.#clock = options.clock;
     this.#logger = options.logger;
     mkdirSync(this.#directory, { recursive: true, mode: 0o700 });
-    this.url = join(socketDirectory(this.#directory), 'redis.sock');
+    this.url = socketPath(this.#directory, 'redis.sock');
   }
 
   /**
@@ -140,15 +138,6 @@ export class OwnRedis implements Component {
 }
 
 const notInstalled = 'redis-server is not installed: install it with the package manager of your system, or set POSTHORN_REDIS_URL';
-
-/** The data directory, or a directory of the system's when the path would be too long for a socket. */
-function socketDirectory(directory: string): string {
-  if (Buffer.byteLength(join(directory, 'redis.sock')) <= longestSocketPath) return directory;
-  const short = join(tmpdir(), `posthorn-${createHash('sha256').update(directory).digest('hex').slice(0, 16)}`);
-  mkdirSync(short, { recursive: true, mode: 0o700 });
-  chmodSync(short, 0o700);
-  return short;
-}
 
 function isRunning(pid: number): boolean {
   try {

@@ -11,7 +11,7 @@ export interface Reach {
   hasHosts: boolean;
 }
 
-/** What is not public, as far as a NetworkPolicy must know: the worker refuses the rest (DESIGN section 8). */
+/** What is not public, as far as a NetworkPolicy must know: the worker refuses the rest. */
 const privateNetworks = {
   '0.0.0.0/0': ['10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.168.0.0/16'],
   '::/0': ['fc00::/7', 'fe80::/10'],

@@ -7,7 +7,7 @@ import { poolLabels, poolObjectName, selectorLabels } from './pool-names.ts';
 import type { PoolSetting } from './pool-setting.ts';
 
 /**
- * The objects that a pool owns, as server-side apply takes them (DESIGN section 9). The Deployment is the last one: what its pods need is
+ * The objects that a pool owns, as server-side apply takes them. The Deployment is the last one: what its pods need is
  * there by then.
  */
 export function poolObjects(pool: PosthornObject<'DeliveryPool'>, setting: PoolSetting): OwnedObject[] {

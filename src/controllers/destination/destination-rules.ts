@@ -1,27 +1,26 @@
 import type { Refusal } from '../../compile/compiled.ts';
 import { compileDestination, destinationRefusal } from '../../compile/destination.ts';
-import { destinationSecretReferences, type SecretReference } from '../../compile/destination-secrets.ts';
-import type { OrganizationFacts } from '../../compile/organization.ts';
+import { destinationSecretReferences } from '../../compile/destination-secrets.ts';
 import { platformIdentityRefusal } from '../../compile/warehouse.ts';
 import type { Keyring } from '../../core/sealing.ts';
-import type { SealedRecordField } from '../../core/sealing-contexts.ts';
+import type { CredentialField } from '../../core/sealing-contexts.ts';
 import type { SpecOf } from '../../resources/kinds.ts';
+import { credentialOrigin, type SecretReference } from '../../resources/secret-use.ts';
+import { readHeaders } from '../header-values.ts';
 import { idOf } from '../references.ts';
 import type { ResourceRules } from '../resource-reconciler.ts';
-import type { SecretReader } from '../secret-reader.ts';
+import type { ObjectSecrets } from '../secret-reader.ts';
 import type { ShardDirectory } from '../shard-directory.ts';
 
 interface DestinationRulesOptions {
-  secrets: SecretReader;
   keyring: Keyring;
   shards: ShardDirectory;
   /** Warehouses may have the identity of the delivery pods. */
   allowsPlatformIdentity: boolean;
 }
 
-/** A destination is in force once the secrets of its auth and signature are read. */
+/** Reads the secrets of a destination (auth, headers, signature) and compiles its record. */
 export function destinationRules({
-  secrets,
   keyring,
   shards,
   allowsPlatformIdentity,
@@ -29,17 +28,21 @@ export function destinationRules({
   return {
     kind: 'Destination',
     recordKind: 'destination',
-    evaluate: async (object, organization, published) => {
+    originOf: (record) => credentialOrigin('Destination', record),
+    evaluate: async (object, organization, published, secrets) => {
       // Not what routes ask: their messages wait until the installation allows it.
       const refusal = destinationRefusal(object.spec) ?? (allowsPlatformIdentity ? null : platformIdentityRefusal(object.spec));
       if (refusal !== null) return { refusal };
-      const read = await readSecrets(object.spec, organization, secrets);
+      const read = await readSecrets(object.spec, secrets);
       if (read.unresolved !== undefined) return { unresolved: read.unresolved };
+      const { headers, unresolved } = await readHeaders(object.spec.http?.headers, secrets);
+      if (unresolved !== undefined) return { unresolved };
       const shard = await shards.of(idOf('Destination', object));
-      const hasSecrets = Object.keys(read.values).length > 0;
+      const hasSecrets = Object.keys(read.values).length > 0 || headers.some(({ isSecret }) => isSecret);
       return compileDestination(object, {
         organization,
         secrets: read.values,
+        headers,
         shard,
         keyring,
         published: hasSecrets ? await published() : null,
@@ -49,17 +52,13 @@ export function destinationRules({
   };
 }
 
-type SecretValues = Partial<Record<SealedRecordField, string>>;
+type SecretValues = Partial<Record<CredentialField, string>>;
 
-async function readSecrets(
-  spec: SpecOf<'Destination'>,
-  organization: OrganizationFacts,
-  secrets: SecretReader,
-): Promise<{ values: SecretValues; unresolved?: Refusal }> {
+async function readSecrets(spec: SpecOf<'Destination'>, secrets: ObjectSecrets): Promise<{ values: SecretValues; unresolved?: Refusal }> {
   const values: SecretValues = {};
-  const references = Object.entries(destinationSecretReferences(spec)) as [SealedRecordField, SecretReference][];
+  const references = Object.entries(destinationSecretReferences(spec)) as [CredentialField, SecretReference][];
   for (const [field, reference] of references) {
-    const { value, unresolved } = await secrets.read(organization.id, organization.namespace, reference);
+    const { value, unresolved } = await secrets.read(reference, field);
     if (unresolved !== undefined) return { values, unresolved };
     values[field] = value;
   }

@@ -10,7 +10,7 @@ import type { EventRecorder } from '../event-recorder.ts';
 import { idOf, isLive } from '../references.ts';
 import type { BrokenCircuits, Health } from './broken-circuits.ts';
 
-/** One write per object in this time (DESIGN section 6, "Circuit"). */
+/** One write per object in this time. */
 const writeIntervalMs = 30_000;
 const delivering = 'Delivering';
 

@@ -8,7 +8,7 @@ interface Waiting {
   begin: () => void;
 }
 
-/** Turns to write a status: ten a second in all, however many want to (DESIGN section 6, "Circuit"). */
+/** Turns to write a status: ten a second in all, however many want to. */
 export class WritePace {
   readonly #clock: Clock;
   readonly #waiting: Waiting[] = [];

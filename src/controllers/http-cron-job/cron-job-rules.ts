@@ -1,11 +1,22 @@
 import { compileCronJob } from '../../compile/cron-job.ts';
+import type { Keyring } from '../../core/sealing.ts';
+import { readHeaders } from '../header-values.ts';
 import type { ResourceRules } from '../resource-reconciler.ts';
 
-/** A cron job refers to nothing. */
-export function cronJobRules(): ResourceRules<'HttpCronJob', 'cronJob'> {
+/** Reads the header values of a cron job and compiles its record. */
+export function cronJobRules(keyring: Keyring): ResourceRules<'HttpCronJob', 'cronJob'> {
   return {
     kind: 'HttpCronJob',
     recordKind: 'cronJob',
-    evaluate: async (object, organization) => compileCronJob(object, organization),
+    evaluate: async (object, organization, published, secrets) => {
+      const { headers, unresolved } = await readHeaders(object.spec.headers, secrets);
+      if (unresolved !== undefined) return { unresolved };
+      return compileCronJob(object, {
+        organization,
+        headers,
+        keyring,
+        published: headers.some(({ isSecret }) => isSecret) ? await published() : null,
+      });
+    },
   };
 }

@@ -1,21 +1,22 @@
 import { type ChannelSecret, compileNotificationChannel } from '../../compile/notification-channel.ts';
 import { channelSecretReferences } from '../../compile/notification-channel-secrets.ts';
 import type { Keyring } from '../../core/sealing.ts';
+import { credentialOrigin } from '../../resources/secret-use.ts';
 import type { ResourceRules } from '../resource-reconciler.ts';
-import type { SecretReader } from '../secret-reader.ts';
 
-/** A channel is in force once its credentials are read. */
+/** Reads the credentials of a channel and compiles its record. */
 export function notificationChannelRules(
-  secrets: SecretReader,
   keyring: Keyring,
+  mailDomains: readonly string[],
 ): ResourceRules<'NotificationChannel', 'notificationChannel'> {
   return {
     kind: 'NotificationChannel',
     recordKind: 'notificationChannel',
-    evaluate: async (object, organization, published) => {
+    originOf: ({ channel }) => credentialOrigin('NotificationChannel', { ...channel, [channel.type]: channel }),
+    evaluate: async (object, organization, published, secrets) => {
       const values: ChannelSecret[] = [];
       for (const { reference, ...secret } of channelSecretReferences(object.spec)) {
-        const { value, unresolved } = await secrets.read(organization.id, organization.namespace, reference);
+        const { value, unresolved } = await secrets.read(reference, secret.field);
         if (unresolved !== undefined) return { unresolved };
         values.push({ ...secret, value });
       }
@@ -23,6 +24,7 @@ export function notificationChannelRules(
         organization,
         secrets: values,
         keyring,
+        mailDomains,
         published: values.length > 0 ? await published() : null,
       });
     },

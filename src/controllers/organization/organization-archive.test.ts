@@ -3,6 +3,7 @@ import { type RunningControllers, startControllers } from '../../../test/support
 import { silentLogger } from '../../../test/support/logger.ts';
 import { passes } from '../../../test/support/passes.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
+import { field } from '../../../test/support/redis-fields.ts';
 import type { Clock } from '../../core/clock.ts';
 import { ArchiveTroubles } from '../../data/archive-troubles.ts';
 import { MessageArchive } from '../../data/message-archive.ts';
@@ -92,7 +93,7 @@ test('the condition Archiving says that nothing can be written, and that somethi
     reason: 'CannotBeWritten',
     message: expect.stringContaining('the store answered 403 (AccessDenied)'),
   });
-  await redis.client.hset(`${shardBase(prefix, 0)}ar:${org}`, 'x', 7, 'xa', systemClock.now());
+  await redis.client.hset(`${shardBase(prefix, 0)}ar:${org}`, field.archive.lost, 7, field.archive.lastLossMs, systemClock.now());
   await passes(async () => expect(await condition('Archiving')).toBe('False HistoryLost'));
   expect(controllers.events.at(-1)).toMatchObject({ type: 'Warning', message: expect.stringMatching(/^7 messages were removed/) });
   await put();

@@ -14,7 +14,7 @@ export interface ArchiveReference {
 export function archiveReference({ spec }: PosthornObject<'Organization'>, caches: ControllerCaches): ArchiveReference {
   if (spec.archive === undefined) return { destinationId: null };
   const { name } = spec.archive.destinationRef;
-  const destination = referenced(caches.Destination, { namespace: spec.namespace, name });
+  const destination = referenced(caches, caches.Destination, { namespace: spec.namespace, name });
   const unresolved = (reason: string, message: string): ArchiveReference => ({
     destinationId: null,
     unresolved: { reason, message: `spec.archive.destinationRef: ${message}` },

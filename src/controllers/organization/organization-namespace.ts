@@ -7,24 +7,29 @@ import { isLive } from '../references.ts';
 
 /** On the namespace of an organization: the organization's name. */
 export const organizationLabel = 'posthorn.dev/organization';
+/** On a namespace that no installation may touch: `true`. */
+const protectedLabel = 'posthorn.dev/protected';
 /** On a namespace that was made for an organization and goes with it: the organization's uid. */
 const madeForAnnotation = 'posthorn.dev/made-for';
 const manager = 'posthorn-controller';
 
 /**
  * `ready`: there and labelled. `gone`: it was there, and somebody has deleted it. `waiting`: it cannot be had now; its change will
- * tell.
+ * tell. `protected`: the same, and Posthorn has no business in it.
  */
-export type NamespaceState = { state: 'ready'; uid: string } | { state: 'gone' | 'waiting'; unresolved: Refusal };
+export type NamespaceState = { state: 'ready'; uid: string } | { state: 'gone' | 'waiting' | 'protected'; unresolved: Refusal };
 
 /** The namespace of an organization: made when it is missing, adopted when it is there. */
 export class OrganizationNamespaces {
   readonly #store: Pick<ResourceStore, 'get' | 'apply' | 'delete'>;
   readonly #cache: ResourceCache<'Namespace'>;
+  readonly #ownNamespace: string | null;
 
-  constructor(store: Pick<ResourceStore, 'get' | 'apply' | 'delete'>, cache: ResourceCache<'Namespace'>) {
+  /** `ownNamespace`: that of the installation, which no organization may have; null: it has none. */
+  constructor(store: Pick<ResourceStore, 'get' | 'apply' | 'delete'>, cache: ResourceCache<'Namespace'>, ownNamespace: string | null) {
     this.#store = store;
     this.#cache = cache;
+    this.#ownNamespace = ownNamespace;
   }
 
   /** A namespace that the organization had and that was deleted is not made again: somebody wanted it gone. */
@@ -32,6 +37,10 @@ export class OrganizationNamespaces {
     const name = spec.namespace;
     const cached = this.#cache.get({ name });
     const namespace = cached ?? (await this.#read(name));
+    if (this.#isProtected(name, namespace)) {
+      const message = `the namespace ${name} is that of the installation, or has the label ${protectedLabel}: no organization may have it`;
+      return { state: 'protected', unresolved: { reason: 'NamespaceProtected', message } };
+    }
     if (namespace === null) {
       if (status?.namespaceUid !== undefined) {
         const message = `the namespace ${name} was deleted; make it again, or delete the Organization`;
@@ -47,15 +56,19 @@ export class OrganizationNamespaces {
     return { state: 'ready', uid: namespace.metadata.uid };
   }
 
-  /** Deletes the namespace if it was made for this organization; takes the label off one that was adopted. */
+  /** Deletes the namespace if it was made for this organization; takes the label off one that was adopted; leaves a protected one alone. */
   async release({ metadata, spec }: PosthornObject<'Organization'>): Promise<void> {
     const namespace = await this.#read(spec.namespace);
-    if (namespace === null || !isLive(namespace)) return;
+    if (namespace === null || !isLive(namespace) || this.#isProtected(spec.namespace, namespace)) return;
     const { labels, annotations, uid } = namespace.metadata;
     if (annotations?.[madeForAnnotation] === metadata.uid) await this.#store.delete('Namespace', { name: spec.namespace }, { uid });
     else if (labels?.[organizationLabel] === metadata.name) {
       await this.#store.apply({ kind: 'Namespace', metadata: { name: spec.namespace } }, { manager, force: true });
     }
+  }
+
+  #isProtected(name: string, namespace: NamespaceObject | null): boolean {
+    return name === this.#ownNamespace || namespace?.metadata.labels?.[protectedLabel] === 'true';
   }
 
   async #label(name: string, organization: string, madeFor: string | undefined): Promise<NamespaceObject> {

@@ -16,19 +16,23 @@ import type { EventRecorder } from '../event-recorder.ts';
 import type { FencedPublisher } from '../fenced-publisher.ts';
 import { GoneIds } from '../gone-ids.ts';
 import { notProgrammed } from '../in-force.ts';
-import { holdsItsId, idOf, isLive, organizationOf } from '../references.ts';
+import { idOf, isLive, isOldestOfItsId, organizationOf } from '../references.ts';
 import type { StatusWriter } from '../status-writer.ts';
 import { archiveReference } from './organization-archive.ts';
 import { OrganizationNamespaces } from './organization-namespace.ts';
 import { type Pools, poolReference } from './organization-pool.ts';
 import type { OrganizationQuotas } from './organization-quota.ts';
 import { OrganizationRecords } from './organization-records.ts';
+import type { Installation, OrganizationRights } from './organization-rights.ts';
 
 export interface OrganizationReconcilerOptions {
   caches: ControllerCaches;
   store: ResourceStore;
   /** Null: resources do not live in Kubernetes, where alone there are ResourceQuotas. */
   quotas: Pick<OrganizationQuotas, 'ensure'> | null;
+  /** Null: nobody has said which installation this is, or resources do not live in Kubernetes: rights are given by others, or not needed. */
+  installation: Installation | null;
+  rights: Pick<OrganizationRights, 'ensure' | 'remove'> | null;
   /** Null: the installation has no DeliveryPools. */
   pools: Pools | null;
   publisher: FencedPublisher;
@@ -49,7 +53,7 @@ const poolsLookMs = 1000;
 /** A shard may have been emptied, by the loss of a node of Redis Cluster, say. */
 const assignAgainMs = 300_000;
 
-/** Reconciles Organizations: namespace, ResourceQuota, record, and the purge of what Redis holds once they or their namespace are gone. */
+/** Reconciles Organizations: namespace, rights in it, ResourceQuota, record, and the purge of what Redis holds once they or their namespace are gone. */
 export class OrganizationReconciler {
   readonly gone = new GoneIds('Organization');
   readonly #options: OrganizationReconcilerOptions;
@@ -60,7 +64,7 @@ export class OrganizationReconciler {
 
   constructor(options: OrganizationReconcilerOptions) {
     this.#options = options;
-    this.#namespaces = new OrganizationNamespaces(options.store, options.caches.Namespace);
+    this.#namespaces = new OrganizationNamespaces(options.store, options.caches.Namespace, options.installation?.namespace ?? null);
     this.#records = new OrganizationRecords(options);
   }
 
@@ -81,7 +85,7 @@ export class OrganizationReconciler {
     if (asksForForeignId(kinds.Organization.idPrefix, object.metadata)) {
       return this.#refuse(object, { reason: 'InvalidId', message: 'the annotation posthorn.dev/id is not the id of an Organization' });
     }
-    if (!holdsItsId(caches.Organization, object)) {
+    if (!isOldestOfItsId(caches.Organization, object)) {
       return this.#refuse(object, {
         reason: 'IdTaken',
         message: 'an older Organization has the id that the annotation posthorn.dev/id asks for',
@@ -98,7 +102,7 @@ export class OrganizationReconciler {
   }
 
   async #putInForce(object: PosthornObject<'Organization'>, signal: AbortSignal): Promise<ReconcileResult> {
-    const { publisher, pools, quotas } = this.#options;
+    const { publisher, pools, quotas, rights } = this.#options;
     const id = idOf('Organization', object);
     const archive = archiveReference(object, this.#options.caches);
     const published = await publisher.get('organization', id);
@@ -111,21 +115,30 @@ export class OrganizationReconciler {
       return hadRecords ? { requeueAfterMs: secondPurgeAfterMs } : {};
     }
     if (namespace.state !== 'ready') {
+      if (namespace.state === 'protected') await rights?.remove(object);
       await this.#write(object, id, { unresolved: namespace.unresolved, published });
       return {};
     }
+    const right = (await rights?.ensure(object)) ?? { state: 'granted' };
     // The record names any pool but the default one for as long as that may serve it: whatever is broken off is done again.
     if (pool.pool === null && published?.deliveryPool !== undefined) await pools?.assign(id, defaultPool);
     await publisher.publish('organization', record);
     if (pool.pool !== null) await pools?.assign(id, pool.pool);
     const { unresolved, requeueAfterMs } = (await quotas?.ensure(object)) ?? {};
+    // Rights that do not count yet are no news: nothing is said of the organization until they do.
+    if (right.state === 'pending') return sooner(right.requeueAfterMs, requeueAfterMs);
+    const refused = right.state === 'refused' ? right : undefined;
     await this.#write(
       object,
       id,
-      { unresolved: pool.unresolved ?? archive.unresolved ?? unresolved, published: record, isInForce: true },
+      { unresolved: refused?.unresolved ?? pool.unresolved ?? archive.unresolved ?? unresolved, published: record, isInForce: true },
       namespace.uid,
     );
-    return sooner(requeueAfterMs, pool.isUnknown === true ? poolsLookMs : pool.pool === null ? undefined : assignAgainMs);
+    return sooner(
+      refused?.requeueAfterMs,
+      requeueAfterMs,
+      pool.isUnknown === true ? poolsLookMs : pool.pool === null ? undefined : assignAgainMs,
+    );
   }
 
   /** Only a namespace and records that are this organization's own go; those of an older one with the same namespace stay. */
@@ -137,6 +150,7 @@ export class OrganizationReconciler {
     const nowMs = clock.now();
     const deletedForMs = nowMs - Date.parse(object.metadata.deletionTimestamp ?? '');
     try {
+      await this.#options.rights?.remove(object);
       if (successor === undefined) await this.#namespaces.release(object);
       const id = idOf('Organization', object);
       const inForce = await publisher.get('organization', id);

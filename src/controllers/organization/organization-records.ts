@@ -23,9 +23,8 @@ export class OrganizationRecords {
   async remove(id: string, namespace: string | null, signal: AbortSignal): Promise<boolean> {
     let had = await this.#publisher.retract('organization', id);
     for (const [kind, recordId] of namespace === null ? [] : this.#recordsIn(namespace)) {
-      const record = await this.#publisher.get(kind, recordId);
       // An id can be claimed by annotation: the record may be another organization's.
-      if (record !== null && 'org' in record && record.org === id && (await this.#publisher.retract(kind, recordId))) had = true;
+      if (await this.#publisher.retract(kind, recordId, id)) had = true;
     }
     await this.#purger.purgeOrganization(id, signal);
     return had;

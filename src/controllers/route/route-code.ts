@@ -33,7 +33,7 @@ export class RouteCode {
   async transform({ spec }: { spec: Pick<SpecOf<'Route'>, 'transformRef'> }, organization: OrganizationFacts): Promise<Resolved> {
     if (spec.transformRef === undefined) return { id: null };
     const { name } = spec.transformRef;
-    const object = referenced(this.#caches.Transform, { namespace: organization.namespace, name });
+    const object = referenced(this.#caches, this.#caches.Transform, { namespace: organization.namespace, name });
     if (object === undefined) return missing('Transform', name);
     const refusal = await this.#checks.transform(object, organization);
     if (refusal !== null) return notAccepted('Transform', name, refusal);
@@ -46,7 +46,7 @@ export class RouteCode {
   async schema({ spec }: PosthornObject<'Route'>, organization: OrganizationFacts): Promise<Resolved> {
     if (spec.schemaRef === undefined) return { id: null };
     const { name } = spec.schemaRef;
-    const object = referenced(this.#caches.PayloadSchema, { namespace: organization.namespace, name });
+    const object = referenced(this.#caches, this.#caches.PayloadSchema, { namespace: organization.namespace, name });
     if (object === undefined) return missing('PayloadSchema', name);
     const { jsonSchema, refusal } = await this.#checks.schema(object, organization);
     if (refusal !== undefined) return notAccepted('PayloadSchema', name, refusal);

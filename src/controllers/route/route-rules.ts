@@ -2,6 +2,7 @@ import type { Refusal } from '../../compile/compiled.ts';
 import { destinationRefusal } from '../../compile/destination.ts';
 import { compileFilterDefinition } from '../../compile/filter.ts';
 import { compileRoute, type RouteTarget } from '../../compile/route.ts';
+import { mailDomainProblem } from '../../core/mail-domains.ts';
 import type { FilterDefinition } from '../../core/records.ts';
 import type { PosthornObject } from '../../resources/kinds.ts';
 import type { ControllerCaches } from '../controller-caches.ts';
@@ -18,7 +19,12 @@ type Filtering =
  * A route needs its source, its filter, its transform and its schema: without one of them what was published stays in force. Destinations that are
  * missing are left out, so that the others go on being served.
  */
-export function routeRules(caches: ControllerCaches, shards: ShardDirectory, code: RouteCode): ResourceRules<'Route', 'route'> {
+export function routeRules(
+  caches: ControllerCaches,
+  shards: ShardDirectory,
+  code: RouteCode,
+  mailDomains: readonly string[],
+): ResourceRules<'Route', 'route'> {
   return {
     kind: 'Route',
     recordKind: 'route',
@@ -27,7 +33,7 @@ export function routeRules(caches: ControllerCaches, shards: ShardDirectory, cod
       const { namespace } = organization;
       const { filter, ...obstacle } = filteringOf(object, caches);
       if (filter === undefined) return obstacle;
-      const source = referenced(caches.Source, { namespace, name: spec.sourceRef.name });
+      const source = referenced(caches, caches.Source, { namespace, name: spec.sourceRef.name });
       if (source === undefined)
         return { unresolved: { reason: 'SourceNotFound', message: `Source ${spec.sourceRef.name} does not exist` } };
 
@@ -55,6 +61,10 @@ export function routeRules(caches: ControllerCaches, shards: ShardDirectory, cod
         return { record, unresolved: { reason: 'NoDestinations', message: 'spec.destinationRefs is empty' } };
       if (channels.missing.length > 0)
         return { record, unresolved: { reason: 'ChannelNotFound', message: `missing: ${channels.missing.join(', ')}` } };
+      // The others of its addresses get the alerts.
+      const mailProblem = mailDomainProblem(spec.notifications?.emails ?? [], mailDomains);
+      if (mailProblem !== null)
+        return { record, unresolved: { reason: 'AddressNotAllowed', message: `spec.notifications.emails: ${mailProblem}` } };
       return { record };
     },
   };
@@ -67,7 +77,7 @@ function filteringOf({ metadata: { namespace }, spec }: PosthornObject<'Route'>,
   }
   if (spec.filterRef === undefined) return { filter: null };
   const { name } = spec.filterRef;
-  const filter = referenced(caches.Filter, { name, ...(namespace === undefined ? {} : { namespace }) });
+  const filter = referenced(caches, caches.Filter, { name, ...(namespace === undefined ? {} : { namespace }) });
   if (filter === undefined) return { unresolved: { reason: 'FilterNotFound', message: `Filter ${name} does not exist` } };
   const { record, refusal } = compileFilterDefinition(filter.spec);
   if (refusal !== undefined) return { unresolved: { reason: 'FilterNotAccepted', message: `Filter ${name}: ${refusal.message}` } };
@@ -84,7 +94,7 @@ async function resolveTargets(
   const missing: string[] = [];
   const refused: string[] = [];
   for (const { name } of references) {
-    const destination = referenced(caches.Destination, { namespace, name });
+    const destination = referenced(caches, caches.Destination, { namespace, name });
     if (destination === undefined) missing.push(name);
     else if (destinationRefusal(destination.spec) !== null) refused.push(name);
     else {
@@ -102,7 +112,7 @@ function resolveChannels(
   caches: ControllerCaches,
 ): { ids: string[] | null; missing: string[] } {
   if (references === undefined) return { ids: null, missing: [] };
-  const found = references.map(({ name }) => ({ name, channel: referenced(caches.NotificationChannel, { namespace, name }) }));
+  const found = references.map(({ name }) => ({ name, channel: referenced(caches, caches.NotificationChannel, { namespace, name }) }));
   return {
     ids: found.flatMap(({ channel }) => (channel === undefined ? [] : [idOf('NotificationChannel', channel)])),
     missing: found.filter(({ channel }) => channel === undefined).map(({ name }) => name),

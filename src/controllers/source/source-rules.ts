@@ -1,19 +1,19 @@
-import type { SecretReference } from '../../compile/destination-secrets.ts';
 import { compileSource } from '../../compile/source.ts';
 import type { Keyring } from '../../core/sealing.ts';
+import type { SecretReference } from '../../resources/secret-use.ts';
 import type { ResourceRules } from '../resource-reconciler.ts';
-import type { SecretReader, SecretValue } from '../secret-reader.ts';
+import type { SecretValue } from '../secret-reader.ts';
 
-/** A source is in force once its signing secrets are read. */
-export function sourceRules(secrets: SecretReader, keyring: Keyring): ResourceRules<'Source', 'source'> {
+/** Reads the signing secrets of a source and compiles its record. */
+export function sourceRules(keyring: Keyring): ResourceRules<'Source', 'source'> {
   return {
     kind: 'Source',
     recordKind: 'source',
-    evaluate: async (object, organization, published) => {
+    evaluate: async (object, organization, published, secrets) => {
       const { metadata, spec } = object;
       const status = { ingestPath: `/ingest/${organization.slug}/${metadata.name}` };
       const read = (ref: SecretReference | undefined): Promise<SecretValue | null> =>
-        ref === undefined ? Promise.resolve(null) : secrets.read(organization.id, organization.namespace, ref);
+        ref === undefined ? Promise.resolve(null) : secrets.read(ref, 'signingSecrets');
       const signing = await read(spec.signingSecretRef);
       if (signing?.unresolved !== undefined) return { unresolved: signing.unresolved, status };
       const previous = await read(spec.rotation?.previousSecretRef);

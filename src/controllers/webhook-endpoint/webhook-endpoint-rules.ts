@@ -2,13 +2,12 @@ import { compileWebhookEndpoint, type ManagedEndpoint, webhookEndpointRefusal } 
 import type { Keyring } from '../../core/sealing.ts';
 import type { WebhookEndpoint } from '../../data/webhooks/webhooks.ts';
 import type { ControllerCaches } from '../controller-caches.ts';
+import { readHeaders } from '../header-values.ts';
 import { idOf, referenced } from '../references.ts';
 import type { RecordRules } from '../resource-reconciler.ts';
-import type { SecretReader } from '../secret-reader.ts';
 
 interface WebhookEndpointRulesOptions {
-  caches: Pick<ControllerCaches, 'WebhookApplication'>;
-  secrets: SecretReader;
+  caches: Pick<ControllerCaches, 'Organization' | 'owners' | 'WebhookApplication'>;
   keyring: Keyring;
   /** Endpoints may be reached by http. */
   allowsInsecureUrls: boolean;
@@ -19,7 +18,6 @@ interface WebhookEndpointRulesOptions {
 /** An endpoint ends with its application, as one that the API made does. */
 export function webhookEndpointRules({
   caches,
-  secrets,
   keyring,
   allowsInsecureUrls,
   ended,
@@ -27,19 +25,22 @@ export function webhookEndpointRules({
   return {
     kind: 'WebhookEndpoint',
     retracted: ended,
-    evaluate: async (object, organization, published) => {
+    evaluate: async (object, organization, published, secrets) => {
       const { spec } = object;
       const { namespace } = organization;
       const { name } = spec.applicationRef;
-      const application = referenced(caches.WebhookApplication, { namespace, name });
+      const application = referenced(caches, caches.WebhookApplication, { namespace, name });
       if (application === undefined)
         return { isWithdrawn: true, unresolved: { reason: 'ApplicationNotFound', message: `WebhookApplication ${name} does not exist` } };
       const refusal = webhookEndpointRefusal(spec, allowsInsecureUrls);
       if (refusal !== null) return { refusal };
-      const { value: secret, unresolved } = await secrets.read(organization.id, namespace, spec.signingSecretRef);
+      const { value: secret, unresolved } = await secrets.read(spec.signingSecretRef, 'signingSecrets');
       if (unresolved !== undefined) return { unresolved };
+      const read = await readHeaders(spec.headers, secrets);
+      if (read.unresolved !== undefined) return { unresolved: read.unresolved };
+      const { headers } = read;
       const applicationId = idOf('WebhookApplication', application);
-      return compileWebhookEndpoint(object, { organization, applicationId, secret, keyring, published: await published() });
+      return compileWebhookEndpoint(object, { organization, applicationId, secret, headers, keyring, published: await published() });
     },
   };
 }

@@ -7,7 +7,7 @@ import type { RouteCode } from '../route/route-code.ts';
 
 /** A subscription ends with its endpoint and with its event type, as one that the API made does. Without its transform, what was in force stays. */
 export function webhookSubscriptionRules(
-  caches: Pick<ControllerCaches, 'WebhookEndpoint' | 'WebhookEventType'>,
+  caches: Pick<ControllerCaches, 'Organization' | 'owners' | 'WebhookEndpoint' | 'WebhookEventType'>,
   code: Pick<RouteCode, 'transform'>,
 ): RecordRules<'WebhookSubscription', ManagedSubscription, WebhookSubscription> {
   return {
@@ -15,9 +15,9 @@ export function webhookSubscriptionRules(
     evaluate: async (object, organization) => {
       const { endpointRef, eventTypeRef } = object.spec;
       const { namespace } = organization;
-      const endpoint = referenced(caches.WebhookEndpoint, { namespace, name: endpointRef.name });
+      const endpoint = referenced(caches, caches.WebhookEndpoint, { namespace, name: endpointRef.name });
       if (endpoint === undefined) return gone('EndpointNotFound', `WebhookEndpoint ${endpointRef.name}`);
-      const eventType = referenced(caches.WebhookEventType, { namespace, name: eventTypeRef.name });
+      const eventType = referenced(caches, caches.WebhookEventType, { namespace, name: eventTypeRef.name });
       if (eventType === undefined) return gone('EventTypeNotFound', `WebhookEventType ${eventTypeRef.name}`);
       const transform = await code.transform(object, organization);
       if (transform.unresolved !== undefined) return { unresolved: transform.unresolved };

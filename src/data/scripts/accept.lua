@@ -14,23 +14,30 @@
 --   per entry for the outbox its shard, whether that is this one (1, 0), number of messages, the messages as the outbox has them, those of another
 --     shard with their whole key; where there are entries their messages one after the other, number of their routes, the routes.
 -- Reply: the text `full` when too much memory is in use (tend.lua); else per event: 1 stored, or its entries in the
--- outbox; 0 was stored already (a re-sent call); or the text of what stands in its way.
+-- outbox; 0 was stored already (a re-sent call); `look`: the accounts must be looked at first (byte-shares.ts); `over`: its account has more than its
+-- share of Redis; or the text of what stands in its way.
+-- @include "includes/account.lua"
 -- @include "includes/shard.lua"
 -- @include "includes/index.lua"
 -- @include "includes/target.lua"
 -- @include "includes/work.lua"
 -- @include "includes/ends.lua"
--- @include "includes/dead-letters.lua"
 -- @include "includes/count.lua"
 -- @include "includes/status-counts.lua"
--- @include "includes/finish.lua"
+-- @include "includes/unfinished.lua"
 -- @include "includes/intern.lua"
 -- @include "includes/new-message.lua"
 -- @include "includes/outbox.lua"
+-- @include "includes/ring-pools.lua"
 
-if call('HGET', ctl, 'full') then
+local state = call('HMGET', ctl, 'full', 'over', 'lease')
+if state[1] then
   return 'full'
 end
+local over = accounts_of(state[2] or '')
+-- Up to how many unfinished bytes here nobody need look at the accounts; nil: there is no limit.
+local lease = state[3] ~= '-' and tonumber(state[3] or '0') or nil
+local unfinished = lease and tonumber(call('HGET', P .. 'ub', '*') or '0')
 
 local position = 1
 local function argument()
@@ -59,6 +66,14 @@ local function target_of(name, org, route, destination)
   local n = number_of(name, org, route, destination) or intern(org, route, destination)
   numbers[name] = n
   return n
+end
+
+-- Whether the event has to wait for a look at the accounts (`look`), or its account is over its share (`over`). One that is stored is neither, and what
+-- Posthorn itself has to say is little, and most wanted then.
+local function refusal(e)
+  local is_alert = string.byte(e.org) == 126
+  local why = not is_alert and (over[account_of(e.org)] and 'over' or lease and unfinished >= lease and 'look') or nil
+  return why and call('EXISTS', P .. 'e:' .. e.id) == 0 and why or nil
 end
 
 -- What stands in the way of storing the event, looked for before the first write.
@@ -110,6 +125,7 @@ local function store(e)
   if not call('SET', P .. 'e:' .. e.id, head .. e.text, 'NX') then
     return 0
   end
+  new_event(e.id, e.org, #head + #e.text)
   if e.answer then
     call('SET', P .. 'an:' .. e.id, e.answer, 'PX', e.kept_ms)
   end
@@ -164,6 +180,10 @@ local function store(e)
   if far ~= '' then
     call('HSET', P .. 'far', e.id, far)
   end
+  if #e.targets + #sent > 0 then
+    hold_event(e.id, e.org, #sent)
+    unfinished = unfinished and unfinished + #e.text
+  end
   if messages == '*' then
     call('SET', P .. 'x:' .. e.id, table.concat(ids, ' '))
     call('HSET', P .. 'refs', e.id, here + later)
@@ -212,10 +232,11 @@ end
 local reply = {}
 for k = 1, tonumber(ARGV[1]) do
   local e = event_of_arguments()
-  reply[k] = obstacle(e) or store(e)
+  reply[k] = refusal(e) or obstacle(e) or store(e)
 end
 write_counts()
 write_status_counts()
+write_unfinished()
 if opened > 0 then
   call('HINCRBY', ctl, 'open', opened)
 end

@@ -6,7 +6,6 @@
 -- ARGV[1] organization, [2] worker, [3] layout, [4] destination, [5] records and [6] bytes at most.
 -- Reply: {batch, stamp after which and stamp with which it goes, layout}, or nil when there is nothing to write.
 -- @include "includes/shard.lua"
--- @include "includes/archive.lua"
 -- @include "includes/ulid.lua"
 
 -- What a record has besides the event, and what is assumed of an attempt that does not have the short form.

@@ -4,11 +4,8 @@
 -- KEYS: see includes/shard.lua. ARGV the messages, at most 100.
 -- Reply: per message 1 archived, now or before; 0 when it is no dead letter.
 -- @include "includes/shard.lua"
--- @include "includes/index.lua"
--- @include "includes/outbox.lua"
--- @include "includes/dead-letters.lua"
 -- @include "includes/status-counts.lua"
--- @include "includes/remove.lua"
+-- @include "includes/unfinished.lua"
 -- @include "includes/archive-dead-letter.lua"
 
 local outcomes = {}
@@ -20,4 +17,5 @@ for at, message in ipairs(ARGV) do
   end
 end
 write_status_counts()
+write_unfinished()
 return outcomes

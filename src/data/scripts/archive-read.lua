@@ -5,7 +5,6 @@
 -- ARGV[1] organization, [2] stamp after which, [3] stamp with which the last one goes, [4] how many at most, [5] after how many bytes to end.
 -- Reply: {stamp of the last one or '' at the end, then per message {key, message_view, hash of attempts in their long form, text of the event or ''}}.
 -- @include "includes/shard.lua"
--- @include "includes/event-messages.lua"
 -- @include "includes/view.lua"
 
 local limit = tonumber(ARGV[4])

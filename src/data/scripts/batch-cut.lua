@@ -8,7 +8,9 @@
 -- @include "includes/shard.lua"
 -- @include "includes/target.lua"
 -- @include "includes/work.lua"
--- @include "includes/batch-form.lua"
+-- @include "includes/batch.lua"
+-- @include "includes/ulid.lua"
+-- @include "includes/ring-pools.lua"
 
 local worker, handle, id, last, first = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local text = call('GET', P .. 'b:' .. id)

@@ -6,7 +6,6 @@
 -- Reply: how many targets there are.
 -- @include "includes/shard.lua"
 -- @include "includes/target.lua"
--- @include "includes/ends.lua"
 -- @include "includes/circuit.lua"
 
 local known = 0

@@ -16,6 +16,7 @@
 -- @include "includes/intern.lua"
 -- @include "includes/limiter.lua"
 -- @include "includes/shared-windows.lua"
+-- @include "includes/ring-pools.lua"
 
 local n = ARGV[1]
 local key = P .. 't:' .. n
@@ -96,6 +97,7 @@ else
   end
   if queued(n) > 0 then
     activate(n)
+    ring_woken()
     ring_ready()
   end
 end

@@ -3,7 +3,6 @@
 --
 -- KEYS: see includes/shard.lua. ARGV[1] organization, ARGV[2] source.
 -- Reply: 1.
--- @include "includes/shard.lua"
 -- @include "includes/count.lua"
 
 count_held_back(ARGV[1], ARGV[2], 1)

@@ -4,27 +4,32 @@
 -- open move to its failover.
 --
 -- KEYS: see includes/shard.lua.
--- ARGV[1] worker, [2] how many messages at most (1..64), [3] hold time in ms, after which the work is put back, [4] how many more
--- attempts to slow targets the worker may begin, and [5] with those that are a target's only one, [6] the organization of which the
--- worker has had the most work lately, in all shards, or '': others go first, [7] the mark of its
--- pool, [8] 1: it gets nothing of [6].
--- Reply: {unconfigured targets, servable work left 0/1, 2 where some is of others than [6], ms until something is due or -1, 1 when
+-- ARGV[1] worker, [2] how many messages at most (1..64), [3] hold time in ms, after which the work is put back, [4] slots of the
+-- worker, its slow attempts under way in all shards, and these by account: `<slots> <held>[ <account> <held>…]`, [5] the account of which the
+-- worker has had the most work lately, in all shards, or '': others go first, [6] the mark of its
+-- pool, [7] accounts that get nothing, separated by spaces.
+-- Reply: {unconfigured targets, servable work left 0/1, 2 where some is of others than [5] and [7], ms until something is due or -1, 1 when
 -- something was put into the outbox, 1 when a batch has ended, 1 when there are no jobs and something is in the log of ends, targets, jobs, texts
 -- (includes/jobs.lua)}.
 -- @include "includes/shard.lua"
--- @include "includes/index.lua"
 -- @include "includes/target.lua"
 -- @include "includes/work.lua"
 -- @include "includes/limiter.lua"
 -- @include "includes/shared-limiter.lua"
--- @include "includes/ends.lua"
 -- @include "includes/circuit.lua"
 -- @include "includes/outbox.lua"
 -- @include "includes/failover.lua"
 -- @include "includes/slow.lua"
 -- @include "includes/status-counts.lua"
 -- @include "includes/jobs.lua"
+-- @include "includes/turns.lua"
 -- @include "includes/batch-form.lua"
+-- @include "includes/account.lua"
+-- @include "includes/batch.lua"
+-- @include "includes/pools.lua"
+-- @include "includes/lanes.lua"
+-- @include "includes/pool-changes.lua"
+-- @include "includes/slow-room.lua"
 
 local visits_limit = 32
 local unconfigured_wait_ms = 2000
@@ -37,12 +42,11 @@ local most_batches = 2
 local worker = ARGV[1]
 local left = tonumber(ARGV[2])
 local deadline = now + tonumber(ARGV[3])
-local mark = ARGV[7]
+local mark = ARGV[6]
 local ready_organizations = P .. 'ready' .. mark
 local slots = tonumber(call('HGET', ctl, 'slots' .. mark) or '0')
-local slow_left, slow_probes_left = tonumber(ARGV[4]), tonumber(ARGV[5])
-local busiest = ARGV[6] or ''
-local is_for_others = ARGV[8] == '1'
+local busiest = ARGV[5] or ''
+local without, without_count = accounts_of(ARGV[7])
 local base_cap = math.max(8, math.ceil(slots / 10))
 local unconfigured = {}
 -- Arguments of the writes that the whole batch shares.
@@ -203,7 +207,7 @@ local function serve(n, org, start, quantum)
   end
   local allowed = math.min(quantum, room)
   if is_slow then
-    local slow, limiter = slow_room(org, mark, slots, under_way, slow_left, slow_probes_left)
+    local slow, limiter = slow_room(org, mark, slots, under_way, ARGV[4])
     if slow == 0 then
       park(n, org, limiter, now + slow_wait_ms)
       return 0
@@ -275,7 +279,7 @@ local function serve(n, org, start, quantum)
       end
       if is_slow then
         call('ZADD', P .. 'slow' .. mark, deadline, handle)
-        call('ZADD', P .. 'slow:' .. org, deadline, handle)
+        call('ZADD', P .. 'slow:' .. account_of(org), deadline, handle)
       end
       given = given + 1
     else
@@ -286,7 +290,7 @@ local function serve(n, org, start, quantum)
   if given > 0 then
     job_target(n, org, t.r, destination, t.g, t.cg, is_slow)
     if is_slow then
-      slow_left, slow_probes_left = slow_left - given, slow_probes_left - given
+      slow_begin(org, given)
     end
     if l[1] then
       rate_charge(destination, tonumber(l[1]), tonumber(l[2]), given)
@@ -314,20 +318,6 @@ local function serve(n, org, start, quantum)
     call('ZADD', P .. 'ready:' .. org, start + given, n)
   end
   return given
-end
-
--- The organization whose turn it is, its start, how many others there are for what is left, and whether the busiest one was passed over;
--- nil: there is none.
-local function next_organization()
-  local first = call('ZRANGE', ready_organizations, 0, busiest == '' and 0 or 1, 'WITHSCORES')
-  local count = call('ZCARD', ready_organizations)
-  if first[1] == busiest and first[3] then
-    return first[3], tonumber(first[4]), count - 1, true
-  end
-  if first[1] == busiest and is_for_others then
-    return nil
-  end
-  return first[1], tonumber(first[2]), count, false
 end
 
 local visits = 0
@@ -360,16 +350,16 @@ local function give_turn(org, org_start, count)
 end
 
 while left > 0 and visits < visits_limit do
-  local org, org_start, count, has_passed = next_organization()
+  local org, org_start, count, passed = next_organization(ready_organizations, busiest, without, without_count)
   if not org then
     break
   end
   visits = visits + 1
   if mark_of(org) == mark then
     local finish = give_turn(org, org_start, count)
-    if has_passed then
-      -- What it lost is no claim on the time when it is the busiest one no more.
-      call('ZADD', ready_organizations, 'XX', 'GT', finish, busiest)
+    for _, name in ipairs(passed) do
+      -- What it lost is no claim on the time when it is passed over no more.
+      call('ZADD', ready_organizations, 'XX', 'GT', finish, name)
     end
   else
     to_own_pool(org, mark)
@@ -385,8 +375,7 @@ write_status_counts()
 local more = call('ZCARD', ready_organizations)
 if more > 0 then
   ring(false, mark)
-  local has_others = busiest ~= '' and (more > 1 or not call('ZSCORE', ready_organizations, busiest))
-  more = has_others and 2 or 1
+  more = busiest ~= '' and has_others(ready_organizations, busiest, without, more) and 2 or 1
 end
 local ends = #job_lines == 0 and call('EXISTS', P .. 'ends') or 0
 return { unconfigured, more, next_due_ms(), has_sent and 1 or 0, batch_has_ended and 1 or 0, ends, jobs_reply() }

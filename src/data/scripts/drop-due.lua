@@ -5,12 +5,9 @@
 -- ARGV[1] cursor (begin with 0); then pairs of target and reason.
 -- Reply: {next cursor ('0' at the end), how many}.
 -- @include "includes/shard.lua"
--- @include "includes/index.lua"
--- @include "includes/target.lua"
--- @include "includes/ends.lua"
--- @include "includes/dead-letters.lua"
 -- @include "includes/count.lua"
 -- @include "includes/status-counts.lua"
+-- @include "includes/unfinished.lua"
 -- @include "includes/finish.lua"
 -- @include "includes/retries.lua"
 
@@ -31,4 +28,5 @@ for k = 1, #scan[2], 2 do
 end
 write_counts()
 write_status_counts()
+write_unfinished()
 return { scan[1], dropped }

@@ -6,14 +6,12 @@
 -- ARGV[1] target, [2] reason.
 -- Reply: {how many, 1 when there is more, 1 when retries of the target wait for their time}.
 -- @include "includes/shard.lua"
--- @include "includes/index.lua"
 -- @include "includes/target.lua"
--- @include "includes/work.lua"
--- @include "includes/ends.lua"
--- @include "includes/dead-letters.lua"
 -- @include "includes/count.lua"
 -- @include "includes/status-counts.lua"
+-- @include "includes/unfinished.lua"
 -- @include "includes/finish.lua"
+-- @include "includes/lanes.lua"
 
 local n, reason = ARGV[1], ARGV[2]
 local t = call('HMGET', P .. 't:' .. n, 'o', 'b')
@@ -53,4 +51,5 @@ if budget > 0 then
 end
 write_counts()
 write_status_counts()
+write_unfinished()
 return { 100 - budget, budget == 0 and 1 or 0, call('HEXISTS', P .. 'retries', n) }

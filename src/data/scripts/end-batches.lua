@@ -5,16 +5,14 @@
 -- ARGV[1] how many members at most, [2] the mark of the worker's pool.
 -- Reply: {1 when there is more, servable work 0/1, 1 when something was put into the outbox, 1 when something was put into the log of ends}.
 -- @include "includes/shard.lua"
--- @include "includes/index.lua"
--- @include "includes/target.lua"
--- @include "includes/work.lua"
 -- @include "includes/outbox.lua"
 -- @include "includes/failover.lua"
 -- @include "includes/ends.lua"
--- @include "includes/dead-letters.lua"
 -- @include "includes/count.lua"
 -- @include "includes/status-counts.lua"
+-- @include "includes/unfinished.lua"
 -- @include "includes/finish.lua"
+-- @include "includes/ring-pools.lua"
 
 local budget = tonumber(ARGV[1])
 local closed = 0
@@ -46,7 +44,7 @@ end
 
 local function end_member(message, batch)
   local key = P .. 'm:' .. message
-  local m = call('HMGET', key, 'bt', 'n', 'x')
+  local m = call('HMGET', key, 'bt', 'n', 'x', 'e')
   if m[1] ~= batch.id then
     return
   end
@@ -55,9 +53,9 @@ local function end_member(message, batch)
   if unsent then
     local how, why = string.sub(unsent, 1, 1), string.sub(unsent, 2)
     if how == 'q' then
-      call('HSET', key, finish(message, batch.org, batch.target, batch.destination, how, why))
+      call('HSET', key, finish(message, m[4], batch.org, batch.target, batch.destination, how, why))
     else
-      call('HSET', key, finish_unsent(message, batch.org, batch.target, how, why))
+      call('HSET', key, finish_unsent(message, m[4], batch.org, batch.target, how, why))
     end
     closed = closed + 1
     return
@@ -84,7 +82,7 @@ local function end_member(message, batch)
     return
   end
   local why = batch.how == 'q' and batch.why or nil
-  local ending = { finish(message, batch.org, batch.target, batch.destination, batch.how, why, batch.how == 'd' and 'o' or nil) }
+  local ending = { finish(message, m[4], batch.org, batch.target, batch.destination, batch.how, why, batch.how == 'd' and 'o' or nil) }
   if batch.how == 'd' and batch.has_alerts then
     note_success(message, batch.route, batch.destination)
   end
@@ -139,6 +137,7 @@ if closed > 0 then
 end
 write_counts()
 write_status_counts()
+write_unfinished()
 write_successes()
 ring_ready()
 local more = call('EXISTS', P .. 'ready' .. ARGV[2])

@@ -7,13 +7,11 @@
 -- the outbox has them.
 -- Reply: the entries that stand for what is left, none when somebody else has moved it on; `full`: too much memory is in use.
 -- @include "includes/shard.lua"
--- @include "includes/index.lua"
 -- @include "includes/outbox.lua"
--- @include "includes/dead-letters.lua"
--- @include "includes/status-counts.lua"
--- @include "includes/remove.lua"
+-- @include "includes/unfinished.lua"
 -- @include "includes/far.lua"
 -- @include "includes/event-list.lua"
+-- @include "includes/outbox-entries.lua"
 
 local found = call('XRANGE', P .. 'out', ARGV[1], ARGV[1])[1]
 if not found then
@@ -34,7 +32,9 @@ for k = 3, #ARGV, 3 do
   sent[#sent + 1] = send(shard, 'x', 'e', event, 't', ARGV[k + 2])
   if shard == own_shard then
     call('HINCRBY', P .. 'refs', event, count)
+    count_messages(event, nil, count)
     unlisted(event)
+    hold_event(event, nil, 1)
   else
     far_hold(event, shard)
   end
@@ -45,4 +45,5 @@ if ARGV[2] ~= '' then
 elseif not keep_without_messages(event, own_shard .. 'w') then
   far_release(event, own_shard .. 'w')
 end
+write_unfinished()
 return sent

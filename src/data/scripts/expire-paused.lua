@@ -6,14 +6,9 @@
 -- ARGV[1] how long (ms) a message may wait in a paused target.
 -- Reply: {how many, 1 when there is more of the targets that were looked at}.
 -- @include "includes/shard.lua"
--- @include "includes/index.lua"
--- @include "includes/target.lua"
--- @include "includes/work.lua"
--- @include "includes/ends.lua"
--- @include "includes/dead-letters.lua"
 -- @include "includes/count.lua"
 -- @include "includes/status-counts.lua"
--- @include "includes/finish.lua"
+-- @include "includes/unfinished.lua"
 -- @include "includes/waits.lua"
 
 local per_step, most_expired = 200, 100
@@ -48,4 +43,5 @@ if not more and scan[1] ~= cursor then
 end
 write_counts()
 write_status_counts()
+write_unfinished()
 return { expired, more and 1 or 0 }

@@ -7,25 +7,22 @@
 -- `<shard>/<entry>` of another one; then per target message, route, destination, largest number of attempts (as in new-message.lua).
 -- Reply: how many messages were made; `full`: too much memory is in use; `text`: the whole text is needed.
 -- @include "includes/shard.lua"
--- @include "includes/index.lua"
 -- @include "includes/target.lua"
--- @include "includes/work.lua"
--- @include "includes/ends.lua"
--- @include "includes/dead-letters.lua"
 -- @include "includes/count.lua"
 -- @include "includes/status-counts.lua"
--- @include "includes/finish.lua"
+-- @include "includes/unfinished.lua"
 -- @include "includes/intern.lua"
 -- @include "includes/new-message.lua"
 -- @include "includes/event-copy.lua"
--- @include "includes/outbox.lua"
+-- @include "includes/outbox-entries.lua"
 
 local event, text, entry = ARGV[1], ARGV[2], ARGV[3]
 local org = string.match(text, '^%S+ %S+ (%S+) ')
 local is_own = not string.find(entry, '/', 1, true)
 if not org then
-  if is_own then
-    end_sending(entry)
+  if is_own and end_sending(entry) then
+    hold_event(event, nil, -1)
+    write_unfinished()
   end
   return 0
 end
@@ -50,6 +47,7 @@ if is_own then
   if not end_sending(entry) then
     return 0
   end
+  hold_event(event, org, -1)
 else
   call('SET', seen, '1', 'PX', seen_ms)
   copy_event(event, text)
@@ -78,5 +76,6 @@ if made > 0 then
 end
 write_counts()
 write_status_counts()
+write_unfinished()
 activate_all(touched)
 return made

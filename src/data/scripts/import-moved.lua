@@ -12,7 +12,9 @@
 -- @include "includes/work.lua"
 -- @include "includes/intern.lua"
 -- @include "includes/event-copy.lua"
+-- @include "includes/unfinished.lua"
 -- @include "includes/output.lua"
+-- @include "includes/outbox-entries.lua"
 
 local id, event, text, from, org = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local key = P .. 'm:' .. id
@@ -21,12 +23,15 @@ if call('GET', seen) == from then
   call('PEXPIRE', seen, seen_ms)
   return 0
 end
-local state = call('HGET', key, 's')
+local before = call('HMGET', key, 's', 'v')
+local state = before[1]
 if state and state ~= 'm' then
   return 0
 end
 require_lane(org, ARGV[6], ARGV[7])
 call('SET', seen, from, 'PX', seen_ms)
+-- One that comes back before its leaving was noted holds its event still.
+local is_held = state and is_sending(before[2])
 if not state then
   copy_event(event, text)
   event_refs(event, { id })
@@ -37,6 +42,9 @@ if ARGV[9] ~= '' then
   local other = call('HGET', outputs, ARGV[6])
   if other and other ~= ARGV[9] then
     y = ARGV[6] .. ' ' .. id
+  end
+  if other ~= ARGV[9] then
+    grow_event(event, org, #ARGV[9])
   end
   call('HSET', outputs, output_field(y, ARGV[6]), ARGV[9])
   call('HSET', key, 'y', y)
@@ -69,5 +77,9 @@ call('HDEL', key, 'u', 'v', 'd')
 call('HINCRBY', ctl, 'open', 1)
 enqueue(n, id)
 activate(n)
+if not is_held then
+  hold_event(event, org, 1)
+end
+write_unfinished()
 ring_woken()
 return 1

@@ -3,13 +3,13 @@
 -- Without allow-oom: a full Redis refuses it, as it refuses the event.
 --
 -- KEYS: see includes/intake.lua.
--- ARGV[1] event, ARGV[2] mark (hexadecimal) or '', ARGV[3] window in milliseconds, ARGV[4] month (YYYY-MM), ARGV[5] number of messages,
+-- ARGV[1] event, ARGV[2] marks (hexadecimal, separated by a space) or '', ARGV[3] window in milliseconds, ARGV[4] month (YYYY-MM), ARGV[5] number of messages,
 -- ARGV[6] how many there may be in the month, or ''
--- Reply: {'store', event, earlier}: accept it under this id, whoever claimed it; `earlier` is the event with the same mark from before
+-- Reply: {'store', event, earlier}: accept it under this id, whoever claimed it; `earlier` is an event with the same mark from before
 -- the window, or ''; {'duplicate', event}: it was accepted as this one; {'quota'}: it would exceed the month.
 -- @include "includes/intake.lua"
 
-local event, mark, month = ARGV[1], ARGV[2], ARGV[4]
+local event, marks, month = ARGV[1], ARGV[2], ARGV[4]
 local window, messages, limit = tonumber(ARGV[3]), tonumber(ARGV[5]), tonumber(ARGV[6])
 
 local function exceeds()
@@ -17,8 +17,18 @@ local function exceeds()
     and not call('ZSCORE', P .. 'reserved', event)
 end
 
-local earlier = ''
-if mark ~= '' then
+-- Notes that the event is claimed again: under those of the marks that name it.
+local function claim_again(first)
+  for mark in string.gmatch(marks, '%x+') do
+    local key, _, ms, named = find_mark(mark, window)
+    if key and named == first then
+      set_mark(key, mark, 'c', ms, first)
+    end
+  end
+end
+
+local earlier
+for mark in string.gmatch(marks, '%x+') do
   local key, state, ms, first = find_mark(mark, window)
   if key and ms > now - window then
     if state == 'a' then
@@ -29,14 +39,14 @@ if mark ~= '' then
       if exceeds() then
         return {'quota'}
       end
-      set_mark(key, mark, 'c', ms, first)
+      claim_again(first)
       if limit then
         reserve(first, month, messages)
       end
     end
     return {'store', first, ''}
   end
-  earlier = first or ''
+  earlier = earlier or first
 end
 
 if exceeds() then
@@ -45,10 +55,10 @@ end
 if limit then
   reserve(event, month, messages)
 end
-if mark ~= '' then
+for mark in string.gmatch(marks, '%x+') do
   local bucket = math.floor(now / bucket_ms)
   local key = marks_key(bucket, mark)
   set_mark(key, mark, 'c', now, event)
   expire_not_before(key, (bucket + 1) * bucket_ms - now + window)
 end
-return {'store', event, earlier}
+return {'store', event, earlier or ''}

@@ -7,7 +7,6 @@
 -- Reply: per entry {ms, number, id, record}; a message record is its hash with the route's names and the last attempt
 -- (see message-view.ts), an event is what event_head_view says.
 -- @include "includes/shard.lua"
--- @include "includes/event-messages.lua"
 -- @include "includes/view.lua"
 
 local key, ms, number, oldest, count = P .. ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])

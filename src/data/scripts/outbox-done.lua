@@ -5,11 +5,19 @@
 -- ARGV[1] entry, [2] message that has moved, or ''.
 -- Reply: 1, or 0 when somebody else has ended it.
 -- @include "includes/shard.lua"
--- @include "includes/index.lua"
 -- @include "includes/outbox.lua"
--- @include "includes/dead-letters.lua"
+-- @include "includes/unfinished.lua"
 -- @include "includes/remove.lua"
 -- @include "includes/far.lua"
+-- @include "includes/outbox-entries.lua"
+
+-- A message that has moved, and is not here again, is unfinished elsewhere.
+local function release_moved(f)
+  local m = call('HMGET', P .. 'm:' .. f.m, 's', 'v', 'e')
+  if m[1] == 'm' and m[2] == ARGV[1] then
+    hold_event(m[3], nil, -1)
+  end
+end
 
 local found = call('XRANGE', P .. 'out', ARGV[1], ARGV[1])[1]
 if not found or not end_sending(ARGV[1]) then
@@ -18,6 +26,8 @@ end
 local f = fields_of(found)
 if f.k == 'x' then
   far_release(f.e, f.s .. 'x')
+elseif f.k == 'v' then
+  release_moved(f)
 end
 if ARGV[2] ~= '' and home_of(ARGV[2]) then
   local key = P .. 'm:' .. ARGV[2]
@@ -27,4 +37,5 @@ if ARGV[2] ~= '' and home_of(ARGV[2]) then
     release_event(m[3])
   end
 end
+write_unfinished()
 return 1

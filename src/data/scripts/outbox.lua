@@ -9,6 +9,7 @@
 -- @include "includes/shard.lua"
 -- @include "includes/outbox.lua"
 -- @include "includes/output.lua"
+-- @include "includes/outbox-entries.lua"
 
 local bytes_limit = 4194304
 -- A larger text is only carried when it is asked for.

@@ -7,6 +7,7 @@
 -- Reply: the output that was there before, or ''.
 -- @include "includes/shard.lua"
 -- @include "includes/output.lua"
+-- @include "includes/unfinished.lua"
 
 local message, event, route, output = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local key = P .. 'y:' .. event
@@ -15,6 +16,8 @@ local kept = call('HGET', key, output_field(y or '1', route))
 if not y and (kept or output ~= '') and call('EXISTS', P .. 'm:' .. message) == 1 and call('EXISTS', P .. 'e:' .. event) == 1 then
   if not kept then
     call('HSET', key, route, output)
+    grow_event(event, nil, #output)
+    write_unfinished()
   end
   call('HSET', P .. 'm:' .. message, 'y', '1')
 end

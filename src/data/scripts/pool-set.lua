@@ -5,13 +5,15 @@
 -- ARGV[1] mark of the pool (includes/pools.lua), then organizations.
 -- Reply: none.
 -- @include "includes/shard.lua"
--- @include "includes/target.lua"
+-- @include "includes/account.lua"
+-- @include "includes/pools.lua"
+-- @include "includes/pool-changes.lua"
 
 local mark = ARGV[1]
 
--- Attempts at slow targets count where the organization is.
+-- Attempts at slow targets count where the organization is; those of its webhooks and alerts, which change with it, are among them.
 local function move_slow(org, old)
-  local held = call('ZRANGE', P .. 'slow:' .. org, 0, -1, 'WITHSCORES')
+  local held = call('ZRANGE', P .. 'slow:' .. account_of(org), 0, -1, 'WITHSCORES')
   for k = 1, #held, 2 do
     call('ZREM', P .. 'slow' .. old, held[k])
     call('ZADD', P .. 'slow' .. mark, held[k + 1], held[k])

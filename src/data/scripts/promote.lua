@@ -6,19 +6,17 @@
 -- ARGV[1] how long (ms) a message may wait for an open circuit before it goes to the dead letters, [2] the mark of the worker's pool.
 -- Reply: {how many were moved, servable work 0/1, ms until something is due or -1 (0: call again)}.
 -- @include "includes/shard.lua"
--- @include "includes/index.lua"
 -- @include "includes/target.lua"
 -- @include "includes/work.lua"
 -- @include "includes/limiter.lua"
 -- @include "includes/shared-limiter.lua"
--- @include "includes/ends.lua"
 -- @include "includes/circuit.lua"
--- @include "includes/dead-letters.lua"
 -- @include "includes/count.lua"
 -- @include "includes/status-counts.lua"
--- @include "includes/finish.lua"
+-- @include "includes/unfinished.lua"
 -- @include "includes/retries.lua"
 -- @include "includes/waits.lua"
+-- @include "includes/ring-pools.lua"
 
 -- By then those that a shared limiter woke have come to dequeue, unless all workers are full.
 local wake_again_ms = 20
@@ -118,6 +116,8 @@ end
 write_shared_limiters()
 write_counts()
 write_status_counts()
+write_unfinished()
+ring_woken()
 ring_ready()
 local more = call('EXISTS', P .. 'ready' .. ARGV[2])
 return { moved, more, next_due_ms() }

@@ -6,13 +6,11 @@
 -- KEYS: see includes/shard.lua.
 -- ARGV[1] retention of finished messages in ms, [2] of dead letters in ms, [3] how many records at most, [4] memory limit in bytes
 -- where Redis has none, or '', [5] what has not been written: 0 stays, 1 goes where the archive fails, 2 goes, [6] for how long (ms) beyond
--- the retention it stays at most.
+-- the retention it stays at most, [7] the organization whose archive is pruned before all else, or ''.
 -- Reply: {how many were removed, 1 when there is more, thousandths of the memory limit in use or -1, how many were removed unwritten}.
 -- @include "includes/shard.lua"
--- @include "includes/index.lua"
--- @include "includes/outbox.lua"
--- @include "includes/dead-letters.lua"
 -- @include "includes/status-counts.lua"
+-- @include "includes/unfinished.lua"
 -- @include "includes/remove.lua"
 -- @include "includes/archive-dead-letter.lua"
 -- @include "includes/memory.lua"
@@ -124,7 +122,12 @@ local function prune_dead_letters(retained)
   end
 end
 
-if has_archives then
+if ARGV[7] ~= '' then
+  prune_archive(ARGV[7], now, tonumber(ARGV[1]))
+end
+if removed > 0 then
+  done = budget
+elseif has_archives then
   prune_finished(tonumber(ARGV[1]))
 else
   prune_history(math.max(0, now - tonumber(ARGV[1])))
@@ -134,4 +137,5 @@ if done < budget then
 end
 write_moved(0, 0)
 write_status_counts()
+write_unfinished()
 return { removed, done >= budget and 1 or 0, memory_permille(ARGV[4]) or -1, lost }

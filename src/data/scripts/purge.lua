@@ -6,15 +6,15 @@
 -- ARGV[1] organization, [2] how many events or targets at most.
 -- Reply: 1 when there is more to do.
 -- @include "includes/shard.lua"
--- @include "includes/index.lua"
 -- @include "includes/target.lua"
--- @include "includes/outbox.lua"
--- @include "includes/dead-letters.lua"
--- @include "includes/status-counts.lua"
+-- @include "includes/unfinished.lua"
 -- @include "includes/remove.lua"
 -- @include "includes/event-messages.lua"
 -- @include "includes/statistics.lua"
 -- @include "includes/some-fields.lua"
+-- @include "includes/pools.lua"
+-- @include "includes/retries.lua"
+-- @include "includes/pool-changes.lua"
 
 local org, budget = ARGV[1], tonumber(ARGV[2])
 local most_messages = 200
@@ -64,6 +64,7 @@ for _, event in ipairs(events) do
   remove_event(event)
 end
 if #events > 0 then
+  write_unfinished()
   return 1
 end
 -- Messages that are not listed with their events.
@@ -84,6 +85,7 @@ for _, id in ipairs(events) do
   remove_message(id)
 end
 if #events > 0 then
+  write_unfinished()
   return 1
 end
 
@@ -93,7 +95,10 @@ for k = 1, #targets, 2 do
   local t = call('HMGET', P .. 't:' .. n, 'd', 'b', 'lp')
   if t[2] and t[2] ~= 'cap' and t[2] ~= '!' then
     call('ZREM', P .. 'wait:' .. t[2], n)
-    call('ZREM', P .. 'waiting', t[2])
+    -- Targets of others may wait for the same.
+    if call('EXISTS', P .. 'wait:' .. t[2]) == 0 then
+      call('ZREM', P .. 'waiting', t[2])
+    end
   end
   call('ZREM', P .. 'waiting', '!' .. n)
   call('SREM', P .. 'broken', n)
@@ -129,10 +134,10 @@ end
 call('DEL', P .. 'alr:' .. org)
 call('ZREM', P .. 'ready' .. mark_of(org), org)
 set_pool(org, '')
-call('ZREM', P .. 'waiting', '~slow:' .. org)
-call('DEL', P .. 'ready:' .. org, P .. 'slow:' .. org, P .. 'wait:~slow:' .. org, P .. 'o:' .. org, P .. 'k:' .. org, P .. 'ms:' .. org, P .. 'i:' .. org, P .. 'i:dead:' .. org, P .. 'q:' .. org, P .. 'i:ev:' .. org,
+call('DEL', P .. 'ready:' .. org, P .. 'slow:' .. org, P .. 'o:' .. org, P .. 'k:' .. org, P .. 'ms:' .. org, P .. 'i:' .. org, P .. 'i:dead:' .. org, P .. 'q:' .. org, P .. 'i:ev:' .. org,
   P .. 'i:cp:' .. org)
 remove_statistics(org)
+forget_account(org)
 -- Of its archive, which belongs to the organization itself.
 call('HDEL', P .. 'arc', org)
 call('ZREM', P .. 'ah', org)

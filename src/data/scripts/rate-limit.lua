@@ -1,5 +1,5 @@
 -- Counts requests in a window that begins with its first request; requests that it has no room for are refused together and not counted.
--- KEYS[1]  counter of the credential or source
+-- KEYS[1]  counter of the organization or source
 -- ARGV[1]  length of the window in milliseconds
 -- ARGV[2]  how many requests
 -- ARGV[3]  how many the window holds

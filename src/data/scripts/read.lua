@@ -9,7 +9,6 @@
 -- of its payload} or, without its event, {message_view}; for `h` per key {text of the event that
 -- ends before its payload, bytes of that}; nil in the place of one that is not there.
 -- @include "includes/shard.lua"
--- @include "includes/event-messages.lua"
 -- @include "includes/view.lua"
 
 -- Of an event with more messages the first so many are shown.

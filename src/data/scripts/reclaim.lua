@@ -6,9 +6,9 @@
 -- Reply: {how many were put back, 1 when there is more}.
 -- @include "includes/shard.lua"
 -- @include "includes/target.lua"
--- @include "includes/work.lua"
 -- @include "includes/status-counts.lua"
 -- @include "includes/hold.lua"
+-- @include "includes/ring-pools.lua"
 
 local budget = 100
 local back = 0
@@ -40,6 +40,7 @@ if budget > 0 then
 end
 write_status_counts()
 if back > 0 then
+  ring_woken()
   ring_ready()
 end
 return { back, budget <= 0 and 1 or 0 }

@@ -1,11 +1,24 @@
 #!lua flags=allow-oom
 -- Writes a record with its index entries and appends one change, unless the stored record is equal.
 -- Keys and arguments: see includes/registry-change.lua.
--- Returns {'fenced', epoch} | {'equal'} | {'stored', record} (the belief was wrong: nothing written) | {'changed'}
+-- An id stays the organization's that published it first, also when its record is retracted. A record that stands without an owner (it was
+-- published before there were owners) says whose its id is.
+-- Returns {'fenced', epoch} | {'owned', organization} (the id is another organization's) | {'equal'} | {'stored', record} (the belief was wrong: nothing written) | {'changed'}
 -- @include "includes/registry-change.lua"
 
 if is_fenced() then
   return {'fenced', stored_epoch}
+end
+local org = ARGV[7]
+if org ~= '' then
+  local owner = call('HGET', KEYS[6], id)
+  if not owner and stored ~= '' then
+    owner = cjson.decode(stored).org
+  end
+  if owner and owner ~= org then
+    return {'owned', owner}
+  end
+  call('HSETNX', KEYS[6], id, org)
 end
 if stored == wanted then
   return {'equal'}

@@ -6,14 +6,10 @@
 -- Reply: per message 1 made, or it was before (a re-sent call); `gone`: there is no such message; `payload`: its event is gone. `full`, and nothing
 -- is made: too much memory is in use.
 -- @include "includes/shard.lua"
--- @include "includes/index.lua"
 -- @include "includes/target.lua"
--- @include "includes/work.lua"
--- @include "includes/ends.lua"
--- @include "includes/dead-letters.lua"
 -- @include "includes/count.lua"
 -- @include "includes/status-counts.lua"
--- @include "includes/finish.lua"
+-- @include "includes/unfinished.lua"
 -- @include "includes/new-message.lua"
 -- @include "includes/event-copy.lua"
 -- @include "includes/outbox.lua"
@@ -72,5 +68,6 @@ for _, each in ipairs(pending) do
 end
 write_counts()
 write_status_counts()
+write_unfinished()
 activate_all(touched)
 return outcomes

@@ -12,7 +12,6 @@
 -- Reply: {per item 1 done or 0 settled by somebody else, servable work left 0/1, ms until something is due or -1, 1 when
 -- something was put into the outbox, 1 when a batch has ended, 1 when something was put into the log of ends}.
 -- @include "includes/shard.lua"
--- @include "includes/index.lua"
 -- @include "includes/target.lua"
 -- @include "includes/work.lua"
 -- @include "includes/ends.lua"
@@ -21,12 +20,15 @@
 -- @include "includes/outbox.lua"
 -- @include "includes/failover.lua"
 -- @include "includes/slow.lua"
--- @include "includes/dead-letters.lua"
 -- @include "includes/count.lua"
 -- @include "includes/status-counts.lua"
+-- @include "includes/unfinished.lua"
 -- @include "includes/finish.lua"
 -- @include "includes/retries.lua"
 -- @include "includes/failures.lua"
+-- @include "includes/account.lua"
+-- @include "includes/batch.lua"
+-- @include "includes/pools.lua"
 
 local item_length = 4
 local worker = ARGV[1]
@@ -86,7 +88,7 @@ local function release_places(target, handle)
   if has_slow and target.org then
     local own = mark_of(target.org)
     if call('ZREM', P .. 'slow' .. own, handle) == 1 then
-      call('ZREM', P .. 'slow:' .. target.org, handle)
+      call('ZREM', P .. 'slow:' .. account_of(target.org), handle)
       target.slow_released = target.slow_released + 1
       slow_released[own] = (slow_released[own] or 0) + 1
     end
@@ -208,14 +210,14 @@ for k = 1, count do
         changes = {}
         batch_end(id, outcome, detail)
       elseif outcome == 'd' then
-        changes = { finish(id, target.org, target.n, target.destination, 'd') }
+        changes = { finish(id, m[1], target.org, target.n, target.destination, 'd') }
         if target.has_alerts then
           note_success(id, target.route, target.destination)
         end
       elseif outcome == 'q' then
-        changes = { finish(id, target.org, target.n, target.destination, 'q', detail) }
+        changes = { finish(id, m[1], target.org, target.n, target.destination, 'q', detail) }
       elseif outcome == 'u' then
-        changes = { finish_unsent(id, target.org, target.n, string.sub(detail, 1, 1), string.sub(detail, 2)) }
+        changes = { finish_unsent(id, m[1], target.org, target.n, string.sub(detail, 1, 1), string.sub(detail, 2)) }
       elseif outcome == 'r' then
         local due = now + tonumber(detail)
         changes = { 's', 'r', 'd', due }
@@ -286,7 +288,7 @@ for _, n in ipairs(order) do
       wake(target.destination, target.released)
     end
     if target.slow_released > 0 then
-      wake('~slow:' .. target.org, target.slow_released)
+      wake('~slow:' .. account_of(target.org), target.slow_released)
     end
   end
 end
@@ -298,6 +300,7 @@ if closed > 0 then
 end
 write_counts()
 write_status_counts()
+write_unfinished()
 write_successes()
 local more = call('EXISTS', P .. 'ready' .. mark)
 woken[mark] = nil

@@ -7,10 +7,8 @@
 -- how often it has moved, for n the message.
 -- Reply: 1, or 0 when it is no news.
 -- @include "includes/shard.lua"
--- @include "includes/index.lua"
--- @include "includes/outbox.lua"
--- @include "includes/dead-letters.lua"
 -- @include "includes/status-counts.lua"
+-- @include "includes/unfinished.lua"
 -- @include "includes/remove.lua"
 -- @include "includes/far.lua"
 
@@ -24,7 +22,9 @@ if what == 'n' then
   return 1
 end
 if what == 'g' then
-  return far_release(id, shard) and 1 or 0
+  local was_there = far_release(id, shard)
+  write_unfinished()
+  return was_there and 1 or 0
 end
 local m = call('HMGET', P .. 'm:' .. id, 's', 'u', 'h')
 if m[1] ~= 'm' then
@@ -38,6 +38,7 @@ if what == 'u' then
 elseif m[2] == shard then
   remove_message(id)
   write_status_counts()
+  write_unfinished()
 else
   return 0
 end

@@ -9,7 +9,7 @@
 -- default one have; it has the rest.
 -- @include "includes/shard.lua"
 -- @include "includes/target.lua"
--- @include "includes/outbox.lua"
+-- @include "includes/outbox-entries.lua"
 
 local mark = ARGV[1]
 local oldest, looked = '', 0

@@ -11,8 +11,8 @@
 -- Above 80 % `full` in `ctl` makes accept refuse events; it goes below 75 %.
 -- @include "includes/shard.lua"
 -- @include "includes/memory.lua"
--- @include "includes/pools.lua"
--- @include "includes/outbox.lua"
+-- @include "includes/outbox-entries.lua"
+-- @include "includes/pool-changes.lua"
 
 local full_permille, relieved_permille = 800, 750
 local left_after_ms = 2000

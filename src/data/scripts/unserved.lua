@@ -6,7 +6,8 @@
 -- Reply: per target that is found {target, the first of its queued messages, why}.
 -- @include "includes/shard.lua"
 -- @include "includes/target.lua"
--- @include "includes/work.lua"
+-- @include "includes/pools.lua"
+-- @include "includes/lanes.lua"
 
 -- In the turn of its own pool, or of the default one, which passes it on (to_own_pool).
 local function has_turn(org)

@@ -1,6 +1,6 @@
 -- Reads records by id, or an application by its external id.
 -- KEYS: see includes/webhooks.lua.
--- ARGV[1] kind ap, ep or sb, then per id the id, its number, its part; or 'ax' and an external id.
+-- ARGV[1] kind ap, ep or sb, then per id the id, its number, its part; or ARGV[1] ax, [2] an external id.
 -- Reply: per id its row, or '' when it is not there.
 -- @include "includes/webhooks.lua"
 

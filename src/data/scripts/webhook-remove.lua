@@ -6,7 +6,6 @@
 -- Reply: {'removed'} | {'gone'} | {'stored', row} (it is another by now, and nothing was removed).
 -- @include "includes/webhooks.lua"
 -- @include "includes/webhook-list.lua"
--- @include "includes/webhook-transforms.lua"
 -- @include "includes/webhook-removal.lua"
 -- @include "includes/webhook-gone.lua"
 

@@ -5,7 +5,6 @@
 -- Reply: 1 when there is more to do.
 -- @include "includes/webhooks.lua"
 -- @include "includes/webhook-list.lua"
--- @include "includes/webhook-transforms.lua"
 -- @include "includes/webhook-removal.lua"
 -- @include "includes/some-fields.lua"
 

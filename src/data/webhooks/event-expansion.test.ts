@@ -3,6 +3,7 @@ import { FakeClock } from '../../../test/support/fake-clock.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
 import { patientClock } from '../../../test/support/patient-clock.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
+import { field } from '../../../test/support/redis-fields.ts';
 import { waitUntil } from '../../../test/support/wait-until.ts';
 import { newWebhookEndpoint } from '../../../test/support/webhooks.ts';
 import type { Clock } from '../../core/clock.ts';
@@ -80,7 +81,7 @@ function eventOf(matches: WebhookMatches, labels: Record<string, string>, payloa
 async function stored(): Promise<{ of: string[]; left: number }> {
   const keys = await redis.client.keys(`${prefix}{s*}:m:*`);
   const pipeline = redis.client.pipeline();
-  for (const key of keys) pipeline.hget(key, 'sb');
+  for (const key of keys) pipeline.hget(key, field.message.subscription);
   const of = ((await pipeline.exec()) ?? []).map(([, id]) => String(id));
   const lengths = await Promise.all(shards.map((shard) => redis.client.xlen(`${prefix}{s${shard}}:out`)));
   return { of: of.sort(), left: lengths.reduce((sum, each) => sum + each, 0) };

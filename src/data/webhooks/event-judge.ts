@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
-import { type CelEvent, type CelFilter, type CelVerdict, celEvent, compileCelFilter } from '../../core/cel-filter.ts';
+import { type CelEvent, type CelFilter, type CelVerdict, celEvent, celEventInPieces, compileCelFilter } from '../../core/cel-filter.ts';
 import { matchesLabels } from '../../core/label-filters.ts';
+import type { LoopTurn } from '../../core/loop-turns.ts';
 import type { WebhookCandidate } from './webhook-candidates.ts';
 
 /** An event as subscriptions judge it. `data` and `metadata` are parsed JSON. */
@@ -20,6 +21,12 @@ export interface Judgement {
   error: string | null;
 }
 
+export interface JudgeOfEvent {
+  /** To be awaited before `judge`, when there is anything to wait for: other work has its turn. */
+  before(wishes: SubscriptionWishes): Promise<void> | null;
+  judge(wishes: SubscriptionWishes): Judgement;
+}
+
 const mostCompiled = 5000;
 /** All expressions of one event together; what is asked after it fails. */
 const mostMsPerEvent = 500;
@@ -29,9 +36,25 @@ const tooLong: CelVerdict = { isMatch: false, error: 'the filters of the event t
 export class EventJudge {
   readonly #compiled = new LRUCache<string, CelFilter>({ max: mostCompiled });
 
-  /** Of one event, for any number of subscriptions. */
-  of(event: JudgedEvent): (wishes: SubscriptionWishes) => Judgement {
+  /** Of one event, for any number of subscriptions, one after the other. */
+  of(event: JudgedEvent, turn: LoopTurn): JudgeOfEvent {
     let seen: CelEvent | null = null;
+    /** Of most events that is one piece, and nothing waits. */
+    const see = (): Promise<void> | null => {
+      const pieces = celEventInPieces(event);
+      const isSeen = (): boolean => {
+        const startedMs = performance.now();
+        const { done, value } = pieces.next();
+        turn.spend(performance.now() - startedMs);
+        if (done === true) seen = value;
+        return done === true;
+      };
+      return isSeen() ? turn.pause() : seeRest(isSeen);
+    };
+    const seeRest = async (isSeen: () => boolean): Promise<void> => {
+      do await turn.rest();
+      while (!isSeen());
+    };
     let leftMs = mostMsPerEvent;
     const verdicts = new Map<string, CelVerdict>();
     const ask = (expression: string): CelVerdict => {
@@ -41,14 +64,19 @@ export class EventJudge {
       const startedMs = performance.now();
       seen ??= celEvent(event);
       const verdict = this.#filter(expression)(seen);
-      leftMs -= performance.now() - startedMs;
+      const tookMs = performance.now() - startedMs;
+      leftMs -= tookMs;
+      turn.spend(tookMs);
       verdicts.set(expression, verdict);
       return verdict;
     };
-    return ({ filterExpression, labelFilters, labelFilterMode }) => {
-      if (!matchesLabels(labelFilters, labelFilterMode, event.labels)) return { isMatch: false, wasAsked: false, error: null };
-      if (filterExpression === null) return { isMatch: true, wasAsked: false, error: null };
-      return { ...ask(filterExpression), wasAsked: true };
+    return {
+      before: ({ filterExpression }) => (seen === null && filterExpression !== null ? see() : turn.pause()),
+      judge: ({ filterExpression, labelFilters, labelFilterMode }) => {
+        if (!matchesLabels(labelFilters, labelFilterMode, event.labels)) return { isMatch: false, wasAsked: false, error: null };
+        if (filterExpression === null) return { isMatch: true, wasAsked: false, error: null };
+        return { ...ask(filterExpression), wasAsked: true };
+      },
     };
   }
 

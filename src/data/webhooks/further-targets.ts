@@ -1,5 +1,7 @@
 import type { Clock } from '../../core/clock.ts';
 import { newTimedId } from '../../core/ids.ts';
+import { parseLargeJson } from '../../core/large-json.ts';
+import { loopTurns } from '../../core/loop-turns.ts';
 import { organizationOfWebhooks } from '../../core/webhook.ts';
 import type { FindFurtherTargets } from '../outbox-carrier.ts';
 import type { WebhookMatcher } from './webhook-matcher.ts';
@@ -24,7 +26,8 @@ export function furtherTargets({
     const org = organizationOfWebhooks(event.org);
     if (webhook === null || org === null) return { targets: [], next: null };
     const { labels, metadata } = webhook;
-    const judged = { type: sourceSlug, data: JSON.parse(event.payload.toString()), labels, metadata };
+    const data = await loopTurns.of(org).run(parseLargeJson(event.payload));
+    const judged = { type: sourceSlug, data, labels, metadata };
     const { matches, next } = await matcher.matchWindow(org, sourceId, webhook, judged, range, turns);
     const nowMs = clock.now();
     const targets = matches.map((match) => webhookTarget(match, { messageId: newTimedId('msg_', match.shard, nowMs), maxAttempts }));

@@ -160,7 +160,7 @@ export class RedisWebhookStore implements WebhookStore {
   async createEndpoint(endpoint: NewWebhookEndpoint): Promise<WebhookEndpoint> {
     const { org, applicationId } = endpoint;
     const made = await this.#make(endpointKind, endpoint, (id) => {
-      const content = newEndpointContent({ ...endpoint, secret: endpoint.sealSecret(id) }, this.#clock.now());
+      const content = newEndpointContent(endpoint, id, this.#clock.now());
       return { object: { id, org, applicationId, ...content }, args: idArguments('application', applicationId) };
     });
     if ('taken' in made) throw idTaken(endpointKind);

@@ -1,5 +1,5 @@
 import type { Keyring } from '../../core/sealing.ts';
-import { webhookSecretSealingContext } from '../../core/sealing-contexts.ts';
+import { webhookHeaderSealingContext, webhookSecretSealingContext } from '../../core/sealing-contexts.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { rewriteHash } from '../../redis/rewrite-hash.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
@@ -10,7 +10,7 @@ import { decodeEndpoint, encodeEndpoint } from './webhook-records.ts';
 import { recordParts, withJson } from './webhook-rows.ts';
 
 /**
- * Seals the signing secrets of all webhook endpoints under the newest key. Nobody need be told: readers open the old envelopes, too, for as long
+ * Seals the signing secrets and sealed headers of all webhook endpoints under the newest key. Nobody need be told: readers open the old envelopes, too, for as long
  * as they have the old key. `report` gets what does not open. Answers how many endpoints changed.
  */
 export async function resealWebhooks(options: {
@@ -26,17 +26,23 @@ export async function resealWebhooks(options: {
       const { part, json } = recordParts(record);
       const id = webhookId('endpoint', Number(number), part);
       const endpoint = decodeEndpoint(json);
-      const reseal = (sealed: string): string => {
+      const reseal = (sealed: string, context = webhookSecretSealingContext(org, id)): string => {
         try {
-          return keyring.reseal(sealed, webhookSecretSealingContext(org, id));
+          return keyring.reseal(sealed, context);
         } catch (error) {
-          report(`webhookEndpoint ${id}: secret does not open: ${error instanceof Error ? error.message : error}`);
+          report(`webhookEndpoint ${id}: ${context.field} does not open: ${error instanceof Error ? error.message : error}`);
           return sealed;
         }
       };
       const { secret } = endpoint;
       const previous = secret.previous.map(({ sealed, validUntilMs }) => ({ sealed: reseal(sealed), validUntilMs }));
-      const resealed = withJson(record, encodeEndpoint({ ...endpoint, secret: { ...secret, sealed: reseal(secret.sealed), previous } }));
+      const headers = endpoint.headers.map((header) =>
+        header.sealed === undefined ? header : { name: header.name, sealed: reseal(header.sealed, webhookHeaderSealingContext(org, id)) },
+      );
+      const resealed = withJson(
+        record,
+        encodeEndpoint({ ...endpoint, headers, secret: { ...secret, sealed: reseal(secret.sealed), previous } }),
+      );
       return resealed === record ? null : resealed;
     });
   }

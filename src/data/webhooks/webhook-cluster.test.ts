@@ -4,7 +4,7 @@ import { Registry } from 'prom-client';
 import { FakeClock } from '../../../test/support/fake-clock.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
 import { passes } from '../../../test/support/passes.ts';
-import { moveSlots, type RedisGroup, startRedisCluster } from '../../../test/support/redis-group.ts';
+import { clusterClient, moveSlots, type RedisGroup, startRedisCluster } from '../../../test/support/redis-group.ts';
 import { waitUntil } from '../../../test/support/wait-until.ts';
 import { allPages, newWebhookEndpoint } from '../../../test/support/webhooks.ts';
 import type { RedisAddress } from '../../redis/address.ts';
@@ -33,11 +33,9 @@ const address = (): RedisAddress => ({ mode: 'cluster', url: `redis://posthorn:c
 beforeAll(async () => {
   cluster = await startRedisCluster();
   for (const { client } of cluster.nodes) await client.call('ACL', 'SETUSER', 'posthorn', ...(rules ?? []));
-  redis = commandConnection(address());
+  redis = await clusterClient(cluster, 'posthorn:change-me');
   blocking = blockingConnection(address(), { blockMs: changeStreamBlockMs });
-  for (const client of [redis, blocking]) client.on('error', () => {});
-  await redis.connect();
-  await waitUntil('the cluster', 30_000, async () => ((await redis.get(`${prefix}x`).catch(() => '')) === null ? true : undefined));
+  blocking.on('error', () => {});
 });
 afterAll(async () => {
   redis.disconnect();

@@ -1,10 +1,12 @@
+import { GatheredReads } from '../../core/gathered-reads.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { FollowedCache, type FollowedCacheOptions } from '../followed-cache.ts';
-import { GatheredRows } from './gathered-rows.ts';
+import { webhookRows } from './webhook-changes.ts';
 import type { WebhookKind } from './webhook-ids.ts';
 import { sharedWebhookKeys } from './webhook-keys.ts';
-import { applicationKind, endpointKind, subscriptionKind } from './webhook-kinds.ts';
+import { applicationKind, endpointKind, type KindOfWebhooks, subscriptionKind } from './webhook-kinds.ts';
 import { type WebhookChange, webhookChangeKey } from './webhook-notes.ts';
+import type { Row } from './webhook-rows.ts';
 import { WebhookScripts } from './webhook-scripts.ts';
 import type { WebhookApplication, WebhookEndpoint, WebhookSubscription } from './webhooks.ts';
 
@@ -16,6 +18,10 @@ export interface WebhookDirectoryOptions extends Pick<FollowedCacheOptions, 'blo
 
 /** A writer that dies between a write and its announcement does harm for so long at most. */
 const keptMs = 60_000;
+/** In one script call. */
+const maxRows = 50;
+
+type Rows<T> = GatheredReads<Row<T> | null>;
 
 /**
  * Reads of the webhook store for workers: objects are kept from their third read on until a change of them is announced, and for a minute
@@ -23,15 +29,16 @@ const keptMs = 60_000;
  */
 export class WebhookDirectory {
   readonly #cache: FollowedCache;
-  readonly #applications: GatheredRows<WebhookApplication>;
-  readonly #endpoints: GatheredRows<WebhookEndpoint>;
-  readonly #subscriptions: GatheredRows<WebhookSubscription>;
+  readonly #applications: Rows<WebhookApplication>;
+  readonly #endpoints: Rows<WebhookEndpoint>;
+  readonly #subscriptions: Rows<WebhookSubscription>;
 
   constructor({ redis, prefix, ...following }: WebhookDirectoryOptions) {
     const scripts = new WebhookScripts({ redis, prefix });
-    this.#applications = new GatheredRows(scripts, applicationKind);
-    this.#endpoints = new GatheredRows(scripts, endpointKind);
-    this.#subscriptions = new GatheredRows(scripts, subscriptionKind);
+    const rowsOf = <T>(kind: KindOfWebhooks<T>): Rows<T> => new GatheredReads((org, ids) => webhookRows(scripts, kind, org, ids), maxRows);
+    this.#applications = rowsOf(applicationKind);
+    this.#endpoints = rowsOf(endpointKind);
+    this.#subscriptions = rowsOf(subscriptionKind);
     this.#cache = new FollowedCache({ ...following, keys: sharedWebhookKeys(prefix), keptMs, keepsFirst: false });
   }
 
@@ -68,9 +75,9 @@ export class WebhookDirectory {
     return this.#cache.onChange(listener);
   }
 
-  #get<T>(kind: WebhookKind, rows: GatheredRows<T>, org: string, id: string, above: (object: T) => WebhookChange[]): Promise<T | null> {
+  #get<T>(kind: WebhookKind, rows: Rows<T>, org: string, id: string, above: (object: T) => WebhookChange[]): Promise<T | null> {
     return this.#cache.get<T | null>(`${org} ${id}`, async () => {
-      const row = await rows.row(org, id);
+      const row = await rows.read(org, id);
       if (row === null) return { value: null, dependsOn: [], isCacheable: false };
       const changes: WebhookChange[] = [{ kind, id }, { kind: 'organization', id: org }, ...above(row.object)];
       return { value: row.object, dependsOn: changes.map(webhookChangeKey), isCacheable: true };

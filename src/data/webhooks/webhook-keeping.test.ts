@@ -6,7 +6,7 @@ import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { newWebhookEvent } from '../../../test/support/webhook-messages.ts';
 import { newWebhookEndpoint } from '../../../test/support/webhooks.ts';
 import { Keyring } from '../../core/sealing.ts';
-import { webhookSecretSealingContext } from '../../core/sealing-contexts.ts';
+import { webhookHeaderSealingContext, webhookSecretSealingContext } from '../../core/sealing-contexts.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { RedisMessageAcceptor } from '../message-acceptor.ts';
@@ -130,6 +130,30 @@ describe('signing secrets', () => {
     expect(resealed).toEqual({ ...made, secret: { ...made.secret, ...envelopes } });
     expect(opened(new Keyring([next]), resealed)).toEqual(['newest', 'previous']);
     expect(await reseal(redis.client, report)).toBe(0);
+  });
+
+  test('and sealed headers are sealed anew, each at its place among the others', async () => {
+    const sealHeaders = (id: string): WebhookEndpoint['headers'] => [
+      { name: 'Authorization', sealed: before.seal('Bearer a', webhookHeaderSealingContext(org, id)) },
+      { name: 'X-Shop', value: 'north' },
+      { name: 'X-Key', sealed: before.seal('key', webhookHeaderSealingContext(org, id)) },
+    ];
+    const made = await store.createEndpoint(newWebhookEndpoint(await applicationId(), { sealSecret, sealHeaders }));
+    expect((await store.endpoint(org, made.id))?.headers).toEqual(made.headers);
+    const report = (complaint: string): never => {
+      throw new Error(complaint);
+    };
+    expect(await reseal(redis.client, report)).toBe(1);
+    const context = webhookHeaderSealingContext(org, made.id);
+    const headers = (await store.endpoint(org, made.id))?.headers.map(({ name, value, sealed }) => [
+      name,
+      value ?? new Keyring([next]).open(sealed, context),
+    ]);
+    expect(headers).toEqual([
+      ['Authorization', 'Bearer a'],
+      ['X-Shop', 'north'],
+      ['X-Key', 'key'],
+    ]);
   });
 
   test.each<Death>(['before', 'after'])(

@@ -1,5 +1,6 @@
 import type { Clock } from '../../core/clock.ts';
 import type { Logger } from '../../core/logger.ts';
+import { loopTurns } from '../../core/loop-turns.ts';
 import type { Turns } from '../../core/pace.ts';
 import { CandidateCache } from './candidate-cache.ts';
 import type { CandidateIndex } from './candidate-index.ts';
@@ -34,14 +35,12 @@ const mostPagesOfApplication = 80;
 const countingWaitMs = 500;
 const longCountingWaitMs = 3000;
 
-/** Between so many others have their turn. */
-const judgedAtOnce = 250;
-const nextTurn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
-
 type Walk = (from: number) => Promise<CandidatePage>;
 
 /** Whether an event meets what a subscription wants; of a candidate its last error is noted. */
 interface Judge {
+  /** To be awaited before each, when there is anything to wait for. */
+  before(wishes: SubscriptionWishes): Promise<void> | null;
   ofCandidate(candidate: WebhookCandidate): boolean;
   ofWishes(wishes: SubscriptionWishes): boolean;
 }
@@ -79,8 +78,7 @@ export class WebhookMatcher {
     const judge = this.#judgeOf(org, event);
     if (endpointIds.length > 0) {
       const found = await this.#candidates.ofEndpoints(org, eventTypeId, [...new Set(endpointIds)]);
-      const first = found.filter((each) => (applicationId === null || each.applicationId === applicationId) && judge.ofCandidate(each));
-      return allOf(first);
+      return allOf(await matching(judge, applicationId === null ? found : found.filter((each) => each.applicationId === applicationId)));
     }
     if (applicationId !== null) return await this.#matchesOfApplication(org, eventTypeId, { applicationId, waitMs }, judge);
     const index = await this.#cache.index(org, eventTypeId, { waitMs });
@@ -89,27 +87,24 @@ export class WebhookMatcher {
 
   async #matchesOfAll(org: string, eventTypeId: string, index: CandidateIndex, judge: Judge): Promise<WebhookMatches> {
     const { end, groups } = index;
-    const matching: WebhookCandidate[] = [];
-    for (const [i, candidate] of index.first.entries()) {
-      if (i % judgedAtOnce === judgedAtOnce - 1) await nextTurn();
-      if (judge.ofCandidate(candidate)) matching.push(candidate);
-    }
-    const first = matching.slice(0, mostMatchesAtOnce);
-    const beyond = matching[mostMatchesAtOnce]?.place ?? index.next;
+    const early = await matching(judge, index.first);
+    const first = early.slice(0, mostMatchesAtOnce);
+    const beyond = early[mostMatchesAtOnce]?.place ?? index.next;
     if (groups === null)
-      return { first, total: matching.length, isCounted: beyond === null, rest: beyond === null ? null : { from: beyond, end } };
+      return { first, total: early.length, isCounted: beyond === null, rest: beyond === null ? null : { from: beyond, end } };
     const later: (readonly number[])[] = [];
-    for (const [i, { wishes, numbers }] of groups.entries()) {
-      if (i % judgedAtOnce === judgedAtOnce - 1) await nextTurn();
+    for (const { wishes, numbers } of groups) {
+      const waiting = judge.before(wishes);
+      if (waiting !== null) await waiting;
       if (judge.ofWishes(wishes)) later.push(numbers);
     }
     const count = later.reduce((sum, { length }) => sum + length, 0);
-    const total = matching.length + count;
+    const total = early.length + count;
     if (beyond === null || total <= first.length) return allOf(first);
-    if (matching.length >= mostMatchesAtOnce) return { first, total, isCounted: true, rest: { from: beyond, end } };
+    if (early.length >= mostMatchesAtOnce) return { first, total, isCounted: true, rest: { from: beyond, end } };
     const wanted = lowest(later, mostMatchesAtOnce - first.length);
     const found = await this.#ofNumbers(org, eventTypeId, wanted);
-    first.push(...found.filter((candidate) => judge.ofCandidate(candidate)));
+    first.push(...(await matching(judge, found)));
     if (wanted.length === count) return allOf(first);
     return { first, total, isCounted: true, rest: { from: (found.at(-1)?.place ?? beyond - 1) + 1, end } };
   }
@@ -127,7 +122,7 @@ export class WebhookMatcher {
     let page = await walk(0);
     for (let pages = 1; ; pages++) {
       application ??= page.candidates[0]?.application ?? null;
-      found.push(...page.candidates.filter((candidate) => judge.ofCandidate(candidate)));
+      found.push(...(await matching(judge, page.candidates)));
       if (page.next === null || pages === mostPagesOfApplication) break;
       page = await walk(page.next);
     }
@@ -136,11 +131,10 @@ export class WebhookMatcher {
     const rest = beyond === null ? null : { from: beyond, end: page.end };
     if (page.next === null || application === null) return { first, total: found.length, isCounted: page.next === null, rest };
     const index = await this.#cache.index(org, eventTypeId, { waitMs });
-    const numbers = numbersOf(index, application, judge);
+    const numbers = await numbersOf(index, application, judge);
     if (numbers === null) return { first, total: found.length, isCounted: false, rest };
     if (numbers.length > mostMatchesAtOnce) return { first, total: numbers.length, isCounted: true, rest };
-    const all = (await this.#ofNumbers(org, eventTypeId, numbers)).filter((candidate) => judge.ofCandidate(candidate));
-    return allOf(all);
+    return allOf(await matching(judge, await this.#ofNumbers(org, eventTypeId, numbers)));
   }
 
   async #ofNumbers(org: string, eventTypeId: string, numbers: readonly number[]): Promise<WebhookCandidate[]> {
@@ -170,7 +164,8 @@ export class WebhookMatcher {
     while (at !== null && at < windowEnd) {
       const from: number = at;
       const page: CandidatePage = await (turns === null ? walk(from) : turns.run(() => walk(from)));
-      for (const candidate of page.candidates) if (candidate.place < windowEnd && judge.ofCandidate(candidate)) matches.push(candidate);
+      const inWindow = page.candidates.filter(({ place }) => place < windowEnd);
+      matches.push(...(await matching(judge, inWindow)));
       at = page.next;
     }
     return { matches, next: windowEnd >= end ? null : windowEnd };
@@ -184,8 +179,9 @@ export class WebhookMatcher {
   }
 
   #judgeOf(org: string, event: JudgedEvent): Judge {
-    const judge = this.#judge.of(event);
+    const { before, judge } = this.#judge.of(event, loopTurns.of(org));
     return {
+      before,
       ofWishes: (wishes) => judge(wishes).isMatch,
       ofCandidate: (candidate) => {
         const { isMatch, wasAsked, error } = judge(candidate);
@@ -209,12 +205,29 @@ function lowest(lists: readonly (readonly number[])[], count: number): number[] 
   return candidates.sort((one, other) => one - other).slice(0, count);
 }
 
+/** Those that the event meets. */
+async function matching(judge: Judge, candidates: readonly WebhookCandidate[]): Promise<WebhookCandidate[]> {
+  const found: WebhookCandidate[] = [];
+  for (const candidate of candidates) {
+    const waiting = judge.before(candidate);
+    if (waiting !== null) await waiting;
+    if (judge.ofCandidate(candidate)) found.push(candidate);
+  }
+  return found;
+}
+
 /** Subscriptions of an application that match; null: not all are known. */
-function numbersOf({ first, groups }: CandidateIndex, application: number, judge: Judge): number[] | null {
+async function numbersOf({ first, groups }: CandidateIndex, application: number, judge: Judge): Promise<number[] | null> {
   if (groups === null) return null;
-  const early = first.filter((candidate) => candidate.application === application && judge.ofCandidate(candidate));
-  const later = groups.flatMap(({ wishes, numbers, applications }) =>
-    judge.ofWishes(wishes) ? numbers.filter((_, i) => applications[i] === application) : [],
+  const early = await matching(
+    judge,
+    first.filter((candidate) => candidate.application === application),
   );
-  return [...early.map(({ number }) => number), ...later];
+  const found = early.map(({ number }) => number);
+  for (const { wishes, numbers, applications } of groups) {
+    const waiting = judge.before(wishes);
+    if (waiting !== null) await waiting;
+    if (judge.ofWishes(wishes)) found.push(...numbers.filter((_, i) => applications[i] === application));
+  }
+  return found;
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { HeaderRecord } from '../../core/records.ts';
 import type {
   NewWebhookApplication,
   NewWebhookEndpoint,
@@ -30,12 +31,14 @@ const applicationJson = z.object({
   l: z.tuple([z.number(), z.number(), z.number()]).optional(),
   s: z.number().optional(),
 });
+/** h: headers as they are. s: sealed ones, each with its place among all. */
 const endpointJson = z.object({
   ...common,
   ...disabling,
   a: z.string(),
   d: z.string().optional(),
   h: z.array(z.tuple([z.string(), z.string()])).optional(),
+  s: z.array(z.tuple([z.number(), z.string(), z.string()])).optional(),
   t: z.number().optional(),
   l: z.number().optional(),
   b: z.tuple([z.number(), z.number(), z.number()]).optional(),
@@ -78,20 +81,16 @@ export function newApplicationContent(
   };
 }
 
-export function newEndpointContent(
-  endpoint: Omit<NewWebhookEndpoint, 'sealSecret'> & Pick<WebhookEndpoint, 'secret'>,
-  nowMs: number,
-): EndpointContent {
-  const { url, description, headers, timeoutSeconds, rateLimitPerSecond, circuit, secret, isDisabled, disabledReason, managedBy } =
-    endpoint;
+export function newEndpointContent(endpoint: NewWebhookEndpoint, id: string, nowMs: number): EndpointContent {
+  const { url, description, timeoutSeconds, rateLimitPerSecond, circuit, isDisabled, disabledReason, managedBy } = endpoint;
   return {
     url,
     description: description ?? null,
-    headers: headers ?? [],
+    headers: endpoint.sealHeaders?.(id) ?? endpoint.headers ?? [],
     timeoutSeconds: timeoutSeconds ?? defaultTimeoutSeconds,
     rateLimitPerSecond: rateLimitPerSecond ?? 0,
     circuit: { ...defaultCircuit, ...definedOf(circuit ?? {}) },
-    secret,
+    secret: endpoint.sealSecret(id),
     isDisabled: isDisabled ?? false,
     disabledReason: disabledReason ?? null,
     ...newStamps(managedBy, nowMs),
@@ -165,7 +164,7 @@ export function encodeEndpoint({
   return JSON.stringify({
     a: url,
     d: description ?? undefined,
-    h: headers.length === 0 ? undefined : headers.map(({ name, value }) => [name, value] as [string, string]),
+    ...encodeHeaders(headers),
     t: timeoutSeconds === defaultTimeoutSeconds ? undefined : timeoutSeconds,
     l: rateLimitPerSecond === 0 ? undefined : rateLimitPerSecond,
     b: isSame(circuit, defaultCircuit) ? undefined : [failureThreshold, successThreshold, cooldownSeconds],
@@ -187,7 +186,7 @@ export function decodeEndpoint(json: string): EndpointContent {
   return {
     url: stored.a,
     description: stored.d ?? null,
-    headers: (stored.h ?? []).map(([name, value]) => ({ name, value })),
+    headers: decodeHeaders(stored),
     timeoutSeconds: stored.t ?? defaultTimeoutSeconds,
     rateLimitPerSecond: stored.l ?? 0,
     circuit: { ...defaultCircuit, ...definedOf({ failureThreshold, successThreshold, cooldownSeconds }) },
@@ -201,6 +200,20 @@ export function decodeEndpoint(json: string): EndpointContent {
     ...decodeDisabling(stored),
     ...decodeStamps(stored),
   };
+}
+
+function encodeHeaders(headers: readonly HeaderRecord[]): Pick<z.input<typeof endpointJson>, 'h' | 's'> {
+  const plain = headers.flatMap(({ name, value }): [string, string][] => (value === undefined ? [] : [[name, value]]));
+  const sealed = headers.flatMap(({ name, sealed: text }, place): [number, string, string][] =>
+    text === undefined ? [] : [[place, name, text]],
+  );
+  return { h: plain.length === 0 ? undefined : plain, s: sealed.length === 0 ? undefined : sealed };
+}
+
+function decodeHeaders({ h, s }: Pick<z.output<typeof endpointJson>, 'h' | 's'>): HeaderRecord[] {
+  const headers: HeaderRecord[] = (h ?? []).map(([name, value]) => ({ name, value }));
+  for (const [place, name, sealed] of s ?? []) headers.splice(place, 0, { name, sealed });
+  return headers;
 }
 
 export function encodeSubscription(content: SubscriptionContent): string {

@@ -32,6 +32,8 @@ export function webhookSending({
   store,
   maxAttempts,
   windowPlaces,
+  shards,
+  memoryLimitBytes,
 }: {
   redis: RedisClient;
   /** Stores events; default `redis`. Where many are stored, what is read meanwhile does not wait behind them on a connection of its own. */
@@ -43,10 +45,13 @@ export function webhookSending({
   maxAttempts: number;
   /** How far an expansion goes at a time; default: as `WebhookMatcher`. */
   windowPlaces?: number;
+  /** As of `RedisMessageAcceptor`. */
+  shards?: () => number;
+  memoryLimitBytes?: number | undefined;
 }): WebhookSending {
   const matcher = new WebhookMatcher({ candidates: new WebhookCandidates({ redis, prefix }), store, clock, logger, windowPlaces });
   const findFurther = furtherTargets({ matcher, maxAttempts, clock });
-  const acceptor = new RedisMessageAcceptor({ redis: storing, prefix, clock, findFurther });
+  const acceptor = new RedisMessageAcceptor({ redis: storing, prefix, clock, findFurther, shards, memoryLimitBytes });
   const counter = new MatchCounter({ matcher, clock });
   return { matcher, counter, acceptor, targetedSends: new TargetedSends({ redis, prefix }), maxAttempts, findFurther };
 }

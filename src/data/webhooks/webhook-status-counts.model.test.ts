@@ -6,6 +6,7 @@ import { patientClock } from '../../../test/support/patient-clock.ts';
 import { assertProperty } from '../../../test/support/property.ts';
 import { dead, delivered, failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
+import { field } from '../../../test/support/redis-fields.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
 import { webhookOrganization } from '../../core/webhook.ts';
 import { systemClock } from '../../runtime/clock.ts';
@@ -78,7 +79,7 @@ async function counted(): Promise<Record<string, number>> {
   };
   const counts: Record<string, number> = { pending: 0, processing: 0, failed: 0, success: 0, dlq: 0, exhausted: 0 };
   for (const key of await redis.client.keys(`${prefix}{s0}:m:*`)) {
-    const status = letters[(await redis.client.hget(key, 's')) ?? ''] ?? 'unknown';
+    const status = letters[(await redis.client.hget(key, field.message.status)) ?? ''] ?? 'unknown';
     counts[status] = (counts[status] ?? 0) + 1;
   }
   return counts;

@@ -1,3 +1,4 @@
+import type { HeaderRecord } from '../../core/records.ts';
 import type { PageQuery, ViewPage } from '../messages.ts';
 
 /** One customer of the sender. Times are milliseconds since the epoch. */
@@ -32,7 +33,8 @@ export interface WebhookEndpoint {
   applicationId: string;
   url: string;
   description: string | null;
-  headers: { name: string; value: string }[];
+  /** Sealed ones by the caller (`webhookHeaderSealingContext`). */
+  headers: HeaderRecord[];
   timeoutSeconds: number;
   /** 0: unlimited. */
   rateLimitPerSecond: number;
@@ -98,10 +100,12 @@ export type NewWebhookApplication = Pick<WebhookApplication, 'org' | 'name' | 's
     rateLimits?: Partial<WebhookRateLimits>;
   };
 
-/** `sealSecret` gets the id that the endpoint will have, to which its secret is bound. */
+/** `sealSecret` and `sealHeaders` get the id that the endpoint will have, to which its secrets are bound. */
 export type NewWebhookEndpoint = Pick<WebhookEndpoint, 'org' | 'applicationId' | 'url'> &
   Origin & {
     sealSecret(endpointId: string): WebhookSecret;
+    /** In place of `headers`. */
+    sealHeaders?(endpointId: string): HeaderRecord[];
   } & Partial<
     Pick<
       WebhookEndpoint,
@@ -115,7 +119,9 @@ export type NewWebhookSubscription = Pick<WebhookSubscription, 'org' | 'endpoint
 
 /** What is absent stays. */
 export type WebhookApplicationChange = Partial<Omit<NewWebhookApplication, keyof Origin | 'org' | 'shard'>>;
-export type WebhookEndpointChange = Partial<Omit<NewWebhookEndpoint, keyof Origin | 'org' | 'applicationId' | 'sealSecret'>> & {
+export type WebhookEndpointChange = Partial<
+  Omit<NewWebhookEndpoint, keyof Origin | 'org' | 'applicationId' | 'sealSecret' | 'sealHeaders'>
+> & {
   secret?: WebhookSecret;
 };
 export type WebhookSubscriptionChange = Partial<Omit<NewWebhookSubscription, keyof Origin | 'org' | 'endpointId' | 'eventTypeId'>>;

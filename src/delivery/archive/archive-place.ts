@@ -1,11 +1,11 @@
 import type { RegistryReader } from '../../data/registry.ts';
-import { type EgressRules, egressRules } from '../targets/http/egress-policy.ts';
+import { egressRules, type InstallationEgress } from '../targets/http/egress-policy.ts';
 import { type WarehousePlan, type WarehouseSources, warehousePlan } from '../targets/warehouse/warehouse-plan.ts';
 
 export interface ArchivePlaceSources extends WarehouseSources {
   registry: RegistryReader;
   /** Of the installation; an organization's own are added. */
-  allowed: EgressRules;
+  allowed: InstallationEgress;
 }
 
 /** Where the archive of an organization is written to, or why it cannot be. Throws UNAVAILABLE without Redis. */
@@ -13,10 +13,13 @@ export async function archivePlace(
   sources: ArchivePlaceSources,
   org: string,
   destinationId: string | null,
-): Promise<Pick<WarehousePlan, 'store' | 'layout' | 'dispatcher'> | string> {
+): Promise<Pick<WarehousePlan, 'store' | 'layout' | 'secrets' | 'dispatcher'> | string> {
   if (destinationId === null) return 'the destination of the archive is not there, or is no warehouse';
   const { registry, allowed } = sources;
-  const [destination, organization] = await Promise.all([registry.get('destination', destinationId), registry.get('organization', org)]);
+  const [destination, organization] = await Promise.all([
+    registry.getOf(org, 'destination', destinationId),
+    registry.get('organization', org),
+  ]);
   if (destination === null || destination.type === 'http') return 'the destination of the archive is not there, or is no warehouse';
   if (!destination.enabled) return 'the destination of the archive is disabled, or suspended by the plan';
   const plan = await warehousePlan(destination, { ...sources, egress: egressRules(allowed, organization) });

@@ -102,7 +102,10 @@ test('what has ended is read as partitioned tables, one of deliveries and one of
   await awayFromTheEndOf(86_400_000, 30_000);
   putWarehouse({ prefix: '/raw/' });
   const metrics = start();
-  const headers: [string, string][] = [['x-gitlab-token', 'the secret']];
+  const headers: [string, string][] = [
+    ['x-gitlab-token', 'the secret'],
+    ['x-api-key', 'the secret'],
+  ];
   const sent = Array.from({ length: 3 }, (_, i) =>
     newEvent({ headers, payload: Buffer.from(`{"order":${i},"big":12345678901234567890}`) }),
   );

@@ -135,7 +135,7 @@ export class Archiver {
     const { objects, count } = await archiveContent(batch.id, readLayout(batch.layout), archive.messages(org, batch));
     if (objects.length > 0) {
       const startedAtMs = clock.now();
-      const result = await upload(place.store, objects, { dispatcher: place.dispatcher(), clock, signal });
+      const result = await upload(place.store, objects, { dispatcher: place.dispatcher(), secrets: place.secrets, clock, signal });
       if (signal.aborted && result.type === 'error') {
         await archive.release(org);
         return;

@@ -1,13 +1,15 @@
 import type { Clock } from '../../core/clock.ts';
 import { readJson } from '../../core/read-json.ts';
 import type { CronJobRecord } from '../../core/records.ts';
+import { recordSealingContext } from '../../core/sealing-contexts.ts';
 import type { CronExecution, CronExecutions } from '../../data/cron-executions.ts';
 import type { CronRun, CronRuns } from '../../data/cron-runs.ts';
 import { attemptRecord } from '../attempt-outcome.ts';
 import type { PlanSources } from '../delivery-plan.ts';
 import { egressRules } from '../targets/http/egress-policy.ts';
-import { exchange } from '../targets/http/http-exchange.ts';
-import { destinationHeaders } from '../targets/http/request-headers.ts';
+import { exchange, type HttpResult } from '../targets/http/http-exchange.ts';
+import { destinationHeaders, openedHeaders } from '../targets/http/request-headers.ts';
+import { SentSecrets } from '../targets/sent-secrets.ts';
 
 const mostWrites = 6;
 const writeAgainMs = 1000;
@@ -61,23 +63,37 @@ async function recorded(clock: Clock, write: () => Promise<void>): Promise<void>
   }
 }
 
-async function request(
-  { registry, dispatchers, allowed, clock, userAgent }: CronAttemptOptions,
-  run: CronRun,
-  job: CronJobRecord,
-  signal: AbortSignal,
-) {
-  const { url, method, headers, payload, timeoutMs, useStaticIp } = job.http;
+async function request(options: CronAttemptOptions, run: CronRun, job: CronJobRecord, signal: AbortSignal): Promise<HttpResult> {
+  const { registry, dispatchers, allowed, clock, userAgent } = options;
+  const opened = headersOf(job, options);
+  if (opened === null) return { type: 'error', error: new Error('a credential among the headers cannot be opened') };
+  const { url, method, payload, timeoutMs, useStaticIp } = job.http;
   const { origin, pathname, search } = new URL(url);
   const egress = egressRules(allowed, await registry.get('organization', job.org));
   const dispatcher = dispatchers.forRules({ egress, tls: null, usesProxy: useStaticIp })();
   const body = payload === '' ? null : Buffer.from(payload);
   return await exchange(
     dispatcher,
-    { origin, path: pathname + search, method, headers: requestHeaders(headers, payload, { run, job, userAgent }), body },
+    {
+      origin,
+      path: pathname + search,
+      method,
+      headers: requestHeaders(opened.headers, payload, { run, job, userAgent }),
+      body,
+      secrets: new SentSecrets(opened.secrets),
+    },
     // What counts as lost was said when the run was queued; a longer timeout holds from the next one on.
     { timeoutMs: Math.min(timeoutMs, run.timeoutMs), clock, signal },
   );
+}
+
+/** Null when one of them does not open. */
+function headersOf({ org, id, http }: CronJobRecord, { keyring }: CronAttemptOptions): ReturnType<typeof openedHeaders> | null {
+  try {
+    return openedHeaders(http.headers, (sealed) => keyring.open(sealed, recordSealingContext(org, 'cronJob', id, 'headerValue')));
+  } catch {
+    return null;
+  }
 }
 
 /** Names and values in turn. */

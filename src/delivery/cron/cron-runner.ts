@@ -109,7 +109,7 @@ export class CronRunner {
   async #run(run: CronRun): Promise<void> {
     const { registry, runs, clock, logger, metrics } = this.#options;
     try {
-      const job = await registry.get('cronJob', run.jobId);
+      const job = await registry.getOf(run.org, 'cronJob', run.jobId);
       const isLate = clock.now() - run.slotMs > latestMs;
       if (job === null || !job.enabled || isLate) {
         await runs.release(run.id);

@@ -16,8 +16,8 @@ export async function awaitedRecord<K extends 'destination' | 'notificationChann
   { org, signal }: TaskContext,
 ): Promise<RecordByKind[K] | null> {
   for (const untilMs = clock.now() + recordWaitMs; ; await clock.sleep(recordLookMs, signal)) {
-    const record = await registry.get(kind, id);
-    if (record !== null && record.org === org && record.generation >= generation) return record;
+    const record = await registry.getOf(org, kind, id);
+    if (record !== null && record.generation >= generation) return record;
     if (clock.now() >= untilMs || signal.aborted) return null;
   }
 }

@@ -25,7 +25,7 @@ export function channelTestHandler(options: PlanSources): TaskHandler {
     const send = channelSender(
       channel,
       (sealed, field) => keyring.open(sealed, recordSealingContext(org, 'notificationChannel', id, field)),
-      { ...options, egress },
+      { ...options, egress, account: org },
     );
     if (send === null) return failure('secret_decryption_failed', 'A secret of the channel cannot be opened.');
     const testId = `test_${base32(randomBytes(10))}`;

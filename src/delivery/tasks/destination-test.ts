@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { PosthornError } from '../../core/errors.ts';
 import { base32 } from '../../core/ids.ts';
+import { loopTurns } from '../../core/loop-turns.ts';
 import type { DestinationRecord, HttpDestinationRecord, WarehouseDestinationRecord } from '../../core/records.ts';
 import { type DestinationTestResult, destinationTestTask } from '../../data/destination-test-task.ts';
 import { attemptRecord } from '../attempt-outcome.ts';
@@ -53,7 +54,7 @@ async function testHttp(
     },
   );
   headers.push('x-posthorn-test', 'true');
-  const request = { origin: target.origin, path: target.path, method: target.method, headers, body };
+  const request = { origin: target.origin, path: target.path, method: target.method, headers, body, secrets: target.secrets };
   const result = await exchange(target.dispatcher(), request, { timeoutMs: target.timeoutMs, clock, signal });
   if (signal.aborted && result.type === 'error')
     throw new PosthornError('UNAVAILABLE', 'The delivery worker stops.', { retryAfterSeconds: 1 });
@@ -89,10 +90,11 @@ async function testWarehouse(
   const body = Buffer.from(payload ?? JSON.stringify(sampleEvent(destination, startedAtMs)));
   const headers: [string, string][] = [['x-posthorn-test', 'true']];
   const content = new BatchObjects(id, target.layout, target.mapping);
-  const added = content.add({ eventId: id, sourceSlug: 'test', receivedAtMs: startedAtMs, headers, payload: body });
+  const record = { eventId: id, sourceSlug: 'test', receivedAtMs: startedAtMs, headers, payload: body };
+  const added = await loopTurns.of(org).runShort(content.add(record));
   if (added !== 'added') return failure('record_too_large', 'The record of this payload would be too large.');
   const objects = content.take();
-  const result = await upload(target.store, objects, { dispatcher: target.dispatcher(), clock, signal });
+  const result = await upload(target.store, objects, { secrets: target.secrets, dispatcher: target.dispatcher(), clock, signal });
   if (signal.aborted && result.type === 'error')
     throw new PosthornError('UNAVAILABLE', 'The delivery worker stops.', { retryAfterSeconds: 1 });
   const attempt = uploadRecord(result, { startedAtMs, endedAtMs: clock.now() });

@@ -21,6 +21,8 @@ export function endpointTestHandler({ clock, userAgent }: Pick<PlanSources, 'clo
     const startedAtMs = clock.now();
     const keys = keysAt(plan.secrets, startedAtMs);
     if (keys === null) return failure('secret_decryption_failed', 'A signing secret of the endpoint cannot be opened.');
+    if (plan.headers === null)
+      return failure('secret_decryption_failed', 'A credential among the headers of the endpoint cannot be opened.');
     const id = `test_${base32(randomBytes(10))}`;
     const event = {
       contentType: 'application/json',
@@ -29,8 +31,8 @@ export function endpointTestHandler({ clock, userAgent }: Pick<PlanSources, 'clo
     };
     const identity = { messageId: id, eventId: id, number: 1, timestampSeconds: Math.floor(startedAtMs / 1000), userAgent };
     const result = await exchangeWithEndpoint(
-      { ...plan, headers: [...plan.headers, ['x-posthorn-test', 'true']] },
-      { keys, event, identity },
+      plan,
+      { own: [...plan.headers, ['x-posthorn-test', 'true']], keys, event, identity },
       { clock, signal },
     );
     if (signal.aborted && result.type === 'error')

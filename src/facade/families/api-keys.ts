@@ -1,12 +1,16 @@
 import { z } from 'zod';
 import { newApiKey } from '../../core/api-keys.ts';
 import { PosthornError } from '../../core/errors.ts';
+import { maxMakerName } from '../../resources/api-key.ts';
+import { installationManagers } from '../../resources/installation-managers.ts';
 import type { PosthornObject, SpecInputOf } from '../../resources/kinds.ts';
 import { grantableScopes } from '../authorization.ts';
+import { earlier, type MadeKey, maxMakers, outranks, rightsWithinMakers } from '../key-rights.ts';
 import { type Call, type Family, operation } from '../operation.ts';
 import { cutPage, pageOf, pageQuery } from '../pagination.ts';
 import { awaitGone, awaitInForce } from '../resources/in-force.ts';
 import { cachedObjects, find, idOf } from '../resources/lookup.ts';
+import { foreignManagers } from '../resources/owned-spec.ts';
 import { isoTime, isoTimeOrNull, nameOf, sentName, timesOf, timestamp } from '../resources/record-fields.ts';
 import { madeBefore } from '../resources/request-marks.ts';
 import { slugOf } from '../resources/slug.ts';
@@ -25,6 +29,16 @@ const record = z
     createdAt: timestamp,
     lastUsedAt: timestamp.nullable().describe('A minute exact.'),
     expiresAt: timestamp.nullable(),
+    createdBy: z
+      .object({
+        name: z.string().describe('Name of the key or the user.'),
+        keyId: z
+          .string()
+          .nullable()
+          .describe('The key whose end is the end of this one; null: a user or the key of the installation made it, or that key is gone.'),
+      })
+      .nullable()
+      .describe('Who made it; null: it was declared as a resource, or made by an earlier release.'),
   })
   .meta({ id: 'ApiKey' });
 
@@ -32,14 +46,20 @@ const body = z.strictObject({
   name: sentName,
   role: role.optional().describe('developer when absent.'),
   scopes: scopes.min(1).max(3).optional().describe('All of the role when absent.'),
-  expiresInDays: z.int().min(1).max(3650).optional().describe('Never when absent.'),
+  expiresInDays: z
+    .int()
+    .min(1)
+    .max(3650)
+    .optional()
+    .describe('Never when absent. A key that is made with a key ends no later than that one.'),
 });
 
 const dayMs = 86_400_000;
 
 export const apiKeys: Family = {
   name: 'API keys',
-  description: 'Keys of this API. Only admins see and change them; a key itself is shown once.',
+  description:
+    'Keys of this API. Only admins see and change them; a key itself is shown once. A key does no more, and lives no longer, than the key that made it.',
   shown: { name: 'Build server', role: 'developer', scopes: ['read', 'write'] },
   operations: [
     operation({
@@ -53,8 +73,9 @@ export const apiKeys: Family = {
       answer: { status: 200, description: 'One page, by name.', schema: pageOf(record) },
       handle: async (call) => {
         const byName = cachedObjects(call, 'ApiKey').sort((one, other) => (one.metadata.name < other.metadata.name ? -1 : 1));
+        const byHash = new Map(byName.map((object) => [object.spec.sha256, object]));
         const { items, pagination } = cutPage(byName, call.query);
-        return { data: await Promise.all(items.map((object) => toRecord(object, call))), pagination };
+        return { data: await Promise.all(items.map((object) => toRecord(object, call, byHash))), pagination };
       },
     }),
     operation({
@@ -75,22 +96,32 @@ export const apiKeys: Family = {
         const excess = call.body.scopes?.find((scope) => !grantableScopes(keyRole).includes(scope));
         const wanted = [...new Set(call.body.scopes ?? grantableScopes(keyRole))];
         if (excess !== undefined) throw new PosthornError('VALIDATION_FAILED', `scopes: the role ${keyRole} cannot have ${excess}.`);
+        const { credential, role: callerRole } = call.caller;
+        if (outranks(keyRole, callerRole))
+          throw new PosthornError('FORBIDDEN', `Your own role is ${callerRole}, which is less than ${keyRole}.`);
         const beyond = wanted.find((scope) => !call.caller.scopes.includes(scope));
         if (beyond !== undefined) throw new PosthornError('FORBIDDEN', `Your own key does not have the scope ${beyond}.`);
+        const maker = credential.type === 'apiKey' && !(await isOfInstallation(call, credential)) ? credential : null;
+        if (maker !== null && maker.makers >= maxMakers)
+          throw new PosthornError('FORBIDDEN', `A key has at most ${maxMakers} makers above it; make this one with an older key.`);
+        const wantedEndMs = expiresInDays === undefined ? null : call.services.clock.now() + expiresInDays * dayMs;
+        const endMs = maker === null ? wantedEndMs : earlier(wantedEndMs, maker.expiresAtMs);
         const spec = {
           name,
           sha256,
           prefix,
           role: keyRole,
           scopes: wanted,
-          expiresAt: expiresInDays === undefined ? undefined : isoTime(call.services.clock.now() + expiresInDays * dayMs),
+          createdBy: { name: [...credential.name].slice(0, maxMakerName).join(''), ...(maker !== null && { sha256: maker.sha256 }) },
+          expiresAt: endMs === null ? undefined : isoTime(endMs),
         } satisfies SpecInputOf<'ApiKey'>;
         // Nobody has seen the key of a request that was broken off.
         const lost = await madeBefore(call, 'ApiKey');
         if (lost !== null) await deleteObject(call, lost);
         const object = await createObject(call, 'ApiKey', { base: slugOf(name, 'key') }, async () => spec);
         await awaitInForce(call, 'ApiKey', object);
-        return { apiKey: await toRecord(object, call), key };
+        const makers = new Map(cachedObjects(call, 'ApiKey').map((other) => [other.spec.sha256, other]));
+        return { apiKey: await toRecord(object, call, makers), key };
       },
     }),
     operation({
@@ -100,29 +131,75 @@ export const apiKeys: Family = {
       summary: 'Delete an API key',
       scope: 'delete',
       adminOnly: true,
+      description: 'With it go the keys that it made, those that they made, and so on.',
       answer: { status: 204, description: 'It is deleted and no longer accepted.' },
       errors: ['RESOURCE_NOT_FOUND', 'FIELD_MANAGED'],
       handle: async (call) => {
         const object = await find(call, 'ApiKey', call.params['id'] ?? '');
         refuseForeign(object);
-        await deleteObject(call, object);
-        await awaitGone(call, 'ApiKey', object);
-        await call.services.apiKeyUsage.forget(call.caller.organization.id, idOf(object));
+        // From now on the keys that it made are refused, whatever becomes of this process.
+        const made = madeBy(object, cachedObjects(call, 'ApiKey'));
+        for (const key of [object, ...made]) {
+          await deleteObject(call, key);
+          await awaitGone(call, 'ApiKey', key);
+          await call.services.apiKeyUsage.forget(call.caller.organization.id, idOf(key));
+        }
       },
     }),
   ],
 };
 
-async function toRecord(object: PosthornObject<'ApiKey'>, call: Call): Promise<z.input<typeof record>> {
-  const { prefix = '', role: keyRole, scopes: keyScopes, expiresAt } = object.spec;
+type KeyObject = PosthornObject<'ApiKey'>;
+
+/** Whether it is the key that the installation was given: changing it in the configuration must not end the keys that it made. */
+async function isOfInstallation(call: Call, { id }: { id: string }): Promise<boolean> {
+  const { metadata } = await find(call, 'ApiKey', id);
+  return foreignManagers(metadata.managedFields ?? []).some((manager) => installationManagers.has(manager));
+}
+
+/** The keys of `all` that `object` made, those that they made, and so on; not those that others declare, which would come again. */
+function madeBy(object: KeyObject, all: readonly KeyObject[]): KeyObject[] {
+  const ended = new Set([object.spec.sha256]);
+  const made = new Set<KeyObject>();
+  for (let before = -1; made.size > before; ) {
+    before = made.size;
+    for (const key of all) {
+      if (made.has(key) || key.spec.createdBy?.sha256 === undefined || !ended.has(key.spec.createdBy.sha256)) continue;
+      made.add(key);
+      ended.add(key.spec.sha256);
+    }
+  }
+  return [...made].filter((key) => foreignManagers(key.metadata.managedFields ?? []).length === 0);
+}
+
+function rightsOf({ spec }: KeyObject): MadeKey {
+  return {
+    role: spec.role,
+    scopes: spec.scopes ?? grantableScopes(spec.role),
+    expiresAtMs: spec.expiresAt === undefined ? null : Date.parse(spec.expiresAt),
+    makerSha256: spec.createdBy?.sha256,
+  };
+}
+
+/** `byHash`: the keys of the organization by their SHA-256. The rights are those that the key has now; of one whose maker is gone, those that it had. */
+async function toRecord(object: KeyObject, call: Call, byHash: ReadonlyMap<string, KeyObject>): Promise<z.input<typeof record>> {
+  const { prefix = '', createdBy } = object.spec;
+  const stored = rightsOf(object);
+  const find = async (sha256: string): Promise<MadeKey | null> => {
+    const maker = byHash.get(sha256);
+    return maker === undefined ? null : rightsOf(maker);
+  };
+  const { role: keyRole, scopes: keyScopes, expiresAtMs } = (await rightsWithinMakers(stored, find)) ?? stored;
+  const maker = byHash.get(createdBy?.sha256 ?? '');
   return {
     id: idOf(object),
     name: nameOf(object),
     prefix,
     role: keyRole,
-    scopes: keyScopes ?? [...grantableScopes(keyRole)],
+    scopes: [...keyScopes],
     createdAt: timesOf(object).createdAt,
     lastUsedAt: isoTimeOrNull(await call.services.apiKeyUsage.lastUsedAtMs(call.caller.organization.id, idOf(object))),
-    expiresAt: expiresAt === undefined ? null : isoTime(Date.parse(expiresAt)),
+    expiresAt: expiresAtMs === null ? null : isoTime(expiresAtMs),
+    createdBy: createdBy === undefined ? null : { name: createdBy.name, keyId: maker === undefined ? null : idOf(maker) },
   };
 }

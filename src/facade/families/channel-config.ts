@@ -1,18 +1,19 @@
 import { z } from 'zod';
 import { isPosthornError, PosthornError } from '../../core/errors.ts';
+import { mailDomainProblem } from '../../core/mail-domains.ts';
 import { looksMasked } from '../../core/masking.ts';
+import { originOf } from '../../core/origin.ts';
 import { wording } from '../../resources/complaints.ts';
 import { emailAddress } from '../../resources/email-address.ts';
 import { fieldPath } from '../../resources/field-tree.ts';
-import { headerValue } from '../../resources/http-header.ts';
-import { kinds, type SpecInputOf, type SpecOf } from '../../resources/kinds.ts';
+import { kinds, type PosthornObject, type SpecInputOf, type SpecOf } from '../../resources/kinds.ts';
 import { plainIssues } from '../../resources/plain-issues.ts';
 import { httpsUrl } from '../../resources/url.ts';
 import { webhookUrlProblem } from '../../resources/webhook-url.ts';
 import type { Call } from '../operation.ts';
-import { readMasked, type SecretDraft, type SecretKeyRef } from '../resources/secrets.ts';
-import { hostOf } from './destination-auth.ts';
-import { headerMap } from './header-map.ts';
+import { readMasked, type SecretKeyRef } from '../resources/credentials.ts';
+import type { SecretDraft } from '../resources/secrets.ts';
+import { headerMap, headerValueOrMask } from './header-map.ts';
 
 type Spec = SpecOf<'NotificationChannel'>;
 type Type = Spec['type'];
@@ -45,7 +46,7 @@ const shapes = {
   }),
   webhook: z.strictObject({
     url,
-    headers: headerMap(z.union([headerValue, masked]), 20)
+    headers: headerMap(headerValueOrMask, 20)
       .nullable()
       .optional()
       .describe('Sent with every alert; values are masked on read. On change it replaces the whole map.'),
@@ -82,30 +83,28 @@ function withoutDialect({ $schema: _, ...schema }: z.core.JSONSchema.BaseSchema)
   return schema;
 }
 
-export async function configToRecord(spec: Spec, call: Call): Promise<z.input<typeof configRecord>> {
+export async function configToRecord(object: PosthornObject<'NotificationChannel'>, call: Call): Promise<z.input<typeof configRecord>> {
+  const { spec } = object;
+  const shown = (ref: SecretKeyRef | undefined): Promise<string> | string => (ref === undefined ? '' : readMasked(call, object, ref));
   switch (spec.type) {
     case 'slack':
     case 'teams':
     case 'discord':
-      return { webhookUrl: await shown(call, spec[spec.type]?.webhookUrlSecretRef) };
+      return { webhookUrl: await shown(spec[spec.type]?.webhookUrlSecretRef) };
     case 'pagerduty':
       return {
-        routingKey: await shown(call, spec.pagerduty?.routingKeySecretRef),
+        routingKey: await shown(spec.pagerduty?.routingKeySecretRef),
         severity: spec.pagerduty?.severity ?? severity.parse(undefined),
       };
     case 'email':
       return { addresses: spec.email?.addresses ?? [] };
     case 'webhook': {
       const { url: target = '', headers = [], signingSecretRef } = spec.webhook ?? {};
-      const values = await Promise.all(headers.map(async ({ name, valueSecretRef }) => [name, await shown(call, valueSecretRef)]));
-      const secret = signingSecretRef === undefined ? null : await shown(call, signingSecretRef);
+      const values = await Promise.all(headers.map(async ({ name, valueSecretRef }) => [name, await shown(valueSecretRef)]));
+      const secret = signingSecretRef === undefined ? null : await shown(signingSecretRef);
       return { url: target, headers: Object.fromEntries(values), secret };
     }
   }
-}
-
-function shown(call: Call, ref: SecretKeyRef | undefined): Promise<string> | string {
-  return ref === undefined ? '' : readMasked(call, ref);
 }
 
 /**
@@ -151,8 +150,14 @@ async function blockOf(
       const routingKeySecretRef = await kept('routingKey', config.routingKey, stored?.routingKeySecretRef, secrets);
       return { pagerduty: { routingKeySecretRef, severity: config.severity ?? stored?.severity } };
     }
-    case 'email':
-      return { email: { addresses: parsed(shapes.email, sent, current).addresses ?? current?.email?.addresses ?? [] } };
+    case 'email': {
+      const before = current?.email?.addresses ?? [];
+      const addresses = parsed(shapes.email, sent, current).addresses ?? before;
+      const added = addresses.filter((address: string) => !before.includes(address));
+      const problem = mailDomainProblem(added, call.services.mailDomains);
+      if (problem !== null) throw new PosthornError('INVALID_CONFIG', `config.addresses: ${problem}.`);
+      return { email: { addresses } };
+    }
     case 'webhook':
       return { webhook: await webhookToSpec(call, parsed(shapes.webhook, sent, current), current?.webhook, secrets) };
   }
@@ -187,8 +192,8 @@ async function webhookToSpec(
         ? undefined
         : current?.signingSecretRef;
   const keepsValues = config.headers === undefined ? current?.headers?.length : Object.values(config.headers ?? {}).some(looksMasked);
-  if (call.caller.role !== 'admin' && keepsValues && hostOf(current?.url ?? '') !== hostOf(target))
-    throw new PosthornError('CREDENTIALS_REQUIRED', 'The URL has another host: send config.headers with the values for it.');
+  if (call.caller.role !== 'admin' && keepsValues && originOf(current?.url ?? '') !== originOf(target))
+    throw new PosthornError('CREDENTIALS_REQUIRED', 'The URL has another origin: send config.headers with the values for it.');
   return { url: target, ...(headers?.length ? { headers } : {}), ...(signingSecretRef === undefined ? {} : { signingSecretRef }) };
 }
 

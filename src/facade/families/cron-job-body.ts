@@ -3,17 +3,17 @@ import { parseCronExpression } from '../../core/cron-expression.ts';
 import { isPosthornError, PosthornError } from '../../core/errors.ts';
 import { isTimeZone } from '../../core/time-zone.ts';
 import { description } from '../../resources/fields.ts';
-import { headerValue } from '../../resources/http-header.ts';
 import { kinds, type SpecInputOf } from '../../resources/kinds.ts';
 import { isPaidPlan } from '../../resources/plan-gates.ts';
 import { httpUrl } from '../../resources/url.ts';
 import type { SpecInput } from '../resource-family-definition.ts';
 import { clearableToSpec, nameToSpec, sentName, sentSlug } from '../resources/record-fields.ts';
-import { headerMap } from './header-map.ts';
+import { headerMap, headerValueOrMask } from './header-map.ts';
+import { headerList, headersToSpec, refuseHeadersElsewhere } from './static-headers.ts';
 
 const spec = kinds.HttpCronJob.spec.shape;
 
-const headers = headerMap(headerValue, 50);
+const headers = headerMap(headerValueOrMask, 50);
 /** As a single read shows them. */
 const headerText = z
   .string()
@@ -48,23 +48,30 @@ export const cronJobBody = z.strictObject({
     .union([headers, headerText])
     .nullable()
     .optional()
-    .describe('Names and values; on change they replace the whole map. Everybody who reads the job sees them.'),
+    .describe(
+      'Names and values; on change they replace the whole map. Credentials are masked on read; a mask sent back keeps what is stored.',
+    ),
   payload: z.string().max(262_144).nullable().optional().describe('Body of the request, as text.'),
   timeoutMs: spec.timeoutMs.unwrap().optional(),
   isActive: z.boolean().optional().describe('While false it runs only when it is triggered.'),
   useStaticIp: z.boolean().optional().describe('The request goes through the egress proxy of the installation. Needs a paid plan.'),
 });
 
-/** The spec that a body makes of `current`. VALIDATION_FAILED and INVALID_URL name the field, FORBIDDEN the plan. */
+/** The spec that a body makes of `current`. VALIDATION_FAILED and INVALID_URL name the field, FORBIDDEN the plan; CREDENTIALS_REQUIRED as in `refuseHeadersElsewhere`. */
 export async function cronJobToSpec({
   call,
   body: sent,
   current,
+  secrets,
 }: SpecInput<'HttpCronJob', typeof cronJobBody>): Promise<SpecInputOf<'HttpCronJob'>> {
   const before = current?.spec;
   if (sent.useStaticIp === true && before?.useStaticIp !== true && !isPaidPlan(call.caller.organization.plan)) {
     throw new PosthornError('FORBIDDEN', 'useStaticIp needs a paid plan.');
   }
+  const url = checkedUrl(sent.url ?? before?.url ?? '');
+  const sentHeaders = sent.headers === undefined ? undefined : headerList(sent.headers);
+  refuseHeadersElsewhere(call, before, { url, headers: sentHeaders });
+  const headers = await headersToSpec(sentHeaders, { current, stored: before?.headers, path: ['headers'], secrets });
   return {
     ...before,
     name: nameToSpec(sent.name, current),
@@ -72,18 +79,13 @@ export async function cronJobToSpec({
     enabled: sent.isActive ?? before?.enabled,
     schedule: checkedSchedule(sent.cronExpression ?? before?.schedule ?? ''),
     timeZone: checkedTimeZone(sent.timezone) ?? before?.timeZone,
-    url: checkedUrl(sent.url ?? before?.url ?? ''),
+    url,
     method: sent.method ?? before?.method,
-    headers: sent.headers === undefined ? before?.headers : headerList(sent.headers ?? {}),
+    headers,
     payload: clearableToSpec(sent.payload, before?.payload),
     timeoutMs: sent.timeoutMs ?? before?.timeoutMs,
     useStaticIp: sent.useStaticIp ?? before?.useStaticIp,
   };
-}
-
-function headerList(headers: Record<string, string>): { name: string; value: string }[] | undefined {
-  const list = Object.entries(headers).map(([name, value]) => ({ name, value }));
-  return list.length === 0 ? undefined : list;
 }
 
 function checkedSchedule(text: string): string {

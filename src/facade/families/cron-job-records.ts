@@ -9,6 +9,7 @@ import { cronJobBeyondPlan } from '../../resources/plan-gates.ts';
 import type { Call } from '../operation.ts';
 import { idOf } from '../resources/lookup.ts';
 import { identityOf, isoTime, isoTimeOrNull, recordIdentity, recordTimes, timesOf, timestamp } from '../resources/record-fields.ts';
+import { headerObject, shownHeaders } from './static-headers.ts';
 
 const method = kinds.HttpCronJob.spec.shape.method.unwrap();
 
@@ -28,7 +29,7 @@ export const cronJobRecord = cronJobItem
   .extend({
     description: z.string().nullable(),
     timezone: z.string(),
-    headers: z.string().describe('The headers as the JSON text of an object.'),
+    headers: z.string().describe('The headers as the JSON text of an object; credentials among them are masked.'),
     payload: z.string().nullable(),
     timeoutMs: z.int(),
     useStaticIp: z.boolean(),
@@ -71,12 +72,12 @@ export async function toItems(jobs: readonly CronJob[], { services, caller }: Ca
 export async function toRecord(job: CronJob, call: Call): Promise<z.input<typeof cronJobRecord>> {
   const [item] = await toItems([job], call);
   if (item === undefined) throw new Error('a cron job has no item');
-  const { description = null, timeZone, headers = [], payload = null, timeoutMs, useStaticIp } = job.spec;
+  const { description = null, timeZone, headers, payload = null, timeoutMs, useStaticIp } = job.spec;
   return {
     ...item,
     description,
     timezone: timeZone,
-    headers: JSON.stringify(Object.fromEntries(headers.map(({ name, value }) => [name, value]))),
+    headers: JSON.stringify(headerObject(await shownHeaders(call, job, headers))),
     payload,
     timeoutMs,
     useStaticIp,

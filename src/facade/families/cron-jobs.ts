@@ -107,7 +107,7 @@ export const cronJobs: Family = {
       readOnly,
       requestExample: { isActive: false },
       answer: { status: 200, description: 'It is changed.', schema: success },
-      errors: ['RESOURCE_NOT_FOUND', 'INVALID_URL', 'FIELD_MANAGED', 'CONFLICT'],
+      errors: ['RESOURCE_NOT_FOUND', 'INVALID_URL', 'CREDENTIALS_REQUIRED', 'FIELD_MANAGED', 'CONFLICT'],
       handle: async (call) => {
         await changeRecord(cronJobDefinition, call, call.body);
         return { success: true };

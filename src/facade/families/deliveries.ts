@@ -90,7 +90,7 @@ export const deliveries: Family = {
       description: 'Sends the event of an ended delivery once more to its destination, as a new delivery. The old one stays as it is.',
       scope: 'write',
       answer: { status: 201, description: 'The new delivery is queued.', schema: replayed },
-      errors: ['RESOURCE_NOT_FOUND', 'CONFLICT', 'PAYLOAD_NOT_FOUND', 'QUOTA_EXCEEDED'],
+      errors: ['RESOURCE_NOT_FOUND', 'CONFLICT', 'PAYLOAD_NOT_FOUND', 'QUOTA_EXCEEDED', 'QUEUE_FULL'],
       handle: async (call) => {
         const { services, caller, params } = call;
         const { id = '' } = params;
@@ -113,7 +113,7 @@ export const deliveries: Family = {
         description: 'What was queued.',
         schema: z.object({ queued: z.int(), skipped: z.int(), deliveries: z.array(replayed.omit({ status: true })) }),
       },
-      errors: ['QUOTA_EXCEEDED'],
+      errors: ['QUOTA_EXCEEDED', 'QUEUE_FULL'],
       handle: async (call) => {
         const wanted = [...new Set(call.body.ids)];
         const replays = await call.services.replayer.replayMany(call.caller.organization.id, wanted, replayRequest(call));

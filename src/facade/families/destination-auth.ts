@@ -1,10 +1,12 @@
 import { z } from 'zod';
 import { PosthornError } from '../../core/errors.ts';
 import { looksMasked } from '../../core/masking.ts';
+import { originOf } from '../../core/origin.ts';
 import { headerName, isSettableHeader, sendableCharacter, sendableRule } from '../../resources/http-header.ts';
-import type { SpecInputOf, SpecOf } from '../../resources/kinds.ts';
+import type { PosthornObject, SpecInputOf, SpecOf } from '../../resources/kinds.ts';
 import type { Call } from '../operation.ts';
-import { readSecret, type SecretDraft, type SecretKeyRef } from '../resources/secrets.ts';
+import { readSecret, type SecretKeyRef } from '../resources/credentials.ts';
+import type { SecretDraft } from '../resources/secrets.ts';
 
 type Http = NonNullable<SpecOf<'Destination'>['http']>;
 type Auth = NonNullable<Http['auth']>;
@@ -103,7 +105,7 @@ function missing(field: string): never {
   throw new PosthornError('VALIDATION_FAILED', `authConfig.${field} is required with this authType.`);
 }
 
-/** Whether the stored credential would be sent to another host although the caller did not show that they know it (API decisions). */
+/** Whether the stored credential would be sent to another origin although the caller did not show that they know it (API decisions). */
 export function carriesCredentialElsewhere(
   current: Http | undefined,
   url: string,
@@ -111,27 +113,29 @@ export function carriesCredentialElsewhere(
   auth: AuthInput | undefined,
 ): boolean {
   if (current?.auth === undefined || current.auth.type === 'none' || auth?.type !== current.auth.type) return false;
-  if (hostOf(current.url) === hostOf(url)) return false;
+  if (originOf(current.url) === originOf(url)) return false;
   const value = sent?.[shapes[current.auth.type].secret];
   return value === undefined || looksMasked(value);
 }
 
 /** Whether the destination was imported without its credential and has not been given one since. */
-export async function lacksCredential(auth: AuthInput | undefined, current: Auth | undefined, call: Call): Promise<boolean> {
+export async function lacksCredential(auth: AuthInput | undefined, object: PosthornObject<'Destination'>, call: Call): Promise<boolean> {
+  const current = object.spec.http?.auth;
   if (auth === undefined || auth.type === undefined || auth.type === 'none' || current?.type !== auth.type) return false;
   const { plain, secret } = shapes[auth.type];
   if (plain !== null && auth[plain] === redacted) return true;
   const [ref, before] = [auth[refOf[secret]], current[refOf[secret]]];
   if (ref === undefined || ref.name !== before?.name || ref.key !== before.key) return false;
-  return (await readSecret(call, ref)) === redacted;
+  return (await readSecret(call, object, ref)) === redacted;
 }
 
 /** The same of one that is sent `config`, without a mask, of the type that it has. */
-export async function keepsRedacted(config: AuthConfig, current: Auth, call: Call): Promise<boolean> {
-  if (current.type === 'none') return false;
+export async function keepsRedacted(config: AuthConfig, object: PosthornObject<'Destination'>, call: Call): Promise<boolean> {
+  const current = object.spec.http?.auth;
+  if (current === undefined || current.type === 'none') return false;
   const { secret } = shapes[current.type];
   const auth = { ...current, ...plainFields(config), ...(config[secret] !== undefined && { [refOf[secret]]: undefined }) };
-  return lacksCredential(auth, current, call);
+  return lacksCredential(auth, object, call);
 }
 
 /** An authConfig for the type without its credential. */
@@ -151,7 +155,7 @@ export function plainFields({ username, headerName: name }: AuthConfig): AuthCon
   return { ...(username !== undefined && { username }), ...(name !== undefined && { headerName: name }) };
 }
 
-/** Host and port of a URL; the text itself when it is none. */
-export function hostOf(url: string): string {
-  return URL.parse(url)?.host ?? url;
+/** Whether what is sent to the new URL goes in clear, and what was sent to the old one did not. */
+export function losesTls(before: string | undefined, after: string): boolean {
+  return URL.parse(before ?? '')?.protocol === 'https:' && URL.parse(after)?.protocol === 'http:';
 }

@@ -7,15 +7,16 @@ import { credentialFields } from '../caller.ts';
 import { type Call, type Operation, operation } from '../operation.ts';
 import { queryBoolean } from '../query.ts';
 import { mapConcurrently } from '../resources/concurrently.ts';
+import { readSecret, type SecretKeyRef } from '../resources/credentials.ts';
 import { manifestsYaml } from '../resources/manifests.ts';
 import { documentHead, exported, exportIds, headOf } from '../resources/portable.ts';
 import { nameOf } from '../resources/record-fields.ts';
-import { readSecret, type SecretKeyRef } from '../resources/secrets.ts';
 import { authConfig, authToRecord, authType, redacted } from './destination-auth.ts';
 import { destinationManifests, secretComment } from './destination-manifests.ts';
 import { retryPolicyRecord, retryPolicyToRecord, throttleRecord, throttleToRecord } from './destination-pace.ts';
 import { tlsRecord, tlsToRecord } from './destination-tls.ts';
 import { fieldMapping, shownCredential, warehouseConfig, warehouseToRecord } from './destination-warehouse.ts';
+import { headerObject, redactedHeaders, revealedHeaders } from './static-headers.ts';
 
 type Http = NonNullable<PosthornObject<'Destination'>['spec']['http']>;
 
@@ -40,7 +41,7 @@ const portableDestination = z
     type: spec.type.unwrap(),
     url: z.string(),
     method: http.method.unwrap(),
-    headers: z.record(z.string(), z.string()),
+    headers: z.record(z.string(), z.string()).describe(`Credentials among them are ${redacted} without includeSensitive.`),
     authType,
     authConfig: z
       .union([z.literal(redacted), authConfig])
@@ -130,29 +131,29 @@ async function portable(
     description,
     type,
     ...(settings === undefined
-      ? await portableWarehouse(object.spec, call, includeSensitive)
-      : await portableHttp(settings, call, includeSensitive)),
+      ? await portableWarehouse(object, call, includeSensitive)
+      : await portableHttp(object, settings, call, includeSensitive)),
     throttle: throttleToRecord(throttle),
     retryPolicy: retryPolicyToRecord(retryPolicy),
     isActive: enabled,
   };
 }
 
-async function portableWarehouse(settings: PosthornObject<'Destination'>['spec'], call: Call, includeSensitive: boolean) {
-  const stored = await warehouseToRecord(settings, async (ref) => {
-    const value = await readSecret(call, ref);
+async function portableWarehouse(object: PosthornObject<'Destination'>, call: Call, includeSensitive: boolean) {
+  const stored = await warehouseToRecord(object.spec, async (ref) => {
+    const value = await readSecret(call, object, ref);
     return includeSensitive && value !== null ? value : shownCredential(value);
   });
   return { ...unusedFields, authConfig: includeSensitive ? null : redacted, ...stored };
 }
 
-async function portableHttp(settings: Http, call: Call, includeSensitive: boolean) {
-  const { url, method, headers = [], auth, timeoutMs, tls, useStaticIp, signingSecretRef } = settings;
-  const reveal = async (ref: SecretKeyRef): Promise<string> => (await readSecret(call, ref)) ?? maskedUnread;
+async function portableHttp(object: PosthornObject<'Destination'>, settings: Http, call: Call, includeSensitive: boolean) {
+  const { url, method, headers, auth, timeoutMs, tls, useStaticIp, signingSecretRef } = settings;
+  const reveal = async (ref: SecretKeyRef): Promise<string> => (await readSecret(call, object, ref)) ?? maskedUnread;
   return {
     url,
     method,
-    headers: Object.fromEntries(headers.map(({ name, value }) => [name, value])),
+    headers: headerObject(await (includeSensitive ? revealedHeaders(headers, reveal) : redactedHeaders(headers))),
     authType: auth?.type ?? 'none',
     authConfig: includeSensitive ? (await authToRecord(auth, reveal)).authConfig : redacted,
     timeoutMs,

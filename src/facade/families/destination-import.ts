@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { canonicalJson } from '../../core/canonical-json.ts';
 import { isPosthornError, PosthornError } from '../../core/errors.ts';
+import { wrongType } from '../../resources/complaints.ts';
+import { isRecord } from '../../resources/field-tree.ts';
 import type { PosthornObject } from '../../resources/kinds.ts';
 import { parseBody } from '../body.ts';
 import { toPosthornError } from '../error-response.ts';
@@ -19,6 +21,7 @@ import { authConfig, isRedacted, keepsRedacted, plainFields, redacted, redactedC
 import { unusedFields } from './destination-export.ts';
 import { importedTls, tlsBody } from './destination-tls.ts';
 import { importedConfig, lacksStoreCredential, warehouseConfig } from './destination-warehouse.ts';
+import { importedHeaders } from './static-headers.ts';
 
 type Destination = PosthornObject<'Destination'>;
 type Definition = ResourceFamilyDefinition<'Destination', z.ZodObject, z.ZodObject>;
@@ -34,6 +37,11 @@ const result = z.object({
   errors: z.array(z.object({ name: z.string(), code: z.string(), message: z.string() })).describe('Why records failed.'),
   warnings: z.array(z.string()).describe('What is left to do, such as sending credentials.'),
 });
+
+/** An object that is taken as it is: what is wrong with it is wrong with that record alone. */
+const importedRecord = z
+  .custom<Record<string, unknown>>(isRecord, { error: ({ input }) => wrongType('object', input) })
+  .meta({ type: 'object', properties: {}, additionalProperties: {} });
 
 /** What became of one record. */
 interface Judged {
@@ -57,9 +65,10 @@ export function destinationImportOperation(definition: Definition): Operation {
     ].join(' '),
     scope: 'write',
     body: z.strictObject({
-      destinations: z.array(z.looseObject({})).max(mostImported).describe('Records as an export has them.'),
+      destinations: z.array(importedRecord).max(mostImported).describe('Records as an export has them.'),
       ...importFields,
     }),
+    records: 'destinations',
     maxBodyBytes: importBodyBytes,
     requestExample: {
       destinations: [{ name: 'Orders', slug: 'orders', url: 'https://shop.example.com/webhooks', isActive: true }],
@@ -116,7 +125,10 @@ class DestinationImport {
     const groups = [...Map.groupBy(numbered, ({ slug }) => slug).values()];
     const judged: Judged[] = [];
     await mapConcurrently(groups, async (group) => {
-      for (const { record, index } of group) judged[index] = await this.#judge(record, index);
+      for (const { record, index } of group) {
+        await this.#call.turn.rest();
+        judged[index] = await this.#judge(record, index);
+      }
     });
     return judged;
   }
@@ -178,24 +190,14 @@ class DestinationImport {
   async #create(definition: Definition, slug: WantedSlug, record: Record<string, unknown>, index: number) {
     const { idempotency } = this.#call;
     const mark = idempotency === null ? undefined : placeMark(idempotency.mark, index);
-    let isCounted = false;
-    const counted: Definition = {
-      ...definition,
-      toSpec: async (input) => {
-        const spec = await definition.toSpec(input);
-        if (!isCounted) {
-          refuseBeyondLimit(this.#call, 'Destination', this.#count + 1);
-          this.#count++;
-          isCounted = true;
-        }
-        return spec;
-      },
-    };
+    // Counted here and not by the cache, which may or may not hold what earlier records of this import have made.
+    refuseBeyondLimit(this.#call, 'Destination', this.#count + 1);
+    this.#count++;
     try {
-      if (!this.#validateOnly) return await writeNew(counted, this.#call, slug, record, mark);
-      await judgeNew(counted, this.#call, record);
+      if (!this.#validateOnly) return await writeNew(definition, this.#call, slug, record, mark);
+      await judgeNew(definition, this.#call, record);
     } catch (error) {
-      if (isCounted) this.#count--;
+      this.#count--;
       throw error;
     }
     if ('exact' in slug) this.#planned.add(slug.exact);
@@ -221,7 +223,7 @@ async function withoutRedacted(
   if ((body['type'] ?? current?.spec.type ?? 'http') !== 'http') leaveOutUnused(body);
   const store = importedConfig(warehouseConfig.optional().parse(body['config']), current?.spec);
   body['config'] = store.config;
-  if (store.isMissing || (current !== undefined && (await lacksStoreCredential(current.spec, store.config, call))))
+  if (store.isMissing || (current !== undefined && (await lacksStoreCredential(current, store.config, call))))
     missing.push('credential in config');
   const sent = z
     .union([z.literal(redacted), authConfig])
@@ -230,12 +232,16 @@ async function withoutRedacted(
   const type = body['authType'] ?? stored?.auth?.type ?? 'none';
   const kept = sent === redacted ? undefined : isRedacted(sent) ? plainFields(sent ?? {}) : sent;
   body['authConfig'] = kept;
-  if (stored?.auth?.type === type) {
-    if (await keepsRedacted(kept ?? {}, stored.auth, call)) missing.push('authConfig');
+  if (current !== undefined && stored?.auth?.type === type) {
+    if (await keepsRedacted(kept ?? {}, current, call)) missing.push('authConfig');
   } else if (isRedacted(sent) && (type === 'basic' || type === 'bearer' || type === 'api_key' || type === 'custom_header')) {
     body['authConfig'] = redactedConfig(type, kept ?? {});
     missing.push('authConfig');
   }
+  const headers = z.record(z.string(), z.string()).nullish().parse(body['headers']);
+  const imported = await importedHeaders(call, headers, current, stored?.headers);
+  body['headers'] = imported.headers;
+  if (imported.isMissing) missing.push('headers');
   const { tls, isMissing } = importedTls(tlsBody.nullish().parse(body['tls']), stored?.tls);
   body['tls'] = tls;
   if (isMissing) missing.push('tls');

@@ -1,16 +1,20 @@
+import { carriesCredential } from '../../core/credential-names.ts';
 import { isRecord } from '../../resources/field-tree.ts';
 import type { PosthornObject } from '../../resources/kinds.ts';
+import { isSecretRefName } from '../../resources/secret-use.ts';
 import type { Call } from '../operation.ts';
 import { mapConcurrently } from '../resources/concurrently.ts';
+import { readSecret, type SecretKeyRef } from '../resources/credentials.ts';
 import { type Manifest, manifestOf, manifestsYaml } from '../resources/manifests.ts';
-import { isSecretRefName } from '../resources/secret-refs.ts';
-import { generatedSecret, readSecret, type SecretKeyRef } from '../resources/secrets.ts';
+import { generatedSecret } from '../resources/secrets.ts';
+import type { HeaderSpec } from './static-headers.ts';
 
 type Destination = PosthornObject<'Destination'>;
 
-/** A reference as the manifest has it, and the one behind which its value is now. */
+/** A reference as the manifest has it, and the one behind which its value is now, or the value itself where the spec holds it. */
 interface MovedRef {
-  from: SecretKeyRef;
+  of: Destination;
+  from: SecretKeyRef | string;
   to: SecretKeyRef;
 }
 
@@ -21,7 +25,7 @@ interface MovedRef {
 export async function destinationManifests(destinations: readonly Destination[], call: Call, includeSensitive: boolean): Promise<string> {
   const moved = destinations.map((destination) => {
     const refs: MovedRef[] = [];
-    return { object: manifestOf(destination, withMovedRefs(destination.spec, destination.metadata.name, refs)), refs };
+    return { object: manifestOf(destination, movedSpec(destination, refs)), refs };
   });
   if (!includeSensitive) {
     return manifestsYaml(moved.map(({ object, refs }) => ({ object, ...(refs.length > 0 && { comment: commentFor(refs) }) })));
@@ -33,15 +37,35 @@ export async function destinationManifests(destinations: readonly Destination[],
   return manifestsYaml([...secrets, ...moved]);
 }
 
-function withMovedRefs(value: unknown, slug: string, refs: MovedRef[]): unknown {
-  if (Array.isArray(value)) return value.map((item) => withMovedRefs(item, slug, refs));
+function movedSpec(of: Destination, refs: MovedRef[]): unknown {
+  const { http, ...rest } = of.spec;
+  if (http?.headers === undefined) return withMovedRefs(of.spec, of, refs);
+  const { headers, ...others } = http;
+  const moved = Object(withMovedRefs({ ...rest, http: others }, of, refs));
+  return { ...moved, http: { ...moved.http, headers: headers.map((header) => movedHeader(header, of, refs)) } };
+}
+
+/** With a reference in place of a credential; the key in the Secret is named for the header. */
+function movedHeader(header: HeaderSpec, of: Destination, refs: MovedRef[]): HeaderSpec {
+  const { name, value = '', valueSecretRef } = header;
+  const isOwn = valueSecretRef !== undefined && generatedSecret(valueSecretRef, of.metadata.name) === null;
+  if (valueSecretRef === undefined && !carriesCredential({ name, value })) return header;
+  const key = `header-${name.toLowerCase().replace(/[^-.0-9a-z]/g, (character) => `_${character.charCodeAt(0).toString(16)}`)}`;
+  const to = isOwn ? valueSecretRef : { name: `${of.metadata.name}-credentials`, key };
+  refs.push({ of, from: valueSecretRef ?? value, to });
+  return { name, valueSecretRef: to };
+}
+
+function withMovedRefs(value: unknown, of: Destination, refs: MovedRef[]): unknown {
+  if (Array.isArray(value)) return value.map((item) => withMovedRefs(item, of, refs));
   if (!isRecord(value)) return value;
   const members = Object.entries(value).map(([name, member]): [string, unknown] => {
-    if (!isSecretRefName(name) || !isRecord(member)) return [name, withMovedRefs(member, slug, refs)];
+    if (!isSecretRefName(name) || !isRecord(member)) return [name, withMovedRefs(member, of, refs)];
     const from = { name: String(member['name']), key: String(member['key']) };
+    const slug = of.metadata.name;
     const field = generatedSecret(from, slug);
     const to = field === null ? from : { name: `${slug}-credentials`, key: field };
-    refs.push({ from, to });
+    refs.push({ of, from, to });
     return [name, to];
   });
   return Object.fromEntries(members);
@@ -63,7 +87,7 @@ export function secretComment(name: string, keys: readonly string[]): string {
 async function secretManifests(refs: readonly MovedRef[], call: Call): Promise<{ object: Manifest; comment?: string }[]> {
   const bySecret = Map.groupBy(refs, ({ to }) => to.name);
   return await mapConcurrently([...bySecret], async ([name, of]) => {
-    const values = await Promise.all(of.map(async ({ from, to }) => [to.key, await readSecret(call, from)] as const));
+    const values = await Promise.all(of.map(async (ref) => [ref.to.key, await valueBehind(ref, call)] as const));
     const known = values.filter((entry): entry is readonly [string, string] => entry[1] !== null);
     const unread = values.filter(([, value]) => value === null).map(([key]) => key);
     return {
@@ -71,4 +95,8 @@ async function secretManifests(refs: readonly MovedRef[], call: Call): Promise<{
       ...(unread.length > 0 && { comment: `Could not be read: ${unread.join(', ')}` }),
     };
   });
+}
+
+async function valueBehind({ of, from }: MovedRef, call: Call): Promise<string | null> {
+  return typeof from === 'string' ? from : readSecret(call, of, from);
 }

@@ -2,10 +2,11 @@ import { z } from 'zod';
 import { holdsCertificates, isCertificateWithKey } from '../../core/certificates.ts';
 import { PosthornError } from '../../core/errors.ts';
 import { looksMasked, maskedUnread } from '../../core/masking.ts';
-import { kinds, type SpecInputOf, type SpecOf } from '../../resources/kinds.ts';
+import { kinds, type PosthornObject, type SpecInputOf, type SpecOf } from '../../resources/kinds.ts';
 import type { Call } from '../operation.ts';
+import { readSecret, type SecretKeyRef } from '../resources/credentials.ts';
 import { clearableToSpec } from '../resources/record-fields.ts';
-import { readSecret, type SecretDraft, type SecretKeyRef } from '../resources/secrets.ts';
+import type { SecretDraft } from '../resources/secrets.ts';
 import { isRedacted } from './destination-auth.ts';
 
 /** `tls` of HTTP destinations: a private certificate authority, and the certificate that Posthorn shows. */
@@ -56,9 +57,10 @@ export function shownPem(): string {
 /** The `tls` of a spec; VALIDATION_FAILED for what is no certificate, and for a key that is not that of the certificate. */
 export async function tlsToSpec(
   sent: TlsBody | null | undefined,
-  current: Tls,
+  object: PosthornObject<'Destination'> | undefined,
   { call, secrets }: { call: Call; secrets: SecretDraft },
 ): Promise<TlsInput> {
+  const current = object?.spec.http?.tls;
   if (sent === undefined) return current;
   if (sent === null) return undefined;
   const caBundle = clearableToSpec(sent.caBundle, current?.caBundle);
@@ -69,8 +71,8 @@ export async function tlsToSpec(
   if ((clientCertificateSecretRef === undefined) !== (clientKeySecretRef === undefined))
     throw new PosthornError('VALIDATION_FAILED', 'tls.clientCertificate and tls.clientKey belong together; send both or none.');
   if (isNew(sent.clientCertificate) || isNew(sent.clientKey)) {
-    const certificate = await pemText(sent.clientCertificate, clientCertificateSecretRef, call);
-    const key = await pemText(sent.clientKey, clientKeySecretRef, call);
+    const certificate = await pemText(sent.clientCertificate, clientCertificateSecretRef, object, call);
+    const key = await pemText(sent.clientKey, clientKeySecretRef, object, call);
     if (certificate !== null && key !== null && !isCertificateWithKey(certificate, key))
       throw new PosthornError('VALIDATION_FAILED', 'tls.clientCertificate and tls.clientKey are no certificate with its key.');
   }
@@ -99,9 +101,14 @@ function pemRef(field: PemField, sent: TlsBody, current: Tls, secrets: SecretDra
 }
 
 /** null: it cannot be read, and the controller will judge it. */
-async function pemText(sent: string | null | undefined, ref: SecretKeyRef | undefined, call: Call): Promise<string | null> {
+async function pemText(
+  sent: string | null | undefined,
+  ref: SecretKeyRef | undefined,
+  object: PosthornObject<'Destination'> | undefined,
+  call: Call,
+): Promise<string | null> {
   if (isNew(sent)) return sent;
-  return ref === undefined ? null : readSecret(call, ref);
+  return ref === undefined || object === undefined ? null : readSecret(call, object, ref);
 }
 
 function isNew(value: string | null | undefined): value is string {

@@ -2,14 +2,16 @@ import { createPrivateKey } from 'node:crypto';
 import { z } from 'zod';
 import { PosthornError } from '../../core/errors.ts';
 import { readFieldMapping } from '../../core/field-mapping.ts';
-import { looksMasked, maskedWithTail } from '../../core/masking.ts';
+import { looksMasked, masked } from '../../core/masking.ts';
+import { originOf } from '../../core/origin.ts';
 import { platformIdentityNotAllowed } from '../../core/platform-identity.ts';
 import { isSendable, sendableRule } from '../../resources/http-header.ts';
-import { kinds, type SpecInputOf, type SpecOf } from '../../resources/kinds.ts';
+import { kinds, type PosthornObject, type SpecInputOf, type SpecOf } from '../../resources/kinds.ts';
 import { hasWarehouses } from '../../resources/plan-gates.ts';
 import type { Call } from '../operation.ts';
-import { readSecret, type SecretDraft, type SecretKeyRef } from '../resources/secrets.ts';
-import { hostOf, redacted } from './destination-auth.ts';
+import { readSecret, type SecretKeyRef } from '../resources/credentials.ts';
+import type { SecretDraft } from '../resources/secrets.ts';
+import { redacted } from './destination-auth.ts';
 
 /** `config` and `fieldMapping` of warehouse destinations (API document, "Warehouse destination"). */
 
@@ -50,7 +52,7 @@ export const warehouseConfig = z
     accountKey: secretText(512).optional().describe('With azure_blob: Base64 text. Masked on read.'),
   })
   .describe(
-    'Where and how a warehouse destination writes; its shape depends on type. What is not sent on change stays. Credentials are shown as four bullets and their last four characters; sent back so they are kept.',
+    'Where and how a warehouse destination writes; its shape depends on type. What is not sent on change stays. Credentials are shown as four bullets and, from twelve characters on, their last four characters; sent back so they are kept.',
   );
 type WarehouseConfig = z.output<typeof warehouseConfig>;
 type ConfigField = keyof WarehouseConfig;
@@ -92,7 +94,7 @@ const placeholders: Record<SecretField, string> = {
 
 /** How a warehouse's credentials are shown; null: it cannot be read at the moment. */
 export function shownCredential(value: string | null): string {
-  return maskedWithTail(value ?? '');
+  return masked(value ?? '');
 }
 
 /** The settings of a spec that are not those of every destination. `show` makes of a secret what the record shows of it. */
@@ -172,11 +174,16 @@ export async function warehouseToSpec(
 }
 
 /** Whether the destination was imported without its credential, and has none yet. */
-export async function lacksStoreCredential(spec: Spec, sent: WarehouseConfig | undefined, call: Call): Promise<boolean> {
+export async function lacksStoreCredential(
+  object: PosthornObject<'Destination'>,
+  sent: WarehouseConfig | undefined,
+  call: Call,
+): Promise<boolean> {
+  const { spec } = object;
   const { ref, secret } = storedConfig(spec);
   if (ref === undefined || secret === null || (sent?.identity ?? spec.warehouse?.identity) === 'platform') return false;
   const value = sent?.[secret];
-  return (value === undefined || looksMasked(value)) && (await readSecret(call, ref)) === placeholders[secret];
+  return (value === undefined || looksMasked(value)) && (await readSecret(call, object, ref)) === placeholders[secret];
 }
 
 /** The config without masked credentials, which are kept or, when there is none, stood in for; `isMissing`: it was stood in for. */
@@ -229,7 +236,7 @@ function refuseOtherHost(
   if (host === null || stored?.ref === undefined || call.caller.role === 'admin') return;
   const value = sent[secret];
   if (value !== undefined && !looksMasked(value)) return;
-  if (hostOf(stored.place[host] ?? '') !== hostOf(merged[host] ?? ''))
+  if (originOf(stored.place[host] ?? '') !== originOf(merged[host] ?? ''))
     throw new PosthornError('CREDENTIALS_REQUIRED', `config.${host} names another host: send config.${secret} with it.`);
 }
 
@@ -242,7 +249,7 @@ function secretRef(
   if (value === undefined) return current;
   const problem = looksMasked(value) || value === placeholders[field] ? null : problemWith(field, value);
   if (problem !== null) throw new PosthornError('VALIDATION_FAILED', `config.${field} ${problem}.`);
-  return secrets.put(field, value, current, { path: `config.${field}`, mask: maskedWithTail });
+  return secrets.put(field, value, current, { path: `config.${field}` });
 }
 
 function problemWith(field: SecretField, value: string): string | null {

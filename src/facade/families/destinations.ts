@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { PosthornError } from '../../core/errors.ts';
-import { isRecord } from '../../resources/field-tree.ts';
+import { originOf } from '../../core/origin.ts';
 import { description } from '../../resources/fields.ts';
-import { headerValue } from '../../resources/http-header.ts';
 import { kinds, type PosthornObject, type SpecInputOf } from '../../resources/kinds.ts';
 import { isPaidPlan } from '../../resources/plan-gates.ts';
 import { httpUrl } from '../../resources/url.ts';
@@ -11,6 +10,7 @@ import { pageQuery } from '../pagination.ts';
 import { queryBoolean, querySearch } from '../query.ts';
 import { resourceFamily } from '../resource-family.ts';
 import { resourceDefinition, type SpecInput } from '../resource-family-definition.ts';
+import { readMasked, readToShow, type SecretKeyRef } from '../resources/credentials.ts';
 import { idOf } from '../resources/lookup.ts';
 import {
   clearableToSpec,
@@ -26,9 +26,16 @@ import {
   timestamp,
 } from '../resources/record-fields.ts';
 import { matchesText } from '../resources/search.ts';
-import { readMasked, readToShow, type SecretKeyRef } from '../resources/secrets.ts';
 import { bulkDelete } from './bulk-delete.ts';
-import { authConfig, authToRecord, authToSpec, authType, carriesCredentialElsewhere, hostOf, lacksCredential } from './destination-auth.ts';
+import {
+  authConfig,
+  authToRecord,
+  authToSpec,
+  authType,
+  carriesCredentialElsewhere,
+  lacksCredential,
+  losesTls,
+} from './destination-auth.ts';
 import { destinationExportOperation } from './destination-export.ts';
 import { destinationImportOperation } from './destination-import.ts';
 import {
@@ -51,7 +58,8 @@ import {
   warehouseToRecord,
   warehouseToSpec,
 } from './destination-warehouse.ts';
-import { headerMap } from './header-map.ts';
+import { headerMap, headerValueOrMask } from './header-map.ts';
+import { headerList, headerObject, headersToSpec, lacksHeader, refuseHeadersElsewhere, shownHeaders } from './static-headers.ts';
 
 const spec = kinds.Destination.spec.shape;
 const http = spec.http.unwrap().shape;
@@ -89,7 +97,9 @@ const record = item
   })
   .meta({ id: 'Destination' });
 
-const headers = headerMap(headerValue, 50).describe('Sent with every delivery; on change it replaces the whole map.');
+const headers = headerMap(headerValueOrMask, 50).describe(
+  'Sent with every delivery; on change it replaces the whole map. Credentials are masked on read; a mask sent back keeps what is stored.',
+);
 
 const body = z.strictObject({
   name: sentName.optional(),
@@ -163,7 +173,7 @@ const definition = resourceDefinition({
   toRecord: async (object, call): Promise<z.input<typeof record>> => ({
     ...(await toItem(object, call)),
     description: object.spec.description ?? null,
-    ...(object.spec.type === 'http' ? await httpToRecord(object.spec.http, call) : await warehouseToRecord(object.spec, shownBy(call))),
+    ...(object.spec.type === 'http' ? await httpToRecord(object, call) : await warehouseToRecord(object.spec, shownBy(call, object))),
     throttle: throttleToRecord(object.spec.throttle),
     retryPolicy: retryPolicyToRecord(object.spec.retryPolicy),
     ...timesOf(object),
@@ -210,12 +220,12 @@ async function toItem(object: PosthornObject<'Destination'>, call: Call): Promis
     deliveriesCount: deliveries,
     lastDeliveryAt: isoTimeOrNull(lastDeliveryAtMs),
     createdAt: timesOf(object).createdAt,
-    ...(object.spec.type !== 'http' && { config: (await warehouseToRecord(object.spec, shownBy(call))).config }),
+    ...(object.spec.type !== 'http' && { config: (await warehouseToRecord(object.spec, shownBy(call, object))).config }),
   };
 }
 
-function shownBy(call: Call): (ref: SecretKeyRef) => Promise<string> {
-  return async (ref) => shownCredential(await readToShow(call, ref));
+function shownBy(call: Call, object: PosthornObject<'Destination'>): (ref: SecretKeyRef) => Promise<string> {
+  return async (ref) => shownCredential(await readToShow(call, object, ref));
 }
 
 /** The fields of HTTP destinations, which warehouses do not have. */
@@ -233,23 +243,22 @@ async function targetToSpec(input: SpecInput<'Destination', typeof body>) {
   const misfit = httpFields.find((field) => sent[field] !== undefined && sent[field] !== null && sent[field] !== '');
   if (misfit !== undefined) throw new PosthornError('VALIDATION_FAILED', `${misfit} does not belong to type ${type}.`);
   const isBeingEnabled = sent.enabled === true && current?.spec.enabled === false;
-  if (isBeingEnabled && (await lacksStoreCredential(current.spec, sent.config, call)))
+  if (isBeingEnabled && (await lacksStoreCredential(current, sent.config, call)))
     throw new PosthornError('CREDENTIALS_REQUIRED', 'The destination was imported without its credential: send it in config first.');
   return { type, ...(await warehouseToSpec(type, sent, { current: current?.spec, call, secrets })) };
 }
 
-type Http = PosthornObject<'Destination'>['spec']['http'];
-
-async function httpToRecord(settings: Http, call: Call) {
+async function httpToRecord(object: PosthornObject<'Destination'>, call: Call) {
+  const settings = object.spec.http;
   if (settings === undefined) return {};
   return {
     method: settings.method,
-    headers: Object.fromEntries((settings.headers ?? []).map(({ name, value }) => [name, value])),
-    ...(await authToRecord(settings.auth, (ref) => readMasked(call, ref))),
+    headers: headerObject(await shownHeaders(call, object, settings.headers)),
+    ...(await authToRecord(settings.auth, (ref) => readMasked(call, object, ref))),
     timeoutMs: settings.timeoutMs,
     tls: await tlsToRecord(settings.tls, shownPem),
     useStaticIp: settings.useStaticIp,
-    signingSecret: settings.signingSecretRef === undefined ? null : await readMasked(call, settings.signingSecretRef),
+    signingSecret: settings.signingSecretRef === undefined ? null : await readMasked(call, object, settings.signingSecretRef),
   };
 }
 
@@ -258,27 +267,34 @@ async function httpToSpec({ call, body: sent, current, secrets }: SpecInput<'Des
   if (sent.url === undefined && settings === undefined) throw new PosthornError('VALIDATION_FAILED', 'url is required.');
   const url = checkedUrl(sent.url ?? settings?.url ?? '', call);
   const auth = await authToSpec(sent, settings?.auth, secrets);
-  if (call.caller.role !== 'admin' && carriesCredentialElsewhere(settings, url, sent.authConfig, auth)) {
-    throw new PosthornError('CREDENTIALS_REQUIRED', 'The URL has another host: send authConfig with the credentials for it.');
+  const sentHeaders = sent.headers === undefined ? undefined : headerList(sent.headers);
+  refuseHeadersElsewhere(call, settings, { url, headers: sentHeaders });
+  const headers = await headersToSpec(sentHeaders, { current, stored: settings?.headers, path: ['http', 'headers'], secrets });
+  // Nobody's credential goes on in clear, an admin's neither.
+  const mustShow = call.caller.role !== 'admin' || losesTls(settings?.url, url);
+  if (mustShow && carriesCredentialElsewhere(settings, url, sent.authConfig, auth)) {
+    throw new PosthornError('CREDENTIALS_REQUIRED', 'The URL has another origin: send authConfig with the credentials for it.');
   }
-  const isElsewhere = settings !== undefined && hostOf(settings.url) !== hostOf(url);
-  if (call.caller.role !== 'admin' && isElsewhere && keepsClientKey(sent.tls, settings.tls)) {
-    throw new PosthornError('CREDENTIALS_REQUIRED', 'The URL has another host: send tls.clientCertificate and tls.clientKey for it.');
+  const isElsewhere = settings !== undefined && originOf(settings.url) !== originOf(url);
+  if (mustShow && isElsewhere && keepsClientKey(sent.tls, settings.tls)) {
+    throw new PosthornError('CREDENTIALS_REQUIRED', 'The URL has another origin: send tls.clientCertificate and tls.clientKey for it.');
   }
   if (sent.useStaticIp === true && settings?.useStaticIp !== true && !isPaidPlan(call.caller.organization.plan))
     throw new PosthornError('FORBIDDEN', 'useStaticIp needs a paid plan.');
   const isBeingEnabled = sent.enabled === true && current?.spec.enabled === false;
-  if (isBeingEnabled && (await lacksCredential(auth, settings?.auth, call))) {
+  if (isBeingEnabled && (await lacksCredential(auth, current, call))) {
     throw new PosthornError('CREDENTIALS_REQUIRED', 'The destination was imported without its credentials: send authConfig first.');
   }
+  if (isBeingEnabled && (await lacksHeader(call, current, settings?.headers, headers)))
+    throw new PosthornError('CREDENTIALS_REQUIRED', 'The destination was imported without its credentials: send headers first.');
   return {
     ...settings,
     url,
     method: sent.method ?? settings?.method,
-    headers: sent.headers === undefined ? settings?.headers : headerList(sent.headers),
+    headers,
     auth,
     timeoutMs: sent.timeoutMs ?? settings?.timeoutMs,
-    tls: await tlsToSpec(sent.tls, settings?.tls, { call, secrets }),
+    tls: await tlsToSpec(sent.tls, current, { call, secrets }),
     useStaticIp: sent.useStaticIp ?? settings?.useStaticIp,
     signingSecretRef:
       typeof sent.signingSecret === 'string'
@@ -287,11 +303,6 @@ async function httpToSpec({ call, body: sent, current, secrets }: SpecInput<'Des
           ? undefined
           : settings?.signingSecretRef,
   };
-}
-
-function headerList(sent: Record<string, string> | null): { name: string; value: string }[] | undefined {
-  const list = isRecord(sent) ? Object.entries(sent).map(([name, value]) => ({ name, value: String(value) })) : [];
-  return list.length === 0 ? undefined : list;
 }
 
 function checkedUrl(url: string, call: Call): string {

@@ -43,7 +43,7 @@ export const filterTestOperation = operation({
   handle: async (call) => {
     const definition = await filterOf(call);
     const context = { payload: samplePayload(call.body), headers: Object.fromEntries(sampleHeaders(call.body)) };
-    const { isMet, met } = inApiWords('Filter', () => tryFilter(definition, context));
+    const { isMet, met } = await call.turn.run(inApiWords('Filter', () => tryFilter(definition, context)));
     return {
       success: true,
       matches: isMet,

@@ -1,5 +1,8 @@
 import { z } from 'zod';
-import { headerName, isSettableHeader } from '../../resources/http-header.ts';
+import { headerName, headerValue, isSettableHeader } from '../../resources/http-header.ts';
+
+/** What a header can carry, or the mask of what is stored. */
+export const headerValueOrMask = z.union([headerValue, z.string().regex(/^•{4}.{0,4}$/u)]);
 
 /** Headers as an object of names and values: at most `most`, each that configuration may set, and each once. */
 export function headerMap(value: z.ZodType<string, string>, most: number) {

@@ -75,7 +75,7 @@ export const notificationChannels = resourceFamily(
     toItem,
     toRecord: async (object, call): Promise<z.input<typeof record>> => ({
       ...(await toItem(object, call)),
-      config: await configToRecord(object.spec, call),
+      config: await configToRecord(object, call),
       ...timesOf(object),
     }),
     toSpec: async ({ call, body: sent, current, secrets }) => {

@@ -1,4 +1,3 @@
-import { setImmediate as otherRequests } from 'node:timers/promises';
 import { PosthornError } from '../../core/errors.ts';
 import type { PosthornObject, SpecInputOf } from '../../resources/kinds.ts';
 import { toPosthornError } from '../error-response.ts';
@@ -81,7 +80,7 @@ export class RouteImportPlanner {
     const foreign: Record<string, string[]> = {};
     for (const [index, record] of this.#records.entries()) {
       // What is judged comes from caches: without this a thousand records are one turn.
-      await otherRequests();
+      await this.#call.turn.rest();
       const made = this.#made.get(index);
       const missing = made === undefined ? await this.#missingOf(record) : [];
       plan.errors.push(...missing);

@@ -37,6 +37,7 @@ export const routeImportOperation: Operation = operation({
   ].join(' '),
   scope: 'write',
   body: z.strictObject({ routes: z.array(importedRoute).max(mostImported).describe('Records as an export has them.'), ...importFields }),
+  records: 'routes',
   maxBodyBytes: importBodyBytes,
   requestExample: {
     routes: [{ name: 'Orders', sourceSlug: 'shop', destinationSlugs: ['orders'], isActive: true }],

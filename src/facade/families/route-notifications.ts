@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import { canonicalJson } from '../../core/canonical-json.ts';
+import { PosthornError } from '../../core/errors.ts';
+import { mailDomainProblem } from '../../core/mail-domains.ts';
 import { emailAddress } from '../../resources/email-address.ts';
 import type { SpecInputOf, SpecOf } from '../../resources/kinds.ts';
 import { routeNotifications } from '../../resources/route-notifications.ts';
@@ -76,6 +78,9 @@ type Sent = z.output<z.ZodObject<typeof notificationBody>>;
 export async function notificationsToSpec(call: Call, sent: Sent, current: Notifications): Promise<SpecInputOf<'Route'>['notifications']> {
   const before = current ?? defaults;
   const emails = sent.notifyEmails === undefined ? before.emails : emailList(sent.notifyEmails ?? '', before.emails);
+  const added = (emails ?? []).filter((address) => before.emails?.includes(address) !== true);
+  const problem = mailDomainProblem(added, call.services.mailDomains);
+  if (problem !== null) throw new PosthornError('VALIDATION_FAILED', `notifyEmails: ${problem}.`);
   const channelRefs =
     sent.notificationChannelIds === undefined
       ? before.channelRefs

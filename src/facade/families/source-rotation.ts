@@ -4,10 +4,12 @@ import { PosthornError } from '../../core/errors.ts';
 import { looksMasked } from '../../core/masking.ts';
 import { hasStandardSecrets, type Provider } from '../../core/providers.ts';
 import { standardWebhooksSecretRule, standardWebhooksSecrets } from '../../core/standard-webhooks-secrets.ts';
+import type { PosthornObject } from '../../resources/kinds.ts';
 import { type Call, type Operation, operation } from '../operation.ts';
 import { changeRecord } from '../resource-writes.ts';
+import { readSecret } from '../resources/credentials.ts';
 import { isoTime, timestamp } from '../resources/record-fields.ts';
-import { readSecret, type SecretKeyRef, secretMadeBefore } from '../resources/secrets.ts';
+import { secretMadeBefore } from '../resources/secrets.ts';
 
 const defaultGraceSeconds = 3600;
 const longestGraceSeconds = 86_400;
@@ -58,7 +60,8 @@ export const rotateSourceSecret: Operation = operation({
         toSpec: async ({ current, secrets }) => {
           const spec = current?.spec;
           const previousSecretRef = spec?.signingSecretRef;
-          const made = previousSecretRef === undefined ? null : await secretMadeBefore(call, previousSecretRef);
+          const made =
+            current === undefined || previousSecretRef === undefined ? null : await secretMadeBefore(call, current, previousSecretRef);
           if (made !== null) {
             signingSecret = made;
             previousSecretExpiresAt = spec?.rotation?.validUntil ?? null;
@@ -102,9 +105,10 @@ export function refuseUnusableSecret(provider: Provider, secret: string): void {
 }
 
 /** VALIDATION_FAILED when the secret that a source has cannot be one of the provider that it is to have. */
-export async function refuseStoredSecret(call: Call, provider: Provider, ref: SecretKeyRef | undefined): Promise<void> {
+export async function refuseStoredSecret(call: Call, provider: Provider, object: PosthornObject<'Source'>): Promise<void> {
+  const ref = object.spec.signingSecretRef;
   if (ref === undefined || !hasStandardSecrets(provider)) return;
-  const stored = await readSecret(call, ref);
+  const stored = await readSecret(call, object, ref);
   if (stored === null || standardWebhooksSecrets(stored) !== null) return;
   throw new PosthornError(
     'VALIDATION_FAILED',

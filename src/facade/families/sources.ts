@@ -7,6 +7,7 @@ import { pageQuery } from '../pagination.ts';
 import { queryBoolean, querySearch } from '../query.ts';
 import { resourceFamily } from '../resource-family.ts';
 import type { ResourceFamilyDefinition } from '../resource-family-definition.ts';
+import { readToShow } from '../resources/credentials.ts';
 import { refuseUsed } from '../resources/in-use.ts';
 import { cachedObjects, idOf } from '../resources/lookup.ts';
 import {
@@ -22,7 +23,6 @@ import {
   timestamp,
 } from '../resources/record-fields.ts';
 import { matchesText } from '../resources/search.ts';
-import { readToShow } from '../resources/secrets.ts';
 import { intakeBody, intakeRecord, intakeToRecord, intakeToSpec } from './source-intake.ts';
 import { refuseStoredSecret, refuseUnusableSecret, rotateSourceSecret } from './source-rotation.ts';
 
@@ -34,7 +34,9 @@ const item = z
     description: z.string().nullable(),
     provider: provider.unwrap(),
     enabled: z.boolean(),
-    ingestUrl: z.string().describe('Where the provider posts to.'),
+    ingestUrl: z
+      .string()
+      .describe('Where the provider posts to. A path without a host where the installation has no configured public URL.'),
     eventsCount: z.int().min(0),
     lastEventAt: timestamp.nullable(),
     createdAt: recordTimes.createdAt,
@@ -79,14 +81,14 @@ const query = z.object({
   search: querySearch.optional().describe('Part of the name or slug.'),
 });
 
-async function toItem(object: PosthornObject<'Source'>, { caller, services, baseUrl }: Call): Promise<z.input<typeof item>> {
+async function toItem(object: PosthornObject<'Source'>, { caller, services, publicIngestUrl = '' }: Call): Promise<z.input<typeof item>> {
   const counters = await services.messages.eventCounters(caller.organization.id, idOf(object));
   return {
     ...identityOf(object),
     description: object.spec.description ?? null,
     provider: object.spec.provider,
     enabled: object.spec.enabled,
-    ingestUrl: `${baseUrl}/ingest/${caller.organization.slug}/${object.metadata.name}`,
+    ingestUrl: `${publicIngestUrl}/ingest/${caller.organization.slug}/${object.metadata.name}`,
     eventsCount: counters.events,
     lastEventAt: isoTimeOrNull(counters.lastEventAtMs),
     createdAt: timesOf(object).createdAt,
@@ -133,7 +135,7 @@ const definition: ResourceFamilyDefinition<'Source', typeof body, typeof query> 
   toItem,
   toRecord: async (object, call): Promise<z.input<typeof record>> => {
     const { signingSecretRef, allowedMethods: methods } = object.spec;
-    const secret = signingSecretRef === undefined ? null : await readToShow(call, signingSecretRef);
+    const secret = signingSecretRef === undefined ? null : await readToShow(call, object, signingSecretRef);
     return {
       ...(await toItem(object, call)),
       verification: object.spec.verification ?? null,
@@ -149,8 +151,8 @@ const definition: ResourceFamilyDefinition<'Source', typeof body, typeof query> 
     const spec = current?.spec;
     const ofProvider = sent.provider ?? spec?.provider ?? 'generic';
     if (typeof sent.signingSecret === 'string') refuseUnusableSecret(ofProvider, sent.signingSecret);
-    else if (spec !== undefined && sent.signingSecret === undefined && ofProvider !== spec.provider)
-      await refuseStoredSecret(call, ofProvider, spec.signingSecretRef);
+    else if (current !== undefined && sent.signingSecret === undefined && ofProvider !== current.spec.provider)
+      await refuseStoredSecret(call, ofProvider, current);
     const signingSecretRef =
       typeof sent.signingSecret === 'string'
         ? await secrets.put('signingSecret', sent.signingSecret, spec?.signingSecretRef)

@@ -27,7 +27,7 @@ export async function judgeChange<K extends ServedKind>(
   body: Record<string, unknown>,
 ): Promise<void> {
   const current = await find(call, definition.kind, slug);
-  const spec = await definition.toSpec({ call, body, current, secrets: new SecretDraft(call, slug) });
+  const spec = await definition.toSpec({ call, body, current, secrets: new SecretDraft(call, slug, current) });
   planChange(current, spec);
   refuseInadmissible(call, definition.kind, spec, current);
 }

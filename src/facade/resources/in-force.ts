@@ -1,5 +1,5 @@
 import { canonicalJson } from '../../core/canonical-json.ts';
-import type { RecordKind } from '../../core/records.ts';
+import type { OwnedRecordKind } from '../../core/records.ts';
 import type { ObjectOf, PosthornObject } from '../../resources/kinds.ts';
 import type { Call } from '../operation.ts';
 import type { ServedKind } from '../services.ts';
@@ -44,7 +44,9 @@ async function isInRoutes(call: Call, written: PosthornObject<ServedKind>, deadl
     if (current === undefined) return true;
     const { logic, conditions } = current.spec;
     const wanted = canonicalJson({ logic, conditions });
-    const records = await mapConcurrently(routesWith(current, call), (route) => registry.get('route', idOf(route)));
+    const records = await mapConcurrently(routesWith(current, call), (route) =>
+      registry.getOf(call.caller.organization.id, 'route', idOf(route)),
+    );
     return records.every((record) => record === null || canonicalJson(record.filter) === wanted);
   });
 }
@@ -52,7 +54,7 @@ async function isInRoutes(call: Call, written: PosthornObject<ServedKind>, deadl
 const lookEveryMs = 20;
 
 /** What ingest and delivery read of each kind; null: nothing. */
-const recordKinds: Readonly<Record<ServedKind, RecordKind | null>> = {
+const recordKinds: Readonly<Record<ServedKind, OwnedRecordKind | null>> = {
   Source: 'source',
   Destination: 'destination',
   Route: 'route',
@@ -80,7 +82,11 @@ async function isRetracted(call: Call, deleted: PosthornObject<ServedKind>, dead
   const { registry } = call.services;
   const recordKind = recordKinds[deleted.kind];
   if (recordKind === null) return true;
-  return await isSeen(call, deadlineMs, async () => (await registry.get(recordKind, idOf(deleted))) === null);
+  return await isSeen(
+    call,
+    deadlineMs,
+    async () => (await registry.getOf(call.caller.organization.id, recordKind, idOf(deleted))) === null,
+  );
 }
 
 /** Whether what is looked for in the records comes before the deadline. */

@@ -8,7 +8,7 @@ export const facadeManager = 'posthorn-api';
 type Spec = Record<string, unknown>;
 
 /**
- * What `posthorn-api` applies to turn `current` into `desired` (DESIGN section 3): the fields that it owns, with their
+ * What `posthorn-api` applies to turn `current` into `desired`: the fields that it owns, with their
  * new values, and what changes; not what is equal and not ours. null when nothing changes. FIELD_MANAGED when something
  * would change or have to go that another manager owns.
  */
@@ -39,9 +39,9 @@ export function foreignManagers(managedFields: readonly ManagedFieldsEntry[]): s
   return [...new Set(inSpec.map(({ manager }) => manager))];
 }
 
-/** The managers other than the facade that own a field of the spec, or something in it. */
-export function foreignOwners(managedFields: readonly ManagedFieldsEntry[], field: string): string[] {
-  const path = pathText(['f:spec', `f:${field}`]);
+/** The managers other than the facade that own the field at a path in the spec, or something in it. */
+export function foreignOwners(managedFields: readonly ManagedFieldsEntry[], ...fields: string[]): string[] {
+  const path = pathText(['f:spec', ...fields.map((field) => `f:${field}`)]);
   const owners = entriesOf(managedFields).filter(
     ({ manager, paths }) => manager !== facadeManager && paths.some((owned) => isWithin(owned, path)),
   );

@@ -3,13 +3,14 @@ import { resourceId } from '../../core/ids.ts';
 import { isSealed, type Keyring } from '../../core/sealing.ts';
 import { secretSealingContext } from '../../core/sealing-contexts.ts';
 import { type Kind, kinds, type ObjectOf, type SecretObject } from '../../resources/kinds.ts';
-import { type ResourceStore, versionOf } from '../../store/store.ts';
+import { madeForIn } from '../../resources/secret-use.ts';
+import { type CompleteStore, type ResourceStore, versionOf } from '../../store/store.ts';
 import { facadeManager } from './owned-spec.ts';
 
 const writeAttempts = 8;
 
 /** Seals what the API has stored in Secrets under the newest key. Answers how many Secrets changed; `report` gets what does not open. */
-export async function resealSecrets(store: ResourceStore, keyring: Keyring, report: (complaint: string) => void): Promise<number> {
+export async function resealSecrets(store: CompleteStore, keyring: Keyring, report: (complaint: string) => void): Promise<number> {
   let changed = 0;
   for (const { metadata, spec } of await listAll(store, 'Organization')) {
     const organization = resourceId(kinds.Organization.idPrefix, metadata);
@@ -20,7 +21,7 @@ export async function resealSecrets(store: ResourceStore, keyring: Keyring, repo
 }
 
 async function reseal(
-  store: ResourceStore,
+  store: CompleteStore,
   keyring: Keyring,
   organization: string,
   { metadata: { name, namespace } }: SecretObject,
@@ -28,12 +29,14 @@ async function reseal(
 ): Promise<boolean> {
   for (let attempt = 1; ; attempt++) {
     try {
-      const secret = await store.get('Secret', { name, namespace });
+      const secret = await store.getSecret({ name, namespace });
       const resealed = (key: string, encoded: string): string => {
         const value = Buffer.from(encoded, 'base64').toString('utf8');
         if (!isSealed(value)) return encoded;
         try {
-          return Buffer.from(keyring.reseal(value, secretSealingContext(organization, name, key))).toString('base64');
+          return Buffer.from(keyring.reseal(value, secretSealingContext(organization, name, key, madeForIn(secret.metadata)))).toString(
+            'base64',
+          );
         } catch (error) {
           report(`Secret ${namespace}/${name}: ${key} does not open: ${error instanceof Error ? error.message : error}`);
           return encoded;
@@ -42,9 +45,14 @@ async function reseal(
       const before = Object.entries(secret.data ?? {});
       const data = before.map(([key, encoded]): [string, string] => [key, resealed(key, encoded)]);
       if (data.every(([, encoded], index) => encoded === before[index]?.[1])) return false;
-      const { labels, ownerReferences } = secret.metadata;
+      const { labels, annotations, ownerReferences } = secret.metadata;
       await store.apply(
-        { kind: 'Secret', metadata: { name, namespace, labels, ownerReferences }, type: 'Opaque', data: Object.fromEntries(data) },
+        {
+          kind: 'Secret',
+          metadata: { name, namespace, labels, annotations, ownerReferences },
+          type: 'Opaque',
+          data: Object.fromEntries(data),
+        },
         { manager: facadeManager, force: true, ifVersion: versionOf(secret) },
       );
       return true;

@@ -1,20 +1,24 @@
 import { isRecord } from '../../resources/field-tree.ts';
-import type { SecretKeyRef } from './secrets.ts';
+import { isSecretReference, isSecretRefName, secretUsesIn } from '../../resources/secret-use.ts';
+import type { SecretKeyRef } from './credentials.ts';
 
-/** All `…SecretRef` members of a spec, at any depth. */
-export function secretRefsIn(value: unknown): SecretKeyRef[] {
-  if (Array.isArray(value)) return value.flatMap(secretRefsIn);
-  if (!isRecord(value)) return [];
-  return Object.entries(value).flatMap(([name, member]) => (isSecretRefName(name) ? refIn(member) : secretRefsIn(member)));
+/** All references to Secrets in a spec. */
+export function secretRefsIn(spec: unknown): SecretKeyRef[] {
+  return secretUsesIn(spec).map(({ reference }) => reference);
 }
 
-/** Whether a member of a spec with this name points at a value of a Secret. */
-export function isSecretRefName(name: string): boolean {
-  return name.endsWith('SecretRef');
+/** The value with other references in place of its own. */
+export function withSecretRefs<T>(value: T, change: (ref: SecretKeyRef) => SecretKeyRef): T;
+export function withSecretRefs(value: unknown, change: (ref: SecretKeyRef) => SecretKeyRef): unknown {
+  if (Array.isArray(value)) return value.map((item) => withSecretRefs(item, change));
+  if (!isRecord(value)) return value;
+  const members = Object.entries(value).map(([name, member]): [string, unknown] => [
+    name,
+    isSecretRefName(name) && isSecretReference(member) ? change({ name: member.name, key: member.key }) : withSecretRefs(member, change),
+  ]);
+  return Object.fromEntries(members);
 }
 
-function refIn(value: unknown): SecretKeyRef[] {
-  return isRecord(value) && typeof value['name'] === 'string' && typeof value['key'] === 'string'
-    ? [{ name: value['name'], key: value['key'] }]
-    : [];
+export function isSameRef(one: SecretKeyRef, other: SecretKeyRef): boolean {
+  return one.name === other.name && one.key === other.key;
 }

@@ -82,7 +82,7 @@ function beyondLimit({ caller: { organization } }: Call, kind: ServedKind, would
 }
 
 /**
- * Changes a spec under the rules of field ownership (DESIGN section 3): reads, computes what `posthorn-api` applies, and
+ * Changes a spec under the rules of field ownership: reads, computes what `posthorn-api` applies, and
  * applies it to that version; again when somebody was faster. `load` reads the object, `desiredSpec` gets what it read.
  */
 export async function changeSpec<K extends ServedKind>(

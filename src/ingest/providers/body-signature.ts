@@ -1,5 +1,5 @@
 import type { SignatureScheme } from '../../core/providers.ts';
-import { digestFromBase64, digestFromHex, hmacKeys, isSignedByAny } from './hmac.ts';
+import { digestFromBase64, digestFromHex, hmacKeys, signedByAny } from './hmac.ts';
 import type { Verifier } from './signed-request.ts';
 
 /** Providers that put an HMAC of the body, and of nothing else, into a header. */
@@ -23,8 +23,8 @@ export function bodySignatureVerifier(scheme: SignatureScheme, secrets: readonly
   const digestFrom = encoding === 'hex' ? digestFromHex : digestFromBase64;
   return ({ headers, body }) => {
     const value = headers[header];
-    if (typeof value !== 'string' || !value.startsWith(prefix)) return false;
+    if (typeof value !== 'string' || !value.startsWith(prefix)) return null;
     const signature = digestFrom(value.slice(prefix.length), algorithm);
-    return signature !== null && isSignedByAny(keys, '', body, [signature], algorithm);
+    return signature === null ? null : signedByAny(keys, { prefix: '', body }, [signature], algorithm);
   };
 }

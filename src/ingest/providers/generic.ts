@@ -1,4 +1,4 @@
-import { digestFromHex, hmacKeys, isSignedByAny } from './hmac.ts';
+import { digestFromHex, hmacKeys, signedByAny } from './hmac.ts';
 import type { Verifier } from './signed-request.ts';
 
 const prefix = 'sha256=';
@@ -11,8 +11,8 @@ export function genericVerifier(secrets: readonly string[]): Verifier {
   const keys = hmacKeys(secrets);
   return ({ headers, body }) => {
     const header = headers['x-webhook-signature'] ?? headers['x-signature'];
-    if (typeof header !== 'string') return false;
+    if (typeof header !== 'string') return null;
     const signature = digestFromHex(header.startsWith(prefix) ? header.slice(prefix.length) : header);
-    return signature !== null && isSignedByAny(keys, '', body, [signature]);
+    return signature === null ? null : signedByAny(keys, { prefix: '', body }, [signature]);
   };
 }

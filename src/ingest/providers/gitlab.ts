@@ -1,8 +1,8 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { gitlabTokenHeader } from '../../core/providers.ts';
 import type { Verifier } from './signed-request.ts';
 import { standardWebhooksVerifier } from './standard-webhooks.ts';
 
+const tokenHeader = 'x-gitlab-token';
 const signingTokenPrefix = 'whsec_';
 
 /**
@@ -11,10 +11,11 @@ const signingTokenPrefix = 'whsec_';
  */
 export function gitlabVerifier(secrets: readonly string[]): Verifier {
   const tokens = secrets.filter((secret) => secret !== '').map(digest);
-  const isSigned = standardWebhooksVerifier(secrets.filter((secret) => secret.startsWith(signingTokenPrefix)));
+  const signature = standardWebhooksVerifier(secrets.filter((secret) => secret.startsWith(signingTokenPrefix)));
   return (request) => {
-    const token = request.headers[gitlabTokenHeader];
-    return (typeof token === 'string' && isOneOf(tokens, digest(token))) || isSigned(request);
+    const token = request.headers[tokenHeader];
+    // What is signed tells more than the token, which may stand beside it.
+    return signature(request) ?? (typeof token === 'string' && isOneOf(tokens, digest(token)) ? { signed: null } : null);
   };
 }
 

@@ -1,5 +1,6 @@
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto';
 import type { SignatureScheme } from '../../core/providers.ts';
+import type { SignedContent, Verification } from './signed-request.ts';
 
 type Algorithm = SignatureScheme['algorithm'];
 
@@ -8,7 +9,6 @@ const toleranceSeconds = 300;
 
 const digestBytes: Record<Algorithm, number> = { sha1: 20, sha256: 32, sha512: 64 };
 const hexDigits = /^[0-9a-fA-F]*$/;
-const base64Digits = /^[A-Za-z0-9+/]*={0,2}$/;
 const decimalSeconds = /^[0-9]{1,12}$/;
 
 /** Key objects made once: a raw key costs five times as much per signature. Empty secrets are no secrets. */
@@ -18,14 +18,14 @@ export function hmacKeys(secrets: readonly (string | Buffer)[]): KeyObject[] {
     .map((secret) => createSecretKey(typeof secret === 'string' ? Buffer.from(secret) : secret));
 }
 
-/** Whether the HMAC of `prefix` + `body` under one of the keys is one of the signatures; compared in constant time. */
-export function isSignedByAny(
+/** What was signed, when the HMAC of it under one of the keys is one of the signatures, else null; compared in constant time. */
+export function signedByAny(
   keys: readonly KeyObject[],
-  prefix: string,
-  body: Buffer | string,
+  signed: SignedContent,
   signatures: readonly Buffer[],
   algorithm: Algorithm = 'sha256',
-): boolean {
+): Verification | null {
+  const { prefix, body } = signed;
   let isSigned = false;
   for (const key of keys) {
     const hmac = createHmac(algorithm, key);
@@ -35,7 +35,7 @@ export function isSignedByAny(
       if (signature.length === expected.length && timingSafeEqual(signature, expected)) isSigned = true;
     }
   }
-  return isSigned;
+  return isSigned ? { signed } : null;
 }
 
 /** The bytes of a hexadecimal digest; null when it is not one. */
@@ -43,11 +43,10 @@ export function digestFromHex(text: string, algorithm: Algorithm = 'sha256'): Bu
   return text.length === 2 * digestBytes[algorithm] && hexDigits.test(text) ? Buffer.from(text, 'hex') : null;
 }
 
-/** The bytes of a digest in base64; null when it is not one. */
+/** The bytes of a digest in base64; null when it is not one. A digest has one text: with its padding, and zeros in the bits behind the last byte. */
 export function digestFromBase64(text: string, algorithm: Algorithm = 'sha256'): Buffer | null {
-  if (!base64Digits.test(text)) return null;
   const bytes = Buffer.from(text, 'base64');
-  return bytes.length === digestBytes[algorithm] ? bytes : null;
+  return bytes.length === digestBytes[algorithm] && bytes.toString('base64') === text ? bytes : null;
 }
 
 /** Whether the text is a time in seconds since the epoch that lies within the tolerance. */

@@ -11,5 +11,16 @@ export interface SignedRequest {
   publicUrl: string | undefined;
 }
 
-/** Whether one of the source's secrets has signed the request. */
-export type Verifier = (request: SignedRequest) => boolean;
+/** What a signature covers: the text, and the bytes behind it. The same for every form of the request that the signature fits. */
+export interface SignedContent {
+  prefix: string;
+  body: Buffer;
+}
+
+/** Of a request that a secret of the source vouches for. `signed` null: the sender showed the secret itself, which covers nothing. */
+export interface Verification {
+  signed: SignedContent | null;
+}
+
+/** Null when none of the source's secrets vouches for the request. */
+export type Verifier = (request: SignedRequest) => Verification | null;

@@ -1,4 +1,4 @@
-import { digestFromHex, hmacKeys, isSignedByAny, isTimely } from './hmac.ts';
+import { digestFromHex, hmacKeys, isTimely, signedByAny } from './hmac.ts';
 import type { Verifier } from './signed-request.ts';
 
 const version = 'v0';
@@ -11,8 +11,9 @@ export function slackVerifier(secrets: readonly string[]): Verifier {
   const keys = hmacKeys(secrets);
   return ({ headers, body, nowMs }) => {
     const { 'x-slack-signature': header, 'x-slack-request-timestamp': seconds } = headers;
-    if (typeof header !== 'string' || typeof seconds !== 'string' || !header.startsWith(`${version}=`)) return false;
+    if (typeof header !== 'string' || typeof seconds !== 'string' || !header.startsWith(`${version}=`)) return null;
     const signature = digestFromHex(header.slice(version.length + 1));
-    return signature !== null && isTimely(seconds, nowMs) && isSignedByAny(keys, `${version}:${seconds}:`, body, [signature]);
+    if (signature === null || !isTimely(seconds, nowMs)) return null;
+    return signedByAny(keys, { prefix: `${version}:${seconds}:`, body }, [signature]);
   };
 }

@@ -1,7 +1,7 @@
-import { hmacKeys, isSignedByAny, isTimely } from './hmac.ts';
-import type { SignedRequest, Verifier } from './signed-request.ts';
+import { withoutPrefix } from '../../core/signing.ts';
+import { digestFromBase64, hmacKeys, isTimely, signedByAny } from './hmac.ts';
+import type { SignedRequest, Verification, Verifier } from './signed-request.ts';
 
-const secretPrefix = 'whsec_';
 const signaturePrefix = 'v1,';
 
 /**
@@ -23,17 +23,15 @@ export function svixVerifier(secrets: readonly string[]): Verifier {
   return (request) => isSigned(request, request.headers['svix-id'] === undefined ? 'webhook' : 'svix');
 }
 
-function signatureCheck(secrets: readonly string[]): (request: SignedRequest, name: 'webhook' | 'svix') => boolean {
-  const keys = hmacKeys(
-    secrets.map((secret) => Buffer.from(secret.startsWith(secretPrefix) ? secret.slice(secretPrefix.length) : secret, 'base64')),
-  );
+function signatureCheck(secrets: readonly string[]): (request: SignedRequest, name: 'webhook' | 'svix') => Verification | null {
+  const keys = hmacKeys(secrets.map((secret) => Buffer.from(withoutPrefix(secret), 'base64')));
   return ({ headers, body, nowMs }, name) => {
     const { [`${name}-id`]: id, [`${name}-timestamp`]: seconds, [`${name}-signature`]: list } = headers;
-    if (typeof id !== 'string' || typeof seconds !== 'string' || typeof list !== 'string') return false;
+    if (typeof id !== 'string' || id === '' || typeof seconds !== 'string' || typeof list !== 'string') return null;
     const signatures = list
       .split(' ')
       .filter((item) => item.startsWith(signaturePrefix))
-      .map((item) => Buffer.from(item.slice(signaturePrefix.length), 'base64'));
-    return isTimely(seconds, nowMs) && isSignedByAny(keys, `${id}.${seconds}.`, body, signatures);
+      .flatMap((item) => digestFromBase64(item.slice(signaturePrefix.length)) ?? []);
+    return isTimely(seconds, nowMs) ? signedByAny(keys, { prefix: `${id}.${seconds}.`, body }, signatures) : null;
   };
 }

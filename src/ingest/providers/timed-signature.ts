@@ -1,4 +1,4 @@
-import { digestFromHex, hmacKeys, isSignedByAny, isTimely } from './hmac.ts';
+import { digestFromHex, hmacKeys, isTimely, signedByAny } from './hmac.ts';
 import type { Verifier } from './signed-request.ts';
 
 interface TimedSignature {
@@ -24,7 +24,7 @@ export function timedSignatureVerifier(scheme: TimedSignature, secrets: readonly
   const keys = hmacKeys(secrets);
   return ({ headers, body, nowMs }) => {
     const header = headers[scheme.header];
-    if (typeof header !== 'string') return false;
+    if (typeof header !== 'string') return null;
     let seconds = '';
     const signatures: Buffer[] = [];
     for (const item of header.split(scheme.separator)) {
@@ -34,6 +34,6 @@ export function timedSignatureVerifier(scheme: TimedSignature, secrets: readonly
       const signature = digestFromHex(value);
       if (signature !== null) signatures.push(signature);
     }
-    return isTimely(seconds, nowMs) && isSignedByAny(keys, seconds + scheme.joint, body, signatures);
+    return isTimely(seconds, nowMs) ? signedByAny(keys, { prefix: seconds + scheme.joint, body }, signatures) : null;
   };
 }

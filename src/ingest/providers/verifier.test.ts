@@ -171,6 +171,10 @@ describe('standard-webhooks', () => {
     ['a time that is none', { 'webhook-timestamp': '1614265330.0' }, 0],
     ['another scheme', { 'webhook-signature': signature.replace('v1,', 'v2,') }, 0],
     ['no signature', { 'webhook-signature': '' }, 0],
+    ['rubbish behind the signature', { 'webhook-signature': `${signature}AAAA` }, 0],
+    ['rubbish within the signature', { 'webhook-signature': signature.replace('9SsE', '9!SsE') }, 0],
+    ['the URL form of Base64', { 'webhook-signature': signature.replace('+', '-').replace('/', '_') }, 0],
+    ['other bits behind the last byte', { 'webhook-signature': signature.replace('OE=', 'OF=') }, 0],
   ])('%s does not verify', (_name, changed, ageSeconds) => {
     expect(verify({ headers: { ...headers, ...changed }, body, nowMs: atMs + ageSeconds * 1000 })).toBe(false);
   });

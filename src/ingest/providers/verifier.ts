@@ -17,7 +17,7 @@ export function providerVerifier(
     case 'generic':
       return genericVerifier(secrets);
     case 'custom':
-      return verification === undefined ? () => false : bodySignatureVerifier(verification, secrets);
+      return verification === undefined ? () => null : bodySignatureVerifier(verification, secrets);
     case 'github':
     case 'shopify':
     case 'intercom':

@@ -12,9 +12,12 @@ export const jsonataEngine: TransformEngine = {
     const expression = compiled.get(code) ?? compile(code);
     compiled.set(code, expression);
     try {
-      const value: unknown = await expression.evaluate(eventOf({ event, payload }));
+      const input = eventOf({ event, payload });
+      if (mayHaveMarks(event) || mayHaveMarks(payload)) refuseMarks(input);
+      const value: unknown = await expression.evaluate(input);
       return JSON.stringify(value, withoutFunctions) ?? null;
     } catch (error) {
+      if (error instanceof CodeError) throw error;
       throw codeError(error, code);
     }
   },
@@ -30,8 +33,40 @@ function compile(code: string): Expression {
 
 /** JSONata's functions are objects to JSON. */
 function withoutFunctions(_key: string, value: unknown): unknown {
-  const isFunction = typeof value === 'object' && value !== null && ('_jsonata_lambda' in value || '_jsonata_function' in value);
+  const isFunction = typeof value === 'object' && value !== null && (has(value, '_jsonata_lambda') || has(value, '_jsonata_function'));
   return isFunction ? undefined : value;
+}
+
+/**
+ * Members by which the library knows functions and sequences of its own among the objects that it works on, and the values for which it does. With them a
+ * sender would make an object disappear, replace the context, or bind variables of the expression.
+ */
+const marks: Readonly<Record<string, (value: unknown) => boolean>> = {
+  _jsonata_lambda: (value) => value === true,
+  _jsonata_function: (value) => value === true,
+  tupleStream: Boolean,
+  outerWrapper: Boolean,
+};
+const nameOfMark = new RegExp(String.raw`${Object.keys(marks).join('|')}|\\u`);
+
+/** Whether a JSON text may name one of the marks; letters may be written as escapes. */
+function mayHaveMarks(text: string): boolean {
+  return nameOfMark.test(text);
+}
+
+/** Throws CodeError when an object in the value has a mark. */
+function refuseMarks(input: object): void {
+  const left: object[] = [input];
+  for (let value = left.pop(); value !== undefined; value = left.pop()) {
+    for (const name of Object.keys(marks))
+      if (has(value, name))
+        throw new CodeError(`The event has a member ${name}, which JSONata takes for a mark of its own; use JavaScript.`);
+    for (const member of Object.values(value)) if (typeof member === 'object' && member !== null) left.push(member);
+  }
+}
+
+function has(value: object, mark: string): boolean {
+  return !Array.isArray(value) && Object.hasOwn(value, mark) && marks[mark]?.(Reflect.get(value, mark)) === true;
 }
 
 /** JSONata throws plain objects with a code, a message and a position. */

@@ -67,9 +67,9 @@ export class KubernetesObjects implements ClusterObjects {
     }
   }
 
-  async list(kind: ClusterKind, { namespace, labelSelector }: ClusterQuery): Promise<{ items: ClusterMetadata[]; version: Version }> {
+  async list(kind: ClusterKind, { namespace, ...selected }: ClusterQuery): Promise<{ items: ClusterMetadata[]; version: Version }> {
     const answer = await this.#api.request('GET', collectionPath(pathOf(kind), namespace), {
-      query: { limit: pageLimit, labelSelector },
+      query: { limit: pageLimit, ...selectors(selected) },
       accept: metadataAccept('PartialObjectMetadataList'),
     });
     const { metadata, items } = listSchema.parse(answer);
@@ -80,12 +80,12 @@ export class KubernetesObjects implements ClusterObjects {
     kind: ClusterKind,
     from: Version,
     signal: AbortSignal,
-    { namespace, labelSelector }: ClusterQuery,
+    { namespace, ...selected }: ClusterQuery,
   ): AsyncGenerator<ClusterEvent> {
     const watched = {
       what: kind.kind,
       path: collectionPath(pathOf(kind), namespace),
-      ...(labelSelector !== undefined && { query: { labelSelector } }),
+      query: selectors(selected),
       accept: metadataAccept('PartialObjectMetadata'),
       read: (object: Record<string, unknown>) => objectSchema.parse(object).metadata,
     };
@@ -93,6 +93,13 @@ export class KubernetesObjects implements ClusterObjects {
       yield event.type === 'bookmark' ? event : { type: 'changed', metadata: event.object };
     }
   }
+}
+
+function selectors({ labelSelector, name }: Omit<ClusterQuery, 'namespace'>): Record<string, string> {
+  return {
+    ...(labelSelector !== undefined && { labelSelector }),
+    ...(name !== undefined && { fieldSelector: `metadata.name=${name}` }),
+  };
 }
 
 function pathOf({ apiVersion, plural }: ClusterKind): KindPath {

@@ -1,8 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../core/clock.ts';
 import { PosthornError } from '../../core/errors.ts';
-import { type Kind, kindPath, type ObjectOf } from '../../resources/kinds.ts';
-import type { ApplyObject, ApplyOptions, Key, ListQuery, Page, ResourceStore, Version, WatchEvent } from '../store.ts';
+import { type Kind, kindPath, type ObjectOf, type SecretObject } from '../../resources/kinds.ts';
+import type {
+  ApplyObject,
+  ApplyOptions,
+  Key,
+  ListQuery,
+  Page,
+  ReadableKind,
+  ResourceStore,
+  SecretStore,
+  Version,
+  WatchEvent,
+} from '../store.ts';
 import type { Mutation, ObjectBackend } from './backend.ts';
 import { GarbageCollector } from './garbage-collector.ts';
 import { applyMain, applyStatus, markedDeleted } from './object-write.ts';
@@ -10,7 +21,7 @@ import { applyMain, applyStatus, markedDeleted } from './object-write.ts';
 const attempts = 20;
 
 /** The API server's semantics (see `ResourceStore`) over a backend that can compare and set. */
-export class ObjectStore implements ResourceStore {
+export class ObjectStore implements ResourceStore, SecretStore {
   readonly #backend: ObjectBackend;
   readonly #clock: Clock;
   readonly #garbage: GarbageCollector;
@@ -21,7 +32,15 @@ export class ObjectStore implements ResourceStore {
     this.#garbage = new GarbageCollector(backend, this);
   }
 
-  async get<K extends Kind>(kind: K, key: Key): Promise<ObjectOf<K>> {
+  get<K extends ReadableKind>(kind: K, key: Key): Promise<ObjectOf<K>> {
+    return this.#get(kind, key);
+  }
+
+  getSecret(key: Key): Promise<SecretObject> {
+    return this.#get('Secret', key);
+  }
+
+  async #get<K extends Kind>(kind: K, key: Key): Promise<ObjectOf<K>> {
     checkKey(kind, key);
     return (await this.#backend.read(kind, key)) ?? fail(notFound(kind, key));
   }

@@ -65,7 +65,7 @@ test('the value of a Secret stands nowhere in Redis, and reads back in the clear
   await putNamespace('shop');
   const data = { password: Buffer.from('correct horse battery staple').toString('base64') };
   await store.create({ kind: 'Secret', metadata: { name: 's', namespace: 'shop' }, data }, { manager: 'test' });
-  expect((await store.get('Secret', { name: 's', namespace: 'shop' })).data).toEqual(data);
+  expect((await store.getSecret({ name: 's', namespace: 'shop' })).data).toEqual(data);
   const hashes = Object.values(await server.client.hgetall(`${prefix}{store}:objects:Secret`));
   const log = JSON.stringify(await server.client.xrange(`${prefix}{store}:changes`, '-', '+'));
   expect(hashes.join()).toContain('sealed.v1.');
@@ -78,7 +78,7 @@ test('a sealed value that was moved to another Secret does not open', async () =
   const key = `${prefix}{store}:objects:Secret`;
   const stored = (await server.client.hget(key, 'shop/s')) ?? '';
   await server.client.hset(key, 'shop/t', stored.replaceAll('"name":"s"', '"name":"t"'));
-  await expect(store.get('Secret', { name: 't', namespace: 'shop' })).rejects.toMatchObject({ code: 'INTERNAL' });
+  await expect(store.getSecret({ name: 't', namespace: 'shop' })).rejects.toMatchObject({ code: 'INTERNAL' });
 });
 
 test('every key begins with the prefix and has one hash tag', async () => {

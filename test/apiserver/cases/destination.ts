@@ -143,6 +143,8 @@ const httpSettings: ValidationCase[] = [
   invalid('a static address as text', http({ useStaticIp: 'true' }), 'spec.http.useStaticIp'),
   valid('a signing secret by reference', http({ signingSecretRef: secretRef })),
   valid('headers', headers({ name: 'X-Team', value: 'shop' }, { name: 'X-Empty', value: '' }, { name: 'x!#$%', value: 'tab\tÿ' })),
+  valid('a header of a Secret', headers({ name: 'X-Team', value: 'shop' }, { name: 'Authorization', valueSecretRef: secretRef })),
+  invalid('a header with both', headers({ name: 'X-Team', value: 'a', valueSecretRef: secretRef }), 'spec.http.headers[0].value'),
   invalid('headers as an object', http({ headers: { 'X-Team': 'shop' } }), 'spec.http.headers', 'spec.http.headers.X-Team'),
   invalid('a header without a value', headers({ name: 'X-Team' }), 'spec.http.headers[0].value'),
   invalid('a header that is there twice', headers({ name: 'X-A', value: '1' }, { name: 'X-A', value: '2' }), 'spec.http.headers[1]'),

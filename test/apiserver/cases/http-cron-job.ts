@@ -1,4 +1,4 @@
-import { many, specCases, text, type ValidationCase } from './case.ts';
+import { many, secretRef, specCases, text, type ValidationCase } from './case.ts';
 
 const { valid, invalid } = specCases('HttpCronJob', { schedule: '* * * * *', url: 'https://shop.example/run' });
 const runsAt = (schedule: unknown) => ({ schedule });
@@ -36,6 +36,14 @@ export const httpCronJobCases: ValidationCase[] = [
   invalid('a URL with a password', { url: 'https://a:b@shop.example/' }, 'spec.url'),
   valid('GET', { method: 'GET' }),
   invalid('TRACE', { method: 'TRACE' }, 'spec.method'),
+  valid('a header of a Secret', {
+    headers: [
+      { name: 'X-Shop', value: 'a' },
+      { name: 'Authorization', valueSecretRef: secretRef },
+    ],
+  }),
+  invalid('a header with both', { headers: [{ name: 'X-Shop', value: 'a', valueSecretRef: secretRef }] }, 'spec.headers[0].value'),
+  invalid('a header with neither', { headers: [{ name: 'X-Shop' }] }, 'spec.headers[0].value'),
   valid('headers', { headers: many(50, (i) => ({ name: `x-${i}`, value: '' })) }),
   invalid('51 headers', { headers: many(51, (i) => ({ name: `x-${i}`, value: '' })) }, 'spec.headers'),
   invalid(

@@ -20,6 +20,8 @@ export const webhookEndpointCases: ValidationCase[] = [
   }),
   valid('a part of the circuit', { circuit: { cooldownSeconds: 5 } }),
   valid('http, which the controller judges', { url: 'http://localhost:8080/hooks' }),
+  valid('a header of a Secret', { headers: [header('X-Tenant'), { name: 'Authorization', valueSecretRef: secretRef }] }),
+  invalid('a header with both', { headers: [{ ...header('X-Tenant'), valueSecretRef: secretRef }] }, 'spec.headers[0].value'),
   valid('20 headers', { headers: many(20, (index) => header(`x-${index}`)) }),
   invalid('no application', { applicationRef: undefined }, 'spec.applicationRef'),
   invalid('no secret', { signingSecretRef: undefined }, 'spec.signingSecretRef'),

@@ -53,8 +53,8 @@ export function deleteCases(c: StoreContext): void {
       await c.store.create({ ...child, metadata: { ...child.metadata, ownerReferences: [reference] } }, { manager: 'one' });
       await c.store.create(c.secret('other', { a: 'YQ==' }), { manager: 'one' });
       await c.store.delete('Route', c.key('owner'));
-      await eventually(() => expectCode(c.store.get('Secret', c.key('child')), 'RESOURCE_NOT_FOUND'));
-      await c.store.get('Secret', c.key('other'));
+      await eventually(() => expectCode(c.store.getSecret(c.key('child')), 'RESOURCE_NOT_FOUND'));
+      await c.store.getSecret(c.key('other'));
     });
 
     test('a namespace takes what is in it along, and takes nothing new', async () => {
@@ -64,7 +64,7 @@ export function deleteCases(c: StoreContext): void {
       await c.store.delete('Namespace', { name: c.namespace });
       await expectCode(c.store.create(c.route('late'), { manager: 'one' }), 'FORBIDDEN');
       await eventually(() => expectCode(c.store.get('Route', c.key('a')), 'RESOURCE_NOT_FOUND'));
-      await eventually(() => expectCode(c.store.get('Secret', c.key('s')), 'RESOURCE_NOT_FOUND'));
+      await eventually(() => expectCode(c.store.getSecret(c.key('s')), 'RESOURCE_NOT_FOUND'));
       expect((await c.store.get('Namespace', { name: c.namespace })).metadata.deletionTimestamp).toBeDefined();
       await eventually(async () => expect((await c.store.get('Route', c.key('held'))).metadata.deletionTimestamp).toBeDefined());
       await c.store.apply(c.route('held'), { manager: 'one' });

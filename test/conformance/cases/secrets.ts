@@ -6,7 +6,7 @@ export function secretsCases(c: StoreContext): void {
     test('get gives the contents; lists and watches do not', async () => {
       const { version } = await c.store.list('Secret', { namespace: c.namespace });
       await c.store.create(c.secret('s', { password: 'c2VjcmV0' }), { manager: 'one' });
-      expect((await c.store.get('Secret', c.key('s'))).data).toEqual({ password: 'c2VjcmV0' });
+      expect((await c.store.getSecret(c.key('s'))).data).toEqual({ password: 'c2VjcmV0' });
       const [item] = (await c.store.list('Secret', { namespace: c.namespace })).items;
       expect(item).toMatchObject({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 's', namespace: c.namespace } });
       expect(item).not.toHaveProperty('data');

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { hashApiKey } from '../../../src/core/api-keys.ts';
 import { passes } from '../../support/passes.ts';
 import type { FacadeWorld, RequestOptions } from '../facade-world.ts';
 
@@ -27,6 +28,7 @@ export function describeApiKeys(start: () => Promise<FacadeWorld>): void {
           createdAt: expect.stringMatching(/Z$/),
           lastUsedAt: null,
           expiresAt: null,
+          createdBy: { name: expect.stringMatching(/^key-/), keyId: expect.stringMatching(/^key_/) },
         },
         key: expect.stringMatching(/^ph_[\w-]{40,}$/),
       });
@@ -94,6 +96,123 @@ export function describeApiKeys(start: () => Promise<FacadeWorld>): void {
         const shown = list.body.data.find(({ id }: { id: string }) => id === body.apiKey.id);
         expect(Date.parse(shown.lastUsedAt)).toBeGreaterThan(Date.parse(body.apiKey.createdAt) - 60_000);
       });
+    });
+  });
+
+  describe('a key that a key made', () => {
+    const made = async (key: string, body: object = {}): Promise<{ id: string; key: string }> => {
+      const answer = await create({ name: 'Made', role: 'admin', ...body }, { key });
+      expect([answer.status, answer.text]).toEqual([201, expect.any(String)]);
+      return { id: answer.body.apiKey.id, key: answer.body.key };
+    };
+    const statusOf = async (key: string, method = 'GET', body?: object): Promise<number> =>
+      (await world.request(method, '/api/api-keys', { key, ...(body !== undefined && { body }) })).status;
+    // biome-ignore lint/suspicious/noExplicitAny: tests look into any JSON
+    const shown = async (id: string): Promise<any> =>
+      (await world.request('GET', '/api/api-keys?pageSize=100')).body.data.find((each: { id: string }) => each.id === id);
+    const declared = (key: string) => ({ name: `key-${hashApiKey(key).slice(0, 12)}`, namespace: 'acme' });
+    const change = (key: string, spec: object) =>
+      world.store.apply(
+        { kind: 'ApiKey', metadata: declared(key), spec: { sha256: hashApiKey(key), role: 'admin', ...spec } },
+        { manager: 'kubectl', force: true },
+      );
+    const inDays = (days: number) => new Date(Math.floor(Date.now() / 1000) * 1000 + days * dayMs).toISOString().replace('.000Z', 'Z');
+
+    test.each([
+      ['names no end', {}],
+      ['names a later one', { expiresInDays: 3650 }],
+    ])('ends with its maker when it %s', async (_, body) => {
+      const expiresAt = inDays(2);
+      const maker = await world.addKey('acme', { expiresAt });
+      const { id, key } = await made(maker, body);
+      expect(Date.parse((await shown(id)).expiresAt)).toBe(Date.parse(expiresAt));
+      expect(Date.parse((await shown((await made(key, body)).id)).expiresAt)).toBe(Date.parse(expiresAt));
+      expect(Date.parse((await shown((await made(maker, { expiresInDays: 1 })).id)).expiresAt)).toBeLessThan(Date.parse(expiresAt));
+    });
+
+    test('ends when the end of its maker is brought forward', async () => {
+      const maker = await world.addKey('acme');
+      const { key } = await made((await made(maker)).key);
+      expect(await statusOf(key)).toBe(200);
+      await change(maker, { expiresAt: '2020-01-01T00:00:00Z' });
+      await passes(async () => expect(await statusOf(key)).toBe(401));
+    });
+
+    test('is deleted with its maker, and so are the keys that it made, and no others', async () => {
+      const maker = await made(await world.addKey('acme'));
+      const child = await made(maker.key);
+      const grandchild = await made(child.key, { role: 'viewer' });
+      const sibling = await made(world.admin);
+      expect((await world.request('DELETE', `/api/api-keys/${maker.id}`)).status).toBe(204);
+      for (const { id, key } of [maker, child, grandchild]) expect([await statusOf(key), await shown(id)]).toEqual([401, undefined]);
+      expect([await statusOf(sibling.key), (await shown(sibling.id)).id]).toEqual([200, sibling.id]);
+    });
+
+    test('is refused once its maker is deleted as a resource, its condition says so, and the list shows it still', async () => {
+      const maker = await world.addKey('acme');
+      const child = await made(maker);
+      const grandchild = await made(child.key);
+      await world.store.delete('ApiKey', declared(maker));
+      for (const { key } of [child, grandchild]) await passes(async () => expect(await statusOf(key)).toBe(401));
+      expect((await shown(child.id)).createdBy).toEqual({ name: declared(maker).name, keyId: null });
+      const [object] = (await world.store.list('ApiKey', { namespace: 'acme' })).items.filter(({ status }) => status?.id === child.id);
+      await passes(async () => {
+        const { status } = await world.store.get('ApiKey', { name: object?.metadata.name ?? '', namespace: 'acme' });
+        expect(status?.conditions).toContainEqual(
+          expect.objectContaining({ type: 'ResolvedRefs', status: 'False', reason: 'KeyNotFound' }),
+        );
+      });
+    });
+
+    test('is refused once its maker has another key', async () => {
+      const maker = await world.addKey('acme');
+      const { key } = await made(maker);
+      await change(maker, { sha256: hashApiKey('another') });
+      await passes(async () => expect(await statusOf(key)).toBe(401));
+    });
+
+    test('does no more than its maker does now, and is shown so', async () => {
+      const maker = await world.addKey('acme');
+      const { id, key } = await made(maker);
+      expect(await statusOf(key, 'POST', { name: 'More' })).toBe(201);
+      await change(maker, { role: 'developer' });
+      await passes(async () => expect(await statusOf(key, 'POST', { name: 'More' })).toBe(403));
+      expect(await shown(id)).toMatchObject({ role: 'developer', scopes: ['read', 'write', 'delete'] });
+      await change(maker, { role: 'admin', scopes: ['read'] });
+      await passes(async () => expect((await shown(id)).scopes).toEqual(['read']));
+      expect(await statusOf(key, 'POST', { name: 'More' })).toBe(403);
+    });
+
+    test('says in the list which key made it', async () => {
+      const maker = await made(world.admin, { name: 'Head of keys' });
+      const { id } = await made(maker.key);
+      expect((await shown(id)).createdBy).toEqual({ name: 'Head of keys', keyId: maker.id });
+    });
+
+    test('stands in a chain of nine keys at most', async () => {
+      let key = await world.addKey('acme');
+      for (let makers = 1; makers <= 8; makers++) key = (await made(key)).key;
+      expect(await statusOf(key)).toBe(200);
+      expect(await statusOf(key, 'POST', { name: 'Too far' })).toBe(403);
+    });
+
+    test.each(['posthorn-bootstrap', 'posthorn-standalone'])('stays when %s gives the installation another key', async (manager) => {
+      const apply = (key: string) =>
+        world.store.apply(
+          {
+            kind: 'ApiKey',
+            metadata: { name: manager, namespace: 'acme' },
+            spec: { name: 'Of all', sha256: hashApiKey(key), role: 'admin' },
+          },
+          { manager, force: true },
+        );
+      const key = `${manager}-before`;
+      await apply(key);
+      await passes(async () => expect(await statusOf(key)).toBe(200));
+      const child = await made(key);
+      await apply(`${manager}-after`);
+      await passes(async () => expect(await statusOf(key)).toBe(401));
+      expect([await statusOf(child.key), (await shown(child.id)).createdBy]).toEqual([200, { name: 'Of all', keyId: null }]);
     });
   });
 }

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { PosthornError } from '../../../src/core/errors.ts';
 import type { Kind } from '../../../src/resources/kinds.ts';
-import type { ResourceStore } from '../../../src/store/store.ts';
+import type { CompleteStore, ResourceStore } from '../../../src/store/store.ts';
 import { passes } from '../../support/passes.ts';
 import { withOther } from '../../support/with-other.ts';
 import { breakOff } from '../broken-off.ts';
 import type { FacadeWorld } from '../facade-world.ts';
 
 /** Requests with an Idempotency-Key that were broken off before their answer was kept, with any store behind the API. */
-export function describeBrokenOffRequests(start: (around: (store: ResourceStore) => ResourceStore) => Promise<FacadeWorld>): void {
+export function describeBrokenOffRequests(start: (around: (store: CompleteStore) => CompleteStore) => Promise<FacadeWorld>): void {
   let world: FacadeWorld;
   let lostKind: Kind | null = null;
   let deathAfter: number | null = null;
@@ -345,7 +345,7 @@ export function describeBrokenOffRequests(start: (around: (store: ResourceStore)
 }
 
 /** A store whose changes and deletions of what users make fail from one on: the process has died before it. */
-function dying(store: ResourceStore, isNext: () => boolean): ResourceStore {
+function dying(store: CompleteStore, isNext: () => boolean): CompleteStore {
   const refuse = (kind: Kind): void => {
     if (mortal.has(kind) && isNext()) throw new PosthornError('UNAVAILABLE', 'the process has died');
   };
@@ -363,7 +363,7 @@ function dying(store: ResourceStore, isNext: () => boolean): ResourceStore {
 const mortal: ReadonlySet<Kind> = new Set<Kind>(['Destination', 'Route', 'NotificationChannel']);
 
 /** A store that carries a create or an apply out and then fails, as an API server whose answer is lost. */
-function losingAnswers(store: ResourceStore, isNext: (kind: Kind) => boolean): ResourceStore {
+function losingAnswers(store: CompleteStore, isNext: (kind: Kind) => boolean): CompleteStore {
   const create: ResourceStore['create'] = async (object, options) => {
     const made = await store.create(object, options);
     if (!isNext(object.kind)) return made;

@@ -70,10 +70,25 @@ export function describeDestinationTls(start: () => Promise<FacadeWorld>): void 
       const answer = await change(id, body, developer);
       expect([answer.status, answer.body.code]).toEqual([400, 'CREDENTIALS_REQUIRED']);
     }
+    const insecure = url.replace('https:', 'http:');
+    for (const key of [developer, await world.addKey('acme', { role: 'admin' })])
+      expect((await change(id, { url: insecure }, key)).body.code).toBe('CREDENTIALS_REQUIRED');
     expect((await change(id, { url: `${url}/too` }, developer)).status).toBe(200);
     expect((await change(id, { ...elsewhere, tls: own }, developer)).status).toBe(200);
     expect((await change(id, { url, tls: null }, developer)).status).toBe(200);
   });
+
+  test.each(['developer', 'admin'] as const)(
+    'a token does not go on by http where it went by https, by a key of the role %s',
+    async (role) => {
+      const key = await world.addKey('acme', { role });
+      const authConfig = { token: 'token-of-the-receiver' };
+      const { id } = await world.create('destinations', { url, authType: 'bearer', authConfig });
+      const insecure = url.replace('https:', 'http:');
+      expect((await change(id, { url: insecure }, key)).body.code).toBe('CREDENTIALS_REQUIRED');
+      expect((await change(id, { url: insecure, authConfig }, key)).status).toBe(200);
+    },
+  );
 
   describe('an export', () => {
     test('and its import in another organization and the export of that are the same', async () => {

@@ -347,6 +347,27 @@ export function describeDestinationTransfer(start: () => Promise<FacadeWorld>): 
       expect(body.errors).toMatchObject([{ code: 'CREDENTIALS_REQUIRED' }]);
       expect((await read(admin, 'bearer')).body.url).toBe(url);
     });
+
+    test.each([
+      ['http of the same host', 'http://hooks.example.com/in'],
+      ['http of the port of https', 'http://hooks.example.com:443/in'],
+      ['http of another host', 'http://elsewhere.example.com/in'],
+    ])('are carried to %s by nobody, an admin no more than a developer', async (_, plain) => {
+      const admin = await organization();
+      const authConfig = { token: 'a-long-token-0000002' };
+      await create(admin, { name: 'Bearer', authType: 'bearer', authConfig });
+      const developer = await world.addKey(`org-${keys.length}`, { role: 'developer' });
+      const document = await exportOf(admin);
+      document.destinations[0].url = plain;
+      for (const key of [admin, developer]) {
+        const { body } = await importInto(key, { ...document, conflictStrategy: 'overwrite' });
+        expect(body.errors).toMatchObject([{ code: 'CREDENTIALS_REQUIRED' }]);
+      }
+      expect((await read(admin, 'bearer')).body.url).toBe(url);
+      document.destinations[0].authConfig = authConfig;
+      expect((await importInto(admin, { ...document, conflictStrategy: 'overwrite' })).body.errors).toEqual([]);
+      expect((await read(admin, 'bearer')).body.url).toBe(plain);
+    });
   });
 
   test.each([

@@ -127,7 +127,7 @@ export function describeFields(start: () => Promise<FacadeWorld>): void {
         dedupWindowHours: 24,
         allowedMethods: ['POST'],
         enabled: true,
-        ingestUrl: `${world.baseUrl}/ingest/acme/${body.slug}`,
+        ingestUrl: `/ingest/acme/${body.slug}`,
         eventsCount: 0,
         lastEventAt: null,
         createdAt: expect.stringMatching(isoTime),

@@ -186,7 +186,7 @@ export function describeNotificationChannels(start: () => Promise<FacadeWorld>):
   test('a deleted channel is gone with its Secret', async () => {
     const { id, slug } = await create('slack');
     const name = (await stored(slug)).spec.slack?.webhookUrlSecretRef.name ?? '';
-    expect((await world.store.get('Secret', { namespace: 'acme', name })).data).toBeDefined();
+    expect((await world.store.getSecret({ namespace: 'acme', name })).data).toBeDefined();
     const { status, text } = await world.request('DELETE', `${path}/${id}`);
     expect([status, text]).toEqual([204, '']);
     expect((await world.request('GET', `${path}/${id}`)).status).toBe(404);

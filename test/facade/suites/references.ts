@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { Kind } from '../../../src/resources/kinds.ts';
+import type { PosthornKind } from '../../../src/resources/kinds.ts';
 import { passes } from '../../support/passes.ts';
 import type { FacadeWorld } from '../facade-world.ts';
 
@@ -187,7 +187,7 @@ export function describeReferences(start: () => Promise<FacadeWorld>): void {
     const to = (collection: string) => ({ name: slug(collection) });
     const conditions = [{ field: 'payload.a', operator: 'exists' }];
 
-    test.each<[collection: string, kind: Kind, spec: object]>([
+    test.each<[collection: string, kind: PosthornKind, spec: object]>([
       ['sources', 'Source', {}],
       ['destinations', 'Destination', { type: 'http', http: { url } }],
       ['filters', 'Filter', { conditions }],

@@ -141,7 +141,7 @@ export function describeSources(start: () => Promise<FacadeWorld>): void {
     const rotate = (id: string, body: object = {}): Promise<Answer> => world.request('POST', `/api/sources/${id}/rotate-secret`, { body });
     const secretsOf = async (): Promise<string[]> => {
       const { items } = await world.store.list('Secret', { namespace: 'acme' });
-      const secrets = await Promise.all(items.map(({ metadata }) => world.store.get('Secret', metadata)));
+      const secrets = await Promise.all(items.map(({ metadata }) => world.store.getSecret(metadata)));
       return secrets.flatMap(({ data = {} }) => Object.keys(data));
     };
 

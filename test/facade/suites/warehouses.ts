@@ -37,7 +37,7 @@ const types = [
   },
   {
     type: 'azure_blob',
-    config: { accountName: 'acme', containerName: 'events', accountKey: 'Y2FuYXJ5' },
+    config: { accountName: 'acme', containerName: 'events', accountKey: 'Y2FuYXJ5Y2FuYXJ5' },
     secret: 'accountKey',
     shown: '••••YXJ5',
     other: 'b3RoZXI=',

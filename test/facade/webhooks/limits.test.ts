@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import type { Plan } from '../../../src/core/records.ts';
 import { passes } from '../../support/passes.ts';
+import { waitUntil } from '../../support/wait-until.ts';
 import { newWebhookEndpoint } from '../../support/webhooks.ts';
 import { type FacadeWorld, startFacadeWorld } from '../facade-world.ts';
 
@@ -51,7 +52,7 @@ test('a list has 50 records when nothing is said', async () => {
   }
 });
 
-test('a credential makes 1000 requests per minute besides those that send events, and hears how many are left', async () => {
+test('an organization makes 1000 requests per minute besides those that send events, and hears how many are left', async () => {
   await world.addOrganization('busy', 'free');
   const key = await world.addKey('busy');
   const asked = () => world.request('GET', '/api/webhook-applications', { key });
@@ -67,7 +68,7 @@ test.each<[Plan, number, number]>([
   ['starter', 1000, 1000],
   ['pro', 1000, 5000],
   ['business', 1000, 10_000],
-])('with the plan %s a credential makes %i requests and sends %i events per minute, and no more', async (plan, requests, events) => {
+])('with the plan %s an organization makes %i requests and sends %i events per minute, and no more', async (plan, requests, events) => {
   await world.addOrganization(`plan-${plan}`, plan);
   const key = await world.addKey(`plan-${plan}`);
   const { client } = world.redis;
@@ -148,6 +149,39 @@ test('a send that would cross the messages of the month is refused whole: 429 Mo
   expect((await world.request('GET', '/api/outbound-messages', { key })).body.data).toEqual([]);
 });
 
+test('an organization that has more than its share of Redis is refused event by event: 429 Queue full, with Retry-After', async () => {
+  const spec = { namespace: 'greedy', plan: 'enterprise' as const };
+  await world.store.apply({ kind: 'Organization', metadata: { name: 'greedy' }, spec }, { manager: 'kubectl' });
+  await passes(() => world.store.get('Namespace', { name: 'greedy' }));
+  const key = await world.addKey('greedy');
+  await world.request('POST', '/api/event-types', { key, body: { name: 'order.paid' } });
+  const body = { eventType: 'order.paid', payload: {} };
+  expect((await world.request('POST', '/api/send-event', { key, body })).status).toBe(201);
+  const { client } = world.redis;
+  try {
+    await client.config('SET', 'maxmemory', '1gb');
+    const held = String(2 ** 30);
+    await client.hdel('test:{s0}:ctl', 'lease');
+    await client.hset('test:{s0}:ub', { '*': held, [await world.organizationId('greedy')]: held });
+    const refused = await waitUntil('the organization to be refused', 30_000, async () => {
+      const answer = await world.request('POST', '/api/send-event', { key, body });
+      return answer.status === 429 ? answer : undefined;
+    });
+    expect([refused.body.error, refused.headers.get('x-error-code'), refused.headers.get('retry-after')]).toEqual([
+      'Queue full',
+      'QUEUE_FULL',
+      '10',
+    ]);
+    const many = await world.request('POST', '/api/send-events', { key, body: { events: [body, { ...body, eventType: 'no.such_type' }] } });
+    expect([many.status, many.body.data.map(({ error }: { error: string }) => error)]).toEqual([201, ['Queue full', 'Not found']]);
+    expect((await world.request('POST', '/api/send-event', { body: { eventType: 'order.large', payload: 1 } })).status).toBe(201);
+  } finally {
+    await client.config('SET', 'maxmemory', '0');
+    await client.hdel('test:{s0}:ctl', 'lease', 'over');
+    await client.del('test:{s0}:ub');
+  }
+});
+
 describe('where the matches of an event are not all known at once', () => {
   async function organizationWith(slug: string, monthlyMessages?: number): Promise<{ key: string; endpointIds: string[] }> {
     const spec = { namespace: slug, plan: 'enterprise' as const, ...(monthlyMessages !== undefined && { limits: { monthlyMessages } }) };
@@ -156,7 +190,7 @@ describe('where the matches of an event are not all known at once', () => {
     const key = await world.addKey(slug);
     const org = await world.organizationId(slug);
     const { id: eventTypeId } = (await world.request('POST', '/api/event-types', { key, body: { name: 'order.paid' } })).body.data;
-    await passes(async () => expect(await world.registry.get('eventType', eventTypeId)).not.toBeNull());
+    await passes(async () => expect(await world.registry.getOfAny('eventType', eventTypeId)).not.toBeNull());
     const { id: applicationId } = await world.webhooks.createApplication({ org, name: 'Customer', shard: 0 });
     const endpointIds: string[] = [];
     for (let n = 0; n < 4; n++) {

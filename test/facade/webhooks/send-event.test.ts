@@ -27,7 +27,7 @@ afterAll(() => world?.stop());
 
 async function eventType(more: object = {}): Promise<{ id: string; name: string }> {
   const { body } = await world.request('POST', '/api/event-types', { body: { name: `order.made${++made}`, ...more } });
-  await passes(async () => expect(await world.registry.get('eventType', body.data.id)).not.toBeNull());
+  await passes(async () => expect(await world.registry.getOfAny('eventType', body.data.id)).not.toBeNull());
   return body.data;
 }
 async function endpointOf(

@@ -1,3 +1,7 @@
+-- @include "remove.lua"
+-- @include "shard.lua"
+-- @include "status-counts.lua"
+
 -- Archives a dead letter: it stays as a failed message, for as long as finished ones stay.
 local function archive_dead_letter(id)
   local key = P .. 'm:' .. id

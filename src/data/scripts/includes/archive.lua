@@ -1,3 +1,5 @@
+-- @include "shard.lua"
+
 -- The archive of finished messages, for organizations that have one (archive.ts):
 --   arc          hash organization → destination, '' while there is none that can be written to
 --   fin:<org>    its part of the history: entries leave `fin` for it in their order, those of its webhooks among them

@@ -1,5 +1,11 @@
--- Forms batches (batch.lua).
+-- @include "batch.lua"
+-- @include "shard.lua"
+-- @include "target.lua"
 -- @include "ulid.lua"
+-- @include "work.lua"
+-- @include "lanes.lua"
+
+-- Forms batches (batch.lua).
 
 -- Takes the oldest messages of a target into a batch, up to its records and bytes, and queues that. Nothing is queued when none of their
 -- records is there any more.

@@ -1,3 +1,5 @@
+-- @include "shard.lua"
+
 -- Targets whose messages go out in batches (warehouses). In the target's hash: bt the layout of their objects (absent: messages go
 -- out one by one), bn, bb, ba the records, bytes and age (ms) at which a batch is complete, bl the last entry that was
 -- counted and bs the bytes up to it.

@@ -1,3 +1,7 @@
+-- @include "ends.lua"
+-- @include "shard.lua"
+-- @include "target.lua"
+
 -- The circuit breaker of a target, in its hash. State: cs `o` open or `h` half-open (absent: closed), cg its generation, ca
 -- when it began, co when the outage began, cu end of the cooldown, cn consecutive failures, cp successful probes, cr begin of
 -- the ramp after closing, cf and cl time of the last failure and success. Setting: st failures that open it, sc cooldown in ms,

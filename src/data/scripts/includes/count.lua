@@ -1,3 +1,5 @@
+-- @include "shard.lua"
+
 -- Counts what happens, per script, and writes it once at its end (write_counts).
 --
 -- For ever, `k:<org>`: field source or route `<events> <last ms>` (of an application with webhooks: how often messages of events were made for it, and when the last time); destination `<deliveries> <successes> <latency ms> <last ms>

@@ -1,3 +1,5 @@
+-- @include "shard.lua"
+
 -- How many dead letters an organization has, `q:<org>`: fields `r <reason>` and `d <destination>`.
 local function count_dead_letter(org, destination, reason, by)
   for _, field in ipairs({ 'r ' .. reason, 'd ' .. destination }) do

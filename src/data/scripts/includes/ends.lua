@@ -1,3 +1,5 @@
+-- @include "shard.lua"
+
 -- The log of what ends at targets whose route has alerts (al in the target's hash): the stream `ends`, which src/notify reads and
 -- forgets. An entry has r route, d the destination that the messages were sent to first, at when (ms), k what ended: f a message that
 -- failed, s messages that were delivered, o a circuit that opens, c one that closes; n how many, m the last of the messages.

@@ -1,5 +1,10 @@
--- Events get messages, and copies in other shards: each shard that has messages of an event has a copy of it.
 -- @include "event-list.lua"
+-- @include "index.lua"
+-- @include "shard.lua"
+-- @include "unfinished.lua"
+-- @include "work.lua"
+
+-- Events get messages, and copies in other shards: each shard that has messages of an event has a copy of it.
 
 -- For so long what is carried twice is noticed, although what it made may be gone again.
 local seen_ms = 3600000
@@ -17,6 +22,7 @@ end
 local function event_refs(event, ids)
   if #ids > 0 then
     call('HSET', P .. 'refs', event, tonumber(call('HGET', P .. 'refs', event) or '1') + #ids)
+    count_messages(event, nil, #ids)
     list_messages(event, ids)
   end
 end
@@ -31,7 +37,9 @@ local function copy_event(event, text)
     return
   end
   local stamp = new_stamp()
-  call('SET', P .. 'e:' .. event, stamp .. ' * ' .. org .. ' ' .. source .. ' -\n' .. rest)
+  local copy = stamp .. ' * ' .. org .. ' ' .. source .. ' -\n' .. rest
+  call('SET', P .. 'e:' .. event, copy)
+  new_event(event, org, #copy)
   call('HSET', P .. 'refs', event, 0)
   index_add(P .. 'i:cp:' .. org, stamp, event)
 end

@@ -1,3 +1,5 @@
+-- @include "shard.lua"
+
 -- The messages of an event that are listed with it, `x:<event>`: about the first thousand, then `*` says that there are others.
 local most_listed_bytes = 27000
 

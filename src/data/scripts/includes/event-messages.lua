@@ -1,3 +1,5 @@
+-- @include "shard.lua"
+
 -- Ids of the messages of an event, from the first line of its text: one, and what `x:<event>` names besides; and whether these are all.
 local function messages_of(event, text)
   local messages = string.match(text, '^%S+ (%S+) ') or '-'

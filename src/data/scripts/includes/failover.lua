@@ -1,3 +1,10 @@
+-- @include "batch.lua"
+-- @include "index.lua"
+-- @include "outbox.lua"
+-- @include "shard.lua"
+-- @include "target.lua"
+-- @include "work.lua"
+
 -- Failover: a message moves to the target (same route, failover destination) and stays there. In a target's hash: fo the targets
 -- that come after it, in order, each a number or, in another shard, `<shard>/<destination>`; fa failed attempts after which a
 -- message moves to the first (absent: when the retries are used up). In a moved message's hash: o number of its first target, or

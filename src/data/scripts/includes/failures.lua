@@ -1,3 +1,5 @@
+-- @include "shard.lua"
+
 -- Attempts are kept at hand, the newest first, as `<message or batch>/<attempt> …`: of a target its newest failed ones, rf in its hash; of one that
 -- is a webhook endpoint the newest of all instead, `ra:<target>`.
 local failures_kept, attempts_kept = 5, 10

@@ -1,3 +1,7 @@
+-- @include "remove.lua"
+-- @include "shard.lua"
+-- @include "unfinished.lua"
+
 -- Takes one of the tokens that hold an event for other shards (outbox.lua); the event goes with the last of them, once none of its
 -- messages is here. Answers whether it was there.
 local function far_release(event, token)
@@ -5,6 +9,10 @@ local function far_release(event, token)
   local from, to = string.find((far or '') .. ' ', ' ' .. token .. ' ', 1, true)
   if not from then
     return false
+  end
+  -- One without a letter is for a copy, which holds nothing unfinished here.
+  if string.find(token, '%a$') then
+    hold_event(event, nil, -1)
   end
   local left = string.sub(far, 1, from - 1) .. string.sub(far, to)
   if left ~= '' then
@@ -20,6 +28,7 @@ end
 
 -- Holds an event for messages that are sent to another shard, and for the copy that they make there.
 local function far_hold(event, shard)
+  hold_event(event, nil, 1)
   local far = (call('HGET', P .. 'far', event) or '') .. ' ' .. shard .. 'x'
   if not string.find(far .. ' ', ' ' .. shard .. ' ', 1, true) then
     far = far .. ' ' .. shard
@@ -36,8 +45,11 @@ local function keep_without_messages(event, token)
   local text = call('GET', P .. 'e:' .. event)
   local head, rest = string.match(text, '^(%S+ %S+ %S+ %S+) %S+(\n.*)$')
   local stamp = new_stamp()
-  call('SET', P .. 'e:' .. event, head .. ' ' .. stamp .. rest)
+  local kept = head .. ' ' .. stamp .. rest
+  call('SET', P .. 'e:' .. event, kept)
+  grow_event(event, nil, #kept - #text)
   call('XADD', P .. 'fin', stamp, 'e', event)
   call('HDEL', P .. 'far', event)
+  hold_event(event, nil, -1)
   return true
 end

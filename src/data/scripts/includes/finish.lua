@@ -1,7 +1,17 @@
--- Ends a message of target n that is not held: `d` delivered, `q` dead letter (with reason); `how` as count_end has it. History entries `fin` and `dead` are
+-- @include "batch.lua"
+-- @include "count.lua"
+-- @include "dead-letters.lua"
+-- @include "ends.lua"
+-- @include "index.lua"
+-- @include "shard.lua"
+-- @include "status-counts.lua"
+-- @include "unfinished.lua"
+
+-- Ends a message, of this event, of target n that is not held: `d` delivered, `q` dead letter (with reason); `how` as count_end has it. History entries `fin` and `dead` are
 -- what pruning walks; `i:fail:<route>` lists the failed messages of a route. Answers the fields to write into the message's hash.
-local function finish(id, org, n, destination, status, reason, how)
+local function finish(id, event, org, n, destination, status, reason, how)
   local stamp = new_stamp()
+  hold_event(event, org, -1)
   count_end(org, n, destination, how or (status == 'd' and 'd' or 'f'))
   if status == 'q' then
     call('XADD', P .. 'dead', stamp, 'i', id)
@@ -22,8 +32,9 @@ local function finish(id, org, n, destination, status, reason, how)
 end
 
 -- Ends a message that is held and never leaves: `f` filtered, `t` its transform has failed, and why. Answers the same.
-local function finish_unsent(id, org, n, status, why)
+local function finish_unsent(id, event, org, n, status, why)
   local stamp = new_stamp()
+  hold_event(event, org, -1)
   local t = call('HMGET', P .. 't:' .. n, 'r', 'd', 'al')
   local route = t[1] or ''
   if status == 't' then
@@ -53,10 +64,10 @@ local function bury(id, org, reason)
     batch_end(id, 'q', reason)
     return
   end
-  local m = call('HMGET', P .. 'm:' .. id, 't', 's')
+  local m = call('HMGET', P .. 'm:' .. id, 't', 's', 'e')
   local n = m[1] or ''
   count_status(org, m[2], 'q')
   call('HDEL', P .. 'm:' .. id, 'd')
-  call('HSET', P .. 'm:' .. id, finish(id, org, n, call('HGET', P .. 't:' .. n, 'd') or '', 'q', reason))
+  call('HSET', P .. 'm:' .. id, finish(id, m[3], org, n, call('HGET', P .. 't:' .. n, 'd') or '', 'q', reason))
   call('HINCRBY', ctl, 'open', -1)
 end

@@ -1,3 +1,10 @@
+-- @include "account.lua"
+-- @include "pools.lua"
+-- @include "shard.lua"
+-- @include "status-counts.lua"
+-- @include "target.lua"
+-- @include "work.lua"
+
 -- What stands for a message that a worker holds, beside its entry in the lane: `held` and `held:<worker>`, a lease of the
 -- limiter, a place among the slow ones (slow.lua), a probe of the circuit (`probe:<target>`). All of it is named by the handle.
 -- Whoever waits for the lease or the place takes it.
@@ -5,8 +12,8 @@ local function release_places(handle, n, org, destination)
   call('ZREM', P .. 'probe:' .. n, handle)
   local mark = mark_of(org)
   if call('ZREM', P .. 'slow' .. mark, handle) == 1 then
-    call('ZREM', P .. 'slow:' .. org, handle)
-    wake('~slow:' .. org, 1)
+    call('ZREM', P .. 'slow:' .. account_of(org), handle)
+    wake('~slow:' .. account_of(org), 1)
     wake('~slow' .. mark, 1)
   end
   if call('ZREM', P .. 'lease:' .. destination, handle) == 1 then

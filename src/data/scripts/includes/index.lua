@@ -1,3 +1,5 @@
+-- @include "shard.lua"
+
 -- Listing indexes `i:…`, newest last. A small one is a sorted set (score milliseconds, member 13-digit number + id), because
 -- that fits into one listpack; from 100 entries on it is a stream (entry id `<ms>-<number>`), which costs a third per entry.
 -- Turning one takes 0.5 ms, and targets of the same events come to the limit at once: a script turns one, the next ones turn the others, which

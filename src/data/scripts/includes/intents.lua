@@ -1,3 +1,5 @@
+-- @include "intake.lua"
+
 -- What shall be done to several messages, in the slot in which an organization's messages are counted:
 --   intents      hash: intent → `<month> <messages counted> <what>`, until it is carried out
 --   outcomes     hash: intent → outcome, for a day; outcomes-by  the sorted set of these by when they ended

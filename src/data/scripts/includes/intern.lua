@@ -1,3 +1,5 @@
+-- @include "shard.lua"
+
 -- The number of the target (route, destination) of an organization, given on first use.
 local function intern(org, route, destination)
   local names, name = P .. 'tn:' .. org, route .. ' ' .. destination

@@ -1,3 +1,6 @@
+-- @include "batch.lua"
+-- @include "shard.lua"
+
 -- Collects jobs for a worker. Reply: {targets, jobs, texts}; target {number, org, route, destination, revision of its setting or
 -- '', generation of its circuit, 1 when its attempts count as slow}; jobs one text with a line for each: lane, entry, message, attempts, max attempts, event,
 -- attempts before the failover or '', destination before the failover or '', why it moved or '', 1 when the output of a transform is kept for it or '',

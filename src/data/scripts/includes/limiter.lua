@@ -1,3 +1,5 @@
+-- @include "shard.lua"
+
 -- A limiter `l:<destination>`: e emission interval in µs and u burst (rate), c largest concurrency. Absent: unlimited.
 
 -- GCRA: how many may go now, and else after how many µs the next may. Nothing is charged.

@@ -1,3 +1,12 @@
+-- @include "count.lua"
+-- @include "finish.lua"
+-- @include "index.lua"
+-- @include "shard.lua"
+-- @include "status-counts.lua"
+-- @include "target.lua"
+-- @include "work.lua"
+-- @include "unfinished.lua"
+
 -- Makes the message of an event for one target.
 
 -- How many more messages the queue of a destination takes; false: any number.
@@ -34,6 +43,7 @@ local function new_message(event, org, n, target)
   end
   call('HSET', P .. 'm:' .. target.id, unpack(fields))
   count_status(org, nil, 'p')
+  hold_event(event, org, 1)
   count_made(org, n)
   index_add(P .. 'i:' .. org, stamp, target.id)
   index_add(P .. 'i:' .. target.route, stamp, target.id)

@@ -1,3 +1,6 @@
+-- @include "circuit.lua"
+-- @include "shard.lua"
+
 -- The consecutive failures are written once for all results that a script has of a target (write_consecutive_failures).
 local function write_consecutive_failures(n, c)
   if not c.has_unwritten_failures then

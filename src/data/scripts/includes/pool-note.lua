@@ -1,7 +1,8 @@
+-- @include "bounded-bell.lua"
+
 -- Notes workers of which pool serve an organization. What waits for them stands in lists whose keys end with the mark of the pool.
 --
 -- KEYS[1] is `pools`, [2] and [3] what the keys of the lists and of their bells begin with. ARGV[1] organization, [2] mark of the pool (`pool-mark.ts`).
--- @include "bounded-bell.lua"
 local call = redis.call
 local org, mark = ARGV[1], ARGV[2]
 local old = call('HGET', KEYS[1], org) or ''

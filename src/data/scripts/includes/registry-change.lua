@@ -4,15 +4,17 @@
 -- KEYS[3] sequence
 -- KEYS[4] changes (stream)
 -- KEYS[5] records of the kind (hash)
--- KEYS[6..] index of each index operation
+-- KEYS[6] owners: id of a record -> id of the organization that it belongs to for good (hash)
+-- KEYS[7..] index of each index operation
 -- ARGV[1] epoch of the caller
 -- ARGV[2] marker to write when there is none
 -- ARGV[3] length to which the stream is trimmed, about
 -- ARGV[4] id of the record
 -- ARGV[5] record that the caller believes to be stored; empty: none
 -- ARGV[6] record to store; empty: none
--- ARGV[7] number of index operations
--- ARGV[8..] per index operation: hset, hdel, sadd or srem; field; then the change keys
+-- ARGV[7] organization of the caller; empty: the record belongs to none
+-- ARGV[8] number of index operations
+-- ARGV[9..] per index operation: hset, hdel, sadd or srem; field; then the change keys
 local call = redis.call
 local id, believed, wanted = ARGV[4], ARGV[5], ARGV[6]
 local stored_epoch = call('GET', KEYS[2])
@@ -55,12 +57,12 @@ local function finish()
     call('SET', KEYS[2], ARGV[1])
   end
   call('SET', KEYS[1], ARGV[2], 'NX')
-  local operations = tonumber(ARGV[7])
+  local operations = tonumber(ARGV[8])
   for i = 1, operations do
-    change_index(KEYS[5 + i], ARGV[6 + 2 * i], ARGV[7 + 2 * i])
+    change_index(KEYS[6 + i], ARGV[7 + 2 * i], ARGV[8 + 2 * i])
   end
   local fields = {'m', call('GET', KEYS[1])}
-  for i = 8 + 2 * operations, #ARGV do
+  for i = 9 + 2 * operations, #ARGV do
     fields[#fields + 1] = 'k'
     fields[#fields + 1] = ARGV[i]
   end

@@ -1,5 +1,13 @@
--- Removal of records, for retention and purge.
+-- @include "dead-letters.lua"
+-- @include "index.lua"
+-- @include "outbox.lua"
 -- @include "retries.lua"
+-- @include "shard.lua"
+-- @include "status-counts.lua"
+-- @include "unfinished.lua"
+-- @include "outbox-entries.lua"
+
+-- Removal of records, for retention and purge.
 local function history_remove(key, stamp)
   call('XDEL', key, stamp)
   if call('XLEN', key) == 0 then
@@ -22,6 +30,7 @@ local function remove_event(event)
       history_remove(P .. 'fin', fin)
     end
   end
+  release_all(event, org)
   call('DEL', key, P .. 'x:' .. event, P .. 'y:' .. event, P .. 'an:' .. event)
   call('HDEL', P .. 'refs', event)
   call('HDEL', P .. 'far', event)
@@ -32,6 +41,7 @@ local function release_event(event)
   local refs = tonumber(call('HGET', P .. 'refs', event) or '1')
   if refs > 1 or call('HEXISTS', P .. 'far', event) == 1 then
     call('HSET', P .. 'refs', event, refs - 1)
+    count_messages(event, nil, -1)
   else
     remove_event(event)
   end
@@ -62,7 +72,7 @@ end
 -- message came from another shard, that one is told.
 local function remove_message(id)
   local key = P .. 'm:' .. id
-  local m = call('HMGET', key, 'e', 't', 'i', 'c', 's', 'o', 'j', 'q')
+  local m = call('HMGET', key, 'e', 't', 'i', 'c', 's', 'o', 'j', 'q', 'v')
   if not m[1] then
     return
   end
@@ -89,6 +99,9 @@ local function remove_message(id)
   elseif m[5] ~= 'm' then
     retry_over(m[2], id)
     call('HINCRBY', ctl, 'open', -1)
+    hold_event(m[1], t[1], -1)
+  elseif is_sending(m[9]) then
+    hold_event(m[1], t[1], -1)
   end
   call('DEL', key, P .. 'a:' .. id)
   release_event(m[1])

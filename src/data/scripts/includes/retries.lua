@@ -1,3 +1,5 @@
+-- @include "shard.lua"
+
 -- Retries that wait for their time: `due`, and in the hash `retries` how many of each target. What a worker of an earlier release
 -- moves is not counted there; as soon as none waits, the counts begin anew (tend.lua).
 

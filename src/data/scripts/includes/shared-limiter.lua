@@ -1,3 +1,5 @@
+-- @include "shard.lua"
+
 -- A limiter that the targets of one application share: in any window of time they get at most so many messages together. In the hash
 -- `l:<application>` w its windows, `<ms> <largest number> …`, and v the revision that they are of; in the target's hash lp the application.
 -- GCRA cannot do this: with the burst that a limit per hour means it lets through twice of that in an hour.

@@ -1,3 +1,5 @@
+-- @include "shard.lua"
+
 -- Sets the windows of a shared limiter (shared-limiter.lua), unless those of a later revision are there, and lets those that wait look anew.
 local function set_windows(limiter, revision, windows)
   local l = call('HMGET', P .. 'l:' .. limiter, 'v', 'w')

@@ -3,7 +3,7 @@
 local function some_fields(key, most)
   local cursor = '0'
   repeat
-    local scan = call('HSCAN', key, cursor, 'COUNT', 1000)
+    local scan = redis.call('HSCAN', key, cursor, 'COUNT', 1000)
     cursor = scan[1]
     if #scan[2] > 0 then
       return { unpack(scan[2], 1, math.min(#scan[2], 2 * most)) }

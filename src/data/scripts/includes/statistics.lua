@@ -1,3 +1,5 @@
+-- @include "shard.lua"
+
 -- What happened in periods of five minutes, an hour, a day (UTC): hashes `st:<org>:<level><number of the period since 1970>`, which
 -- Redis drops after their time. A field is a packed list of four numbers and pairs of a latency bucket and how many attempts fell
 -- into it:

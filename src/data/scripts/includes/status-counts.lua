@@ -1,3 +1,5 @@
+-- @include "shard.lua"
+
 -- How many messages of an organization for webhooks (core/webhook.ts) there are of each status letter, `ms:<org>`; gathered per
 -- script, and written once at its end (write_status_counts). Of other organizations nothing is counted.
 local status_counts = {}

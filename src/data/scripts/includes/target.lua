@@ -1,3 +1,7 @@
+-- @include "batch.lua"
+-- @include "pools.lua"
+-- @include "shard.lua"
+
 -- A target is `t:<number>`: o organization, r route, d destination (its limiter), g revision of the setting that is in force,
 -- f finish tag, a mean attempt duration in ms, u since when attempts are under way, p since when it is
 -- paused (ms; 1: by a release that noted no time), pr priority, al its route has alerts,
@@ -7,8 +11,6 @@
 --
 -- Its work stands in two lanes: `w:<number>` fresh messages, `w:<number>r` retries (rl: that lane is there), so that a wall of
 -- retries does not hold up fresh ones. A handle is `<lane>/<entry>`.
--- @include "batch.lua"
--- @include "pools.lua"
 local function retry_lane(n)
   return n .. 'r'
 end

@@ -1,3 +1,5 @@
+-- @include "shard.lua"
+
 -- Names of batches.
 local crockford = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 

@@ -1,3 +1,6 @@
+-- @include "event-messages.lua"
+-- @include "shard.lua"
+
 -- What readers get of a record.
 
 -- What a message has of the batch that it is a member of: fields that stand over its own, and the last attempt in its long form.

@@ -1,3 +1,8 @@
+-- @include "finish.lua"
+-- @include "shard.lua"
+-- @include "target.lua"
+-- @include "lanes.lua"
+
 -- Sends messages of target n that have waited since `began` (ms), or since they were queued or due, for longer than `longest_ms` to the dead
 -- letters, at most 100 per lane. Answers how many, and whether there may be more.
 local function expire_waits(n, org, began, longest_ms, reason)

@@ -1,3 +1,5 @@
+-- @include "webhooks.lua"
+
 -- Event types and transforms that no subscription may name, as they are being deleted or were: the sorted set `gone`, by the time in milliseconds
 -- until which that holds. Whoever has looked before the deletion whether they are there comes too late. Needs includes/webhooks.lua.
 local gone = P .. 'gone'

@@ -1,3 +1,5 @@
+-- @include "webhooks.lua"
+
 -- What was made under a mark: hashes `mk:0` and `mk:1` of mark → numbers, one for even and one for odd days. Each lasts to the end of the day after
 -- its own, so that a mark is known for a day at least.
 local today = math.floor(tonumber(now[1]) / 86400)

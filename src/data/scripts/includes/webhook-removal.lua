@@ -1,3 +1,7 @@
+-- @include "webhook-list.lua"
+-- @include "webhook-transforms.lua"
+-- @include "webhooks.lua"
+
 -- Removing subscriptions, step by step where there are many. Needs includes/webhooks.lua, webhook-list.lua and webhook-transforms.lua.
 
 -- Forgets the id of a custom resource; others are not kept.

@@ -1,3 +1,6 @@
+-- @include "shard.lua"
+-- @include "statistics.lua"
+
 -- What the analytics of webhooks read, however many endpoints there are: sums, made where tallies are folded. In the hash of a period (statistics.lua):
 --   *, *<application>   all targets here, those of an application; the same list as of a target
 --   <one of these or a target>:<letter>, !<reason>   as in count.lua; the first number counts

@@ -1,3 +1,5 @@
+-- @include "webhooks.lua"
+
 -- How many subscriptions name each transform: the hash `tf`. Needs includes/webhooks.lua.
 local transforms = P .. 'tf'
 

@@ -1,5 +1,6 @@
 -- What the scripts of the webhook store share; `webhook-keys.ts` describes the keys. KEYS[1] is `<prefix>{wh:<organization>}:ctl`, KEYS[2] `…:~`,
 -- which never exists: while a Cluster moves the slot, one key is there and one is not, so Redis answers TRYAGAIN before the script begins.
+-- KEYS[3] is `…:epoch`, where a leader calls.
 --
 -- A record is text: `<part of its id> {json}` of an application, `<part> <application> <place in its list> {json}` of an endpoint,
 -- `<part> <endpoint> <event type> <place in its list> {json}` of a subscription.
@@ -7,7 +8,7 @@ local call = redis.call
 local P = string.sub(KEYS[1], 1, -4)
 local pair_width = 10
 
--- A leader declares KEYS[3] `…:epoch` too, and its epoch is the last argument: one that leads no more gets {'fenced', newest epoch}.
+-- The epoch of a leader is the last argument: one that leads no more gets {'fenced', newest epoch}.
 if KEYS[3] then
   local epoch = tonumber(table.remove(ARGV))
   local newest = tonumber(call('GET', KEYS[3]) or '0')

@@ -3,14 +3,15 @@ import type { Alert } from '../../../core/alert.ts';
 import type { Clock } from '../../../core/clock.ts';
 import type { ChannelRecord } from '../../../core/records.ts';
 import type { SealedRecordField } from '../../../core/sealing-contexts.ts';
-import { signingKey } from '../../../core/signing.ts';
+import { signingKey, withoutPrefix } from '../../../core/signing.ts';
 import type { Dispatchers } from '../http/dispatchers.ts';
 import type { EgressRules } from '../http/egress-policy.ts';
 import { exchange, type HttpResult } from '../http/http-exchange.ts';
 import { destinationHeaders, requestHeaders } from '../http/request-headers.ts';
+import { SentSecrets, secretsInHeader, secretsInQuery, secretsInSecretUrl } from '../sent-secrets.ts';
+import type { AlertMailer } from './alert-mailer.ts';
 import { discordMessage } from './discord.ts';
 import { alertEmail } from './email.ts';
-import type { Mailer } from './mailer.ts';
 import { pagerdutyEvent, pagerdutyUrl } from './pagerduty.ts';
 import { slackMessage } from './slack.ts';
 import { teamsMessage } from './teams.ts';
@@ -34,10 +35,12 @@ export interface AlertAttempt {
 export type ChannelSender = (attempt: AlertAttempt) => Promise<HttpResult>;
 
 export interface ChannelSenderOptions {
+  /** Whose channel it is: the organization. */
+  account: string;
   dispatchers: Dispatchers;
   egress: EgressRules;
   /** Null: no SMTP server is configured. */
-  mailer: Mailer | null;
+  mailer: AlertMailer | null;
   clock: Clock;
   userAgent: string;
 }
@@ -67,26 +70,32 @@ function senderOf(
     case 'teams':
     case 'discord': {
       const message = messages[channel.type];
-      const post = poster(open(channel.webhookUrl, 'webhookUrl'), [], [], options);
+      const url = open(channel.webhookUrl, 'webhookUrl');
+      const post = poster({ url, secrets: secretsInSecretUrl(new URL(url)) }, options);
       return (attempt) => post(attempt, message(attempt.alert));
     }
     case 'pagerduty': {
       const routingKey = open(channel.routingKey, 'routingKey');
-      const post = poster(pagerdutyUrl, [], [], options);
+      const post = poster({ url: pagerdutyUrl, secrets: [routingKey] }, options);
       return (attempt) =>
         post(attempt, pagerdutyEvent(attempt.alert, { routingKey, severity: channel.severity, isBroken: attempt.isBroken }));
     }
     case 'webhook': {
       const headers = channel.headers.map(({ name, value }) => ({ name, value: open(value, 'headerValue') }));
-      const keys = channel.signingSecrets.map((secret) => signingKey(open(secret, 'signingSecrets')));
-      const post = poster(channel.url, headers, keys, options);
+      const signingSecrets = channel.signingSecrets.map((secret) => open(secret, 'signingSecrets'));
+      const secrets = [
+        ...signingSecrets.flatMap((secret) => [secret, withoutPrefix(secret)]),
+        ...headers.flatMap(({ name, value }) => secretsInHeader(name, value)),
+        ...secretsInQuery(new URL(channel.url).search),
+      ];
+      const post = poster({ url: channel.url, headers, keys: signingSecrets.map(signingKey), secrets }, options);
       return (attempt) => post(attempt, attempt.alert);
     }
     case 'email': {
-      const { mailer, clock } = options;
+      const { account, mailer, clock } = options;
       if (mailer === null) return async () => ({ type: 'error', error: new Error(noMailServer) });
       return ({ alert, messageId, signal }) =>
-        mailer.send({ to: channel.addresses, id: messageId, ...alertEmail(alert) }, { timeoutMs, clock, signal });
+        mailer.send({ account, to: channel.addresses, id: messageId, ...alertEmail(alert) }, { timeoutMs, clock, signal });
     }
     default:
       return channel satisfies never;
@@ -95,10 +104,10 @@ function senderOf(
 
 /** Closes incidents, each by the key by which it was opened. */
 export function incidentCloser(open: (sealed: string) => string, options: ChannelSenderOptions): ChannelSender {
-  const post = poster(pagerdutyUrl, [], [], options);
   return async (attempt) => {
     try {
       const routingKey = open(attempt.routingKey ?? '');
+      const post = poster({ url: pagerdutyUrl, secrets: [routingKey] }, options);
       return await post(attempt, pagerdutyEvent(attempt.alert, { routingKey, severity: 'error', isBroken: false }));
     } catch {
       return { type: 'error', error: new Error('the routing key of the incident cannot be opened') };
@@ -110,12 +119,16 @@ const messages = { slack: slackMessage, teams: teamsMessage, discord: discordMes
 
 /** Posts JSON, under the same rules as deliveries: only to addresses that the organization may reach. */
 function poster(
-  target: string,
-  headers: readonly { name: string; value: string }[],
-  keys: readonly KeyObject[],
+  {
+    url: target,
+    secrets,
+    headers = [],
+    keys = [],
+  }: { url: string; secrets: readonly string[]; headers?: readonly { name: string; value: string }[]; keys?: readonly KeyObject[] },
   { dispatchers, egress, clock, userAgent }: ChannelSenderOptions,
 ): (attempt: AlertAttempt, message: object) => Promise<HttpResult> {
   const url = new URL(target);
+  const sentSecrets = new SentSecrets(secrets);
   const dispatcher = dispatchers.forRules({ egress, tls: null, usesProxy: false });
   const own = destinationHeaders(headers, { type: 'none' }, keys);
   return async ({ messageId, eventId, number, signal }, message) => {
@@ -125,7 +138,8 @@ function poster(
       { headers: [], contentType: 'application/json', payload: body },
       { messageId, eventId, number, timestampSeconds: Math.floor(clock.now() / 1000), userAgent, failover: null },
     );
-    const request = { origin: url.origin, path: url.pathname + url.search, method: 'POST' as const, headers: sent, body };
+    const path = url.pathname + url.search;
+    const request = { origin: url.origin, path, method: 'POST' as const, headers: sent, body, secrets: sentSecrets };
     return await exchange(dispatcher(), request, { timeoutMs, clock, signal });
   };
 }

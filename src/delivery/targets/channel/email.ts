@@ -9,15 +9,27 @@ export interface EmailText {
   html: string;
 }
 
-/** The alert as an e-mail; the subject has no control characters. */
+/** The alert as an e-mail without links; the subject has no control characters, and in a test nothing that a user has written. */
 export function alertEmail(alert: Alert): EmailText {
-  const { title, summary, facts } = alertWording(alert);
+  const wording = alertWording(alert);
+  const { title } = wording;
+  const summary = withoutLinks(wording.summary);
+  const facts = wording.facts.map(([label, value]): [string, string] => [label, withoutLinks(value)]);
+  const name = withoutLinks(alert.route.name.replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' '));
   const rows = facts.map(([label, value]) => `<tr><th align="left" valign="top">${escaped(label)}</th><td>${escaped(value)}</td></tr>`);
   return {
-    subject: cut(`[Posthorn] ${title}: ${alert.route.name.replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ')}`, longestSubject),
+    subject: alert.test ? `[Posthorn] ${title}` : cut(`[Posthorn] ${title}: ${name}`, longestSubject),
     text: [summary, '', ...facts.map(([label, value]) => `${label}: ${value}`), ''].join('\n'),
     html: `<!doctype html><html><body><p>${escaped(summary)}</p><table cellpadding="4">${rows.join('')}</table></body></html>`,
   };
+}
+
+/** Mail programs make links of URLs, host names with `www.` and addresses: names are chosen by users, and mails come from the installation. */
+function withoutLinks(text: string): string {
+  return text
+    .replaceAll('://', '[:]//')
+    .replace(/\b(www|mailto|tel)([.:])/gi, '$1[$2]')
+    .replaceAll('@', '[@]');
 }
 
 function escaped(text: string): string {

@@ -3,7 +3,7 @@ import { type CertificateAuthority, createCertificateAuthority } from '../../../
 import { FakeClock } from '../../../../test/support/fake-clock.ts';
 import { freePort } from '../../../../test/support/ports.ts';
 import { sampleAlert } from '../../../../test/support/sample-alert.ts';
-import { type SmtpReceiver, startSmtpReceiver } from '../../../../test/support/smtp-receiver.ts';
+import { mailerTo, type SmtpReceiver, startSmtpReceiver } from '../../../../test/support/smtp-receiver.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 import { alertEmail } from './email.ts';
 
@@ -27,19 +27,11 @@ afterEach(async () => {
 
 async function start(options: Partial<Parameters<typeof startSmtpReceiver>[0]> = {}, settings: Partial<SmtpSettings> = {}) {
   server = await startSmtpReceiver({ ...credentials, ...authority.issue(['127.0.0.1']), ...options });
-  mailer = new Mailer({
-    host: '127.0.0.1',
-    port: server.port,
-    tls: 'starttls',
-    credentials,
-    from: 'Posthorn <alerts@example.com>',
-    ca: [authority.text],
-    ...settings,
-  });
+  mailer = mailerTo(server, { credentials, ca: [authority.text], ...settings });
   return { smtp: server, mailer };
 }
 const send = (by: Mailer, overrides: Parameters<typeof sampleAlert>[0] = {}, to = ['team@example.com', 'ops@example.com']) =>
-  by.send({ to, id: 'msg_1', ...alertEmail(sampleAlert(overrides)) }, { timeoutMs: 30_000, clock: systemClock, signal });
+  by.send({ account: 'org_a', to, id: 'msg_1', ...alertEmail(sampleAlert(overrides)) }, { timeoutMs: 30_000, clock: systemClock, signal });
 
 describe('an e-mail', () => {
   test('goes over STARTTLS with a login, and reads back as text and HTML', async () => {
@@ -70,10 +62,21 @@ describe('an e-mail', () => {
     const [received] = await smtp.arrived(1);
     expect(received?.to).toEqual(['team@example.com', 'ops@example.com']);
     expect(received?.mail.bcc).toBeUndefined();
-    expect(received?.mail.subject).toContain('Bcc: victim@example.com');
+    expect(received?.mail.subject).toContain('Bcc: victim[@]example.com');
     expect(received?.raw.split('\r\n\r\n')[0]).not.toMatch(/^Bcc:/im);
     expect(received?.mail.html).not.toContain('<script>');
     expect(received?.mail.html).toContain('&lt;script&gt;');
+  });
+
+  test('has no links, whatever names users choose, and the subject of a test names nobody', async () => {
+    const { smtp, mailer: by } = await start();
+    const name = 'Invoice: pay at HTTPS://evil.example/pay, www.evil.example, mailto:a@evil.example now';
+    for (const kind of [{}, { test: true as const }]) await send(by, { route: { id: 'rte_a', name }, ...kind });
+    const [alert, tested] = await smtp.arrived(2);
+    for (const { mail } of [alert, tested].filter((each) => each !== undefined))
+      expect(`${mail.subject}\n${mail.text}\n${mail.html}`).not.toMatch(/:\/\/|www\.|mailto:|a@evil/i);
+    expect(alert?.mail.text).toContain('HTTPS[:]//evil.example/pay');
+    expect(tested?.mail.subject).toBe('[Posthorn] Test alert');
   });
 
   test.each([
@@ -104,10 +107,31 @@ describe('an e-mail', () => {
     mailer.close();
     const { mailer: by } = await start({ onData: () => {} });
     const result = await by.send(
-      { to: ['a@example.com'], id: 'm', ...alertEmail(sampleAlert()) },
+      { account: 'org_a', to: ['a@example.com'], id: 'm', ...alertEmail(sampleAlert()) },
       { timeoutMs: 500, clock: systemClock, signal },
     );
     expect(result).toMatchObject({ type: 'error', error: { message: 'no complete answer within 500 ms' } });
+  });
+
+  test('of an organization that has a quarter of all under way fails at once, while those of others are sent', async () => {
+    const { smtp, mailer: by } = await start({ onData: () => {} });
+    const ended = new AbortController();
+    const give = (account: string, id: string) =>
+      by.send(
+        { account, to: ['a@example.com'], id, ...alertEmail(sampleAlert()) },
+        { timeoutMs: 30_000, clock: systemClock, signal: ended.signal },
+      );
+    const under = Array.from({ length: 9 }, (_, n) => give('org_a', `a${n}`));
+    expect(await give('org_a', 'a9')).toMatchObject({
+      error: { message: 'too many e-mails of the organization wait for the mail server' },
+    });
+    const others = Array.from({ length: 9 }, (_, n) => give('org_b', `b${n}`));
+    expect(await give('org_b', 'b9')).toMatchObject({ error: { message: expect.stringContaining('of the organization') } });
+    ended.abort();
+    await Promise.all([...under, ...others]);
+    await smtp.stop();
+    server = null;
+    expect(await give('org_a', 'later')).not.toMatchObject({ error: { message: expect.stringContaining('too many') } });
   });
 
   test('that was given up is sent no more when the server is back, and one too many fails at once', async () => {
@@ -115,8 +139,12 @@ describe('an e-mail', () => {
     let hangs = true;
     const { smtp, mailer: by } = await start({ onConnect: (_session, done) => (hangs ? undefined : done()) });
     const stopped = new AbortController();
+    let given = 0;
     const give = (id: string, ends: AbortSignal) =>
-      by.send({ to: ['a@example.com'], id, ...alertEmail(sampleAlert()) }, { timeoutMs: 1000, clock, signal: ends });
+      by.send(
+        { account: `org_${given++ % 6}`, to: ['a@example.com'], id, ...alertEmail(sampleAlert()) },
+        { timeoutMs: 1000, clock, signal: ends },
+      );
     const late = Array.from({ length: 30 }, (_, n) => give(`late${n}`, signal));
     const broken = Array.from({ length: 6 }, (_, n) => give(`broken${n}`, stopped.signal));
     expect(await give('refused', signal)).toMatchObject({ error: { message: 'too many e-mails wait for the mail server' } });

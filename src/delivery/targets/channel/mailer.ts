@@ -2,6 +2,7 @@ import { createTransport, type Transporter } from 'nodemailer';
 import type { Clock } from '../../../core/clock.ts';
 import type { HttpResult } from '../http/http-exchange.ts';
 import { DeadlineError } from '../http/http-exchange.ts';
+import { SentSecrets } from '../sent-secrets.ts';
 import type { EmailText } from './email.ts';
 
 export interface SmtpSettings {
@@ -18,6 +19,8 @@ export interface SmtpSettings {
 }
 
 export interface Mail extends EmailText {
+  /** The organization whose share it takes. */
+  account: string;
   to: readonly string[];
   /** The same on every attempt, so that a mail that comes twice is seen to be one. */
   id: string;
@@ -26,16 +29,22 @@ export interface Mail extends EmailText {
 const connections = 4;
 const waitMs = 10_000;
 /** Under way or waiting for a connection. */
-const mostMails = connections + 32;
+const maxMails = connections + 32;
+/** Of one organization. */
+const maxMailsOfAccount = maxMails / 4;
 
 /** Sends e-mails over SMTP, on a few connections that are kept for a while. */
 export class Mailer {
   readonly #transport: Transporter;
   readonly #from: string;
+  readonly #secrets: SentSecrets;
   #mails = 0;
+  readonly #byAccount = new Map<string, number>();
 
   constructor({ host, port, tls, credentials, from, ca }: SmtpSettings) {
     this.#from = from;
+    this.#secrets =
+      credentials === null ? SentSecrets.none : new SentSecrets([credentials.password, `\0${credentials.user}\0${credentials.password}`]);
     this.#transport = createTransport({
       pool: true,
       maxConnections: connections,
@@ -56,17 +65,20 @@ export class Mailer {
 
   /**
    * The reply code of the server as a status. Never rejects; does not wait beyond `timeoutMs`. A mail that is given up is sent no more,
-   * and one too many is an error at once.
+   * and one too many, of all or of the organization, is an error at once.
    */
   async send(
-    { to, id, subject, text, html }: Mail,
+    { account, to, id, subject, text, html }: Mail,
     { timeoutMs, clock, signal }: { timeoutMs: number; clock: Clock; signal: AbortSignal },
   ): Promise<HttpResult> {
-    if (this.#mails >= mostMails) return { type: 'error', error: new Error('too many e-mails wait for the mail server') };
+    const own = this.#byAccount.get(account) ?? 0;
+    if (own >= maxMailsOfAccount) return refused('too many e-mails of the organization wait for the mail server');
+    if (this.#mails >= maxMails) return refused('too many e-mails wait for the mail server');
     const deadline = new AbortController();
     const givenUp = AbortSignal.any([signal, deadline.signal]);
     const cancel = clock.after(timeoutMs, () => deadline.abort(new DeadlineError(`no complete answer within ${timeoutMs} ms`)));
     this.#mails += 1;
+    this.#byAccount.set(account, own + 1);
     try {
       await this.#transport.sendMail({
         from: this.#from,
@@ -82,16 +94,30 @@ export class Mailer {
     } catch (thrown) {
       const error: unknown = givenUp.aborted ? givenUp.reason : thrown;
       const code = replyCode(error);
-      return code === null ? { type: 'error', error: error instanceof Error ? error : new Error(String(error)) } : answered(code);
+      if (code !== null) return answered(code);
+      const ownError = error instanceof Error ? error : new Error(String(error));
+      ownError.message = this.#secrets.maskedIn(ownError.message);
+      return { type: 'error', error: ownError };
     } finally {
       this.#mails -= 1;
+      this.#leave(account);
       cancel();
     }
+  }
+
+  #leave(account: string): void {
+    const left = (this.#byAccount.get(account) ?? 0) - 1;
+    if (left > 0) this.#byAccount.set(account, left);
+    else this.#byAccount.delete(account);
   }
 
   close(): void {
     this.#transport.close();
   }
+}
+
+function refused(why: string): HttpResult {
+  return { type: 'error', error: new Error(why) };
 }
 
 function answered(status: number): HttpResult {

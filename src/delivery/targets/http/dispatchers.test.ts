@@ -3,6 +3,7 @@ import { type CertificateAuthority, createCertificateAuthority } from '../../../
 import { startReceiver } from '../../../../test/support/receiver.ts';
 import { startTlsReceiver } from '../../../../test/support/tls-receiver.ts';
 import { systemClock } from '../../../runtime/clock.ts';
+import { SentSecrets } from '../sent-secrets.ts';
 import { type ConnectionRules, Dispatchers } from './dispatchers.ts';
 import { errorType } from './error-type.ts';
 import { exchange } from './http-exchange.ts';
@@ -81,7 +82,14 @@ describe('an open connection serves nobody', () => {
     const dispatchers = new Dispatchers({ connections: 1 });
     const rules: ConnectionRules = { egress, tls: own, usesProxy: false };
     const send = async (path: string, from: ConnectionRules): Promise<string> => {
-      const request = { origin: `https://127.0.0.1:${receiver.port}`, path, method: 'POST' as const, headers: [], body: Buffer.from('{}') };
+      const request = {
+        origin: `https://127.0.0.1:${receiver.port}`,
+        path,
+        method: 'POST' as const,
+        headers: [],
+        body: Buffer.from('{}'),
+        secrets: SentSecrets.none,
+      };
       const options = { timeoutMs: 60_000, clock: systemClock, signal: new AbortController().signal };
       const result = await exchange(dispatchers.forRules(from)(), request, options);
       return result.type === 'error' ? errorType(result.error) : String(result.status);

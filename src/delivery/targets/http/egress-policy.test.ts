@@ -178,3 +178,39 @@ test('what all organizations may reach is added to what an organization allows',
   expect(['10.1.0.1', '10.2.0.1', '10.3.0.1'].map((address) => policy.allows('any.example', address, 80))).toEqual([true, true, false]);
   expect(['own.internal', 'a.shop.internal', 'b.internal'].map((host) => policy.allows(host, '10.3.0.1', 80))).toEqual([true, true, false]);
 });
+
+describe('a list of hosts', () => {
+  const listed = (pattern: string, organization: string | null = null) => ({ organization, pattern });
+  const allows = (patterns: string[], host: string): boolean =>
+    new EgressPolicy({ ...nothing, onlyHosts: patterns }, nobody).allows(host, '8.8.8.8', 443);
+
+  test.each([
+    [['hooks.example.com'], 'hooks.example.com', true],
+    [['hooks.example.com'], 'HOOKS.Example.com.', true],
+    [['Hooks.Example.com'], 'hooks.example.com', true],
+    [['hooks.example.com'], 'a.hooks.example.com', false],
+    [['hooks.example.com'], 'hooks.example.com.evil.example', false],
+    [['*.example.com'], 'a.b.example.com', true],
+    [['*.example.com'], 'example.com', false],
+    [['*.example.com'], 'notexample.com', false],
+    [['*'], 'anything.example', true],
+    [['8.8.8.8'], '8.8.8.8', true],
+    [['2001:4860:4860::8888'], '2001:4860:4860::8888', true],
+    [['hooks.example.com'], '8.8.8.8', false],
+    [[], 'hooks.example.com', false],
+  ])('%j, host %s: %s', (patterns, host, expected) => {
+    expect(allows(patterns, host)).toBe(expected);
+  });
+
+  test('opens no address that is not public', () => {
+    expect(new EgressPolicy({ ...nothing, onlyHosts: ['*'] }, nobody).allows('hooks.example.com', '10.0.0.1', 443)).toBe(false);
+  });
+
+  test('has hosts of all organizations and of single ones, and without one any host may be reached', () => {
+    const onlyHosts = [listed('all.example'), listed('own.example', 'acme'), listed('theirs.example', 'other')];
+    const rules = egressRules({ ...nothing, onlyHosts }, organizationRecord({ slug: 'acme' }));
+    expect(rules.onlyHosts).toEqual(['all.example', 'own.example']);
+    expect(egressRules({ ...nothing, onlyHosts }, null).onlyHosts).toEqual(['all.example']);
+    expect(egressRules(nothing, organizationRecord({ slug: 'acme' })).onlyHosts).toBeUndefined();
+  });
+});

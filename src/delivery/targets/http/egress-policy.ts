@@ -6,12 +6,30 @@ export interface EgressRules {
   allowedCidrs: readonly string[];
   /** Host names, `*.` at the start standing for any labels, whose private addresses may be reached. */
   allowedHosts: readonly string[];
+  /** The only hosts that may be reached, public or not: names, `*.` and the end of one, or `*`; absent: any. */
+  onlyHosts?: readonly string[] | undefined;
+}
+
+/** A host pattern of the installation's list; `organization`: slug of the one that it is for; null: every one. */
+export interface ListedHost {
+  organization: string | null;
+  pattern: string;
+}
+
+/** `onlyHosts` absent: any host may be reached. */
+export interface InstallationEgress extends Omit<EgressRules, 'onlyHosts'> {
+  onlyHosts?: readonly ListedHost[] | undefined;
 }
 
 /** Where requests of an organization may go besides public addresses: where all of them may, and what it allows itself. */
-export function egressRules(all: EgressRules, organization: OrganizationRecord | null): EgressRules {
+export function egressRules(all: InstallationEgress, organization: OrganizationRecord | null): EgressRules {
   const { allowedCidrs = [], allowedHosts = [] } = organization?.egress ?? {};
-  return { allowedCidrs: [...all.allowedCidrs, ...allowedCidrs], allowedHosts: [...all.allowedHosts, ...allowedHosts] };
+  const listed = all.onlyHosts?.filter((each) => each.organization === null || each.organization === organization?.slug);
+  return {
+    allowedCidrs: [...all.allowedCidrs, ...allowedCidrs],
+    allowedHosts: [...all.allowedHosts, ...allowedHosts],
+    ...(listed !== undefined && { onlyHosts: listed.map(({ pattern }) => pattern) }),
+  };
 }
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
@@ -71,21 +89,28 @@ export class RefusedAddresses {
   }
 }
 
-/** Decides which addresses a delivery may connect to: public ones, and what the rules allow (DESIGN section 8). */
+/** Decides which addresses a delivery may connect to: public ones, and what the rules allow. */
 export class EgressPolicy {
   readonly #cidrs: readonly [Address, number][];
   readonly #hosts: readonly string[];
+  readonly #onlyHosts: readonly string[] | null;
   readonly #refused: RefusedAddresses;
 
   constructor(rules: EgressRules, refused: RefusedAddresses) {
     this.#cidrs = rules.allowedCidrs.map((cidr) => ipaddr.parseCIDR(cidr));
     this.#hosts = rules.allowedHosts.map((host) => host.toLowerCase());
+    this.#onlyHosts = rules.onlyHosts?.map((host) => host.toLowerCase()) ?? null;
     this.#refused = refused;
+  }
+
+  /** Whether the host of a URL is listed, where there is a list: to be asked before its name is resolved. */
+  lists(host: string): boolean {
+    return this.#onlyHosts === null || matchesHost(host, this.#onlyHosts);
   }
 
   /** `host` is the name in the URL, `address` the IP address that it stands for; any spelling of either. */
   allows(host: string, address: string, port: number): boolean {
-    if (!ipaddr.isValid(address)) return false;
+    if (!ipaddr.isValid(address) || !this.lists(host)) return false;
     const ip = withoutZone(address);
     const isNeverAllowed = [ip, ...embeddedIn(ip)].some((each) => {
       const text = each.toNormalizedString();
@@ -94,13 +119,16 @@ export class EgressPolicy {
     if (isNeverAllowed) return false;
     const range = ip.range();
     if (range === 'unicast' && (ip instanceof ipaddr.IPv4 || ip.match(globalUnicast))) return true;
-    return this.#cidrs.some(([network, bits]) => contains(network, bits, ip)) || (rangesForHosts.has(range) && this.#allowsHost(host));
+    return (
+      this.#cidrs.some(([network, bits]) => contains(network, bits, ip)) || (rangesForHosts.has(range) && matchesHost(host, this.#hosts))
+    );
   }
+}
 
-  #allowsHost(host: string): boolean {
-    const name = host.toLowerCase().replace(/\.$/, '');
-    return this.#hosts.some((pattern) => (pattern.startsWith('*.') ? name.endsWith(pattern.slice(1)) : name === pattern));
-  }
+/** `patterns`: in lower case. */
+export function matchesHost(host: string, patterns: readonly string[]): boolean {
+  const name = host.toLowerCase().replace(/\.$/, '');
+  return patterns.some((pattern) => pattern === '*' || (pattern.startsWith('*.') ? name.endsWith(pattern.slice(1)) : name === pattern));
 }
 
 function contains(network: Address, bits: number, address: Address): boolean {

@@ -1,6 +1,8 @@
 import type { AttemptErrorType } from '../../../data/messages.ts';
+import { MailRefusedError } from '../channel/mail-refused-error.ts';
 import { WarehouseRefusedError } from '../warehouse/warehouse-refused-error.ts';
 import { BlockedAddressError } from './blocked-address-error.ts';
+import { BlockedHostError } from './blocked-host-error.ts';
 import { DeadlineError } from './http-exchange.ts';
 import { InsecureUrlError } from './insecure-url-error.ts';
 
@@ -8,7 +10,7 @@ const timeoutCodes = new Set(['UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_HEADERS_TIMEOU
 const dnsCodes = new Set(['ENOTFOUND', 'EAI_AGAIN', 'EAI_NODATA', 'EAI_NONAME', 'EAI_FAIL', 'ENODATA']);
 const tlsCodes = /^(ERR_TLS|ERR_SSL|CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|HOSTNAME_MISMATCH|EPROTO$)/;
 
-const blockedErrors = [BlockedAddressError, WarehouseRefusedError, InsecureUrlError];
+const blockedErrors = [BlockedAddressError, BlockedHostError, WarehouseRefusedError, InsecureUrlError, MailRefusedError];
 
 /** The kind of failure behind an error of `exchange`; `network` for what is none of the others. */
 export function errorType(error: Error): AttemptErrorType {

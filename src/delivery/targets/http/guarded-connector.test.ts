@@ -1,7 +1,9 @@
 import type { LookupAddress, lookup as resolve } from 'node:dns';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { startConnectProxy } from '../../../../test/support/connect-proxy.ts';
 import { type Receiver, startReceiver } from '../../../../test/support/receiver.ts';
 import { systemClock } from '../../../runtime/clock.ts';
+import { SentSecrets } from '../sent-secrets.ts';
 import { Dispatchers } from './dispatchers.ts';
 import { errorType } from './error-type.ts';
 import { exchange } from './http-exchange.ts';
@@ -24,18 +26,23 @@ interface Way {
   allowedCidrs?: string[];
   lookup?: typeof resolve;
   proxyUrl?: string;
+  onlyHosts?: string[];
 }
 
 /** Sends to an origin as often as wanted; each time what came of it, the status or the kind of error. */
-function sender(origin: string, { allowedCidrs = [], lookup, proxyUrl }: Way = {}): () => Promise<string> {
+function sender(origin: string, { allowedCidrs = [], lookup, proxyUrl, onlyHosts }: Way = {}): () => Promise<string> {
   const dispatchers = new Dispatchers({
     connections: 4,
     ...(lookup !== undefined && { lookup }),
     ...(proxyUrl !== undefined && { proxyUrl }),
   });
   pools.push(dispatchers);
-  const pool = dispatchers.forRules({ egress: { allowedCidrs, allowedHosts: [] }, tls: null, usesProxy: proxyUrl !== undefined });
-  const request = { origin, path: '/', method: 'POST' as const, headers: [], body: Buffer.from('{}') };
+  const pool = dispatchers.forRules({
+    egress: { allowedCidrs, allowedHosts: [], onlyHosts },
+    tls: null,
+    usesProxy: proxyUrl !== undefined,
+  });
+  const request = { origin, path: '/', method: 'POST' as const, headers: [], body: Buffer.from('{}'), secrets: SentSecrets.none };
   return async () => {
     const result = await exchange(pool(), request, { timeoutMs: 30_000, clock: systemClock, signal: new AbortController().signal });
     return result.type === 'error' ? errorType(result.error) : String(result.status);
@@ -166,5 +173,24 @@ describe('a socket that ends at another address than it was opened for', () => {
     expect(await sender(`${origin}:${port}`, { ...way, allowedCidrs: ['0.0.0.0/32'] })()).toBe('blocked');
     expect(receiver.requests).toEqual([]);
     expect(await sender(`${origin}:${port}`, { ...way, allowedCidrs: ['0.0.0.0/32', '127.0.0.1/32'] })()).toBe('200');
+  });
+});
+
+describe('a host that is not in the list', () => {
+  const loopback = ['127.0.0.0/8'];
+
+  test.each(['http://elsewhere.example', 'http://127.0.0.1', 'http://2130706433'])('is blocked: %s', async (origin) => {
+    const lookup = answering(['127.0.0.1']);
+    expect(await sender(`${origin}:${port}`, { allowedCidrs: loopback, lookup, onlyHosts: ['hooks.example.com'] })()).toBe('blocked');
+    expect(receiver.requests).toEqual([]);
+  });
+
+  test('is blocked before the proxy hears of it, and one in the list is reached through the proxy', async () => {
+    const proxy = await startConnectProxy();
+    const way = { allowedCidrs: loopback, proxyUrl: proxy.url, onlyHosts: ['hooks.example.com'] };
+    expect(await sender(`http://elsewhere.example:${port}`, { ...way, lookup: answering(['127.0.0.1']) })()).toBe('blocked');
+    expect(proxy.tunnels).toEqual([]);
+    expect(await sender(`http://hooks.example.com:${port}`, { ...way, lookup: answering(['127.0.0.1']) })()).toBe('200');
+    await proxy.close();
   });
 });

@@ -2,6 +2,7 @@ import { lookup as resolve } from 'node:dns';
 import { isIP, type LookupFunction, type Socket } from 'node:net';
 import { buildConnector } from 'undici';
 import { BlockedAddressError } from './blocked-address-error.ts';
+import { BlockedHostError } from './blocked-host-error.ts';
 import type { EgressPolicy } from './egress-policy.ts';
 import { openTunnel } from './tunnel.ts';
 
@@ -26,7 +27,7 @@ export interface ConnectorOptions {
 }
 
 /**
- * Connects only to addresses that the policy allows. Checked are the literal in the URL, which no lookup hook sees, every
+ * Connects only to hosts and addresses that the policy allows. Checked are the literal in the URL, which no lookup hook sees, every
  * address of a DNS answer, and the address that the socket has in the end. A proxy is told the address that was checked.
  */
 export function guardedConnector({ policy, tls, proxy, lookup = resolve }: ConnectorOptions): buildConnector.connector {
@@ -42,6 +43,10 @@ export function guardedConnector({ policy, tls, proxy, lookup = resolve }: Conne
   const direct: buildConnector.connector = (options, callback) => {
     const host = hostOf(options);
     const port = portOf(options);
+    if (!policy.lists(host)) {
+      callback(new BlockedHostError(host), null);
+      return;
+    }
     if (isIP(host) !== 0 && !policy.allows(host, host, port)) {
       callback(new BlockedAddressError(host), null);
       return;
@@ -61,6 +66,10 @@ export function guardedConnector({ policy, tls, proxy, lookup = resolve }: Conne
   return (options, callback) => {
     const host = hostOf(options);
     const port = portOf(options);
+    if (!policy.lists(host)) {
+      callback(new BlockedHostError(host), null);
+      return;
+    }
     /** The proxy may reach only some of the addresses of a name, such as those of one family. */
     const through = async (addresses: readonly string[]): Promise<Socket> => {
       let failure: unknown = new Error('the name has no address');

@@ -8,12 +8,14 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { Agent } from 'undici';
 import { type CertificateAuthority, createCertificateAuthority } from '../../../../test/support/certificate-authority.ts';
 import { systemClock } from '../../../runtime/clock.ts';
+import { SentSecrets } from '../sent-secrets.ts';
 import { type ConnectionRules, Dispatchers } from './dispatchers.ts';
 import { EgressPolicy, RefusedAddresses } from './egress-policy.ts';
 import { errorType } from './error-type.ts';
 import { guardedConnector } from './guarded-connector.ts';
 import { exchange, type HttpResult } from './http-exchange.ts';
 
+const posted = { path: '/', method: 'POST' as const, headers: [], body: Buffer.from('{}'), secrets: SentSecrets.none };
 const egress = { allowedCidrs: ['127.0.0.0/8'], allowedHosts: [] };
 const open: ConnectionRules = { egress, tls: null, usesProxy: false };
 /** For those that are cut off; the others have time enough. */
@@ -60,7 +62,7 @@ async function post(
 ): Promise<HttpResult> {
   const pools = new Dispatchers({ connections: 4, ...(proxyUrl !== undefined && { proxyUrl }) });
   dispatchers.push(pools);
-  const request = { origin, path: '/', method: 'POST' as const, headers: [], body: Buffer.from('{}') };
+  const request = { origin, ...posted };
   const signal = new AbortController().signal;
   return await exchange(pools.forRules(rules)(), request, { timeoutMs: deadlineMs, clock: systemClock, signal });
 }
@@ -186,7 +188,7 @@ describe('a connection that is kept for the next request', () => {
   afterEach(() => thread.terminate());
 
   const send = (): Promise<HttpResult> => {
-    const request = { origin: `http://127.0.0.1:${port}`, path: '/', method: 'POST' as const, headers: [], body: Buffer.from('{}') };
+    const request = { origin: `http://127.0.0.1:${port}`, ...posted };
     return exchange(pools.forRules(open)(), request, { timeoutMs: 60_000, clock: systemClock, signal: new AbortController().signal });
   };
   const count = async (): Promise<unknown> => {
@@ -247,6 +249,7 @@ describe('a connection on which more came than was announced', () => {
         method,
         headers: [],
         body: method === 'GET' ? null : Buffer.from('{}'),
+        secrets: SentSecrets.none,
       };
       const options = { timeoutMs: 60_000, clock: systemClock, signal: new AbortController().signal };
       return kindOf(await exchange(pools.forRules(open)(), request, options));
@@ -379,7 +382,7 @@ describe('the egress proxy', () => {
       ]);
     const policy = new EgressPolicy({ ...egress, allowedCidrs: ['127.0.0.0/8', '::1/128'] }, new RefusedAddresses());
     const agent = new Agent({ connect: guardedConnector({ policy, tls: {}, proxy: new URL(`http://127.0.0.1:${proxy}`), lookup }) });
-    const request = { origin: 'http://both.example:81', path: '/', method: 'POST' as const, headers: [], body: Buffer.from('{}') };
+    const request = { origin: 'http://both.example:81', ...posted };
     const result = await exchange(agent, request, { timeoutMs: 30_000, clock: systemClock, signal: new AbortController().signal });
     expect(kindOf(result)).toBe('204');
     expect(asked).toEqual(['CONNECT [::1]:81 HTTP/1.1', 'CONNECT 127.0.0.2:81 HTTP/1.1', 'POST / HTTP/1.1']);

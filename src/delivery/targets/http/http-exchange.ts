@@ -1,5 +1,6 @@
 import type { Dispatcher } from 'undici';
 import type { Clock } from '../../../core/clock.ts';
+import type { SentSecrets } from '../sent-secrets.ts';
 
 export interface HttpRequest {
   origin: string;
@@ -9,8 +10,11 @@ export interface HttpRequest {
   headers: string[];
   /** null: the request has none. */
   body: Buffer | null;
+  /** What the receiver must not be quoted with. */
+  secrets: SentSecrets;
 }
 
+/** Without the secrets of the request, wherever the receiver repeats them. */
 export type HttpResult = { type: 'response'; status: number; retryAfter: string | null; body: Buffer } | { type: 'error'; error: Error };
 
 /** The deadline of an exchange passed. */
@@ -22,7 +26,7 @@ const bodyCut = new Error('the rest of the body is of no interest');
 /**
  * One HTTP exchange under one deadline, which covers connecting, headers and body. At most 16 KiB of the body are read; the
  * status counts even when more would come. Redirects are not followed and nothing is decompressed. Never rejects; an
- * aborted signal ends it with an error.
+ * aborted signal ends it with an error. Replies enter the program here and nowhere else, so that they are masked here.
  *
  * A receiver may close a connection that waits for the next request. What it has closed before the exchange began is not used; when it
  * resets one before anything of the request is written, the request is sent once more. Never after: it may have arrived.
@@ -46,7 +50,7 @@ export function exchange(
       result = ending;
       cancelDeadline();
       signal.removeEventListener('abort', stop);
-      resolve(ending);
+      resolve(masked(ending, request, size >= mostBodyBytes));
     };
     const fail = (error: Error): void => {
       end({ type: 'error', error });
@@ -97,6 +101,18 @@ export function exchange(
     };
     send();
   });
+}
+
+function masked(result: HttpResult, request: HttpRequest, isCut: boolean): HttpResult {
+  if (result.type === 'error') {
+    const message = request.secrets.maskedIn(result.error.message, { sent: request });
+    if (message !== result.error.message) result.error.message = message;
+    return result;
+  }
+  if (result.body.length === 0) return result;
+  const text = result.body.toString();
+  const shown = request.secrets.maskedIn(text, { isCut, sent: request });
+  return shown === text ? result : { ...result, body: Buffer.from(shown) };
 }
 
 /** A connection that stood, at least as one of TCP: reset, or given up for dead. One that is reset in its TLS handshake is among them, and tried once more. */

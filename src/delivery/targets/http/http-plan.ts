@@ -2,10 +2,11 @@ import type { Dispatcher } from 'undici';
 import type { HttpAuthRecord, HttpDestinationRecord } from '../../../core/records.ts';
 import type { Keyring } from '../../../core/sealing.ts';
 import { recordSealingContext, type SealedRecordField } from '../../../core/sealing-contexts.ts';
-import { signingKey } from '../../../core/signing.ts';
+import { signingKey, withoutPrefix } from '../../../core/signing.ts';
+import { SentSecrets, secretsInHeader, secretsInQuery } from '../sent-secrets.ts';
 import type { ConnectionRules, Dispatchers } from './dispatchers.ts';
 import type { EgressRules } from './egress-policy.ts';
-import { type DestinationHeaders, destinationHeaders } from './request-headers.ts';
+import { authHeaders, type DestinationHeaders, destinationHeaders, openedHeaders } from './request-headers.ts';
 
 /** How requests to an endpoint are made. */
 export interface HttpPlan {
@@ -14,6 +15,8 @@ export interface HttpPlan {
   method: HttpDestinationRecord['http']['method'];
   timeoutMs: number;
   headers: DestinationHeaders;
+  /** What requests carry or are signed with. */
+  secrets: SentSecrets;
   /** Asked for each attempt: pools that were not used for long are closed. */
   dispatcher: () => Dispatcher;
 }
@@ -32,6 +35,7 @@ export function httpPlan(
     method: http.method,
     timeoutMs: http.timeoutMs,
     headers: opened.headers,
+    secrets: new SentSecrets([...opened.secrets, ...secretsInQuery(url.search)]),
     dispatcher: dispatchers.forRules({ egress, tls: opened.tls, usesProxy: http.useStaticIp ?? false }),
   };
 }
@@ -39,16 +43,22 @@ export function httpPlan(
 function openedSecrets(
   open: (sealed: string, field: SealedRecordField) => string,
   http: HttpDestinationRecord['http'],
-): { headers: DestinationHeaders; tls: ConnectionRules['tls'] } | null {
+): { headers: DestinationHeaders; tls: ConnectionRules['tls']; secrets: string[] } | null {
   try {
-    const keys = http.signingSecrets.map((secret) => signingKey(open(secret, 'signingSecrets')));
+    const signingSecrets = http.signingSecrets.map((secret) => open(secret, 'signingSecrets'));
+    const auth = openedAuth(http.auth, open);
+    const own = openedHeaders(http.headers, (sealed) => open(sealed, 'headerValue'));
     const { ca = null, clientCertificate: cert = null, clientKey: key = null } = http.tls ?? {};
+    const opened = { cert: cert === null ? null : open(cert, 'clientCertificate'), key: key === null ? null : open(key, 'clientKey') };
     return {
-      headers: destinationHeaders(http.headers, openedAuth(http.auth, open), keys),
-      tls:
-        http.tls === undefined
-          ? null
-          : { ca, cert: cert === null ? null : open(cert, 'clientCertificate'), key: key === null ? null : open(key, 'clientKey') },
+      headers: destinationHeaders(own.headers, auth, signingSecrets.map(signingKey)),
+      tls: http.tls === undefined ? null : { ca, ...opened },
+      secrets: [
+        ...signingSecrets.flatMap((secret) => [secret, withoutPrefix(secret)]),
+        ...own.secrets,
+        ...authHeaders(auth).flatMap(([name, value]) => secretsInHeader(name, value)),
+        ...(opened.key === null ? [] : [opened.key]),
+      ],
     };
   } catch {
     return null;

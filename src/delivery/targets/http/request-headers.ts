@@ -1,9 +1,10 @@
 import type { KeyObject } from 'node:crypto';
-import type { HttpAuthRecord } from '../../../core/records.ts';
+import type { HeaderRecord, HttpAuthRecord } from '../../../core/records.ts';
 import { webhookSignature } from '../../../core/signing.ts';
 import type { StoredEvent } from '../../../data/event-text.ts';
+import { secretsInHeader } from '../sent-secrets.ts';
 
-/** Never taken from a sender or, but for the user agent, a destination: what belongs to the connection, and what is ours (DESIGN section 8). */
+/** Never taken from a sender or, but for the user agent, a destination: what belongs to the connection, and what is ours. */
 const denied = new Set([
   'accept-encoding',
   'connection',
@@ -41,6 +42,21 @@ export interface AttemptIdentity {
   userAgent: string;
   /** Null: the message goes where it was sent first. */
   failover: { originalDestinationId: string; reason: string } | null;
+}
+
+/** The headers with their values, and what among these the receiver must not be quoted with. Throws what `open` throws. */
+export function openedHeaders(
+  headers: readonly HeaderRecord[],
+  open: (sealed: string) => string,
+): { headers: { name: string; value: string }[]; secrets: string[] } {
+  const secrets: string[] = [];
+  const opened = headers.map(({ name, value, sealed }) => {
+    if (sealed === undefined) return { name, value };
+    const plain = open(sealed);
+    secrets.push(...secretsInHeader(name.toLowerCase(), plain));
+    return { name, value: plain };
+  });
+  return { headers: opened, secrets };
 }
 
 export function destinationHeaders(
@@ -97,7 +113,8 @@ export function requestHeaders(
   return result;
 }
 
-function authHeaders(auth: HttpAuthRecord): [string, string][] {
+/** Those that authenticate, names in lower case. */
+export function authHeaders(auth: HttpAuthRecord): [string, string][] {
   switch (auth.type) {
     case 'none':
       return [];

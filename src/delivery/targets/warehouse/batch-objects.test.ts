@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import { finished } from '../../../../test/support/finished.ts';
 import { readFieldMapping } from '../../../core/field-mapping.ts';
 import type { WarehouseLayout } from '../../../core/records.ts';
 import { BatchObjects, mostBatchBytes, type WarehouseEvent } from './batch-objects.ts';
@@ -25,7 +26,7 @@ const layout = (changes: Partial<WarehouseLayout> = {}): WarehouseLayout => ({
 });
 function write(events: WarehouseEvent[], changes: Partial<WarehouseLayout> = {}): StoredObject[] {
   const objects = new BatchObjects('ULID', layout(changes), null);
-  for (const each of events) expect(objects.add(each)).toBe('added');
+  for (const each of events) expect(finished(objects.add(each))).toBe('added');
   return objects.take();
 }
 
@@ -96,18 +97,23 @@ describe('a batch has at most 16 MiB', () => {
   test('what has no room is not added, and smaller records still are', () => {
     const objects = new BatchObjects('ULID', layout(), null);
     const large = event({ payload: Buffer.from(JSON.stringify('x'.repeat(6 * 1024 * 1024))) });
-    expect([objects.add(large), objects.add(large), objects.add(large), objects.add(event())]).toEqual(['added', 'added', 'full', 'added']);
+    expect([
+      finished(objects.add(large)),
+      finished(objects.add(large)),
+      finished(objects.add(large)),
+      finished(objects.add(event())),
+    ]).toEqual(['added', 'added', 'full', 'added']);
     expect(objects.take()[0]?.body.length).toBeLessThan(mostBatchBytes);
-    expect([objects.isEmpty, objects.add(large)]).toEqual([true, 'added']);
+    expect([objects.isEmpty, finished(objects.add(large))]).toEqual([true, 'added']);
   });
 
   test('a record that is larger is unwritable, by many columns or by a path that finds nested values again and again', () => {
     const text = Buffer.from(JSON.stringify('x'.repeat(1_000_000)));
-    expect(mapped('$.payload', 10).add(event({ payload: text }))).toBe('added');
-    expect(mapped('$.payload', 20).add(event({ payload: text }))).toBe('unwritable');
+    expect(finished(mapped('$.payload', 10).add(event({ payload: text })))).toBe('added');
+    expect(finished(mapped('$.payload', 20).add(event({ payload: text })))).toBe('unwritable');
     let nested: unknown = 'x'.repeat(500_000);
     for (let depth = 0; depth < 50; depth++) nested = [nested];
-    expect(mapped('$..*').add(event({ payload: Buffer.from(JSON.stringify(nested)) }))).toBe('unwritable');
+    expect(finished(mapped('$..*').add(event({ payload: Buffer.from(JSON.stringify(nested)) })))).toBe('unwritable');
   });
 
   test('columns stand in the order of the rules, arrays and all', () => {
@@ -117,7 +123,7 @@ describe('a batch has at most 16 MiB', () => {
       type: 'json' as const,
     }));
     const objects = new BatchObjects('ULID', layout(), readFieldMapping(rules).mapping ?? null);
-    objects.add(event({ payload: Buffer.from('{"list":[1,[],{"b":"\\n"}]}') }));
+    finished(objects.add(event({ payload: Buffer.from('{"list":[1,[],{"b":"\\n"}]}') })));
     expect(objects.take()[0]?.body.toString()).toBe('{"10":[1,[],{"b":"\\n"}],"a":null,"2":"evt_1"}\n');
   });
 });

@@ -34,9 +34,12 @@ export class BatchObjects {
     return this.#objects.bytes === 0;
   }
 
-  /** Events come in their order. `full`: not added, there is no room left; `unwritable`: it has no record, or one that no batch has room for. */
-  add(event: WarehouseEvent): 'added' | 'full' | 'unwritable' {
-    const text = this.#record(event);
+  /**
+   * Events come in their order. `full`: not added, there is no room left; `unwritable`: it has no record, or one that no batch has room for.
+   * Yields after each column of a mapping.
+   */
+  *add(event: WarehouseEvent): Generator<undefined, 'added' | 'full' | 'unwritable'> {
+    const text = yield* this.#record(event);
     const line = text === null ? null : Buffer.from(text);
     if (line === null || line.length > mostBatchBytes) return 'unwritable';
     if (this.#objects.bytes + line.length > mostBatchBytes) return 'full';
@@ -49,10 +52,10 @@ export class BatchObjects {
     return this.#objects.take();
   }
 
-  #record(event: WarehouseEvent): string | null {
+  *#record(event: WarehouseEvent): Generator<undefined, string | null> {
     if (this.#mapping === null) return wholeRecord(event);
     try {
-      return boundedJson(this.#mapping({ ...recordHead(event), payload: eventPayload(event.payload).value }), mostBatchBytes);
+      return yield* boundedJson(this.#mapping({ ...recordHead(event), payload: eventPayload(event.payload).value }), mostBatchBytes);
     } catch (error) {
       // What is nested too deeply exhausts the stack.
       if (error instanceof RangeError) return null;

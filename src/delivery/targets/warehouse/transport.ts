@@ -21,7 +21,7 @@ const mostBodyBytes = 1_048_576;
 const ownHeaders = new Set(['host', 'content-length', 'expect']);
 
 /**
- * How the SDK of a store reaches it during one upload: over the guarded connections of deliveries (DESIGN section 8), until the signal
+ * How the SDK of a store reaches it during one upload: over the guarded connections of deliveries, until the signal
  * aborts. It keeps what the store said last, because the errors of the SDKs differ, and some quote the request.
  */
 export class Transport {

@@ -1,7 +1,8 @@
 import type { Dispatcher } from 'undici';
 import type { Clock } from '../../../core/clock.ts';
-import { BlockedAddressError } from '../http/blocked-address-error.ts';
+import { errorType } from '../http/error-type.ts';
 import { DeadlineError, type HttpResult } from '../http/http-exchange.ts';
+import type { SentSecrets } from '../sent-secrets.ts';
 import type { ObjectStore, StoredObject } from './object-store.ts';
 import { Transport } from './transport.ts';
 
@@ -11,6 +12,8 @@ const atATime = 4;
 
 export interface UploadContext {
   dispatcher: Dispatcher;
+  /** What the store must not be quoted with. */
+  secrets: SentSecrets;
   clock: Clock;
   /** Breaks the upload off. */
   signal: AbortSignal;
@@ -27,7 +30,7 @@ export type UploadResult = HttpResult & { code: string | null };
 export async function upload(
   store: ObjectStore,
   objects: readonly StoredObject[],
-  { dispatcher, clock, signal, timeoutMs = uploadTimeoutMs }: UploadContext,
+  { dispatcher, secrets, clock, signal, timeoutMs = uploadTimeoutMs }: UploadContext,
 ): Promise<UploadResult> {
   const ending = new AbortController();
   const stop = (): void => ending.abort(new Error('the worker stops'));
@@ -49,12 +52,17 @@ export async function upload(
     });
     const all = Promise.all(Array.from({ length: Math.min(atATime, objects.length) }, work));
     const failure = await Promise.race([all.then((results) => results.find((result) => result !== null) ?? null), ended]);
-    return failure ?? { type: 'response', status: 200, retryAfter: null, body: Buffer.alloc(0), code: null };
+    return (failure && masked(failure, secrets)) ?? { type: 'response', status: 200, retryAfter: null, body: Buffer.alloc(0), code: null };
   } finally {
     cancelDeadline();
     signal.removeEventListener('abort', stop);
     ending.abort();
   }
+}
+
+function masked(failure: UploadResult, secrets: SentSecrets): UploadResult {
+  if (failure.type === 'error') failure.error.message = secrets.maskedIn(failure.error.message);
+  return { ...failure, code: failure.code === null ? null : secrets.maskedIn(failure.code) };
 }
 
 /** Null: the store has taken it. */
@@ -73,7 +81,7 @@ async function put(store: ObjectStore, object: StoredObject, transport: Transpor
 
 /** Messages of errors of the connection are Node's and ours, and tell nothing of what was sent. */
 function told(error: Error): Error {
-  if (error instanceof BlockedAddressError || error instanceof DeadlineError || 'code' in error) return error;
+  if (errorType(error) !== 'network' || 'code' in error) return error;
   return new Error('the connection to the store failed');
 }
 

@@ -1,11 +1,12 @@
 import type { Dispatcher } from 'undici';
 import { type FieldMapping, readFieldMapping } from '../../../core/field-mapping.ts';
 import { platformIdentityNotAllowed } from '../../../core/platform-identity.ts';
-import type { ObjectStoreRecord, WarehouseDestinationRecord, WarehouseLayout } from '../../../core/records.ts';
+import type { AccessKeyRecord, ObjectStoreRecord, WarehouseDestinationRecord, WarehouseLayout } from '../../../core/records.ts';
 import type { Keyring } from '../../../core/sealing.ts';
 import { recordSealingContext, type SealedRecordField } from '../../../core/sealing-contexts.ts';
 import type { Dispatchers } from '../http/dispatchers.ts';
-import type { EgressRules } from '../http/egress-policy.ts';
+import { type EgressRules, matchesHost } from '../http/egress-policy.ts';
+import { SentSecrets } from '../sent-secrets.ts';
 import type { ObjectStore } from './object-store.ts';
 import { openObjectStore, type StoreEndpoints } from './open-object-store.ts';
 import { WarehouseRefusedError } from './warehouse-refused-error.ts';
@@ -15,6 +16,7 @@ export interface WarehousePlan {
   store: ObjectStore;
   layout: WarehouseLayout;
   mapping: FieldMapping | null;
+  secrets: SentSecrets;
   /** Asked for each attempt: pools that were not used for long are closed. */
   dispatcher: () => Dispatcher;
 }
@@ -50,8 +52,39 @@ export async function warehousePlan(
     store: await openObjectStore(opened, endpoints),
     layout: { prefix, fileFormat, partitionBy },
     mapping,
-    dispatcher: dispatchers.forRules({ egress, tls: null, usesProxy: false }),
+    secrets: storeSecrets(opened),
+    dispatcher: dispatchers.forRules({ egress: withHostsOf(opened, egress, endpoints), tls: null, usesProxy: false }),
   };
+}
+
+/**
+ * With a listed store the hosts behind it may be reached: bucket names in front, the tokens of a service account, the server that the
+ * installation has in its place. The list names the store as cluster policies do.
+ */
+function withHostsOf(store: ObjectStoreRecord, egress: EgressRules, endpoints: StoreEndpoints): EgressRules {
+  const { onlyHosts } = egress;
+  const [named, ...behind] = storeHosts(store, endpoints);
+  if (onlyHosts === undefined || named === undefined || !matchesHost(named, onlyHosts)) return egress;
+  return { ...egress, onlyHosts: [...onlyHosts, ...behind] };
+}
+
+/** The host by which a list names a store, and those that are reached for it. */
+function storeHosts(store: ObjectStoreRecord, endpoints: StoreEndpoints): string[] {
+  const replacing = (endpoint: string | undefined): string[] => (endpoint === undefined ? [] : [new URL(endpoint).hostname]);
+  switch (store.type) {
+    case 's3': {
+      const named = `s3.${store.s3.region}.amazonaws.com`;
+      return [named, `${store.s3.bucket}.${named}`, ...replacing(endpoints.s3)];
+    }
+    case 'r2':
+      return [new URL(store.r2.endpoint).hostname];
+    case 'gcs':
+      return ['storage.googleapis.com', 'oauth2.googleapis.com', ...replacing(endpoints.gcs)];
+    case 'azure_blob':
+      return [`${store.azureBlob.accountName}.blob.core.windows.net`, ...replacing(endpoints.azure)];
+    default:
+      return store satisfies never;
+  }
 }
 
 /** The host of an r2 store is one that a user names: it would get what the identity signs. */
@@ -68,6 +101,26 @@ function identityRefusal(store: ObjectStoreRecord, allowsPlatformIdentity: boole
     default:
       return store satisfies never;
   }
+}
+
+/** The credentials of a store that is opened. */
+function storeSecrets(store: ObjectStoreRecord): SentSecrets {
+  switch (store.type) {
+    case 's3':
+      return new SentSecrets(secretKey(store.s3.credentials));
+    case 'r2':
+      return new SentSecrets(secretKey(store.r2.credentials));
+    case 'gcs':
+      return new SentSecrets(Object.values(store.gcs.credentials ?? {}));
+    case 'azure_blob':
+      return new SentSecrets(Object.values(store.azureBlob.credentials ?? {}));
+    default:
+      return store satisfies never;
+  }
+}
+
+function secretKey(key: AccessKeyRecord | null): string[] {
+  return key === null ? [] : [key.secretAccessKey];
 }
 
 function openedStore(store: ObjectStoreRecord, open: (sealed: string, field: SealedRecordField) => string): ObjectStoreRecord | null {

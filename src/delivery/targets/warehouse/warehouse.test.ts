@@ -18,6 +18,7 @@ import { passes } from '../../../../test/support/passes.ts';
 import { startReceiver } from '../../../../test/support/receiver.ts';
 import { destinationRecord, organizationRecord, routeRecord, warehouseRecord } from '../../../../test/support/record-registry.ts';
 import { sourceRecord } from '../../../../test/support/records.ts';
+import { field } from '../../../../test/support/redis-fields.ts';
 import type { ObjectStoreRecord, WarehouseRecord } from '../../../core/records.ts';
 import { recordSealingContext, type SealedRecordField } from '../../../core/sealing-contexts.ts';
 import type { DeliveryOptions } from '../../start-delivery.ts';
@@ -236,7 +237,7 @@ test('a store that hangs leaves the other deliveries of the worker alone', async
 test('a batch is complete at 1000 records or 5 MiB, however young it is', async () => {
   const { server } = await start('s3', {}, { batchAgeMs: 3_600_000 });
   const most = await send(999, { receivedAtMs });
-  await passes(async () => expect(await suite.redis.client.hget('test:{s0}:t:1', 'ba')).toBe('3600000'));
+  await passes(async () => expect(await suite.redis.client.hget('test:{s0}:t:1', field.target.batchAgeMs)).toBe('3600000'));
   expect(await delivery(most[0])).toMatchObject({ status: 'pending', attempts: 0 });
   await allDelivered([...most.slice(-1), ...(await send(1, { receivedAtMs }))]);
   expect((await server.objects()).size).toBe(1);

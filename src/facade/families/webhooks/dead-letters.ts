@@ -84,7 +84,7 @@ export const deadLetters: Family = {
       description: 'As a new message with the same payload. The old one stays a dead letter, and counts how often it was sent again.',
       scope: 'write',
       answer: { status: 201, description: 'The new message is queued.', schema: single(resent) },
-      errors: ['RESOURCE_NOT_FOUND', 'CONFLICT', 'PAYLOAD_NOT_FOUND', 'QUOTA_EXCEEDED'],
+      errors: ['RESOURCE_NOT_FOUND', 'CONFLICT', 'PAYLOAD_NOT_FOUND', 'QUOTA_EXCEEDED', 'QUEUE_FULL'],
       handle: async (call) => ({ data: await resend(call, refuseOther) }),
     }),
     operation({
@@ -102,7 +102,7 @@ export const deadLetters: Family = {
         description: 'What was queued.',
         schema: single(z.object({ queued: z.int().min(0), skipped: z.int().min(0), messages: z.array(resent.omit({ status: true })) })),
       },
-      errors: ['QUOTA_EXCEEDED'],
+      errors: ['QUOTA_EXCEEDED', 'QUEUE_FULL'],
       handle: async (call) => {
         const wanted = [...new Set(call.body.messageIds)];
         const { services, caller } = call;

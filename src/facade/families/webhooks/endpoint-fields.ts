@@ -1,19 +1,25 @@
 import { z } from 'zod';
 import { PosthornError } from '../../../core/errors.ts';
-import { headerName, headerValue, isSettableHeader } from '../../../resources/http-header.ts';
+import { headerName, isSettableHeader } from '../../../resources/http-header.ts';
 import { paragraph, text } from '../../../resources/text.ts';
 import { httpUrl } from '../../../resources/url.ts';
 import { endpointOwnHeaders } from '../../../resources/webhook-endpoint.ts';
+import { headerValueOrMask } from '../header-map.ts';
 
 const mostHeaders = 20;
 
-const header = z.strictObject({ name: headerName, value: headerValue });
+const header = z.strictObject({ name: headerName, value: headerValueOrMask });
 
 /** Fields of an endpoint that can be set. */
 export const endpointFields = {
   url: httpUrl.describe('Where messages are posted to: https, and http where the installation allows it.'),
   description: paragraph(0, 500),
-  headers: z.array(header).max(mostHeaders).describe('Sent with every message, each name once; none that Posthorn or the connection sets.'),
+  headers: z
+    .array(header)
+    .max(mostHeaders)
+    .describe(
+      'Sent with every message, each name once; none that Posthorn or the connection sets. Credentials are masked on read; a mask sent back keeps what is stored.',
+    ),
   timeoutSeconds: z.int().min(1).max(120).describe('For the whole request; default 30.'),
   rateLimitPerSecond: z.int().min(0).max(100_000).describe('What exceeds it waits; 0, the default: unlimited.'),
   circuitFailureThreshold: z.int().min(1).max(1000).describe('Consecutive failed attempts that open the circuit; default 5.'),

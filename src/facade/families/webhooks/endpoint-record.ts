@@ -4,6 +4,7 @@ import type { WebhookEndpoint } from '../../../data/webhooks/webhooks.ts';
 import type { Call } from '../../operation.ts';
 import { isoTime, isoTimeOrNull, recordTimes, timestamp } from '../../resources/record-fields.ts';
 import { endpointFields } from './endpoint-fields.ts';
+import { shownEndpointHeaders } from './endpoint-headers.ts';
 
 export const circuitState = z.enum(['closed', 'open', 'half_open']);
 
@@ -53,7 +54,7 @@ export async function endpointRecords(endpoints: readonly WebhookEndpoint[], { s
       applicationId: endpoint.applicationId,
       url: endpoint.url,
       description: endpoint.description,
-      headers: endpoint.headers,
+      headers: shownEndpointHeaders({ services }, endpoint),
       timeoutSeconds: endpoint.timeoutSeconds,
       rateLimitPerSecond: endpoint.rateLimitPerSecond,
       circuitFailureThreshold: endpoint.circuit.failureThreshold,

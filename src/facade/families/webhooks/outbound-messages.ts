@@ -113,7 +113,7 @@ export const outboundMessages: Family = {
         'Sends the event once more to the endpoint, as a new message with the same payload. The old one stays as it is; it must have ended, or have failed and wait for its next attempt.',
       scope: 'write',
       answer: { status: 201, description: 'The new message is queued.', schema: single(resent) },
-      errors: ['RESOURCE_NOT_FOUND', 'CONFLICT', 'PAYLOAD_NOT_FOUND', 'QUOTA_EXCEEDED'],
+      errors: ['RESOURCE_NOT_FOUND', 'CONFLICT', 'PAYLOAD_NOT_FOUND', 'QUOTA_EXCEEDED', 'QUEUE_FULL'],
       handle: async (call) => ({ data: await resend(call, refuseUnderWay) }),
     }),
   ],

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { PosthornError } from '../../../core/errors.ts';
 import { jsonElements, jsonMember } from '../../../core/json-member.ts';
 import { isRecord } from '../../../resources/field-tree.ts';
-import { parseBody, refuseHostileShapes } from '../../body.ts';
+import { hostileShapes, parseBody } from '../../body.ts';
 import { errorIn, toPosthornError, webhookErrorBody } from '../../error-response.ts';
 import { type Call, type Family, operation } from '../../operation.ts';
 import { single } from './envelope.ts';
@@ -18,7 +18,7 @@ const example = {
   payload: { id: 'o-17', total: 12.5 },
   labels: { country: 'at' },
 };
-const errors = ['RESOURCE_NOT_FOUND', 'APPLICATION_RATE_LIMITED', 'QUOTA_EXCEEDED', 'UNAVAILABLE'] as const;
+const errors = ['RESOURCE_NOT_FOUND', 'APPLICATION_RATE_LIMITED', 'QUOTA_EXCEEDED', 'QUEUE_FULL', 'UNAVAILABLE'] as const;
 const description =
   'One message for every endpoint with an enabled subscription to the event type whose label filters and filter expression the event meets. ' +
   'It is stored when this is answered.';
@@ -75,8 +75,15 @@ export const sendEvent: Family = {
       handle: async (call) => {
         // The request itself was counted as one.
         await call.charge(call.body.events.length - 1);
-        const texts = jsonElements(jsonMember(call.bodyBytes, 'events') ?? Buffer.from('[]'));
-        return { data: await Promise.all(call.body.events.map((event, i) => oneOfMany(call, event, texts[i] ?? Buffer.from('{}'), i))) };
+        const { turn, bodyBytes } = call;
+        const events = jsonMember(bodyBytes, 'events') ?? Buffer.from('[]');
+        const texts = await turn.run(jsonElements(events));
+        const taken: ReturnType<typeof oneOfMany>[] = [];
+        for (const [i, event] of call.body.events.entries()) {
+          await turn.rest();
+          taken.push(oneOfMany(call, event, texts[i] ?? Buffer.from('{}'), i));
+        }
+        return { data: await Promise.all(taken) };
       },
     }),
   ],
@@ -90,7 +97,7 @@ async function oneOfMany(
 ): Promise<z.input<typeof eventAnswer> | z.input<typeof webhookErrorBody>> {
   try {
     if (!isRecord(raw)) throw new PosthornError('VALIDATION_FAILED', 'An event must be an object.');
-    refuseHostileShapes(raw, 'payload');
+    await call.turn.run(hostileShapes(raw, 'payload'));
     const sent: SentEvent = parseBody(sentEvent, raw);
     return (await takeWebhookEvent(call, sent, payloadIn(bytes), place)).answer;
   } catch (thrown) {

@@ -26,7 +26,7 @@ export interface TakenEvent {
 /**
  * Stores an event with a message for every subscription that it matches; what was stored before is answered as then, whatever has changed since.
  * `place`: of the event in the request. Throws RESOURCE_NOT_FOUND without an enabled event type of the name, and for a target that is not there,
- * PAYLOAD_TOO_LARGE, VALIDATION_FAILED for a payload that breaks the schema, APPLICATION_RATE_LIMITED, QUOTA_EXCEEDED, UNAVAILABLE: then it
+ * PAYLOAD_TOO_LARGE, VALIDATION_FAILED for a payload that breaks the schema, APPLICATION_RATE_LIMITED, QUOTA_EXCEEDED, QUEUE_FULL, UNAVAILABLE: then it
  * may be stored, and with an idempotency key it is not stored again when it is sent again.
  */
 export async function takeWebhookEvent(call: Call, sent: SentEvent, payload: Buffer, place = 0): Promise<TakenEvent> {
@@ -59,7 +59,7 @@ export async function takeWebhookEvent(call: Call, sent: SentEvent, payload: Buf
     org,
     eventId: event.id,
     receivedAtMs,
-    mark,
+    marks: mark === null ? [] : [mark],
     windowMs: idempotencyMs,
     messages: matches.total,
     monthlyMessages,
@@ -82,7 +82,7 @@ export async function takeWebhookEvent(call: Call, sent: SentEvent, payload: Buf
 async function enabledEventType({ services, caller }: Call, name: string): Promise<EventTypeRecord> {
   const { registry } = services;
   const id = await registry.eventTypeIdByName(caller.organization.id, name);
-  const eventType = id === null ? null : await registry.get('eventType', id);
+  const eventType = id === null ? null : await registry.getOf(caller.organization.id, 'eventType', id);
   if (eventType === null || !eventType.enabled)
     throw new PosthornError('RESOURCE_NOT_FOUND', `There is no enabled event type of the name ${JSON.stringify(name)}.`);
   return eventType;

@@ -7,7 +7,9 @@ import { text } from '../../../resources/text.ts';
 import { type Call, type Family, operation } from '../../operation.ts';
 import { cursorPageOf, cursorPagination, cursorQuery } from '../../pagination.ts';
 import { queryBoolean } from '../../query.ts';
+import { refuseHeadersElsewhere } from '../static-headers.ts';
 import { endpointChangeBody, endpointSettings, newEndpointBody, refuseWrongEndpoint } from './endpoint-fields.ts';
+import { sealedEndpointHeaders, withSealedHeaders } from './endpoint-headers.ts';
 import { circuitState, type EndpointRecord, endpointRecord, endpointRecords, toEndpoint } from './endpoint-record.ts';
 import { newEndpointSecret, openedSecret, rotateEndpointSecret, sealedSecret } from './endpoint-secret.ts';
 import { testEndpoint } from './endpoint-test.ts';
@@ -92,16 +94,18 @@ export const webhookEndpoints: Family = {
       },
       errors: ['RESOURCE_NOT_FOUND', 'INVALID_URL'],
       handle: async (call) => {
-        const { applicationId, url, ...rest } = call.body;
+        const { applicationId, url, headers = [], ...rest } = call.body;
+        const { id: org } = call.caller.organization;
         refuseWrongEndpoint(call.body, call.services.allowsInsecureEndpoints);
         const secret = newEndpointSecret();
         const endpoint = await call.services.webhooks.createEndpoint({
-          org: call.caller.organization.id,
+          org,
           mark: call.idempotency?.mark,
           applicationId,
           ...endpointSettings(rest),
           url,
           sealSecret: (id) => ({ ...sealedSecret(call, id, secret), version: 1, previous: [] }),
+          sealHeaders: (id) => sealedEndpointHeaders(call, { org, id }, headers),
         });
         // Another one, when an equal request that was broken off has made it.
         return { data: { ...(await toEndpoint(endpoint, call)), secret: openedSecret(call, endpoint) }, warning: secretWarning };
@@ -128,7 +132,7 @@ export const webhookEndpoints: Family = {
       readOnly,
       requestExample: { url: 'https://customer.example.com/v2/webhooks', timeoutSeconds: 10 },
       answer: { status: 200, description: 'The changed endpoint.', schema: single(endpointRecord) },
-      errors: ['RESOURCE_NOT_FOUND', 'INVALID_URL', 'FIELD_MANAGED', 'CONFLICT'],
+      errors: ['RESOURCE_NOT_FOUND', 'INVALID_URL', 'CREDENTIALS_REQUIRED', 'FIELD_MANAGED', 'CONFLICT'],
       handle: async (call) => {
         const current = await findEndpoint(call, call.params['id'] ?? '');
         const { applicationId, ...rest } = call.body;
@@ -137,7 +141,10 @@ export const webhookEndpoints: Family = {
           throw new PosthornError('VALIDATION_FAILED', 'applicationId cannot be changed.', { details });
         }
         refuseWrongEndpoint(rest, call.services.allowsInsecureEndpoints || rest.url === current.url);
-        const change = endpointSettings(rest);
+        refuseHeadersElsewhere(call, current, { url: rest.url ?? current.url, headers: rest.headers });
+        const { headers: sent, ...others } = rest;
+        const headers = sent === undefined ? withSealedHeaders(call, current) : sealedEndpointHeaders(call, current, sent, current.headers);
+        const change = { ...endpointSettings(others), ...(headers !== undefined && { headers }) };
         const isAsWanted = isManagedAsWanted('endpoint', current, changedEndpoint(current, change));
         const changed = isAsWanted ? current : await call.services.webhooks.updateEndpoint(current.org, current.id, change);
         return { data: await toEndpoint(changed, call) };

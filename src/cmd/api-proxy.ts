@@ -1,0 +1,112 @@
+import type { ClientRequest, IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { pipeline } from 'node:stream';
+import { AddressList } from '../core/address-list.ts';
+import { clientAddress, clientNetwork } from '../core/client-address.ts';
+import { PosthornError } from '../core/errors.ts';
+import type { Logger } from '../core/logger.ts';
+import { Agent, request } from '../core/node-http.ts';
+import { OpenShares } from '../core/open-shares.ts';
+import { answerError } from '../facade/error-response.ts';
+import { answerRequestId } from '../facade/request-id.ts';
+import { requestTarget } from '../facade/request-target.ts';
+
+/** Requests that the API has not answered yet; more are answered 503. */
+const maxUnderWay = 4096;
+/** Of one client address, of IPv6 one /64: a quarter of them. */
+const maxPerClient = 1024;
+const maxIdleConnections = 64;
+
+/**
+ * Headers that are about one connection (RFC 9110, section 7.6.1). What else a client names in `Connection` is passed on all the same: nobody but the
+ * API reads it, and a header that says where the body ends must not get lost.
+ */
+const ofConnection = new Set(['connection', 'expect', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade']);
+
+export interface ApiProxy {
+  listener: RequestListener;
+  /** Ends its connections. */
+  close(): void;
+}
+
+/**
+ * Passes requests on to the api process that listens on this unix socket, and its answers back; bodies stream in both directions. The last address
+ * in `X-Forwarded-For` is that of the client. Answers 503 in the form of the API while that process is away, and when it has too many requests already, in
+ * all or of the client. `trustedProxies`: CIDRs of those that say in `X-Forwarded-For` who the client is.
+ */
+export function apiProxy(
+  socketPath: string,
+  { logger, trustedProxies = [] }: { logger: Logger; trustedProxies?: readonly string[] },
+): ApiProxy {
+  const agent = new Agent({ keepAlive: true, maxFreeSockets: maxIdleConnections });
+  const proxies = new AddressList(trustedProxies);
+  const shares = new OpenShares(maxPerClient);
+  let underWay = 0;
+  const fail = (incoming: IncomingMessage, outgoing: ServerResponse, error: PosthornError): void => {
+    answerRequestId(incoming, outgoing);
+    answerError({ logger }, { response: outgoing, path: requestTarget(incoming.url ?? '').path }, error);
+  };
+  const listener: RequestListener = (incoming, outgoing) => {
+    if (underWay >= maxUnderWay) return fail(incoming, outgoing, unavailable('The API has too many requests under way.'));
+    const client = clientNetwork(clientAddress(incoming.socket.remoteAddress ?? '', incoming.headers['x-forwarded-for'], proxies));
+    if (!shares.take(client)) return fail(incoming, outgoing, unavailable('The API has too many requests of this address under way.'));
+    const { method, url: path } = incoming;
+    let passed: ClientRequest;
+    try {
+      passed = request({ socketPath, agent, method, path, headers: requestHeaders(incoming) });
+    } catch {
+      shares.giveBack(client);
+      // The parser takes a few characters that a client must not send.
+      return fail(incoming, outgoing, new PosthornError('BAD_REQUEST', 'The path or a header has a character that it must not have.'));
+    }
+    underWay += 1;
+    outgoing.once('close', () => {
+      underWay -= 1;
+      shares.giveBack(client);
+      passed.destroy();
+    });
+    passed.once('response', (answer) => passBack(answer, outgoing));
+    passed.on('error', () => {
+      if (outgoing.headersSent) outgoing.destroy();
+      else if (!outgoing.destroyed) fail(incoming, outgoing, unavailable('The API does not answer; send the request again later.'));
+    });
+    if (hasBody(incoming)) incoming.pipe(passed);
+    else passed.end();
+  };
+  return { listener, close: () => agent.destroy() };
+}
+
+function passBack(answer: IncomingMessage, outgoing: ServerResponse): void {
+  // Who reads no further request on this connection says so.
+  if (answer.headers.connection?.toLowerCase() === 'close') outgoing.setHeader('Connection', 'close');
+  outgoing.writeHead(answer.statusCode ?? 502, answer.statusMessage, endToEnd(answer));
+  pipeline(answer, outgoing, () => undefined);
+}
+
+function requestHeaders(incoming: IncomingMessage): Record<string, string | string[]> {
+  const { headers, headersDistinct, socket } = incoming;
+  const isChunked = headers['transfer-encoding'] !== undefined;
+  return {
+    host: 'localhost',
+    ...endToEnd(incoming),
+    'x-forwarded-for': [...(headersDistinct['x-forwarded-for'] ?? []), socket.remoteAddress ?? 'unknown'].join(', '),
+    // Whatever the method: Node would send the body of a DELETE with no end.
+    ...(isChunked && { 'transfer-encoding': 'chunked' }),
+  };
+}
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || headers['content-length'] !== undefined;
+}
+
+function endToEnd({ headersDistinct }: IncomingMessage): Record<string, string | string[]> {
+  const kept: Record<string, string | string[]> = {};
+  for (const [name, values = []] of Object.entries(headersDistinct)) {
+    const [value] = values;
+    if (value !== undefined && !ofConnection.has(name)) kept[name] = values.length === 1 ? value : values;
+  }
+  return kept;
+}
+
+function unavailable(message: string): PosthornError {
+  return new PosthornError('UNAVAILABLE', message, { retryAfterSeconds: 1 });
+}

@@ -1,0 +1,58 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { expect, test } from '@jest/globals';
+import { createHttpServer } from './http-server.ts';
+
+const wantsClose = 'Host: a\r\nConnection: close\r\n\r\n';
+
+/** What a server, all requests of which have the answer `ok`, sends back. */
+async function answerTo(sent: string): Promise<string> {
+  const server = createHttpServer((_request, response) => response.end('ok')).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  try {
+    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+    socket.write(sent);
+    return await text(socket);
+  } finally {
+    server.close();
+    server.closeAllConnections();
+  }
+}
+
+test.each([
+  ['a request line of 100 KB', `GET /${'a'.repeat(100_000)} HTTP/1.1\r\nHost: a\r\n\r\n`, 431, 'HEADERS_TOO_LARGE'],
+  ['a header of 1 MB', `GET / HTTP/1.1\r\nHost: a\r\nX-A: ${'a'.repeat(1_000_000)}\r\n\r\n`, 431, 'HEADERS_TOO_LARGE'],
+  ['what is no HTTP', 'hello\r\n\r\n', 400, 'BAD_REQUEST'],
+  ['a request without a Host header', 'GET / HTTP/1.1\r\n\r\n', 400, 'BAD_REQUEST'],
+])('%s is answered in the form of all errors, with a request id', async (_, sent, status, code) => {
+  const answer = await answerTo(sent);
+  expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+  expect(answer).toContain(`X-Error-Code: ${code}`);
+  expect(answer).toMatch(/^X-Request-Id: req_[a-z2-7]+\r$/m);
+  expect(JSON.parse(answer.slice(answer.indexOf('{')))).toEqual({ error: expect.any(String), message: expect.any(String), code });
+});
+
+test('the id of a request without a Host header is echoed', async () => {
+  expect(await answerTo('GET / HTTP/1.1\r\nX-Request-Id: mine-1\r\n\r\n')).toContain('X-Request-Id: mine-1\r\n');
+});
+
+test.each([
+  ['of HTTP/1.0 without a Host header', 'GET / HTTP/1.0\r\n\r\n'],
+  ['with an expectation that nobody knows', `GET / HTTP/1.1\r\nExpect: the-best\r\n${wantsClose}`],
+  ['that expects 100-continue', `GET / HTTP/1.1\r\nExpect: 100-continue\r\n${wantsClose}`],
+])('a request %s is taken', async (_, sent) => {
+  const answer = await answerTo(sent);
+  expect(answer).toContain('HTTP/1.1 200 OK\r\n');
+  expect(answer).toContain('ok');
+});
+
+test.each([
+  ['of a handler', 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'],
+  ['to a request without a Host header', 'GET / HTTP/1.1\r\n\r\n'],
+  ['to what is no HTTP', 'hello\r\n\r\n'],
+])('the answer %s is not kept by caches, and no browser guesses its type', async (_, sent) => {
+  const answer = await answerTo(sent);
+  expect(answer).toContain('X-Content-Type-Options: nosniff\r\n');
+  expect(answer).toContain('Cache-Control: no-store\r\n');
+});

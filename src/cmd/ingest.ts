@@ -1,0 +1,81 @@
+import { PosthornError } from '../core/errors.ts';
+import { requestIdFor } from '../core/request-id.ts';
+import { Keyring } from '../core/sealing.ts';
+import { RedisIntake } from '../data/intake.ts';
+import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
+import { answerError } from '../ingest/answer.ts';
+import { createIngestHandler } from '../ingest/handler.ts';
+import { Sandbox } from '../sandbox/sandbox.ts';
+import { agreedShards } from './agreed-shards.ts';
+import { type ApiProxy, apiProxy } from './api-proxy.ts';
+import { createHttpServer } from './http-server.ts';
+import { aborted, closeServer, drainServer, listen } from './listen.ts';
+import { metricsOf, opsHandler } from './ops-server.ts';
+import { publishedRecords } from './published-records.ts';
+import { readableLayout } from './readable-layout.ts';
+import { redisOf } from './redis-address.ts';
+import { RedisLink } from './redis-link.ts';
+import { type RoleContext, type RoleDefinition, startOpsServer, trafficHeapGrowthPercent } from './role-process.ts';
+import { publicHealth } from './upstream-health.ts';
+
+/** Takes events, and needs nothing but Redis for it: no request of the API delays it, and it has no way to Kubernetes. */
+export const ingestRole: RoleDefinition = {
+  role: 'ingest',
+  checks: ['redis'],
+  heapGrowthPercent: trafficHeapGrowthPercent,
+  run: runIngest,
+};
+
+async function runIngest(context: RoleContext): Promise<void> {
+  const { config, logger, clock, registry, readiness, stopping } = context;
+  const ops = opsHandler({ readiness, logger, metrics: metricsOf(registry) });
+  const health = publicHealth(context);
+  const prefix = config.redisKeyPrefix;
+  const link = new RedisLink(redisOf(config), { name: 'ingest', prefix, logger, readiness });
+  const records = publishedRecords(link, context);
+  const sandbox = new Sandbox({ clock, processes: 2 });
+  let shards = config.shards;
+  const storing = { redis: link.command('events'), prefix, clock };
+  const ingest = createIngestHandler({
+    sandbox,
+    registry: records,
+    acceptor: new RedisMessageAcceptor({ ...storing, shards: () => shards, memoryLimitBytes: config.redisMemoryLimitBytes }),
+    intake: new RedisIntake(storing),
+    keyring: new Keyring(config.encryptionKeys),
+    clock,
+    logger,
+    metrics: registry,
+    publicUrl: config.publicIngestUrl,
+    trustedProxies: config.trustedProxies,
+  });
+  const others =
+    config.apiSocket === undefined ? nothingElse : apiProxy(config.apiSocket, { logger, trustedProxies: config.trustedProxies });
+  const server = createHttpServer(
+    (request, response) => {
+      if (!ingest(request, response) && !health(request, response)) others.listener(request, response);
+    },
+    { trustedProxies: config.trustedProxies },
+  );
+  await listen(server, { port: config.port, host: config.host, setting: 'POSTHORN_PORT' });
+  const opsServer = await startOpsServer(context, ops);
+  logger.info({ port: config.port }, 'listening');
+  if (await link.waitUntilReachable(clock, stopping)) {
+    await readableLayout(link, context);
+    shards = await agreedShards(link, context);
+  }
+  records.start();
+  await aborted(stopping);
+  await drainServer(server, config.drainMs);
+  others.close();
+  await Promise.all([records.stop(), closeServer(opsServer, 1000)]);
+  sandbox.close();
+  link.close();
+}
+
+const nothingElse: ApiProxy = {
+  listener: (request, response) => {
+    const error = new PosthornError('NOT_FOUND', 'There is nothing at this path: here events are taken at /ingest/.');
+    answerError(response, requestIdFor(request.headers['x-request-id']), error);
+  },
+  close: () => undefined,
+};

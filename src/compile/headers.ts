@@ -1,0 +1,31 @@
+import type { HeaderRecord } from '../core/records.ts';
+import { headerValue } from '../resources/http-header.ts';
+import { type Compiled, refuse } from './compiled.ts';
+
+/** A header with its value; `isSecret`: of a Secret. */
+export interface HeaderInput {
+  name: string;
+  value: string;
+  isSecret: boolean;
+}
+
+/**
+ * The headers at `at` of a spec for a record, those of Secrets sealed. What the spec holds itself stays as it is: processes of the release before send
+ * it, too, while a rollout lasts. Refuses values that cannot be sent. `published`: the headers of the record before.
+ */
+export function compileHeaders(
+  headers: readonly HeaderInput[],
+  at: string,
+  published: readonly HeaderRecord[] | undefined,
+  seal: (plain: string, envelopes: readonly string[]) => string,
+): Compiled<HeaderRecord[]> {
+  const envelopes = (published ?? []).flatMap(({ sealed }) => (sealed === undefined ? [] : [sealed]));
+  const record: HeaderRecord[] = [];
+  for (const { name, value: given, isSecret } of headers) {
+    // A line break at the end comes from files and `echo`.
+    const value = isSecret ? given.replace(/\r?\n$/, '') : given;
+    if (!headerValue.safeParse(value).success) return refuse('InvalidHeader', `the value of the header ${name} in ${at} cannot be sent`);
+    record.push(isSecret ? { name, sealed: seal(value, envelopes) } : { name, value });
+  }
+  return { record };
+}

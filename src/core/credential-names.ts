@@ -1,0 +1,55 @@
+/** Words at the end of a name that say that its value is a credential, whatever separates them from the rest. */
+const endings = [
+  ...['authorization', 'cookie', 'cookie2', 'credential', 'credentials', 'jwt', 'jwtassertion', 'bearer', 'passphrase', 'passwd'],
+  ...['password', 'secret', 'sessionid', 'token', 'accesskey', 'apikey', 'secretkey'],
+];
+/** The same of words that stand for themselves only. */
+const words = new Set(['auth', 'key', 'pass', 'pwd', 'session', 'sid']);
+/** Names that end like a credential and are none: they identify a message, or say how it is to be treated. */
+const harmless =
+  /(^|-)(idempotency|idempotence|deduplication|dedup|partition|routing|cache|surrogate|public|sort|ordering|event|entity|object|message|correlation|trace|websocket|continuation|sync|page|next|cancellation)-?(key|token)$/;
+
+/** Whether the value of a header that is always sent is a credential: by its name, unless it is empty. */
+export function carriesCredential({ name, value }: { name: string; value: string }): boolean {
+  return value !== '' && isCredentialHeader(name);
+}
+
+const known = new Map<string, boolean>();
+const maxKnown = 1000;
+/** Senders choose names; longer ones are not kept. */
+const maxKnownLength = 64;
+
+/**
+ * Whether the value of a header with this name is a credential: `authorization`, `x-api-key`, `private-token`, `x-webhook-secret`. Any
+ * case; `_` counts as `-`. Signatures are none: they prove one request.
+ */
+export function isCredentialHeader(name: string): boolean {
+  const found = known.get(name);
+  if (found !== undefined) return found;
+  const result = isCredential(name);
+  if (name.length > maxKnownLength) return result;
+  if (known.size >= maxKnown) known.clear();
+  known.set(name, result);
+  return result;
+}
+
+/** Headers less credentials; the same array where there are none. */
+export function withoutCredentialHeaders(headers: [name: string, value: string][]): [name: string, value: string][] {
+  const isCredentialPair = ([name]: [string, string]): boolean => isCredentialHeader(name);
+  return headers.some(isCredentialPair) ? headers.filter((header) => !isCredentialPair(header)) : headers;
+}
+
+/** The same of a parameter in the query of a URL, where `sig` and `code` are credentials, too. */
+export function isCredentialParameter(name: string): boolean {
+  return isCredential(name) || /(^|[-_.])(sig|signature|code|hmac)$/i.test(name);
+}
+
+function isCredential(name: string): boolean {
+  const parts = name
+    .replace(/([a-z0-9])([A-Z])/g, '$1-$2')
+    .toLowerCase()
+    .split(/[^a-z0-9]+/);
+  if (harmless.test(parts.join('-'))) return false;
+  const whole = parts.join('');
+  return words.has(parts.at(-1) ?? '') || endings.some((ending) => whole.endsWith(ending));
+}

@@ -1,0 +1,17 @@
+import { expect, test } from '@jest/globals';
+import { soon } from '../../test/support/cpu-time.ts';
+import { readFieldMapping } from './field-mapping.ts';
+import { readJsonPath } from './json-path.ts';
+
+/** A pattern that backtracks takes minutes for such texts. */
+const long = 1_000_000;
+
+test.each(['number', 'timestamp'] as const)('a column of the type %s judges a million digits that are no number at once', (type) => {
+  const { mapping } = readFieldMapping([{ source: '$.a', target: 'a', type }]);
+  expect(soon(() => [...(mapping?.({ a: `${'1'.repeat(long)}x` }) ?? [])])).toEqual([['a', null]]);
+});
+
+test('a JSONPath judges a pattern of a million brackets in the payload at once, and it matches nothing', () => {
+  const { query } = readJsonPath('$.l[?match(@.a, @.b)]');
+  expect(soon(() => query?.({ l: [{ a: 'a', b: '['.repeat(long) }] }))).toEqual([]);
+});

@@ -1,0 +1,108 @@
+import { expect, test } from '@jest/globals';
+import { LoopTurns } from './loop-turns.ts';
+
+function work(milliseconds: number): void {
+  const endMs = performance.now() + milliseconds;
+  while (performance.now() < endMs);
+}
+
+test('Organizations alternate while both have work waiting, however many pieces of work one of them has', async () => {
+  const turns = new LoopTurns();
+  const order: string[] = [];
+  const busy = async (organization: string, pieces: number): Promise<void> => {
+    const turn = turns.of(organization);
+    for (let i = 0; i < pieces; i++) {
+      await turn.rest();
+      order.push(organization);
+      work(6);
+    }
+  };
+  await Promise.all([busy('a', 4), busy('a', 4), busy('a', 4), busy('a', 4), busy('b', 8)]);
+  const whileBothWait = order.slice(1, order.lastIndexOf('b'));
+  expect(whileBothWait.filter((each, i) => each === whileBothWait[i + 1])).toEqual([]);
+  expect(order.filter((each) => each === 'a')).toHaveLength(16);
+});
+
+test('The event loop serves others between two turns', async () => {
+  const turns = new LoopTurns();
+  const turn = turns.of('a');
+  let served = 0;
+  const serving = setInterval(() => void served++, 1);
+  for (let i = 0; i < 10; i++) {
+    await turn.rest();
+    work(6);
+  }
+  clearInterval(serving);
+  expect(served).toBeGreaterThanOrEqual(8);
+  expect(turn.waits).toBeGreaterThanOrEqual(9);
+});
+
+test('Short work does not wait', async () => {
+  let nowMs = 0;
+  const turn = new LoopTurns(() => nowMs).of('a');
+  for (let i = 0; i < 100; i++) await turn.rest();
+  expect(turn.waits).toBe(0);
+  nowMs = 5;
+  await turn.rest();
+  expect(turn.waits).toBe(1);
+});
+
+test('A generator runs to its end, with a rest where it yields', async () => {
+  const turn = new LoopTurns().of('a');
+  const result = await turn.run(
+    (function* () {
+      for (let i = 0; i < 3; i++) {
+        work(6);
+        yield;
+      }
+      return 'done';
+    })(),
+  );
+  expect(result).toBe('done');
+  expect(turn.waits).toBe(3);
+});
+
+test('What a generator throws rejects', async () => {
+  const pieces = (function* (): Generator<undefined, void> {
+    yield;
+    throw new Error('broken');
+  })();
+  await expect(new LoopTurns().of('a').run(pieces)).rejects.toThrow('broken');
+});
+
+test('What goes on side by side within one piece of work may rest at the same time', async () => {
+  const turn = new LoopTurns().of('a');
+  let ended = 0;
+  const side = async (): Promise<void> => {
+    for (let i = 0; i < 3; i++) {
+      await turn.rest();
+      work(6);
+    }
+    ended++;
+  };
+  await Promise.all([side(), side(), side()]);
+  expect(ended).toBe(3);
+});
+
+test('What pauses shares 5 ms of a turn of the event loop with all others that do', async () => {
+  const turns = new LoopTurns();
+  const served: number[] = [];
+  let ticks = 0;
+  const count = (): void => {
+    ticks++;
+    if (served.length < 20) setImmediate(count);
+  };
+  setImmediate(count);
+  const event = async (organization: string): Promise<void> => {
+    const turn = turns.of(organization);
+    const waiting = turn.pause();
+    if (waiting !== null) await waiting;
+    const startedMs = performance.now();
+    work(3);
+    turn.spend(performance.now() - startedMs);
+    served.push(ticks);
+  };
+  await Promise.all(Array.from({ length: 20 }, (_, i) => event(`org ${i % 3}`)));
+  const atOnce = Map.groupBy(served, (tick) => tick);
+  expect(Math.max(...[...atOnce.values()].map(({ length }) => length))).toBeLessThanOrEqual(3);
+});

@@ -1,0 +1,157 @@
+/** Synchronous work within one turn of the event loop, in milliseconds; a piece that is begun is not broken off. */
+const turnMs = 5;
+
+/** The part of one piece of work in the turns of the event loop. */
+export interface LoopTurn {
+  /** How often it has waited for a turn: about 5 ms of work each. */
+  readonly waits: number;
+  /** To be awaited between two pieces: resolves at once while the turn lasts, else when the organization has its next one. */
+  rest(): Promise<void>;
+  /** The same where most have little to do: null while all together have not worked for long in this turn of the loop, as far as they `spend` it. */
+  pause(): Promise<void> | null;
+  /** Milliseconds that a piece has taken, for `pause`. */
+  spend(ms: number): void;
+  /** Runs to its end what rests wherever it yields, and before it begins. */
+  run<T>(pieces: Generator<unknown, T>): Promise<T>;
+  /** Runs pieces that are mostly short. Waits only where `pause` says so, and counts the time of each piece by `spend`. */
+  runShort<T>(pieces: Generator<unknown, T>): Promise<T>;
+}
+
+/**
+ * Divides long synchronous work into turns of the event loop, of at most 5 ms and one piece. Between two turns the loop serves everything else. The
+ * organizations that wait have their turns in the round, however many pieces of work each of them has: of one that waits beside others no two
+ * turns follow each other.
+ */
+export class LoopTurns {
+  /** What waits, by organization; the first one is next. */
+  readonly #waiting = new Map<string, { turn: Turn; resume: () => void }[]>();
+  readonly #now: () => number;
+  /** Whose turn it is, and since when. */
+  #holder: Turn | null = null;
+  #startedMs = 0;
+  /** Of those that `pause`, in this turn of the loop. */
+  #spentMs = 0;
+
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now;
+  }
+
+  of(organization: string): LoopTurn {
+    return new Turn({
+      rest: (turn) => this.#rest(organization, turn),
+      pause: (turn) =>
+        this.#holder === null && this.#waiting.size === 0 && this.#spentMs < turnMs ? null : this.#rest(organization, turn),
+      spend: (ms) => this.#spend(ms),
+    });
+  }
+
+  #spend(ms: number): void {
+    if (this.#spentMs === 0 && ms > 0)
+      setImmediate(() => {
+        this.#spentMs = 0;
+      });
+    this.#spentMs += ms;
+  }
+
+  /** Null: the turn goes on. */
+  #rest(organization: string, turn: Turn): Promise<void> | null {
+    if (this.#mayGoOn(turn)) return null;
+    return new Promise((resume) => {
+      if (this.#waiting.size === 0) setImmediate(() => this.#next());
+      const others = this.#waiting.get(organization);
+      if (others === undefined) this.#waiting.set(organization, [{ turn, resume }]);
+      else others.push({ turn, resume });
+    });
+  }
+
+  #mayGoOn(turn: Turn): boolean {
+    if (this.#holder === turn) return this.#now() - this.#startedMs < turnMs;
+    if (this.#holder !== null || this.#waiting.size > 0 || this.#spentMs >= turnMs) return false;
+    this.#begin(turn);
+    return true;
+  }
+
+  /** The turn ends with that of the event loop. */
+  #begin(holder: Turn): void {
+    const startedMs = this.#now();
+    this.#startedMs = startedMs;
+    this.#holder = holder;
+    setImmediate(() => {
+      if (this.#holder === holder && this.#startedMs === startedMs) this.#holder = null;
+    });
+  }
+
+  #next(): void {
+    const [entry] = this.#waiting;
+    if (entry === undefined) return;
+    const [organization, own] = entry;
+    const first = own.shift();
+    this.#waiting.delete(organization);
+    if (own.length > 0) this.#waiting.set(organization, own);
+    if (this.#waiting.size > 0) setImmediate(() => this.#next());
+    if (first === undefined) return;
+    this.#begin(first.turn);
+    first.resume();
+  }
+}
+
+const atOnce = Promise.resolve();
+
+interface TurnSteps {
+  rest(turn: Turn): Promise<void> | null;
+  pause(turn: Turn): Promise<void> | null;
+  spend(ms: number): void;
+}
+
+class Turn implements LoopTurn {
+  readonly #steps: TurnSteps;
+  waits = 0;
+
+  constructor(steps: TurnSteps) {
+    this.#steps = steps;
+  }
+
+  rest(): Promise<void> {
+    return this.#counted(this.#steps.rest(this)) ?? atOnce;
+  }
+
+  pause(): Promise<void> | null {
+    return this.#counted(this.#steps.pause(this));
+  }
+
+  spend(ms: number): void {
+    this.#steps.spend(ms);
+  }
+
+  #counted(waiting: Promise<void> | null): Promise<void> | null {
+    if (waiting !== null) this.waits++;
+    return waiting;
+  }
+
+  async run<T>(pieces: Generator<unknown, T>): Promise<T> {
+    for (;;) {
+      const waiting = this.#counted(this.#steps.rest(this));
+      if (waiting !== null) await waiting;
+      const { done, value } = pieces.next();
+      if (done === true) return value;
+    }
+  }
+
+  async runShort<T>(pieces: Generator<unknown, T>): Promise<T> {
+    let startedMs = performance.now();
+    for (;;) {
+      const { done, value } = pieces.next();
+      const endedMs = performance.now();
+      this.spend(endedMs - startedMs);
+      if (done === true) return value;
+      startedMs = endedMs;
+      const waiting = this.pause();
+      if (waiting === null) continue;
+      await waiting;
+      startedMs = performance.now();
+    }
+  }
+}
+
+/** Of this process, which has one event loop. */
+export const loopTurns = new LoopTurns();

@@ -1,0 +1,38 @@
+import { expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { soon } from '../../test/support/cpu-time.ts';
+import { assertProperty } from '../../test/support/property.ts';
+import { includesText, unfinishedLength } from './text-search.ts';
+
+const fewLetters = (maxLength: number) => fc.string({ unit: fc.constantFrom('a', 'b', 'é', '😀'), maxLength });
+
+test('a text is found where String.includes finds it, however long both are', () => {
+  assertProperty(
+    fc.property(fewLetters(30), fewLetters(5), fc.nat(3000), (text, part, times) => {
+      const long = `${text}${part.repeat(times)}`;
+      for (const wanted of [part, long.slice(1), `${part.repeat(300)}b`, part.repeat(300), text.repeat(20)]) {
+        expect(includesText(long.repeat(3), wanted)).toBe(long.repeat(3).includes(wanted));
+      }
+    }),
+  );
+});
+
+test('of a text that ends within another one its longest beginning is found', () => {
+  assertProperty(
+    fc.property(fewLetters(20), fewLetters(12), (text, part) => {
+      const lengths = Array.from({ length: part.length }, (_, length) => length);
+      expect(unfinishedLength(text, part)).toBe(Math.max(0, ...lengths.filter((length) => text.endsWith(part.slice(0, length)))));
+    }),
+  );
+});
+
+test.each([
+  ['an odd letter in the middle', 'a'.repeat(1_000_000), `${'a'.repeat(5000)}b${'a'.repeat(5000)}`],
+  ['an odd letter at the beginning', `b${'a'.repeat(1_000_000)}`, `b${'a'.repeat(5000)}b`],
+  ['a period that ends', 'ab'.repeat(500_000), `${'ab'.repeat(5000)}b${'ab'.repeat(5000)}`],
+  ['two bytes for a letter', 'ā'.repeat(1_000_000), `${'ā'.repeat(5000)}b${'ā'.repeat(5000)}`],
+  ['half of the text', 'a'.repeat(1_000_000), `${'a'.repeat(250_000)}b${'a'.repeat(250_000)}`],
+])('a long text is looked for in a million letters in linear time: %s', (_, text, part) => {
+  expect(soon(() => includesText(text, part))).toBe(false);
+  expect(soon(() => unfinishedLength(text, `${text}b`))).toBe(text.length);
+});

@@ -1,0 +1,51 @@
+/**
+ * Search for text of one caller in text of another. V8 searches in linear time for at most 250 characters, the reach of its tables for shifts. For
+ * longer texts the work can grow with the product of both lengths: 1,000,000 letters `a` with 10,000 around one `b` take seconds.
+ */
+
+/** Characters of what is searched for. */
+const maxNativeLength = 250;
+/** Characters × characters, where even the product takes about 1 ms. */
+const maxNativeProduct = 4_000_000;
+
+/** What `includesText` takes at worst, in nanoseconds. */
+export function searchNs(text: string, part: string): number {
+  const nsPerCharacter = part.length < 7 ? 8 : isNative(text, part) ? 5 : 11;
+  return (text.length + part.length) * nsPerCharacter;
+}
+
+/** `text.includes(part)` in time that grows with the sum of the lengths. */
+export function includesText(text: string, part: string): boolean {
+  if (isNative(text, part)) return text.includes(part);
+  const borders = bordersOf(part);
+  let matched = 0;
+  for (let i = 0; i < text.length && matched < part.length; i++) matched = advanced(part, borders, matched, text.charCodeAt(i));
+  return matched === part.length;
+}
+
+/** The length of the longest beginning of `part`, shorter than all of it, with which the text ends; in linear time, too. */
+export function unfinishedLength(text: string, part: string): number {
+  const end = text.slice(Math.max(0, text.length - part.length + 1));
+  const borders = bordersOf(part);
+  let matched = 0;
+  for (let i = 0; i < end.length; i++) matched = advanced(part, borders, matched, end.charCodeAt(i));
+  return matched;
+}
+
+function isNative(text: string, part: string): boolean {
+  return part.length <= maxNativeLength || part.length > text.length || text.length * part.length <= maxNativeProduct;
+}
+
+/** For each beginning of `part`: how long the longest shorter beginning is with which it ends (Knuth, Morris and Pratt). */
+function bordersOf(part: string): Uint32Array {
+  const borders = new Uint32Array(part.length);
+  for (let i = 1; i < part.length; i++) borders[i] = advanced(part, borders, borders[i - 1] ?? 0, part.charCodeAt(i));
+  return borders;
+}
+
+/** How much of `part` is matched after one more character. `matched` is less than the whole. */
+function advanced(part: string, borders: Uint32Array, matched: number, character: number): number {
+  let length = matched;
+  while (length > 0 && part.charCodeAt(length) !== character) length = borders[length - 1] ?? 0;
+  return part.charCodeAt(length) === character ? length + 1 : length;
+}

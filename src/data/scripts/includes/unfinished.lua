@@ -1,0 +1,275 @@
+-- @include "account.lua"
+-- @include "shard.lua"
+
+-- Bytes of events by account: of the unfinished ones, by which accounts share Redis (byte-shares.ts), and of the others, of which most goes first when
+-- history is removed early (prune-account.lua).
+--   ue  hash: every event for which there is something left to do here → `<holds> <bytes>`. A hold is a message here that has not ended (one that
+--       moves to another shard, until it has arrived there), or an entry of the outbox of the kinds x and w. The bytes are those of the text and of
+--       the outputs of its transforms, and a constant for what is stored beside them
+--   ub  hash: account → the bytes of its events in `ue`, and a constant for each hold; field `*`: of all accounts
+--   fb  hash: account → the bytes of its events that are not in `ue`, and a constant for each message that they have here
+-- What an earlier release has accepted is not there until `posthorn migrate` counts it. Changes are gathered per script, and written once at its end
+-- (write_unfinished).
+local new_event, hold_event, grow_event, count_messages, release_all, forget_account, correct_event, correct_accounts, finished_weight
+local correct_finished, write_unfinished
+do
+  local event_overhead, hold_overhead = 256, 512
+  local held_events, held_changes = {}, {}
+
+  local function held_change(event, org)
+    local change = held_changes[event]
+    if not change then
+      change = { holds = 0, bytes = 0, messages = 0 }
+      held_changes[event] = change
+      held_events[#held_events + 1] = event
+    end
+    change.org = change.org or org
+    return change
+  end
+
+  -- For an event that this script makes; `size`: the length of its text.
+  function new_event(event, org, size)
+    held_change(event, org).size = size
+  end
+
+  -- Adds holds to an event, or takes them back. `org` may be nil where the event is still there.
+  function hold_event(event, org, by)
+    local change = held_change(event, org)
+    change.holds = change.holds + by
+  end
+
+  -- Adds bytes to an event that is there.
+  function grow_event(event, org, bytes)
+    local change = held_change(event, org)
+    change.bytes = change.bytes + bytes
+  end
+
+  -- Adds to the messages that an event has here (`refs`), or takes them away.
+  function count_messages(event, org, by)
+    local change = held_change(event, org)
+    change.messages = change.messages + by
+  end
+
+  local function organization_of_event(event)
+    local head = redis.pcall('GETRANGE', P .. 'e:' .. event, 0, 255)
+    return type(head) == 'string' and string.match(head, '^%S+ %S+ (%S+) ') or nil
+  end
+
+  local function bytes_of_event(event)
+    local length = redis.pcall('STRLEN', P .. 'e:' .. event)
+    local bytes, outputs = event_overhead + (type(length) == 'number' and length or 0), P .. 'y:' .. event
+    for _, field in ipairs(call('HKEYS', outputs)) do
+      bytes = bytes + call('HSTRLEN', outputs, field)
+    end
+    return bytes
+  end
+
+  local function weight(bytes, refs)
+    return bytes + tonumber(refs or '1') * hold_overhead
+  end
+
+  -- For an event that is being removed, before it is, with all that holds it.
+  function release_all(event, org)
+    local change = held_change(event, org)
+    change.is_gone = true
+    change.weight = weight(bytes_of_event(event), call('HGET', P .. 'refs', event))
+  end
+
+  -- Adds to the figures of accounts, and to that of all where there is one; one that comes to nothing goes.
+  local function add_bytes(key, by_account)
+    local names, fields, empty = { '*' }, {}, {}
+    for account, by in pairs(by_account) do
+      if by ~= 0 then
+        names[#names + 1] = account
+      end
+    end
+    if #names == 1 then
+      return
+    end
+    local stored, total = call('HMGET', key, unpack(names)), 0
+    for k = 2, #names do
+      local before = tonumber(stored[k] or '0')
+      local after = math.max(0, before + by_account[names[k]])
+      total = total + after - before
+      if after == 0 then
+        empty[#empty + 1] = names[k]
+      else
+        fields[#fields + 1], fields[#fields + 2] = names[k], whole(after)
+      end
+    end
+    total = math.max(0, tonumber(stored[1] or '0') + total)
+    if total == 0 then
+      empty[#empty + 1] = '*'
+    elseif key == P .. 'ub' then
+      fields[#fields + 1], fields[#fields + 2] = '*', whole(total)
+    end
+    if #fields > 0 then
+      call('HSET', key, unpack(fields))
+    end
+    if #empty > 0 then
+      call('HDEL', key, unpack(empty))
+    end
+  end
+
+  -- Forgets what is left of an account that has no events here.
+  function forget_account(org)
+    local account = account_of(org)
+    for _, name in ipairs({ account, '+' .. account, '~' .. account }) do
+      if call('EXISTS', P .. 'i:ev:' .. name, P .. 'i:cp:' .. name) > 0 then
+        return
+      end
+    end
+    for _, key in ipairs({ P .. 'ub', P .. 'fb' }) do
+      local bytes = call('HGET', key, account)
+      if bytes then
+        add_bytes(key, { [account] = -tonumber(bytes) })
+      end
+    end
+  end
+
+  -- Compares what is noted of an event with how many holds it has; answers what is noted where that is wrong, else nil. It is corrected with the other changes.
+  function correct_event(event, holds)
+    local noted = call('HGET', P .. 'ue', event) or '0'
+    local right = holds > 0 and holds .. ' ' .. bytes_of_event(event) or '0'
+    if noted == right then
+      return nil
+    end
+    local change = held_change(event)
+    change.exactly = holds
+    change.is_missing = call('EXISTS', P .. 'e:' .. event) == 0
+    return noted
+  end
+
+  -- Compares the figures of accounts with what is noted of their events; answers the account, what is noted and what would be right, of each that is
+  -- wrong. With `is_mending` they are corrected.
+  function correct_accounts(is_mending)
+    local sums, wrong, by_account = {}, {}, {}
+    local noted = call('HGETALL', P .. 'ue')
+    for k = 1, #noted, 2 do
+      local holds, bytes = string.match(noted[k + 1], '^(%d+) (%d+)$')
+      local org = organization_of_event(noted[k])
+      if org then
+        local account = account_of(org)
+        sums[account] = (sums[account] or 0) + bytes + holds * hold_overhead
+      end
+    end
+    local stored, total, stored_total = call('HGETALL', P .. 'ub'), 0, 0
+    for k = 1, #stored, 2 do
+      local before = tonumber(stored[k + 1])
+      if stored[k] == '*' then
+        stored_total = before
+      else
+        by_account[stored[k]] = -before
+      end
+    end
+    for account, sum in pairs(sums) do
+      by_account[account] = (by_account[account] or 0) + sum
+      total = total + sum
+    end
+    for account, by in pairs(by_account) do
+      if by ~= 0 then
+        wrong[#wrong + 1] = { account, whole((sums[account] or 0) - by), whole(sums[account] or 0) }
+      end
+    end
+    if stored_total ~= total then
+      wrong[#wrong + 1] = { '*', whole(stored_total), whole(total) }
+    end
+    if is_mending and #wrong > 0 then
+      call('DEL', P .. 'ub')
+      add_bytes(P .. 'ub', sums)
+    end
+    return wrong
+  end
+
+  -- The account of an event, and what `fb` counts of it; nil: it is not there, or it is unfinished.
+  function finished_weight(event)
+    local org = organization_of_event(event)
+    if not org or call('HEXISTS', P .. 'ue', event) == 1 then
+      return nil
+    end
+    return account_of(org), weight(bytes_of_event(event), call('HGET', P .. 'refs', event))
+  end
+
+  -- Adds to what is noted of the finished bytes of accounts.
+  function correct_finished(by_account)
+    add_bytes(P .. 'fb', by_account)
+  end
+
+  -- How many holds an event has after this script.
+  local function holds_after(change, holds)
+    return (change.is_gone or change.is_missing) and 0 or change.exactly or math.max(0, (holds or 0) + change.holds)
+  end
+
+  -- `refs` of the events that begin or cease to be finished.
+  local function refs_of_changed(stored)
+    local turning, refs = {}, {}
+    for k, event in ipairs(held_events) do
+      local change = held_changes[event]
+      local was_finished = not stored[k] and not change.size
+      if not change.is_gone and not change.is_missing and was_finished ~= (holds_after(change, string.match(stored[k] or '', '^%d+')) == 0) then
+        turning[#turning + 1] = event
+      end
+    end
+    if #turning > 0 then
+      for k, count in ipairs(call('HMGET', P .. 'refs', unpack(turning))) do
+        refs[turning[k]] = count or '1'
+      end
+    end
+    return refs
+  end
+
+  -- By how much the finished bytes change with an event; `bytes`: what it has after this script, `refs`: nil where it is finished before and after.
+  local function finished_change(change, was_finished, is_finished, bytes, refs)
+    local by = change.bytes + change.messages * hold_overhead
+    if was_finished and change.is_gone then
+      return by - change.weight
+    elseif was_finished and is_finished then
+      return by
+    elseif was_finished then
+      return by - weight(bytes, refs)
+    end
+    return is_finished and weight(bytes, refs) or 0
+  end
+
+  function write_unfinished()
+    if #held_events == 0 then
+      return
+    end
+    local key, fields, gone, by_account, finished = P .. 'ue', {}, {}, {}, {}
+    local stored = call('HMGET', key, unpack(held_events))
+    local refs = refs_of_changed(stored)
+    for k, event in ipairs(held_events) do
+      local change = held_changes[event]
+      local holds, bytes = string.match(stored[k] or '', '^(%d+) (%d+)$')
+      local before = holds and bytes + holds * hold_overhead or 0
+      local left = holds_after(change, holds)
+      local after = 0
+      if left > 0 or refs[event] then
+        bytes = not change.exactly and (holds and bytes + change.bytes or change.size and event_overhead + change.size) or bytes_of_event(event)
+      end
+      if left > 0 then
+        after = bytes + left * hold_overhead
+        fields[#fields + 1], fields[#fields + 2] = event, whole(left) .. ' ' .. whole(bytes)
+      elseif holds then
+        gone[#gone + 1] = event
+      end
+      local was_finished = not holds and not change.size and not change.is_missing
+      local is_finished = left == 0 and not change.is_gone and not change.is_missing
+      local finished_by = finished_change(change, was_finished, is_finished, bytes, refs[event])
+      local org = (after ~= before or finished_by ~= 0) and (change.org or organization_of_event(event))
+      if org then
+        local account = account_of(org)
+        by_account[account] = (by_account[account] or 0) + after - before
+        finished[account] = (finished[account] or 0) + finished_by
+      end
+    end
+    if #fields > 0 then
+      call('HSET', key, unpack(fields))
+    end
+    if #gone > 0 then
+      call('HDEL', key, unpack(gone))
+    end
+    add_bytes(P .. 'ub', by_account)
+    add_bytes(P .. 'fb', finished)
+  end
+end

@@ -1,0 +1,36 @@
+import { expect, test } from '@jest/globals';
+import { SlotShares } from './slot-shares.ts';
+
+function holding(slots: number, held: Record<string, number>): SlotShares {
+  const shares = new SlotShares(slots);
+  for (const [org, count] of Object.entries(held)) for (let i = 0; i < count; i++) shares.begin({ org, isSlow: false });
+  return shares;
+}
+
+test('an eighth of the slots is kept from accounts that hold so many', () => {
+  const shares = holding(64, { org_a: 40, org_b: 8, org_c: 7 });
+  expect(shares.kept).toBe(8);
+  expect(shares.large).toEqual(['org_a', 'org_b']);
+  expect(shares.inFlight).toBe(55);
+});
+
+test('the webhooks and alerts of an organization count with it', () => {
+  expect(holding(64, { org_a: 3, '+org_a': 3, '~org_a': 2 }).large).toEqual(['org_a']);
+});
+
+test('one account may hold more than half of all slots', () => {
+  expect(holding(64, { org_a: 32, org_b: 2 }).largest).toBeNull();
+  expect(holding(64, { org_a: 32, '+org_a': 1 }).largest).toBe('org_a');
+});
+
+test('a worker of few slots keeps none', () => {
+  expect(holding(7, { org_a: 7 })).toMatchObject({ kept: 0, large: [] });
+});
+
+test('slow attempts are counted by account until they end', () => {
+  const shares = holding(64, { org_b: 1 });
+  for (const org of ['org_a', '+org_a', 'org_b']) shares.begin({ org, isSlow: true });
+  shares.end({ org: 'org_b', isSlow: true });
+  expect(shares.slow).toEqual({ slots: 64, held: 2, byAccount: new Map([['org_a', 2]]) });
+  expect(shares.inFlight).toBe(3);
+});

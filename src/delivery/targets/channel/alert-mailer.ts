@@ -1,0 +1,54 @@
+import type { Counter } from 'prom-client';
+import type { Logger } from '../../../core/logger.ts';
+import { mailDomainProblem, refusedAddresses } from '../../../core/mail-domains.ts';
+import type { MailBudget } from '../../../data/mail-budget.ts';
+import { DeadlineError, type HttpResult } from '../http/http-exchange.ts';
+import { MailRefusedError } from './mail-refused-error.ts';
+import type { Mail, Mailer } from './mailer.ts';
+
+export interface AlertMailerOptions {
+  mailer: Mailer;
+  budget: MailBudget;
+  /** Of addresses that may get e-mails; empty: any. */
+  domains: readonly string[];
+  /** E-mails, one for each address, by what became of them: sent, failed, over_budget, refused. */
+  mails: Counter<'outcome'>;
+  logger: Logger;
+}
+
+/** Sends the e-mails of organizations, each within its budget of the day, to domains that the installation allows. */
+export class AlertMailer {
+  readonly #options: AlertMailerOptions;
+
+  constructor(options: AlertMailerOptions) {
+    this.#options = options;
+  }
+
+  /** As `Mailer.send`; addresses of other domains get nothing. What is over the budget is an error that says so; an e-mail that the server has surely not taken uses none of it. */
+  async send({ to, ...rest }: Mail, options: Parameters<Mailer['send']>[1]): Promise<HttpResult> {
+    const { mailer, budget, domains, mails, logger } = this.#options;
+    const refused = refusedAddresses(to, domains);
+    mails.inc({ outcome: 'refused' }, refused.length);
+    const mail = { ...rest, to: to.filter((address) => !refused.includes(address)) };
+    const count = mail.to.length;
+    if (count === 0) return { type: 'error', error: new MailRefusedError(mailDomainProblem(to, domains) ?? 'the e-mail has no address') };
+    try {
+      const taken = await budget.take(mail.account, count);
+      if (taken === null) {
+        mails.inc({ outcome: 'over_budget' }, count);
+        const why = `the organization has had its ${budget.perDay} e-mails of the day (UTC)`;
+        return { type: 'error', error: new MailRefusedError(why) };
+      }
+      const result = await mailer.send(mail, options);
+      const isSent = result.type === 'response' && result.status < 300;
+      mails.inc({ outcome: isSent ? 'sent' : 'failed' }, count);
+      // One that was given up may have been taken.
+      if (!isSent && !options.signal.aborted && !(result.type === 'error' && result.error instanceof DeadlineError))
+        await taken.giveBack().catch((error: unknown) => logger.debug({ err: error }, 'e-mails were not given back'));
+      return result;
+    } catch (thrown) {
+      mails.inc({ outcome: 'failed' }, count);
+      return { type: 'error', error: thrown instanceof Error ? thrown : new Error(String(thrown)) };
+    }
+  }
+}

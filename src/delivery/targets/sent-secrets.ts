@@ -1,0 +1,132 @@
+import { isCredentialHeader, isCredentialParameter } from '../../core/credential-names.ts';
+import { maskedUnread } from '../../core/masking.ts';
+import { includesText, unfinishedLength } from '../../core/text-search.ts';
+
+/** Shorter ones would be found where they are not meant. */
+const shortestSecret = 8;
+
+interface Sent {
+  /** Of the URL, with its query. */
+  path: string;
+  /** Names and values in turn. */
+  headers: readonly string[];
+}
+
+/**
+ * The credentials that requests to a receiver carry or are made with. What the receiver says is kept and shown to those who may not see
+ * them, so every occurrence is masked: as it was sent, and as debug pages and error pages write it (JSON, URL encoding, HTML, Base64, hex).
+ */
+export class SentSecrets {
+  static readonly none = new SentSecrets([]);
+  readonly #values: ReadonlySet<string>;
+  #forms: readonly string[] | null = null;
+
+  /** Values below 8 characters are left out. */
+  constructor(values: Iterable<string>) {
+    this.#values = new Set([...values].map((value) => value.trim()).filter(({ length }) => length >= shortestSecret));
+  }
+
+  /** `isCut`: there was more, so that the text may end within a secret. */
+  maskedIn(text: string, { isCut = false, sent }: { isCut?: boolean; sent?: Sent } = {}): string {
+    if (text.length < shortestSecret) return text;
+    this.#forms ??= formsOf(this.#values);
+    const more = sent === undefined ? [] : formsOf(new Set(secretsIn(sent).filter((value) => !this.#values.has(value))));
+    const forms = more.length === 0 ? this.#forms : longestFirst([...this.#forms, ...more]);
+    let result = text;
+    for (const form of forms) if (includesText(result, form)) result = result.replaceAll(form, maskedUnread);
+    return isCut ? withoutBeginning(result, forms) : result;
+  }
+}
+
+/** The credentials in a header: its value, what follows the scheme, user and password of Basic, and the values of cookies. */
+export function secretsInHeader(name: string, value: string): string[] {
+  const [, scheme = '', credentials = ''] = /^(\S+) +(.+)$/.exec(value) ?? [];
+  const found = [value, credentials];
+  if (scheme.toLowerCase() === 'basic') {
+    const pair = Buffer.from(credentials, 'base64').toString();
+    found.push(pair, pair.slice(pair.indexOf(':') + 1));
+  }
+  if (name.endsWith('cookie')) found.push(...value.split(/; */).map((each) => each.slice(each.indexOf('=') + 1)));
+  return found;
+}
+
+/** The credentials in the query of a URL. */
+export function secretsInQuery(search: string): string[] {
+  return [...new URLSearchParams(search)].flatMap(([name, value]) => (isCredentialParameter(name) ? [value] : []));
+}
+
+/** All of a URL that is a credential as a whole, such as that of an incoming webhook; also its parts. */
+export function secretsInSecretUrl({ href, pathname, search, searchParams }: URL): string[] {
+  return [href, pathname + search, ...pathname.split('/'), ...searchParams.values()];
+}
+
+function secretsIn({ path, headers }: Sent): string[] {
+  const found: string[] = [];
+  for (let i = 0; i + 1 < headers.length; i += 2) {
+    const [name = '', value = ''] = [headers[i], headers[i + 1]];
+    if (isCredentialHeader(name)) found.push(...secretsInHeader(name, value));
+  }
+  const query = path.indexOf('?');
+  if (query >= 0) found.push(...secretsInQuery(path.slice(query)));
+  return found.filter(({ length }) => length >= shortestSecret);
+}
+
+function formsOf(values: ReadonlySet<string>): string[] {
+  return longestFirst([...values].flatMap(formsOfOne));
+}
+
+/** A form may contain another one, of which only the rest would be masked. */
+function longestFirst(forms: readonly string[]): string[] {
+  return [...new Set(forms)].filter(({ length }) => length >= shortestSecret).sort((a, b) => b.length - a.length);
+}
+
+function formsOfOne(value: string): string[] {
+  const bytes = Buffer.from(value);
+  const base64 = base64Forms(bytes);
+  const hex = bytes.toString('hex');
+  return [...textForms(value), ...base64.flatMap(textForms), hex, hex.toUpperCase()];
+}
+
+/** The text as encoders write it into JSON, URLs and HTML; those differ in what they escape. */
+function textForms(text: string): string[] {
+  if (/^[A-Za-z0-9_.-]*$/.test(text)) return [text];
+  const json = JSON.stringify(text).slice(1, -1);
+  const ascii = escaped(json, /[\u0080-\uffff]/g);
+  const slashed = ascii.replaceAll('/', '\\/');
+  const jsons = [json, ascii, json.replaceAll('/', '\\/'), slashed, escaped(json, /[<>&]/g), escaped(ascii, /[<>&='+/]/g)];
+  const url = encodeURIComponent(text);
+  const strict = url.replace(/[!'()*]/g, (character) => `%${hexOf(character, 2).toUpperCase()}`);
+  const urls = [url, strict, url.replaceAll('%2F', '/'), strict.replaceAll('%20', '+'), encodeURI(text)];
+  const html = text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+  const quoted = html.replaceAll('"', '&quot;');
+  const htmls = [html, quoted, quoted.replaceAll("'", '&#39;'), quoted.replaceAll("'", '&#x27;'), quoted.replaceAll("'", '&#039;')];
+  const decimal = html.replaceAll('"', '&#34;').replaceAll("'", '&#39;').replaceAll('+', '&#43;');
+  const lowerUrls = urls.map((each) => each.replace(/%[0-9A-F]{2}/g, (byte) => byte.toLowerCase()));
+  const twice = jsons.map((each) => JSON.stringify(each).slice(1, -1));
+  return [text, ...jsons, ...twice, ...urls, ...lowerUrls, ...htmls, decimal];
+}
+
+function escaped(text: string, characters: RegExp): string {
+  return text.replace(characters, (character) => `\\u${hexOf(character, 4)}`);
+}
+
+function hexOf(character: string, digits: number): string {
+  return character.charCodeAt(0).toString(16).padStart(digits, '0');
+}
+
+/** Base64 of the value, and what is the same in Base64 of any text that contains it: its middle, at each of three offsets. */
+function base64Forms(bytes: Buffer): string[] {
+  const whole = bytes.toString('base64');
+  const middles = [0, 1, 2].map((offset) => {
+    const text = Buffer.concat([Buffer.alloc(offset), bytes]).toString('base64');
+    return text.slice(Math.ceil((offset * 8) / 6), Math.floor(((offset + bytes.length) * 8) / 6));
+  });
+  const all = [whole, whole.replace(/=+$/, ''), ...middles];
+  return [...all, ...all.map((text) => text.replaceAll('+', '-').replaceAll('/', '_'))];
+}
+
+/** The text less the longest beginning of one of the forms with which it ends. */
+function withoutBeginning(text: string, forms: readonly string[]): string {
+  const longest = forms.reduce((length, form) => Math.max(length, unfinishedLength(text, form)), 0);
+  return longest === 0 ? text : text.slice(0, -longest) + maskedUnread;
+}

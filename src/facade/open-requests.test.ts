@@ -1,0 +1,33 @@
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import { expect, test } from '@jest/globals';
+import type { Caller } from './caller.ts';
+import { OpenRequests, openRequestLimits } from './open-requests.ts';
+import type { Operation } from './operation.ts';
+
+const callerOf = (id: string) => ({ organization: { id } }) as Caller;
+const answer = (): ServerResponse => new ServerResponse(new IncomingMessage(new Socket()));
+const operation = (method: string, path: string) => ({ method, path }) as Operation;
+
+test('an organization has a bounded number of requests under way, others theirs, and each place is free again when its answer ends', () => {
+  const requests = new OpenRequests();
+  const open = Array.from({ length: openRequestLimits.all }, answer);
+  for (const each of open) requests.enter(callerOf('a'), each);
+  expect(() => requests.enter(callerOf('a'), answer())).toThrow(expect.objectContaining({ code: 'RATE_LIMITED', retryAfterSeconds: 1 }));
+  requests.enter(callerOf('b'), answer());
+  open[0]?.emit('close');
+  requests.enter(callerOf('a'), answer());
+});
+
+test('lists, analytics and exports have a smaller share, and what reads one record or writes has none of it', () => {
+  const requests = new OpenRequests();
+  for (let i = 0; i < openRequestLimits.scans; i++)
+    requests.enterScan(callerOf('a'), operation('GET', '/outbound-messages/export'), answer());
+  for (const path of ['/events', '/analytics', '/outbound-messages/export'])
+    expect(() => requests.enterScan(callerOf('a'), operation('GET', path), answer())).toThrow(
+      expect.objectContaining({ code: 'RATE_LIMITED' }),
+    );
+  requests.enterScan(callerOf('a'), operation('GET', '/events/{id}'), answer());
+  requests.enterScan(callerOf('a'), operation('POST', '/send-event'), answer());
+  requests.enterScan(callerOf('b'), operation('GET', '/events'), answer());
+});

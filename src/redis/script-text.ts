@@ -1,0 +1,101 @@
+import { readFileSync } from 'node:fs';
+import { basename } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+interface ScriptPlace {
+  file: URL;
+  /** Counted from 1. */
+  line: number;
+}
+
+/** A piece of an expanded script: whole lines of one file, from that line on. */
+export interface ScriptPart extends ScriptPlace {
+  text: string;
+}
+
+/** What a line of a file includes. */
+interface ScriptInclude {
+  file: URL;
+  /** Where the including line is. */
+  line: number;
+}
+
+const ownParts = new Map<string, readonly (ScriptPart | ScriptInclude)[]>();
+const expansions = new Map<string, readonly ScriptPart[]>();
+
+/**
+ * Returns a script with its includes. A line `-- @include "<file>"` stands for the file of that name, relative to the one that the line is in; an
+ * include names at its top the includes that it needs itself. Each file is taken once, where it is needed first, so that
+ * what a file needs always stands before it. Files are read, and scripts expanded, once per process.
+ *
+ * Throws with file and line when an include is missing, when it includes itself over others, or when a line of that kind does not parse.
+ */
+export function expandScript(file: URL): readonly ScriptPart[] {
+  const known = expansions.get(file.href);
+  if (known) return known;
+  const parts: ScriptPart[] = [];
+  expandInto(parts, file, [], undefined, new Set());
+  expansions.set(file.href, parts);
+  return parts;
+}
+
+/** Returns the includes that a file names itself, in their order. */
+export function includesOf(file: URL): ScriptInclude[] {
+  return partsOf(file).filter((part) => !('text' in part));
+}
+
+/** `open`: the files whose includes are being expanded, from the script on; `asked`: the line that includes `file`. */
+function expandInto(parts: ScriptPart[], file: URL, open: readonly URL[], asked: ScriptPlace | undefined, done: Set<string>): void {
+  for (const part of partsOf(file, asked)) {
+    if ('text' in part) {
+      parts.push(part);
+      continue;
+    }
+    const { file: wanted, line } = part;
+    if (done.has(wanted.href)) continue;
+    const files = [...open, file];
+    const first = files.findIndex((each) => each.href === wanted.href);
+    if (first >= 0) {
+      const circle = [...files.slice(first), wanted].map((each) => basename(each.pathname));
+      throw new Error(`${fileURLToPath(file)}:${line}: circular include: ${circle.join(' → ')}`);
+    }
+    expandInto(parts, wanted, files, { file, line }, done);
+    done.add(wanted.href);
+  }
+}
+
+const includeLine = /^\s*--\s*@include\b.*$/;
+const includeForm = /^-- @include "([^"]+)"$/;
+
+function partsOf(file: URL, asked?: ScriptPlace): readonly (ScriptPart | ScriptInclude)[] {
+  const known = ownParts.get(file.href);
+  if (known) return known;
+  const parts: (ScriptPart | ScriptInclude)[] = [];
+  let text: ScriptPart | undefined;
+  for (const [at, content] of linesOf(file, asked).entries()) {
+    const line = at + 1;
+    if (!includeLine.test(content)) {
+      if (!text) {
+        text = { file, line, text: '' };
+        parts.push(text);
+      }
+      text.text += `${content}\n`;
+      continue;
+    }
+    const [, name] = includeForm.exec(content) ?? [];
+    if (name === undefined) throw new Error(`${fileURLToPath(file)}:${line}: an include reads: -- @include "<file>"`);
+    parts.push({ file: new URL(name, file), line });
+    text = undefined;
+  }
+  ownParts.set(file.href, parts);
+  return parts;
+}
+
+function linesOf(file: URL, asked: ScriptPlace | undefined): string[] {
+  try {
+    return readFileSync(file, 'utf8').replace(/\n$/, '').split('\n');
+  } catch (error) {
+    if (!asked) throw error;
+    throw new Error(`${fileURLToPath(asked.file)}:${asked.line}: cannot read the include ${fileURLToPath(file)}`, { cause: error });
+  }
+}

@@ -1,0 +1,106 @@
+import { z } from 'zod';
+import { isRecord } from './field-tree.ts';
+
+/**
+ * Bounds of what a schema judges as one value. A schema makes an issue of every part that is wrong, each of about 5 µs; no value that it takes is
+ * near these bounds.
+ */
+const judgedLimits = {
+  unknownKeys: 100,
+  recordKeys: 1000,
+  arrayItems: 1000,
+  /** Values that are judged each by itself; what a schema takes as it is counts as one. */
+  values: 5000,
+};
+
+/** What makes a value too large to be judged: some of its unknown keys, or what is wrong with the part at `path`. */
+export type Excess = { path: readonly PropertyKey[]; keys: readonly string[] } | { path: readonly PropertyKey[]; message: string };
+
+type Shape =
+  | { type: 'leaf' }
+  | { type: 'object'; isStrict: boolean; fields: ReadonlyMap<string, Shape> }
+  | { type: 'record'; values: Shape }
+  | { type: 'array'; items: Shape; maxItems: number | null }
+  | { type: 'union'; options: readonly Shape[] };
+
+const leaf: Shape = { type: 'leaf' };
+const shapes = new WeakMap<z.core.$ZodType, Shape>();
+
+/** Looks at no more of the value than is judged; null: the schema may judge it. Fields in `ignored` are no unknown keys of the value itself. */
+export function excessIn(schema: z.core.$ZodType, value: unknown, ignored: readonly string[] = []): Excess | null {
+  let count = 0;
+
+  const visit = (shape: Shape, part: unknown, path: readonly PropertyKey[]): Excess | null => {
+    if (++count > judgedLimits.values) return { path, message: `is one value too many: at most ${judgedLimits.values} are judged` };
+    switch (shape.type) {
+      case 'leaf':
+        return null;
+      case 'union':
+        return firstOf(shape.options, (option) => visit(option, part, path));
+      case 'array': {
+        if (!Array.isArray(part)) return null;
+        if (shape.maxItems !== null && part.length > Math.max(shape.maxItems, judgedLimits.arrayItems))
+          return { path, message: `must be at most ${shape.maxItems} items long` };
+        return firstOf(part, (item, i) => visit(shape.items, item, [...path, i]));
+      }
+      case 'record': {
+        if (!isRecord(part)) return null;
+        const keys = Object.keys(part);
+        if (keys.length > judgedLimits.recordKeys) return { path, message: `must have at most ${judgedLimits.recordKeys} members` };
+        return firstOf(keys, (key) => visit(shape.values, part[key], [...path, key]));
+      }
+      case 'object':
+        return isRecord(part) ? visitObject(shape, part, path) : null;
+    }
+  };
+
+  const visitObject = (
+    { isStrict, fields }: Extract<Shape, { type: 'object' }>,
+    part: Record<string, unknown>,
+    path: readonly PropertyKey[],
+  ): Excess | null => {
+    const unknown: string[] = [];
+    if (isStrict)
+      for (const key in part) {
+        if (fields.has(key) || (path.length === 0 && ignored.includes(key))) continue;
+        unknown.push(key);
+        if (unknown.length > judgedLimits.unknownKeys) return { path, keys: unknown };
+      }
+    return firstOf([...fields], ([name, field]) => (Object.hasOwn(part, name) ? visit(field, part[name], [...path, name]) : null));
+  };
+
+  return visit(shapeOf(schema), value, []);
+}
+
+function firstOf<T>(items: readonly T[], look: (item: T, index: number) => Excess | null): Excess | null {
+  for (const [index, item] of items.entries()) {
+    const found = look(item, index);
+    if (found !== null) return found;
+  }
+  return null;
+}
+
+function shapeOf(schema: z.core.$ZodType): Shape {
+  const known = shapes.get(schema);
+  if (known !== undefined) return known;
+  const shape = newShape(schema);
+  shapes.set(schema, shape);
+  return shape;
+}
+
+function newShape(schema: z.core.$ZodType): Shape {
+  // Optional, required, default, nullable and the like.
+  if ('innerType' in schema._zod.def) return shapeOf(schema._zod.def.innerType as z.core.$ZodType);
+  if (schema instanceof z.ZodPipe) return shapeOf(schema.in);
+  if (schema instanceof z.ZodUnion) return { type: 'union', options: schema.options.map(shapeOf) };
+  if (schema instanceof z.ZodArray) return { type: 'array', items: shapeOf(schema.element), maxItems: maxItemsOf(schema) };
+  if (schema instanceof z.ZodRecord) return { type: 'record', values: shapeOf(schema.valueType) };
+  if (!(schema instanceof z.ZodObject)) return leaf;
+  const fields = Object.entries<z.core.$ZodType>(schema.shape).map(([name, field]) => [name, shapeOf(field)] as const);
+  return { type: 'object', isStrict: schema.def.catchall instanceof z.ZodNever, fields: new Map(fields) };
+}
+
+function maxItemsOf(schema: z.ZodArray): number | null {
+  const check = schema.def.checks?.find((each) => each instanceof z.core.$ZodCheckMaxLength);
+  return check instanceof z.core.$ZodCheckMaxLength ? check._zod.def.maximum : null;
+}

@@ -1,0 +1,134 @@
+// What the ServiceAccounts of the api and the controller try in rights.test.ts.
+// Names that occur nowhere in config: the chart has to put them into its rules and policies.
+export const namespace = 'hooks';
+export const fullname = 'relay-posthorn';
+export const bindingNames = [`${fullname}-organization-api`, `${fullname}-organization-controller`];
+export const rbac = '/apis/rbac.authorization.k8s.io/v1';
+
+/** A request of a service account that must be refused. */
+export interface Attempt {
+  by: 'api' | 'controller';
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  path: string;
+  body?: object;
+}
+type Attempts = readonly (readonly [what: string, attempt: Attempt])[];
+
+const secretOf = (type: string, labels: object, more: object = {}) => ({
+  apiVersion: 'v1',
+  kind: 'Secret',
+  metadata: { name: 'made', labels, ...more },
+  type,
+});
+const ours = { 'app.kubernetes.io/managed-by': 'posthorn' };
+const tokenSecret = secretOf('kubernetes.io/service-account-token', ours, {
+  annotations: { 'kubernetes.io/service-account.name': 'default' },
+});
+const makeSecret = (by: Attempt['by'], within: string, body: object): Attempt => ({
+  by,
+  method: 'POST',
+  path: `/api/v1/namespaces/${within}/secrets`,
+  body,
+});
+const bind = (within: string, role: string, account = `${fullname}-controller`, name = bindingNames[1]): Attempt => ({
+  by: 'controller',
+  method: 'PATCH',
+  path: `${rbac}/namespaces/${within}/rolebindings/${name}?fieldManager=posthorn-controller&force=true`,
+  body: {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'RoleBinding',
+    metadata: { name },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role },
+    subjects: [{ kind: 'ServiceAccount', name: account, namespace }],
+  },
+});
+const label = (name: string, metadata: object): Attempt => ({
+  by: 'controller',
+  method: 'PATCH',
+  path: `/api/v1/namespaces/${name}?fieldManager=posthorn-controller&force=true`,
+  body: { apiVersion: 'v1', kind: 'Namespace', metadata: { name, ...metadata } },
+});
+const organizationLabel = { 'posthorn.dev/organization': 'acme' };
+const madeFor = { 'posthorn.dev/made-for': 'somebody' };
+const [apiRole = '', controllerRole = ''] = bindingNames;
+
+/** What the policies refuse, whatever RBAC grants. */
+export const attemptsAgainstPolicies: Attempts = [
+  ['a token of a ServiceAccount in kube-system', makeSecret('api', 'kube-system', tokenSecret)],
+  ['a token of a ServiceAccount in the namespace of an organization', makeSecret('api', 'acme', tokenSecret)],
+  ['a Secret that is not labelled as Posthorn’s', makeSecret('api', 'acme', secretOf('Opaque', {}))],
+  ['a Secret of another type', makeSecret('api', 'acme', secretOf('example.com/other', ours))],
+  ['a Secret where no organization lives', makeSecret('api', 'victim', secretOf('Opaque', ours))],
+  [
+    'a Secret of somebody else, which it labels as its own',
+    {
+      by: 'api',
+      method: 'PATCH',
+      path: '/api/v1/namespaces/acme/secrets/own?fieldManager=posthorn-api&force=true',
+      body: { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'own', labels: ours }, type: 'Opaque' },
+    },
+  ],
+  ['a Secret of somebody else, which it deletes', { by: 'api', method: 'DELETE', path: '/api/v1/namespaces/acme/secrets/own' }],
+  ['a token of a ServiceAccount, by the controller', makeSecret('controller', 'acme', tokenSecret)],
+  ['another role in the namespace of an organization', bind('acme', 'cluster-admin', undefined, 'other')],
+  ['another role under the name of one of its bindings', bind('victim', 'admin')],
+  ['its role for somebody else', bind('acme', controllerRole, 'default')],
+  ['its role for the api', bind('acme', controllerRole, `${fullname}-api`)],
+  ['its role in kube-system', bind('kube-system', controllerRole)],
+  ['the role of the api in its own namespace', bind(namespace, apiRole, `${fullname}-api`, apiRole)],
+  ['its role where no organization lives', bind('victim', controllerRole)],
+  ['its role in a protected namespace', bind('guarded', controllerRole)],
+  ['the label of an organization on kube-system', label('kube-system', { labels: organizationLabel })],
+  ['the label of an organization on its own namespace', label(namespace, { labels: organizationLabel })],
+  ['the label of an organization on a protected namespace', label('guarded', { labels: organizationLabel })],
+  ['another label on a namespace', label('victim', { labels: { 'pod-security.kubernetes.io/enforce': 'privileged' } })],
+  ['a mark by which it could delete a namespace', label('victim', { labels: organizationLabel, annotations: madeFor })],
+  ['a namespace for no organization', label('anybodys', {})],
+  ['a namespace that it did not make, which it deletes', { by: 'controller', method: 'DELETE', path: '/api/v1/namespaces/victim' }],
+  ['kube-node-lease, which it deletes', { by: 'controller', method: 'DELETE', path: '/api/v1/namespaces/kube-node-lease' }],
+];
+const tokenRequest = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} };
+const everything = { rules: [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }] };
+const byEither: Attempts = (['api', 'controller'] as const).flatMap(
+  (by): Attempts => [
+    [`a Secret elsewhere, by the ${by}`, { by, method: 'GET', path: '/api/v1/namespaces/victim/secrets/own' }],
+    [`Secrets of kube-system, by the ${by}`, { by, method: 'GET', path: '/api/v1/namespaces/kube-system/secrets' }],
+    [`Secrets of all namespaces, by the ${by}`, { by, method: 'GET', path: '/api/v1/secrets' }],
+    [
+      `a token in kube-system, by the ${by}`,
+      { by, method: 'POST', path: '/api/v1/namespaces/kube-system/serviceaccounts/default/token', body: tokenRequest },
+    ],
+    [
+      `a token of the controller, by the ${by}`,
+      { by, method: 'POST', path: `/api/v1/namespaces/${namespace}/serviceaccounts/${fullname}-controller/token`, body: tokenRequest },
+    ],
+    [
+      `a token where an organization lives, by the ${by}`,
+      { by, method: 'POST', path: '/api/v1/namespaces/acme/serviceaccounts/default/token', body: tokenRequest },
+    ],
+    [
+      `a role that may do everything, by the ${by}`,
+      { by, method: 'PATCH', path: `${rbac}/clusterroles/${controllerRole}?fieldManager=test`, body: everything },
+    ],
+    [
+      `a binding for the whole cluster, by the ${by}`,
+      {
+        by,
+        method: 'POST',
+        path: `${rbac}/clusterrolebindings`,
+        body: { metadata: { name: 'mine' }, roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: controllerRole } },
+      },
+    ],
+    [`the RoleBindings of all, by the ${by}`, { by, method: 'GET', path: `${rbac}/rolebindings` }],
+  ],
+);
+/** What RBAC does not grant. */
+export const attemptsBeyondRights: Attempts = [
+  ...byEither,
+  ['a role that the api binds', { ...bind('acme', apiRole, `${fullname}-api`, apiRole), by: 'api' }],
+  [
+    'a Secret of the installation, by the api',
+    { by: 'api', method: 'GET', path: `/api/v1/namespaces/${namespace}/secrets/${fullname}-encryption` },
+  ],
+  ['the Secrets of an organization as a list, by the api', { by: 'api', method: 'GET', path: '/api/v1/namespaces/acme/secrets' }],
+];

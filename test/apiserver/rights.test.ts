@@ -1,0 +1,299 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { OrganizationRights } from '../../src/controllers/organization/organization-rights.ts';
+import type { PosthornKind } from '../../src/resources/kinds.ts';
+import { systemClock } from '../../src/runtime/clock.ts';
+import type { KubernetesApi } from '../../src/store/kubernetes/kubernetes-api.ts';
+import { KubernetesObjects } from '../../src/store/kubernetes/kubernetes-objects.ts';
+import { KubernetesStore } from '../../src/store/kubernetes/kubernetes-store.ts';
+import { type ControlPlane, startControlPlane } from '../support/control-plane.ts';
+import { type HelmRelease, helmRelease } from '../support/helm-release.ts';
+import { kubernetesApi } from '../support/kubernetes-api.ts';
+import { passes } from '../support/passes.ts';
+import { freePort } from '../support/ports.ts';
+import type { Program } from '../support/program.ts';
+import { type RedisServer, startRedis } from '../support/redis.ts';
+import {
+  type Attempt,
+  attemptsAgainstPolicies,
+  attemptsBeyondRights,
+  fullname,
+  bindingNames as names,
+  namespace,
+  rbac,
+} from './forbidden-attempts.ts';
+
+// biome-ignore lint/suspicious/noExplicitAny: objects of many kinds
+type Any = any;
+
+let directory: string;
+let plane: ControlPlane;
+let redis: RedisServer;
+let release: HelmRelease;
+let controller: Program;
+let api: Program;
+let baseUrl: string;
+let admin: KubernetesApi;
+let store: KubernetesStore;
+
+beforeAll(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'posthorn-rights-'));
+  [plane, redis] = await Promise.all([startControlPlane({ controllerManager: true }), startRedis()]);
+  for (const name of [namespace, 'victim', 'guarded'])
+    await makeNamespace(name, name === 'guarded' ? { 'posthorn.dev/protected': 'true' } : {});
+  release = helmRelease(plane, { release: 'relay', fullname, namespace, directory });
+  await release.put('install');
+  admin = kubernetesApi(plane);
+  store = new KubernetesStore({ api: admin, clock: systemClock });
+  controller = await startController();
+  const port = await freePort();
+  baseUrl = `http://127.0.0.1:${port}`;
+  api = await release.start('api', { POSTHORN_REDIS_URL: redis.url, POSTHORN_PORT: String(port) });
+  await apply({ apiVersion: 'v1', kind: 'Secret', metadata: { namespace: 'victim', name: 'own' }, stringData: { password: 'x' } });
+  await organization('acme');
+  await expectCondition('Organization', { name: 'default' }, 'True Ready');
+  await passes(async () => expect((await send('GET', 'destinations')).status).toBe(200), 60_000);
+}, 180_000);
+afterAll(async () => {
+  await Promise.all([controller?.stop(), api?.stop(), admin?.close()]);
+  await Promise.all([plane?.stop(), redis?.stop()]);
+  rmSync(directory, { recursive: true });
+}, 60_000);
+
+const startController = () => release.start('controller', { POSTHORN_REDIS_URL: redis.url });
+const makeNamespace = (name: string, labels: object = {}) =>
+  plane.request('POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } });
+
+function pathOf({ apiVersion, kind, metadata }: Any): string {
+  const root = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
+  return `${root}${metadata.namespace === undefined ? '' : `/namespaces/${metadata.namespace}`}/${kind.toLowerCase()}s/${metadata.name}`;
+}
+const apply = (object: Any) =>
+  plane.request('PATCH', `${pathOf(object)}?fieldManager=test&force=true`, object, 'application/apply-patch+yaml');
+
+async function organization(name: string, ready = 'True Ready', within = name): Promise<void> {
+  await apply({ apiVersion: 'posthorn.dev/v1alpha1', kind: 'Organization', metadata: { name }, spec: { namespace: within } });
+  await expectCondition('Organization', { name }, ready);
+}
+
+async function conditionOf(kind: PosthornKind, key: { name: string; namespace?: string }): Promise<Any> {
+  const { status }: Any = await store.get(kind, key);
+  return status?.conditions?.find(({ type }: Any) => type === 'Ready');
+}
+const expectCondition = (kind: PosthornKind, key: { name: string; namespace?: string }, wanted: string) =>
+  passes(async () => {
+    const found = await conditionOf(kind, key);
+    expect(`${found?.status} ${found?.reason}`).toBe(wanted);
+  }, 60_000);
+
+/** A request to the API with the key of the organization `default`, which is in the namespace `default`. */
+async function send(method: string, path: string, body?: object): Promise<{ status: number; headers: Headers; body: Any }> {
+  const key = Buffer.from((await release.secret(`${fullname}-api-key`))['api-key'] ?? '', 'base64').toString('utf8');
+  const headers = { authorization: `Bearer ${key}`, ...(body !== undefined && { 'content-type': 'application/json' }) };
+  const response = await fetch(`${baseUrl}/api/${path}`, { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) });
+  const text = await response.text();
+  return { status: response.status, headers: response.headers, body: text === '' ? null : JSON.parse(text) };
+}
+const destination = (name: string, token = 'a-long-token-0000001') => ({
+  name,
+  url: 'https://hooks.example.com/in',
+  authType: 'bearer',
+  authConfig: { token },
+});
+
+const bindings = async (within: string): Promise<Any[]> => {
+  const { items }: Any = await plane.request('GET', `${rbac}/namespaces/${within}/rolebindings`);
+  return items;
+};
+const expectBindings = (within: string) =>
+  passes(async () => {
+    const found = (await bindings(within)).map(({ metadata, roleRef, subjects }) => [metadata.name, roleRef.name, subjects]);
+    expect(found).toEqual(
+      ['api', 'controller'].map((component) => [
+        `${fullname}-organization-${component}`,
+        `${fullname}-organization-${component}`,
+        [{ kind: 'ServiceAccount', name: `${fullname}-${component}`, namespace }],
+      ]),
+    );
+  });
+
+describe('rights where an organization lives', () => {
+  test('are granted by the controller, and are enough for the work on Secrets', async () => {
+    await expectBindings('acme');
+    await expectBindings('default');
+    const made = await send('POST', 'destinations', destination('Enough'));
+    expect([made.status, made.body.authConfig]).toEqual([201, { token: '••••0001' }]);
+    const key = { namespace: 'default', name: 'enough' };
+    await expectCondition('Destination', key, 'True Ready');
+    const changed = await send('PATCH', `destinations/${made.body.id}`, { authConfig: { token: 'another-long-token-0002' } });
+    expect([changed.status, changed.body.authConfig]).toEqual([200, { token: '••••0002' }]);
+    expect((await send('DELETE', `destinations/${made.body.id}`)).status).toBe(204);
+    // A Secret that comes late is noticed by the watch in its namespace.
+    const auth = { type: 'bearer', tokenSecretRef: { name: 'late', key: 'token' } };
+    const late = { namespace: 'acme', name: 'late' };
+    const http = { url: 'https://hooks.example.com/in', auth };
+    await apply({ apiVersion: 'posthorn.dev/v1alpha1', kind: 'Destination', metadata: late, spec: { type: 'http', http } });
+    await expectCondition('Destination', late, 'False SecretNotFound');
+    await apply({ apiVersion: 'v1', kind: 'Secret', metadata: late, stringData: { token: 'value' } });
+    await expectCondition('Destination', late, 'True Ready');
+  }, 120_000);
+
+  test('come back when somebody deletes them or changes whom or what they bind', async () => {
+    const [name = ''] = names;
+    const path = `${rbac}/namespaces/acme/rolebindings/${name}`;
+    await plane.request('DELETE', path);
+    await expectBindings('acme');
+    const subjects = [{ kind: 'User', name: 'mallory', apiGroup: 'rbac.authorization.k8s.io' }];
+    await plane.request('PATCH', path, { subjects }, 'application/merge-patch+json');
+    await expectBindings('acme');
+    await plane.request('DELETE', path);
+    const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'view' };
+    await passes(() =>
+      plane.request('POST', `${rbac}/namespaces/acme/rolebindings`, { metadata: { name }, roleRef, subjects }).catch(() => {}),
+    );
+    await expectBindings('acme');
+  }, 120_000);
+
+  test('go with the organization, also out of a namespace that stays', async () => {
+    await makeNamespace('adopted');
+    await organization('adopted');
+    await expectBindings('adopted');
+    await plane.request('DELETE', '/apis/posthorn.dev/v1alpha1/organizations/adopted');
+    await passes(async () => expect(await bindings('adopted')).toEqual([]));
+    await passes(async () =>
+      expect((await store.get('Namespace', { name: 'adopted' })).metadata.labels).not.toHaveProperty('posthorn.dev/organization'),
+    );
+    await organization('short');
+    await plane.request('DELETE', '/apis/posthorn.dev/v1alpha1/organizations/short');
+    await passes(() => expect(store.get('Namespace', { name: 'short' })).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' }), 60_000);
+  }, 120_000);
+
+  test('are refused in the namespace of the installation and in protected ones, and the Organization says so', async () => {
+    for (const within of [namespace, 'guarded']) {
+      await organization(`in-${within}`, 'False NamespaceProtected', within);
+      expect((await bindings(within)).filter(({ metadata }) => names.includes(metadata.name))).toEqual([]);
+      expect((await store.get('Namespace', { name: within })).metadata.labels).not.toHaveProperty('posthorn.dev/organization');
+      await plane.request('DELETE', `/apis/posthorn.dev/v1alpha1/organizations/in-${within}`);
+    }
+  }, 60_000);
+
+  test('of two installations stand beside each other', async () => {
+    const objects = new KubernetesObjects({ api: admin, clock: systemClock });
+    const installation = { name: 'posthorn', namespace: 'posthorn-system' };
+    const other = new OrganizationRights({ objects, store, installation, clock: systemClock });
+    const acme = await store.get('Organization', { name: 'acme' });
+    expect(await other.ensure(acme)).toEqual({ state: 'granted' });
+    expect((await bindings('acme')).map(({ metadata }) => metadata.name)).toEqual([
+      'posthorn-organization-api',
+      'posthorn-organization-controller',
+      ...names,
+    ]);
+    await other.remove(acme);
+    await expectBindings('acme');
+  });
+});
+
+describe('rights that are missing for a while', () => {
+  test('after an upgrade from cluster-wide rights are 503 until the new controller has granted them, and nothing is lost', async () => {
+    const { body: before } = await send('POST', 'destinations', destination('Before'));
+    const key = { namespace: 'default', name: 'before' };
+    await expectCondition('Destination', key, 'True Ready');
+    const condition = await conditionOf('Destination', key);
+    // As Helm leaves it: the former right is gone, and no controller of the new release leads yet.
+    await controller.stop();
+    for (const name of names) await plane.request('DELETE', `${rbac}/namespaces/default/rolebindings/${name}`);
+    const refused = await passes(async () => {
+      const answer = await send('POST', 'destinations', destination('Between'));
+      expect(answer.status).toBe(503);
+      return answer;
+    });
+    expect(refused.body).toMatchObject({
+      code: 'UNAVAILABLE',
+      message: expect.stringMatching(/^The right on Secrets in the namespace default is not granted yet/),
+    });
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+    expect((await send('GET', 'destinations/between')).status).toBe(404);
+    expect((await send('PATCH', `destinations/${before.id}`, { authConfig: { token: 'another-long-token-0002' } })).status).toBe(503);
+    expect((await send('GET', `destinations/${before.id}`)).status).toBe(200);
+
+    controller = await startController();
+    await expectBindings('default');
+    const made = await passes(async () => {
+      const answer = await send('POST', 'destinations', destination('Between'));
+      expect(answer.status).toBe(201);
+      return answer;
+    }, 60_000);
+    expect(made.body.slug).toBe('between');
+    await expectCondition('Destination', { namespace: 'default', name: 'between' }, 'True Ready');
+    expect((await send('GET', `destinations/${before.id}`)).body.authConfig).toEqual({ token: '••••0001' });
+    expect(await conditionOf('Destination', key)).toEqual(condition);
+  }, 180_000);
+
+  test('change no condition of a resource, and the Organization says so after half a minute', async () => {
+    const key = { namespace: 'acme', name: 'kept' };
+    const auth = { type: 'bearer', tokenSecretRef: { name: 'kept', key: 'token' } };
+    const destinationWith = (url: string) =>
+      apply({ apiVersion: 'posthorn.dev/v1alpha1', kind: 'Destination', metadata: key, spec: { type: 'http', http: { url, auth } } });
+    await apply({ apiVersion: 'v1', kind: 'Secret', metadata: key, stringData: { token: 'value' } });
+    await destinationWith('https://one.example.com/');
+    await expectCondition('Destination', key, 'True Ready');
+    const path = `${rbac}/clusterroles/${fullname}-organization-controller`;
+    const { metadata, rules }: Any = await plane.request('GET', path);
+    await plane.request('PATCH', path, { rules: [] }, 'application/merge-patch+json');
+    const before = await conditionOf('Destination', key);
+    await destinationWith('https://two.example.com/');
+    await expectCondition('Organization', { name: 'acme' }, 'False RightsNotGranted');
+    expect(await conditionOf('Destination', key)).toEqual(before);
+    await plane.request('PATCH', path, { metadata: { name: metadata.name }, rules }, 'application/merge-patch+json');
+    await expectCondition('Organization', { name: 'acme' }, 'True Ready');
+    await passes(async () => expect((await conditionOf('Destination', key)).observedGeneration).toBe(2), 60_000);
+    expect((await conditionOf('Destination', key)).lastTransitionTime).toBe(before.lastTransitionTime);
+  }, 180_000);
+});
+
+describe('the ServiceAccounts', () => {
+  const clients = {} as Record<Attempt['by'], KubernetesApi>;
+  beforeAll(async () => {
+    await apply({ apiVersion: 'v1', kind: 'Secret', metadata: { namespace: 'acme', name: 'own' }, type: 'Opaque', stringData: { a: 'b' } });
+    await expectBindings('acme');
+    for (const by of ['api', 'controller'] as const)
+      clients[by] = kubernetesApi({ ...plane, kubeconfigPath: await release.kubeconfigOf(`${fullname}-${by}`) });
+  });
+  afterAll(() => Promise.all(Object.values(clients).map((client) => client.close())));
+
+  async function attempt({ by, method, path, body }: Attempt): Promise<string> {
+    try {
+      const contentType = method === 'PATCH' ? 'application/apply-patch+yaml' : 'application/json';
+      await clients[by].request(method, path, { ...(body !== undefined && { body, contentType }) });
+      return 'done';
+    } catch (error) {
+      return `${(error as Any).code} ${(error as Error).message}`;
+    }
+  }
+
+  test.each([...attemptsAgainstPolicies, ...attemptsBeyondRights])('are refused: %s', async (_what, tried) => {
+    expect(await attempt(tried)).toMatch(/^FORBIDDEN /);
+  });
+
+  describe('with every right that RBAC knows', () => {
+    beforeAll(async () => {
+      const subjects = ['api', 'controller'].map((by) => ({ kind: 'ServiceAccount', name: `${fullname}-${by}`, namespace }));
+      const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' };
+      await apply({
+        apiVersion: 'rbac.authorization.k8s.io/v1',
+        kind: 'ClusterRoleBinding',
+        metadata: { name: 'too-much' },
+        roleRef,
+        subjects,
+      });
+      for (const by of ['api', 'controller'] as const)
+        await passes(async () => expect(await attempt({ by, method: 'GET', path: '/api/v1/secrets' })).toBe('done'));
+    });
+
+    test.each(attemptsAgainstPolicies)('are refused by a policy: %s', async (_what, tried) => {
+      expect(await attempt(tried)).toMatch(/^FORBIDDEN .*ValidatingAdmissionPolicy 'relay-posthorn-service-account-/);
+    });
+  });
+});

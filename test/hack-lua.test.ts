@@ -1,0 +1,210 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { expect, test } from '@jest/globals';
+import { withIncludes } from '../hack/lua-includes.ts';
+import { type LuaFindings, luaFindings } from '../hack/lua-rules.ts';
+
+/** What is found in files of a folder of their own; `s.lua` and `t.lua` are scripts, others are includes. */
+function found(files: Record<string, string>): LuaFindings {
+  const folder = mkdtempSync(join(tmpdir(), 'posthorn-lua-'));
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+  const urls = (isWanted: (isScript: boolean) => boolean): URL[] =>
+    Object.keys(files)
+      .filter((name) => isWanted(['s.lua', 't.lua'].includes(name)))
+      .map((name) => pathToFileURL(join(folder, name)));
+  return luaFindings(
+    urls((isScript) => isScript),
+    urls((isScript) => !isScript),
+    pathToFileURL(`${folder}/`),
+  );
+}
+
+const base = 'local function base()\n  return 1\nend\n';
+const many = (count: number): string => Array.from({ length: count }, (_, k) => `local v${k} = 1\n`).join('');
+const sum = (count: number): string => Array.from({ length: count }, (_, k) => `v${k}`).join(' + ');
+
+test.each<[string, Record<string, string>, string[]]>([
+  ['a global that Redis does not have', { 's.lua': '\nreturn nothing\n' }, ['s.lua:2: uses the global nothing, which Redis does not have']],
+  ['a library that the sandbox leaves out', { 's.lua': 'return os.time()\n' }, ['s.lua:1: uses the global os, which Redis does not have']],
+  ['an assignment to a global', { 's.lua': '\nx = 1\n' }, ['s.lua:2: assigns to the global x, which Redis refuses']],
+  ['a function that is made a global', { 's.lua': 'function f() end\n' }, ['s.lua:1: assigns to the global f, which Redis refuses']],
+  ['an assignment to what Redis gives', { 's.lua': 'redis = nil\n' }, ['s.lua:1: assigns to the global redis, which Redis refuses']],
+  [
+    'a function that uses a later one',
+    { 's.lua': 'local function first()\n  return second()\nend\nlocal function second()\n  return 1\nend\nreturn first() + second()\n' },
+    ['s.lua:2: uses second before s.lua:4 declares it'],
+  ],
+  ['a variable that begins with itself', { 's.lua': 'local x = x or 1\nreturn x\n' }, ['s.lua:1: uses x before s.lua:1 declares it']],
+  [
+    'a local of a block that is over',
+    { 's.lua': 'do\n  local x = 1\n  redis.call(x)\nend\nreturn x\n' },
+    ['s.lua:5: uses the global x, which Redis does not have'],
+  ],
+  [
+    'an include that uses what another one has, without including it',
+    { 's.lua': '-- @include "a.lua"\nreturn a()\n', 'a.lua': '-- For tests.\nlocal function a()\n  return base()\nend\n', 'b.lua': base },
+    ['a.lua:3: uses the global base, which Redis does not have; b.lua declares it', 'b.lua:1: is included by no script'],
+  ],
+  [
+    'an include that uses what its script includes',
+    {
+      's.lua': '-- @include "b.lua"\n-- @include "a.lua"\nreturn a() + base()\n',
+      'a.lua': 'local function a()\n  return base()\nend\n',
+      'b.lua': base,
+    },
+    ['a.lua:2: uses base of b.lua without including that file'],
+  ],
+  [
+    'a script that uses what its include includes',
+    { 's.lua': '-- @include "a.lua"\nreturn a() + base()\n', 'a.lua': '-- @include "b.lua"\nlocal a = base\n', 'b.lua': base },
+    ['s.lua:2: uses base of b.lua without including that file'],
+  ],
+  [
+    'an unused include',
+    { 's.lua': '\n-- @include "b.lua"\nreturn 1\n', 't.lua': '-- @include "b.lua"\nreturn base()\n', 'b.lua': base },
+    ['s.lua:2: includes b.lua and uses nothing of it'],
+  ],
+  [
+    'an include that stands twice',
+    { 's.lua': '-- @include "b.lua"\n-- @include "b.lua"\nreturn base()\n', 'b.lua': base },
+    ['s.lua:2: includes b.lua again'],
+  ],
+  ['an include of no script', { 's.lua': 'return 1\n', 'b.lua': base }, ['b.lua:1: is included by no script']],
+  ['a missing include', { 's.lua': '\n-- @include "b.lua"\n' }, ['s.lua:2: cannot read the include b.lua']],
+  [
+    'a circular include',
+    {
+      's.lua': '-- @include "a.lua"\nreturn a\n',
+      'a.lua': '-- @include "b.lua"\nlocal a = b\n',
+      'b.lua': '-- @include "a.lua"\nlocal b = a\n',
+    },
+    ['a.lua:1: circular include: b.lua → a.lua → b.lua', 'b.lua:1: circular include: a.lua → b.lua → a.lua'],
+  ],
+  ['an unused function', { 's.lua': 'local function f() end\nreturn 1\n' }, ['s.lua:1: declares the function f, which nothing uses']],
+  [
+    'a function that only calls itself',
+    { 's.lua': 'local function f()\n  return f()\nend\nreturn 1\n' },
+    ['s.lua:1: declares the function f, which nothing uses'],
+  ],
+  [
+    'a function of an include that no script uses',
+    {
+      's.lua': '-- @include "b.lua"\nreturn base()\n',
+      't.lua': '-- @include "b.lua"\nreturn base()\n',
+      'b.lua': `${base}\nlocal function more()\n  return 1\nend\n`,
+    },
+    ['b.lua:5: declares the function more, which nothing uses'],
+  ],
+  [
+    'a variable that is only assigned to',
+    { 's.lua': 'if redis then\n  local x = 1\n  x = 2\nend\n' },
+    ['s.lua:2: declares the variable x, which nothing uses'],
+  ],
+  [
+    'a name that is declared twice at the top',
+    { 's.lua': '-- @include "b.lua"\nlocal kept = base()\nlocal function base()\n  return kept\nend\nreturn base()\n', 'b.lua': base },
+    ['s.lua:3: declares base again, after b.lua:1'],
+  ],
+  [
+    'more locals than Lua allows',
+    { 's.lua': `${many(201)}return ${sum(201)}\n` },
+    ['s.lua:1: has 201 locals in scope at a time; Lua allows 200 per function'],
+  ],
+  [
+    'a function with more locals of others than Lua allows',
+    { 's.lua': `${many(61)}local function all()\n  return ${sum(61)}\nend\nreturn all()\n` },
+    ['s.lua:62: has 61 locals of functions around it; Lua allows 60 per function'],
+  ],
+  [
+    'an argument that no header says',
+    { 's.lua': '-- ARGV[1] id.\nlocal id = ARGV[1]\nreturn id .. ARGV[2]\n' },
+    ['s.lua:3: uses ARGV[2], which no header says'],
+  ],
+  [
+    'a key that no header says',
+    { 's.lua': '-- KEYS[1] lock.\n-- ARGV[1] id, [2] text.\nreturn KEYS[2] .. ARGV[1] .. ARGV[2]\n' },
+    ['s.lua:3: uses KEYS[2], which no header says'],
+  ],
+  ['arguments without a header', { 's.lua': 'return #ARGV\n' }, ['s.lua:1: uses ARGV, which no header says']],
+  [
+    'an argument that is not used',
+    { 's.lua': '-- ARGV[1] id, [2] text.\n-- Reply: [3].\nreturn ARGV[1]\n' },
+    ['s.lua:1: says what ARGV[2] is and does not use it'],
+  ],
+  ['a text that does not parse', { 's.lua': '-- @include "b.lua"\nreturn base(\n', 'b.lua': base }, ["s.lua:2: ')' expected near '<eof>'"]],
+])('the check of the Lua finds %s', (_, files, complaints) => {
+  expect(found(files).complaints).toEqual(complaints);
+});
+
+test('the check of the Lua warns before a function has as many locals as Lua allows', () => {
+  const { complaints, warnings } = found({
+    's.lua': `${many(180)}return ${sum(180)}\n`,
+    't.lua': `${many(176)}for k, v in pairs({}) do\n  redis.call(k, v, ${sum(176)})\nend\n`,
+  });
+  expect(complaints).toEqual([]);
+  // A loop keeps three of its own beside those that it declares.
+  expect(warnings).toEqual([
+    's.lua:1: has 180 locals in scope at a time; Lua allows 200 per function',
+    't.lua:1: has 181 locals in scope at a time; Lua allows 200 per function',
+  ]);
+});
+
+test('the check of the Lua has nothing against a script that keeps the rules', () => {
+  const script = `#!lua flags=allow-oom
+-- KEYS[1] queue, [2] \`~\`, which never exists.
+-- ARGV[1] worker; then per item [2…] its id.
+-- @include "a.lua"
+local later
+local function walk(node, _)
+  for k, v in pairs(node) do
+    later(k, walk(v))
+  end
+end
+later = function(...)
+  local first, rest = ...
+  repeat
+    local done = first == rest
+  until done
+  return redis.call('SET', KEYS[1], cjson.encode({ id = first, [rest] = string.format('%d', a()) }))
+end
+for k = 2, #ARGV do
+  walk({ ARGV[k] }, ARGV[1])
+end
+`;
+  expect(found({ 's.lua': script, 'a.lua': '-- @include "b.lua"\n\nlocal function a()\n  return base()\nend\n', 'b.lua': base })).toEqual({
+    complaints: [],
+    warnings: [],
+    includes: [],
+  });
+});
+
+test('the check of the Lua says which includes a file should name', () => {
+  const { includes } = found({
+    's.lua': '-- @include "a.lua"\n-- @include "c.lua"\nreturn base() + d() + c\n',
+    'a.lua': 'local a = b\n',
+    'b.lua': `${base}local b = base()\n`,
+    'c.lua': '-- @include "a.lua"\nlocal c = 1\n',
+    'd.lua': '-- @include "c.lua"\nlocal function d()\n  return c\nend\n',
+  });
+  const names = includes.map(({ file, wanted }) => [file, ...wanted].map((each) => each.pathname.split('/').at(-1)));
+  expect(names.toSorted()).toEqual([['a.lua', 'b.lua'], ['c.lua'], ['s.lua', 'c.lua', 'b.lua', 'd.lua']]);
+});
+
+test.each([
+  [
+    'where they stood',
+    's.lua',
+    '#!lua\n-- ARGV[1] id.\n-- @include "includes/a.lua"\n\nreturn 1\n',
+    '#!lua\n-- ARGV[1] id.\n<new>\nreturn 1\n',
+  ],
+  ['at the end of the header of a script', 's.lua', '#!lua\n-- ARGV[1] id.\n\nreturn 1\n', '#!lua\n-- ARGV[1] id.\n<new>\nreturn 1\n'],
+  ['at the top of an include', 'includes/c.lua', '-- About c.\nlocal c = 1\n', '<new>\n-- About c.\nlocal c = 1\n'],
+])('include lines are written %s', (_, name, text, expected) => {
+  const file = new URL(name, 'file:///scripts/');
+  const wanted = ['includes/a.lua', 'includes/b.lua'].map((each) => new URL(each, 'file:///scripts/'));
+  const prefix = name.startsWith('includes/') ? '' : 'includes/';
+  const lines = `-- @include "${prefix}a.lua"\n-- @include "${prefix}b.lua"\n`;
+  expect(withIncludes(text, file, wanted)).toBe(expected.replace('<new>', lines));
+});
