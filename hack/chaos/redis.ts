@@ -3,7 +3,7 @@
 //   node hack/chaos/redis.ts frozen [seconds]   its connections stay, and nothing is answered; then it goes on
 //   node hack/chaos/redis.ts emptied            FLUSHALL, beside a real API server, from which the leader publishes everything again
 //   node hack/chaos/redis.ts full [megabytes]   a receiver that fails, until no more fits; then it works again
-//   node hack/chaos/redis.ts room [seconds] [megabytes]   1,000 events/s into a small Redis: finished history gives way
+//   node hack/chaos/redis.ts room [seconds] [megabytes]   up to 1,000 events/s into a small Redis, as fast as they are delivered: finished history gives way
 // Ends with 1 when something accepted does not arrive, a process (the controller is one) ends, or ingest does not refuse, within 2 s where Redis is
 // away. --short: no figures.
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -24,6 +24,10 @@ const { values, positionals } = parseArgs({ options: { short: { type: 'boolean' 
 const [scenario = 'away', ...numbers] = positionals;
 const [first, second] = numbers.map(Number);
 const refusalDeadlineMs = 2000;
+/** Of `room`: events that are accepted and have not arrived, at most; a few per cent of the smallest Redis. */
+const mostUndelivered = 500;
+/** What Redis keeps of an event that is delivered, at least, in bytes (hack/bench/memory.ts). */
+const finishedEventBytes = 1800;
 /** Above all numbers of the sender. */
 const firstProbe = 1_000_000_000;
 
@@ -57,7 +61,9 @@ const installation = scenario === 'emptied' ? await kubernetesInstallation(sink)
 const { redis, prefix, shards, ingest, programs } = installation;
 /** Events a second; a smaller Redis is filled no faster. */
 const rates: Record<string, number> = { room: 1000, full: (megabytes / 48) * 1000 };
-const sender = new SteadySender(ingest, rates[scenario] ?? 200);
+/** In `room` only finished history may fill Redis: on a slow machine the sender waits for the deliveries. */
+const hasBacklog = (): boolean => sender.accepted.size - sink.arrivals.size >= mostUndelivered;
+const sender: SteadySender = new SteadySender(ingest, rates[scenario] ?? 200, scenario === 'room' ? { waits: hasBacklog } : {});
 const { rows, mustBe, exitCode } = verdict();
 
 /** All that was accepted, but for what may be lost, has arrived and is settled. */
@@ -185,13 +191,16 @@ async function full(): Promise<void> {
 async function room(): Promise<void> {
   sender.start();
   let most = 0;
+  const fills = (megabytes * 2 ** 20) / finishedEventBytes;
   const end = performance.now() + (first ?? 3600) * 1000;
-  while (performance.now() < end) {
+  const deadline = end + 120_000;
+  while (performance.now() < end || (sender.accepted.size < fills && performance.now() < deadline)) {
     most = Math.max(most, Number.parseInt(await usedShare(), 10));
     await sleep(1000);
   }
   await sender.stop();
   rows.push(['most of Redis in use', `${most} %`]);
+  mustBe('more is accepted than Redis has room for', sender.accepted.size >= fills);
   mustBe('no event is refused', sender.refused + sender.unanswered === 0);
   await settled();
 }

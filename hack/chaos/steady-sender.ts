@@ -3,6 +3,14 @@ import { payloadBytes } from '../bench/lib/traffic.ts';
 
 const answerDeadlineMs = 5000;
 
+interface SenderOptions {
+  headers?: Record<string, string>;
+  /** Requests without an answer, at most. */
+  mostUnderWay?: number;
+  /** While it returns true, nothing is sent. */
+  waits?: () => boolean;
+}
+
 /** Sends events at a rate, each once, whatever happens to the receiver; knows which of them were accepted. */
 export class SteadySender {
   /** Numbers of the events that were sent, and of those that were answered with 2xx. */
@@ -17,15 +25,17 @@ export class SteadySender {
   readonly #perSecond: number;
   readonly #headers: Record<string, string>;
   readonly #mostUnderWay: number;
+  readonly #waits: () => boolean;
   readonly #underWay = new Set<Promise<void>>();
   #isRunning = false;
   #loop: Promise<void> = Promise.resolve();
 
-  constructor(url: string, perSecond: number, options: { headers?: Record<string, string>; mostUnderWay?: number } = {}) {
+  constructor(url: string, perSecond: number, options: SenderOptions = {}) {
     this.#url = url;
     this.#perSecond = perSecond;
     this.#headers = { 'content-type': 'application/json', ...options.headers };
     this.#mostUnderWay = options.mostUnderWay ?? 500;
+    this.#waits = options.waits ?? (() => false);
   }
 
   start(): void {
@@ -44,7 +54,7 @@ export class SteadySender {
     for (let number = 0; this.#isRunning; number++) {
       const waitMs = begin + (number * 1000) / this.#perSecond - performance.now();
       if (waitMs > 0) await sleep(waitMs);
-      while (this.#underWay.size >= this.#mostUnderWay) await sleep(10);
+      while (this.#isRunning && (this.#underWay.size >= this.#mostUnderWay || this.#waits())) await sleep(10);
       const sending: Promise<void> = this.#send(number).finally(() => this.#underWay.delete(sending));
       this.#underWay.add(sending);
     }
