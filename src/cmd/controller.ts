@@ -12,6 +12,7 @@ import { Circuits } from '../data/circuits.ts';
 import { CronExecutions } from '../data/cron-executions.ts';
 import { CronRuns } from '../data/cron-runs.ts';
 import { IntentFinisher } from '../data/intent-finisher.ts';
+import { SpentMailBudgets } from '../data/mail-budget.ts';
 import { RedisMessagePurger } from '../data/message-purger.ts';
 import { OrganizationPools } from '../data/organization-pools.ts';
 import { RedisRegistryPublisher } from '../data/registry-publisher.ts';
@@ -172,6 +173,7 @@ async function lead(term: Term, { context, opened, link, caches, storeMetrics, m
     circuits: new Circuits({ redis: link.main, prefix, shards: () => shards }),
     feed,
     archiveTroubles: new ArchiveTroubles({ redis: link.main, prefix, shards }),
+    mailBudgets: new SpentMailBudgets({ redis: link.main, prefix }),
     cronRuns: new CronRuns({ redis: link.main, prefix }),
     keyring: new Keyring(config.encryptionKeys),
     allowsPlatformIdentity: config.warehouse.allowsPlatformIdentity,

@@ -6,6 +6,7 @@ import type { ArchiveTroubles } from '../data/archive-troubles.ts';
 import type { CircuitFeed } from '../data/circuit-feed.ts';
 import type { Circuits } from '../data/circuits.ts';
 import type { CronRuns } from '../data/cron-runs.ts';
+import type { SpentMailBudgets } from '../data/mail-budget.ts';
 import type { MessagePurger } from '../data/messages.ts';
 import type { RegistryPublisher } from '../data/registry.ts';
 import type { WebhookStore } from '../data/webhooks/webhooks.ts';
@@ -29,6 +30,7 @@ import { filterRules } from './filter/filter-rules.ts';
 import { FirstPass } from './first-pass.ts';
 import { followObjects } from './follow-objects.ts';
 import { runArchiveHealth } from './health/archive-health.ts';
+import { runMailHealth } from './health/mail-health.ts';
 import { runHealth } from './health/run-health.ts';
 import { cronJobRules } from './http-cron-job/cron-job-rules.ts';
 import { runScheduleStatus } from './http-cron-job/schedule-status.ts';
@@ -80,6 +82,7 @@ export interface RunControllersOptions {
   feed: CircuitFeed;
   purger: MessagePurger;
   archiveTroubles: Pick<ArchiveTroubles, 'all'>;
+  mailBudgets: Pick<SpentMailBudgets, 'onDayOf'>;
   cronRuns: Pick<CronRuns, 'lastSlots'>;
   keyring: Keyring;
   /** Warehouses may have the identity of the delivery pods. */
@@ -272,6 +275,7 @@ export async function runControllers(options: RunControllersOptions, signal: Abo
     firstPass.run(running),
     runHealth(options, running),
     runArchiveHealth(options, running),
+    runMailHealth(options, running),
     runScheduleStatus(options, running),
   ];
   try {

@@ -1,3 +1,5 @@
+import type { RedisClient } from '../redis/connection.ts';
+import { throwUnavailable } from '../redis/unavailable.ts';
 import { type RateLimiterOptions, takeRequest } from './rate-limit.ts';
 
 const dayMs = 86_400_000;
@@ -6,17 +8,53 @@ const dayMs = 86_400_000;
 export class MailBudget {
   readonly #options: Pick<RateLimiterOptions, 'redis' | 'prefix' | 'clock'>;
   readonly perDay: number;
+  readonly #spent: SpentMailBudgets;
 
   constructor(options: Pick<RateLimiterOptions, 'redis' | 'prefix' | 'clock'>, perDay: number) {
     this.#options = options;
     this.perDay = perDay;
+    this.#spent = new SpentMailBudgets(options);
   }
 
-  /** Takes all or none; null when there are not as many left. What is taken can be given back. Rejects when Redis does not answer. */
+  /**
+   * Takes all or none; null when there are not as many left, which `SpentMailBudgets` tells from then on. What is taken can be given back. Rejects when Redis
+   * does not answer.
+   */
   async take(org: string, count: number): Promise<{ giveBack(): Promise<void> } | null> {
-    const day = new Date(this.#options.clock.now()).toISOString().slice(0, 10);
-    const add = (more: number) => takeRequest(this.#options, `${org}:mails:${day}`, this.perDay, more, dayMs);
-    if (!(await add(count)).allowed) return null;
+    const nowMs = this.#options.clock.now();
+    const add = (more: number) => takeRequest(this.#options, `${org}:mails:${dayOf(nowMs)}`, this.perDay, more, dayMs);
+    if (!(await add(count)).allowed) {
+      await this.#spent.note(org, nowMs);
+      return null;
+    }
     return { giveBack: async () => void (await add(-count)) };
   }
+}
+
+/** The organizations that were refused e-mails, by day (UTC). Throws UNAVAILABLE without Redis. */
+export class SpentMailBudgets {
+  readonly #redis: RedisClient;
+  readonly #prefix: string;
+
+  constructor({ redis, prefix }: { redis: RedisClient; prefix: string }) {
+    this.#redis = redis;
+    this.#prefix = prefix;
+  }
+
+  async note(org: string, atMs: number): Promise<void> {
+    const key = this.#key(atMs);
+    await this.#redis.multi().sadd(key, org).pexpire(key, dayMs).exec().catch(throwUnavailable);
+  }
+
+  async onDayOf(atMs: number): Promise<Set<string>> {
+    return new Set(await this.#redis.smembers(this.#key(atMs)).catch(throwUnavailable));
+  }
+
+  #key(atMs: number): string {
+    return `${this.#prefix}{mails}:spent:${dayOf(atMs)}`;
+  }
+}
+
+function dayOf(atMs: number): string {
+  return new Date(atMs).toISOString().slice(0, 10);
 }

@@ -136,6 +136,7 @@ export function startDelivery(options: DeliveryOptions): Delivery {
   });
   const userAgent = `Posthorn/${version}`;
   const { endpoints = {}, batchAgeMs = defaultBatchAgeMs, allowsPlatformIdentity = false } = options.warehouse ?? {};
+  const mails = mailCounter(options.metrics);
   const mailer =
     options.mailer === undefined
       ? null
@@ -143,7 +144,7 @@ export function startDelivery(options: DeliveryOptions): Delivery {
           mailer: options.mailer,
           budget: new MailBudget({ redis, prefix, clock }, options.mailsPerDay ?? defaultMailsPerDay),
           domains: options.mailDomains ?? [],
-          mails: mailCounter(options.metrics),
+          mails,
           logger,
         });
   const stores = { endpoints, batchAgeMs, allowsPlatformIdentity };

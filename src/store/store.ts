@@ -22,6 +22,7 @@ export type FieldManager =
   | 'posthorn-controller'
   | 'posthorn-status'
   | 'posthorn-health'
+  | 'posthorn-mail'
   | 'posthorn-api'
   | 'posthorn-manifests'
   | (string & {});

@@ -149,6 +149,24 @@ export const alertCases: readonly AlertCase[] = [
     fires: [],
   },
   {
+    alert: 'PosthornMailBudgetSpent',
+    when: 'e-mails of an organization are refused',
+    series: { 'posthorn_mails_total{pod="a",outcome="over_budget"}': '0x4 5x20', 'posthorn_mails_total{pod="a",outcome="sent"}': '0+1x40' },
+    at: '5m',
+    fires: [{ says: ['5'] }],
+  },
+  {
+    alert: 'PosthornMailBudgetSpent',
+    when: 'all are sent, or fail at the mail server',
+    series: {
+      'posthorn_mails_total{pod="a",outcome="over_budget"}': '0x40',
+      'posthorn_mails_total{pod="a",outcome="sent"}': '0+1x40',
+      'posthorn_mails_total{pod="a",outcome="failed"}': '0+1x40',
+    },
+    at: '15m',
+    fires: [],
+  },
+  {
     alert: 'PosthornRedisFillsUp',
     when: 'it stays above 60 %',
     series: { 'posthorn_redis_memory_share{pod="a"}': '0.65x20' },

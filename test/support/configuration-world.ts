@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ArchiveTroubles } from '../../src/data/archive-troubles.ts';
 import { CronRuns } from '../../src/data/cron-runs.ts';
+import { SpentMailBudgets } from '../../src/data/mail-budget.ts';
 import { RedisMessagePurger } from '../../src/data/message-purger.ts';
 import { RedisRegistryPublisher } from '../../src/data/registry-publisher.ts';
 import { RedisWebhookStore } from '../../src/data/webhooks/redis-webhook-store.ts';
@@ -107,6 +108,7 @@ export class ConfigurationWorld {
       purger: mortal(new RedisMessagePurger({ redis, prefix }), process, purgerWrites),
       cronRuns: mortal(new CronRuns({ redis, prefix }), process, readsOnly),
       archiveTroubles: mortal(new ArchiveTroubles({ redis, prefix }), process, readsOnly),
+      mailBudgets: mortal(new SpentMailBudgets({ redis, prefix }), process, readsOnly),
       sandbox: mortal(sandbox, process, readsOnly),
     });
     const life = { process, controllers, hasEnded: false };

@@ -10,6 +10,7 @@ import { ArchiveTroubles } from '../../src/data/archive-troubles.ts';
 import { CircuitFeed, circuitFeedBlockMs } from '../../src/data/circuit-feed.ts';
 import { Circuits } from '../../src/data/circuits.ts';
 import { CronRuns } from '../../src/data/cron-runs.ts';
+import { SpentMailBudgets } from '../../src/data/mail-budget.ts';
 import { RedisMessagePurger } from '../../src/data/message-purger.ts';
 import { RedisRegistryPublisher } from '../../src/data/registry-publisher.ts';
 import { RedisWebhookStore } from '../../src/data/webhooks/redis-webhook-store.ts';
@@ -56,6 +57,7 @@ export function startControllers(
       circuits: new Circuits({ redis, prefix }),
       feed: new CircuitFeed({ redis, readers: [{ blocking, shards: [0] }], prefix }),
       archiveTroubles: new ArchiveTroubles({ redis, prefix }),
+      mailBudgets: new SpentMailBudgets({ redis, prefix }),
       cronRuns: new CronRuns({ redis, prefix }),
       keyring: testKeyring,
       allowsPlatformIdentity: true,
