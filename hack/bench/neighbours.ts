@@ -12,10 +12,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { newApiKey } from '../../src/core/api-keys.ts';
 import { freePort } from '../../test/support/ports.ts';
 import { startProgram } from '../../test/support/program.ts';
-import { waitUntil } from '../../test/support/wait-until.ts';
 import { costlyInputs, costlyType } from './lib/costly-requests.ts';
 import { ms, percentile, report } from './lib/report.ts';
 import { startSink } from './lib/sink.ts';
+import { manifest, StandaloneClient } from './lib/standalone-client.ts';
 import { Sender, type Sent } from './lib/traffic.ts';
 
 const [seconds = 8, rounds = 3, isKept = 1] = process.argv.slice(2).map(Number);
@@ -33,35 +33,12 @@ const origin = `http://127.0.0.1:${port}`;
 
 function writeManifests(): void {
   mkdirSync(manifests);
-  const object = (kind: string, name: string, spec: object, namespace?: string): string =>
-    JSON.stringify({ apiVersion: 'posthorn.dev/v1alpha1', kind, metadata: { name, ...(namespace !== undefined && { namespace }) }, spec });
   const objects = [
-    object('Organization', 'other', { namespace: 'other' }),
-    object('ApiKey', 'bench', { sha256: other.sha256, role: 'admin' }, 'other'),
-    object('Source', 'shop', { provider: 'generic' }, 'other'),
+    manifest('Organization', 'other', { namespace: 'other' }),
+    manifest('ApiKey', 'bench', { sha256: other.sha256, role: 'admin' }, 'other'),
+    manifest('Source', 'shop', { provider: 'generic' }, 'other'),
   ];
   for (const [i, each] of objects.entries()) writeFileSync(join(manifests, `${i}.json`), each);
-}
-
-async function create(key: string, path: string, body: object): Promise<string> {
-  return await waitUntil(`${path} to be taken`, 60_000, async () => {
-    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
-    const answer = await fetch(`${origin}/api/${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
-    if (answer.status !== 201) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
-    return ((await answer.json()) as { data: { id: string } }).data.id;
-  });
-}
-
-/** Endpoints of an organization with a subscription each to events of this type. */
-async function subscribe(key: string, type: string, endpoints: number, url: string, filter?: (i: number) => string): Promise<void> {
-  await create(key, 'event-types', { name: type });
-  let applicationId = '';
-  for (let i = 0; i < endpoints; i++) {
-    if (i % 25 === 0) applicationId = await create(key, 'webhook-applications', { name: `Customer ${i}` });
-    const endpointId = await create(key, 'webhook-endpoints', { applicationId, url });
-    const filterExpression = filter === undefined ? {} : { filterExpression: filter(i) };
-    await create(key, 'webhook-subscriptions', { endpointId, eventTypeId: type, ...filterExpression });
-  }
 }
 
 interface Probed {
@@ -119,8 +96,8 @@ const found = new Map<string, Probed[]>();
 const answers = new Map<string, string[]>();
 try {
   await program.waitForOutput(/^posthorn ready/m, 60_000);
-  await subscribe(other.key, 'order.made', 1, sink.origin);
-  await subscribe(own.key, costlyType.name, costlyType.subscriptions, sink.origin, costlyType.filter);
+  await new StandaloneClient(origin, other.key).subscribe('order.made', 1, sink.origin);
+  await new StandaloneClient(origin, own.key).subscribe(costlyType.name, costlyType.subscriptions, sink.origin, costlyType.filter);
   await probe(senders);
   for (let round = 0; round < rounds; round++) {
     found.set('alone', [...(found.get('alone') ?? []), await probe(senders)]);

@@ -51,23 +51,38 @@ export const costlyInputs: Readonly<Record<string, CostlyInput>> = {
   },
 };
 
-if (import.meta.main) {
-  const [origin = '', key = '', name = ''] = process.argv.slice(2);
-  const input = costlyInputs[name];
-  if (input === undefined) throw new Error(`there is no input ${name}`);
-  setGlobalDispatcher(new Agent({ connections: input.senders }));
+/** Sends such requests without end, each sender one after the other; counts the answers by status. */
+export async function sendCostly(input: CostlyInput, origin: string, key: string, answered: Record<string, number>): Promise<void> {
   const body = JSON.stringify(input.body());
-  const answered: Record<string, number> = {};
-  process.on('SIGTERM', () => process.stdout.write(`${JSON.stringify(answered)}\n`, () => process.exit(0)));
   await Promise.all(
     Array.from({ length: input.senders }, async () => {
       for (;;) {
         const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
         const answer = await fetch(`${origin}/api${input.path}`, { method: 'POST', headers, body }).catch(() => null);
         await answer?.arrayBuffer();
-        const status = String(answer?.status ?? 'none');
-        answered[status] = (answered[status] ?? 0) + 1;
+        countAnswer(answered, answer);
       }
     }),
   );
+}
+
+/** Counts the answer by its status; null: no answer. */
+export function countAnswer(answered: Record<string, number>, answer: Response | null): void {
+  const status = String(answer?.status ?? 'none');
+  answered[status] = (answered[status] ?? 0) + 1;
+}
+
+/** On SIGTERM prints the counts as JSON and ends the process. */
+export function printAtEnd(counts: object): void {
+  process.on('SIGTERM', () => process.stdout.write(`${JSON.stringify(counts)}\n`, () => process.exit(0)));
+}
+
+if (import.meta.main) {
+  const [origin = '', key = '', name = ''] = process.argv.slice(2);
+  const input = costlyInputs[name];
+  if (input === undefined) throw new Error(`there is no input ${name}`);
+  setGlobalDispatcher(new Agent({ connections: input.senders }));
+  const answered: Record<string, number> = {};
+  printAtEnd(answered);
+  await sendCostly(input, origin, key, answered);
 }
