@@ -241,6 +241,29 @@ test.each([
   expect(isTimeZone(name)).toBe(expected);
 });
 
+test('a process remembers only so many spellings of the names of time zones, the least recently used ones last', () => {
+  const spellings = Array.from({ length: 2000 }, (_, i) =>
+    [...'america/new_york'].map((letter, at) => (((i >> at) & 1) === 1 ? letter.toUpperCase() : letter)).join(''),
+  );
+  const made: unknown[] = [];
+  const { DateTimeFormat } = Intl;
+  Intl.DateTimeFormat = new Proxy(DateTimeFormat, {
+    construct: (target, [locale, options]) => {
+      made.push(options.timeZone);
+      return new target(locale, options);
+    },
+  });
+  try {
+    expect(spellings.every(isTimeZone)).toBe(true);
+    made.length = 0;
+    const [first = ''] = spellings;
+    expect([...spellings.slice(-100), first].every(isTimeZone)).toBe(true);
+    expect(made).toEqual([first]);
+  } finally {
+    Intl.DateTimeFormat = DateTimeFormat;
+  }
+});
+
 test('the next slot is found in no time, also on the day when the clocks change', () => {
   const everyMinute = parseCronExpression('* * * * *');
   const took = cpuMs(() => {

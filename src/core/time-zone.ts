@@ -1,7 +1,11 @@
 /** Time zones of the IANA database, as far as the runtime knows them. */
 
+import { LRUCache } from 'lru-cache';
+
 const zoneName = /^[A-Za-z][A-Za-z0-9_+-]*(?:\/[A-Za-z0-9_+-]+)*$/;
-const formats = new Map<string, Intl.DateTimeFormat>();
+/** About as many as there are names of zones; each may be spelled in upper and lower case in very many ways. */
+const maxFormats = 700;
+const formats = new LRUCache<string, Intl.DateTimeFormat>({ max: maxFormats });
 
 /** Whether it is the name of a zone, such as `Europe/Berlin`; a bare offset is none. */
 export function isTimeZone(name: string): boolean {
