@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { soon } from '../../test/support/cpu-time.ts';
 import { assertProperty } from '../../test/support/property.ts';
-import { includesText, unfinishedLength } from './text-search.ts';
+import { includesText, replacedTexts, unfinishedLength } from './text-search.ts';
 
 const fewLetters = (maxLength: number) => fc.string({ unit: fc.constantFrom('a', 'b', 'é', '😀'), maxLength });
 
@@ -24,6 +24,21 @@ test('of a text that ends within another one its longest beginning is found', ()
       expect(unfinishedLength(text, part)).toBe(Math.max(0, ...lengths.filter((length) => text.endsWith(part.slice(0, length)))));
     }),
   );
+});
+
+test('texts are replaced wherever they stand, from left to right, at each place the first one that is there', () => {
+  const part = fc.string({ unit: fc.constantFrom('a', 'b', 'é'), minLength: 2, maxLength: 6 });
+  assertProperty(
+    fc.property(fewLetters(60), fc.array(part, { maxLength: 8 }), (text, parts) => {
+      const naive = parts.length === 0 ? text : text.replace(new RegExp(parts.join('|'), 'g'), '*');
+      expect(replacedTexts(text, parts, '*', 2)).toBe(naive);
+    }),
+  );
+});
+
+test('texts that begin like another one in very many places are not replaced', () => {
+  const parts = Array.from({ length: 100 }, (_, i) => `${'a'.repeat(100)}${i}b`);
+  expect(soon(() => replacedTexts('a'.repeat(100_000), parts, '*', 8))).toBeNull();
 });
 
 test.each([

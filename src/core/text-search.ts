@@ -32,6 +32,37 @@ export function unfinishedLength(text: string, part: string): number {
   return matched;
 }
 
+/** Characters that `replacedTexts` compares, beside one look at each place of the text. */
+const maxCompared = 4_000_000;
+
+/**
+ * The text with `replacement` for each of `parts`, in one pass for all of them: of those that are found at one place the first one counts. Null: very many of
+ * them begin like the text in very many places, and it would take too long. Every part has at least `startLength` characters.
+ */
+export function replacedTexts(text: string, parts: readonly string[], replacement: string, startLength: number): string | null {
+  const byStart = Map.groupBy(parts, (part) => part.slice(0, startLength));
+  const pieces: string[] = [];
+  let [at, copiedTo, compared] = [0, 0, 0];
+  while (at + startLength <= text.length) {
+    let found: string | undefined;
+    for (const part of byStart.get(text.slice(at, at + startLength)) ?? []) {
+      compared += part.length;
+      if (compared > maxCompared) return null;
+      if (!text.startsWith(part, at)) continue;
+      found = part;
+      break;
+    }
+    if (found === undefined) {
+      at++;
+      continue;
+    }
+    pieces.push(text.slice(copiedTo, at), replacement);
+    at += found.length;
+    copiedTo = at;
+  }
+  return pieces.join('') + text.slice(copiedTo);
+}
+
 function isNative(text: string, part: string): boolean {
   return part.length <= maxNativeLength || part.length > text.length || text.length * part.length <= maxNativeProduct;
 }

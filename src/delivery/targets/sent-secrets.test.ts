@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { soon } from '../../../test/support/cpu-time.ts';
+import { cpuMs, soon } from '../../../test/support/cpu-time.ts';
 import { SentSecrets } from './sent-secrets.ts';
 
 const secret = `s3cr&t/+<wörd>='"\\ of 7`;
@@ -95,4 +95,39 @@ test('a long secret whose letters the cut text repeats is looked for in linear t
   const secrets = new SentSecrets([`${'a'.repeat(60_000)}b`]);
   const text = `c${'a'.repeat(60_000)}`;
   expect(soon(() => secrets.maskedIn(`${text}c`, { isCut: true }))).toBe(`${text}c`);
+});
+
+const cookies = (count: number, value: (i: number) => string) => Array.from({ length: count }, (_, i) => `c${i}=${value(i)}`).join('; ');
+const page = '<html>The order could not be placed. '.repeat(430);
+
+test.each([
+  ['1,100 short cookies', cookies(1100, (i) => `${i}`.padStart(8, 's'))],
+  ['5,000 short cookies', cookies(5000, (i) => `${i}`.padStart(8, 's'))],
+  ['150 cookies of signs that encoders escape', cookies(150, (i) => `${'/+&'.repeat(12)}${i}`)],
+  ['140 short cookies of such signs', cookies(140, (i) => `/+&="'<${i}`)],
+  ['cookies that begin alike', cookies(90, (i) => `${'a'.repeat(60)}${i}`)],
+  ['one cookie of 30,000 such signs', cookies(1, () => '/+'.repeat(15_000))],
+  ['one cookie of 7,800 such signs', cookies(1, () => '/+'.repeat(3900))],
+])('an answer to a request with %s is masked in less than 100 ms of thread CPU', (_, cookie) => {
+  const took = ['a', '/+', '/+&', page].map((part) => {
+    const text = part.repeat(Math.ceil(16_384 / part.length)).slice(0, 16_384);
+    const run = () => void SentSecrets.none.maskedIn(text, { isCut: true, sent: { path: '/', headers: ['cookie', cookie] } });
+    return Math.min(cpuMs(run), cpuMs(run), cpuMs(run));
+  });
+  expect(Math.max(...took)).toBeLessThan(100);
+});
+
+test('each of 40 cookies is masked in a long answer, of which the rest stays', () => {
+  const value = (i: number) => `v/${i}+<'of-a-cookie>`;
+  const sent = { path: '/', headers: ['cookie', cookies(40, value)] };
+  const repeated = Array.from({ length: 40 }, (_, i) => `${i}: ${value(i)}, ${encodeURIComponent(value(i))}, ${base64(value(i))};`).join(
+    '',
+  );
+  const masked = Array.from({ length: 40 }, (_, i) => `${i}: ••••, ••••, ••••;`).join('');
+  expect(SentSecrets.none.maskedIn(page + repeated + page, { sent })).toBe(page + masked + page);
+});
+
+test('of an answer to a request with too many credentials nothing is kept', () => {
+  const sent = { path: '/', headers: ['cookie', cookies(400, (i) => `value-of-cookie-${i}`)] };
+  expect(SentSecrets.none.maskedIn('no such order', { sent })).toBe('••••');
 });

@@ -1,9 +1,15 @@
 import { isCredentialHeader, isCredentialParameter } from '../../core/credential-names.ts';
 import { maskedUnread } from '../../core/masking.ts';
-import { includesText, unfinishedLength } from '../../core/text-search.ts';
+import { includesText, replacedTexts, unfinishedLength } from '../../core/text-search.ts';
 
 /** Shorter ones would be found where they are not meant. */
 const shortestSecret = 8;
+/** A sender chooses how many cookies it sends. Each secret has up to 100 forms. */
+const maxSecrets = 150;
+/** Of all secrets together; those of a secret that encoders escape count four times. */
+const maxSecretCharacters = 64 * 1024;
+/** Forms × characters up to which each form is looked for on its own; at worst 5 ms. */
+const maxSeparateWork = 1_000_000;
 
 interface Sent {
   /** Of the URL, with its query. */
@@ -14,7 +20,8 @@ interface Sent {
 
 /**
  * The credentials that requests to a receiver carry or are made with. What the receiver says is kept and shown to those who may not see
- * them, so every occurrence is masked: as it was sent, and as debug pages and error pages write it (JSON, URL encoding, HTML, Base64, hex).
+ * them, so every occurrence is masked: as it was sent, and as debug pages and error pages write it (JSON, URL encoding, HTML, Base64, hex). A text is masked
+ * as a whole where the secrets are too many or too long to be looked for.
  */
 export class SentSecrets {
   static readonly none = new SentSecrets([]);
@@ -29,11 +36,12 @@ export class SentSecrets {
   /** `isCut`: there was more, so that the text may end within a secret. */
   maskedIn(text: string, { isCut = false, sent }: { isCut?: boolean; sent?: Sent } = {}): string {
     if (text.length < shortestSecret) return text;
+    const more = new Set(sent === undefined ? [] : secretsIn(sent).filter((value) => !this.#values.has(value)));
+    if (areTooMany([...this.#values, ...more])) return maskedUnread;
     this.#forms ??= formsOf(this.#values);
-    const more = sent === undefined ? [] : formsOf(new Set(secretsIn(sent).filter((value) => !this.#values.has(value))));
-    const forms = more.length === 0 ? this.#forms : longestFirst([...this.#forms, ...more]);
-    let result = text;
-    for (const form of forms) if (includesText(result, form)) result = result.replaceAll(form, maskedUnread);
+    const forms = more.size === 0 ? this.#forms : longestFirst([...this.#forms, ...formsOf(more)]);
+    const result = withoutForms(text, forms);
+    if (result === null) return maskedUnread;
     return isCut ? withoutBeginning(result, forms) : result;
   }
 }
@@ -71,6 +79,19 @@ function secretsIn({ path, headers }: Sent): string[] {
   return found.filter(({ length }) => length >= shortestSecret);
 }
 
+function areTooMany(secrets: readonly string[]): boolean {
+  const characters = secrets.reduce((sum, secret) => sum + secret.length * (isNeverEscaped(secret) ? 1 : 4), 0);
+  return secrets.length > maxSecrets || characters > maxSecretCharacters;
+}
+
+/** Null: it would take too long. `forms`: the longest first. */
+function withoutForms(text: string, forms: readonly string[]): string | null {
+  if (forms.length * text.length > maxSeparateWork) return replacedTexts(text, forms, maskedUnread, shortestSecret);
+  let result = text;
+  for (const form of forms) if (includesText(result, form)) result = result.replaceAll(form, maskedUnread);
+  return result;
+}
+
 function formsOf(values: ReadonlySet<string>): string[] {
   return longestFirst([...values].flatMap(formsOfOne));
 }
@@ -89,7 +110,7 @@ function formsOfOne(value: string): string[] {
 
 /** The text as encoders write it into JSON, URLs and HTML; those differ in what they escape. */
 function textForms(text: string): string[] {
-  if (/^[A-Za-z0-9_.-]*$/.test(text)) return [text];
+  if (isNeverEscaped(text)) return [text];
   const json = JSON.stringify(text).slice(1, -1);
   const ascii = escaped(json, /[\u0080-\uffff]/g);
   const slashed = ascii.replaceAll('/', '\\/');
@@ -104,6 +125,10 @@ function textForms(text: string): string[] {
   const lowerUrls = urls.map((each) => each.replace(/%[0-9A-F]{2}/g, (byte) => byte.toLowerCase()));
   const twice = jsons.map((each) => JSON.stringify(each).slice(1, -1));
   return [text, ...jsons, ...twice, ...urls, ...lowerUrls, ...htmls, decimal];
+}
+
+function isNeverEscaped(text: string): boolean {
+  return /^[A-Za-z0-9_.-]*$/.test(text);
 }
 
 function escaped(text: string, characters: RegExp): string {
