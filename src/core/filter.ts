@@ -103,8 +103,9 @@ function joined({ logic }: FilterDefinition, conditions: readonly Condition[]): 
   return function* (context, shared) {
     const budget = newBudget(shared);
     for (const isMet of conditions) {
-      if (isMet(context, budget) === decisive) return decisive;
+      const isDecided = isMet(context, budget) === decisive;
       yield;
+      if (isDecided) return decisive;
     }
     return !decisive;
   };

@@ -1,6 +1,17 @@
 /** Synchronous work within one turn of the event loop, in milliseconds; a piece that is begun is not broken off. */
 const turnMs = 5;
 
+/** Whether nobody waits for the result of some work any more; an `AbortSignal` says so. */
+export type Abandonment = Pick<AbortSignal, 'aborted'>;
+
+/** Work ended before its end, because nobody waits for its result. */
+class AbandonedError extends Error {}
+
+/** Throws AbandonedError once `signal` is aborted. */
+function throwIfAbandoned(signal: Abandonment | undefined): void {
+  if (signal?.aborted === true) throw new AbandonedError('nobody waits for the result');
+}
+
 /** The part of one piece of work in the turns of the event loop. */
 export interface LoopTurn {
   /** How often it has waited for a turn: about 5 ms of work each. */
@@ -11,10 +22,10 @@ export interface LoopTurn {
   pause(): Promise<void> | null;
   /** Milliseconds that a piece has taken, for `pause`. */
   spend(ms: number): void;
-  /** Runs to its end what rests wherever it yields, and before it begins. */
-  run<T>(pieces: Generator<unknown, T>): Promise<T>;
-  /** Runs pieces that are mostly short. Waits only where `pause` says so, and counts the time of each piece by `spend`. */
-  runShort<T>(pieces: Generator<unknown, T>): Promise<T>;
+  /** Runs to its end what rests wherever it yields, and before it begins. No piece begins once `signal` is aborted: rejects with AbandonedError. */
+  run<T>(pieces: Generator<unknown, T>, signal?: Abandonment): Promise<T>;
+  /** Runs pieces that are mostly short. Waits only where `pause` says so, and counts the time of each piece by `spend`. `signal`: as for `run`. */
+  runShort<T>(pieces: Generator<unknown, T>, signal?: Abandonment): Promise<T>;
 }
 
 /**
@@ -128,18 +139,20 @@ class Turn implements LoopTurn {
     return waiting;
   }
 
-  async run<T>(pieces: Generator<unknown, T>): Promise<T> {
+  async run<T>(pieces: Generator<unknown, T>, signal?: Abandonment): Promise<T> {
     for (;;) {
       const waiting = this.#counted(this.#steps.rest(this));
       if (waiting !== null) await waiting;
+      throwIfAbandoned(signal);
       const { done, value } = pieces.next();
       if (done === true) return value;
     }
   }
 
-  async runShort<T>(pieces: Generator<unknown, T>): Promise<T> {
+  async runShort<T>(pieces: Generator<unknown, T>, signal?: Abandonment): Promise<T> {
     let startedMs = performance.now();
     for (;;) {
+      throwIfAbandoned(signal);
       const { done, value } = pieces.next();
       const endedMs = performance.now();
       this.spend(endedMs - startedMs);

@@ -82,7 +82,8 @@ async function take(client: RedisClient, delivery: string, trouble?: Trouble): P
   };
   const intake = new TracedIntake({ redis: client, prefix, clock: systemClock });
   try {
-    return await takeEvent({ acceptor: { accept }, intake, logger: silentLogger, metrics }, planOf(), received(delivery), noBrokenSchemas);
+    const services = { acceptor: { accept }, intake, logger: silentLogger, metrics };
+    return await takeEvent(services, planOf(), received(delivery), noBrokenSchemas, { aborted: false });
   } finally {
     await Promise.all(intake.inBackground);
   }

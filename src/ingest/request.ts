@@ -4,6 +4,7 @@ import { clientAddress } from '../core/client-address.ts';
 import type { Clock } from '../core/clock.ts';
 import { isPosthornError, PosthornError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
+import type { Abandonment } from '../core/loop-turns.ts';
 import type { OpenShares } from '../core/open-shares.ts';
 import { requestIdFor } from '../core/request-id.ts';
 import { tellRate } from '../data/rate-limit.ts';
@@ -40,7 +41,7 @@ const pathPattern = /^\/ingest\/([a-z0-9][a-z0-9-]{0,62})\/([a-z0-9][a-z0-9-]{0,
 const aborted = Symbol('aborted');
 
 /** One request, from its head to its answer. */
-export class IngestRequest implements Deadlined {
+export class IngestRequest implements Deadlined, Abandonment {
   deadlineTick = 0;
   readonly #services: IngestServices;
   readonly #request: IncomingMessage;
@@ -86,6 +87,11 @@ export class IngestRequest implements Deadlined {
     if (this.#organization === null) return;
     requests.giveBack(this.#organization);
     bytes.giveBack(this.#organization, this.#size);
+  }
+
+  /** It is answered, or the sender is gone. */
+  get aborted(): boolean {
+    return this.#isOver();
   }
 
   /** A deadline has passed: answers at once, whatever the stage still waits for. */
@@ -134,7 +140,7 @@ export class IngestRequest implements Deadlined {
     this.#stage = 'store';
     deadlines.set(this, limits.storeDeadlineMs);
     const received = { request: this.#request, body, receivedAtMs, signatureValid, signed };
-    const { eventId, isDuplicate } = await takeEvent(this.#services, plan, received, broken);
+    const { eventId, isDuplicate } = await takeEvent(this.#services, plan, received, broken, this);
     if (this.#isOver()) return;
     this.#end(isDuplicate ? 'duplicate' : 'accepted');
     answerAccepted(this.#response, this.#requestId, eventId, isDuplicate);

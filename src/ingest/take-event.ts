@@ -1,5 +1,5 @@
 import type { Logger } from '../core/logger.ts';
-import { loopTurns } from '../core/loop-turns.ts';
+import { type Abandonment, loopTurns } from '../core/loop-turns.ts';
 import { type EventClaim, type Intake, quotaExceeded } from '../data/intake.ts';
 import type { MessageAcceptor } from '../data/messages.ts';
 import type { BrokenSchemas } from './broken-schemas.ts';
@@ -25,17 +25,19 @@ export interface TakenEvent {
 
 /**
  * Stores the event, unless it is a duplicate or one too many. Throws QUOTA_EXCEEDED or QUEUE_FULL, which leave nothing behind, or UNAVAILABLE: then the
- * event may be stored, and is not stored again when it is sent again.
+ * event may be stored, and is not stored again when it is sent again. AbandonedError: `signal` was aborted while the routes judged the event, which is not
+ * stored.
  */
 export async function takeEvent(
   services: TakingServices,
   plan: IngestPlan,
   received: ReceivedRequest,
   broken: BrokenSchemas,
+  signal: Abandonment,
 ): Promise<TakenEvent> {
   const { acceptor, intake, metrics } = services;
   const context = new EventContext(received.request.headers, received.body);
-  const routed = await loopTurns.of(plan.source.org).runShort(judgedInPieces(plan, received, context, broken));
+  const routed = await loopTurns.of(plan.source.org).runShort(judgedInPieces(plan, received, context, broken), signal);
   const event = makeEvent(plan, received, routed);
   metrics.untriedFilters.inc(event.filtered.filter(({ untried }) => untried !== undefined).length);
   const claim = claimOf(plan, received, context, event);
