@@ -9,6 +9,7 @@ import { CronRuns } from '../data/cron-runs.ts';
 import { IdempotentAnswers } from '../data/idempotent-answers.ts';
 import { RedisIntake } from '../data/intake.ts';
 import { LastNotified } from '../data/last-notified.ts';
+import { MailRecipients } from '../data/mail-recipients.ts';
 import { RedisMessageReader } from '../data/message-reader.ts';
 import { RedisMessageReplayer } from '../data/message-replayer.ts';
 import { OrganizationLock } from '../data/organization-lock.ts';
@@ -115,6 +116,7 @@ async function runApi(context: RoleContext): Promise<void> {
     keyring,
     allowsPlatformIdentity: config.warehouse.allowsPlatformIdentity,
     mailDomains: config.mailDomains,
+    mailRecipients: config.requiresMailConfirmation ? new MailRecipients(shared) : null,
     apiKeyUsage: new ApiKeyUsage(shared),
     lastNotified: new LastNotified(shared),
     organizationLock: new OrganizationLock(shared),

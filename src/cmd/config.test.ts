@@ -141,6 +141,11 @@ describe('the configuration', () => {
     ['a sender with a line break', { POSTHORN_SMTP_FROM: 'A\nBcc: x <a@example.com>' }, /POSTHORN_SMTP_FROM: must be an address/],
     ['a user of a mail server without a password', { POSTHORN_SMTP_USER: 'me' }, /POSTHORN_SMTP_USER: belongs with/],
     ['a password in clear', { POSTHORN_SMTP_USER: 'me', POSTHORN_SMTP_PASSWORD: 'secret', POSTHORN_SMTP_TLS: 'off' }, /must not be off/],
+    [
+      'links to a page at no address',
+      { POSTHORN_MAIL_CONFIRMATION: 'true' },
+      /POSTHORN_PUBLIC_URL: is required with POSTHORN_MAIL_CONFIRMATION/,
+    ],
     ['fewer e-mails than one channel may need', { POSTHORN_MAILS_PER_DAY: '49' }, /POSTHORN_MAILS_PER_DAY: must be between 50/],
     ['two passwords', { POSTHORN_SMTP_USER: 'me', POSTHORN_SMTP_PASSWORD: 'secret', POSTHORN_SMTP_PASSWORD_FILE: 'f' }, /give one/],
     ['a URL that is none', { POSTHORN_REDIS_URL: 'redis://user:secret@one:99999' }, /must be redis:/],

@@ -175,7 +175,7 @@ export const environmentSchema = z.object({
     .describe(
       'Address by which clients reach the installation. Default: in standalone the address that it listens on; else none, and the `ingestUrl` of sources is a path without a host.',
     )
-    .meta({ roles: ['api', 'ingest', 'standalone'] }),
+    .meta({ roles: ['api', 'delivery', 'ingest', 'standalone'] }),
   POSTHORN_PUBLIC_INGEST_URL: z
     .url({ protocol: /^https?$/ })
     .optional()
@@ -236,6 +236,10 @@ export interface Config {
   mailsPerDay: number;
   /** Of addresses that may get e-mails; empty: any. */
   mailDomains: string[];
+  /** Addresses get e-mails of an organization once their owners have confirmed it. */
+  requiresMailConfirmation: boolean;
+  /** Without a slash at the end; undefined: nobody has said it. */
+  publicUrl: string | undefined;
   /** What the workers of DeliveryPools get. */
   pools: PoolDefaults;
   deliveryPool: string;
@@ -268,6 +272,9 @@ export class ConfigError extends Error {
   }
 }
 
+/** Who makes the links to the page where addresses are confirmed, or has it. */
+const leadsToPage: ReadonlySet<string> = new Set<Role>(['api', 'delivery', 'standalone']);
+
 /** Reads the configuration of a role, of `posthorn check`, `migrate`, `rekey` or `uninstall`; an empty variable counts as absent. Throws ConfigError. */
 export function readConfig(
   role: Role | 'check' | 'migrate' | 'rekey' | 'uninstall',
@@ -283,6 +290,8 @@ export function readConfig(
       if (given[name] === undefined) mistakes.push(`${name}: is required by ${role}`);
     }
   }
+  if (given['POSTHORN_PUBLIC_URL'] === undefined && parsed.data?.POSTHORN_MAIL_CONFIRMATION === true && leadsToPage.has(role))
+    mistakes.push('POSTHORN_PUBLIC_URL: is required with POSTHORN_MAIL_CONFIRMATION, for the links that are sent');
   if (parsed.success) mistakes.push(...redisMistakes(parsed.data), ...smtpMistakes(parsed.data));
   if (!parsed.success || mistakes.length > 0) throw new ConfigError(mistakes);
   const values = parsed.data;
@@ -315,6 +324,8 @@ export function readConfig(
     smtp: smtpConfig(values),
     mailsPerDay: values.POSTHORN_MAILS_PER_DAY,
     mailDomains: values.POSTHORN_MAIL_DOMAINS,
+    requiresMailConfirmation: values.POSTHORN_MAIL_CONFIRMATION,
+    publicUrl: values.POSTHORN_PUBLIC_URL?.replace(/\/+$/, ''),
     pools: poolDefaults(values),
     deliveryPool: values.POSTHORN_DELIVERY_POOL,
     deliveryConcurrency: values.POSTHORN_DELIVERY_CONCURRENCY,

@@ -13,6 +13,7 @@ import { CronExecutions } from '../data/cron-executions.ts';
 import { CronRuns } from '../data/cron-runs.ts';
 import { IntentFinisher } from '../data/intent-finisher.ts';
 import { SpentMailBudgets } from '../data/mail-budget.ts';
+import { MailRecipients } from '../data/mail-recipients.ts';
 import { RedisMessagePurger } from '../data/message-purger.ts';
 import { OrganizationPools } from '../data/organization-pools.ts';
 import { RedisRegistryPublisher } from '../data/registry-publisher.ts';
@@ -174,6 +175,7 @@ async function lead(term: Term, { context, opened, link, caches, storeMetrics, m
     feed,
     archiveTroubles: new ArchiveTroubles({ redis: link.main, prefix, shards }),
     mailBudgets: new SpentMailBudgets({ redis: link.main, prefix }),
+    mailRecipients: config.requiresMailConfirmation ? new MailRecipients({ redis: link.main, prefix }) : null,
     cronRuns: new CronRuns({ redis: link.main, prefix }),
     keyring: new Keyring(config.encryptionKeys),
     allowsPlatformIdentity: config.warehouse.allowsPlatformIdentity,

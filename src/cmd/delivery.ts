@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { lookup } from 'node:dns/promises';
 import { rootCertificates } from 'node:tls';
+import { mailConfirmationPath } from '../core/mail-confirmation.ts';
 import { Keyring } from '../core/sealing.ts';
 import { AlertStates } from '../data/alert-states.ts';
 import { changeStreamBlockMs } from '../data/change-stream.ts';
@@ -87,6 +88,7 @@ async function runDelivery(context: RoleContext): Promise<void> {
       ...(mailer !== null && { mailer }),
       mailsPerDay: config.mailsPerDay,
       mailDomains: config.mailDomains,
+      ...(config.requiresMailConfirmation && { mailConfirmationUrl: `${config.publicUrl}${mailConfirmationPath}` }),
       prefix,
       registry: records,
       keyring: new Keyring(config.encryptionKeys),

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { PosthornError } from '../core/errors.ts';
-import { count, hostList, portNumber } from './config-values.ts';
+import { count, flag, hostList, portNumber } from './config-values.ts';
 
 const servedBy: { roles: ('delivery' | 'standalone')[] } = { roles: ['delivery', 'standalone'] };
 const address = /^[^\s<>@,;"]+@[^\s<>@,;"]+$/;
@@ -40,6 +40,12 @@ export const smtpEnvironment = {
   POSTHORN_MAIL_DOMAINS: hostList
     .describe(
       'The only domains whose addresses may get e-mails, separated by commas; `*.` and the end of a name stands for its subdomains, as in `example.com,*.example.com`. Default: any. The same for all roles.',
+    )
+    .meta({ roles: ['api', 'controller', 'delivery', 'standalone'] }),
+  POSTHORN_MAIL_CONFIRMATION: flag
+    .default(false)
+    .describe(
+      '`true`: an address gets no alert and no test of an organization before its owner has confirmed it on the page behind a link that is sent to it. Needs `POSTHORN_PUBLIC_URL`. The same for all roles.',
     )
     .meta({ roles: ['api', 'controller', 'delivery', 'standalone'] }),
   POSTHORN_MAILS_PER_DAY: count(50, 1_000_000, 1000)

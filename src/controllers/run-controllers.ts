@@ -7,6 +7,7 @@ import type { CircuitFeed } from '../data/circuit-feed.ts';
 import type { Circuits } from '../data/circuits.ts';
 import type { CronRuns } from '../data/cron-runs.ts';
 import type { SpentMailBudgets } from '../data/mail-budget.ts';
+import type { MailRecipients } from '../data/mail-recipients.ts';
 import type { MessagePurger } from '../data/messages.ts';
 import type { RegistryPublisher } from '../data/registry.ts';
 import type { WebhookStore } from '../data/webhooks/webhooks.ts';
@@ -83,6 +84,8 @@ export interface RunControllersOptions {
   purger: MessagePurger;
   archiveTroubles: Pick<ArchiveTroubles, 'all'>;
   mailBudgets: Pick<SpentMailBudgets, 'onDayOf'>;
+  /** Null: addresses need not be confirmed. */
+  mailRecipients: Pick<MailRecipients, 'states'> | null;
   cronRuns: Pick<CronRuns, 'lastSlots'>;
   keyring: Keyring;
   /** Warehouses may have the identity of the delivery pods. */

@@ -4,15 +4,17 @@ import { type RateLimiterOptions, takeRequest } from './rate-limit.ts';
 
 const dayMs = 86_400_000;
 
-/** What an organization has of e-mails in a day (UTC), over all workers; an e-mail counts once for each address. */
+/** What an organization has of e-mails in a day (UTC), or of links to confirm an address, over all workers; an e-mail counts once for each address. */
 export class MailBudget {
   readonly #options: Pick<RateLimiterOptions, 'redis' | 'prefix' | 'clock'>;
   readonly perDay: number;
+  readonly #what: 'mails' | 'confirmations';
   readonly #spent: SpentMailBudgets;
 
-  constructor(options: Pick<RateLimiterOptions, 'redis' | 'prefix' | 'clock'>, perDay: number) {
+  constructor(options: Pick<RateLimiterOptions, 'redis' | 'prefix' | 'clock'>, perDay: number, what: 'mails' | 'confirmations' = 'mails') {
     this.#options = options;
     this.perDay = perDay;
+    this.#what = what;
     this.#spent = new SpentMailBudgets(options);
   }
 
@@ -22,9 +24,9 @@ export class MailBudget {
    */
   async take(org: string, count: number): Promise<{ giveBack(): Promise<void> } | null> {
     const nowMs = this.#options.clock.now();
-    const add = (more: number) => takeRequest(this.#options, `${org}:mails:${dayOf(nowMs)}`, this.perDay, more, dayMs);
+    const add = (more: number) => takeRequest(this.#options, `${org}:${this.#what}:${dayOf(nowMs)}`, this.perDay, more, dayMs);
     if (!(await add(count)).allowed) {
-      await this.#spent.note(org, nowMs);
+      if (this.#what === 'mails') await this.#spent.note(org, nowMs);
       return null;
     }
     return { giveBack: async () => void (await add(-count)) };

@@ -10,6 +10,7 @@ import { forgetGone, type GoneIds } from './gone-counters.ts';
 import { idempotencyKeys } from './idempotent-answers.ts';
 import { intakeKeys, unfinishedIntentsKey } from './intake-keys.ts';
 import { lastNotifiedKey } from './last-notified.ts';
+import { mailRecipientsKey } from './mail-recipients.ts';
 import type { MessagePurger } from './messages.ts';
 import { organizationLockKeys } from './organization-lock.ts';
 import { assignRunsAndTasks } from './organization-pools.ts';
@@ -47,6 +48,7 @@ export class RedisMessagePurger implements MessagePurger {
       await assignRunsAndTasks({ redis: this.#redis, prefix: this.#prefix }, org, defaultPool);
       await this.#redis.del(apiKeyUsageKey(this.#prefix, org));
       await this.#redis.del(lastNotifiedKey(this.#prefix, org));
+      await this.#redis.del(mailRecipientsKey(this.#prefix, org));
       const { notes, begun } = organizationLockKeys(this.#prefix, org);
       await this.#redis.del(notes, begun);
       await this.#redis.del(...Object.values(idempotencyKeys(this.#prefix, org)));

@@ -35,11 +35,11 @@ const organizationsShown = 20;
 export function mailCounter(registry: Registry): Counter<'outcome'> {
   const mails = new Counter({
     name: 'posthorn_mails_total',
-    help: 'E-mails, one for each address, by outcome: sent, failed, over_budget, refused.',
+    help: 'E-mails, one for each address, by outcome: sent, failed, over_budget, refused, unconfirmed.',
     labelNames: ['outcome'],
     registers: [registry],
   });
-  for (const outcome of ['sent', 'failed', 'over_budget', 'refused']) mails.inc({ outcome }, 0);
+  for (const outcome of ['sent', 'failed', 'over_budget', 'refused', 'unconfirmed']) mails.inc({ outcome }, 0);
   return mails;
 }
 

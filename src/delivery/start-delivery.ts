@@ -13,6 +13,7 @@ import type { DeliveryQueue, Target } from '../data/delivery-queue.ts';
 import { Doorbell } from '../data/doorbell.ts';
 import { LastNotified } from '../data/last-notified.ts';
 import { MailBudget } from '../data/mail-budget.ts';
+import { MailRecipients } from '../data/mail-recipients.ts';
 import { MessageArchive } from '../data/message-archive.ts';
 import { OutboxCarrier } from '../data/outbox-carrier.ts';
 import { poolMark } from '../data/pool-mark.ts';
@@ -32,6 +33,7 @@ import { deliveryMetrics, mailCounter } from './metrics.ts';
 import { RedisTroubles } from './redis-trouble.ts';
 import { TargetKeeper } from './target-keeper.ts';
 import { AlertMailer } from './targets/channel/alert-mailer.ts';
+import { MailConfirmer } from './targets/channel/mail-confirmer.ts';
 import type { Mailer } from './targets/channel/mailer.ts';
 import { Dispatchers } from './targets/http/dispatchers.ts';
 import type { InstallationEgress, RefusedAddresses } from './targets/http/egress-policy.ts';
@@ -77,6 +79,8 @@ export interface DeliveryOptions {
   mailsPerDay?: number;
   /** Of addresses that may get e-mails; default: any. */
   mailDomains?: readonly string[];
+  /** Of the page where addresses are confirmed; absent: they need not be. */
+  mailConfirmationUrl?: string;
   /** Endpoints of webhook applications, and how they are delivered to. */
   webhooks: WebhookPlanSources;
   /**
@@ -111,6 +115,8 @@ const sandboxProcesses = 2;
 const doorbellsOfAllShards = 3;
 const defaultGraceMs = 25_000;
 const defaultMailsPerDay = 1000;
+/** Links to confirm an address, of an organization. */
+const confirmationsPerDay = 50;
 const defaultBatchAgeMs = 60_000;
 const defaultArchiveAgeMs = 600_000;
 /** Of a batch of an archive; what it becomes as JSON may be some times that. */
@@ -145,6 +151,16 @@ export function startDelivery(options: DeliveryOptions): Delivery {
           budget: new MailBudget({ redis, prefix, clock }, options.mailsPerDay ?? defaultMailsPerDay),
           domains: options.mailDomains ?? [],
           mails,
+          confirmer:
+            options.mailConfirmationUrl === undefined
+              ? null
+              : new MailConfirmer({
+                  recipients: new MailRecipients({ redis, prefix }),
+                  links: new MailBudget({ redis, prefix, clock }, confirmationsPerDay, 'confirmations'),
+                  keyring,
+                  pageUrl: options.mailConfirmationUrl,
+                  logger,
+                }),
           logger,
         });
   const stores = { endpoints, batchAgeMs, allowsPlatformIdentity };

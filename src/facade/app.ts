@@ -2,12 +2,14 @@ import type { RequestListener } from 'node:http';
 import express, { type ErrorRequestHandler, type Express } from 'express';
 import type { Registry } from 'prom-client';
 import { AddressList } from '../core/address-list.ts';
+import type { MailRecipients } from '../data/mail-recipients.ts';
 import { createApi } from './api.ts';
 import { docsRouter } from './docs.ts';
 import { answerError } from './error-response.ts';
 import { families } from './families/families.ts';
 import { GuessBrake } from './guess-brake.ts';
 import { LargeBodies } from './large-bodies.ts';
+import { mailConfirmationRouter } from './mail-confirmation.ts';
 import { facadeMetrics } from './metrics.ts';
 import { OpenRequests } from './open-requests.ts';
 import { nothingHere } from './operation-table.ts';
@@ -29,6 +31,8 @@ export interface FacadeOptions extends Omit<FacadeServices, 'inForceTimeoutMs'> 
   maxAuthFailuresPerMinute?: number;
   /** Default 1 MiB. */
   maxBodyBytes?: number;
+  /** Null, or absent: addresses need not be confirmed, and there is no page to do so. */
+  mailRecipients?: MailRecipients | null;
   /** Default 2000 (API decisions, "Both families"). */
   inForceTimeoutMs?: number;
 }
@@ -38,7 +42,15 @@ export interface FacadeOptions extends Omit<FacadeServices, 'inForceTimeoutMs'> 
  * path is a 404: what else the server has comes before.
  */
 export function createFacade(options: FacadeOptions): RequestListener {
-  const { metrics, version, publicIngestUrl, maxBodyBytes = 1024 * 1024, inForceTimeoutMs = 2000, ...others } = options;
+  const {
+    metrics,
+    version,
+    publicIngestUrl,
+    maxBodyBytes = 1024 * 1024,
+    inForceTimeoutMs = 2000,
+    mailRecipients = null,
+    ...others
+  } = options;
   const { trustedProxies = [], isOnUnixSocket = false, maxAuthFailuresPerMinute = 60, ...rest } = others;
   const services: FacadeServices = { ...rest, inForceTimeoutMs };
   const operations = families.flatMap((family) => family.operations);
@@ -54,13 +66,13 @@ export function createFacade(options: FacadeOptions): RequestListener {
     tokenBrake: new GuessBrake({ clock: services.clock, maxPerMinute: maxAuthFailuresPerMinute }),
     trustedProxies: new AddressList(trustedProxies, { includesUnixSocket: isOnUnixSocket }),
   });
-  const pages = otherPages(services, version);
+  const pages = otherPages(services, version, mailRecipients);
   return (request, response) => {
     if (!api(request, response)) pages(request, response);
   };
 }
 
-function otherPages({ logger }: FacadeServices, version: string): Express {
+function otherPages({ logger, registry, keyring, clock }: FacadeServices, version: string, recipients: MailRecipients | null): Express {
   const app = express();
   app.disable('x-powered-by').disable('etag').set('query parser', 'simple').set('case sensitive routing', true);
   app.use((request, response, next) => {
@@ -68,6 +80,7 @@ function otherPages({ logger }: FacadeServices, version: string): Express {
     next();
   });
   app.use(docsRouter(async () => (await import('./openapi.ts')).openApiDocument(families, version)));
+  if (recipients !== null) app.use(mailConfirmationRouter({ recipients, registry, keyring, clock }));
   app.use(() => {
     throw nothingHere();
   });

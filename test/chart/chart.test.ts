@@ -134,6 +134,15 @@ describe('ingest', () => {
     expect(ingress[0].from).toContainEqual(from);
   });
 
+  test('is not where Ingress sends the page to confirm addresses, which is let in where it is required and whose address the workers know', async () => {
+    const required = ['--set', 'smtp.requireConfirmation=true,api.publicUrl=https://posthorn.example'];
+    const objects = await renderedWith(...required);
+    expect(backendsOf(objects)).toEqual({ '/api/': 'posthorn-api', '/ingest/': 'posthorn-ingest', '/mail-confirmation': 'posthorn-api' });
+    expect(Object.keys(backendsOf(await renderedWith(...required, '--set', 'ingress.paths={/}')))).toEqual(['/', '/ingest/']);
+    const { data } = objects.find(({ kind, metadata }) => kind === 'ConfigMap' && metadata.name === 'posthorn-delivery');
+    expect(data).toMatchObject({ POSTHORN_MAIL_CONFIRMATION: 'true', POSTHORN_PUBLIC_URL: 'https://posthorn.example' });
+  });
+
   test('is where Ingress and HTTPRoute send /ingest/, however it is written, and everything else goes to the API', async () => {
     const api = 'posthorn-api';
     const ingest = 'posthorn-ingest';

@@ -16,6 +16,7 @@ import { CronRuns } from '../../src/data/cron-runs.ts';
 import { IdempotentAnswers } from '../../src/data/idempotent-answers.ts';
 import { RedisIntake } from '../../src/data/intake.ts';
 import { LastNotified } from '../../src/data/last-notified.ts';
+import { MailRecipients } from '../../src/data/mail-recipients.ts';
 import { RedisMessageAcceptor } from '../../src/data/message-acceptor.ts';
 import { RedisMessageReader } from '../../src/data/message-reader.ts';
 import { RedisMessageReplayer } from '../../src/data/message-replayer.ts';
@@ -105,6 +106,7 @@ export async function startFacadeWorld(
     inForceTimeoutMs?: number | 'default';
     allowsPlatformIdentity?: boolean;
     mailDomains?: readonly string[];
+    requiresMailConfirmation?: boolean;
     requiresSecretConsent?: boolean;
     kubernetesAccess?: KubernetesAccess;
     trustedProxies?: readonly string[];
@@ -118,6 +120,7 @@ export async function startFacadeWorld(
     inForceTimeoutMs = 20_000,
     allowsPlatformIdentity = true,
     mailDomains = [],
+    requiresMailConfirmation = false,
     requiresSecretConsent = false,
     kubernetesAccess,
     trustedProxies = [],
@@ -158,6 +161,7 @@ export async function startFacadeWorld(
     keyring: testKeyring,
     allowsPlatformIdentity,
     mailDomains,
+    mailRecipients: requiresMailConfirmation ? new MailRecipients({ redis: redis.client, prefix }) : null,
     apiKeyUsage: new ApiKeyUsage(shared),
     lastNotified: new LastNotified(shared),
     organizationLock: new OrganizationLock(shared),

@@ -58,6 +58,7 @@ export function startControllers(
       feed: new CircuitFeed({ redis, readers: [{ blocking, shards: [0] }], prefix }),
       archiveTroubles: new ArchiveTroubles({ redis, prefix }),
       mailBudgets: new SpentMailBudgets({ redis, prefix }),
+      mailRecipients: null,
       cronRuns: new CronRuns({ redis, prefix }),
       keyring: testKeyring,
       allowsPlatformIdentity: true,

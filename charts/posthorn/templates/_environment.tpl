@@ -33,6 +33,9 @@ POSTHORN_REDIS_KEY_FILE: /etc/posthorn/redis-certificate/tls.key
 POSTHORN_WAREHOUSE_PLATFORM_IDENTITY: {{ .Values.warehouse.platformIdentity | quote }}
 POSTHORN_ALLOW_INSECURE_ENDPOINTS: {{ .Values.webhooks.allowInsecureEndpoints | quote }}
 {{- include "posthorn.setting" (list "POSTHORN_MAIL_DOMAINS" (join "," .Values.smtp.allowedDomains)) }}
+{{- if .Values.smtp.requireConfirmation }}
+POSTHORN_MAIL_CONFIRMATION: "true"
+{{- end }}
 {{- end -}}
 
 {{/* Where senders reach /ingest/, and what else judges them: the same in every role that takes events or shows where they go. */}}
@@ -98,6 +101,9 @@ POSTHORN_EGRESS_CA_FILE: /etc/posthorn/egress-ca/ca.crt
 {{- include "posthorn.setting" (list "POSTHORN_WAREHOUSE_S3_ENDPOINT" $v.warehouse.s3Endpoint) }}
 {{- include "posthorn.setting" (list "POSTHORN_WAREHOUSE_GCS_ENDPOINT" $v.warehouse.gcsEndpoint) }}
 {{- include "posthorn.setting" (list "POSTHORN_WAREHOUSE_AZURE_ENDPOINT" $v.warehouse.azureEndpoint) }}
+{{- if $v.smtp.requireConfirmation }}
+{{- include "posthorn.setting" (list "POSTHORN_PUBLIC_URL" $v.api.publicUrl) }}
+{{- end }}
 {{- if $v.smtp.host }}
 POSTHORN_SMTP_HOST: {{ $v.smtp.host | quote }}
 POSTHORN_SMTP_TLS: {{ $v.smtp.tls | quote }}

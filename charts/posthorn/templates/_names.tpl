@@ -86,6 +86,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- $api = append $api . -}}
 {{- end -}}
 {{- end -}}
+{{- if and (index . 0).Values.smtp.requireConfirmation (not (has "/" $api)) (not (has "/mail-confirmation" $api)) -}}
+{{- $api = append $api "/mail-confirmation" -}}
+{{- end -}}
 {{- if and (not $isRouted) (has "/" $api) (not $ingest) -}}
 {{- $ingest = list "/ingest/" -}}
 {{- end -}}

@@ -5,6 +5,7 @@ import { passes } from '../../../test/support/passes.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import type { Clock } from '../../core/clock.ts';
 import { MailBudget, SpentMailBudgets } from '../../data/mail-budget.ts';
+import { MailRecipients } from '../../data/mail-recipients.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { MemoryStore } from '../../store/memory/memory-store.ts';
 import { idOf } from '../references.ts';
@@ -33,16 +34,7 @@ beforeEach(async () => {
   // The controllers' own look has the time of the system: the one of the test looks alone.
   const mailBudgets = { onDayOf: () => Promise.reject(new Error('not asked')) };
   controllers = startControllers({ store, redis: redis.client, prefix, mailBudgets });
-  const end = new AbortController();
-  const watching = {
-    caches: controllers.caches,
-    mailBudgets: new SpentMailBudgets({ redis: redis.client, prefix }),
-    recorder: { record: (event: (typeof controllers.events)[number]) => void controllers.events.push(event) },
-    clock: hasty,
-    logger: silentLogger,
-    store,
-  };
-  health = { end, ended: runMailHealth(watching, end.signal) };
+  watch(null);
   const spec = { namespace: 'acme' };
   org = idOf('Organization', await store.apply({ kind: 'Organization', metadata: { name: 'acme' }, spec }, options));
   await passes(() => putChannel('mail', { type: 'email', email: { addresses: ['team@example.com'] } }));
@@ -52,6 +44,21 @@ afterEach(async () => {
   await health.ended;
   await controllers.stop();
 });
+
+/** Looks from now on; where addresses have to be confirmed, by what the recipients have said. */
+function watch(mailRecipients: MailRecipients | null): void {
+  const end = new AbortController();
+  const watching = {
+    caches: controllers.caches,
+    mailBudgets: new SpentMailBudgets({ redis: redis.client, prefix }),
+    mailRecipients,
+    recorder: { record: (event: (typeof controllers.events)[number]) => void controllers.events.push(event) },
+    clock: hasty,
+    logger: silentLogger,
+    store,
+  };
+  health = { end, ended: runMailHealth(watching, end.signal) };
+}
 
 const putChannel = (name: string, spec: object) =>
   store.apply({ kind: 'NotificationChannel', metadata: { namespace: 'acme', name }, spec }, options);
@@ -114,4 +121,32 @@ test('a budget that another organization has used up shows nowhere else', async 
   await refuse();
   await passes(async () => expect(await condition('NotificationChannel', 'mail')).toBe('False MailBudgetSpent'));
   expect(await condition('NotificationChannel', 'mail', 'WithinMailBudget', 'globex')).toBeUndefined();
+});
+
+test('recipients that have not confirmed their address stand in the conditions of channels and routes while that is required', async () => {
+  health.end.abort();
+  await health.ended;
+  const recipients = new MailRecipients({ redis: redis.client, prefix });
+  watch(recipients);
+  await putRoute('mails', { notifications: { onFailure: true, emails: ['team@example.com', 'b@example.com'] } });
+  await putRoute('silent');
+  const said = async (kind: 'NotificationChannel' | 'Route', name: string) =>
+    (await store.get(kind, { namespace: 'acme', name })).status?.conditions?.find(({ type }) => type === 'RecipientsConfirmed');
+  await passes(async () => {
+    expect(await condition('NotificationChannel', 'mail', 'RecipientsConfirmed')).toBe('False AwaitingConfirmation');
+    expect(await said('Route', 'mails')).toMatchObject({
+      reason: 'AwaitingConfirmation',
+      message: 'these recipients have not confirmed their address and get no e-mail: team@example.com, b@example.com',
+    });
+  });
+  await recipients.decide('org_other', 'team@example.com', 'confirmed');
+  await recipients.decide(org, 'b@example.com', 'declined');
+  await passes(async () => expect((await said('Route', 'mails'))?.message).toMatch(/team@example.com, b@example.com \(declined\)$/));
+  expect(await condition('NotificationChannel', 'mail', 'RecipientsConfirmed')).toBe('False AwaitingConfirmation');
+  await recipients.decide(org, 'Team@example.com', 'confirmed');
+  await passes(async () => {
+    expect(await condition('NotificationChannel', 'mail', 'RecipientsConfirmed')).toBe('True Confirmed');
+    expect(await condition('Route', 'mails', 'RecipientsConfirmed')).toBe('False Declined');
+  });
+  expect(await condition('Route', 'silent', 'RecipientsConfirmed')).toBeUndefined();
 });

@@ -45,7 +45,8 @@ export function channelTestHandler(options: PlanSources): TaskHandler {
       const { errorType, errorMessage } = attemptRecord(result, { expectedResponse: null }, { startedAtMs, endedAtMs: clock.now() });
       if (errorType !== null) return failure(errorType, errorMessage ?? 'The channel did not take the test.');
     }
-    return { success: true, message: 'The channel took the test alert.' };
+    const unconfirmed = channel.type === 'email' ? await mailer?.unconfirmedProblem(org, channel.addresses) : null;
+    return { success: true, message: `The channel took the test alert.${unconfirmed == null ? '' : ` But ${unconfirmed}.`}` };
   });
 }
 

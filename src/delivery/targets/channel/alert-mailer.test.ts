@@ -49,7 +49,7 @@ beforeEach(async () => {
 /** A worker of its own with a budget of four e-mails. */
 function worker(domains: string[] = []): AlertMailer {
   const budget = new MailBudget({ redis: redis.client, prefix: 'test:', clock }, 4);
-  return new AlertMailer({ mailer, budget, domains, mails: mailCounter(metrics), logger: silentLogger });
+  return new AlertMailer({ mailer, budget, domains, mails: mailCounter(metrics), confirmer: null, logger: silentLogger });
 }
 
 const addresses = (count: number, domain = 'example.com'): string[] => Array.from({ length: count }, (_, i) => `n${i}@${domain}`);
@@ -119,9 +119,9 @@ describe('the budget of e-mails', () => {
     dead.on('error', () => {});
     const budget = new MailBudget({ redis: dead, prefix: 'test:', clock }, 4);
     const before = smtp.mails.length;
-    expect(await send(new AlertMailer({ mailer, budget, domains: [], mails: mailCounter(metrics), logger: silentLogger }), 1)).not.toBe(
-      '250',
-    );
+    expect(
+      await send(new AlertMailer({ mailer, budget, domains: [], mails: mailCounter(metrics), confirmer: null, logger: silentLogger }), 1),
+    ).not.toBe('250');
     expect(smtp.mails.length).toBe(before);
   });
 });

@@ -1,8 +1,10 @@
 import type { Counter } from 'prom-client';
 import type { Logger } from '../../../core/logger.ts';
+import { unconfirmedProblem } from '../../../core/mail-confirmation.ts';
 import { mailDomainProblem, refusedAddresses } from '../../../core/mail-domains.ts';
 import type { MailBudget } from '../../../data/mail-budget.ts';
 import { DeadlineError, type HttpResult } from '../http/http-exchange.ts';
+import type { MailConfirmer } from './mail-confirmer.ts';
 import { MailRefusedError } from './mail-refused-error.ts';
 import type { Mail, Mailer } from './mailer.ts';
 
@@ -11,8 +13,10 @@ export interface AlertMailerOptions {
   budget: MailBudget;
   /** Of addresses that may get e-mails; empty: any. */
   domains: readonly string[];
-  /** E-mails, one for each address, by what became of them: sent, failed, over_budget, refused. */
+  /** E-mails, one for each address, by what became of them: sent, failed, over_budget, refused, unconfirmed. */
   mails: Counter<'outcome'>;
+  /** Null: addresses need not be confirmed. */
+  confirmer: MailConfirmer | null;
   logger: Logger;
 }
 
@@ -24,14 +28,40 @@ export class AlertMailer {
     this.#options = options;
   }
 
-  /** As `Mailer.send`; addresses of other domains get nothing. What is over the budget is an error that says so; an e-mail that the server has surely not taken uses none of it. */
+  /** As `Mailer.send`; addresses of other domains get nothing, and those that have not confirmed a link at most. What is over the budget is an error that says so; an e-mail that the server has surely not taken uses none of it. */
   async send({ to, ...rest }: Mail, options: Parameters<Mailer['send']>[1]): Promise<HttpResult> {
-    const { mailer, budget, domains, mails, logger } = this.#options;
+    const { domains, confirmer, mails } = this.#options;
     const refused = refusedAddresses(to, domains);
     mails.inc({ outcome: 'refused' }, refused.length);
-    const mail = { ...rest, to: to.filter((address) => !refused.includes(address)) };
+    const allowed = to.filter((address) => !refused.includes(address));
+    if (allowed.length === 0)
+      return { type: 'error', error: new MailRefusedError(mailDomainProblem(to, domains) ?? 'the e-mail has no address') };
+    if (confirmer === null) return await this.#sendWithinBudget({ ...rest, to: allowed }, options);
+    try {
+      const { confirmed, unconfirmed } = await confirmer.sorted(rest.account, allowed);
+      mails.inc({ outcome: 'unconfirmed' }, unconfirmed.length);
+      const result: HttpResult =
+        confirmed.length > 0
+          ? await this.#sendWithinBudget({ ...rest, to: confirmed }, options)
+          : { type: 'error', error: new MailRefusedError(unconfirmedProblem(unconfirmed) ?? '') };
+      const send = (mail: Mail): Promise<HttpResult> => this.#sendWithinBudget(mail, options);
+      await confirmer.ask(rest.account, unconfirmed, { clock: options.clock, send });
+      return result;
+    } catch (thrown) {
+      mails.inc({ outcome: 'failed' }, allowed.length);
+      return { type: 'error', error: thrown instanceof Error ? thrown : new Error(String(thrown)) };
+    }
+  }
+
+  /** Why some of the addresses get nothing; null: all get what is sent. Rejects when Redis does not answer. */
+  async unconfirmedProblem(org: string, to: readonly string[]): Promise<string | null> {
+    const { confirmer } = this.#options;
+    return confirmer === null ? null : unconfirmedProblem((await confirmer.sorted(org, to)).unconfirmed);
+  }
+
+  async #sendWithinBudget(mail: Mail, options: Parameters<Mailer['send']>[1]): Promise<HttpResult> {
+    const { mailer, budget, mails, logger } = this.#options;
     const count = mail.to.length;
-    if (count === 0) return { type: 'error', error: new MailRefusedError(mailDomainProblem(to, domains) ?? 'the e-mail has no address') };
     try {
       const taken = await budget.take(mail.account, count);
       if (taken === null) {

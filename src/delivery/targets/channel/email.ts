@@ -1,4 +1,5 @@
 import type { Alert } from '../../../core/alert.ts';
+import { htmlText } from '../../../core/html-text.ts';
 import { alertWording, cut } from './alert-wording.ts';
 
 const longestSubject = 200;
@@ -16,11 +17,11 @@ export function alertEmail(alert: Alert): EmailText {
   const summary = withoutLinks(wording.summary);
   const facts = wording.facts.map(([label, value]): [string, string] => [label, withoutLinks(value)]);
   const name = withoutLinks(alert.route.name.replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' '));
-  const rows = facts.map(([label, value]) => `<tr><th align="left" valign="top">${escaped(label)}</th><td>${escaped(value)}</td></tr>`);
+  const rows = facts.map(([label, value]) => `<tr><th align="left" valign="top">${htmlText(label)}</th><td>${htmlText(value)}</td></tr>`);
   return {
     subject: alert.test ? `[Posthorn] ${title}` : cut(`[Posthorn] ${title}: ${name}`, longestSubject),
     text: [summary, '', ...facts.map(([label, value]) => `${label}: ${value}`), ''].join('\n'),
-    html: `<!doctype html><html><body><p>${escaped(summary)}</p><table cellpadding="4">${rows.join('')}</table></body></html>`,
+    html: `<!doctype html><html><body><p>${htmlText(summary)}</p><table cellpadding="4">${rows.join('')}</table></body></html>`,
   };
 }
 
@@ -30,9 +31,4 @@ function withoutLinks(text: string): string {
     .replaceAll('://', '[:]//')
     .replace(/\b(www|mailto|tel)([.:])/gi, '$1[$2]')
     .replaceAll('@', '[@]');
-}
-
-function escaped(text: string): string {
-  const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
-  return text.replace(/[&<>"']/g, (character) => entities[character] ?? character);
 }

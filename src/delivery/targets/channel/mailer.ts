@@ -18,7 +18,9 @@ export interface SmtpSettings {
   ca?: string[];
 }
 
-export interface Mail extends EmailText {
+export interface Mail extends Omit<EmailText, 'html'> {
+  /** Absent: text alone. */
+  html?: string;
   /** The organization whose share it takes. */
   account: string;
   to: readonly string[];
@@ -85,7 +87,7 @@ export class Mailer {
         to: [...to],
         subject,
         text,
-        html,
+        ...(html !== undefined && { html }),
         messageId: `<${id}@posthorn>`,
         headers: { 'Auto-Submitted': 'auto-generated' },
         signal: givenUp,

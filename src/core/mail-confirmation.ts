@@ -1,0 +1,50 @@
+import { z } from 'zod';
+import type { Keyring, SealingContext } from './sealing.ts';
+
+/** Below the public address of the installation. */
+export const mailConfirmationPath = '/mail-confirmation';
+
+/** For so long a link counts, and the address gets no other. */
+export const mailConfirmationMs = 7 * 86_400_000;
+
+/** Whom a link asks: whether this address wants the e-mails of this organization. */
+export interface AskedRecipient {
+  org: string;
+  address: string;
+}
+
+const content = z.object({ org: z.string().min(1), address: z.string().min(1), expiresAtMs: z.number() });
+
+/** The organization is in the token: whoever follows the link does not say it. Nothing else is sealed for this kind. */
+const context: SealingContext = { organization: '', kind: 'MailConfirmation', name: 'link', field: 'token' };
+
+/** What a link holds; URLs may hold it as it is. */
+export function mailConfirmationToken({ org, address }: AskedRecipient, keyring: Keyring, nowMs: number): string {
+  return keyring.seal(JSON.stringify({ org, address, expiresAtMs: nowMs + mailConfirmationMs }), context);
+}
+
+/** Null: this installation has not made the token, or it counts no more. */
+export function askedRecipient(token: string, keyring: Keyring, nowMs: number): AskedRecipient | null {
+  try {
+    const { org, address, expiresAtMs } = content.parse(JSON.parse(keyring.open(token, context)));
+    return nowMs < expiresAtMs ? { org, address } : null;
+  } catch {
+    return null;
+  }
+}
+
+/** What the owner of an address has said to the e-mails of an organization; `waiting`: nothing yet. */
+export type RecipientState = 'confirmed' | 'declined' | 'waiting';
+
+export interface UnconfirmedRecipient {
+  address: string;
+  state: Exclude<RecipientState, 'confirmed'>;
+}
+
+/** What is said of addresses that get nothing; null: there are none. */
+export function unconfirmedProblem(unconfirmed: readonly UnconfirmedRecipient[]): string | null {
+  const shown = unconfirmed.slice(0, 5).map(({ address, state }) => (state === 'declined' ? `${address} (declined)` : address));
+  if (shown.length === 0) return null;
+  const more = unconfirmed.length - shown.length;
+  return `these recipients have not confirmed their address and get no e-mail: ${shown.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+}

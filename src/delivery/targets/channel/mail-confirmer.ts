@@ -1,0 +1,92 @@
+import { randomBytes } from 'node:crypto';
+import type { Clock } from '../../../core/clock.ts';
+import { base32 } from '../../../core/ids.ts';
+import type { Logger } from '../../../core/logger.ts';
+import { mailConfirmationToken, type UnconfirmedRecipient } from '../../../core/mail-confirmation.ts';
+import type { Keyring } from '../../../core/sealing.ts';
+import type { MailBudget } from '../../../data/mail-budget.ts';
+import type { MailRecipients } from '../../../data/mail-recipients.ts';
+import type { HttpResult } from '../http/http-exchange.ts';
+import type { Mail } from './mailer.ts';
+
+/** Whoever sends the alert or the test waits for it. */
+const maxAskingMs = 5000;
+
+export interface MailConfirmerOptions {
+  recipients: MailRecipients;
+  /** Links of an organization in a day, besides its budget of e-mails. */
+  links: MailBudget;
+  keyring: Keyring;
+  /** The page behind the links. */
+  pageUrl: string;
+  logger: Logger;
+}
+
+/** Knows which addresses want the e-mails of an organization, and asks those that have not said it. */
+export class MailConfirmer {
+  readonly #options: MailConfirmerOptions;
+
+  constructor(options: MailConfirmerOptions) {
+    this.#options = options;
+  }
+
+  async sorted(org: string, addresses: readonly string[]): Promise<{ confirmed: string[]; unconfirmed: UnconfirmedRecipient[] }> {
+    const states = await this.#options.recipients.states(org, addresses);
+    const confirmed: string[] = [];
+    const unconfirmed: UnconfirmedRecipient[] = [];
+    addresses.forEach((address, index) => {
+      const state = states[index] ?? 'waiting';
+      if (state === 'confirmed') confirmed.push(address);
+      else unconfirmed.push({ address, state });
+    });
+    return { confirmed, unconfirmed };
+  }
+
+  /** Sends a link to those that wait and have none. Ends with the first that does not go out, and after 5 s; the next e-mail asks the rest. Never rejects. */
+  async ask(
+    org: string,
+    unconfirmed: readonly UnconfirmedRecipient[],
+    { clock, send }: { clock: Clock; send: (mail: Mail) => Promise<HttpResult> },
+  ): Promise<void> {
+    const { recipients, links, logger } = this.#options;
+    const endMs = clock.now() + maxAskingMs;
+    try {
+      for (const { address, state } of unconfirmed) {
+        if (clock.now() >= endMs) return;
+        const asking = state === 'waiting' ? await recipients.beginAsking(org, address) : null;
+        if (asking === null) continue;
+        const link = await links.take(org, 1);
+        const result = link === null ? null : await send(this.#mail(org, address, clock.now()));
+        const isSent = result?.type === 'response' && result.status < 300;
+        await (isSent ? asking.sent() : asking.failed());
+        if (isSent) continue;
+        await link?.giveBack();
+        return;
+      }
+    } catch (error) {
+      logger.debug({ err: error }, 'recipients could not be asked to confirm their address');
+    }
+  }
+
+  /** Nothing in it is of a user of the installation. */
+  #mail(org: string, address: string, nowMs: number): Mail {
+    const { pageUrl, keyring } = this.#options;
+    const url = `${pageUrl}?token=${mailConfirmationToken({ org, address }, keyring, nowMs)}`;
+    const text = [
+      'An organization that uses Posthorn wants to send alerts about its webhooks to this address.',
+      '',
+      'To allow it or to decline, open this page within 7 days:',
+      url,
+      '',
+      'If you do nothing, no alerts are sent to this address.',
+      '',
+    ].join('\n');
+    return {
+      account: org,
+      to: [address],
+      id: `confirm_${base32(randomBytes(10))}`,
+      subject: '[Posthorn] Confirm your address for alerts',
+      text,
+    };
+  }
+}
