@@ -1,6 +1,7 @@
 import type { RE2JS } from 're2js';
 import { latePackage } from './late-package.ts';
 import { classCost } from './pattern-classes.ts';
+import { unrolledSize } from './pattern-size.ts';
 
 export const re2 = latePackage<typeof import('re2js')>('re2js');
 
@@ -9,11 +10,18 @@ export const patternLimits = {
   length: 1000,
   /** Instructions of the compiled pattern. */
   size: 2000,
-  /** Of a pattern, and of all patterns of a filter: see `classCost`. Compiling takes up to 75 ms with it. */
-  classCost: 500_000,
-  /** Instructions × characters that one match may cost. RE2 is linear in that product, at worst about 25 ns each. */
-  matchSteps: 4_000_000,
+  /** Of a pattern, and of all patterns of a filter: see `compileCost`. Compiling takes up to 75 ms with it. */
+  compileCost: 500_000,
+  /** Instructions × characters that one match may cost. RE2 is linear in that product, at worst about 60 ns each. */
+  matchSteps: 1_000_000,
 };
+
+/** What an instruction costs to compile, in characters of a range that is folded. */
+const instructionCost = 10;
+/**
+ * Of the states that RE2 keeps of a pattern. Each text may need others, and to make them takes longer than to match without: 1 MB is made in about 25 ms.
+ */
+const maxStateBytes = 1024 * 1024;
 
 /** A regular expression of a user's, and what it costs to search a text with it. */
 export interface BoundedPattern {
@@ -23,12 +31,28 @@ export interface BoundedPattern {
   test(text: string): boolean;
 }
 
-export const tooCostlyClasses = 'needs fewer or narrower character classes, or none of (?i): it would take too long to compile';
+export const tooCostlyToCompile =
+  'too large, or needs fewer or narrower character classes, or none of (?i): it would take too long to compile';
+
+/** What it costs RE2 to compile a pattern, in characters of a range that is folded: about 150 ns each. */
+export function compileCost(source: string): number {
+  return classCost(source) + instructionCost * unrolledSize(source);
+}
+
+/** The same pattern, for one match. The states are made with the first match that needs some. */
+export function withBoundedStates(compiled: RE2JS): RE2JS {
+  const states = compiled.re2().dfa;
+  if (states.stateBudget > maxStateBytes) {
+    states.stateBudget = maxStateBytes;
+    states.memBudget = maxStateBytes;
+  }
+  return compiled;
+}
 
 /** The pattern, in RE2 syntax, or why it cannot be used. */
 export function boundedPattern(source: string): BoundedPattern | string {
   if (source.length > patternLimits.length) return `at most ${patternLimits.length} characters`;
-  if (classCost(source) > patternLimits.classCost) return tooCostlyClasses;
+  if (compileCost(source) > patternLimits.compileCost) return tooCostlyToCompile;
   let compiled: RE2JS;
   try {
     compiled = re2().RE2JS.compile(source);
@@ -37,5 +61,5 @@ export function boundedPattern(source: string): BoundedPattern | string {
   }
   const size = compiled.programSize();
   if (size > patternLimits.size) return 'the regular expression is too large';
-  return { stepsOn: (text) => size * text.length, test: (text) => compiled.test(text) };
+  return { stepsOn: (text) => size * text.length, test: (text) => withBoundedStates(compiled).test(text) };
 }

@@ -1,10 +1,10 @@
 import type { CelInput, parse } from '@bufbuild/cel';
-import { type BoundedPattern, boundedPattern, patternLimits, tooCostlyClasses } from './bounded-pattern.ts';
+import { type BoundedPattern, boundedPattern, compileCost, patternLimits, tooCostlyToCompile } from './bounded-pattern.ts';
 import { type celGlobals, checkedExpression, type Expression } from './cel-expression.ts';
-import { type CelPackage, CelWork, celCosts, chargedFunctions, quickFunctions } from './cel-work.ts';
+import { type CelPackage, celCosts, chargedFunctions, quickFunctions } from './cel-work.ts';
 import { PosthornError } from './errors.ts';
 import { latePackage } from './late-package.ts';
-import { classCost } from './pattern-classes.ts';
+import { WorkBudget } from './work-budget.ts';
 
 /** An event as filter expressions see it; made once per event, for all filters. */
 export interface CelEvent {
@@ -87,7 +87,7 @@ function scalar(part: unknown): CelInput {
 
 /** What an evaluation may still use. CEL has no state of its own, and evaluations do not overlap: they are synchronous. */
 let running: {
-  work: CelWork;
+  work: WorkBudget;
   partsPerElement: number;
   patterns: ReadonlyMap<string, BoundedPattern>;
   matchSteps: number;
@@ -169,8 +169,8 @@ export function compileCelFilter(source: string): CelFilter {
   if (isNeverBoolean(checked.expression)) throw wrong(notBoolean, at(checked.expression));
   let cost = 0;
   for (const { source: text, expression } of checked.patterns) {
-    cost += classCost(text);
-    if (cost > patternLimits.classCost) throw wrong(tooCostlyClasses, at(expression));
+    cost += compileCost(text);
+    if (cost > patternLimits.compileCost) throw wrong(tooCostlyToCompile, at(expression));
   }
   const patterns = new Map(
     checked.patterns.map(({ source: text, expression }) => {
@@ -182,7 +182,7 @@ export function compileCelFilter(source: string): CelFilter {
   const { partsPerElement } = checked;
   const evaluate = cel.plan(environment, checked.expression);
   return (event) => {
-    running = { work: new CelWork(celLimits.workNs), partsPerElement, patterns, matchSteps: patternLimits.matchSteps };
+    running = { work: new WorkBudget(celLimits.workNs, tooLong), partsPerElement, patterns, matchSteps: patternLimits.matchSteps };
     const { stackTraceLimit } = Error;
     // CEL treats errors as values. An evaluation may make hundreds for each element, and capturing their stacks would take most of the time.
     Error.stackTraceLimit = 0;
@@ -199,6 +199,8 @@ export function compileCelFilter(source: string): CelFilter {
   };
 }
 
+/** A CEL error is a value that `||` can absorb; this is thrown and cannot be absorbed. */
+const tooLong = 'the expression takes too long for this event';
 const notBoolean = 'the result is neither true nor false';
 
 function isNeverBoolean({ exprKind }: Expression): boolean {

@@ -23,24 +23,6 @@ export const celCosts = {
   zoneTime: 500_000,
 };
 
-/** Ends an evaluation whose functions would take too long. A CEL error is a value that `||` can absorb; this is thrown and cannot be absorbed. */
-class CelWorkError extends Error {}
-
-/** What the work of one evaluation may still take. */
-export class CelWork {
-  #leftNs: number;
-
-  constructor(limitNs: number) {
-    this.#leftNs = limitNs;
-  }
-
-  /** To be called before the work is done. Throws CelWorkError. */
-  spend(ns: number): void {
-    this.#leftNs -= ns;
-    if (this.#leftNs < 0) throw new CelWorkError('the expression takes too long for this event');
-  }
-}
-
 /** The functions of CEL that take longer than they have to, in their place. */
 export function quickFunctions({ celFunc, celList, celMethod, listType, CelScalar }: CelPackage): CelFunc[] {
   const { BOOL, DYN, INT, STRING } = CelScalar;

@@ -1,8 +1,7 @@
-import { boundedPattern, patternLimits, tooCostlyClasses } from './bounded-pattern.ts';
+import { boundedPattern, compileCost, patternLimits, tooCostlyToCompile } from './bounded-pattern.ts';
 import { PosthornError } from './errors.ts';
 import { type FieldReader, type FilterContext, fieldReader, isHeaderField } from './filter-path.ts';
 import { compare, equalTo, textOf } from './filter-values.ts';
-import { classCost } from './pattern-classes.ts';
 import type { FilterCondition, FilterDefinition, FilterOperator } from './records.ts';
 import { includesText } from './text-search.ts';
 
@@ -32,9 +31,9 @@ export const filterLimits = {
   listLength: 1000,
   valueDepth: 32,
   /** Instructions × characters that all `matches` of a filter may cost for an event; a text for which too few are left does not match. */
-  matchSteps: patternLimits.matchSteps,
-  /** The same for all filters of an event: about 200 ms at worst. */
-  matchStepsOfEvent: 2 * patternLimits.matchSteps,
+  matchSteps: 4_000_000,
+  /** The same for all filters of an event: about 500 ms at worst, in pieces of one match. */
+  matchStepsOfEvent: 8_000_000,
 };
 
 /** What the patterns of all filters of one event may still cost, and how many texts they were not tried on. */
@@ -121,7 +120,7 @@ function compileConditions(definition: FilterDefinition): Condition[] {
   if (definition.conditions.length > filterLimits.conditions) details['conditions'] = [`must be at most ${filterLimits.conditions}`];
   const conditions: Condition[] = [];
   const tooCostly = firstTooCostly(definition.conditions);
-  if (tooCostly !== null) details[`conditions.${tooCostly}.value`] = [tooCostlyClasses];
+  if (tooCostly !== null) details[`conditions.${tooCostly}.value`] = [tooCostlyToCompile];
   // Nothing is compiled of a filter that is refused for what that would cost.
   for (const [index, condition] of tooCostly === null ? definition.conditions.entries() : []) {
     const compiled = compileCondition(condition);
@@ -147,13 +146,13 @@ function firstTooCostly(conditions: readonly FilterCondition[]): number | null {
   let cost = 0;
   const index = conditions.findIndex((condition) => {
     cost += costOf(condition);
-    return cost > patternLimits.classCost;
+    return cost > patternLimits.compileCost;
   });
   return index < 0 ? null : index;
 }
 
 function costOf({ operator, value }: FilterCondition): number {
-  return operator === 'matches' && typeof value === 'string' ? classCost(value) : 0;
+  return operator === 'matches' && typeof value === 'string' ? compileCost(value) : 0;
 }
 
 type Complaints = { field?: string; operator?: string; value?: string };
@@ -269,7 +268,7 @@ function pattern(value: unknown): Test | string {
     const text = textOf(actual);
     if (text === null) return false;
     const steps = compiled.stepsOn(text);
-    if (steps > budget.matchSteps || budget.shared?.take(steps) === false) {
+    if (steps > Math.min(patternLimits.matchSteps, budget.matchSteps) || budget.shared?.take(steps) === false) {
       budget.shared?.noteUntried();
       return false;
     }

@@ -1,41 +1,34 @@
-import type { JSONPathEnvironment, JSONPathNode, JSONPathQuery } from 'json-p3';
+import type { JSONPathEnvironment, JSONPathQuery } from 'json-p3';
 import { LRUCache } from 'lru-cache';
-import type { RE2JS } from 're2js';
 import { patternLimits, re2 } from './bounded-pattern.ts';
+import { type JsonP3, JsonPathWork, type LinearRegex, pathLimits } from './json-path-work.ts';
 import { latePackage } from './late-package.ts';
-import { classCost } from './pattern-classes.ts';
 
-const mostNesting = 100;
 const mostPatterns = 200;
 const mostSelectors = 8;
-/** Over all segments of a path. */
-const mostNodes = 100_000;
 
-/** A path that has been read: gives the values that it finds, in order. A document that is nested too deeply, or too large for the path, has none. */
+/**
+ * A path that has been read: gives the values that it finds, in order. A document that is nested too deeply, or too large for the path, has none.
+ * Throws WorkExceededError when the path takes too long for the document.
+ */
 export type JsonPath = (document: unknown) => unknown[];
 
-const jsonP3 = latePackage<typeof import('json-p3')>('json-p3');
-let environment: JSONPathEnvironment | null = null;
-const patterns = new LRUCache<string, { regex: RE2JS | null }>({ max: mostPatterns });
+interface Runtime {
+  environment: JSONPathEnvironment;
+  work: JsonPathWork;
+}
 
-function newEnvironment(): JSONPathEnvironment {
-  const { FunctionExpressionType, JSONPathEnvironment } = jsonP3();
-  const made = new JSONPathEnvironment({ maxRecursionDepth: mostNesting });
-  for (const [name, test] of [
-    ['match', (regex: RE2JS, text: string) => regex.matches(text)],
-    ['search', (regex: RE2JS, text: string) => regex.matcher(text).find()],
-  ] as const) {
-    made.functionRegister.set(name, {
-      argTypes: [FunctionExpressionType.ValueType, FunctionExpressionType.ValueType],
-      returnType: FunctionExpressionType.LogicalType,
-      call: (text: unknown, pattern: unknown) => {
-        if (typeof text !== 'string' || typeof pattern !== 'string') return false;
-        const regex = linearRegex(pattern);
-        return regex !== null && test(regex, text);
-      },
-    });
-  }
-  return made;
+const jsonP3 = latePackage<JsonP3>('json-p3');
+let loaded: Runtime | null = null;
+const patterns = new LRUCache<string, { regex: LinearRegex | null }>({ max: mostPatterns });
+
+function runtime(): Runtime {
+  if (loaded !== null) return loaded;
+  const environment = new (jsonP3().JSONPathEnvironment)({ maxRecursionDepth: pathLimits.nesting });
+  const work = new JsonPathWork(jsonP3(), linearRegex);
+  work.register(environment);
+  loaded = { environment, work };
+  return loaded;
 }
 
 /**
@@ -43,24 +36,17 @@ function newEnvironment(): JSONPathEnvironment {
  * evaluation could take longer than a multiple of the document's size.
  */
 export function readJsonPath(path: string): { query: JsonPath; problem?: undefined } | { query?: undefined; problem: string } {
+  const { environment, work } = runtime();
   let query: JSONPathQuery;
   try {
-    environment ??= newEnvironment();
     query = environment.compile(path);
   } catch (error) {
     return { problem: error instanceof Error ? error.message : String(error) };
   }
   const problem = costlyPart(path) ?? costlySelectors(query, path);
   if (problem !== null) return { problem };
-  return {
-    query: (document) => {
-      try {
-        return valuesOf(query, document as Parameters<JSONPathQuery['query']>[0]);
-      } catch {
-        return [];
-      }
-    },
-  };
+  work.charge(query);
+  return { query: (document) => work.values(query, document as Parameters<JSONPathQuery['query']>[0]) };
 }
 
 /** Each of these would multiply the work by the size of the document. */
@@ -106,35 +92,21 @@ function hasListInFilter(bare: string): boolean {
   return false;
 }
 
-function valuesOf({ segments }: JSONPathQuery, document: JSONPathNode['value']): unknown[] {
-  let count = 0;
-  const { JSONPathNode } = jsonP3();
-  let nodes = [new JSONPathNode(document, [], document)];
-  for (const segment of segments) {
-    const found: JSONPathNode[] = [];
-    for (const node of segment.lazyResolve(nodes)) {
-      if (++count > mostNodes) throw new RangeError(`a path finds more than ${mostNodes} nodes`);
-      found.push(node);
-    }
-    nodes = found;
-  }
-  return nodes.map(({ value }) => value);
-}
-
 /** An I-Regexp (RFC 9485): its dot stands for anything but line ends. Null for a pattern that is none. */
-function linearRegex(pattern: string): RE2JS | null {
+function linearRegex(pattern: string): LinearRegex | null {
   const known = patterns.get(pattern);
   if (known !== undefined) return known.regex;
-  const isTooLarge = pattern.length > patternLimits.length || classCost(pattern) > patternLimits.classCost;
-  const regex = isTooLarge ? null : compiled(pattern);
+  const regex = compiled(pattern);
   patterns.set(pattern, { regex });
   return regex;
 }
 
-/** Null for an invalid pattern, which matches nothing (RFC 9535 section 2.4.6). */
-function compiled(pattern: string): RE2JS | null {
+/** Null for an invalid pattern, which matches nothing (RFC 9535 section 2.4.6), and for one that is too large. */
+function compiled(pattern: string): LinearRegex | null {
   try {
-    return re2().RE2JS.compile(pattern.replaceAll(/\\.|\[(?:[^\]\\]|\\.)*\]|\./gu, (part) => (part === '.' ? '[^\\n\\r]' : part)));
+    const regex = re2().RE2JS.compile(pattern.replaceAll(/\\.|\[(?:[^\]\\]|\\.)*\]|\./gu, (part) => (part === '.' ? '[^\\n\\r]' : part)));
+    const size = regex.programSize();
+    return size > patternLimits.size ? null : { regex, size };
   } catch {
     return null;
   }

@@ -44,7 +44,8 @@ export async function batchContent(
     const added = event === undefined ? null : await turn.runShort(objects.add({ ...event, eventId: member.eventId }));
     if (added === 'full') break;
     written++;
-    if (added === 'unwritable') unsent.push({ messageKey: member.messageKey, status: 'transform_failed', reason: unwritable });
+    if (added === 'unwritable' || added === 'costly')
+      unsent.push({ messageKey: member.messageKey, status: 'transform_failed', reason: reasons[added] });
     if (added === null && !member.isUnsent) unsent.push(unsentMember(member, why ?? null));
   }
   if (unsent.length > 0 && !(await queue.leaveOut(job, unsent))) return null;
@@ -53,7 +54,10 @@ export async function batchContent(
   return objects.take();
 }
 
-const unwritable = 'the record would have more than 16 MiB, or is nested too deeply';
+const reasons = {
+  unwritable: 'the record would have more than 16 MiB, or is nested too deeply',
+  costly: 'a path of the field mapping takes too long for this event',
+};
 
 /** What is neither an event nor known to be unsent is gone. */
 type EventToWrite = { member: BatchMember } & Partial<Transformed>;

@@ -16,6 +16,15 @@ beforeEach(() => ingest.reset());
 const list = <T>(count: number, item: T): T[] => Array.from({ length: count }, () => item);
 const members = (count: number): Record<string, number> => Object.fromEntries(Array.from({ length: count }, (_, i) => [`member${i}`, 1]));
 
+/** Letters `a` and `b` in no order. */
+function mixed(length: number): string {
+  let seed = 1;
+  return Array.from({ length }, () => {
+    seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31;
+    return seed < 2 ** 30 ? 'a' : 'b';
+  }).join('');
+}
+
 interface Input {
   condition: Pick<FilterCondition, 'operator' | 'value'>;
   conditions?: number;
@@ -57,6 +66,10 @@ const inputs: [what: string, input: Input][] = [
   [
     '20 routes with patterns that take long',
     { condition: { operator: 'matches', value: '[ab]{900}' }, conditions: 1, routes: 20, a: 'ab'.repeat(2000) },
+  ],
+  [
+    '20 routes with patterns that match at the end of a text, of which each place has a state of its own',
+    { condition: { operator: 'matches', value: '[ab]*a[ab]{200}[cd]' }, conditions: 1, routes: 20, a: `${mixed(4500)}c` },
   ],
   [
     '20 routes with patterns that take long to compile',

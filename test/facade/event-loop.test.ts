@@ -24,6 +24,7 @@ const list = <T>(count: number, item: T): T[] => Array.from({ length: count }, (
 const imported = (destinations: unknown[]): object => ({ destinations, conflictStrategy: 'skip', validateOnly: true });
 const routesOf = (routes: unknown[]): object => ({ routes, conflictStrategy: 'rename', validateOnly: true });
 const condition = { field: 'payload.a', operator: 'equals', value: 1 };
+const written = (value: string): object => ({ field: 'payload.a', operator: 'matches', value });
 const wide = Buffer.from(JSON.stringify(imported([members(450_000)])));
 
 const inputs: [what: string, path: string, body: object | Buffer, status: number][] = [
@@ -73,6 +74,8 @@ const inputs: [what: string, path: string, body: object | Buffer, status: number
   ['30,000 bad headers', '/destinations', { name: 'x', headers: badHeaders(30_000) }, 400],
   ['30,000 bad headers of a cron job', '/cron', { name: 'x', headers: badHeaders(30_000) }, 400],
   ['40,000 bad conditions', '/filters', { name: 'x', conditions: list(40_000, { fiel: 1 }) }, 400],
+  ['a filter with patterns of long repetitions', '/filters', { name: 'x', conditions: list(50, written('a{1000}'.repeat(142))) }, 400],
+  ['a filter with patterns of 40,000 instructions', '/filters', { name: 'x', conditions: [written('a{1000}'.repeat(40))] }, 400],
   ['1,000 conditions with 50 unknown fields', '/filters', { name: 'x', conditions: list(1000, members(50)) }, 400],
   ['100,000 bad addresses', '/sources', { name: 'x', ipAllowlist: list(100_000, 'bad') }, 400],
   ['a channel with 60,000 unknown settings', '/notification-channels', { name: 'x', type: 'slack', config: members(60_000) }, 400],

@@ -116,6 +116,12 @@ describe('a batch has at most 16 MiB', () => {
     expect(finished(mapped('$..*').add(event({ payload: Buffer.from(JSON.stringify(nested)) })))).toBe('unwritable');
   });
 
+  test('an event for which a path of the mapping takes too long is costly, and others are added', () => {
+    const objects = mapped('$..[?@.a > 1]');
+    expect(finished(objects.add(event({ payload: Buffer.from(`[${'{},'.repeat(100_000)}0]`) })))).toBe('costly');
+    expect(finished(objects.add(event({ payload: Buffer.from('[{"a":2}]') })))).toBe('added');
+  });
+
   test('columns stand in the order of the rules, arrays and all', () => {
     const rules = ['10', 'a', '2'].map((target, i) => ({
       source: ['$.payload.list', '$.payload.none', '$.id'][i] ?? '',

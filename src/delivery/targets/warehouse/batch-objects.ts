@@ -1,6 +1,7 @@
 import type { FieldMapping } from '../../../core/field-mapping.ts';
 import { joinedHeaders } from '../../../core/joined-headers.ts';
 import type { WarehouseLayout } from '../../../core/records.ts';
+import { WorkExceededError } from '../../../core/work-budget.ts';
 import type { StoredEvent } from '../../../data/event-text.ts';
 import { boundedJson } from './bounded-json.ts';
 import { eventPayload } from './event-payload.ts';
@@ -35,11 +36,18 @@ export class BatchObjects {
   }
 
   /**
-   * Events come in their order. `full`: not added, there is no room left; `unwritable`: it has no record, or one that no batch has room for.
+   * Events come in their order. `full`: not added, there is no room left; `unwritable`: it has no record, or one that no batch has room for;
+   * `costly`: a path of the mapping takes too long for it.
    * Yields after each column of a mapping.
    */
-  *add(event: WarehouseEvent): Generator<undefined, 'added' | 'full' | 'unwritable'> {
-    const text = yield* this.#record(event);
+  *add(event: WarehouseEvent): Generator<undefined, 'added' | 'full' | 'unwritable' | 'costly'> {
+    let text: string | null;
+    try {
+      text = yield* this.#record(event);
+    } catch (error) {
+      if (error instanceof WorkExceededError) return 'costly';
+      throw error;
+    }
     const line = text === null ? null : Buffer.from(text);
     if (line === null || line.length > mostBatchBytes) return 'unwritable';
     if (this.#objects.bytes + line.length > mostBatchBytes) return 'full';

@@ -1,0 +1,258 @@
+import type { FilterFunction, JSONPathEnvironment, JSONPathNode, JSONPathQuery, jsonpath } from 'json-p3';
+import type { RE2JS } from 're2js';
+import { compileCost, patternLimits, withBoundedStates } from './bounded-pattern.ts';
+import { WorkBudget, WorkExceededError } from './work-budget.ts';
+
+export type JsonP3 = typeof import('json-p3');
+type Value = JSONPathNode['value'];
+type Selector = JSONPathQuery['segments'][number]['selectors'][number];
+type Expression = InstanceType<typeof jsonpath.expressions.FilterExpression>;
+
+export const pathLimits = {
+  /** Nanoseconds that an evaluation may take by what its parts are known to cost. */
+  workNs: 50_000_000,
+  /** Levels that a descendant segment goes down. */
+  nesting: 100,
+  /** That are found, over all segments of a path. */
+  nodes: 100_000,
+};
+
+/** Nanoseconds, measured. */
+const costs = {
+  /** A selector that is applied to a value. */
+  selector: 100,
+  /** A value that is found. */
+  node: 200,
+  /** An object or list that a descendant segment comes upon. */
+  container: 120,
+  /** An element of a list, or a member of an object, that is looked at. */
+  item: 40,
+  member: 300,
+  /** A part of a filter, for each member. */
+  part: 150,
+  /** An element, or a member, that is compared with another one. */
+  comparedItem: 200,
+  comparedMember: 800,
+  /** Instruction × character of a pattern. */
+  matchStep: 50,
+  /** A pattern, beside what its parts cost by `compileCost`. */
+  pattern: 50_000,
+  compiled: 150,
+};
+
+export interface LinearRegex {
+  regex: RE2JS;
+  size: number;
+}
+
+/** Of the evaluation that goes on. Evaluations do not overlap: they are synchronous. */
+interface Running {
+  work: WorkBudget;
+  /** Of objects: how many members they have. */
+  sizes: WeakMap<object, number>;
+  /** Of objects and lists: what it costs to compare all of one. */
+  weights: WeakMap<object, number>;
+  /** Null: no pattern. */
+  patterns: Map<string, LinearRegex | null>;
+}
+
+/** Evaluates the queries of an environment within `pathLimits`. */
+export class JsonPathWork {
+  readonly #package: JsonP3;
+  readonly #compile: (pattern: string) => LinearRegex | null;
+  #running: Running | null = null;
+
+  constructor(jsonP3: JsonP3, compile: (pattern: string) => LinearRegex | null) {
+    this.#package = jsonP3;
+    this.#compile = compile;
+  }
+
+  /** Puts the functions whose work depends on their arguments into the environment. */
+  register(environment: JSONPathEnvironment): void {
+    const { FunctionExpressionType, Nothing } = this.#package;
+    const { ValueType, LogicalType } = FunctionExpressionType;
+    const matching = (test: (regex: RE2JS, text: string) => boolean): FilterFunction => ({
+      argTypes: [ValueType, ValueType],
+      returnType: LogicalType,
+      call: (text: unknown, pattern: unknown) =>
+        typeof text === 'string' && typeof pattern === 'string' && this.#matches(pattern, text, test),
+    });
+    environment.functionRegister.set(
+      'match',
+      matching((regex, text) => regex.testExact(text)),
+    );
+    environment.functionRegister.set(
+      'search',
+      matching((regex, text) => regex.test(text)),
+    );
+    environment.functionRegister.set('length', {
+      argTypes: [ValueType],
+      returnType: ValueType,
+      call: (value: unknown) =>
+        typeof value === 'string'
+          ? value.length
+          : typeof value === 'object' && value !== null
+            ? this.#sizeOf(value as Record<string, unknown>)
+            : Nothing,
+    });
+  }
+
+  /** The query, and those in its filters, are changed so that they spend what they cost. */
+  charge({ segments }: JSONPathQuery): void {
+    for (const segment of segments) {
+      const isDescendant = segment.toString().startsWith('..');
+      const selectors = segment.selectors.map((selector) => ({ selector, partsPerMember: this.#partsPerMember(selector) }));
+      segment.resolve = (nodes) => {
+        const found: JSONPathNode[] = [];
+        for (const node of nodes) {
+          if (isDescendant) this.#descend(node.value, 1, (value) => this.#select(this.#nodeOf(value, node.root), selectors, found));
+          else this.#select(node, selectors, found);
+        }
+        return found;
+      };
+    }
+  }
+
+  /** The values that a charged query finds. Throws WorkExceededError. A document that is nested too deeply, or in which too many are found, has none. */
+  values({ segments }: JSONPathQuery, document: Value): unknown[] {
+    const work = new WorkBudget(pathLimits.workNs, 'the path takes too long for this document');
+    this.#running = { work, sizes: new WeakMap(), weights: new WeakMap(), patterns: new Map() };
+    try {
+      let nodes = [this.#nodeOf(document, document)];
+      let count = 0;
+      for (const segment of segments) {
+        nodes = segment.resolve(nodes);
+        count += nodes.length;
+        if (count > pathLimits.nodes) return [];
+      }
+      return nodes.map(({ value }) => value);
+    } catch (error) {
+      if (error instanceof WorkExceededError) throw error;
+      return [];
+    } finally {
+      this.#running = null;
+    }
+  }
+
+  get #now(): Running {
+    if (this.#running === null) throw new Error('no evaluation goes on');
+    return this.#running;
+  }
+
+  #nodeOf(value: Value, root: Value): JSONPathNode {
+    return new this.#package.JSONPathNode(value, [], root);
+  }
+
+  #descend(value: Value, depth: number, visit: (value: Value) => void): void {
+    if (typeof value !== 'object' || value === null) return;
+    if (depth >= pathLimits.nesting) throw new RangeError('nested too deeply');
+    this.#now.work.spend(costs.container);
+    visit(value);
+    const members = this.#membersOf(value);
+    for (const member of members) this.#descend(member, depth + 1, visit);
+  }
+
+  #select(node: JSONPathNode, selectors: readonly { selector: Selector; partsPerMember: number | null }[], found: JSONPathNode[]): void {
+    const { value } = node;
+    if (typeof value !== 'object' || value === null) return;
+    const { work } = this.#now;
+    for (const { selector, partsPerMember } of selectors) {
+      work.spend(costs.selector + (partsPerMember === null ? 0 : this.#sizeOf(value) * (costs.item + partsPerMember * costs.part)));
+      // A slice may be a small part of a long list: its values are found one by one.
+      const isSlice = selector instanceof this.#package.jsonpath.selectors.SliceSelector;
+      for (const each of isSlice ? selector.lazyResolve(node) : selector.resolve(node)) {
+        work.spend(costs.node);
+        found.push(each);
+      }
+    }
+  }
+
+  /** Null: it does not go through all members. */
+  #partsPerMember(selector: Selector): number | null {
+    const { FilterSelector, WildcardSelector } = this.#package.jsonpath.selectors;
+    if (selector instanceof FilterSelector) return this.#partsOf(selector.expression);
+    return selector instanceof WildcardSelector ? 0 : null;
+  }
+
+  /** Of an expression, all of whose parts are evaluated each time; charges what is in it. */
+  #partsOf(expression: Expression): number {
+    const { FilterQuery, FunctionExtension, InfixExpression, LogicalExpression, PrefixExpression } = this.#package.jsonpath.expressions;
+    if (expression instanceof LogicalExpression) return 1 + this.#partsOf(expression.expression);
+    if (expression instanceof PrefixExpression) return 1 + this.#partsOf(expression.right);
+    if (expression instanceof FunctionExtension) return expression.args.reduce((sum, each) => sum + this.#partsOf(each), 2);
+    if (expression instanceof InfixExpression) {
+      if (!expression.logical) this.#chargeComparison(expression);
+      return 1 + this.#partsOf(expression.left) + this.#partsOf(expression.right);
+    }
+    if (!(expression instanceof FilterQuery)) return 1;
+    this.charge(expression.path);
+    return 2 + expression.path.segments.length;
+  }
+
+  #chargeComparison(comparison: InstanceType<typeof jsonpath.expressions.InfixExpression>): void {
+    const { compare } = this.#package.jsonpath.expressions;
+    const { left, operator, right } = comparison;
+    comparison.evaluate = (context) => {
+      const [one, other] = [this.#single(left.evaluate(context)), this.#single(right.evaluate(context))];
+      this.#now.work.spend(Math.min(this.#weightOf(one), this.#weightOf(other)));
+      return compare(one, operator, other);
+    };
+  }
+
+  #single(value: unknown): unknown {
+    const [node] = value instanceof this.#package.JSONPathNodeList && value.length === 1 ? value.nodes : [];
+    return node === undefined ? value : node.value;
+  }
+
+  #membersOf<T>(value: Record<string, T> | T[]): T[] {
+    const isList = Array.isArray(value);
+    const members = isList ? value : Object.values(value);
+    this.#now.work.spend(members.length * (isList ? costs.item : costs.member));
+    return members;
+  }
+
+  #sizeOf(value: unknown[] | Record<string, unknown>): number {
+    if (Array.isArray(value)) return value.length;
+    const { sizes } = this.#now;
+    const known = sizes.get(value);
+    if (known !== undefined) return known;
+    const size = this.#membersOf(value).length;
+    sizes.set(value, size);
+    return size;
+  }
+
+  #weightOf(value: unknown): number {
+    if (typeof value === 'string') return value.length;
+    if (typeof value !== 'object' || value === null || value instanceof this.#package.JSONPathNodeList) return 0;
+    const { weights } = this.#now;
+    const known = weights.get(value);
+    if (known !== undefined) return known;
+    const own = Array.isArray(value) ? costs.comparedItem : costs.comparedMember;
+    const weight = this.#membersOf<unknown>(value as Record<string, unknown>).reduce(
+      (sum: number, member) => sum + own + this.#weightOf(member),
+      own,
+    );
+    weights.set(value, weight);
+    return weight;
+  }
+
+  #matches(pattern: string, text: string, test: (regex: RE2JS, text: string) => boolean): boolean {
+    const compiled = this.#compiled(pattern);
+    if (compiled === null) return false;
+    this.#now.work.spend(compiled.size * text.length * costs.matchStep);
+    return test(withBoundedStates(compiled.regex), text);
+  }
+
+  /** A pattern may stand in the document, too. Whether it is known from before does not change what it costs. */
+  #compiled(pattern: string): LinearRegex | null {
+    const { patterns, work } = this.#now;
+    const known = patterns.get(pattern);
+    if (known !== undefined) return known;
+    if (pattern.length > patternLimits.length) return null;
+    const cost = compileCost(pattern);
+    work.spend(costs.pattern + costs.compiled * cost);
+    const compiled = cost > patternLimits.compileCost ? null : this.#compile(pattern);
+    patterns.set(pattern, compiled);
+    return compiled;
+  }
+}
