@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { cpuMs } from '../../test/support/cpu-time.ts';
 import { finished } from '../../test/support/finished.ts';
 import { assertProperty } from '../../test/support/property.ts';
-import { canonicalDigest, canonicalJson } from './canonical-json.ts';
+import { canonicalDigest, canonicalJson, canonicalJsonWithin } from './canonical-json.ts';
 
 const digest = (value: unknown): string => finished(canonicalDigest(value));
 
@@ -27,4 +28,28 @@ test('The digest of an object with very many members, numbers among them, does n
   const reversed = Object.fromEntries(keys.toReversed().map((key) => [key, key]));
   expect(digest(value)).toBe(digestAtOnce(value));
   expect(digest(reversed)).toBe(digestAtOnce(value));
+});
+
+test('Canonical JSON within a bound is the canonical JSON, or null when that has more bytes', () => {
+  assertProperty(
+    fc.property(fc.json({ maxDepth: 5 }), fc.nat(100), (text, maxBytes) => {
+      const value: unknown = JSON.parse(text);
+      const whole = canonicalJson(value);
+      expect(canonicalJsonWithin(value, maxBytes)).toBe(Buffer.byteLength(whole) > maxBytes ? null : whole);
+    }),
+    500,
+  );
+});
+
+const members = (count: number, value: unknown): Record<string, unknown> =>
+  Object.fromEntries(Array.from({ length: count }, (_, i) => [`member${i}`, value]));
+
+test.each<[string, unknown]>([
+  ['60,000 members', members(60_000, 1)],
+  ['objects with 80,000 members', Array.from({ length: 20 }, () => members(4000, {}))],
+  ['500,000 elements', Array.from({ length: 500_000 }, () => 0)],
+  ['long texts', Array.from({ length: 100 }, () => '\n'.repeat(1_000_000))],
+])('What is too large by %s is found out before it is written', (_, value) => {
+  const took = Array.from({ length: 6 }, () => cpuMs(() => expect(canonicalJsonWithin(value, 65_536)).toBeNull()));
+  expect(Math.min(...took)).toBeLessThan(100);
 });

@@ -2,10 +2,36 @@ import { createHash } from 'node:crypto';
 
 /** JSON text with the keys of every object sorted, so that equal values have equal texts. `undefined` members are left out. */
 export function canonicalJson(value: unknown): string {
-  return JSON.stringify(value, (_key, member: unknown) => {
-    if (typeof member !== 'object' || member === null || Array.isArray(member)) return member;
-    return Object.fromEntries(Object.entries(member).sort(([one], [other]) => (one < other ? -1 : 1)));
-  });
+  return JSON.stringify(value, (_key, member: unknown) => withSortedKeys(member));
+}
+
+const tooLong = new RangeError('too long');
+
+/** The same of what `JSON.parse` returned; null when it has more bytes in UTF-8, which is found out before much more than those are written. */
+export function canonicalJsonWithin(value: unknown, maxBytes: number): string | null {
+  let left = maxBytes;
+  try {
+    const text = JSON.stringify(value, (_key, member: unknown) => {
+      left -= leastBytes(member);
+      if (left < 0) throw tooLong;
+      return withSortedKeys(member);
+    });
+    return Buffer.byteLength(text) > maxBytes ? null : text;
+  } catch (error) {
+    if (error === tooLong) return null;
+    throw error;
+  }
+}
+
+/** Of what is written for a value, but for its members: of those of an object at least `"":` and what separates them. */
+function leastBytes(value: unknown): number {
+  if (typeof value === 'string') return value.length;
+  return typeof value !== 'object' || value === null || Array.isArray(value) ? 1 : 1 + 4 * Object.keys(value).length;
+}
+
+function withSortedKeys(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)));
 }
 
 const piece = 2000;

@@ -1,9 +1,8 @@
-import { canonicalJson } from './canonical-json.ts';
+import { canonicalJsonWithin } from './canonical-json.ts';
 
 const mostBytes = 65_536;
 
 /** The JSON text of a schema, the same for equal schemas; null when it is too large. */
 export function jsonSchemaText(schema: unknown): string | null {
-  const text = canonicalJson(schema);
-  return Buffer.byteLength(text) > mostBytes ? null : text;
+  return canonicalJsonWithin(schema, mostBytes);
 }
