@@ -28,7 +28,7 @@ export interface JudgeOfEvent {
 }
 
 const mostCompiled = 5000;
-/** All expressions of one event together; what is asked after it fails. */
+/** All label filters and expressions of one event together; what is asked after it fails. */
 const mostMsPerEvent = 500;
 const tooLong: CelVerdict = { isMatch: false, error: 'the filters of the event take too long together' };
 
@@ -56,24 +56,39 @@ export class EventJudge {
       while (!isSeen());
     };
     let leftMs = mostMsPerEvent;
+    const charged = <T>(work: () => T): T => {
+      const startedMs = performance.now();
+      const result = work();
+      const tookMs = performance.now() - startedMs;
+      leftMs -= tookMs;
+      turn.spend(tookMs);
+      return result;
+    };
     const verdicts = new Map<string, CelVerdict>();
     const ask = (expression: string): CelVerdict => {
       const known = verdicts.get(expression);
       if (known !== undefined) return known;
       if (leftMs <= 0) return tooLong;
-      const startedMs = performance.now();
-      seen ??= celEvent(event);
-      const verdict = this.#filter(expression)(seen);
-      const tookMs = performance.now() - startedMs;
-      leftMs -= tookMs;
-      turn.spend(tookMs);
+      const verdict = charged(() => {
+        seen ??= celEvent(event);
+        return this.#filter(expression)(seen);
+      });
       verdicts.set(expression, verdict);
       return verdict;
     };
     return {
-      before: ({ filterExpression }) => (seen === null && filterExpression !== null ? see() : turn.pause()),
+      before: ({ filterExpression }) => {
+        if (filterExpression === null) return turn.pause();
+        // To compile an expression may take as long as to evaluate it: something else may come in between.
+        if (leftMs > 0 && !this.#compiled.has(filterExpression)) charged(() => this.#filter(filterExpression));
+        return seen === null ? see() : turn.pause();
+      },
       judge: ({ filterExpression, labelFilters, labelFilterMode }) => {
-        if (!matchesLabels(labelFilters, labelFilterMode, event.labels)) return { isMatch: false, wasAsked: false, error: null };
+        if (Object.keys(labelFilters).length > 0) {
+          if (leftMs <= 0) return { ...tooLong, wasAsked: true };
+          if (!charged(() => matchesLabels(labelFilters, labelFilterMode, event.labels)))
+            return { isMatch: false, wasAsked: false, error: null };
+        }
         if (filterExpression === null) return { isMatch: true, wasAsked: false, error: null };
         return { ...ask(filterExpression), wasAsked: true };
       },
