@@ -18,6 +18,8 @@ export const patternLimits = {
 
 /** What an instruction costs to compile, in characters of a range that is folded. */
 const instructionCost = 10;
+/** The size is counted before a pattern is compiled, too, and may then be too large for alternatives that begin alike. */
+const uncompiledSize = 3 * patternLimits.size;
 /**
  * Of the states that RE2 keeps of a pattern. Each text may need others, and to make them takes longer than to match without: 1 MB is made in about 25 ms.
  */
@@ -31,6 +33,7 @@ export interface BoundedPattern {
   test(text: string): boolean;
 }
 
+const tooLarge = 'the regular expression is too large';
 export const tooCostlyToCompile =
   'too large, or needs fewer or narrower character classes, or none of (?i): it would take too long to compile';
 
@@ -53,6 +56,7 @@ export function withBoundedStates(compiled: RE2JS): RE2JS {
 export function boundedPattern(source: string): BoundedPattern | string {
   if (source.length > patternLimits.length) return `at most ${patternLimits.length} characters`;
   if (compileCost(source) > patternLimits.compileCost) return tooCostlyToCompile;
+  if (unrolledSize(source) > uncompiledSize) return tooLarge;
   let compiled: RE2JS;
   try {
     compiled = re2().RE2JS.compile(source);
@@ -60,6 +64,6 @@ export function boundedPattern(source: string): BoundedPattern | string {
     return `not a regular expression in RE2 syntax: ${error instanceof Error ? error.message : String(error)}`;
   }
   const size = compiled.programSize();
-  if (size > patternLimits.size) return 'the regular expression is too large';
+  if (size > patternLimits.size) return tooLarge;
   return { stepsOn: (text) => size * text.length, test: (text) => withBoundedStates(compiled).test(text) };
 }

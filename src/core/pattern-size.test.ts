@@ -32,6 +32,7 @@ test.each([
   ['repeated groups of nothing', '(){1000}'.repeat(120)],
   ['optional parts', '(?:(?:a{0,31}){0,31})'.repeat(45)],
   ['repeated alternatives', '(?:^|a|\\b){1000}'.repeat(60)],
+  ['some long repetitions', 'a{1000}'.repeat(40)],
   ['quoted text', '\\Qab\\E{1000}'.repeat(80)],
 ])('a pattern of %s is refused before it is compiled', (_, pattern) => {
   const took = cpuMs(() => expect(boundedPattern(pattern)).toEqual(expect.stringContaining('too large')));
