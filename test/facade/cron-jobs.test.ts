@@ -239,3 +239,25 @@ test('deleting a job deletes its history, and a run that was under way writes no
   expect(await history.newest(id, 10)).toEqual([]);
   expect((await cron('GET', `/${id}`)).status).toBe(404);
 });
+
+test('a job that asks for the id of a job of another organization neither shows nor deletes the runs of that one', async () => {
+  const target = await receiver((response) => response.end('of acme'));
+  const id = await made({ name: 'Wanted', url: target.url });
+  await cron('POST', `/${id}/trigger`, { body: {} });
+  await world.addOrganization('thief');
+  const key = await world.addKey('thief');
+  const metadata = { name: 'impostor', namespace: 'thief', annotations: { 'posthorn.dev/id': id } };
+  await world.store.create(
+    { kind: 'HttpCronJob', metadata, spec: { schedule: '0 6 * * *', url: wanted.url } },
+    { manager: 'posthorn-api' },
+  );
+  await passes(async () =>
+    expect((await cron('GET', `/${id}`, { key })).body.cronJob).toMatchObject({ slug: 'impostor', lastRunAt: null }),
+  );
+  expect((await cron('GET', `/${id}/executions`, { key })).body).toEqual({ executions: [] });
+  expect((await cron('GET', '', { key })).body.cronJobs).toContainEqual(expect.objectContaining({ slug: 'impostor', lastRunAt: null }));
+  expect((await cron('DELETE', `/${id}`, { key })).status).toBe(200);
+  expect((await cron('GET', `/${id}/executions`)).body.executions).toMatchObject([{ response_body: 'of acme' }]);
+  await cron('POST', `/${id}/trigger`, { body: {} });
+  expect((await cron('GET', `/${id}/executions`)).body.executions).toHaveLength(2);
+});

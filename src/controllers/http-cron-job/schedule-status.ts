@@ -10,10 +10,10 @@ import type { ResourceStore } from '../../store/store.ts';
 import { timestamp } from '../conditions.ts';
 import type { ControllerCaches } from '../controller-caches.ts';
 import { suspended } from '../in-force.ts';
-import { idOf, isLive } from '../references.ts';
+import { holdsItsId, idOf, isLive } from '../references.ts';
 
 export interface ScheduleStatusOptions {
-  caches: Pick<ControllerCaches, 'HttpCronJob'>;
+  caches: Pick<ControllerCaches, 'HttpCronJob' | 'Organization' | 'owners'>;
   cronRuns: Pick<CronRuns, 'lastSlots'>;
   store: Pick<ResourceStore, 'applyStatus'>;
   clock: Clock;
@@ -54,7 +54,7 @@ async function writeAll(
   signal: AbortSignal,
 ): Promise<void> {
   const lastSlots = await cronRuns.lastSlots();
-  const jobs = caches.HttpCronJob.list().filter(isLive);
+  const jobs = caches.HttpCronJob.list().filter((job) => isLive(job) && holdsItsId(caches, caches.HttpCronJob, job));
   const uids = new Set(jobs.map(({ metadata }) => metadata.uid));
   for (const uid of written.keys()) if (!uids.has(uid)) written.delete(uid);
   for (const job of jobs) {

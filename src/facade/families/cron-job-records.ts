@@ -53,18 +53,30 @@ export const cronExecutionRecord = z
 
 type CronJob = PosthornObject<'HttpCronJob'>;
 
+/**
+ * The ids under which jobs of the organization are in force; of the others, null. Runs are kept by id, so a job that asks by its annotation for the
+ * id of another organization's has none.
+ */
+export async function idsInForce(jobs: readonly CronJob[], { services, caller }: Call): Promise<(string | null)[]> {
+  const records = await Promise.all(jobs.map((job) => services.registry.getOf(caller.organization.id, 'cronJob', idOf(job))));
+  return records.map((record) => record?.id ?? null);
+}
+
 /** Items of a list, with one question to Redis. */
-export async function toItems(jobs: readonly CronJob[], { services, caller }: Call): Promise<z.input<typeof cronJobItem>[]> {
-  const ids = jobs.map(idOf);
-  const lastRunsMs = await services.cronRuns.lastRunsMs(ids);
+export async function toItems(jobs: readonly CronJob[], call: Call): Promise<z.input<typeof cronJobItem>[]> {
+  const { services, caller } = call;
+  const ids = await idsInForce(jobs, call);
+  const known = ids.filter((id) => id !== null);
+  const times = await services.cronRuns.lastRunsMs(known);
+  const lastRunsMs = new Map(known.map((id, i) => [id, times[i] ?? null]));
   const nowMs = services.clock.now();
-  return jobs.map((job, i) => ({
+  return jobs.map((job) => ({
     ...identityOf(job),
     cronExpression: job.spec.schedule,
     url: job.spec.url,
     method: job.spec.method,
     isActive: job.spec.enabled,
-    lastRunAt: isoTimeOrNull(lastRunsMs[i] ?? null),
+    lastRunAt: isoTimeOrNull(lastRunsMs.get(idOf(job)) ?? null),
     nextRunAt: isoTimeOrNull(cronJobBeyondPlan(job.spec, caller.organization.plan) === null ? nextRunMs(job, nowMs) : null),
   }));
 }

@@ -6,11 +6,11 @@ import { type Family, operation } from '../operation.ts';
 import { wholeListQuery } from '../pagination.ts';
 import { queryBoolean, queryInteger, querySearch } from '../query.ts';
 import { changeRecord, createRecord, deleteRecord } from '../resource-writes.ts';
-import { cachedObjects, findToRead, idOf } from '../resources/lookup.ts';
+import { cachedObjects, find, findToRead, idOf } from '../resources/lookup.ts';
 import { newSlug } from '../resources/record-fields.ts';
 import { matchesText } from '../resources/search.ts';
 import { cronJobBody, cronJobToSpec } from './cron-job-body.ts';
-import { cronExecutionRecord, cronJobItem, cronJobRecord, executionToRecord, toItems, toRecord } from './cron-job-records.ts';
+import { cronExecutionRecord, cronJobItem, cronJobRecord, executionToRecord, idsInForce, toItems, toRecord } from './cron-job-records.ts';
 
 const mostListed = 1000;
 const mostExecutions = 100;
@@ -122,8 +122,9 @@ export const cronJobs: Family = {
       answer: { status: 200, description: 'It is deleted.', schema: success },
       errors: ['RESOURCE_NOT_FOUND', 'FIELD_MANAGED'],
       handle: async (call) => {
+        const [id] = await idsInForce([await find(call, 'HttpCronJob', call.params['id'] ?? '')], call);
         const deleted = await deleteRecord(cronJobDefinition, call);
-        await call.services.cronExecutions.remove(idOf(deleted));
+        if (id === idOf(deleted)) await call.services.cronExecutions.remove(id);
         return { success: true };
       },
     }),
@@ -162,7 +163,8 @@ export const cronJobs: Family = {
       errors: ['RESOURCE_NOT_FOUND'],
       handle: async (call) => {
         const job = await findToRead(call, 'HttpCronJob', call.params['id'] ?? '');
-        const executions = await call.services.cronExecutions.newest(idOf(job), call.query.limit);
+        const [id = null] = await idsInForce([job], call);
+        const executions = id === null ? [] : await call.services.cronExecutions.newest(id, call.query.limit);
         return { executions: executions.map(executionToRecord) };
       },
     }),
