@@ -8,7 +8,7 @@ export const rbac = '/apis/rbac.authorization.k8s.io/v1';
 /** A request of a service account that must be refused. */
 export interface Attempt {
   by: 'api' | 'controller';
-  method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   path: string;
   body?: object;
 }
@@ -48,6 +48,60 @@ const label = (name: string, metadata: object): Attempt => ({
   path: `/api/v1/namespaces/${name}?fieldManager=posthorn-controller&force=true`,
   body: { apiVersion: 'v1', kind: 'Namespace', metadata: { name, ...metadata } },
 });
+const postNamespace = (metadata: object): Attempt => ({
+  by: 'controller',
+  method: 'POST',
+  path: '/api/v1/namespaces',
+  body: { apiVersion: 'v1', kind: 'Namespace', metadata },
+});
+const write = (path: string, body: object): Attempt => ({
+  by: 'controller',
+  method: 'PATCH',
+  path: `${path}?fieldManager=test&force=true`,
+  body,
+});
+const quotaIn = (within: string, hard: object): Attempt =>
+  write(`/api/v1/namespaces/${within}/resourcequotas/posthorn`, {
+    apiVersion: 'v1',
+    kind: 'ResourceQuota',
+    metadata: { name: 'posthorn' },
+    spec: { hard },
+  });
+const poolObject = 'posthorn-delivery-mine';
+const serviceNamed = (name: string, spec: object): Attempt =>
+  write(`/api/v1/namespaces/${namespace}/services/${name}`, {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name },
+    spec: { ports: [{ port: 80 }], selector: { a: 'b' }, ...spec },
+  });
+/** As a pool's, apart from what is given. */
+const deploymentWith = (pod: object, container: object = {}, name = poolObject): Attempt =>
+  write(`/apis/apps/v1/namespaces/${namespace}/deployments/${name}`, {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name },
+    spec: {
+      replicas: 0,
+      selector: { matchLabels: { a: 'b' } },
+      template: {
+        metadata: { labels: { a: 'b' } },
+        spec: {
+          serviceAccountName: poolObject,
+          automountServiceAccountToken: false,
+          securityContext: { runAsNonRoot: true },
+          containers: [
+            {
+              name: 'a',
+              image: 'a',
+              securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] }, ...container },
+            },
+          ],
+          ...pod,
+        },
+      },
+    },
+  });
 const organizationLabel = { 'posthorn.dev/organization': 'acme' };
 const madeFor = { 'posthorn.dev/made-for': 'somebody' };
 const [apiRole = '', controllerRole = ''] = bindingNames;
@@ -83,7 +137,63 @@ export const attemptsAgainstPolicies: Attempts = [
   ['the label of an organization on a protected namespace', label('guarded', { labels: organizationLabel })],
   ['another label on a namespace', label('victim', { labels: { 'pod-security.kubernetes.io/enforce': 'privileged' } })],
   ['a mark by which it could delete a namespace', label('victim', { labels: organizationLabel, annotations: madeFor })],
+  [
+    'an owner that is gone, so that the garbage collector deletes the namespace',
+    label('victim', {
+      ownerReferences: [{ apiVersion: 'v1', kind: 'Namespace', name: 'gone', uid: 'c0ffee00-0000-4000-8000-000000000000' }],
+    }),
+  ],
+  ['a finalizer on a namespace', label('victim', { finalizers: ['example.com/never'] })],
+  ['another annotation on a namespace', label('victim', { annotations: { 'scheduler.alpha.kubernetes.io/node-selector': 'a=b' } })],
+  [
+    'the end of a namespace without the end of what is in it',
+    {
+      by: 'controller',
+      method: 'PUT',
+      path: '/api/v1/namespaces/victim/finalize',
+      body: { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'victim' }, spec: { finalizers: [] } },
+    },
+  ],
   ['a namespace for no organization', label('anybodys', {})],
+  [
+    'a namespace whose generated name begins with kube-',
+    postNamespace({ generateName: 'kube-', labels: organizationLabel, annotations: madeFor }),
+  ],
+  [
+    'a namespace of privileged pods',
+    postNamespace({
+      name: 'privileged',
+      labels: { ...organizationLabel, 'pod-security.kubernetes.io/enforce': 'privileged' },
+      annotations: madeFor,
+    }),
+  ],
+  ['a quota where no organization lives', quotaIn('kube-system', { 'count/filters.posthorn.dev': '1' })],
+  ['a quota of pods where an organization lives', quotaIn('acme', { pods: '0' })],
+  ['a Service that takes addresses from outside of the cluster', serviceNamed(poolObject, { externalIPs: ['192.0.2.1'] })],
+  ['a Service on the nodes', serviceNamed(poolObject, { type: 'NodePort' })],
+  ['the Service of the api', serviceNamed(`${fullname}-api`, { type: 'ClusterIP' })],
+  ['a Deployment that is no pool’s', deploymentWith({}, {}, `${fullname}-mine`)],
+  ['pods under the ServiceAccount of the api', deploymentWith({ serviceAccountName: `${fullname}-api` })],
+  ['pods with a token', deploymentWith({ automountServiceAccountToken: true })],
+  [
+    'pods with a token in a volume',
+    deploymentWith({ volumes: [{ name: 'a', projected: { sources: [{ serviceAccountToken: { path: 'a' } }] } }] }),
+  ],
+  ['pods with a directory of the node', deploymentWith({ volumes: [{ name: 'a', hostPath: { path: '/' } }] })],
+  ['pods in the network of the node', deploymentWith({ hostNetwork: true })],
+  ['pods that see the processes of the node', deploymentWith({ hostPID: true })],
+  ['pods that may become root', deploymentWith({}, { allowPrivilegeEscalation: true })],
+  ['pods with a capability', deploymentWith({}, { capabilities: { drop: ['ALL'], add: ['NET_RAW'] } })],
+  ['pods of root', deploymentWith({}, { runAsNonRoot: false, runAsUser: 0 })],
+  ['pods that begin with another container', deploymentWith({ initContainers: [{ name: 'b', image: 'a', securityContext: {} }] })],
+  [
+    'a ServiceAccount that is no pool’s',
+    write(`/api/v1/namespaces/${namespace}/serviceaccounts/${fullname}-api`, {
+      apiVersion: 'v1',
+      kind: 'ServiceAccount',
+      metadata: { name: `${fullname}-api`, labels: { a: 'b' } },
+    }),
+  ],
   ['a namespace that it did not make, which it deletes', { by: 'controller', method: 'DELETE', path: '/api/v1/namespaces/victim' }],
   ['kube-node-lease, which it deletes', { by: 'controller', method: 'DELETE', path: '/api/v1/namespaces/kube-node-lease' }],
 ];

@@ -28,6 +28,12 @@ beforeAll(async () => {
   [plane, redis] = await Promise.all([startControlPlane({ crds: true, controllerManager: true }), startRedis()]);
   await plane.request('POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'posthorn-system' } });
   [api, controllersApi] = [kubernetesApi(plane), await controllerApi(plane)];
+  // As a controller of an installation binds it in the namespace of each organization.
+  await plane.request('POST', '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings', {
+    metadata: { name: 'everywhere' },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'posthorn-organization-controller' },
+    subjects: [{ kind: 'ServiceAccount', name: 'posthorn-controller', namespace: 'posthorn-system' }],
+  });
   store = new KubernetesStore({ api, clock: systemClock });
   objects = new KubernetesObjects({ api: controllersApi, clock: systemClock });
   // Rights count a moment after they are given.

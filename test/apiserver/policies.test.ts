@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { parseAllDocuments } from 'yaml';
 import { type Kind, kindPath } from '../../src/resources/kinds.ts';
@@ -37,8 +37,9 @@ beforeAll(async () => {
   });
   tenant = await account('tenant', ['tenants']);
   await expect(write('Destination', httpTo('http://elsewhere.example'), { keep: 'before' })).resolves.toBe('taken');
-  for (const file of ['egress-hosts', 'organization-plans'])
-    for (const document of parseAllDocuments(readFileSync(new URL(`../../config/policies/${file}.yaml`, import.meta.url), 'utf8'))) {
+  const policies = new URL('../../config/policies/', import.meta.url);
+  for (const file of readdirSync(policies))
+    for (const document of parseAllDocuments(readFileSync(new URL(file, policies), 'utf8'))) {
       const object: Any = document.toJS();
       await apply(pathOf(object), object);
     }

@@ -195,6 +195,12 @@ describe('rights where an organization lives', () => {
   });
 });
 
+test('the controller makes what the workers of the default DeliveryPool run by', async () => {
+  const name = 'posthorn-delivery-default';
+  for (const path of [`/apis/apps/v1/namespaces/${namespace}/deployments`, `/api/v1/namespaces/${namespace}/services`])
+    await passes(() => plane.request('GET', `${path}/${name}`), 60_000);
+}, 120_000);
+
 describe('rights that are missing for a while', () => {
   test('after an upgrade from cluster-wide rights are 503 until the new controller has granted them, and nothing is lost', async () => {
     const { body: before } = await send('POST', 'destinations', destination('Before'));
@@ -293,7 +299,9 @@ describe('the ServiceAccounts', () => {
     });
 
     test.each(attemptsAgainstPolicies)('are refused by a policy: %s', async (_what, tried) => {
-      expect(await attempt(tried)).toMatch(/^FORBIDDEN .*ValidatingAdmissionPolicy 'relay-posthorn-service-account-/);
+      const answer = await attempt(tried);
+      expect(answer).toMatch(/^FORBIDDEN .*ValidatingAdmissionPolicy 'relay-posthorn-service-account-/);
+      expect(answer).not.toContain('resulted in error');
     });
   });
 });

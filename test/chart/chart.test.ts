@@ -232,7 +232,7 @@ describe('the cluster policies', () => {
   const file = (name: string): Any[] =>
     parseAllDocuments(readFileSync(`${root}config/policies/${name}.yaml`, 'utf8')).map((document) => document.toJS());
 
-  const serviceAccounts = ['secrets', 'bindings', 'namespaces'].map((what) => `service-account-${what}`);
+  const serviceAccounts = ['secrets', 'bindings', 'namespaces', 'quotas', 'workloads'].map((what) => `service-account-${what}`);
   const policiesIn = (text: string): string[] =>
     manifests(text).flatMap(({ kind, metadata }) => (kind === 'ValidatingAdmissionPolicy' ? [metadata.name] : []));
 
