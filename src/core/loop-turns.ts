@@ -5,10 +5,10 @@ const turnMs = 5;
 export type Abandonment = Pick<AbortSignal, 'aborted'>;
 
 /** Work ended before its end, because nobody waits for its result. */
-class AbandonedError extends Error {}
+export class AbandonedError extends Error {}
 
 /** Throws AbandonedError once `signal` is aborted. */
-function throwIfAbandoned(signal: Abandonment | undefined): void {
+export function throwIfAbandoned(signal: Abandonment | undefined): void {
   if (signal?.aborted === true) throw new AbandonedError('nobody waits for the result');
 }
 

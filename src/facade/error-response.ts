@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { z } from 'zod';
 import { type ErrorCode, errorCodes, PosthornError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
+import { AbandonedError } from '../core/loop-turns.ts';
 import { RightsPending } from '../core/rights-pending.ts';
 import { jsonContentType } from './json-content-type.ts';
 
@@ -133,6 +134,8 @@ export function toPosthornError(error: unknown): PosthornError {
     const options = { retryAfterSeconds: error.retryAfterSeconds, cause: error };
     return new PosthornError('UNAVAILABLE', 'A service that this needs does not answer; send the request again later.', options);
   }
+  if (error instanceof AbandonedError)
+    return new PosthornError('BAD_REQUEST', 'The client has hung up before the answer.', { cause: error });
   if (error instanceof URIError) return new PosthornError('NOT_FOUND', 'There is nothing at this path.', { cause: error });
   const { type, status, limit } = httpError.safeParse(error).data ?? {};
   if (status === 413) {

@@ -25,6 +25,8 @@ export interface Call<Query = unknown, Body = unknown> extends Place {
   bodyBytes: Buffer;
   /** Between the pieces of long work. */
   turn: LoopTurn;
+  /** Aborted when the client hangs up before the answer; never with an Idempotency-Key, whose answer is kept. What has not changed anything yet ends then. */
+  signal: AbortSignal;
   /** Whether the answer shall be YAML text: where the operation `offersYaml` and the client asked for it. */
   wantsYaml: boolean;
   /** null without an Idempotency-Key. */
@@ -111,7 +113,11 @@ export function operation<Query extends z.ZodObject, Body extends z.ZodObject>(d
       const query = parseQuery(definition.query, call.query);
       if (schema === undefined || records === undefined)
         return await handle({ ...call, query, body: parseBody(schema, call.body, definition) });
-      return await handle({ ...call, query, body: await call.turn.run(parseRecords(schema, call.body, { ...definition, records })) });
+      return await handle({
+        ...call,
+        query,
+        body: await call.turn.run(parseRecords(schema, call.body, { ...definition, records }), call.signal),
+      });
     },
   };
 }

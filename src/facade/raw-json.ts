@@ -26,14 +26,12 @@ export function jsonText(value: unknown): string {
     .join('');
 }
 
-const itemsPerPiece = 50;
-
-/** Whether the answer has a list that is long enough to be written in pieces. */
-export function hasLongList(answer: unknown): answer is Record<string, unknown> {
-  return isRecord(answer) && Object.values(answer).some((value) => Array.isArray(value) && value.length > itemsPerPiece);
+/** Whether the answer has a list that can be written in pieces. */
+export function hasList(answer: unknown): answer is Record<string, unknown> {
+  return isRecord(answer) && Object.values(answer).some((value) => Array.isArray(value) && value.length > 1);
 }
 
-/** `jsonText` of an answer in pieces: yields between them. */
+/** `jsonText` of an answer in pieces: yields after each item of a list. One item may be as large as a body. */
 export function* jsonTextInPieces(answer: Record<string, unknown>): Generator<undefined, string> {
   const members: string[] = [];
   for (const [name, value] of Object.entries(answer)) {
@@ -45,8 +43,8 @@ export function* jsonTextInPieces(answer: Record<string, unknown>): Generator<un
 
 function* listText(items: readonly unknown[]): Generator<undefined, string> {
   const pieces: string[] = [];
-  for (let i = 0; i < items.length; i += itemsPerPiece) {
-    pieces.push(jsonText(items.slice(i, i + itemsPerPiece)).slice(1, -1));
+  for (const item of items) {
+    pieces.push(jsonText([item]).slice(1, -1));
     yield;
   }
   return `[${pieces.join(',')}]`;

@@ -14,7 +14,7 @@ import type { OpenRequests } from './open-requests.ts';
 import { type Operation, takesIdempotencyKey } from './operation.ts';
 import { prefersYaml } from './preferred-type.ts';
 import { bodyCharge, chargeWork, countedAs, limitRate, workCharge } from './rate-limiting.ts';
-import { hasLongList, jsonText, jsonTextInPieces } from './raw-json.ts';
+import { hasList, jsonText, jsonTextInPieces } from './raw-json.ts';
 import { readBody } from './read-body.ts';
 import type { FacadeServices } from './services.ts';
 import { StreamedAnswer, sendStreamed } from './streamed-answer.ts';
@@ -71,7 +71,8 @@ export async function runOperation(exchange: Exchange, requested: Requested, opt
   if (count > 0) await limitRate(rateLimiter, caller, { response: told, counted: 'request', count });
   const organization = caller.organization.id;
   const turn = loopTurns.of(organization);
-  const perform = (): Promise<void> => answerWith(exchange, requested, options, { bodyBytes, turn });
+  const signal = hangUpSignal(response);
+  const perform = (): Promise<void> => answerWith(exchange, requested, options, { bodyBytes, turn, signal });
   try {
     if (bodyBytes.length <= largeBodyLimits.bytes) await perform();
     else await options.largeBodies.run(organization, perform);
@@ -85,18 +86,19 @@ async function answerWith(
   exchange: Exchange,
   { operation, caller, path, params }: Requested,
   { services, publicIngestUrl }: RunOptions,
-  { bodyBytes, turn }: { bodyBytes: Buffer; turn: LoopTurn },
+  { bodyBytes, turn, signal }: { bodyBytes: Buffer; turn: LoopTurn; signal: AbortSignal },
 ): Promise<void> {
   const { request, response } = exchange;
   const isLarge = bodyBytes.length > largeBodyBytes;
   const body = isLarge
-    ? await turn.run(readLargeJsonObject(bodyBytes, operation.freeField))
+    ? await turn.run(readLargeJsonObject(bodyBytes, operation.freeField), signal)
     : readJsonObject(bodyBytes, operation.freeField);
   const query: Record<string, unknown> = exchange.query === '' ? {} : { ...parseQueryText(exchange.query) };
   const streamed: StreamedAnswer[] = [];
   const perform = async (idempotency: Idempotency | null): Promise<Answer> => {
     const warnings = new Set<string>();
     let status: number = operation.answer.status;
+    const whileAwaited = idempotency === null ? signal : new AbortController().signal;
     const wantsYaml = operation.offersYaml !== undefined && prefersYaml(request.headers.accept);
     const answer = await operation.run({
       services,
@@ -106,6 +108,7 @@ async function answerWith(
       body,
       bodyBytes,
       turn,
+      signal: whileAwaited,
       wantsYaml,
       idempotency,
       publicIngestUrl,
@@ -123,7 +126,7 @@ async function answerWith(
         ...(wantsYaml && { 'Content-Type': 'application/yaml; charset=utf-8' }),
         ...(operation.offersYaml !== undefined && { Vary: 'Accept' }),
       },
-      body: operation.answer.status === 204 ? null : wantsYaml ? String(answer) : await answerText(answer, turn),
+      body: operation.answer.status === 204 ? null : wantsYaml ? String(answer) : await answerText(answer, turn, whileAwaited),
     };
   };
   const key = takesIdempotencyKey(operation) ? request.headers['idempotency-key'] : undefined;
@@ -131,7 +134,7 @@ async function answerWith(
     services,
     caller,
     key: given,
-    request: isLarge ? await turn.run(canonicalDigest([path, query, body])) : canonicalJson([path, query, body]),
+    request: isLarge ? await turn.run(canonicalDigest([path, query, body]), signal) : canonicalJson([path, query, body]),
     answersAgain: operation.answersAgain === true,
   });
   const answer = key === undefined ? await perform(null) : await answerOnce(await keyed(String(key)), perform);
@@ -140,8 +143,19 @@ async function answerWith(
   else await sendStreamed(response, pieces, answer.status);
 }
 
-async function answerText(answer: unknown, turn: LoopTurn): Promise<string> {
-  return hasLongList(answer) ? await turn.run(jsonTextInPieces(answer)) : jsonText(answer);
+async function answerText(answer: unknown, turn: LoopTurn, signal: AbortSignal): Promise<string> {
+  return hasList(answer) ? await turn.run(jsonTextInPieces(answer), signal) : jsonText(answer);
+}
+
+/** Aborted when the connection closes before the answer has been sent. */
+function hangUpSignal(response: ServerResponse): AbortSignal {
+  const ending = new AbortController();
+  const abort = (): void => {
+    if (!response.writableFinished) ending.abort();
+  };
+  if (response.closed) abort();
+  else response.once('close', abort);
+  return ending.signal;
 }
 
 function send(response: ServerResponse, { status, headers, body }: Answer): void {

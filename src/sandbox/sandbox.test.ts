@@ -353,8 +353,10 @@ test('what nobody waits for any more leaves the queue', async () => {
     });
     const over = new AbortController();
     const dropped = small.validate('org_a', ['{}'], Buffer.from('1'), { mostProblems: 1, signal: over.signal });
+    const droppedToo = small.transform('org_a', { type: 'jsonata', code: '1' }, event(), over.signal);
     over.abort();
     await expect(dropped).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    await expect(droppedToo).rejects.toMatchObject({ code: 'UNAVAILABLE' });
     expect(isBusy).toBe(true);
     await busy;
   } finally {

@@ -66,14 +66,15 @@ export class Sandbox {
     this.#idle = [...this.#processes];
   }
 
-  /** The output of a transform, null when the event is not to be delivered, or what went wrong. */
+  /** The output of a transform, null when the event is not to be delivered, or what went wrong. `signal`: nobody waits for the answer any more. */
   async transform(
     organization: string,
     { type, code }: { type: TransformType; code: string },
     { description, payload }: TransformEvent,
+    signal?: AbortSignal,
   ): Promise<{ output: TransformOutput; problem?: undefined } | { output?: undefined; problem: Problem }> {
     const job = (): Job => ({ task: 'transform', organization, type, code, event: description, payload: payload.toString('utf8') });
-    const reply = await this.#run(organization, job, { bytes: payload.length });
+    const reply = await this.#run(organization, job, { bytes: payload.length, signal });
     if (reply.type === 'output') return { output: reply.output };
     return { problem: problemOf(reply) };
   }

@@ -130,6 +130,7 @@ describe('where the matches are not counted', () => {
       event: { type: eventType.name, data: {}, labels, metadata: {} },
       known: { first: [], total: 0, isCounted: false, rest: { from: 0, end: endpointCount } },
       atMost,
+      signal: { aborted: false },
     });
 
   test('they are counted as an expansion finds them', async () => {

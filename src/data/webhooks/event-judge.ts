@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { type CelEvent, type CelFilter, type CelVerdict, celEvent, celEventInPieces, compileCelFilter } from '../../core/cel-filter.ts';
 import { matchesLabels } from '../../core/label-filters.ts';
-import type { LoopTurn } from '../../core/loop-turns.ts';
+import { type Abandonment, type LoopTurn, throwIfAbandoned } from '../../core/loop-turns.ts';
 import type { WebhookCandidate } from './webhook-candidates.ts';
 
 /** An event as subscriptions judge it. `data` and `metadata` are parsed JSON. */
@@ -36,8 +36,8 @@ const tooLong: CelVerdict = { isMatch: false, error: 'the filters of the event t
 export class EventJudge {
   readonly #compiled = new LRUCache<string, CelFilter>({ max: mostCompiled });
 
-  /** Of one event, for any number of subscriptions, one after the other. */
-  of(event: JudgedEvent, turn: LoopTurn): JudgeOfEvent {
+  /** Of one event, for any number of subscriptions, one after the other. Nothing is judged once `signal` is aborted: throws AbandonedError. */
+  of(event: JudgedEvent, turn: LoopTurn, signal?: Abandonment): JudgeOfEvent {
     let seen: CelEvent | null = null;
     /** Of most events that is one piece, and nothing waits. */
     const see = (): Promise<void> | null => {
@@ -52,11 +52,14 @@ export class EventJudge {
       return isSeen() ? turn.pause() : seeRest(isSeen);
     };
     const seeRest = async (isSeen: () => boolean): Promise<void> => {
-      do await turn.rest();
-      while (!isSeen());
+      do {
+        await turn.rest();
+        throwIfAbandoned(signal);
+      } while (!isSeen());
     };
     let leftMs = mostMsPerEvent;
     const charged = <T>(work: () => T): T => {
+      throwIfAbandoned(signal);
       const startedMs = performance.now();
       const result = work();
       const tookMs = performance.now() - startedMs;

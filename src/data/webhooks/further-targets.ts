@@ -28,7 +28,7 @@ export function furtherTargets({
     const { labels, metadata } = webhook;
     const data = await loopTurns.of(org).run(parseLargeJson(event.payload));
     const judged = { type: sourceSlug, data, labels, metadata };
-    const { matches, next } = await matcher.matchWindow(org, sourceId, webhook, judged, range, turns);
+    const { matches, next } = await matcher.matchWindow(org, sourceId, webhook, judged, range, { turns });
     const nowMs = clock.now();
     const targets = matches.map((match) => webhookTarget(match, { messageId: newTimedId('msg_', match.shard, nowMs), maxAttempts }));
     return { targets, next };

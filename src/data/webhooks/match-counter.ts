@@ -1,5 +1,6 @@
 import type { Clock } from '../../core/clock.ts';
 import { PosthornError } from '../../core/errors.ts';
+import type { Abandonment } from '../../core/loop-turns.ts';
 import { Semaphore } from '../../core/semaphore.ts';
 import type { JudgedEvent } from './event-judge.ts';
 import type { Narrowing, WebhookMatcher, WebhookMatches } from './webhook-matcher.ts';
@@ -17,6 +18,8 @@ export interface MatchCount {
   event: JudgedEvent;
   known: WebhookMatches;
   atMost: number;
+  /** Aborted when nobody waits for the number any more. */
+  signal: Abandonment;
 }
 
 /**
@@ -33,7 +36,7 @@ export class MatchCounter {
     this.#clock = clock;
   }
 
-  /** All matches, or more than `atMost`. Rejects with UNAVAILABLE when Redis does not answer, or when it takes longer than 20 s. */
+  /** All matches, or more than `atMost`. Rejects with UNAVAILABLE when Redis does not answer, or when it takes longer than 20 s; with AbandonedError. */
   async total(count: MatchCount): Promise<number> {
     const { known, org } = count;
     if (known.isCounted || known.rest === null) return known.total;
@@ -51,14 +54,14 @@ export class MatchCounter {
   }
 
   async #walk(
-    { org, eventTypeId, narrowing, event, known, atMost }: MatchCount,
+    { org, eventTypeId, narrowing, event, known, atMost, signal }: MatchCount,
     rest: WebhookMatches['rest'],
     untilMs: number,
   ): Promise<number> {
     let total = known.first.length;
     for (let range = rest; range !== null && total <= atMost; ) {
       if (this.#clock.now() > untilMs) throw tooMuch();
-      const { matches, next } = await this.#matcher.matchWindow(org, eventTypeId, narrowing, event, range);
+      const { matches, next } = await this.#matcher.matchWindow(org, eventTypeId, narrowing, event, range, { signal });
       total += matches.length;
       range = next === null ? null : { from: next, end: range.end };
     }

@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/clock.ts';
 import type { Logger } from '../../core/logger.ts';
-import { loopTurns } from '../../core/loop-turns.ts';
+import { type Abandonment, loopTurns } from '../../core/loop-turns.ts';
 import type { Turns } from '../../core/pace.ts';
 import { CandidateCache } from './candidate-cache.ts';
 import type { CandidateIndex } from './candidate-index.ts';
@@ -66,16 +66,19 @@ export class WebhookMatcher {
     this.#cache = new CandidateCache(options);
   }
 
-  /** `mustCount`: rather wait longer than not count them; what wants too many different things is not counted all the same. */
+  /**
+   * `mustCount`: rather wait longer than not count them; what wants too many different things is not counted all the same. No filter is evaluated
+   * once `signal` is aborted: rejects with AbandonedError.
+   */
   async match(
     org: string,
     eventTypeId: string,
     { applicationId, endpointIds }: Narrowing,
     event: JudgedEvent,
-    { mustCount = false }: { mustCount?: boolean } = {},
+    { mustCount = false, signal }: { mustCount?: boolean; signal?: Abandonment } = {},
   ): Promise<WebhookMatches> {
     const waitMs = mustCount ? longCountingWaitMs : countingWaitMs;
-    const judge = this.#judgeOf(org, event);
+    const judge = this.#judgeOf(org, event, signal);
     if (endpointIds.length > 0) {
       const found = await this.#candidates.ofEndpoints(org, eventTypeId, [...new Set(endpointIds)]);
       return allOf(await matching(judge, applicationId === null ? found : found.filter((each) => each.applicationId === applicationId)));
@@ -146,7 +149,7 @@ export class WebhookMatcher {
 
   /**
    * Matches of one window of a walk that began with `match`; `next` null: it is over. Windows are of places, so that whoever repeats one finds
-   * the same ones, but for those that have changed. `turns`: of the scripts; null: one after the other.
+   * the same ones, but for those that have changed. `turns`: of the scripts; null: one after the other. `signal`: as for `match`.
    */
   async matchWindow(
     org: string,
@@ -154,9 +157,9 @@ export class WebhookMatcher {
     { applicationId }: Pick<Narrowing, 'applicationId'>,
     event: JudgedEvent,
     { from, end }: { from: number; end: number },
-    turns: Turns | null = null,
+    { turns = null, signal }: { turns?: Turns | null; signal?: Abandonment } = {},
   ): Promise<{ matches: WebhookCandidate[]; next: number | null }> {
-    const judge = this.#judgeOf(org, event);
+    const judge = this.#judgeOf(org, event, signal);
     const walk = this.#walk(org, eventTypeId, applicationId);
     const windowEnd = Math.min(from + this.#windowPlaces, end);
     const matches: WebhookCandidate[] = [];
@@ -178,8 +181,8 @@ export class WebhookMatcher {
         : this.#candidates.ofApplication(org, eventTypeId, applicationId, from, candidatesPerRead);
   }
 
-  #judgeOf(org: string, event: JudgedEvent): Judge {
-    const { before, judge } = this.#judge.of(event, loopTurns.of(org));
+  #judgeOf(org: string, event: JudgedEvent, signal: Abandonment | undefined): Judge {
+    const { before, judge } = this.#judge.of(event, loopTurns.of(org), signal);
     return {
       before,
       ofWishes: (wishes) => judge(wishes).isMatch,

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { canonicalJson } from '../../core/canonical-json.ts';
 import { isPosthornError, PosthornError } from '../../core/errors.ts';
+import { throwIfAbandoned } from '../../core/loop-turns.ts';
 import { wrongType } from '../../resources/complaints.ts';
 import { isRecord } from '../../resources/field-tree.ts';
 import type { PosthornObject } from '../../resources/kinds.ts';
@@ -127,6 +128,7 @@ class DestinationImport {
     await mapConcurrently(groups, async (group) => {
       for (const { record, index } of group) {
         await this.#call.turn.rest();
+        if (this.#validateOnly) throwIfAbandoned(this.#call.signal);
         judged[index] = await this.#judge(record, index);
       }
     });

@@ -43,7 +43,10 @@ export const filterTestOperation = operation({
   handle: async (call) => {
     const definition = await filterOf(call);
     const context = { payload: samplePayload(call.body), headers: Object.fromEntries(sampleHeaders(call.body)) };
-    const { isMet, met } = await call.turn.run(inApiWords('Filter', () => tryFilter(definition, context)));
+    const { isMet, met } = await call.turn.run(
+      inApiWords('Filter', () => tryFilter(definition, context)),
+      call.signal,
+    );
     return {
       success: true,
       matches: isMet,

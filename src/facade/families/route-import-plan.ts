@@ -1,4 +1,5 @@
 import { PosthornError } from '../../core/errors.ts';
+import { throwIfAbandoned } from '../../core/loop-turns.ts';
 import type { PosthornObject, SpecInputOf } from '../../resources/kinds.ts';
 import { toPosthornError } from '../error-response.ts';
 import type { Call } from '../operation.ts';
@@ -81,6 +82,7 @@ export class RouteImportPlanner {
     for (const [index, record] of this.#records.entries()) {
       // What is judged comes from caches: without this a thousand records are one turn.
       await this.#call.turn.rest();
+      throwIfAbandoned(this.#call.signal);
       const made = this.#made.get(index);
       const missing = made === undefined ? await this.#missingOf(record) : [];
       plan.errors.push(...missing);

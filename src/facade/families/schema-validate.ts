@@ -33,8 +33,8 @@ export const schemaValidateOperation = operation({
     const { spec } = await findToRead(call, 'PayloadSchema', call.params['id'] ?? '');
     const schema = jsonSchemaText(spec.jsonSchema);
     if (schema === null) return { valid: false, errors: [{ path: '', message: 'cannot be checked: the schema is too large' }] };
-    const { sandbox } = call.services;
-    const [errors = []] = await sandbox.validate(call.caller.organization.id, [schema], payload, { mostProblems: mostErrors });
+    const { services, caller, signal } = call;
+    const [errors = []] = await services.sandbox.validate(caller.organization.id, [schema], payload, { mostProblems: mostErrors, signal });
     return { valid: errors.length === 0, errors };
   },
 });

@@ -45,9 +45,9 @@ export const transformTestOperation = operation({
   },
   errors: ['RESOURCE_NOT_FOUND'],
   handle: async (call) => {
-    const { services, caller } = call;
+    const { services, caller, signal } = call;
     const nowMs = services.clock.now();
-    const { output, problem } = await services.sandbox.transform(caller.organization.id, await transformOf(call), {
+    const event = {
       description: describeEvent({
         id: newTimedId('evt_', 0, nowMs),
         source: call.body.source ?? 'sample',
@@ -57,7 +57,8 @@ export const transformTestOperation = operation({
         headers: sampleHeaders(call.body),
       }),
       payload: samplePayloadText(call),
-    });
+    };
+    const { output, problem } = await services.sandbox.transform(caller.organization.id, await transformOf(call), event, signal);
     if (problem !== undefined) return { success: false, error: problemText(problem) };
     if (output === null) return { success: true, output: null, contentType: null };
     const isJson = output.contentType === 'application/json';

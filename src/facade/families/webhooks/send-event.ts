@@ -77,7 +77,7 @@ export const sendEvent: Family = {
         await call.charge(call.body.events.length - 1);
         const { turn, bodyBytes } = call;
         const events = jsonMember(bodyBytes, 'events') ?? Buffer.from('[]');
-        const texts = await turn.run(jsonElements(events));
+        const texts = await turn.run(jsonElements(events), call.signal);
         const taken: ReturnType<typeof oneOfMany>[] = [];
         for (const [i, event] of call.body.events.entries()) {
           await turn.rest();
@@ -97,7 +97,7 @@ async function oneOfMany(
 ): Promise<z.input<typeof eventAnswer> | z.input<typeof webhookErrorBody>> {
   try {
     if (!isRecord(raw)) throw new PosthornError('VALIDATION_FAILED', 'An event must be an object.');
-    await call.turn.run(hostileShapes(raw, 'payload'));
+    await call.turn.run(hostileShapes(raw, 'payload'), call.signal);
     const sent: SentEvent = parseBody(sentEvent, raw);
     return (await takeWebhookEvent(call, sent, payloadIn(bytes), place)).answer;
   } catch (thrown) {

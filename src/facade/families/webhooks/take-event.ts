@@ -95,10 +95,10 @@ async function refuseTooLarge({ services, caller }: Call, payload: Buffer): Prom
     throw new PosthornError('PAYLOAD_TOO_LARGE', `The payload has ${payload.length} bytes; the plan allows ${limitBytes}.`);
 }
 
-async function refuseBroken({ services, caller }: Call, { name, schema }: EventTypeRecord, payload: Buffer): Promise<void> {
+async function refuseBroken({ services, caller, signal: hungUp }: Call, { name, schema }: EventTypeRecord, payload: Buffer): Promise<void> {
   if (schema === null) return;
   const text = jsonSchemaText(JSON.parse(schema)) ?? schema;
-  const signal = AbortSignal.timeout(schemaDeadlineMs);
+  const signal = AbortSignal.any([hungUp, AbortSignal.timeout(schemaDeadlineMs)]);
   const [problems = []] = await services.sandbox.validate(caller.organization.id, [text], payload, { mostProblems, signal });
   if (problems.length === 0) return;
   const details = { payload: problems.map(({ path, message }) => (path === '' ? message : `${path} ${message}`)) };
@@ -125,16 +125,16 @@ interface MatchedEvent {
 
 /** Throws QUOTA_EXCEEDED when more of them are found than the organization may queue in this month; without such a limit not all need be counted. */
 async function matchesOf(call: Call, { id, name }: EventTypeRecord, { webhook, data, mark }: MatchedEvent): Promise<WebhookMatches> {
-  const { services, caller } = call;
+  const { services, caller, signal } = call;
   const { id: org, monthlyMessages } = caller.organization;
   const { labels, metadata } = webhook;
   const event = { type: name, data, labels, metadata };
-  const known = await services.sending.matcher.match(org, id, webhook, event, { mustCount: monthlyMessages !== null });
+  const known = await services.sending.matcher.match(org, id, webhook, event, { mustCount: monthlyMessages !== null, signal });
   let { total } = known;
   if (monthlyMessages !== null && !known.isCounted) {
     const receivedAtMs = services.clock.now();
     const atMost = await services.intake.left({ org, receivedAtMs, mark, windowMs: idempotencyMs, monthlyMessages });
-    total = await services.sending.counter.total({ org, eventTypeId: id, narrowing: webhook, event, known, atMost });
+    total = await services.sending.counter.total({ org, eventTypeId: id, narrowing: webhook, event, known, atMost, signal });
     if (total > atMost) throw quotaExceeded(receivedAtMs, monthlyMessages);
   }
   const matches = { ...known, total };
