@@ -1,5 +1,5 @@
-import { randomBytes } from 'node:crypto';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { newApiKey } from '../../core/api-keys.ts';
 import { PosthornError } from '../../core/errors.ts';
@@ -34,14 +34,37 @@ export function standaloneSecrets(
   }
 }
 
+/** The text of the file. Of several processes that make it at the same time, all get the text of the first. */
 function keep(file: string, make: () => string): { text: string; isNew: boolean } {
-  try {
-    const text = readFileSync(file, 'utf8').trim();
-    if (text !== '') return { text, isNew: false };
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
-  }
+  const kept = textOf(file);
+  if (kept !== null && kept !== '') return { text: kept, isNew: false };
   const text = make();
-  writeFileSync(file, `${text}\n`, { mode: 0o600 });
-  return { text, isNew: true };
+  const beside = `${file}.${randomUUID()}`;
+  try {
+    writeFileSync(beside, `${text}\n`, { mode: 0o600, flag: 'wx', flush: true });
+    // An empty file is what a write that was broken off has left.
+    if (kept === '') renameSync(beside, file);
+    else linkSync(beside, file);
+    return { text, isNew: true };
+  } catch (error) {
+    const first = hasCode(error, 'EEXIST') ? textOf(file) : null;
+    if (first === null || first === '') throw error;
+    return { text: first, isNew: false };
+  } finally {
+    rmSync(beside, { force: true });
+  }
+}
+
+/** Null: there is no such file. */
+function textOf(file: string): string | null {
+  try {
+    return readFileSync(file, 'utf8').trim();
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return null;
+    throw error;
+  }
+}
+
+function hasCode(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code;
 }
