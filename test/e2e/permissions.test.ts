@@ -207,6 +207,14 @@ describeInCluster('the permissions of the chart', () => {
     await applyOrganization({ limits: { objectsPerKind: 100 } });
   }, 150_000);
 
+  test('let the controller say that the recipients of a channel have not confirmed their address', async () => {
+    const email = { addresses: ['nobody@nobody.invalid'] };
+    await kubectlApply([object('NotificationChannel', 'mails', { type: 'email', email })]);
+    // The controller looks twice a minute.
+    await inTenant('wait', '--for=condition=RecipientsConfirmed=False', 'notificationchannel/mails', '--timeout=60s');
+    await inTenant('wait', '--for=condition=Ready', 'notificationchannel/mails', '--timeout=30s');
+  }, 150_000);
+
   test('let the controller write what it finds of each kind, keep quotas, and tell of the same thing once more', async () => {
     const quota = (part: string) => inTenant('get', 'resourcequotas', '-o', `jsonpath={.items[*].${part}}`);
     // A controller makes quotas a minute after its start; until it is counted a quota refuses what it limits.

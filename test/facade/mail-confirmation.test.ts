@@ -16,7 +16,14 @@ let mailer: Mailer;
 
 beforeAll(async () => {
   authority = createCertificateAuthority();
-  smtp = await startSmtpReceiver({ ...login, ...authority.issue(['127.0.0.1']) });
+  smtp = await startSmtpReceiver({
+    ...login,
+    ...authority.issue(['127.0.0.1']),
+    onRcptTo: ({ address }, _session, done) => {
+      const responseCode = Object.entries({ unknown: 550, busy: 450 }).find(([name]) => address.startsWith(name))?.[1];
+      done(responseCode === undefined ? undefined : Object.assign(new Error('not now'), { responseCode }));
+    },
+  });
   mailer = mailerTo(smtp, { credentials: login, from: 'alerts@example.com', ca: [authority.text] });
   world = await startFacadeWorld({ requiresMailConfirmation: true });
   await world.startWorker({ mailer, mailsPerDay: 60, mailConfirmationUrl: `${publicUrl}/mail-confirmation` });
@@ -93,6 +100,14 @@ describe('where addresses have to be confirmed, an address', () => {
     await answer(linkIn(mails[0]?.mail.text), 'confirmed');
     expect(await mine()).toEqual(taken);
     expect(await other()).toEqual(waits('c@example.com'));
+  });
+
+  test('that the mail server refuses does not keep others from their link, and is tried again only when that was for the moment', async () => {
+    const send = await channelOf('seven', 'unknown@example.com', 'busy@example.com', 'h@example.com');
+    const org = await world.organizationId('seven');
+    expect((await mailsOf(send)).mails.map(({ to }) => to)).toEqual([['h@example.com']]);
+    const asked = ['unknown', 'busy', 'h'].map((name) => world.redis.client.exists(`test:{recipients:${org}}:asked:${name}@example.com`));
+    expect(await Promise.all(asked)).toEqual([1, 0, 1]);
   });
 
   test('whose owner declines gets nothing, and no other link', async () => {

@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { constants, copyFileSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { newApiKey } from '../../core/api-keys.ts';
 import { PosthornError } from '../../core/errors.ts';
@@ -44,14 +44,25 @@ function keep(file: string, make: () => string): { text: string; isNew: boolean 
     writeFileSync(beside, `${text}\n`, { mode: 0o600, flag: 'wx', flush: true });
     // An empty file is what a write that was broken off has left.
     if (kept === '') renameSync(beside, file);
-    else linkSync(beside, file);
-    return { text, isNew: true };
+    else link(beside, file);
+    const first = textOf(file) ?? text;
+    return { text: first, isNew: first === text };
   } catch (error) {
     const first = hasCode(error, 'EEXIST') ? textOf(file) : null;
     if (first === null || first === '') throw error;
     return { text: first, isNew: false };
   } finally {
     rmSync(beside, { force: true });
+  }
+}
+
+/** Fails when `file` exists. Where the file system has no hard links, the file is copied. */
+function link(beside: string, file: string): void {
+  try {
+    linkSync(beside, file);
+  } catch (error) {
+    if (hasCode(error, 'EEXIST')) throw error;
+    copyFileSync(beside, file, constants.COPYFILE_EXCL);
   }
 }
 

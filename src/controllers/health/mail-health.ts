@@ -62,7 +62,11 @@ async function look(options: LookOptions, signal: AbortSignal): Promise<void> {
     if (!isStale(sender.object, findings)) continue;
     await options.turn();
     if (signal.aborted) return;
-    await write(sender, findings, options);
+    await write(sender, findings, options).catch((error: unknown) => {
+      // It may be gone by now. Those behind it are written all the same.
+      const { name, namespace } = sender.object.metadata;
+      options.logger.debug({ err: error, kind: sender.kind, namespace, name }, 'the state of the e-mails could not be written');
+    });
   }
 }
 

@@ -62,7 +62,7 @@ export async function idsInForce(jobs: readonly CronJob[], { services, caller }:
   return records.map((record) => record?.id ?? null);
 }
 
-/** Items of a list, with one question to Redis. */
+/** Items of a list; the times of all their last runs are one question to Redis. */
 export async function toItems(jobs: readonly CronJob[], call: Call): Promise<z.input<typeof cronJobItem>[]> {
   const { services, caller } = call;
   const ids = await idsInForce(jobs, call);

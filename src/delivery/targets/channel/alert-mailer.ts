@@ -3,10 +3,10 @@ import type { Logger } from '../../../core/logger.ts';
 import { unconfirmedProblem } from '../../../core/mail-confirmation.ts';
 import { mailDomainProblem, refusedAddresses } from '../../../core/mail-domains.ts';
 import type { MailBudget } from '../../../data/mail-budget.ts';
-import { DeadlineError, type HttpResult } from '../http/http-exchange.ts';
+import type { HttpResult } from '../http/http-exchange.ts';
 import type { MailConfirmer } from './mail-confirmer.ts';
 import { MailRefusedError } from './mail-refused-error.ts';
-import type { Mail, Mailer } from './mailer.ts';
+import { isSurelyNotSent, type Mail, type Mailer } from './mailer.ts';
 
 export interface AlertMailerOptions {
   mailer: Mailer;
@@ -45,7 +45,7 @@ export class AlertMailer {
           ? await this.#sendWithinBudget({ ...rest, to: confirmed }, options)
           : { type: 'error', error: new MailRefusedError(unconfirmedProblem(unconfirmed) ?? '') };
       const send = (mail: Mail): Promise<HttpResult> => this.#sendWithinBudget(mail, options);
-      await confirmer.ask(rest.account, unconfirmed, { clock: options.clock, send });
+      await confirmer.ask(rest.account, unconfirmed, { clock: options.clock, signal: options.signal, send });
       return result;
     } catch (thrown) {
       mails.inc({ outcome: 'failed' }, allowed.length);
@@ -72,8 +72,7 @@ export class AlertMailer {
       const result = await mailer.send(mail, options);
       const isSent = result.type === 'response' && result.status < 300;
       mails.inc({ outcome: isSent ? 'sent' : 'failed' }, count);
-      // One that was given up may have been taken.
-      if (!isSent && !options.signal.aborted && !(result.type === 'error' && result.error instanceof DeadlineError))
+      if (isSurelyNotSent(result, options.signal))
         await taken.giveBack().catch((error: unknown) => logger.debug({ err: error }, 'e-mails were not given back'));
       return result;
     } catch (thrown) {

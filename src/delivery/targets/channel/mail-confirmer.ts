@@ -7,7 +7,7 @@ import type { Keyring } from '../../../core/sealing.ts';
 import type { MailBudget } from '../../../data/mail-budget.ts';
 import type { MailRecipients } from '../../../data/mail-recipients.ts';
 import type { HttpResult } from '../http/http-exchange.ts';
-import type { Mail } from './mailer.ts';
+import { isSurelyNotSent, type Mail } from './mailer.ts';
 
 /** Whoever sends the alert or the test waits for it. */
 const maxAskingMs = 5000;
@@ -42,11 +42,14 @@ export class MailConfirmer {
     return { confirmed, unconfirmed };
   }
 
-  /** Sends a link to those that wait and have none. Ends with the first that does not go out, and after 5 s; the next e-mail asks the rest. Never rejects. */
+  /**
+   * Sends a link to those that wait and have none. Ends after 5 s, and with the first for which there is no link left or the server gives no answer; the next
+   * e-mail asks the rest. A link that may have gone out, or that the server refuses for good, is not sent again before it expires. Never rejects.
+   */
   async ask(
     org: string,
     unconfirmed: readonly UnconfirmedRecipient[],
-    { clock, send }: { clock: Clock; send: (mail: Mail) => Promise<HttpResult> },
+    { clock, signal, send }: { clock: Clock; signal: AbortSignal; send: (mail: Mail) => Promise<HttpResult> },
   ): Promise<void> {
     const { recipients, links, logger } = this.#options;
     const endMs = clock.now() + maxAskingMs;
@@ -56,12 +59,17 @@ export class MailConfirmer {
         const asking = state === 'waiting' ? await recipients.beginAsking(org, address) : null;
         if (asking === null) continue;
         const link = await links.take(org, 1);
-        const result = link === null ? null : await send(this.#mail(org, address, clock.now()));
-        const isSent = result?.type === 'response' && result.status < 300;
-        await (isSent ? asking.sent() : asking.failed());
-        if (isSent) continue;
-        await link?.giveBack();
-        return;
+        if (link === null) {
+          await asking.failed();
+          return;
+        }
+        const result = await send(this.#mail(org, address, clock.now()));
+        if (isRefusedForGood(result) || !isSurelyNotSent(result, signal)) await asking.sent();
+        else {
+          await asking.failed();
+          await link.giveBack();
+        }
+        if (result.type === 'error') return;
       }
     } catch (error) {
       logger.debug({ err: error }, 'recipients could not be asked to confirm their address');
@@ -89,4 +97,8 @@ export class MailConfirmer {
       text,
     };
   }
+}
+
+function isRefusedForGood(result: HttpResult): boolean {
+  return result.type === 'response' && result.status >= 500;
 }

@@ -118,6 +118,12 @@ export class Mailer {
   }
 }
 
+/** Whether the server cannot have taken the mail. One that was given up may have been. */
+export function isSurelyNotSent(result: HttpResult, signal: AbortSignal): boolean {
+  if (result.type === 'response') return result.status >= 300;
+  return !signal.aborted && !(result.error instanceof DeadlineError);
+}
+
 function refused(why: string): HttpResult {
   return { type: 'error', error: new Error(why) };
 }
