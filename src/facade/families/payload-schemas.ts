@@ -1,5 +1,5 @@
-import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
+import { canonicalJson, canonicalJsonWithin } from '../../core/canonical-json.ts';
 import { PosthornError } from '../../core/errors.ts';
 import { jsonSchemaText } from '../../core/json-schema-text.ts';
 import { isRecord } from '../../resources/field-tree.ts';
@@ -102,10 +102,16 @@ export const payloadSchemas = resourceFamily(
   [schemaValidateOperation],
 );
 
+/** Whether both are the same JSON; a larger one than the current is not written out. */
+function isSame(schema: unknown, current: unknown): boolean {
+  const text = canonicalJson(current);
+  return canonicalJsonWithin(schema, Buffer.byteLength(text)) === text;
+}
+
 /** The schema as an object. VALIDATION_FAILED when it is no JSON or, unless it stands so already, too large or no schema. */
 async function checkedSchema(call: Call, sent: Record<string, unknown> | string, current: unknown): Promise<Record<string, unknown>> {
   const schema = typeof sent === 'string' ? parsed(sent) : sent;
-  if (current !== undefined && isDeepStrictEqual(schema, current)) return schema;
+  if (current !== undefined && isSame(schema, current)) return schema;
   const text = jsonSchemaText(schema);
   if (text === null) throw new PosthornError('VALIDATION_FAILED', 'jsonSchema: at most 65,536 bytes as JSON');
   refuseProblem('jsonSchema', await call.services.sandbox.checkSchema(call.caller.organization.id, text));
