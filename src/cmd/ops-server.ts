@@ -12,7 +12,7 @@ export interface OpsOptions {
   metrics(): Promise<{ contentType: string; text: string }>;
 }
 
-/** Answers the paths that it serves, such as `/livez`, `/readyz` and `/metrics`. Returns false for any other path. */
+/** Handles requests for its own paths, such as `/livez`, `/readyz` and `/metrics`. Returns false for any other path. */
 export type OpsHandler = (request: IncomingMessage, response: ServerResponse) => boolean;
 
 export function opsHandler(options: OpsOptions): OpsHandler {

@@ -135,7 +135,7 @@ const rightsChangeMs = 100;
  * Runs all controllers of a leader until the signal aborts, then waits for what is under way. Rejects with CONFLICT once a newer
  * epoch has refused a publish (another leads), or when leadership is gone before the first publish.
  *
- * A new leader mints its epoch, then renews its lease: after that, whoever led before can publish nothing.
+ * A new leader mints its epoch, then renews its lease. From then on the previous leader cannot publish.
  */
 export async function runControllers(options: RunControllersOptions, signal: AbortSignal): Promise<void> {
   const { caches, store, registry, keyring, sandbox, clock, logger, recorder, metrics, shards } = options;

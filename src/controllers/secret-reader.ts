@@ -33,7 +33,7 @@ export interface SecretsOwner {
 
 /**
  * Reads values behind `secretKeyRef`s for the objects that may use them; opens those that the facade has sealed. Where the right to read is missing
- * it throws RightsPending. The record in force stays, and the reconcile is retried with back-off.
+ * it throws RightsPending. The published record stays in force, and the reconcile is retried with backoff.
  */
 export class SecretReader {
   readonly #options: SecretReaderOptions;

@@ -45,7 +45,7 @@ export interface LinearRegex {
   size: number;
 }
 
-/** Of the evaluation that goes on. Evaluations do not overlap: they are synchronous. */
+/** Budget of the current evaluation. Evaluations are synchronous and do not overlap. */
 interface Running {
   work: WorkBudget;
   /** Of objects: how many members they have. */
@@ -135,7 +135,7 @@ export class JsonPathWork {
   }
 
   get #now(): Running {
-    if (this.#running === null) throw new Error('no evaluation goes on');
+    if (this.#running === null) throw new Error('no evaluation is running');
     return this.#running;
   }
 

@@ -24,7 +24,7 @@ export interface LoopTurn {
   spend(ms: number): void;
   /** Runs to its end what rests wherever it yields, and before it begins. No piece begins once `signal` is aborted: rejects with AbandonedError. */
   run<T>(pieces: Generator<unknown, T>, signal?: Abandonment): Promise<T>;
-  /** Runs pieces that are mostly short. Waits only where `pause` says so, and counts the time of each piece by `spend`. `signal`: as for `run`. */
+  /** Runs pieces that are mostly short. `spend` counts the time of each piece; the caller waits only when `pause` returns a promise. `signal`: as for `run`. */
   runShort<T>(pieces: Generator<unknown, T>, signal?: Abandonment): Promise<T>;
 }
 
@@ -64,7 +64,7 @@ export class LoopTurns {
     this.#spentMs += ms;
   }
 
-  /** Null: the turn goes on. */
+  /** Returns null while the turn may continue. */
   #rest(organization: string, turn: Turn): Promise<void> | null {
     if (this.#mayGoOn(turn)) return null;
     return new Promise((resume) => {

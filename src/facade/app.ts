@@ -31,8 +31,8 @@ export interface FacadeOptions extends Omit<FacadeServices, 'inForceTimeoutMs'> 
   maxAuthFailuresPerMinute?: number;
   /** Default 1 MiB. */
   maxBodyBytes?: number;
-  /** Null, or absent: addresses need not be confirmed, and there is no page to do so. */
-  mailRecipients?: MailRecipients | null;
+  /** Null: addresses need not be confirmed, and there is no page to do so. */
+  mailRecipients: MailRecipients | null;
   /** Default 2000 (API decisions, "Both families"). */
   inForceTimeoutMs?: number;
 }
@@ -42,15 +42,7 @@ export interface FacadeOptions extends Omit<FacadeServices, 'inForceTimeoutMs'> 
  * path is a 404: what else the server has comes before.
  */
 export function createFacade(options: FacadeOptions): RequestListener {
-  const {
-    metrics,
-    version,
-    publicIngestUrl,
-    maxBodyBytes = 1024 * 1024,
-    inForceTimeoutMs = 2000,
-    mailRecipients = null,
-    ...others
-  } = options;
+  const { metrics, version, publicIngestUrl, maxBodyBytes = 1024 * 1024, inForceTimeoutMs = 2000, mailRecipients, ...others } = options;
   const { trustedProxies = [], isOnUnixSocket = false, maxAuthFailuresPerMinute = 60, ...rest } = others;
   const services: FacadeServices = { ...rest, inForceTimeoutMs };
   const operations = families.flatMap((family) => family.operations);

@@ -37,8 +37,8 @@ export interface IngestServices extends PlanServices, TakingServices {
 
 const pathPattern = /^\/ingest\/([a-z0-9][a-z0-9-]{0,62})\/([a-z0-9][a-z0-9-]{0,62})\/?(?:\?|$)/;
 
-/** The sender hung up: there is nobody to answer. */
-const aborted = Symbol('aborted');
+/** Thrown when the sender hangs up before its body is read: nobody waits for a response. */
+const hungUp = Symbol('hung up');
 
 /** One request, from its head to its answer. */
 export class IngestRequest implements Deadlined, Abandonment {
@@ -208,7 +208,7 @@ export class IngestRequest implements Deadlined, Abandonment {
     const request = this.#request;
     const chunks = this.#chunks;
     return new Promise((resolve, reject) => {
-      if (request.destroyed && !request.complete) reject(aborted);
+      if (request.destroyed && !request.complete) reject(hungUp);
       request.on('data', (chunk: Buffer) => {
         if (this.#stage !== 'body') return;
         if (this.#size + chunk.length > limitBytes) return reject(tooLarge(limitBytes));
@@ -219,14 +219,14 @@ export class IngestRequest implements Deadlined, Abandonment {
         chunks.push(chunk);
       });
       request.on('end', () => resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)));
-      request.on('error', () => reject(aborted));
-      request.on('close', () => reject(aborted));
+      request.on('error', () => reject(hungUp));
+      request.on('close', () => reject(hungUp));
     });
   }
 
   #fail(thrown: unknown): void {
     if (this.#isOver()) return;
-    if (thrown === aborted) {
+    if (thrown === hungUp) {
       this.#end('aborted');
       return;
     }
