@@ -1,40 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { type RunningControllers, startControllers, testKeyring } from '../../test/support/controllers.ts';
+import { describe, expect, test } from '@jest/globals';
+import { controllerSuite } from '../../test/support/controller-suite.ts';
+import { testKeyring } from '../../test/support/controllers.ts';
 import { passes } from '../../test/support/passes.ts';
 import { httpSettings } from '../../test/support/records.ts';
-import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { recordSealingContext, secretSealingContext } from '../core/sealing-contexts.ts';
 import type { Kind, ObjectOf, PosthornKind } from '../resources/kinds.ts';
-import { systemClock } from '../runtime/clock.ts';
-import { MemoryStore } from '../store/memory/memory-store.ts';
 import type { ApplyObject, Key } from '../store/store.ts';
 import { idOf } from './references.ts';
 
 const signingSecret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
 
-let redis: RedisServer;
-let store: MemoryStore;
-let prefix: string;
-let controllers: RunningControllers;
-let runs = 0;
-
-beforeAll(async () => {
-  redis = await startRedis();
-});
-afterAll(() => redis.stop());
-beforeEach(() => {
-  store = new MemoryStore(systemClock);
-  prefix = `run${++runs}:`;
-});
-afterEach(() => controllers.stop());
-
-function start(): void {
-  controllers = startControllers({ store, redis: redis.client, prefix });
-}
+const suite = controllerSuite();
 
 async function apply<K extends Kind>(object: ApplyObject<K>): Promise<ObjectOf<K>> {
-  return store.apply(object, { manager: 'test', force: true });
+  return suite.store.apply(object, { manager: 'test', force: true });
 }
 const organization = (spec: object = {}) =>
   apply({ kind: 'Organization', metadata: { name: 'acme' }, spec: { namespace: 'acme', ...spec } });
@@ -54,7 +34,7 @@ const secret = (name: string, data: Record<string, string>) =>
 /** What the conditions of an object that the controllers have seen say, as `status reason`. */
 async function conditions(kind: PosthornKind, key: Key): Promise<Record<string, string>> {
   return passes(async () => {
-    const { metadata, status } = await store.get(kind, key);
+    const { metadata, status } = await suite.store.get(kind, key);
     if (status?.observedGeneration !== metadata.generation) throw new Error(`${kind} ${key.name} has not been reconciled`);
     return Object.fromEntries((status.conditions ?? []).map(({ type, status: value, reason }) => [type, `${value} ${reason}`]));
   });
@@ -69,15 +49,15 @@ async function namespaceOfAcme(): Promise<void> {
 
 describe('an organization', () => {
   test('gets its namespace made, and is ready', async () => {
-    start();
+    suite.start();
     await namespaceOfAcme();
-    const namespace = await store.get('Namespace', { name: 'acme' });
+    const namespace = await suite.store.get('Namespace', { name: 'acme' });
     expect(namespace.metadata.labels).toMatchObject({ 'posthorn.dev/organization': 'acme' });
-    expect((await store.get('Organization', { name: 'acme' })).status?.namespaceUid).toBe(namespace.metadata.uid);
+    expect((await suite.store.get('Organization', { name: 'acme' })).status?.namespaceUid).toBe(namespace.metadata.uid);
   });
 
   test('whose namespace an older one has is refused', async () => {
-    start();
+    suite.start();
     await namespaceOfAcme();
     await sleep(1100); // creation times are in seconds
     await apply({ kind: 'Organization', metadata: { name: 'second' }, spec: { namespace: 'acme' } });
@@ -85,51 +65,51 @@ describe('an organization', () => {
   });
 
   test('that is deleted takes the namespace made for it along, and leaves no key in Redis', async () => {
-    start();
+    suite.start();
     await namespaceOfAcme();
     await source();
     await destination();
     await route();
     await expectReady('Route', inAcme('all'));
-    await store.delete('Organization', { name: 'acme' });
+    await suite.store.delete('Organization', { name: 'acme' });
     await passes(async () => {
-      await expect(store.get('Organization', { name: 'acme' })).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' });
-      await expect(store.get('Namespace', { name: 'acme' })).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' });
+      await expect(suite.store.get('Organization', { name: 'acme' })).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' });
+      await expect(suite.store.get('Namespace', { name: 'acme' })).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' });
     });
     for (const kind of ['organization', 'source', 'destination', 'route'] as const)
-      expect(await controllers.registry.ids(kind)).toEqual([]);
+      expect(await suite.controllers.registry.ids(kind)).toEqual([]);
   });
 
   test('that is deleted leaves an adopted namespace, with its resources no longer accepted', async () => {
     await apply({ kind: 'Namespace', metadata: { name: 'acme' } });
-    start();
+    suite.start();
     await namespaceOfAcme();
     await source();
     await expectReady('Source', inAcme('orders'));
-    await store.delete('Organization', { name: 'acme' });
+    await suite.store.delete('Organization', { name: 'acme' });
     await expectReady('Source', inAcme('orders'), 'False OrganizationNotFound');
     await passes(async () =>
-      expect((await store.get('Namespace', { name: 'acme' })).metadata.labels).not.toHaveProperty(['posthorn.dev/organization']),
+      expect((await suite.store.get('Namespace', { name: 'acme' })).metadata.labels).not.toHaveProperty(['posthorn.dev/organization']),
     );
-    expect(await controllers.registry.ids('source')).toEqual([]);
+    expect(await suite.controllers.registry.ids('source')).toEqual([]);
   });
 
   test('whose namespace is deleted is taken out of force and the namespace is not made again', async () => {
-    start();
+    suite.start();
     await namespaceOfAcme();
     await source();
     await expectReady('Source', inAcme('orders'));
-    await store.delete('Namespace', { name: 'acme' });
+    await suite.store.delete('Namespace', { name: 'acme' });
     await expectReady('Organization', { name: 'acme' }, 'False NamespaceGone');
     for (const kind of ['organization', 'source'] as const)
-      await passes(async () => expect(await controllers.registry.ids(kind)).toEqual([]));
-    await expect(store.get('Namespace', { name: 'acme' })).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' });
+      await passes(async () => expect(await suite.controllers.registry.ids(kind)).toEqual([]));
+    await expect(suite.store.get('Namespace', { name: 'acme' })).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' });
   });
 });
 
 describe('a resource', () => {
   test('that is refused after an edit keeps its last record in force and says so', async () => {
-    start();
+    suite.start();
     await namespaceOfAcme();
     await secret('sign', { value: signingSecret });
     const made = await source({ provider: 'standard-webhooks', signingSecretRef: { name: 'sign', key: 'value' } });
@@ -143,7 +123,7 @@ describe('a resource', () => {
       Ready: 'False InvalidSigningSecret',
       Stalled: 'True InvalidSigningSecret',
     });
-    expect(await controllers.registry.get('source', idOf('Source', made))).toMatchObject({
+    expect(await suite.controllers.registry.get('source', idOf('Source', made))).toMatchObject({
       generation: 1,
       signingSecrets: [expect.any(String)],
     });
@@ -152,7 +132,7 @@ describe('a resource', () => {
   test('in a namespace without an Organization waits for one', async () => {
     await apply({ kind: 'Namespace', metadata: { name: 'acme' } });
     await source();
-    start();
+    suite.start();
     await passes(async () =>
       expect(await conditions('Source', inAcme('orders'))).toEqual({
         Accepted: 'False OrganizationNotFound',
@@ -167,7 +147,7 @@ describe('a resource', () => {
   });
 
   test('that claims the id of an older one is refused, and gets it when that one goes', async () => {
-    start();
+    suite.start();
     await namespaceOfAcme();
     const first = await destination('shop');
     await sleep(1100); // creation times are in seconds
@@ -178,18 +158,18 @@ describe('a resource', () => {
       spec: { http: { url: 'https://thief.example' } },
     });
     await expectReady('Destination', inAcme('thief'), 'False IdTaken');
-    expect(await controllers.registry.get('destination', id)).toMatchObject({ slug: 'shop' });
+    expect(await suite.controllers.registry.get('destination', id)).toMatchObject({ slug: 'shop' });
     await source();
     await route({ destinationRefs: [{ name: 'thief' }] });
     await expectReady('Route', inAcme('all'), 'False DestinationNotFound');
-    await store.delete('Destination', inAcme('shop'));
+    await suite.store.delete('Destination', inAcme('shop'));
     await expectReady('Destination', inAcme('thief'));
-    expect(await controllers.registry.get('destination', id)).toMatchObject({ slug: 'thief' });
+    expect(await suite.controllers.registry.get('destination', id)).toMatchObject({ slug: 'thief' });
     await expectReady('Route', inAcme('all'));
   });
 
   test('stays when another organization goes that claimed its id', async () => {
-    start();
+    suite.start();
     await namespaceOfAcme();
     const id = idOf('Destination', await destination('shop'));
     await expectReady('Destination', inAcme('shop'));
@@ -203,15 +183,15 @@ describe('a resource', () => {
       spec: { http: { url: 'https://copy.example' } },
     });
     await expectReady('Destination', copy, 'False IdTaken');
-    await store.delete('Organization', { name: 'copy' });
+    await suite.store.delete('Organization', { name: 'copy' });
     await passes(async () => {
-      await expect(store.get('Organization', { name: 'copy' })).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' });
+      await expect(suite.store.get('Organization', { name: 'copy' })).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' });
     });
-    expect(await controllers.registry.get('destination', id)).toMatchObject({ slug: 'shop' });
+    expect(await suite.controllers.registry.get('destination', id)).toMatchObject({ slug: 'shop' });
   });
 
   test('that asks for an id that is none of its kind is refused', async () => {
-    start();
+    suite.start();
     await namespaceOfAcme();
     await apply({
       kind: 'Destination',
@@ -222,36 +202,35 @@ describe('a resource', () => {
   });
 
   test('that was deleted while no controller ran is swept away', async () => {
-    start();
+    suite.start();
     await namespaceOfAcme();
     await source();
     await expectReady('Source', inAcme('orders'));
-    await controllers.stop();
-    await store.delete('Source', inAcme('orders'));
-    start();
-    await passes(async () => expect(await controllers.registry.ids('source')).toEqual([]));
+    await suite.controllers.stop();
+    await suite.store.delete('Source', inAcme('orders'));
+    suite.start();
+    await passes(async () => expect(await suite.controllers.registry.ids('source')).toEqual([]));
   });
 });
 
 describe('a route', () => {
   test('waits for its source, is ready once that is there, and tells so by an event', async () => {
-    start();
+    suite.start();
     await namespaceOfAcme();
     await destination();
     await route();
     await expectReady('Route', inAcme('all'), 'False SourceNotFound');
     const made = await source();
     await expectReady('Route', inAcme('all'));
-    const record = await controllers.registry.get('route', idOf('Route', await store.get('Route', inAcme('all'))));
+    const record = await suite.controllers.registry.get('route', idOf('Route', await suite.store.get('Route', inAcme('all'))));
     expect(record).toMatchObject({ sourceId: idOf('Source', made), destinations: [{ shard: 0 }], filter: null });
-    expect(controllers.events.filter(({ object }) => object.kind === 'Route').map(({ type, reason }) => `${type} ${reason}`)).toEqual([
-      'Warning SourceNotFound',
-      'Normal Ready',
-    ]);
+    expect(suite.controllers.events.filter(({ object }) => object.kind === 'Route').map(({ type, reason }) => `${type} ${reason}`)).toEqual(
+      ['Warning SourceNotFound', 'Normal Ready'],
+    );
   });
 
   test('goes on with the other destinations when one is missing', async () => {
-    start();
+    suite.start();
     await namespaceOfAcme();
     await source();
     const shop = await destination('shop');
@@ -261,12 +240,12 @@ describe('a route', () => {
       Programmed: 'True Programmed',
       Reconciling: 'True DestinationNotFound',
     });
-    const record = await controllers.registry.get('route', idOf('Route', await store.get('Route', inAcme('all'))));
+    const record = await suite.controllers.registry.get('route', idOf('Route', await suite.store.get('Route', inAcme('all'))));
     expect(record?.destinations).toEqual([{ id: idOf('Destination', shop), shard: 0 }]);
   });
 
   test('takes a change of the filter that it refers to', async () => {
-    start();
+    suite.start();
     await namespaceOfAcme();
     await source();
     await destination();
@@ -276,9 +255,9 @@ describe('a route', () => {
     await route({ filterRef: { name: 'paid' } });
     await expectReady('Route', inAcme('all'));
     await filter('settled');
-    const id = idOf('Route', await store.get('Route', inAcme('all')));
+    const id = idOf('Route', await suite.store.get('Route', inAcme('all')));
     await passes(async () =>
-      expect((await controllers.registry.get('route', id))?.filter).toEqual({
+      expect((await suite.controllers.registry.get('route', id))?.filter).toEqual({
         logic: 'AND',
         conditions: [{ field: 'payload.status', operator: 'equals', value: 'settled' }],
       }),
@@ -286,7 +265,7 @@ describe('a route', () => {
   });
 
   test('with a pattern that does not compile is refused', async () => {
-    start();
+    suite.start();
     await namespaceOfAcme();
     await source();
     await destination();
@@ -296,20 +275,20 @@ describe('a route', () => {
   });
 
   test('that is deleted is no longer in the registry', async () => {
-    start();
+    suite.start();
     await namespaceOfAcme();
     await source();
     await destination();
     await route();
     await expectReady('Route', inAcme('all'));
-    await store.delete('Route', inAcme('all'));
-    await passes(async () => expect(await controllers.registry.ids('route')).toEqual([]));
+    await suite.store.delete('Route', inAcme('all'));
+    await passes(async () => expect(await suite.controllers.registry.ids('route')).toEqual([]));
   });
 });
 
 describe('secrets', () => {
   test('are sealed into the record, and an edit of the Secret changes it', async () => {
-    start();
+    suite.start();
     await namespaceOfAcme();
     const made = await destination('shop', {
       auth: { type: 'bearer', tokenSecretRef: { name: 'token', key: 'value' } },
@@ -322,8 +301,8 @@ describe('secrets', () => {
     await secret('token', { value: 'first\n' });
     await expectReady('Destination', inAcme('shop'));
     const id = idOf('Destination', made);
-    const settings = async () => httpSettings(await controllers.registry.get('destination', id));
-    const org = idOf('Organization', await store.get('Organization', { name: 'acme' }));
+    const settings = async () => httpSettings(await suite.controllers.registry.get('destination', id));
+    const org = idOf('Organization', await suite.store.get('Organization', { name: 'acme' }));
     const tokenInForce = async (): Promise<string> => {
       const auth = (await settings()).auth;
       return auth?.type === 'bearer' ? testKeyring.open(auth.token, recordSealingContext(org, 'destination', id, 'token')) : 'none';
@@ -336,14 +315,14 @@ describe('secrets', () => {
   });
 
   test('that the facade has sealed are opened', async () => {
-    start();
+    suite.start();
     await namespaceOfAcme();
-    const org = idOf('Organization', await store.get('Organization', { name: 'acme' }));
+    const org = idOf('Organization', await suite.store.get('Organization', { name: 'acme' }));
     await secret('made', { value: testKeyring.seal('inner', secretSealingContext(org, 'made', 'value')) });
     const made = await source({ provider: 'github', signingSecretRef: { name: 'made', key: 'value' } });
     await expectReady('Source', inAcme('orders'));
     const id = idOf('Source', made);
-    const record = await controllers.registry.get('source', id);
+    const record = await suite.controllers.registry.get('source', id);
     expect(record).toMatchObject({ rejectInvalidSignatures: true, provider: 'github' });
     expect(
       record?.signingSecrets.map((sealed) => testKeyring.open(sealed, recordSealingContext(org, 'source', id, 'signingSecrets'))),
@@ -351,7 +330,7 @@ describe('secrets', () => {
   });
 
   test('of the wrong form are refused', async () => {
-    start();
+    suite.start();
     await namespaceOfAcme();
     await secret('sign', { value: 'not a secret' });
     await destination('shop', { signingSecretRef: { name: 'sign', key: 'value' } });
@@ -361,40 +340,40 @@ describe('secrets', () => {
 
 describe('the registry', () => {
   test('is filled again when Redis has lost its data', async () => {
-    start();
+    suite.start();
     await namespaceOfAcme();
     const made = await source();
     await expectReady('Source', inAcme('orders'));
-    await redis.client.flushall();
-    await passes(async () => expect(await controllers.registry.get('source', idOf('Source', made))).not.toBeNull());
+    await suite.redis.client.flushall();
+    await passes(async () => expect(await suite.controllers.registry.get('source', idOf('Source', made))).not.toBeNull());
   });
 
   test('refuses a leader that another has followed, and that one ends', async () => {
-    start();
+    suite.start();
     await namespaceOfAcme();
-    await controllers.registry.mintEpoch();
+    await suite.controllers.registry.mintEpoch();
     await source();
-    await expect(controllers.ended).rejects.toMatchObject({ code: 'CONFLICT' });
-    expect(await controllers.registry.ids('source')).toEqual([]);
+    await expect(suite.controllers.ended).rejects.toMatchObject({ code: 'CONFLICT' });
+    expect(await suite.controllers.registry.ids('source')).toEqual([]);
   });
 
   test('gets the same record, and the object no write, from a controller that starts again', async () => {
-    start();
+    suite.start();
     await namespaceOfAcme();
     await secret('sign', { value: signingSecret });
     const made = await destination('shop', { signingSecretRef: { name: 'sign', key: 'value' } });
     await expectReady('Destination', inAcme('shop'));
     const id = idOf('Destination', made);
     const before = [
-      await controllers.registry.get('destination', id),
-      (await store.get('Destination', inAcme('shop'))).metadata.resourceVersion,
+      await suite.controllers.registry.get('destination', id),
+      (await suite.store.get('Destination', inAcme('shop'))).metadata.resourceVersion,
     ];
-    await controllers.stop();
-    start();
+    await suite.controllers.stop();
+    suite.start();
     await sleep(500);
     expect([
-      await controllers.registry.get('destination', id),
-      (await store.get('Destination', inAcme('shop'))).metadata.resourceVersion,
+      await suite.controllers.registry.get('destination', id),
+      (await suite.store.get('Destination', inAcme('shop'))).metadata.resourceVersion,
     ]).toEqual(before);
   });
 });

@@ -1,42 +1,25 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import { type RunningControllers, startControllers, testKeyring } from '../../test/support/controllers.ts';
+import { beforeEach, expect, test } from '@jest/globals';
+import { controllerSuite } from '../../test/support/controller-suite.ts';
+import { testKeyring } from '../../test/support/controllers.ts';
 import { passes } from '../../test/support/passes.ts';
-import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import type { CredentialsRecord } from '../core/records.ts';
 import { recordSealingContext } from '../core/sealing-contexts.ts';
 import { madeForMetadata } from '../resources/secret-use.ts';
-import { systemClock } from '../runtime/clock.ts';
-import { MemoryStore } from '../store/memory/memory-store.ts';
 import type { ApplyObject } from '../store/store.ts';
 import { idOf } from './references.ts';
 
 const inAcme = (name: string) => ({ name, namespace: 'acme' });
 const signing = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
 
-let redis: RedisServer;
-let store: MemoryStore;
-let prefix: string;
-let controllers: RunningControllers;
-let runs = 0;
+const suite = controllerSuite();
 
-beforeAll(async () => {
-  redis = await startRedis();
-});
-afterAll(() => redis.stop());
 beforeEach(async () => {
-  store = new MemoryStore(systemClock);
-  prefix = `run${++runs}:`;
-  start();
+  suite.start();
   await apply({ kind: 'Organization', metadata: { name: 'acme' }, spec: { namespace: 'acme' } });
-  await passes(() => store.get('Namespace', { name: 'acme' }));
+  await passes(() => suite.store.get('Namespace', { name: 'acme' }));
 });
-afterEach(() => controllers.stop());
-
-function start(requiresSecretConsent = false): void {
-  controllers = startControllers({ store, redis: redis.client, prefix, requiresSecretConsent });
-}
 const apply = <K extends 'Organization' | 'Destination' | 'Source' | 'Secret'>(object: ApplyObject<K>) =>
-  store.apply(object, { manager: 'test', force: true });
+  suite.store.apply(object, { manager: 'test', force: true });
 const secret = (data: Record<string, string>, metadata: Partial<ApplyObject['metadata']> = {}) =>
   apply({
     kind: 'Secret',
@@ -50,13 +33,13 @@ const bearer = (key: string) => ({ auth: { type: 'bearer', tokenSecretRef: { nam
 /** What is published for the object, opened, once it is of the generation. */
 async function published(id: string, generation = 1): Promise<{ secret: string; key: string; value: string; isMadeByApi: boolean }[]> {
   return passes(async () => {
-    const record = await controllers.registry.get('credentials', id);
+    const record = await suite.controllers.registry.get('credentials', id);
     if (record === null || record.generation !== generation) throw new Error(`nothing is published for generation ${generation}`);
     const context = recordSealingContext(record.org, 'credentials', id, 'value');
     return record.values.map(({ sealed, ...rest }) => ({ ...rest, value: testKeyring.open(sealed, context) }));
   });
 }
-const recordOf = (id: string): Promise<CredentialsRecord | null> => controllers.registry.get('credentials', id);
+const recordOf = (id: string): Promise<CredentialsRecord | null> => suite.controllers.registry.get('credentials', id);
 
 test('the values that an object may use are published sealed, with whether the API made them, and go with the object', async () => {
   await secret({ token: 'canary-token', signing });
@@ -71,7 +54,7 @@ test('the values that an object may use are published sealed, with whether the A
   await secret({ 'token-aaaaaaaa': 'canary-made' }, made);
   await destination({ auth: { type: 'bearer', tokenSecretRef: { name: 'made', key: 'token-aaaaaaaa' } } });
   expect(await published(id, 2)).toEqual([{ secret: 'made', key: 'token-aaaaaaaa', value: 'canary-made', isMadeByApi: true }]);
-  await store.delete('Destination', inAcme('shop'));
+  await suite.store.delete('Destination', inAcme('shop'));
   await passes(async () => expect(await recordOf(id)).toBeNull());
 });
 
@@ -80,7 +63,7 @@ test('what an object refers to that cannot be put in force is published all the 
   const object = await destination({ ...bearer('token'), signingSecretRef: { name: 'own', key: 'signing' } });
   const values = (await published(idOf('Destination', object))).map(({ value }) => value);
   expect(values).toEqual(['canary-token', 'no signing secret']);
-  expect(await controllers.registry.get('destination', idOf('Destination', object))).toBeNull();
+  expect(await suite.controllers.registry.get('destination', idOf('Destination', object))).toBeNull();
 });
 
 test('of a rotating source both secrets are published', async () => {
@@ -92,8 +75,8 @@ test('of a rotating source both secrets are published', async () => {
 });
 
 test('what is missing, or not for the object to use, is left out', async () => {
-  await controllers.stop();
-  start(true);
+  await suite.controllers.stop();
+  suite.start({ requiresSecretConsent: true });
   await secret({ token: 'canary-token' });
   const id = idOf('Destination', await destination(bearer('token')));
   expect(await published(id)).toEqual([]);
@@ -116,14 +99,14 @@ test('an equal value keeps its envelope, and what went while nobody watched is s
   const id = idOf('Destination', await destination(bearer('token')));
   await published(id);
   const before = await recordOf(id);
-  await controllers.stop();
-  start();
-  await passes(async () => expect(controllers.caches.Destination.size).toBe(1));
+  await suite.controllers.stop();
+  suite.start();
+  await passes(async () => expect(suite.controllers.caches.Destination.size).toBe(1));
   await destination({ ...bearer('token'), timeoutMs: 5000 });
   await published(id, 2);
   expect((await recordOf(id))?.values).toEqual(before?.values);
-  await controllers.stop();
-  await store.delete('Destination', inAcme('shop'));
-  start();
+  await suite.controllers.stop();
+  await suite.store.delete('Destination', inAcme('shop'));
+  suite.start();
   await passes(async () => expect(await recordOf(id)).toBeNull());
 });

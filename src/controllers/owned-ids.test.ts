@@ -1,40 +1,26 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import { type RunningControllers, startControllers } from '../../test/support/controllers.ts';
+import { beforeEach, expect, test } from '@jest/globals';
+import { controllerSuite } from '../../test/support/controller-suite.ts';
 import { passes } from '../../test/support/passes.ts';
-import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import type { OwnedRecordKind } from '../core/records.ts';
 import type { PosthornKind } from '../resources/kinds.ts';
-import { systemClock } from '../runtime/clock.ts';
-import { MemoryStore } from '../store/memory/memory-store.ts';
 import { idOf } from './references.ts';
 
-let redis: RedisServer;
-let store: MemoryStore;
-let prefix: string;
-let controllers: RunningControllers;
-let runs = 0;
+const suite = controllerSuite();
 
-beforeAll(async () => {
-  redis = await startRedis();
-});
-afterAll(() => redis.stop());
 beforeEach(async () => {
-  store = new MemoryStore(systemClock);
-  prefix = `run${++runs}:`;
-  controllers = startControllers({ store, redis: redis.client, prefix });
+  suite.start();
   await organization('victim');
   await organization('thief');
 });
-afterEach(() => controllers.stop());
 
 async function organization(name: string, id?: string): Promise<void> {
   const annotations = id === undefined ? {} : { annotations: { 'posthorn.dev/id': id } };
-  await store.apply(
+  await suite.store.apply(
     { kind: 'Organization', metadata: { name, ...annotations }, spec: { namespace: name } },
     { manager: 'test', force: true },
   );
-  await passes(async () => expect((await store.get('Organization', { name })).status?.conditions).toContainEqual(ready));
+  await passes(async () => expect((await suite.store.get('Organization', { name })).status?.conditions).toContainEqual(ready));
 }
 const ready = expect.objectContaining({ type: 'Ready', status: 'True' });
 
@@ -51,11 +37,11 @@ const kinds: [kind: PosthornKind, record: OwnedRecordKind, spec: object][] = [
 
 async function put(kind: PosthornKind, namespace: string, spec: object, id?: string) {
   const metadata = { namespace, name: 'one', ...(id !== undefined && { annotations: { 'posthorn.dev/id': id } }) };
-  return await store.apply({ kind, metadata, spec } as Parameters<typeof store.apply>[0], { manager: 'test', force: true });
+  return await suite.store.apply({ kind, metadata, spec } as Parameters<typeof suite.store.apply>[0], { manager: 'test', force: true });
 }
 
 async function reasonOf(kind: PosthornKind, namespace: string): Promise<string | undefined> {
-  const { metadata, status } = await store.get(kind, { namespace, name: 'one' });
+  const { metadata, status } = await suite.store.get(kind, { namespace, name: 'one' });
   if (status?.observedGeneration !== metadata.generation) return undefined;
   return status?.conditions?.find(({ type }) => type === 'Ready')?.reason;
 }
@@ -66,19 +52,19 @@ test.each(kinds)('the id of a deleted %s is not given to another organization, a
   await passes(async () => expect(await reasonOf(kind, 'victim')).toBe('Ready'));
   await put(kind, 'thief', spec, id);
   await passes(async () => expect(await reasonOf(kind, 'thief')).toBe('IdTaken'));
-  const own = await controllers.registry.get(record, id);
+  const own = await suite.controllers.registry.get(record, id);
 
-  await store.delete(kind, { namespace: 'victim', name: 'one' });
-  await passes(async () => expect(await controllers.registry.get(record, id)).toBeNull());
+  await suite.store.delete(kind, { namespace: 'victim', name: 'one' });
+  await passes(async () => expect(await suite.controllers.registry.get(record, id)).toBeNull());
   // Whatever looks at the other object again finds the same.
   await put(kind, 'thief', { ...spec, description: 'changed' }, id).catch(() => put(kind, 'thief', spec, id));
   await sleep(300);
   expect(await reasonOf(kind, 'thief')).toBe('IdTaken');
-  expect(await controllers.registry.get(record, id)).toBeNull();
+  expect(await suite.controllers.registry.get(record, id)).toBeNull();
 
   // It is younger than the other object, and has the id all the same.
   await put(kind, 'victim', spec, id);
-  await passes(async () => expect(await controllers.registry.get(record, id)).toMatchObject({ org: own?.org }));
+  await passes(async () => expect(await suite.controllers.registry.get(record, id)).toMatchObject({ org: own?.org }));
   await passes(async () => expect(await reasonOf(kind, 'victim')).toBe('Ready'));
   expect(await reasonOf(kind, 'thief')).toBe('IdTaken');
 });
@@ -88,12 +74,12 @@ test('another organization does not get the id of a deleted object from a new le
   const { metadata } = await put(kind, 'victim', spec);
   const id = idOf(kind, { metadata });
   await passes(async () => expect(await reasonOf(kind, 'victim')).toBe('Ready'));
-  await controllers.stop();
-  await store.delete(kind, { namespace: 'victim', name: 'one' });
+  await suite.controllers.stop();
+  await suite.store.delete(kind, { namespace: 'victim', name: 'one' });
   await put(kind, 'thief', spec, id);
-  controllers = startControllers({ store, redis: redis.client, prefix });
+  suite.start();
   await passes(async () => expect(await reasonOf(kind, 'thief')).toBe('IdTaken'));
-  await passes(async () => expect(await controllers.registry.get(record, id)).toBeNull());
+  await passes(async () => expect(await suite.controllers.registry.get(record, id)).toBeNull());
 });
 
 test('an object of another organization keeps nobody from an id of a kind that each organization has for itself', async () => {
@@ -103,7 +89,7 @@ test('an object of another organization keeps nobody from an id of a kind that e
   await passes(async () => expect(await reasonOf('Filter', 'victim')).toBe('Ready'));
   await put('Filter', 'thief', spec, id);
   await passes(async () => expect(await reasonOf('Filter', 'thief')).toBe('Ready'));
-  await store.delete('Filter', { namespace: 'victim', name: 'one' });
+  await suite.store.delete('Filter', { namespace: 'victim', name: 'one' });
   await put('Filter', 'victim', spec, id);
   await passes(async () => expect(await reasonOf('Filter', 'victim')).toBe('Ready'));
 });
@@ -112,29 +98,29 @@ test('a route does not refer to an object that asks for the id of another organi
   const { metadata } = await put('Destination', 'victim', { http: { url: 'https://shop.example/hook' } });
   const id = idOf('Destination', { metadata });
   await passes(async () => expect(await reasonOf('Destination', 'victim')).toBe('Ready'));
-  await store.delete('Destination', { namespace: 'victim', name: 'one' });
-  await passes(async () => expect(await controllers.registry.get('destination', id)).toBeNull());
+  await suite.store.delete('Destination', { namespace: 'victim', name: 'one' });
+  await passes(async () => expect(await suite.controllers.registry.get('destination', id)).toBeNull());
   await put('Destination', 'thief', { http: { url: 'https://thief.example' } }, id);
   await put('Source', 'thief', {});
   await put('Route', 'thief', { sourceRef: { name: 'one' }, destinationRefs: [{ name: 'one' }] });
   await passes(async () => expect(await reasonOf('Route', 'thief')).toBe('DestinationNotFound'));
-  const routes = await controllers.registry.ids('route');
-  for (const route of routes) expect(await controllers.registry.get('route', route)).toMatchObject({ destinations: [] });
+  const routes = await suite.controllers.registry.ids('route');
+  for (const route of routes) expect(await suite.controllers.registry.get('route', route)).toMatchObject({ destinations: [] });
 });
 
 test('a restored organization gets the ids of its objects back under its own id, and without it they are taken, which their condition says', async () => {
   const { metadata } = await put('Destination', 'victim', { http: { url: 'https://shop.example/hook' } });
   const id = idOf('Destination', { metadata });
-  const organizationId = idOf('Organization', await store.get('Organization', { name: 'victim' }));
+  const organizationId = idOf('Organization', await suite.store.get('Organization', { name: 'victim' }));
   await passes(async () => expect(await reasonOf('Destination', 'victim')).toBe('Ready'));
-  await store.delete('Organization', { name: 'victim' });
-  const isGone = () => expect(store.get('Organization', { name: 'victim' })).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' });
+  await suite.store.delete('Organization', { name: 'victim' });
+  const isGone = () => expect(suite.store.get('Organization', { name: 'victim' })).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' });
   await passes(isGone);
 
   await organization('victim');
   await put('Destination', 'victim', { http: { url: 'https://shop.example/hook' } }, id);
   await passes(async () => expect(await reasonOf('Destination', 'victim')).toBe('IdTaken'));
-  const { status } = await store.get('Destination', { namespace: 'victim', name: 'one' });
+  const { status } = await suite.store.get('Destination', { namespace: 'victim', name: 'one' });
   expect(status?.conditions).toContainEqual(
     expect.objectContaining({ message: expect.stringContaining('give the Organization its former id') }),
   );

@@ -1,14 +1,12 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { type RunningControllers, startControllers, testKeyring } from '../../test/support/controllers.ts';
+import { describe, expect, test } from '@jest/globals';
+import { controllerSuite } from '../../test/support/controller-suite.ts';
+import { testKeyring } from '../../test/support/controllers.ts';
 import { passes } from '../../test/support/passes.ts';
-import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { idAnnotation, resourceId } from '../core/ids.ts';
 import { secretSealingContext } from '../core/sealing-contexts.ts';
 import { apiVersion } from '../resources/definition.ts';
 import { kinds, type PosthornKind } from '../resources/kinds.ts';
 import { madeForIn, madeForMetadata, usableLabel } from '../resources/secret-use.ts';
-import { systemClock } from '../runtime/clock.ts';
-import { MemoryStore } from '../store/memory/memory-store.ts';
 import type { ApplyObject } from '../store/store.ts';
 
 type Referring = 'Source' | 'Destination' | 'NotificationChannel' | 'WebhookEndpoint';
@@ -39,28 +37,16 @@ const users: Record<Referring, { key: string; spec: object }> = {
 const kindsOfUsers = Object.keys(users) as Referring[];
 const withUrl = kindsOfUsers.filter((kind) => kind !== 'Source');
 
-let redis: RedisServer;
-let store: MemoryStore;
-let controllers: RunningControllers;
-let runs = 0;
-
-beforeAll(async () => {
-  redis = await startRedis();
-});
-afterAll(() => redis.stop());
-beforeEach(() => {
-  store = new MemoryStore(systemClock);
-});
-afterEach(() => controllers.stop());
+const suite = controllerSuite();
 
 async function start(requiresSecretConsent = false): Promise<void> {
-  controllers = startControllers({ store, redis: redis.client, prefix: `run${++runs}:`, requiresSecretConsent });
+  suite.start({ requiresSecretConsent });
   await apply({ kind: 'Organization', metadata: { name: 'acme' }, spec: { namespace: 'acme' } });
-  await passes(() => store.get('Namespace', { name: 'acme' }));
+  await passes(() => suite.store.get('Namespace', { name: 'acme' }));
   await apply({ kind: 'WebhookApplication', metadata: inAcme('app'), spec: {} });
 }
 
-const apply = <K extends PosthornKind | 'Secret'>(object: ApplyObject<K>) => store.apply(object, { manager: 'test', force: true });
+const apply = <K extends PosthornKind | 'Secret'>(object: ApplyObject<K>) => suite.store.apply(object, { manager: 'test', force: true });
 const use = (kind: Referring, name = 'shop', spec = users[kind].spec) => apply({ kind, metadata: inAcme(name), spec });
 const elsewhere = (kind: Referring): object => JSON.parse(JSON.stringify(users[kind].spec).replace('shop.example', 'evil.example'));
 
@@ -70,7 +56,7 @@ const secret = (key: string, metadata: Partial<ApplyObject['metadata']> = {}) =>
 
 async function expectResolved(kind: Referring, name: string, expected: object): Promise<void> {
   await passes(async () => {
-    const { metadata, status } = await store.get(kind, inAcme(name));
+    const { metadata, status } = await suite.store.get(kind, inAcme(name));
     const found = status?.conditions?.find(({ type }) => type === 'ResolvedRefs');
     expect(found).toMatchObject({ ...expected, observedGeneration: metadata.generation });
   });
@@ -94,7 +80,7 @@ describe.each(kindsOfUsers)('a Secret that the API made for a %s', (kind) => {
     await start();
     const [first, other] = [await use(kind), await use(kind, 'other')];
     const made = madeForMetadata(first);
-    const organization = resourceId(kinds.Organization.idPrefix, (await store.get('Organization', { name: 'acme' })).metadata);
+    const organization = resourceId(kinds.Organization.idPrefix, (await suite.store.get('Organization', { name: 'acme' })).metadata);
     const sealed = testKeyring.seal(signing, secretSealingContext(organization, 'stored', key, madeForIn(made)));
     const put = (metadata: Partial<ApplyObject['metadata']>) =>
       apply({ kind: 'Secret', metadata: { ...inAcme('stored'), ...metadata }, data: { [key]: Buffer.from(sealed).toString('base64') } });
@@ -110,7 +96,7 @@ describe.each(kindsOfUsers)('a Secret that the API made for a %s', (kind) => {
     await start();
     const first = await use(kind);
     const { annotations } = madeForMetadata(first);
-    await store.delete(kind, inAcme('shop'));
+    await suite.store.delete(kind, inAcme('shop'));
     await use(kind);
     // Somebody has taken the owner from it, so that it outlives the first one.
     await secret(key, { annotations });
@@ -135,7 +121,7 @@ describe.each(withUrl)('a Secret that the API made for the URL of a %s', (kind) 
     await expectResolved(kind, 'shop', resolved);
     await use(kind, 'shop', elsewhere(kind));
     await expectResolved(kind, 'shop', notShared('for https://shop.example, and the object now names https://evil.example'));
-    const { conditions = [] } = (await store.get(kind, inAcme('shop'))).status ?? {};
+    const { conditions = [] } = (await suite.store.get(kind, inAcme('shop'))).status ?? {};
     expect(conditions.find(({ type }) => type === 'Programmed')).toMatchObject({ reason: 'EarlierInForce' });
     await use(kind);
     await expectResolved(kind, 'shop', resolved);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { longestTurnMs } from '../support/longest-turn.ts';
-import { newWebhookEndpoint } from '../support/webhooks.ts';
 import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
+import { costlyFilter, subscribe } from './subscribed.ts';
 
 /** No input of one caller may hold up all others for longer. */
 const limitMs = 100;
@@ -118,16 +118,11 @@ test.each(inputs)('No turn of the event loop is long for %s', async (_what, path
 });
 
 test('No turn of the event loop is long for events for 250 subscriptions with filters at their bound', async () => {
-  const org = await world.organizationId('acme');
-  await world.request('POST', '/api/event-types', { body: { name: 'costly.made' } });
-  const { body: types } = await world.request('GET', '/api/event-types?limit=100');
-  const eventTypeId = types.data.find(({ name }: { name: string }) => name === 'costly.made').id;
-  const { id: applicationId } = await world.webhooks.createApplication({ org, name: 'Costly', shard: 0 });
-  for (let i = 0; i < 250; i++) {
-    const { id: endpointId } = await world.webhooks.createEndpoint(newWebhookEndpoint(applicationId, { org }));
-    const filterExpression = `event.data.a.exists(x, event.data.b.contains("y${i}"))`;
-    await world.webhooks.createSubscription({ org, endpointId, eventTypeId, filterExpression });
-  }
+  await subscribe(
+    world,
+    'costly.made',
+    Array.from({ length: 250 }, (_, i) => costlyFilter(i)),
+  );
   const body = { eventType: 'costly.made', payload: { a: list(1000, 1), b: 'x'.repeat(5500) } };
   const send = () => world.request('POST', '/api/send-event', { body });
   await send();
@@ -140,13 +135,7 @@ test('No turn of the event loop is long for events for 250 subscriptions with fi
 }, 60_000);
 
 test('No turn of the event loop is long for an event of 1 MB with a filter', async () => {
-  const org = await world.organizationId('acme');
-  await world.request('POST', '/api/event-types', { body: { name: 'wide.made' } });
-  const { body: types } = await world.request('GET', '/api/event-types?limit=100');
-  const eventTypeId = types.data.find(({ name }: { name: string }) => name === 'wide.made').id;
-  const { id: applicationId } = await world.webhooks.createApplication({ org, name: 'Wide', shard: 0 });
-  const { id: endpointId } = await world.webhooks.createEndpoint(newWebhookEndpoint(applicationId, { org }));
-  await world.webhooks.createSubscription({ org, endpointId, eventTypeId, filterExpression: 'event.data.unknown1 == 2' });
+  await subscribe(world, 'wide.made', ['event.data.unknown1 == 2']);
   const rawBody = Buffer.from(JSON.stringify({ eventType: 'wide.made', payload: { ...members(28_000), more: members(28_000) } }));
   const longest = await longestTurnMs(async () => {
     expect((await world.request('POST', '/api/send-event', { rawBody })).status).toBe(201);

@@ -1,21 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { newWebhookEndpoint } from '../support/webhooks.ts';
 import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
+import { costlyFilter, subscribe } from './subscribed.ts';
 
 let world: FacadeWorld;
 beforeAll(async () => {
   world = await startFacadeWorld();
-  const org = await world.organizationId('acme');
-  await world.request('POST', '/api/event-types', { body: { name: 'costly.made' } });
-  const { body: types } = await world.request('GET', '/api/event-types?limit=100');
-  const eventTypeId = types.data.find(({ name }: { name: string }) => name === 'costly.made').id;
-  const { id: applicationId } = await world.webhooks.createApplication({ org, name: 'Costly', shard: 0 });
-  for (let i = 0; i < 250; i++) {
-    const { id: endpointId } = await world.webhooks.createEndpoint(newWebhookEndpoint(applicationId, { org }));
-    const filterExpression = i === 0 ? null : `event.data.a.exists(x, event.data.b.contains("y${i}"))`;
-    await world.webhooks.createSubscription({ org, endpointId, eventTypeId, filterExpression });
-  }
+  await subscribe(world, 'costly.made', [null, ...Array.from({ length: 249 }, (_, i) => costlyFilter(i + 1))]);
 }, 60_000);
 afterAll(() => world?.stop());
 

@@ -1,30 +1,19 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import { pino } from 'pino';
-import { type RunningControllers, startControllers } from '../../../test/support/controllers.ts';
+import { controllerSuite } from '../../../test/support/controller-suite.ts';
 import { passes } from '../../../test/support/passes.ts';
-import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { RedisWebhookStore } from '../../data/webhooks/redis-webhook-store.ts';
 import type { ObjectOf } from '../../resources/kinds.ts';
 import { systemClock } from '../../runtime/clock.ts';
-import { MemoryStore } from '../../store/memory/memory-store.ts';
 
-let redis: RedisServer;
-let store: MemoryStore;
+const suite = controllerSuite();
 let webhooks: RedisWebhookStore;
-let prefix: string;
 let org: string;
-let controllers: RunningControllers;
-let runs = 0;
 
-beforeAll(async () => {
-  redis = await startRedis();
-});
-afterAll(() => redis.stop());
 beforeEach(async () => {
-  store = new MemoryStore(systemClock);
-  prefix = `run${++runs}:`;
+  const { redis, prefix, store } = suite;
   webhooks = new RedisWebhookStore({ redis: redis.client, prefix, clock: systemClock, logger: pino({ level: 'silent' }) });
-  start();
+  suite.start();
   await store.apply({ kind: 'Organization', metadata: { name: 'acme' }, spec: { namespace: 'acme' } }, { manager: 'test' });
   org = await passes(async () => {
     await store.get('Namespace', { name: 'acme' });
@@ -32,19 +21,17 @@ beforeEach(async () => {
     return status?.id ?? Promise.reject(new Error('the organization has no id yet'));
   });
 });
-afterEach(() => controllers.stop());
-
-function start(): void {
-  controllers = startControllers({ store, redis: redis.client, prefix });
-}
 
 const apply = (spec: object, name = 'shop', annotations: Record<string, string> = {}) =>
-  store.apply({ kind: 'WebhookApplication', metadata: { namespace: 'acme', name, annotations }, spec }, { manager: 'test', force: true });
+  suite.store.apply(
+    { kind: 'WebhookApplication', metadata: { namespace: 'acme', name, annotations }, spec },
+    { manager: 'test', force: true },
+  );
 
 /** The application once the controllers have seen what was written last. */
 function seen(name = 'shop', ready?: string): Promise<ObjectOf<'WebhookApplication'>> {
   return passes(async () => {
-    const object = await store.get('WebhookApplication', { namespace: 'acme', name });
+    const object = await suite.store.get('WebhookApplication', { namespace: 'acme', name });
     expect(object.status?.observedGeneration).toBe(object.metadata.generation);
     if (ready !== undefined) expect(condition(object, 'Ready')).toMatchObject({ reason: ready });
     return object;
@@ -74,8 +61,8 @@ test('a change is there when it is Programmed, and what is equal is not written'
   expect(condition(await seen(), 'Programmed')).toMatchObject({ status: 'True', observedGeneration: 2 });
   const changed = await webhooks.application(org, id);
   expect(changed).toMatchObject({ name: 'Shop 17', externalId: null, isDisabled: true, disabledReason: 'Unpaid.', revision: 2 });
-  await controllers.stop();
-  start();
+  await suite.controllers.stop();
+  suite.start();
   await apply({ enabled: true });
   await seen('shop', 'Ready');
   expect(await webhooks.application(org, id)).toMatchObject({ isDisabled: false, disabledReason: null, revision: 3 });
@@ -90,7 +77,7 @@ test('one that is deleted is gone, with the endpoints below it', async () => {
     url: 'https://shop.example/',
     sealSecret: () => ({ sealed: 's', prefix: 'whsec_abcd', version: 1, previous: [] }),
   });
-  await store.delete('WebhookApplication', { namespace: 'acme', name: 'shop' });
+  await suite.store.delete('WebhookApplication', { namespace: 'acme', name: 'shop' });
   await passes(async () => expect(await webhooks.application(org, id)).toBeNull());
   expect(await webhooks.endpoint(org, endpoint.id)).toBeNull();
 });
@@ -113,7 +100,7 @@ test('an external id that another application has is not accepted until that giv
   expect(condition(object, 'Programmed')).toMatchObject({ reason: 'NothingInForce' });
   await apply({ externalId: 'customer-17' }, 'second');
   await seen('second', 'ExternalIdTaken');
-  await store.delete('WebhookApplication', { namespace: 'acme', name: 'second' });
+  await suite.store.delete('WebhookApplication', { namespace: 'acme', name: 'second' });
   await webhooks.deleteApplication(org, other.id);
   await seen('shop', 'Ready');
   expect((await webhooks.applicationByExternalId(org, 'customer-17'))?.managedBy).toBe('acme/shop');
@@ -123,7 +110,7 @@ test('the id of what was made through the API is not taken, and that stays as it
   const made = await webhooks.createApplication({ org, name: 'Made', shard: 0 });
   await apply({ name: 'Declared' }, 'shop', { 'posthorn.dev/id': made.id });
   await seen('shop', 'IdTaken');
-  await store.delete('WebhookApplication', { namespace: 'acme', name: 'shop' });
+  await suite.store.delete('WebhookApplication', { namespace: 'acme', name: 'shop' });
   await apply({}, 'other');
   await seen('other', 'Ready');
   expect(await webhooks.application(org, made.id)).toEqual(made);
@@ -132,10 +119,10 @@ test('the id of what was made through the API is not taken, and that stays as it
 test('one that is declared anew under another name keeps its id by the annotation', async () => {
   await apply({ name: 'One' });
   const id = (await seen('shop', 'Ready')).status?.id ?? '';
-  await controllers.stop();
-  await store.delete('WebhookApplication', { namespace: 'acme', name: 'shop' });
+  await suite.controllers.stop();
+  await suite.store.delete('WebhookApplication', { namespace: 'acme', name: 'shop' });
   await apply({ name: 'Two' }, 'renamed', { 'posthorn.dev/id': id });
-  start();
+  suite.start();
   await seen('renamed', 'Ready');
   expect(await webhooks.application(org, id)).toMatchObject({ name: 'Two', managedBy: 'acme/renamed', revision: 2 });
 });
@@ -146,9 +133,9 @@ test('what went while nobody led is removed by the next leader, and what the API
   await apply({}, 'second');
   const second = (await seen('second', 'Ready')).status?.id ?? '';
   const made = await webhooks.createApplication({ org, name: 'Made', shard: 0 });
-  await controllers.stop();
-  await store.delete('WebhookApplication', { namespace: 'acme', name: 'shop' });
-  start();
+  await suite.controllers.stop();
+  await suite.store.delete('WebhookApplication', { namespace: 'acme', name: 'shop' });
+  suite.start();
   await passes(async () => expect(await webhooks.application(org, id)).toBeNull());
   expect([...(await webhooks.applicationsById(org, [second, made.id])).keys()].sort()).toEqual([second, made.id].sort());
 });
@@ -156,13 +143,13 @@ test('what went while nobody led is removed by the next leader, and what the API
 test('after Redis has lost everything it is there again under the same id', async () => {
   await apply({ externalId: 'customer-17' });
   const { id } = (await seen('shop', 'Ready')).status ?? {};
-  await redis.client.flushall();
+  await suite.redis.client.flushall();
   await passes(async () => expect((await webhooks.applicationByExternalId(org, 'customer-17'))?.id).toBe(id));
 });
 
 test('without its organization it is not in force', async () => {
   await apply({});
   const id = (await seen('shop', 'Ready')).status?.id ?? '';
-  await store.delete('Organization', { name: 'acme' });
+  await suite.store.delete('Organization', { name: 'acme' });
   await passes(async () => expect(await webhooks.application(org, id)).toBeNull());
 });

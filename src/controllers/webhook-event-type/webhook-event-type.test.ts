@@ -1,38 +1,28 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import { type RunningControllers, startControllers } from '../../../test/support/controllers.ts';
+import { beforeEach, expect, test } from '@jest/globals';
+import { controllerSuite } from '../../../test/support/controller-suite.ts';
 import { passes } from '../../../test/support/passes.ts';
-import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import type { ObjectOf } from '../../resources/kinds.ts';
 import { systemClock } from '../../runtime/clock.ts';
-import { MemoryStore } from '../../store/memory/memory-store.ts';
 
-let redis: RedisServer;
-let store: MemoryStore;
-let prefix: string;
-let controllers: RunningControllers;
-let runs = 0;
+const suite = controllerSuite();
 
-beforeAll(async () => {
-  redis = await startRedis();
-});
-afterAll(() => redis.stop());
 beforeEach(async () => {
-  store = new MemoryStore(systemClock);
-  prefix = `run${++runs}:`;
-  controllers = startControllers({ store, redis: redis.client, prefix });
-  await store.apply({ kind: 'Organization', metadata: { name: 'acme' }, spec: { namespace: 'acme' } }, { manager: 'test' });
-  await passes(() => store.get('Namespace', { name: 'acme' }));
+  suite.start();
+  await suite.store.apply({ kind: 'Organization', metadata: { name: 'acme' }, spec: { namespace: 'acme' } }, { manager: 'test' });
+  await passes(() => suite.store.get('Namespace', { name: 'acme' }));
 });
-afterEach(() => controllers.stop());
 
 const key = { namespace: 'acme', name: 'order.line-item' };
 const apply = (spec: object) =>
-  store.apply({ kind: 'WebhookEventType', metadata: key, spec: { name: 'order.line_item', ...spec } }, { manager: 'test', force: true });
+  suite.store.apply(
+    { kind: 'WebhookEventType', metadata: key, spec: { name: 'order.line_item', ...spec } },
+    { manager: 'test', force: true },
+  );
 
 /** The event type once the controllers have seen what was written last. */
 function seen(): Promise<ObjectOf<'WebhookEventType'>> {
   return passes(async () => {
-    const object = await store.get('WebhookEventType', key);
+    const object = await suite.store.get('WebhookEventType', key);
     expect(object.status?.observedGeneration).toBe(object.metadata.generation);
     return object;
   });
@@ -45,9 +35,9 @@ test('an event type is published under its name, with the version of its schema'
   expect(condition(object, 'Ready')).toMatchObject({ status: 'True' });
   expect(object.status).toMatchObject({ id: expect.stringMatching(/^etp_/), schemaVersion: 1 });
   const id = object.status?.id ?? '';
-  const org = (await store.get('Organization', { name: 'acme' })).status?.id ?? '';
-  expect(await redis.client.hget(`${prefix}{cfg}:ix:event-type`, `${org}/order.line_item`)).toBe(id);
-  expect(await controllers.registry.get('eventType', id)).toMatchObject({
+  const org = (await suite.store.get('Organization', { name: 'acme' })).status?.id ?? '';
+  expect(await suite.redis.client.hget(`${suite.prefix}{cfg}:ix:event-type`, `${org}/order.line_item`)).toBe(id);
+  expect(await suite.controllers.registry.get('eventType', id)).toMatchObject({
     name: 'order.line_item',
     enabled: true,
     schema: '{"type":"object"}',
@@ -68,7 +58,7 @@ test.each([
   await apply(spec);
   const object = await seen();
   expect(condition(object, 'Accepted')).toMatchObject({ status: 'False', reason, message: expect.stringMatching(message) });
-  expect(await controllers.registry.get('eventType', status?.id ?? '')).toMatchObject({ schema: '{}' });
+  expect(await suite.controllers.registry.get('eventType', status?.id ?? '')).toMatchObject({ schema: '{}' });
 });
 
 test('the time when it was deprecated stays through changes and ends with the deprecation', async () => {
@@ -84,7 +74,7 @@ test('the time when it was deprecated stays through changes and ends with the de
 test('an event type that is deleted is no longer published', async () => {
   await apply({});
   const { status } = await seen();
-  await store.delete('WebhookEventType', key);
-  await passes(async () => expect(await controllers.registry.get('eventType', status?.id ?? '')).toBeNull());
-  expect(await redis.client.exists(`${prefix}{cfg}:ix:event-type`)).toBe(0);
+  await suite.store.delete('WebhookEventType', key);
+  await passes(async () => expect(await suite.controllers.registry.get('eventType', status?.id ?? '')).toBeNull());
+  expect(await suite.redis.client.exists(`${suite.prefix}{cfg}:ix:event-type`)).toBe(0);
 });
