@@ -53,8 +53,10 @@ const asked = (
         ? {}
         : { 'authorization.k8s.io/reason': `RBAC: allowed by ${granted} "${by}" of ClusterRole "${role}" to ServiceAccount` },
   })}\n`;
+const helmAsked = (verb: 'delete' | 'patch' | 'create', objectRef: Reference, responseStatus?: object, atSeconds = 0) =>
+  `${JSON.stringify({ requestReceivedTimestamp: atTime(atSeconds), verb, requestURI: '/', user: { username: 'admin' }, objectRef, responseStatus })}\n`;
 const bindingIs = (verb: 'delete' | 'patch', name: string, responseStatus?: object) =>
-  `${JSON.stringify({ requestReceivedTimestamp: atTime(0), verb, requestURI: '/', user: { username: 'admin' }, objectRef: { resource: 'clusterrolebindings', name }, responseStatus })}\n`;
+  helmAsked(verb, { resource: 'clusterrolebindings', name }, responseStatus);
 const usedBy = (...lines: string[]): string[] => {
   appendFileSync(file, lines.join(''));
   return [...log.read().used];
@@ -101,6 +103,21 @@ test('a refusal is one for want of rights unless a binding of the service accoun
   expect(forbiddenBy(bindingIs('delete', 'posthorn-controller'), refused)).toBe(2);
   expect(forbiddenBy(bindingIs('delete', 'posthorn-api'), refused, bindingIs('patch', 'posthorn-api'), refused)).toBe(2);
   expect(forbiddenBy(bindingIs('patch', 'posthorn-api', { code: 201 }), refused)).toBe(3);
+});
+
+test('a refusal while a release with fewer rights is put in place is none for want of rights, until this release is back', () => {
+  const refused = (atSeconds: number, by = 'posthorn-controller') =>
+    asked('list', { resource: 'rolebindings' }, { by, code: 403, atSeconds });
+  const roleIs = (verb: 'delete' | 'create', atSeconds: number) =>
+    helmAsked(
+      verb,
+      { resource: 'clusterroles', name: 'posthorn-organization-controller' },
+      { code: verb === 'create' ? 201 : 200 },
+      atSeconds,
+    );
+  expect(forbiddenBy(refused(60), refused(99), refused(99, 'posthorn-api'))).toBe(3);
+  expect(forbiddenBy(roleIs('delete', 100), refused(101))).toBe(2);
+  expect(forbiddenBy(roleIs('create', 200), refused(201))).toBe(3);
 });
 
 test('a permission in the namespace of an organization has the same name in each of them', () => {

@@ -5,6 +5,8 @@ import { version } from '../../src/cmd/version.ts';
 const system = 'posthorn-system';
 const accountPrefix = `system:serviceaccount:${system}:`;
 const bindings: ReadonlySet<string> = new Set(['rolebindings', 'clusterrolebindings']);
+/** Helm changes the roles of a release that has fewer first, and deletes those which it does not have last. */
+const rolledBackWithinMs = 20_000;
 
 const auditEvent = z.looseObject({
   requestReceivedTimestamp: z.string(),
@@ -69,9 +71,12 @@ export interface Asked {
 export class AuditLog {
   readonly #file: string;
   readonly #used = new Set<string>();
-  readonly #forbidden: string[] = [];
-  /** `rolebindings posthorn-api`. The pods of an installation that Helm takes away still end when it has taken their rights. */
-  readonly #deletedBindings = new Set<string>();
+  #forbidden: { account: string; atMs: number; request: string }[] = [];
+  /**
+   * `rolebindings posthorn-api`, `clusterroles posthorn-organization-api`. The pods of an installation that Helm takes away, or rolls back to a release that
+   * has fewer rights, still end when it has taken their rights.
+   */
+  readonly #deletedRights = new Set<string>();
   /** Since when the bindings of an organization's namespace are there, by namespace and name. */
   readonly #boundSinceMs = new Map<string, number>();
   #readBytes = 0;
@@ -87,22 +92,36 @@ export class AuditLog {
     const whole = added.subarray(0, added.lastIndexOf('\n') + 1);
     this.#readBytes += whole.length;
     for (const line of whole.toString('utf8').split('\n')) if (line !== '') this.#take(auditEvent.parse(JSON.parse(line)));
-    return { used: this.#used, forbidden: this.#forbidden };
+    return { used: this.#used, forbidden: this.#forbidden.map(({ request }) => request) };
   }
 
   #take(event: AuditEvent): void {
-    const { verb, requestURI, user, objectRef: { resource = '', name = '' } = {}, responseStatus: { code = 0, message = '' } = {} } = event;
+    const { verb, requestURI, user, objectRef: { resource = '' } = {}, responseStatus: { code = 0, message = '' } = {} } = event;
     if (resource === 'rolebindings' && code >= 200 && code < 300) this.#takeBinding(event);
     if (user.username.startsWith(accountPrefix)) {
       const account = user.username.slice(accountPrefix.length);
+      const atMs = Date.parse(event.requestReceivedTimestamp);
       if (code !== 403) this.#takeUse(account, event);
       else if (!this.#hasLostRights(account) && !this.#waitsForRights(account, event) && !refusedByAdmission.test(message))
-        this.#forbidden.push(`${account} ${verb} ${requestURI}: ${message}`);
-    } else if (bindings.has(resource)) {
-      // When it has begun to go, but not before it is there.
-      if (verb === 'delete' && code < 300) this.#deletedBindings.add(`${resource} ${name}`);
-      else if (code >= 200 && code < 300) this.#deletedBindings.delete(`${resource} ${name}`);
-    }
+        this.#forbidden.push({ account, atMs, request: `${account} ${verb} ${requestURI}: ${message}` });
+    } else if (bindings.has(resource)) this.#takeRights(event);
+    else if (resource === 'clusterroles') this.#takeOrganizationRole(event);
+  }
+
+  #takeRights({ verb, objectRef: { resource, name } = {}, responseStatus: { code } = { code: 0 } }: AuditEvent): void {
+    // When it has begun to go, but not before it is there.
+    if (verb === 'delete' && code < 300) this.#deletedRights.add(`${resource} ${name}`);
+    else if (code >= 200 && code < 300) this.#deletedRights.delete(`${resource} ${name}`);
+  }
+
+  #takeOrganizationRole(event: AuditEvent): void {
+    const { requestReceivedTimestamp, verb, objectRef: { name = '' } = {} } = event;
+    if (!organizationRole.test(name)) return;
+    this.#takeRights(event);
+    if (verb !== 'delete') return;
+    const account = name.replace(organizationRole, '-$1');
+    const sinceMs = Date.parse(requestReceivedTimestamp) - rolledBackWithinMs;
+    this.#forbidden = this.#forbidden.filter((each) => each.account !== account || each.atMs < sinceMs);
   }
 
   #takeBinding({ requestReceivedTimestamp, verb, objectRef: { namespace = '', name } = {} }: AuditEvent): void {
@@ -119,13 +138,17 @@ export class AuditLog {
   /** Whether it asks for Secrets where its right on them is not granted yet, or not any more: it asks again. */
   #waitsForRights(account: string, { requestReceivedTimestamp, objectRef: { resource, namespace = '' } = {} }: AuditEvent): boolean {
     if (resource !== 'secrets' || namespace === system) return false;
-    const sinceMs = this.#boundSinceMs.get(`${namespace} ${account.replace(/-(api|controller)$/, '-organization-$1')}`);
+    const sinceMs = this.#boundSinceMs.get(`${namespace} ${organizationRoleOf(account)}`);
     return sinceMs === undefined || Date.parse(requestReceivedTimestamp) < sinceMs + boundAfterMs;
   }
 
   /** The chart names bindings for the service accounts. */
   #hasLostRights(account: string): boolean {
-    return [...bindings].some((resource) => this.#deletedBindings.has(`${resource} ${account}`));
+    const ofOrganizations = organizationRoleOf(account);
+    return (
+      [...bindings].some((resource) => this.#deletedRights.has(`${resource} ${account}`)) ||
+      this.#deletedRights.has(`clusterroles ${ofOrganizations}`)
+    );
   }
 
   #takeUse(account: string, { verb, userAgent, objectRef = {}, responseStatus, annotations }: AuditEvent): void {
@@ -151,6 +174,11 @@ export class AuditLog {
       if (name !== undefined) this.#used.add(nameOf({ ...asked, verb: 'create', name }));
     }
   }
+}
+
+/** Name of the ClusterRole that the account has in the namespaces of organizations. */
+function organizationRoleOf(account: string): string {
+  return account.replace(/-(api|controller)$/, '-organization-$1');
 }
 
 function bytesFrom(file: string, start: number): Buffer {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { PosthornError } from '../../../src/core/errors.ts';
+import { maskedUnread } from '../../../src/core/masking.ts';
 import type { Kind } from '../../../src/resources/kinds.ts';
 import type { CompleteStore, ResourceStore } from '../../../src/store/store.ts';
 import { passes } from '../../support/passes.ts';
@@ -36,6 +37,15 @@ export function describeBrokenOffRequests(start: (around: (store: CompleteStore)
   const countNamed = async (name: string): Promise<number> =>
     (await world.request('GET', `/api/destinations?search=${name}`)).body.pagination.total;
 
+  /** Takes the credentials of a destination away, and waits until they are not published any more. */
+  async function loseSecret(slug: string): Promise<void> {
+    const { spec } = await world.store.get('Destination', { namespace: 'acme', name: slug });
+    await world.store.delete('Secret', { namespace: 'acme', name: spec.http?.auth?.tokenSecretRef?.name ?? '' });
+    await passes(async () =>
+      expect((await world.request('GET', `/api/destinations/${slug}`)).body.authConfig).toEqual({ token: maskedUnread }),
+    );
+  }
+
   test('is completed by the next: the record is there once', async () => {
     const key = newKey();
     const body = { name: 'Completed', url, authType: 'bearer', authConfig: { token: 'a-long-token-000042' } };
@@ -51,8 +61,7 @@ export function describeBrokenOffRequests(start: (around: (store: CompleteStore)
     const key = newKey();
     const body = { name: 'Partial', url, authType: 'bearer', authConfig: { token: 'a-long-token-000042' } };
     const first = await post('/api/destinations', key, body);
-    const { spec } = await world.store.get('Destination', { namespace: 'acme', name: first.body.slug });
-    await world.store.delete('Secret', { namespace: 'acme', name: spec.http?.auth?.tokenSecretRef?.name ?? '' });
+    await loseSecret(first.body.slug);
     await breakOff(world, key);
     const second = await post('/api/destinations', key, body);
     expect([second.status, second.body.authConfig]).toEqual([201, { token: '••••0042' }]);
@@ -186,8 +195,7 @@ export function describeBrokenOffRequests(start: (around: (store: CompleteStore)
 
         // It came so far that one was not made, and one was without its Secret.
         await world.store.delete('Destination', { namespace: 'acme', name: `${base}-waiting` });
-        const { spec } = await world.store.get('Destination', { namespace: 'acme', name: `${base}-new` });
-        await world.store.delete('Secret', { namespace: 'acme', name: spec.http?.auth?.tokenSecretRef?.name ?? '' });
+        await loseSecret(`${base}-new`);
         await passes(async () => expect(slugsOf(await exported())).not.toContain(`${base}-waiting`));
         await breakOff(world, key);
         expect([(await send()).body, await exported()]).toEqual([first.body, made]);
