@@ -1,3 +1,5 @@
+import { ofKnownNames } from './known-names.ts';
+
 /** Words at the end of a name that say that its value is a credential, whatever separates them from the rest. */
 const endings = [
   ...['authorization', 'cookie', 'cookie2', 'credential', 'credentials', 'jwt', 'jwtassertion', 'bearer', 'passphrase', 'passwd'],
@@ -14,24 +16,11 @@ export function carriesCredential({ name, value }: { name: string; value: string
   return value !== '' && isCredentialHeader(name);
 }
 
-const known = new Map<string, boolean>();
-const maxKnown = 1000;
-/** Senders choose names; longer ones are not kept. */
-const maxKnownLength = 64;
-
 /**
  * Whether the value of a header with this name is a credential: `authorization`, `x-api-key`, `private-token`, `x-webhook-secret`. Any
  * case; `_` counts as `-`. Signatures are none: they prove one request.
  */
-export function isCredentialHeader(name: string): boolean {
-  const found = known.get(name);
-  if (found !== undefined) return found;
-  const result = isCredential(name);
-  if (name.length > maxKnownLength) return result;
-  if (known.size >= maxKnown) known.clear();
-  known.set(name, result);
-  return result;
-}
+export const isCredentialHeader = ofKnownNames(isCredential);
 
 /** Headers less credentials; the same array where there are none. */
 export function withoutCredentialHeaders(headers: [name: string, value: string][]): [name: string, value: string][] {

@@ -6,7 +6,11 @@ const json = 'application/json; charset=utf-8';
 /** 200 `{success: true, eventId}`, of a duplicate with `duplicate: true`. Ids need no escaping. */
 export function answerAccepted(response: ServerResponse, requestId: string, eventId: string, isDuplicate: boolean): void {
   const body = `{"success":true,"eventId":"${eventId}"${isDuplicate ? ',"duplicate":true' : ''}}`;
-  response.writeHead(200, ['Content-Type', json, 'Content-Length', String(body.length), 'X-Request-Id', requestId]);
+  // With headers that were set before, a list in writeHead would be merged one by one.
+  response.setHeader('Content-Type', json);
+  response.setHeader('Content-Length', body.length);
+  response.setHeader('X-Request-Id', requestId);
+  response.writeHead(200);
   response.end(body, 'latin1');
 }
 

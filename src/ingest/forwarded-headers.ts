@@ -1,4 +1,5 @@
 import { isCredentialHeader } from '../core/credential-names.ts';
+import { ofKnownNames } from '../core/known-names.ts';
 
 /** Headers that belong to the connection (RFC 9110, section 7.6.1), not to the event. */
 const dropped = new Set([
@@ -75,14 +76,20 @@ export function forwardedHeaders(rawHeaders: readonly string[], connection: stri
   const named = connection === undefined ? undefined : namedBy(connection);
   const forwarded: [string, string][] = [];
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
-    const name = (rawHeaders[i] ?? '').toLowerCase();
-    const read = asReceiversRead(name);
-    if (dropped.has(read) || read.startsWith(ownPrefix) || named?.has(read) === true || trusted.test(read) || isCredentialHeader(read))
-      continue;
+    const name = forwardedName(rawHeaders[i] ?? '');
+    if (name === '' || named?.has(asReceiversRead(name)) === true) continue;
     forwarded.push([name, rawHeaders[i + 1] ?? '']);
   }
   return forwarded;
 }
+
+/** A name in lower case; empty for one that is not forwarded, whatever `Connection` says. */
+const forwardedName = ofKnownNames((rawName) => {
+  const name = rawName.toLowerCase();
+  const read = asReceiversRead(name);
+  const stays = dropped.has(read) || read.startsWith(ownPrefix) || trusted.test(read) || isCredentialHeader(read);
+  return stays ? '' : name;
+});
 
 /** The name with `-` for each other separator: CGI, WSGI and PHP do not tell `-`, `_` and `.` apart, so that `x_forwarded_user` is believed as well. */
 function asReceiversRead(name: string): string {

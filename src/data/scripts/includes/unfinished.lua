@@ -195,18 +195,37 @@ do
     add_bytes(P .. 'fb', by_account)
   end
 
-  -- How many holds an event has after this script.
-  local function holds_after(change, holds)
-    return (change.is_gone or change.is_missing) and 0 or change.exactly or math.max(0, (holds or 0) + change.holds)
+  -- Reads what is noted of the events. Of those that this script makes nothing is.
+  local function read_noted()
+    local known = {}
+    for _, event in ipairs(held_events) do
+      if not held_changes[event].size then
+        known[#known + 1] = event
+      end
+    end
+    if #known == 0 then
+      return
+    end
+    for k, noted in ipairs(call('HMGET', P .. 'ue', unpack(known))) do
+      if noted then
+        local change = held_changes[known[k]]
+        local holds, bytes = string.match(noted, '^(%d+) (%d+)$')
+        change.noted_holds, change.noted_bytes = tonumber(holds), tonumber(bytes)
+      end
+    end
   end
 
+  -- Notes with each change whether the event was finished before, how many holds it has after this script, and whether it is finished then; answers
   -- `refs` of the events that begin or cease to be finished.
-  local function refs_of_changed(stored)
+  local function judge_changes()
     local turning, refs = {}, {}
-    for k, event in ipairs(held_events) do
+    for _, event in ipairs(held_events) do
       local change = held_changes[event]
-      local was_finished = not stored[k] and not change.size
-      if not change.is_gone and not change.is_missing and was_finished ~= (holds_after(change, string.match(stored[k] or '', '^%d+')) == 0) then
+      local is_there = not change.is_gone and not change.is_missing
+      change.was_finished = not change.noted_holds and not change.size and not change.is_missing
+      change.left = is_there and (change.exactly or math.max(0, (change.noted_holds or 0) + change.holds)) or 0
+      change.is_finished = is_there and change.left == 0
+      if is_there and change.was_finished ~= change.is_finished then
         turning[#turning + 1] = event
       end
     end
@@ -219,16 +238,20 @@ do
   end
 
   -- By how much the finished bytes change with an event; `bytes`: what it has after this script, `refs`: nil where it is finished before and after.
-  local function finished_change(change, was_finished, is_finished, bytes, refs)
-    local by = change.bytes + change.messages * hold_overhead
-    if was_finished and change.is_gone then
-      return by - change.weight
-    elseif was_finished and is_finished then
-      return by
-    elseif was_finished then
-      return by - weight(bytes, refs)
+  local function finished_change(change, bytes, refs)
+    if change.was_finished then
+      local by = change.bytes + change.messages * hold_overhead
+      return change.is_gone and by - change.weight or change.is_finished and by or by - weight(bytes, refs)
     end
-    return is_finished and weight(bytes, refs) or 0
+    return change.is_finished and weight(bytes, refs) or 0
+  end
+
+  -- The bytes of an event of which something is left or which has just been finished.
+  local function bytes_after(event, change)
+    if not change.exactly and change.noted_bytes then
+      return change.noted_bytes + change.bytes
+    end
+    return not change.exactly and change.size and event_overhead + change.size or bytes_of_event(event)
   end
 
   function write_unfinished()
@@ -236,26 +259,22 @@ do
       return
     end
     local key, fields, gone, by_account, finished = P .. 'ue', {}, {}, {}, {}
-    local stored = call('HMGET', key, unpack(held_events))
-    local refs = refs_of_changed(stored)
-    for k, event in ipairs(held_events) do
+    read_noted()
+    local refs = judge_changes()
+    for _, event in ipairs(held_events) do
       local change = held_changes[event]
-      local holds, bytes = string.match(stored[k] or '', '^(%d+) (%d+)$')
-      local before = holds and bytes + holds * hold_overhead or 0
-      local left = holds_after(change, holds)
-      local after = 0
+      local left, bytes = change.left, nil
+      local before, after = change.noted_holds and change.noted_bytes + change.noted_holds * hold_overhead or 0, 0
       if left > 0 or refs[event] then
-        bytes = not change.exactly and (holds and bytes + change.bytes or change.size and event_overhead + change.size) or bytes_of_event(event)
+        bytes = bytes_after(event, change)
       end
       if left > 0 then
         after = bytes + left * hold_overhead
-        fields[#fields + 1], fields[#fields + 2] = event, whole(left) .. ' ' .. whole(bytes)
-      elseif holds then
+        fields[#fields + 1], fields[#fields + 2] = event, left .. ' ' .. bytes
+      elseif change.noted_holds then
         gone[#gone + 1] = event
       end
-      local was_finished = not holds and not change.size and not change.is_missing
-      local is_finished = left == 0 and not change.is_gone and not change.is_missing
-      local finished_by = finished_change(change, was_finished, is_finished, bytes, refs[event])
+      local finished_by = finished_change(change, bytes, refs[event])
       local org = (after ~= before or finished_by ~= 0) and (change.org or organization_of_event(event))
       if org then
         local account = account_of(org)
