@@ -1,17 +1,10 @@
-const maxKnown = 1000;
-/** Longer names are not kept. */
-const maxKnownLength = 64;
+import { LRUCache } from 'lru-cache';
 
-/** `judge`, with what it has said of names before. Senders choose names: at most 1000 are kept. */
-export function ofKnownNames<T>(judge: (name: string) => T): (name: string) => T {
-  const known = new Map<string, T>();
-  return (name) => {
-    const found = known.get(name);
-    if (found !== undefined) return found;
-    const result = judge(name);
-    if (name.length > maxKnownLength) return result;
-    if (known.size >= maxKnown) known.clear();
-    known.set(name, result);
-    return result;
-  };
+/** Longer names are not kept. */
+const longestKnown = 64;
+
+/** `judge`, which keeps its verdicts. Senders choose names: it keeps those of the 1000 names that were asked for last. */
+export function ofKnownNames<T extends string | boolean>(judge: (name: string) => T): (name: string) => T {
+  const known = new LRUCache<string, T>({ max: 1000, memoMethod: (name) => judge(name) });
+  return (name) => (name.length > longestKnown ? judge(name) : known.memo(name));
 }

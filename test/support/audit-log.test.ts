@@ -105,7 +105,7 @@ test('a refusal is one for want of rights unless a binding of the service accoun
   expect(forbiddenBy(bindingIs('patch', 'posthorn-api', { code: 201 }), refused)).toBe(3);
 });
 
-test('a refusal while a release with fewer rights is put in place is none for want of rights, until this release is back', () => {
+test('a rollback to a release with fewer rights makes no refusal one for want of rights, until this release is back', () => {
   const refused = (atSeconds: number, by = 'posthorn-controller') =>
     asked('list', { resource: 'rolebindings' }, { by, code: 403, atSeconds });
   const roleIs = (verb: 'delete' | 'create', atSeconds: number) =>

@@ -5,7 +5,7 @@ import { version } from '../../src/cmd/version.ts';
 const system = 'posthorn-system';
 const accountPrefix = `system:serviceaccount:${system}:`;
 const bindings: ReadonlySet<string> = new Set(['rolebindings', 'clusterrolebindings']);
-/** Helm changes the roles of a release that has fewer first, and deletes those which it does not have last. */
+/** A rollback changes the roles that both releases have first. It deletes those that the target release lacks within this time. */
 const rolledBackWithinMs = 20_000;
 
 const auditEvent = z.looseObject({
@@ -73,8 +73,8 @@ export class AuditLog {
   readonly #used = new Set<string>();
   #forbidden: { account: string; atMs: number; request: string }[] = [];
   /**
-   * `rolebindings posthorn-api`, `clusterroles posthorn-organization-api`. The pods of an installation that Helm takes away, or rolls back to a release that
-   * has fewer rights, still end when it has taken their rights.
+   * `rolebindings posthorn-api`, `clusterroles posthorn-organization-api`. Helm removes these on uninstall, and on rollback to a release with fewer rights,
+   * while pods that had them still run.
    */
   readonly #deletedRights = new Set<string>();
   /** Since when the bindings of an organization's namespace are there, by namespace and name. */
@@ -114,6 +114,7 @@ export class AuditLog {
     else if (code >= 200 && code < 300) this.#deletedRights.delete(`${resource} ${name}`);
   }
 
+  /** Drops the refusals shortly before the role is deleted: the rollback that deletes it had begun. */
   #takeOrganizationRole(event: AuditEvent): void {
     const { requestReceivedTimestamp, verb, objectRef: { name = '' } = {} } = event;
     if (!organizationRole.test(name)) return;
@@ -144,11 +145,8 @@ export class AuditLog {
 
   /** The chart names bindings for the service accounts. */
   #hasLostRights(account: string): boolean {
-    const ofOrganizations = organizationRoleOf(account);
-    return (
-      [...bindings].some((resource) => this.#deletedRights.has(`${resource} ${account}`)) ||
-      this.#deletedRights.has(`clusterroles ${ofOrganizations}`)
-    );
+    const rights = [...[...bindings].map((resource) => `${resource} ${account}`), `clusterroles ${organizationRoleOf(account)}`];
+    return rights.some((each) => this.#deletedRights.has(each));
   }
 
   #takeUse(account: string, { verb, userAgent, objectRef = {}, responseStatus, annotations }: AuditEvent): void {

@@ -195,7 +195,7 @@ do
     add_bytes(P .. 'fb', by_account)
   end
 
-  -- Reads what is noted of the events. Of those that this script makes nothing is.
+  -- Reads the notes on the events. An event that this script makes has none.
   local function read_noted()
     local known = {}
     for _, event in ipairs(held_events) do
@@ -215,7 +215,7 @@ do
     end
   end
 
-  -- Notes with each change whether the event was finished before, how many holds it has after this script, and whether it is finished then; answers
+  -- Adds to each change whether the event was finished before this script, how many holds it has after it, and whether it is finished then. Answers
   -- `refs` of the events that begin or cease to be finished.
   local function judge_changes()
     local turning, refs = {}, {}
@@ -246,7 +246,7 @@ do
     return change.is_finished and weight(bytes, refs) or 0
   end
 
-  -- The bytes of an event of which something is left or which has just been finished.
+  -- The bytes of an event that is unfinished after this script, or that this script finishes.
   local function bytes_after(event, change)
     if not change.exactly and change.noted_bytes then
       return change.noted_bytes + change.bytes
