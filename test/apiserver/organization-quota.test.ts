@@ -1,10 +1,13 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { quotaKind } from '../../src/controllers/organization/organization-quota.ts';
+import { RightsPending } from '../../src/core/rights-pending.ts';
+import type { Kind } from '../../src/resources/kinds.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
-import type { ClusterObject } from '../../src/store/cluster-objects.ts';
+import type { ClusterKind, ClusterObject } from '../../src/store/cluster-objects.ts';
 import type { KubernetesApi } from '../../src/store/kubernetes/kubernetes-api.ts';
 import { KubernetesObjects } from '../../src/store/kubernetes/kubernetes-objects.ts';
 import { KubernetesStore } from '../../src/store/kubernetes/kubernetes-store.ts';
+import type { Key, ListQuery, Page } from '../../src/store/store.ts';
 import { type ControlPlane, startControlPlane } from '../support/control-plane.ts';
 import { controllerApi } from '../support/controller-api.ts';
 import { type RunningControllers, startControllers } from '../support/controllers.ts';
@@ -49,8 +52,8 @@ beforeEach(() => {
 });
 afterEach(() => controllers.stop());
 
-function start(countedAfterMs = 0): RunningControllers {
-  return startControllers({ store, objects, redis: redis.client, prefix: `run${runs}:`, countedAfterMs });
+function start(options: Partial<Parameters<typeof startControllers>[0]> = {}): RunningControllers {
+  return startControllers({ store, objects, redis: redis.client, prefix: `run${runs}:`, ...options });
 }
 
 const organization = (spec: object) =>
@@ -76,6 +79,33 @@ const expectReady = (ready: string): Promise<void> =>
     const found = status?.conditions?.find(({ type }) => type === 'Ready');
     expect(`${found?.status} ${found?.reason}`).toBe(ready);
   }, withinMs);
+
+test('a quota is not asked for before the rights in the namespace count', async () => {
+  await controllers.stop();
+  const asked: string[] = [];
+  // As an API server that learns of a RoleBinding late.
+  class LateStore extends KubernetesStore {
+    override async list<K extends Kind>(kind: K, query: ListQuery = {}): Promise<Page<K>> {
+      if (kind === 'Secret' && query.namespace === namespace && asked.push('rights') <= 3)
+        throw new RightsPending(namespace, new Error('secrets is forbidden'));
+      return super.list(kind, query);
+    }
+  }
+  class WatchedObjects extends KubernetesObjects {
+    override async get(kind: ClusterKind, key: Key): Promise<ClusterObject | null> {
+      if (kind === quotaKind) asked.push('quota');
+      return super.get(kind, key);
+    }
+  }
+  controllers = start({
+    store: new LateStore({ api, clock: systemClock }),
+    objects: new WatchedObjects({ api: controllersApi, clock: systemClock }),
+    installation: { name: 'posthorn', namespace: 'posthorn-system' },
+  });
+  await organization({ plan: 'free' });
+  await expectQuota('200');
+  expect(asked.slice(0, 5)).toEqual(['rights', 'rights', 'rights', 'rights', 'quota']);
+});
 
 test('what somebody changes of the quota, or deletes, comes back', async () => {
   await organization({ plan: 'free' });
@@ -113,7 +143,7 @@ test('an organization that is deleted takes its quota out of a namespace that wa
 test('a quota is not made before the controller manager counts the kinds: until then it would refuse every object', async () => {
   await controllers.stop();
   const startedAt = performance.now();
-  controllers = start(2500);
+  controllers = start({ countedAfterMs: 2500 });
   await organization({ plan: 'free' });
   await expectReady('True Ready');
   await expectQuota('200');

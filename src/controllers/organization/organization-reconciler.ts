@@ -124,9 +124,10 @@ export class OrganizationReconciler {
     if (pool.pool === null && published?.deliveryPool !== undefined) await pools?.assign(id, defaultPool);
     await publisher.publish('organization', record);
     if (pool.pool !== null) await pools?.assign(id, pool.pool);
-    const { unresolved, requeueAfterMs } = (await quotas?.ensure(object)) ?? {};
     // Rights that do not count yet are no news: nothing is said of the organization until they do.
-    if (right.state === 'pending') return sooner(right.requeueAfterMs, requeueAfterMs);
+    if (right.state === 'pending') return { requeueAfterMs: right.requeueAfterMs };
+    // The right to keep the quota is one of them.
+    const { unresolved, requeueAfterMs } = (right.state === 'granted' && (await quotas?.ensure(object))) || {};
     const refused = right.state === 'refused' ? right : undefined;
     await this.#write(
       object,

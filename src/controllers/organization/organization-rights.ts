@@ -62,7 +62,7 @@ export class OrganizationRights {
   async ensure(organization: Organization): Promise<RightsState> {
     const { uid } = organization.metadata;
     try {
-      for (const component of components) await this.#bind(organization, component);
+      for (const component of components) if (await this.#bind(organization, component)) this.#granted.delete(uid);
       if (!this.#granted.has(uid)) await this.#options.store.list('Secret', { namespace: organization.spec.namespace, limit: 1 });
       this.#granted.add(uid);
       this.#missingSinceMs.delete(uid);
@@ -91,7 +91,8 @@ export class OrganizationRights {
     this.#missingSinceMs.delete(organization.metadata.uid);
   }
 
-  async #bind(organization: Organization, component: (typeof components)[number]): Promise<void> {
+  /** Whether something was changed, which counts a moment later. */
+  async #bind(organization: Organization, component: (typeof components)[number]): Promise<boolean> {
     const { objects, installation } = this.#options;
     const name = `${installation.name}-organization-${component}`;
     const key = { namespace: organization.spec.namespace, name };
@@ -100,7 +101,7 @@ export class OrganizationRights {
       subjects: [{ kind: 'ServiceAccount', name: `${installation.name}-${component}`, namespace: installation.namespace }],
     };
     let there = await objects.get(roleBindingKind, key);
-    if (there !== null && there.metadata.deletionTimestamp === undefined && holds(organization, there, wanted)) return;
+    if (there !== null && there.metadata.deletionTimestamp === undefined && holds(organization, there, wanted)) return false;
     // The role of a binding cannot be changed.
     if (there !== null && !isDeepStrictEqual(binding.safeParse(there).data?.roleRef, wanted.roleRef)) {
       await objects.delete(roleBindingKind, key, there.metadata.uid);
@@ -113,6 +114,7 @@ export class OrganizationRights {
       ownerReferences: [{ apiVersion, kind: 'Organization', name: owner, uid, controller: true }],
     };
     await objects.apply(roleBindingKind, { metadata, ...wanted }, { manager, uid: there?.metadata.uid ?? null });
+    return true;
   }
 
   #missing({ metadata, spec }: Organization, error: Error): RightsState {
