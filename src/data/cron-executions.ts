@@ -18,6 +18,8 @@ const goneMs = 600_000;
 const entry = z.object({
   id: z.string(),
   jobId: z.string(),
+  /** Null: an earlier release wrote it. */
+  org: z.string().nullable().default(null),
   status: z.enum(['running', 'success', 'failed']),
   responseStatus: z.int().nullable(),
   errorMessage: z.string().nullable(),
@@ -63,8 +65,8 @@ export class CronExecutions {
     return integer(await writeScript.run(this.#redis, [order, entries, bodies, gone], args).catch(throwUnavailable)) === 1;
   }
 
-  /** The newest executions of a job, newest first. */
-  async newest(jobId: string, limit: number): Promise<CronExecution[]> {
+  /** The newest executions of a job of this organization, newest first. */
+  async newest(org: string, jobId: string, limit: number): Promise<CronExecution[]> {
     const { order, entries, bodies } = executionKeys(this.#prefix, jobId);
     const ids = (await this.#redis.zrange(order, `${-limit}`, '-1').catch(throwUnavailable)).reverse();
     if (ids.length === 0) return [];
@@ -74,6 +76,7 @@ export class CronExecutions {
     return found.flatMap((each, i): CronExecution[] => {
       if (each === null) return [];
       const execution = entry.parse(JSON.parse(each.slice(1)));
+      if (execution.org !== null && execution.org !== org) return [];
       // An answer without a body, or one that is not kept any more.
       return [{ ...execution, responseBody: texts[i] ?? null }];
     });

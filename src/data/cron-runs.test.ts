@@ -86,6 +86,7 @@ test('the history of a job keeps its newest hundred, and of a job that runs seld
     executions.write({
       id,
       jobId: 'cron_a',
+      org: 'org_a',
       status: 'success',
       responseStatus: 200,
       responseBody: 'b',
@@ -95,9 +96,30 @@ test('the history of a job keeps its newest hundred, and of a job that runs seld
       completedAtMs: startedAtMs,
     });
   for (let i = 0; i < 130; i++) await write(`exec_${i}`, noon + i);
-  const kept = await executions.newest('cron_a', 1000);
+  const kept = await executions.newest('org_a', 'cron_a', 1000);
   expect(kept.map(({ id }) => id)).toEqual(Array.from({ length: 100 }, (_, i) => `exec_${129 - i}`));
   expect(await redis.client.hlen(`${prefix}{cron:cron_a}:bodies`)).toBe(100);
   await write('exec_late', noon + 40 * 86_400_000);
-  expect((await executions.newest('cron_a', 1000)).map(({ id }) => id)).toEqual(['exec_late']);
+  expect((await executions.newest('org_a', 'cron_a', 1000)).map(({ id }) => id)).toEqual(['exec_late']);
+});
+
+test('the history of a job shows another organization nothing, and its own what an earlier release has recorded', async () => {
+  const ended = {
+    id: 'exec_1',
+    jobId: 'cron_a',
+    org: 'org_a',
+    status: 'success',
+    responseStatus: 200,
+    responseBody: 'b',
+    errorMessage: null,
+    latencyMs: 1,
+    startedAtMs: noon,
+    completedAtMs: noon + 1,
+  } as const;
+  await executions.write(ended);
+  expect(await executions.newest('org_b', 'cron_a', 10)).toEqual([]);
+  expect(await executions.newest('org_a', 'cron_a', 10)).toEqual([ended]);
+  const { org: _, responseBody, ...before } = { ...ended, id: 'exec_0' };
+  await redis.client.hset(`${prefix}{cron:cron_a}:entries`, 'exec_1', `1${JSON.stringify(before)}`);
+  expect(await executions.newest('org_a', 'cron_a', 10)).toEqual([{ ...before, org: null, responseBody }]);
 });

@@ -100,6 +100,25 @@ describe('a message', () => {
   });
 });
 
+test('another organization sees neither message, attempts, payload nor kept answer by their ids', async () => {
+  const to = await endpoint();
+  const event = { ...newWebhookEvent(org, [to]), answer: { text: 'kept', keptMs: 60_000 } };
+  await suite.acceptor.accept(event);
+  worker([]);
+  const id = event.targets[0]?.messageId ?? '';
+  await becomes(id, { status: 'success' });
+  const seenBy = async (who: string) => [
+    await messages.message(who, id),
+    await messages.attempts(who, id),
+    await messages.event(who, event.id),
+    await messages.payload(who, event.id),
+    await messages.answer(who, event.id),
+  ];
+  const own = [{ status: 'success' }, [{ responseStatus: 200 }], { event: { id: event.id } }, event.payload, 'kept'];
+  expect(await seenBy(org)).toMatchObject(own);
+  for (const other of ['org_b', webhookOrganization(org)]) expect(await seenBy(other)).toEqual([null, [], null, null, null]);
+});
+
 describe('the circuit of an endpoint', () => {
   const circuit = { failureThreshold: 2, successThreshold: 2, cooldownSeconds: 3600 };
   const stateOf = async () =>

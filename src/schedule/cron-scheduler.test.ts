@@ -318,9 +318,9 @@ describe('a run', () => {
       expect(await claim(`exec_again_${i}`, now + i)).toBe(0);
       await to.arrived(i + 1);
     }
-    await passes(async () => expect(await executions.newest('cron_a', 100)).toHaveLength(20));
+    await passes(async () => expect(await executions.newest('org_a', 'cron_a', 100)).toHaveLength(20));
     await passes(async () =>
-      expect(await executions.newest('cron_a', 1)).toMatchObject([{ status: 'success', responseStatus: 200, responseBody: 'ok' }]),
+      expect(await executions.newest('org_a', 'cron_a', 1)).toMatchObject([{ status: 'success', responseStatus: 200, responseBody: 'ok' }]),
     );
     expect(to.requests).toHaveLength(20);
     await passes(async () => expect(await redis.client.zcard(`${prefix}{cron}:held`)).toBe(0));
@@ -340,7 +340,7 @@ describe('a run', () => {
     await claim('exec_3', now + 1);
     await passes(async () => expect(await redis.client.hlen(`${prefix}{cron}:waiting`)).toBe(0));
     expect(to.requests).toEqual([]);
-    expect(await executions.newest('cron_a', 10)).toEqual([]);
+    expect(await executions.newest('org_a', 'cron_a', 10)).toEqual([]);
   });
 
   test('whose worker has died ends as lost and is not made again', async () => {
@@ -351,7 +351,7 @@ describe('a run', () => {
     await redis.client.zadd(`${prefix}{cron}:held`, 1, 'exec_1');
     scheduler();
     await passes(async () =>
-      expect(await executions.newest('cron_a', 10)).toMatchObject([
+      expect(await executions.newest('org_a', 'cron_a', 10)).toMatchObject([
         { id: 'exec_1', status: 'failed', errorMessage: expect.stringContaining('worker_lost') },
       ]),
     );
@@ -361,15 +361,15 @@ describe('a run', () => {
     await executions.write({
       id: 'exec_1',
       jobId: 'cron_a',
+      org: 'org_a',
       status: 'success',
       responseStatus: 200,
       responseBody: 'late',
       errorMessage: null,
       latencyMs: 1,
-      startedAtMs: now,
-      completedAtMs: now,
+      ...{ startedAtMs: now, completedAtMs: now },
     });
-    expect(await executions.newest('cron_a', 10)).toMatchObject([{ status: 'failed', responseBody: null }]);
+    expect(await executions.newest('org_a', 'cron_a', 10)).toMatchObject([{ status: 'failed', responseBody: null }]);
   });
 
   test('that a stopping worker breaks off is recorded as failed', async () => {
@@ -379,7 +379,7 @@ describe('a run', () => {
     await claim('exec_1');
     await to.arrived(1);
     await stopped.stop(100);
-    expect(await executions.newest('cron_a', 10)).toMatchObject([{ status: 'failed', errorMessage: 'the worker stops' }]);
+    expect(await executions.newest('org_a', 'cron_a', 10)).toMatchObject([{ status: 'failed', errorMessage: 'the worker stops' }]);
   });
 
   test('of an organization with many slow jobs leaves half of a worker to others', async () => {

@@ -101,7 +101,7 @@ export class CronScheduler {
 
   async #endLost(run: CronRun): Promise<void> {
     const { executions, runs, clock } = this.#options;
-    const newest = await executions.newest(run.jobId, batch).catch((error: unknown) => {
+    const newest = await executions.newest(run.org, run.jobId, batch).catch((error: unknown) => {
       if (isUnavailable(error)) throw error;
       return [];
     });
@@ -110,6 +110,7 @@ export class CronScheduler {
     await executions.write({
       id: run.id,
       jobId: run.jobId,
+      org: run.org,
       status: 'failed',
       responseStatus: null,
       responseBody: null,

@@ -75,6 +75,7 @@ const serviceNamed = (name: string, spec: object): Attempt =>
     metadata: { name },
     spec: { ports: [{ port: 80 }], selector: { a: 'b' }, ...spec },
   });
+const podSecurity = { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } };
 /** As a pool's, apart from what is given. */
 const deploymentWith = (pod: object, container: object = {}, name = poolObject): Attempt =>
   write(`/apis/apps/v1/namespaces/${namespace}/deployments/${name}`, {
@@ -89,7 +90,7 @@ const deploymentWith = (pod: object, container: object = {}, name = poolObject):
         spec: {
           serviceAccountName: poolObject,
           automountServiceAccountToken: false,
-          securityContext: { runAsNonRoot: true },
+          securityContext: podSecurity,
           containers: [
             {
               name: 'a',
@@ -185,6 +186,13 @@ export const attemptsAgainstPolicies: Attempts = [
   ['pods that may become root', deploymentWith({}, { allowPrivilegeEscalation: true })],
   ['pods with a capability', deploymentWith({}, { capabilities: { drop: ['ALL'], add: ['NET_RAW'] } })],
   ['pods of root', deploymentWith({}, { runAsNonRoot: false, runAsUser: 0 })],
+  ['pods without a filter of system calls', deploymentWith({ securityContext: { runAsNonRoot: true } })],
+  ['a container without a filter of system calls', deploymentWith({}, { seccompProfile: { type: 'Unconfined' } })],
+  ['pods of another SELinux type', deploymentWith({ securityContext: { ...podSecurity, seLinuxOptions: { type: 'spc_t' } } })],
+  ['pods with a setting of the kernel', deploymentWith({ securityContext: { ...podSecurity, sysctls: [{ name: 'a', value: '1' }] } })],
+  ['a container of another SELinux type', deploymentWith({}, { seLinuxOptions: { type: 'spc_t' } })],
+  ['a container without a profile of AppArmor', deploymentWith({}, { appArmorProfile: { type: 'Unconfined' } })],
+  ['a container that sees all of /proc', deploymentWith({ hostUsers: false }, { procMount: 'Unmasked' })],
   ['pods that begin with another container', deploymentWith({ initContainers: [{ name: 'b', image: 'a', securityContext: {} }] })],
   [
     'a ServiceAccount that is no pool’s',

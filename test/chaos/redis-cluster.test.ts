@@ -94,6 +94,7 @@ test('a slot is claimed once, run by a worker that sleeps, recorded in a slot of
   const execution = {
     id: 'exec_1',
     jobId: 'cron_a',
+    org: 'org_a',
     status: 'success',
     responseStatus: 200,
     responseBody: 'ok',
@@ -106,12 +107,12 @@ test('a slot is claimed once, run by a worker that sleeps, recorded in a slot of
   await runs.release('exec_1');
   await runs.hold({ ...run, id: 'exec_3' });
   await runs.release('exec_3');
-  expect(await executions.newest('cron_a', 10)).toEqual([execution]);
+  expect(await executions.newest('org_a', 'cron_a', 10)).toEqual([execution]);
   expect(await runs.lastRunsMs(['cron_a', 'cron_b'])).toEqual([expect.any(Number), null]);
   expect(await runs.lastSlots()).toEqual(new Map([['cron_a', now]]));
   await executions.remove('cron_a');
   await runs.forget('cron_a');
-  await passes(async () => expect(await executions.newest('cron_a', 10)).toEqual([]));
+  await passes(async () => expect(await executions.newest('org_a', 'cron_a', 10)).toEqual([]));
   expect(await executions.write(execution)).toBe(false);
   await executions.allow('cron_a');
   expect(await runs.jobIds()).toEqual([]);

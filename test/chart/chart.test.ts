@@ -277,6 +277,7 @@ describe('values that cannot be meant', () => {
     ['a host with a path', 'policies.egressHosts.hosts={a.example/b}', 'policies/egressHosts/hosts'],
     ['two addresses of Redis', 'redis.url=redis://a,redis.existingSecret=b', 'redis'],
     ['alerts by e-mail without a sender', 'smtp.host=mail', 'smtp/from'],
+    ['confirmation of addresses without the address of the page', 'smtp.requireConfirmation=true', 'api/publicUrl'],
   ])('are refused: %s', async (_, values, named) => {
     await expect(template('--set', values)).rejects.toThrow(new RegExp(`values don't meet the specifications[\\s\\S]*${named}`));
   });

@@ -210,7 +210,14 @@ describe('a trigger', () => {
   test('that was recorded shows its response body for as long as it is listed', async () => {
     const history = new CronExecutions({ redis: world.redis.client, prefix: 'test:' });
     const id = await made({ name: 'Listed' });
-    const ended = { jobId: id, status: 'success', responseStatus: 200, errorMessage: null, latencyMs: 1 } as const;
+    const ended = {
+      jobId: id,
+      org: await world.organizationId('acme'),
+      status: 'success',
+      responseStatus: 200,
+      errorMessage: null,
+      latencyMs: 1,
+    } as const;
     for (let i = 0; i < 101; i++) {
       const startedAtMs = Date.now();
       await history.write({ ...ended, id: `exec_${i}`, startedAtMs: startedAtMs + i, completedAtMs: startedAtMs, responseBody: `ok ${i}` });
@@ -231,12 +238,13 @@ test('deleting a job deletes its history, and a run that was under way writes no
   const triggered = cron('POST', `/${id}/trigger`);
   await to.arrived(1);
   const history = new CronExecutions({ redis: world.redis.client, prefix: 'test:' });
-  await passes(async () => expect(await history.newest(id, 10)).toMatchObject([{ status: 'running', completedAtMs: null }]));
+  const org = await world.organizationId('acme');
+  await passes(async () => expect(await history.newest(org, id, 10)).toMatchObject([{ status: 'running', completedAtMs: null }]));
   const answer = await cron('DELETE', `/${id}`);
   expect([answer.status, answer.body]).toEqual([200, { success: true }]);
   finish?.();
   expect((await triggered).body.execution.status).toBe('success');
-  expect(await history.newest(id, 10)).toEqual([]);
+  expect(await history.newest(org, id, 10)).toEqual([]);
   expect((await cron('GET', `/${id}`)).status).toBe(404);
 });
 

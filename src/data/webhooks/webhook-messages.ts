@@ -53,15 +53,9 @@ export class WebhookMessages {
   }
 
   async message(org: string, id: string): Promise<WebhookMessageView | null> {
-    const shard = homeShard(id);
-    const key = shard === null ? null : recordKey(id, shard);
-    if (shard === null || key === null) return null;
-    const reader = this.#in(shard);
-    const [reply] = await reader.messages([key]);
-    if (reply === null || reply === undefined) return null;
-    const found = deliveryView(shard, key, reply);
-    if (found.view.org !== webhookOrganization(org)) return null;
-    return webhookMessageView(found, (await eventsOf(reader, [found.view])).get(found.view.eventId));
+    const own = await this.#own(org, id);
+    if (own === null) return null;
+    return webhookMessageView(own.found, (await eventsOf(own.reader, [own.found.view])).get(own.found.view.eventId));
   }
 
   /** Newest first. Throws INVALID_QUERY for a forged cursor. */
@@ -84,12 +78,10 @@ export class WebhookMessages {
     return webhookStatusCounts({ redis: this.#redis, prefix: this.#prefix, shards: this.#shards() }, org);
   }
 
-  /** All attempts of a message that is there. */
-  async attempts(id: string): Promise<AttemptView[]> {
-    const shard = homeShard(id);
-    const key = shard === null ? null : recordKey(id, shard);
-    if (shard === null || key === null) return [];
-    return attemptViews(...(await this.#in(shard).attempts(key)));
+  /** All attempts of a message; none where it is not there. */
+  async attempts(org: string, id: string): Promise<AttemptView[]> {
+    const own = await this.#own(org, id);
+    return own === null ? [] : attemptViews(...(await own.reader.attempts(own.key)));
   }
 
   /** An event with its payload and at most its first 1,000 messages. */
@@ -114,19 +106,23 @@ export class WebhookMessages {
     return { event, payload: view.payload, messages: [...here, ...others].map((found) => webhookMessageView(found, source)) };
   }
 
-  /** What was sent with an event that is there. */
-  async payload(id: string): Promise<Buffer | null> {
+  /** What was sent with an event; null where it is not there, or its payload is not kept. */
+  async payload(org: string, id: string): Promise<Buffer | null> {
     const shard = homeShard(id);
     const key = shard === null ? null : recordKey(id, shard);
     const reply = shard === null || key === null ? null : await this.#in(shard).event(key);
-    return shard === null || key === null || reply === null ? null : eventView(shard, key, reply).view.payload;
+    if (shard === null || key === null || reply === null) return null;
+    const { view } = eventView(shard, key, reply);
+    return view.org === webhookOrganization(org) ? view.payload : null;
   }
 
   /** What is to be answered to whoever sends the event again (`NewEvent`); null: nothing is kept of that. */
-  async answer(eventId: string): Promise<string | null> {
+  async answer(org: string, eventId: string): Promise<string | null> {
     const shard = homeShard(eventId);
     const key = shard === null ? null : recordKey(eventId, shard);
     if (shard === null || key === null) return null;
+    const [head] = await this.#in(shard).eventHeads([key]);
+    if (head == null || decodeEvent(head).org !== webhookOrganization(org)) return null;
     return await this.#redis.get(shardKeys(this.#prefix, shard).answer(key)).catch(throwUnavailable);
   }
 
@@ -155,6 +151,18 @@ export class WebhookMessages {
       },
     };
     return indexEntries(this.#all(), listing, filter, { cursor, limit: entriesAtOnce });
+  }
+
+  /** A message of this organization, and where it is. */
+  async #own(org: string, id: string): Promise<{ reader: ShardReader; key: string; found: FoundMessage } | null> {
+    const shard = homeShard(id);
+    const key = shard === null ? null : recordKey(id, shard);
+    if (shard === null || key === null) return null;
+    const reader = this.#in(shard);
+    const [reply] = await reader.messages([key]);
+    if (reply === null || reply === undefined) return null;
+    const found = deliveryView(shard, key, reply);
+    return found.view.org === webhookOrganization(org) ? { reader, key, found } : null;
   }
 
   async #found(places: readonly MessagePlace[]): Promise<FoundMessage[]> {

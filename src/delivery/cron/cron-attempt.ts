@@ -31,7 +31,7 @@ export async function attemptCronRun(
 ): Promise<EndedExecution> {
   const { executions, runs, clock } = options;
   const startedAtMs = clock.now();
-  const execution = { id: run.id, jobId: job.id, startedAtMs, responseStatus: null, responseBody: null, errorMessage: null };
+  const execution = { id: run.id, jobId: job.id, org: job.org, startedAtMs, responseStatus: null, responseBody: null, errorMessage: null };
   await executions.write({ ...execution, status: 'running', latencyMs: null, completedAtMs: null });
   const result = await request(options, run, job, signal);
   const attempt = attemptRecord(result, { expectedResponse: null }, { startedAtMs, endedAtMs: clock.now() });

@@ -164,7 +164,8 @@ export const cronJobs: Family = {
       handle: async (call) => {
         const job = await findToRead(call, 'HttpCronJob', call.params['id'] ?? '');
         const [id = null] = await idsInForce([job], call);
-        const executions = id === null ? [] : await call.services.cronExecutions.newest(id, call.query.limit);
+        const { cronExecutions } = call.services;
+        const executions = id === null ? [] : await cronExecutions.newest(call.caller.organization.id, id, call.query.limit);
         return { executions: executions.map(executionToRecord) };
       },
     }),

@@ -156,7 +156,7 @@ function eventRows(call: ExportCall): Batches {
       views.map(async (view) => {
         const item = toEventItem(view);
         // The text as it was sent: JSON that is read and written again may say something else, such as of large numbers.
-        const payload = (await services.webhookMessages.payload(view.id))?.toString() ?? null;
+        const payload = (await services.webhookMessages.payload(org, view.id))?.toString() ?? null;
         return {
           json: `${JSON.stringify(item).slice(0, -1)},"payload":${payload ?? 'null'}}`,
           cells: [...cellsOf(eventItem, item), payload],

@@ -100,7 +100,7 @@ export const outboundMessages: Family = {
       errors: ['RESOURCE_NOT_FOUND'],
       handle: async (call) => {
         const message = await findMessage(call);
-        const attempts = await call.services.webhookMessages.attempts(message.id);
+        const attempts = await call.services.webhookMessages.attempts(call.caller.organization.id, message.id);
         return { data: attempts.map((attempt) => toAttempt(message.id, attempt)) };
       },
     }),

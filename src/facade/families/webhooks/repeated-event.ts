@@ -38,7 +38,7 @@ export function answerToKeep({ messagesQueued, endpoints }: Pick<EventAnswer, 'm
 
 /** What was answered to the event when it was stored. */
 export async function firstAnswer(call: Call, eventId: string): Promise<EventAnswer> {
-  const text = await call.services.webhookMessages.answer(eventId);
+  const text = await call.services.webhookMessages.answer(call.caller.organization.id, eventId);
   if (text === null) return await rebuiltAnswer(call, eventId);
   const { n, e } = keptAnswer.parse(JSON.parse(text));
   return { eventId, messagesQueued: n, endpoints: e.map(([id, url]) => ({ id, url })) };
