@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import type { Outcome } from '../../src/data/delivery-queue.ts';
 import { RedisDeliveryQueue } from '../../src/data/redis-delivery-queue.ts';
+import { longestTurnMs } from '../support/longest-turn.ts';
 import { newEvent } from '../support/new-event.ts';
 import { dead, delivered, failure, settleAll, takeFrom } from '../support/queue-worker.ts';
 import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
@@ -99,6 +100,20 @@ test('of a large payload the beginning is shown, without a broken character', as
   expect(text.startsWith(letters.payload)).toBe(true);
   expect(Buffer.from(binary.payload, 'base64').equals(Buffer.alloc(65_536, 0xff))).toBe(true);
 });
+
+test('No turn of the event loop is long for a hundred samples of payloads that are dear to read', async () => {
+  const payload = Buffer.from(`[${'[],'.repeat(21_000)}[]]`);
+  for (let i = 0; i < 100; i++) await fail({ payload });
+  let bytes = 0;
+  const longest = await longestTurnMs(async () => {
+    const answer = await fetch(`${world.baseUrl}/api/routes/${route}/failed-event-samples?limit=100`, {
+      headers: { authorization: `Bearer ${world.admin}` },
+    });
+    bytes = (await answer.arrayBuffer()).byteLength;
+  });
+  expect(bytes).toBeGreaterThan(100 * payload.length);
+  expect(longest).toBeLessThan(100);
+}, 60_000);
 
 test('without an attempt the reason is told', async () => {
   await fail({}, { type: 'dead', attempt: null, reason: 'secret_decryption_failed' });

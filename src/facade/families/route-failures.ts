@@ -43,9 +43,19 @@ export const routeFailedSamples = operation({
     const routeId = idOf(await findToRead(call, 'Route', call.params['id'] ?? ''));
     const { limit } = call.query;
     const samples = await call.services.messages.failedSamples(call.caller.organization.id, routeId, { limit, payloadBytes });
-    return { data: samples.map(sampleToRecord) };
+    return { data: await call.turn.run(samplesToRecords(samples), call.signal) };
   },
 });
+
+/** Yields after each sample: whether its payload is JSON takes some milliseconds to say of the worst ones. */
+function* samplesToRecords(samples: readonly FailedSample[]): Generator<undefined, z.input<typeof sample>[]> {
+  const records: z.input<typeof sample>[] = [];
+  for (const each of samples) {
+    records.push(sampleToRecord(each));
+    yield;
+  }
+  return records;
+}
 
 function sampleToRecord({ delivery, lastAttempt, event }: FailedSample): z.input<typeof sample> {
   return {
