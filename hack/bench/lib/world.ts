@@ -85,9 +85,14 @@ export async function startWorld(options: {
     return program;
   };
   for (let i = 0; i < (options.workers ?? 1); i++) await startDelivery();
-  await waitUntil('ingest to be up', 30_000, async () => {
-    const answer = await fetch(`${originOf('ingest')}/ingest/acme/nobody`, { method: 'POST', body: '{}' }).catch(() => null);
-    return answer?.status === 404 ? true : undefined;
+  // A process that still starts takes its share of the cores.
+  await waitUntil('ingest and the api to be up', 30_000, async () => {
+    const answers = [
+      fetch(`${originOf('ingest')}/ingest/acme/nobody`, { method: 'POST', body: '{}' }),
+      fetch(`${originOf('api')}/api/nothing`, { headers: { authorization: `Bearer ${apiKey}` } }),
+    ];
+    const statuses = await Promise.all(answers.map((answer) => answer.then(({ status }) => status).catch(() => null)));
+    return statuses.every((status) => status === 404) ? true : undefined;
   });
   return {
     redis,
