@@ -6,11 +6,24 @@ const credentials = [
   ...['X_Api_Key', 'apikey', 'api-key', 'X-APIKey', 'ocp-apim-subscription-key', 'x-functions-key', 'dd-api-key', 'x-auth-token'],
   ...['x-amz-security-token', 'x-gitlab-token', 'private-token', 'x-goog-channel-token', 'x-csrf-token', 'token', 'x-accessToken'],
   ...['x-webhook-secret', 'client-secret', 'x-password', 'x-auth', 'x-goog-iap-jwt-assertion', 'x-session-id', 'x-vault-token', 'key'],
+  ...['x-csrf', 'X-XSRF', 'x-otp', 'X-Pin', 'x-shared-access-signature', 'x-access-code'],
 ];
 const others = [
   ...['content-type', 'user-agent', 'x-github-event', 'x-github-delivery', 'x-hub-signature-256', 'webhook-signature', 'webhook-id'],
   ...['idempotency-key', 'Idempotency-Key', 'x-idempotency-key', 'i-twilio-idempotency-token', 'surrogate-key', 'x-routing-key'],
-  ...['sec-websocket-key', 'x-shopify-topic', 'x-request-id', 'traceparent', 'x-author', 'x-keyboard', 'x-team', 'stripe-signature'],
+  ...[
+    'sec-websocket-key',
+    'x-shopify-topic',
+    'x-request-id',
+    'traceparent',
+    'x-author',
+    'x-keyboard',
+    'x-team',
+    'stripe-signature',
+    'x-signature',
+    'x-pinned',
+    'x-laptop',
+  ],
 ];
 
 describe('the name of a header', () => {

@@ -3,10 +3,10 @@ import { ofKnownNames } from './known-names.ts';
 /** Words at the end of a name that say that its value is a credential, whatever separates them from the rest. */
 const endings = [
   ...['authorization', 'cookie', 'cookie2', 'credential', 'credentials', 'jwt', 'jwtassertion', 'bearer', 'passphrase', 'passwd'],
-  ...['password', 'secret', 'sessionid', 'token', 'accesskey', 'apikey', 'secretkey'],
+  ...['password', 'secret', 'sessionid', 'token', 'accesskey', 'apikey', 'secretkey', 'csrf', 'xsrf', 'accesssignature', 'accesscode'],
 ];
 /** The same of words that stand for themselves only. */
-const words = new Set(['auth', 'key', 'pass', 'pwd', 'session', 'sid']);
+const words = new Set(['auth', 'key', 'otp', 'pass', 'pin', 'pwd', 'session', 'sid']);
 /** Names that end like a credential and are none: they identify a message, or say how it is to be treated. */
 const harmless =
   /(^|-)(idempotency|idempotence|deduplication|dedup|partition|routing|cache|surrogate|public|sort|ordering|event|entity|object|message|correlation|trace|websocket|continuation|sync|page|next|cancellation)-?(key|token)$/;
@@ -18,15 +18,9 @@ export function carriesCredential({ name, value }: { name: string; value: string
 
 /**
  * Whether the value of a header with this name is a credential: `authorization`, `x-api-key`, `private-token`, `x-webhook-secret`. Any
- * case; `_` counts as `-`. Signatures are none: they prove one request.
+ * case; `_` counts as `-`. Signatures are none: they prove one request. A shared access signature is one: it proves any.
  */
 export const isCredentialHeader = ofKnownNames(isCredential);
-
-/** Headers less credentials; the same array where there are none. */
-export function withoutCredentialHeaders(headers: [name: string, value: string][]): [name: string, value: string][] {
-  const isCredentialPair = ([name]: [string, string]): boolean => isCredentialHeader(name);
-  return headers.some(isCredentialPair) ? headers.filter((header) => !isCredentialPair(header)) : headers;
-}
 
 /** The same of a parameter in the query of a URL, where `sig` and `code` are credentials, too. */
 export function isCredentialParameter(name: string): boolean {

@@ -3,13 +3,13 @@ import type { Clock } from '../core/clock.ts';
 import { loopTurns } from '../core/loop-turns.ts';
 import type { Batch, BatchMember, DeliveryQueue, Job, UnsentMember } from '../data/delivery-queue.ts';
 import type { ReadyWarehousePlan } from './delivery-plan.ts';
+import { withKeptHeaders } from './kept-event-headers.ts';
 import { readLayout } from './targets/warehouse/batch-layout.ts';
 import { BatchObjects } from './targets/warehouse/batch-objects.ts';
 import type { StoredObject } from './targets/warehouse/object-store.ts';
 import type { WarehousePlan } from './targets/warehouse/warehouse-plan.ts';
 import type { EventTransformer, Transformed } from './transformed-event.ts';
 import { unsentMember } from './unsent-member.ts';
-import { withoutCredentials } from './without-credentials.ts';
 
 /** Of events as they came in, which are 5 MiB in all, and of outputs of transforms, which have up to 1 MiB each. */
 const membersPerRead = 50;
@@ -76,7 +76,7 @@ async function* eventsToWrite(
     const found = some.map(async (member, i): Promise<EventToWrite> => {
       const stored = events[i];
       if (stored == null || member.isUnsent) return { member };
-      const event = withoutCredentials(stored);
+      const event = withKeptHeaders(stored);
       if (!isTransformed(member)) return { member, event };
       return { member, ...(await transformer.transformed({ ...member, target }, event, null, queue)) };
     });

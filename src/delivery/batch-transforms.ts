@@ -1,11 +1,11 @@
 import type { Clock } from '../core/clock.ts';
 import type { TransformRecord } from '../core/records.ts';
 import type { Batch, BatchMember, DeliveryQueue, Job } from '../data/delivery-queue.ts';
+import { withKeptHeaders } from './kept-event-headers.ts';
 import { DeadlineError } from './targets/http/http-exchange.ts';
 import { mostBatchBytes } from './targets/warehouse/batch-objects.ts';
 import { type EventTransformer, TransformUnavailableError } from './transformed-event.ts';
 import { unsentMember } from './unsent-member.ts';
-import { withoutCredentials } from './without-credentials.ts';
 
 /** Each has its turn before it has waited too long in the sandbox, even when all of them are broken off there. */
 const atATime = 4;
@@ -54,7 +54,7 @@ export async function runBatchTransforms(
   /** The size of the member's output; null when the batch has ended. */
   const decide = async (member: BatchMember): Promise<number | null> => {
     const [event] = await queue.events([member]);
-    const sent = event && withoutCredentials(event);
+    const sent = event && withKeptHeaders(event);
     const made = sent && (await transformer.transformed({ ...member, target: job.target }, sent, transform, queue));
     if (made?.event !== undefined) return made.event.payload.length;
     return (await queue.leaveOut(job, [unsentMember(member, made?.unsent ?? null)])) ? 0 : null;

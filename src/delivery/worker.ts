@@ -10,6 +10,7 @@ import type { AlertReport } from './alert-attempt.ts';
 import { attemptDelivery } from './attempt.ts';
 import type { DeliveryPlan } from './delivery-plan.ts';
 import { Heart } from './heart.ts';
+import { withKeptHeaders } from './kept-event-headers.ts';
 import type { DeliveryMetrics } from './metrics.ts';
 import { RecentJobs } from './recent-jobs.ts';
 import type { RedisTroubles } from './redis-trouble.ts';
@@ -18,7 +19,6 @@ import { SlotShares } from './slot-shares.ts';
 import { BatchRoom } from './targets/warehouse/batch-room.ts';
 import { type EventTransformer, hasTransform } from './transformed-event.ts';
 import { Wakeup } from './wakeup.ts';
-import { withoutCredentials } from './without-credentials.ts';
 
 const mostPerDequeue = 64;
 /** Where many shards have work: one call for some messages costs Redis half of what many calls for one each do. */
@@ -324,7 +324,7 @@ export class Worker {
     const signal = this.#breakingOff.signal;
     const context = { clock, metrics, userAgent, onAlert, signal, batches: line.batches, ...this.#rooms };
     const plan = await planned;
-    const job = withoutCredentialsOfSender(taken, plan);
+    const job = withHeadersKeptToday(taken, plan);
     switch (plan.state) {
       case 'ready':
         if (plan.setting.revision !== job.target.revision) void line.configure(job.target);
@@ -374,8 +374,8 @@ export class Worker {
 }
 
 /** Those of a batch are read by who writes it. */
-function withoutCredentialsOfSender(job: Job, plan: DeliveryPlan): Job {
+function withHeadersKeptToday(job: Job, plan: DeliveryPlan): Job {
   if (plan.state !== 'ready' || plan.type !== 'http' || job.event === null) return job;
-  const event = withoutCredentials(job.event);
+  const event = withKeptHeaders(job.event);
   return event === job.event ? job : { ...job, event };
 }

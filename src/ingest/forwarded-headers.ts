@@ -1,4 +1,4 @@
-import { isCredentialHeader } from '../core/credential-names.ts';
+import { asReceiversRead, isKeptHeader } from '../core/kept-headers.ts';
 import { ofKnownNames } from '../core/known-names.ts';
 
 /** Headers that belong to the connection (RFC 9110, section 7.6.1), not to the event. */
@@ -18,53 +18,6 @@ const dropped = new Set([
 ]);
 
 const ownPrefix = 'x-posthorn-';
-
-const plain = /^[a-z0-9-]*$/;
-const separators = /[^a-z0-9]/g;
-
-/**
- * Headers that receivers believe because a proxy of theirs sets them: who the client is, what it has proved, which URL and method are meant. From a
- * sender they would be believed, too.
- */
-const trusted = new RegExp(
-  [
-    'forwarded$',
-    'x-forwarded-',
-    'x-real-ip$',
-    'x-client-ip$',
-    'x-cluster-client-ip$',
-    'true-client-ip$',
-    'x-original-',
-    'x-rewrite-',
-    'x-override-',
-    'x-http-method',
-    'x-method-override$',
-    'x-remote-',
-    'remote-',
-    'x-client-cert',
-    'x-client-dn$',
-    'x-client-verify$',
-    'client-cert',
-    'x-ssl-',
-    'ssl-client-',
-    'x-auth-request-',
-    'x-authenticated-',
-    'x-webauth-',
-    'x-amzn-',
-    'x-envoy-',
-    'x-goog-iap-',
-    'x-goog-authenticated-user-',
-    'x-ms-client-principal',
-    'x-pomerium-',
-    'x-ms-token-aad-',
-    'x-tailscale-',
-    'tailscale-',
-    'fastly-client-ip$',
-    'cf-(?:access-|connecting-|ipcountry$|visitor$)',
-  ]
-    .map((name) => `^${name}`)
-    .join('|'),
-);
 
 /**
  * The sender's headers as they are stored and forwarded: lower-case names, repeated ones repeated, less hop-by-hop headers (those that
@@ -87,14 +40,8 @@ export function forwardedHeaders(rawHeaders: readonly string[], connection: stri
 const forwardedName = ofKnownNames((rawName) => {
   const name = rawName.toLowerCase();
   const read = asReceiversRead(name);
-  const stays = dropped.has(read) || read.startsWith(ownPrefix) || trusted.test(read) || isCredentialHeader(read);
-  return stays ? '' : name;
+  return dropped.has(read) || read.startsWith(ownPrefix) || !isKeptHeader(name) ? '' : name;
 });
-
-/** The name with `-` for each other separator: CGI, WSGI and PHP do not tell `-`, `_` and `.` apart, so that `x_forwarded_user` is believed as well. */
-function asReceiversRead(name: string): string {
-  return plain.test(name) ? name : name.replaceAll(separators, '-');
-}
 
 function namedBy(connection: string): Set<string> | undefined {
   const value = connection.toLowerCase();

@@ -1,5 +1,5 @@
-import { withoutCredentialHeaders } from '../../core/credential-names.ts';
 import { joinedHeaders } from '../../core/joined-headers.ts';
+import { keptHeaders } from '../../core/kept-headers.ts';
 import { organizationOfWebhooks } from '../../core/webhook.ts';
 import type { ArchivedMessage } from '../../data/message-archive.ts';
 import type { AttemptView } from '../../data/messages.ts';
@@ -35,7 +35,7 @@ function deliveryColumns({ view, event }: ArchivedMessage) {
     lastErrorType: view.lastErrorType,
     receivedAt: event === null ? null : isoTime(event.receivedAtMs),
     method: event?.method ?? null,
-    headers: event === null ? null : joinedHeaders(withoutCredentialHeaders(event.headers)),
+    headers: event === null ? null : joinedHeaders(keptHeaders(event.headers)),
   };
 }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { withoutCredentialHeaders } from '../../core/credential-names.ts';
 import { PosthornError } from '../../core/errors.ts';
 import { joinedHeaders } from '../../core/joined-headers.ts';
+import { keptHeaders } from '../../core/kept-headers.ts';
 import type { EventView } from '../../data/messages.ts';
 import { type Family, operation } from '../operation.ts';
 import { cursorPageOf, cursorPagination, cursorQuery } from '../pagination.ts';
@@ -86,7 +86,7 @@ export const events: Family = {
         const deliveries = await services.messages.deliveriesOfEvent(caller.organization.id, id);
         return {
           ...toItem(event),
-          headers: joinedHeaders(withoutCredentialHeaders(event.headers)),
+          headers: joinedHeaders(keptHeaders(event.headers)),
           ...shownPayload(event.payload),
           deliveries: deliveries.map(deliveryToRecord),
         };

@@ -156,6 +156,15 @@ describe('twilio', () => {
     expect(verify({ headers, body: Buffer.alloc(0), nowMs, path: '/a?b=c' })).toBe(true);
   });
 
+  test.each(['https://evil.example/a', 'http://evil.example/a'])(
+    '%s, which the Host header names, is not the public address',
+    (address) => {
+      const headers = { host: 'evil.example', 'x-twilio-signature': sign(address) };
+      expect(verify({ headers, body: Buffer.alloc(0), nowMs, path: '/a', publicUrl })).toBe(false);
+      expect(verify({ headers, body: Buffer.alloc(0), nowMs, path: '/a' })).toBe(true);
+    },
+  );
+
   test('a field that is there twice counts with both values', () => {
     const headers = { ...formType, 'x-twilio-signature': sign('https://mycompany.com/aA1A2B3') };
     expect(verify({ headers, body: Buffer.from('B=3&A=2&A=1&A=2'), nowMs, path: '/a', publicUrl })).toBe(true);

@@ -61,10 +61,14 @@ function signedFields({ headers, body, path }: SignedRequest): Buffer | null {
   return Buffer.from(signed);
 }
 
-/** The addresses that Twilio may have been given: proxies end TLS and rewrite ports, and Twilio signs with the default port or without. */
+/**
+ * The addresses that Twilio may have been given: the public one, else that of the `Host` header, which the client chooses. Proxies end TLS and rewrite
+ * ports, and Twilio signs with the default port or without.
+ */
 function addresses({ headers, path, publicUrl }: SignedRequest): string[] {
-  const bases = [publicUrl, ...(headers.host === undefined ? [] : [`https://${headers.host}`, `http://${headers.host}`])];
-  return [...new Set(bases.flatMap((base) => (base === undefined ? [] : withAndWithoutPort(base))))].map((base) => base + path);
+  const ofHost = headers.host === undefined ? [] : [`https://${headers.host}`, `http://${headers.host}`];
+  const bases = publicUrl === undefined ? ofHost : [publicUrl];
+  return [...new Set(bases.flatMap(withAndWithoutPort))].map((base) => base + path);
 }
 
 function withAndWithoutPort(base: string): string[] {

@@ -65,7 +65,7 @@ export function describeHeaderCredentials(start: () => Promise<FacadeWorld>): vo
   const headers = { 'X-Shop': 'north', Authorization: 'Bearer canary-abcd', 'X-Api-Key': 'canary-key-wxyz', 'x-vault-token': 'short' };
   const masks = { 'X-Shop': 'north', Authorization: '••••abcd', 'X-Api-Key': '••••wxyz', 'x-vault-token': '••••' };
 
-  describe.each(headerKinds)('credentials in the headers of a $name', ({ path, body, sent, shown, idOf }) => {
+  describe.each(headerKinds)('credentials in the headers of a $name', ({ name, path, body, sent, shown, idOf }) => {
     const make = async (own: Headers = headers, more: object = {}, key?: string) => {
       const isOfApplication = path.includes('endpoint');
       const all = { ...body, headers: sent(own), ...(isOfApplication && { applicationId }), ...more };
@@ -113,6 +113,14 @@ export function describeHeaderCredentials(start: () => Promise<FacadeWorld>): vo
       for (const kept of [elsewhere, { ...elsewhere, headers: sent(masks) }]) {
         const refused = await change(id, kept, developer);
         expect([refused.status, refused.text]).toEqual([400, expect.stringContaining('another origin')]);
+      }
+      for (const key of [developer, undefined]) {
+        const inClear = await change(id, { url: 'http://shop.example/in' }, key);
+        // Endpoints take no http at all.
+        expect([inClear.status, inClear.text]).toEqual([
+          400,
+          expect.stringContaining(name === 'webhook endpoint' ? 'https' : 'another origin'),
+        ]);
       }
       expect((await change(id, { ...elsewhere, headers: sent(headers) }, developer)).status).toBe(200);
       expect((await change(id, { url: 'https://third.example/' })).status).toBe(200);
