@@ -1,10 +1,17 @@
-import { LRUCache } from 'lru-cache';
-
+const maxKnown = 1000;
 /** Longer names are not kept. */
-const longestKnown = 64;
+const maxKnownLength = 64;
 
-/** `judge`, which keeps its verdicts. Senders choose names: it keeps those of the 1000 names that were asked for last. */
+/** `judge`, which keeps its verdicts, for the hot path. Senders choose names: of more than 1000 all are forgotten, and judged again. */
 export function ofKnownNames<T extends string | boolean>(judge: (name: string) => T): (name: string) => T {
-  const known = new LRUCache<string, T>({ max: 1000, memoMethod: (name) => judge(name) });
-  return (name) => (name.length > longestKnown ? judge(name) : known.memo(name));
+  const known = new Map<string, T>();
+  return (name) => {
+    const found = known.get(name);
+    if (found !== undefined) return found;
+    const verdict = judge(name);
+    if (name.length > maxKnownLength) return verdict;
+    if (known.size >= maxKnown) known.clear();
+    known.set(name, verdict);
+    return verdict;
+  };
 }

@@ -24,8 +24,11 @@ export interface LoopTurn {
   spend(ms: number): void;
   /** Runs to its end what rests wherever it yields, and before it begins. No piece begins once `signal` is aborted: rejects with AbandonedError. */
   run<T>(pieces: Generator<unknown, T>, signal?: Abandonment): Promise<T>;
-  /** Runs pieces that are mostly short. `spend` counts the time of each piece; the caller waits only when `pause` returns a promise. `signal`: as for `run`. */
-  runShort<T>(pieces: Generator<unknown, T>, signal?: Abandonment): Promise<T>;
+  /**
+   * Runs pieces that are mostly short, the first one at once: its result is no promise where it is the last one. `spend` counts the time of each piece; a
+   * further one waits only when `pause` returns a promise. `signal`: as for `run`.
+   */
+  runShort<T>(pieces: Generator<unknown, T>, signal?: Abandonment): T | Promise<T>;
 }
 
 /**
@@ -149,20 +152,27 @@ class Turn implements LoopTurn {
     }
   }
 
-  async runShort<T>(pieces: Generator<unknown, T>, signal?: Abandonment): Promise<T> {
-    let startedMs = performance.now();
+  runShort<T>(pieces: Generator<unknown, T>, signal?: Abandonment): T | Promise<T> {
+    throwIfAbandoned(signal);
+    const { done, value } = this.#next(pieces);
+    return done === true ? value : this.#runRest(pieces, signal);
+  }
+
+  async #runRest<T>(pieces: Generator<unknown, T>, signal: Abandonment | undefined): Promise<T> {
     for (;;) {
-      throwIfAbandoned(signal);
-      const { done, value } = pieces.next();
-      const endedMs = performance.now();
-      this.spend(endedMs - startedMs);
-      if (done === true) return value;
-      startedMs = endedMs;
       const waiting = this.pause();
-      if (waiting === null) continue;
-      await waiting;
-      startedMs = performance.now();
+      if (waiting !== null) await waiting;
+      throwIfAbandoned(signal);
+      const { done, value } = this.#next(pieces);
+      if (done === true) return value;
     }
+  }
+
+  #next<T>(pieces: Generator<unknown, T>): IteratorResult<unknown, T> {
+    const startedMs = performance.now();
+    const piece = pieces.next();
+    this.spend(performance.now() - startedMs);
+    return piece;
   }
 }
 
