@@ -19,11 +19,24 @@ do
   local function held_change(event, org)
     local change = held_changes[event]
     if not change then
-      change = { holds = 0, bytes = 0, messages = 0 }
+      -- With every field: a table that grows by and by is copied each time.
+      change = {
+        org = org,
+        holds = 0,
+        bytes = 0,
+        messages = 0,
+        size = false,
+        noted_holds = false,
+        noted_bytes = false,
+        left = 0,
+        was_finished = false,
+        is_finished = false,
+      }
       held_changes[event] = change
       held_events[#held_events + 1] = event
+    elseif not change.org then
+      change.org = org
     end
-    change.org = change.org or org
     return change
   end
 
@@ -270,7 +283,8 @@ do
       end
       if left > 0 then
         after = bytes + left * hold_overhead
-        fields[#fields + 1], fields[#fields + 2] = event, left .. ' ' .. bytes
+        -- To format a number takes long.
+        fields[#fields + 1], fields[#fields + 2] = event, (left == 1 and '1 ' or left .. ' ') .. bytes
       elseif change.noted_holds then
         gone[#gone + 1] = event
       end
