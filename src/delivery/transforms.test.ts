@@ -170,6 +170,33 @@ describe('a delivery with a transform', () => {
     expect(to.requests.map(({ body }) => body.toString())).toEqual(['{"fixed":true}']);
   });
 
+  test.each([
+    ['function handler(event) { return event.payload; }', 'the code neither defines a function "transform" nor has a value'],
+    ['const transform = { order: event.payload.id };', 'transform is not a function'],
+    ['export default (event) => event.payload;', expect.stringMatching(/^SyntaxError: .* \(line 1, column \d+\)$/)],
+  ])('fails with the reason when the code has no output for any event: %s', async (code, lastErrorMessage) => {
+    const to = await receiver();
+    suite.registry.put('destination', destinationRecord({ url: to.url }));
+    transform('javascript', code);
+    worker();
+    const event = await send();
+    await ended(messageId(event), { status: 'transform_failed', attempts: 0, lastErrorMessage });
+    expect(to.requests).toHaveLength(0);
+  });
+
+  test.each(['const transform =', 'let transform =', 'var transform ='])(
+    'carries the output of a function bound by %s',
+    async (binding) => {
+      const to = await receiver();
+      suite.registry.put('destination', destinationRecord({ url: to.url }));
+      transform('javascript', `${binding} (event) => ({ order: event.payload.id });`);
+      worker();
+      await send();
+      const [request] = await to.arrived(1);
+      expect(request?.body.toString()).toBe('{"order":"o-1"}');
+    },
+  );
+
   test('is filtered when there is no output', async () => {
     const to = await receiver();
     suite.registry.put('destination', destinationRecord({ url: to.url }));

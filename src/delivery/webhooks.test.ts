@@ -379,6 +379,11 @@ describe('the transform of a subscription', () => {
     await ended(orphan, { status: 'transform_failed', lastErrorMessage: 'the transform of the subscription is gone' });
     transform('() => { throw new Error("no") }');
     await ended(await send('{}', { transformId: 'trf_a' }), { status: 'transform_failed' });
+    transform('function handler(event) { return event.payload; }', 2);
+    await ended(await send('{}', { transformId: 'trf_a' }), {
+      status: 'transform_failed',
+      lastErrorMessage: 'the code neither defines a function "transform" nor has a value',
+    });
     expect(requests).toEqual([]);
   });
 });

@@ -97,6 +97,21 @@ describe('trying a transform', () => {
       { success: false, error: expect.stringMatching(/^line 1, column \d+: TypeError/) },
     ],
     ['code that does not parse', { code: '{"a"' }, { success: false, error: expect.stringMatching(/^line 1/) }],
+    [
+      'a function that is bound by const',
+      { type: 'javascript', code: 'const transform = ({ payload }) => ({ id: payload.id });', payload: { id: 1 } },
+      { success: true, output: { id: 1 }, contentType: 'application/json' },
+    ],
+    [
+      'code that has no output',
+      { type: 'javascript', code: 'function handler(event) { return event.payload; }' },
+      { success: false, error: 'the code neither defines a function "transform" nor has a value' },
+    ],
+    [
+      'a module',
+      { type: 'javascript', code: 'export default (event) => event.payload;' },
+      { success: false, error: expect.stringMatching(/^line 1, column \d+: SyntaxError/) },
+    ],
     ['endless code', { type: 'javascript', code: 'while (true) {}' }, { success: false, error: expect.stringMatching(/^stopped after/) }],
   ])('%s', async (_what, sent, expected) => {
     const { status, body } = await post('transforms/test', sent);

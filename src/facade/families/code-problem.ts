@@ -4,7 +4,7 @@ import type { Problem } from '../../sandbox/jobs.ts';
 /** VALIDATION_FAILED with what is wrong in a field that holds code, and where. */
 export function refuseProblem(field: string, problem: Problem | null): void {
   if (problem === null) return;
-  const complaint = problemText(problem);
+  const complaint = problemText(problem).replace(/^the code /, '');
   throw new PosthornError('VALIDATION_FAILED', `${field} ${complaint}.`, { details: { [field]: [complaint] } });
 }
 

@@ -14,6 +14,7 @@ import {
 } from 'quickjs-emscripten-core';
 import { sandboxLimits } from '../jobs.ts';
 import { CodeError, type TransformEngine } from './engine.ts';
+import { type ValuelessScript, valuelessScript } from './script-output.ts';
 
 const file = 'transform.js';
 const stackBytes = 262_144;
@@ -28,11 +29,19 @@ const prepareEvent = `(description, payload) => {
   try { event.payload = JSON.parse(payload); } catch { event.payload = payload; }
   globalThis.event = event;
 }`;
-/** The code defines \`transform\`, or its value is a function or the output itself. */
-const outputOf = `(value) => {
-  const f = typeof value === 'function' ? value : typeof globalThis.transform === 'function' ? globalThis.transform : null;
+
+/** Read in the scope of scripts, where \`const\`, \`let\` and \`class\` are, too. A class cannot be called. */
+const transformOfCode =
+  "() => typeof transform === 'function' && !/^class\\b/.test(Function.prototype.toString.call(transform)) ? transform : undefined";
+
+/** The value of the code is a function, or the code defines \`transform\`, or its value is the output itself. */
+const outputOf = `(value, transform) => {
+  const f = typeof value === 'function' ? value : typeof transform === 'function' ? transform : null;
   return f === null ? value : f(globalThis.event);
 }`;
+
+/** Not a module, whatever the code has in it: what is checked and what runs is the same. */
+const asScript = { type: 'global' } as const;
 
 /** Its types are those of the CommonJS build. */
 const quickJs: QuickJSSyncVariant = 'default' in variant ? variant.default : variant;
@@ -44,20 +53,32 @@ const modules = new LRUCache<string, QuickJSWASMModule>({ max: 16 });
 export const javascriptEngine: TransformEngine = {
   check: async (code) =>
     inContext('', (run) => {
-      run.value(run.context.evalCode(code, file, { compileOnly: true }));
+      refuseWithoutOutput(code);
+      run.value(run.context.evalCode(code, file, { ...asScript, compileOnly: true }));
     }),
   run: async ({ organization, code, event, payload }) =>
     inContext(organization, (run) => {
       const { context } = run;
+      const valueless = refuseWithoutOutput(code);
       const prepare = run.own(prepareEvent);
       const finish = run.own(outputOf);
+      const bound = run.own(transformOfCode);
       const toText = run.own('(value) => JSON.stringify(value)');
       run.call(prepare, run.text(event), run.text(payload));
-      const output = run.settled(run.call(finish, run.value(context.evalCode(code, file))));
+      const value = run.value(context.evalCode(code, file, asScript));
+      const transform = run.call(bound);
+      if (valueless !== null && context.typeof(transform) !== 'function') throw new CodeError(valueless.complaint);
+      const output = run.settled(run.call(finish, value, transform));
       const text = run.call(toText, output);
       return context.typeof(text) === 'string' ? context.getString(text) : null;
     }),
 };
+
+function refuseWithoutOutput(code: string): ValuelessScript | null {
+  const valueless = valuelessScript(code);
+  if (valueless?.isCertain === true) throw new CodeError(valueless.complaint);
+  return valueless;
+}
 
 async function inContext<T>(organization: string, work: (run: Run) => T): Promise<T> {
   const module = modules.get(organization) ?? (await newQuickJSWASMModuleFromVariant(newVariant(quickJs, { wasmBinary })));

@@ -39,6 +39,9 @@ export function describeTransforms(start: () => Promise<FacadeWorld>): void {
       [{ code: '{"a": ' }, /^code line 1, column \d+: /],
       [{ type: 'javascript', code: 'function transform(event) {\n  let a = ;\n}' }, /^code line 2, column 11: /],
       [{ type: 'liquid', code: 'a\n{% for %}' }, /^code line 2, column 1: /],
+      [{ type: 'javascript', code: 'const handler = (event) => event.payload;' }, /^code neither defines a function "transform"/],
+      [{ type: 'javascript', code: 'const transform = { id: 1 };' }, /^code transform is not a function/],
+      [{ type: 'javascript', code: 'export default (event) => event.payload;' }, /^code line 1, column \d+: SyntaxError/],
       [{ type: 'python', code: 'x' }, /type/],
       [{ code: '' }, /code/],
       [{}, /code/],
@@ -46,6 +49,19 @@ export function describeTransforms(start: () => Promise<FacadeWorld>): void {
       const { status, body } = await create('transforms', { name: 'Wrong', ...fields });
       expect(status).toBe(400);
       expect(body).toEqual({ error: 'Bad Request', message: expect.stringMatching(message), code: 'VALIDATION_FAILED' });
+    });
+
+    test.each(['const transform = (event) => event.payload;', 'let transform = async ({ payload }) => payload;'])(
+      'a function transform may be bound by %s',
+      async (code) => {
+        expect((await create('transforms', { name: 'Bound', type: 'javascript', code })).status).toBe(201);
+      },
+    );
+
+    test('a change to code without output is refused', async () => {
+      const { body } = await create('transforms', { name: 'Emptied', type: 'javascript', code: '(event) => event.payload' });
+      const { status } = await change(`transforms/${body.id}`, { code: 'function handler(event) { return event.payload; }' });
+      expect([status, (await read(`transforms/${body.id}`)).code]).toEqual([400, '(event) => event.payload']);
     });
 
     test('a change is checked with the code or type that stays', async () => {
@@ -165,6 +181,7 @@ export function describeTransforms(start: () => Promise<FacadeWorld>): void {
       await apply('PayloadSchema', 'broken', { jsonSchema: { type: 'objekt' } });
       await apply('PayloadSchema', 'large', { jsonSchema: { description: 'x'.repeat(65_536) } });
       await passes(async () => {
+      await apply('Transform', 'no-output', { type: 'javascript', code: 'const handler = (event) => event.payload;' });
         expect(await condition('Transform', 'broken', 'Accepted')).toMatchObject({
           status: 'False',
           reason: 'InvalidTransform',
@@ -173,6 +190,11 @@ export function describeTransforms(start: () => Promise<FacadeWorld>): void {
         expect(await condition('PayloadSchema', 'broken', 'Accepted')).toMatchObject({ status: 'False', reason: 'InvalidSchema' });
         expect(await condition('PayloadSchema', 'large', 'Accepted')).toMatchObject({ status: 'False', reason: 'SchemaTooLarge' });
       });
+        expect(await condition('Transform', 'no-output', 'Accepted')).toMatchObject({
+          status: 'False',
+          reason: 'InvalidTransform',
+          message: 'the code neither defines a function "transform" nor has a value',
+        });
     });
 
     test('a route waits for its transform and schema, and takes them up when they come', async () => {

@@ -1,0 +1,115 @@
+import { describe, expect, test } from '@jest/globals';
+import { javascriptEngine } from './javascript.ts';
+
+const input = { organization: 'org_a', event: JSON.stringify({ id: 'evt_1', source: 'shop' }), payload: '{"n":5}' };
+const run = (code: string) => javascriptEngine.run({ ...input, code });
+
+describe('a function transform is called however it is bound', () => {
+  test.each([
+    'function transform(event) { return event.payload.n; }',
+    'const transform = (event) => event.payload.n;',
+    'let transform = function (event) { return event.payload.n; };',
+    'var transform = (event) => event.payload.n;',
+    'const transform = async ({ payload }) => await payload.n;',
+    'const rate = 1, transform = (event) => event.payload.n * rate;',
+    "'use strict';\nconst transform = (event) => event.payload.n;",
+    '"use strict"; function transform(event) { return event.payload.n; }',
+    'const { transform } = { transform: (event) => event.payload.n };',
+    'const { run: transform = (event) => event.payload.n } = {};',
+    'const [, transform] = [1, (event) => event.payload.n];',
+    'const { id, ...transform } = {}; transform.n = 5; (event) => event.payload.n',
+    'class Shop { static total(event) { return event.payload.n; } }\nconst transform = Shop.total;',
+    'const transform = ((rate) => (event) => event.payload.n * rate)(1);',
+    "const transform = new Function('event', 'return event.payload.n');",
+    'const transform = (event) => seen.n; const seen = {}; seen.n = event.payload.n;',
+    'let transform; { transform = (event) => event.payload.n; }',
+    'globalThis.transform = (event) => event.payload.n;',
+    'transform = (event) => event.payload.n; 7',
+    'const setUp = () => { globalThis.transform = (event) => event.payload.n; }; const done = setUp();',
+    "const done = Object.defineProperty(globalThis, 'transform', { value: (event) => event.payload.n });",
+    'let event = 3; const transform = ({ payload }) => payload.n;',
+  ])('%s', async (code) => {
+    await javascriptEngine.check(code);
+    expect(await run(code)).toBe('5');
+  });
+});
+
+test.each([
+  ['const transform = (payload) => payload.n; (event) => transform(event.payload)', '5'],
+  ['class transform { static of(n) { return n; } }\ntransform.of(event.payload.n)', '5'],
+  ['const n = event.payload.n; ({ n })', '{"n":5}'],
+  ["'use strict'; event.payload.n", '5'],
+  ["'a constant'", '"a constant"'],
+])('the value of a script is its output: %s', async (code, output) => {
+  await javascriptEngine.check(code);
+  expect(await run(code)).toBe(output);
+});
+
+test.each([
+  'const transform = () => undefined;',
+  'const transform = (event) => { if (event.payload.n > 5) return event.payload; };',
+  'const transform = async () => {};',
+  'function transform() {}',
+  'undefined',
+  'void 0',
+  'event.payload.n > 5 ? event.payload : undefined',
+  'if (event.payload.n > 5) event.payload;',
+  'const f = () => {}; f(event);',
+])('no output is none, and no failure: %s', async (code) => {
+  await javascriptEngine.check(code);
+  expect((await run(code)) ?? null).toBeNull();
+});
+
+const nothing = 'the code neither defines a function "transform" nor has a value';
+const notAFunction = 'transform is not a function';
+
+describe('code that comes to nothing for every event is refused by the check and when it runs', () => {
+  test.each([
+    ['function handler(event) { return event.payload; }', nothing],
+    ['async function handler(event) { return event.payload; }', nothing],
+    ['const handler = (event) => event.payload;', nothing],
+    ['const handlers = { transform(event) { return event.payload; } };', nothing],
+    ['class Shop { transform(event) { return event.payload; } }', nothing],
+    ['const transforms = [(event) => event.payload];', nothing],
+    ['const { transform: other } = { transform: (event) => event.payload };', nothing],
+    ["'use strict';\nfunction handler(event) { return event.payload; }", nothing],
+    ['// const transform = (event) => event.payload;', nothing],
+    [' ;\n', nothing],
+    ['const output = event.payload;', nothing],
+    ['class transform { static run(event) { return event.payload; } }', notAFunction],
+    ['const transform = { n: event.payload.n };', notAFunction],
+    ['const transform = [event.payload];', notAFunction],
+    ['const transform = `order`;', notAFunction],
+    ['var transform = null;', notAFunction],
+    ['let transform;', notAFunction],
+    ['const transform = class { run() {} };', notAFunction],
+  ])('%s', async (code, message) => {
+    await expect(javascriptEngine.check(code)).rejects.toThrow(message);
+    await expect(run(code)).rejects.toThrow(message);
+  });
+
+  test.each([
+    ['const transform = event.payload;', notAFunction],
+    ['const make = () => undefined; const transform = make();', notAFunction],
+    ['const { transform } = {};', notAFunction],
+    ['const { transform = class {} } = {};', notAFunction],
+    ['const setUp = (target) => { target.transform = (event) => event.payload; }; const done = setUp({});', nothing],
+  ])('what is known only when it runs fails then: %s', async (code, message) => {
+    await javascriptEngine.check(code);
+    await expect(run(code)).rejects.toThrow(message);
+  });
+});
+
+test.each([
+  'export const transform = (event) => event.payload;',
+  'export default (event) => event.payload;',
+  '// a module\nexport function transform(event) { return event.payload; }',
+  'const transform = (event) => event.payload;\nexport { transform };',
+  'import { transform } from "shop";',
+  'const transform = await 1;',
+])('a module is refused by the check and when it runs, with one message: %s', async (code) => {
+  const complaint = async (work: Promise<unknown>) => await work.then(() => null).catch(({ message, line }) => ({ message, line }));
+  const checked = await complaint(javascriptEngine.check(code));
+  expect(checked).toEqual({ message: expect.stringMatching(/^SyntaxError/), line: expect.any(Number) });
+  expect(await complaint(run(code))).toEqual(checked);
+});
