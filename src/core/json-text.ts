@@ -1,7 +1,9 @@
-/** The value of a JSON text, or what is wrong with the text. */
+import { withoutByteOrderMark } from './payload-text.ts';
+
+/** The value of a JSON text, or what is wrong with the text. A byte order mark before it counts for nothing. */
 export function parsedJson(text: string): { value: unknown; problem?: undefined } | { value?: undefined; problem: string } {
   try {
-    return { value: JSON.parse(text) };
+    return { value: JSON.parse(withoutByteOrderMark(text)) };
   } catch (error) {
     return { problem: `not JSON: ${error instanceof Error ? error.message : String(error)}` };
   }

@@ -232,6 +232,22 @@ describe('a delivery with a transform', () => {
   });
 });
 
+test('a payload with a byte order mark goes out byte for byte, and a transform reads it as JSON', async () => {
+  const to = await receiver();
+  suite.registry.put('destination', destinationRecord({ url: to.url }));
+  const payload = Buffer.from('\ufeff{"id":"o-1"}');
+  suite.registry.put('route', routeRecord());
+  worker();
+  await send({ payload });
+  const [request] = await to.arrived(1);
+  expect(request?.body.equals(payload)).toBe(true);
+  suite.registry.put('route', routeRecord({ transformId: 'trf_a', generation: 2 }));
+  transform('jsonata', 'payload.id');
+  await send({ payload });
+  const [, transformed] = await to.arrived(2);
+  expect(transformed?.body.toString()).toBe('"o-1"');
+});
+
 test('endless transforms of one organization hold up neither the transforms of another nor deliveries without', async () => {
   const to = await receiver();
   for (const org of ['org_a', 'org_b']) suite.registry.put('organization', organizationRecord({ id: org, slug: org, namespace: org }));

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FilterContext } from '../core/filter-path.ts';
 import { parseLargeJson } from '../core/large-json.ts';
+import { payloadText } from '../core/payload-text.ts';
 import { readJson } from '../core/read-json.ts';
 
 /** A larger body takes too long to be parsed in one turn of the event loop. */
@@ -19,18 +20,17 @@ export class EventContext implements FilterContext {
 
   /** Parses a large body in pieces, so that `payload` is there when it is asked for. */
   *parse(): Generator<undefined, void> {
-    // A byte order mark is no JSON for `payload`, whatever the size.
-    if (this.#parsed !== null || this.#body.length <= maxWholeBytes || this.#body[0] === 0xef) return;
+    if (this.#parsed !== null || this.#body.length <= maxWholeBytes) return;
     try {
       this.#parsed = { payload: yield* parseLargeJson(this.#body) };
     } catch {
       // What cannot be read in pieces is no JSON, or has bytes that are not UTF-8, or is nested too deeply or too wide for that.
-      this.#parsed = { payload: readJson(this.#body.toString('utf8')) };
+      this.#parsed = { payload: readJson(payloadText(this.#body)) };
     }
   }
 
   get payload(): unknown {
-    this.#parsed ??= { payload: readJson(this.#body.toString('utf8')) };
+    this.#parsed ??= { payload: readJson(payloadText(this.#body)) };
     return this.#parsed.payload;
   }
 }

@@ -1,3 +1,4 @@
+import { payloadText } from '../core/payload-text.ts';
 import type { Provider } from '../core/providers.ts';
 import { readJson } from '../core/read-json.ts';
 
@@ -14,7 +15,7 @@ export function isProbe(provider: Provider, method: string): boolean {
  */
 export function handshakeAnswer(provider: Provider, body: Buffer): { challenge: string } | null {
   if (provider !== 'slack' || body.length > longestHandshake || !body.includes('url_verification')) return null;
-  const sent = readJson(body.toString('utf8'));
+  const sent = readJson(payloadText(body));
   if (typeof sent !== 'object' || sent === null || !('type' in sent) || sent.type !== 'url_verification') return null;
   return 'challenge' in sent && typeof sent.challenge === 'string' ? { challenge: sent.challenge } : null;
 }

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { payloadText } from '../core/payload-text.ts';
 import type { Provider } from '../core/providers.ts';
 import { readJson } from '../core/read-json.ts';
 import type { EventContext } from './event-context.ts';
@@ -85,7 +86,7 @@ export function signedIdentity(provider: Provider, context: EventContext, { sign
 /** The fields of a form, or the JSON in its field `payload`: that is how GitHub sends to hooks with the content type of forms. */
 function formPayload(body: Buffer): unknown {
   if (body.length > maxFormBytes) return undefined;
-  const form = new URLSearchParams(body.toString('utf8'));
+  const form = new URLSearchParams(payloadText(body));
   const json = form.get('payload');
   return json === null ? Object.fromEntries(form) : readJson(json);
 }

@@ -1,4 +1,4 @@
-/** What goes to a process of the sandbox and what comes back. Only texts and numbers cross. */
+/** What goes to a process of the sandbox and what comes back. Only texts and numbers cross; a payload is there without a byte order mark. */
 
 export type TransformType = 'jsonata' | 'javascript' | 'liquid';
 

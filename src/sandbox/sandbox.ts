@@ -1,5 +1,6 @@
 import type { Clock } from '../core/clock.ts';
 import { PosthornError } from '../core/errors.ts';
+import { payloadText } from '../core/payload-text.ts';
 import {
   type Job,
   type Problem,
@@ -73,7 +74,7 @@ export class Sandbox {
     { description, payload }: TransformEvent,
     signal?: AbortSignal,
   ): Promise<{ output: TransformOutput; problem?: undefined } | { output?: undefined; problem: Problem }> {
-    const job = (): Job => ({ task: 'transform', organization, type, code, event: description, payload: payload.toString('utf8') });
+    const job = (): Job => ({ task: 'transform', organization, type, code, event: description, payload: payloadText(payload) });
     const reply = await this.#run(organization, job, { bytes: payload.length, signal });
     if (reply.type === 'output') return { output: reply.output };
     return { problem: problemOf(reply) };
@@ -105,7 +106,7 @@ export class Sandbox {
     let computedMs = 0;
     const check = async (some: readonly string[]): Promise<Reply> => {
       let startedAtMs = this.#clock.now();
-      const job = (): Job => ({ task: 'validate', schemas: some, payload: payload.toString('utf8'), mostProblems });
+      const job = (): Job => ({ task: 'validate', schemas: some, payload: payloadText(payload), mostProblems });
       const onStart = (): void => {
         startedAtMs = this.#clock.now();
       };

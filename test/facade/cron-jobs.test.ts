@@ -126,6 +126,18 @@ test('beyond the rate limit the answer is 429 in the same form', async () => {
 });
 
 describe('a trigger', () => {
+  test.each([
+    ['\ufeff{"report": 1}', 'application/json'],
+    ['{"report": 1}', 'application/json'],
+    ['\ufeffplain words', 'text/plain'],
+  ])('sends the payload %j as it is, as %s', async (payload, contentType) => {
+    const to = await receiver((response) => response.end());
+    const id = await made({ name: 'Typed', url: to.url, method: 'POST', payload });
+    expect((await cron('POST', `/${id}/trigger`)).status).toBe(200);
+    expect(to.requests[0]?.headers['content-type']).toBe(contentType);
+    expect(to.requests[0]?.body.equals(Buffer.from(payload))).toBe(true);
+  });
+
   test('runs the job at once, also while it is not active, and records it', async () => {
     const to = await receiver((response) => response.writeHead(201).end('done'));
     const id = await made({

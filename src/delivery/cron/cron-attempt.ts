@@ -1,4 +1,5 @@
 import type { Clock } from '../../core/clock.ts';
+import { withoutByteOrderMark } from '../../core/payload-text.ts';
 import { readJson } from '../../core/read-json.ts';
 import type { CronJobRecord } from '../../core/records.ts';
 import { recordSealingContext } from '../../core/sealing-contexts.ts';
@@ -106,7 +107,7 @@ function requestHeaders(
   const contentType =
     payload === '' || names.has('content-type')
       ? []
-      : ['content-type', readJson(payload) === undefined ? 'text/plain' : 'application/json'];
+      : ['content-type', readJson(withoutByteOrderMark(payload)) === undefined ? 'text/plain' : 'application/json'];
   const agent = names.has('user-agent') ? [] : ['user-agent', userAgent];
   const ours = ['accept-encoding', 'identity', 'x-posthorn-cron-job', job.id, 'x-posthorn-execution', run.id];
   return [...own.flat(), ...contentType, ...agent, ...ours];

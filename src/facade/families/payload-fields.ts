@@ -1,11 +1,13 @@
+import { isUtf8 } from 'node:buffer';
+import { payloadText, withoutByteOrderMark } from '../../core/payload-text.ts';
 import { readJson } from '../../core/read-json.ts';
 import { RawJson } from '../raw-json.ts';
 
-/** How a payload is shown: JSON as it is, other text as text, everything else in base64. */
+/** How a payload is shown: JSON as it is, other text as text, both without a byte order mark; everything else in base64. */
 export function shownPayload(payload: Buffer | null): { payload: unknown; payloadEncoding: 'json' | 'text' | 'base64' | null } {
   if (payload === null) return { payload: null, payloadEncoding: null };
-  const text = payload.toString('utf8');
-  if (!Buffer.from(text, 'utf8').equals(payload)) return { payload: payload.toString('base64'), payloadEncoding: 'base64' };
+  if (!isUtf8(payload)) return { payload: payload.toString('base64'), payloadEncoding: 'base64' };
+  const text = payloadText(payload);
   if (readJson(text) === undefined) return { payload: text, payloadEncoding: 'text' };
   return { payload: new RawJson(text), payloadEncoding: 'json' };
 }
@@ -16,5 +18,5 @@ export function shownBeginning(beginning: Buffer, size: number): unknown {
   const text = beginning.toString('utf8');
   const whole = text.endsWith('\ufffd') ? text.replace(/\ufffd{1,3}$/u, '') : text;
   const isText = Buffer.from(whole, 'utf8').equals(beginning.subarray(0, Buffer.byteLength(whole)));
-  return isText ? whole : beginning.toString('base64');
+  return isText ? withoutByteOrderMark(whole) : beginning.toString('base64');
 }

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { canonicalJson, canonicalJsonWithin } from '../../core/canonical-json.ts';
 import { PosthornError } from '../../core/errors.ts';
 import { jsonSchemaText } from '../../core/json-schema-text.ts';
+import { parsedJson } from '../../core/json-text.ts';
 import { isRecord } from '../../resources/field-tree.ts';
 import { description } from '../../resources/fields.ts';
 import type { PosthornObject, SpecInputOf } from '../../resources/kinds.ts';
@@ -119,11 +120,8 @@ async function checkedSchema(call: Call, sent: Record<string, unknown> | string,
 }
 
 function parsed(text: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (isRecord(value)) return value;
-  } catch (error) {
-    throw new PosthornError('VALIDATION_FAILED', `jsonSchema: not JSON: ${error instanceof Error ? error.message : String(error)}`);
-  }
+  const { value, problem } = parsedJson(text);
+  if (problem !== undefined) throw new PosthornError('VALIDATION_FAILED', `jsonSchema: ${problem}`);
+  if (isRecord(value)) return value;
   throw new PosthornError('VALIDATION_FAILED', 'jsonSchema: must be a JSON object');
 }

@@ -90,9 +90,11 @@ export function describeTransforms(start: () => Promise<FacadeWorld>): void {
     });
 
     test('the schema may be sent as JSON text', async () => {
-      const { status, body } = await create('schemas', { name: 'As text', jsonSchema: JSON.stringify(jsonSchema) });
-      expect(status).toBe(201);
-      expect(body.jsonSchema).toEqual(jsonSchema);
+      for (const mark of ['', '\ufeff']) {
+        const { status, body } = await create('schemas', { name: 'As text', jsonSchema: mark + JSON.stringify(jsonSchema) });
+        expect(status).toBe(201);
+        expect(body.jsonSchema).toEqual(jsonSchema);
+      }
     });
 
     test('the version grows with each change of the schema, and with nothing else', async () => {
@@ -108,6 +110,7 @@ export function describeTransforms(start: () => Promise<FacadeWorld>): void {
       [{ $ref: 'https://example.com/other.json' }, /resolve reference/],
       [{ pattern: '(?=a)' }, /RE2/],
       ['{"type": ', /not JSON/],
+      ['\ufeff\ufeff{}', /not JSON/],
       ['[]', /must be a JSON object/],
       [{ description: 'x'.repeat(65_536) }, /65,536 bytes/],
     ])('%j is 400 with the reason', async (wrong, message) => {
@@ -178,23 +181,23 @@ export function describeTransforms(start: () => Promise<FacadeWorld>): void {
 
     test('code that does not parse is not accepted, with the reason', async () => {
       await apply('Transform', 'broken', { code: '{"a": ' });
+      await apply('Transform', 'no-output', { type: 'javascript', code: 'const handler = (event) => event.payload;' });
       await apply('PayloadSchema', 'broken', { jsonSchema: { type: 'objekt' } });
       await apply('PayloadSchema', 'large', { jsonSchema: { description: 'x'.repeat(65_536) } });
       await passes(async () => {
-      await apply('Transform', 'no-output', { type: 'javascript', code: 'const handler = (event) => event.payload;' });
         expect(await condition('Transform', 'broken', 'Accepted')).toMatchObject({
           status: 'False',
           reason: 'InvalidTransform',
           message: expect.stringContaining('line 1'),
         });
-        expect(await condition('PayloadSchema', 'broken', 'Accepted')).toMatchObject({ status: 'False', reason: 'InvalidSchema' });
-        expect(await condition('PayloadSchema', 'large', 'Accepted')).toMatchObject({ status: 'False', reason: 'SchemaTooLarge' });
-      });
         expect(await condition('Transform', 'no-output', 'Accepted')).toMatchObject({
           status: 'False',
           reason: 'InvalidTransform',
           message: 'the code neither defines a function "transform" nor has a value',
         });
+        expect(await condition('PayloadSchema', 'broken', 'Accepted')).toMatchObject({ status: 'False', reason: 'InvalidSchema' });
+        expect(await condition('PayloadSchema', 'large', 'Accepted')).toMatchObject({ status: 'False', reason: 'SchemaTooLarge' });
+      });
     });
 
     test('a route waits for its transform and schema, and takes them up when they come', async () => {

@@ -65,6 +65,8 @@ describe('records', () => {
     ['a=1&b=2', '"a=1&b=2"'],
     ['', '""'],
     ['null', 'null'],
+    ['\ufeff{"id": 1}', '{"id": 1}'],
+    ['\ufeffplain words', '"plain words"'],
   ])('%j stands in them as %s', (payload, text) => {
     const [object] = write([event({ payload: Buffer.from(payload) })]);
     expect(object?.body.toString()).toContain(`"payload":${text}}\n`);
@@ -120,6 +122,12 @@ describe('a batch has at most 16 MiB', () => {
     const objects = mapped('$..[?@.a > 1]');
     expect(finished(objects.add(event({ payload: Buffer.from(`[${'{},'.repeat(100_000)}0]`) })))).toBe('costly');
     expect(finished(objects.add(event({ payload: Buffer.from('[{"a":2}]') })))).toBe('added');
+  });
+
+  test.each(['{"id":"o-1"}', '\ufeff{"id":"o-1"}'])('a path leads into %j', (payload) => {
+    const objects = mapped('$.payload.id');
+    finished(objects.add(event({ payload: Buffer.from(payload) })));
+    expect(objects.take()[0]?.body.toString()).toBe('{"c0":"o-1"}\n');
   });
 
   test('columns stand in the order of the rules, arrays and all', () => {
