@@ -49,6 +49,17 @@ async function send(body: string) {
   return { event: await reader.event('org_a', id), deliveries: Object.fromEntries(deliveries.map((each) => [each.routeId, each])) };
 }
 
+test('amounts of money are multiples of 0.01', async () => {
+  await publishSchema('sch_a', { properties: { price: { multipleOf: 0.01 } } });
+  await ingest.publishRoute({ schemaId: 'sch_a' });
+  for (const price of [19.99, 143.48, 4.35])
+    expect((await send(`{"price":${price}}`)).deliveries['rte_a']?.status).not.toBe('schema_failed');
+  expect((await send('{"price":19.999}')).deliveries['rte_a']).toMatchObject({
+    status: 'schema_failed',
+    lastErrorMessage: 'payload/price must be multiple of 0.01',
+  });
+});
+
 test('an event that breaks the schema of a route is a final delivery that says what is broken; other routes get it', async () => {
   await publishSchema('sch_a', schema);
   await ingest.publishRoute({ schemaId: 'sch_a' });

@@ -164,6 +164,13 @@ describe('checking a payload against a schema', () => {
     expect((await post('schemas/order/validate', { payload: null })).body).toMatchObject({ valid: false });
   });
 
+  test('amounts of money are multiples of 0.01', async () => {
+    await post('schemas', { name: 'price', jsonSchema: { multipleOf: 0.01 } });
+    const validate = async (payload: number) => (await post('schemas/price/validate', { payload })).body;
+    for (const price of [19.99, 143.48, 1.11, 2.22]) expect(await validate(price)).toEqual({ valid: true, errors: [] });
+    expect(await validate(19.999)).toEqual({ valid: false, errors: [{ path: '', message: 'must be multiple of 0.01' }] });
+  });
+
   test('needs a payload, and a schema that exists', async () => {
     expect((await post('schemas/order/validate', {})).body).toMatchObject({ code: 'VALIDATION_FAILED' });
     expect((await post('schemas/nothing-such/validate', { payload: 1 })).status).toBe(404);

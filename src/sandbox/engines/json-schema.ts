@@ -1,10 +1,11 @@
-import { Ajv, type Options, type ValidateFunction } from 'ajv';
+import { _, Ajv, type FuncKeywordDefinition, type Options, str, type ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { LRUCache } from 'lru-cache';
 import { RE2JS } from 're2js';
 import { type SchemaProblem, unchecked } from '../jobs.ts';
 import { CodeError } from './engine.ts';
+import { multiplesOf } from './multiple-of.ts';
 
 const drafts = {
   'draft-07': { Validator: Ajv, names: ['http://json-schema.org/draft-07/schema'] },
@@ -34,6 +35,30 @@ const options: Options = {
   logger: false,
   code: { regExp: Object.assign(linearPattern, { code: 'linearPattern' }) },
 };
+
+/** In the place of the validator's own, which divides doubles: 19.99 would be no multiple of 0.01. */
+const multipleOf: FuncKeywordDefinition = {
+  keyword: 'multipleOf',
+  type: 'number',
+  schemaType: 'number',
+  compile: multiplesOf,
+  error: {
+    message: ({ schemaCode }) => str`must be multiple of ${schemaCode}`,
+    params: ({ schemaCode }) => _`{multipleOf: ${schemaCode}}`,
+  },
+};
+
+/** Digits of a second beyond these are not looked at: as a double, 59 and many nines would be 60. */
+const fractionOfSecond = /(\.\d{6})\d+/;
+
+function readTimesOfAnyPrecision(ajv: Ajv): void {
+  for (const name of ['time', 'date-time', 'iso-time', 'iso-date-time']) {
+    const format = ajv.formats[name];
+    if (typeof format !== 'object' || !('validate' in format) || typeof format.validate !== 'function') continue;
+    const isValid = format.validate as (text: string) => boolean;
+    ajv.addFormat(name, (text) => isValid(text.replace(fractionOfSecond, '$1')));
+  }
+}
 
 const metaValidators = new Map<Draft, Ajv>();
 const compiled = new LRUCache<string, ValidateFunction>({ max: 200 });
@@ -87,6 +112,8 @@ function compile(schema: string, allErrors: boolean): ValidateFunction {
   // A validator of its own: schemas of different users may bear one $id.
   const ajv = new drafts[draft].Validator({ ...options, meta: false, validateSchema: false, allErrors });
   addFormats.default(ajv);
+  readTimesOfAnyPrecision(ajv);
+  ajv.removeKeyword('multipleOf').addKeyword(multipleOf);
   try {
     return ajv.compile(parsed);
   } catch (error) {

@@ -84,6 +84,21 @@ describe('creating an event type', () => {
   });
 });
 
+test('a schema and an example may begin with a byte order mark', async () => {
+  const sent = { name: 'order.marked', schema: '\ufeff{"required":["id"]}', examplePayload: '\ufeff{"id":1}' };
+  expect(await create(sent)).toMatchObject({ status: 201, body: { data: sent } });
+  const send = (payload: object) => world.request('POST', '/api/send-event', { body: { eventType: sent.name, payload } });
+  await passes(async () => expect((await send({ id: 1 })).status).toBe(201));
+  expect((await send({})).body.details).toEqual({ payload: ["must have required property 'id'"] });
+});
+
+test('amounts of money are multiples of 0.01 when events are sent', async () => {
+  await create({ name: 'order.priced', schema: '{"properties":{"price":{"multipleOf":0.01}}}' });
+  const send = (price: number) => world.request('POST', '/api/send-event', { body: { eventType: 'order.priced', payload: { price } } });
+  for (const price of [19.99, 143.48, 4.35, 0.07]) await passes(async () => expect((await send(price)).status).toBe(201));
+  expect(await send(19.999)).toMatchObject({ status: 400, body: { details: { payload: ['/price must be multiple of 0.01'] } } });
+});
+
 describe('changing an event type', () => {
   test('keeps what is not sent, and null removes', async () => {
     const { body } = await create({ name: 'order.changed', displayName: 'Changed', category: 'Orders' });

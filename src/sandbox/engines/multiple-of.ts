@@ -1,0 +1,53 @@
+/** `digits` times ten to the power of `exponent`. */
+interface Decimal {
+  digits: bigint;
+  exponent: number;
+}
+
+/** Decimals of at most so many digits are told apart by their doubles. */
+const maxExactDigits = 1e15;
+/** Larger powers of ten are no doubles. */
+const maxExactPower = 22;
+
+/**
+ * Whether numbers are multiples of the divisor as JSON writes both, in decimals: 19.99 is one of 0.01, though neither double is what it says. Of an
+ * integer beyond 2^53 either the double itself or its shortest decimal may be the multiple, since it is unknown which of the two was written.
+ */
+export function multiplesOf(divisor: number): (value: number) => boolean {
+  if (divisor === 0) return () => false;
+  if (!Number.isFinite(divisor)) return (value) => value === 0;
+  const by = decimalOf(divisor);
+  const scale = by.exponent <= 0 && by.exponent >= -maxExactPower ? 10 ** -by.exponent : null;
+  return (value) => {
+    if (!Number.isFinite(value)) return false;
+    if (value === 0 || (Number.isInteger(divisor) && value % divisor === 0)) return true;
+    if (Math.abs(value) < Math.abs(divisor)) return false;
+    if (scale !== null) {
+      const scaled = Math.round(value * scale);
+      // Then it is the decimal of which the value is the double.
+      if (Math.abs(scaled) < maxExactDigits && scaled / scale === value) return scaled % Number(by.digits) === 0;
+    }
+    return isMultiple(decimalOf(value), by);
+  };
+}
+
+/** `value` is not smaller than the divisor. */
+function isMultiple({ digits, exponent }: Decimal, by: Decimal): boolean {
+  const shift = exponent - by.exponent;
+  return shift < 0 ? digits % (by.digits * powerOfTen(-shift)) === 0n : (digits * powerOfTen(shift)) % by.digits === 0n;
+}
+
+/** The shortest decimal that is read as this double. */
+function decimalOf(number: number): Decimal {
+  const [mantissa = '', exponent = '0'] = String(number).split('e');
+  const [whole = '', fraction = ''] = mantissa.split('.');
+  return { digits: BigInt(whole + fraction), exponent: Number(exponent) - fraction.length };
+}
+
+/** Of at most 700. */
+const powers: bigint[] = [];
+
+function powerOfTen(exponent: number): bigint {
+  powers[exponent] ??= 10n ** BigInt(exponent);
+  return powers[exponent];
+}
