@@ -18,6 +18,7 @@ const premises: Record<string, Tree> = {
   'api.autoscaling': { api: { autoscaling: { enabled: true } } },
   'ingest.autoscaling': { ingest: { autoscaling: { enabled: true } } },
   smtp: { smtp: { host: 'mail', from: 'a@example.com' } },
+  'smtp.requireConfirmation': { smtp: { host: 'mail', from: 'a@example.com' }, api: { publicUrl: 'https://hooks.example.com' } },
   'redis.mode': { redis: { url: 'redis://a' } },
   'redis.sentinel': { redis: { url: 'redis://a', mode: 'sentinel' } },
   'redis.tls.caKey': { redis: { tls: { caSecret: 'ca' } } },
