@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import type { RequestListener } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { expect, test } from '@jest/globals';
@@ -6,9 +7,9 @@ import { createHttpServer } from './http-server.ts';
 
 const wantsClose = 'Host: a\r\nConnection: close\r\n\r\n';
 
-/** What a server, all requests of which have the answer `ok`, sends back. */
-async function answerTo(sent: string): Promise<string> {
-  const server = createHttpServer((_request, response) => response.end('ok')).listen(0, '127.0.0.1');
+/** What a server, by default one that answers all requests with `ok`, sends back. */
+async function answerTo(sent: string, handler: RequestListener = (_request, response) => response.end('ok')): Promise<string> {
+  const server = createHttpServer(handler).listen(0, '127.0.0.1');
   await once(server, 'listening');
   try {
     const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
@@ -55,4 +56,24 @@ test.each([
   const answer = await answerTo(sent);
   expect(answer).toContain('X-Content-Type-Options: nosniff\r\n');
   expect(answer).toContain('Cache-Control: no-store\r\n');
+});
+
+test.each([
+  ['POST', 'http://in.example/ingest/acme/shop', '/ingest/acme/shop', 'in.example'],
+  ['POST', 'HTTPS://In.Example:8443/ingest?a=b?c', '/ingest?a=b?c', 'In.Example:8443'],
+  ['GET', "http://[::1]:8080/%7Ea//b/../c?d='e'", "/%7Ea//b/../c?d='e'", '[::1]:8080'],
+  ['GET', 'http://in.example', '/', 'in.example'],
+  ['GET', 'http://in.example?a=1', '/?a=1', 'in.example'],
+  ['GET', '/ingest/a?b=http://in.example/c', '/ingest/a?b=http://in.example/c', 'a'],
+  ['GET', '//in.example/ingest', '//in.example/ingest', 'a'],
+  ['OPTIONS', '*', '*', 'a'],
+  ['GET', 'http://user@in.example/ingest', 'http://user@in.example/ingest', 'a'],
+  ['GET', 'http:///ingest', 'http:///ingest', 'a'],
+  ['GET', 'ftp://in.example/ingest', 'ftp://in.example/ingest', 'a'],
+])('handlers see %s %s as %s of %s', async (method, target, seen, host) => {
+  const answer = await answerTo(`${method} ${target} HTTP/1.1\r\n${wantsClose}`, (request, response) =>
+    response.end(JSON.stringify([request.url, request.headers.host])),
+  );
+  expect(answer).toMatch(/^HTTP\/1.1 200 /);
+  expect(JSON.parse(answer.slice(answer.indexOf('[')))).toEqual([seen, host]);
 });

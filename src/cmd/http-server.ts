@@ -5,6 +5,7 @@ import { ingestServerOptions } from '../ingest/limits.ts';
 import { answerHeaders } from './answer-headers.ts';
 import { answerClientError, answerMissingHost } from './client-error.ts';
 import { boundConnections, type ConnectionLimits, defaultConnectionLimits } from './connection-limits.ts';
+import { toOriginForm } from './origin-form.ts';
 
 export interface HttpServerOptions {
   limits?: Partial<ConnectionLimits>;
@@ -15,14 +16,15 @@ export interface HttpServerOptions {
 /**
  * Makes every HTTP server of the program. Ingest has deadlines of its own for each request; these bound what never becomes one. What Node
  * would refuse with an empty answer is answered like every other error, or taken: an expectation that nobody knows may be ignored
- * (RFC 9110, section 10.1.1). Every answer has the headers of `answerHeaders`, unless its handler sets others.
+ * (RFC 9110, section 10.1.1). Handlers see targets in origin form. Every answer has the headers of `answerHeaders`, unless its handler sets others.
  */
 export function createHttpServer(handler: RequestListener, { limits, trustedProxies = [] }: HttpServerOptions = {}): Server {
   const listener: RequestListener = (request, response) => {
     connections.onRequest(request.socket);
     for (const [name, value] of answerHeaders) response.setHeader(name, value);
-    if (request.httpVersion === '1.1' && request.headers.host === undefined) answerMissingHost(request, response);
-    else handler(request, response);
+    if (request.httpVersion === '1.1' && request.headers.host === undefined) return answerMissingHost(request, response);
+    toOriginForm(request);
+    handler(request, response);
   };
   const server = createServer({ ...ingestServerOptions, requireHostHeader: false }, listener)
     .on('checkExpectation', listener)

@@ -1,13 +1,7 @@
-/** Path and query of what a request asks for. Clients of proxies name the whole URL. */
-export function requestTarget(url: string): { path: string; query: string } {
-  const target = url.startsWith('/') ? url : pathOfUrl(url);
+/** Path and query of a target in origin form. */
+export function requestTarget(target: string): { path: string; query: string } {
   const [, path = '', query = ''] = targetPattern.exec(target) ?? [];
   return { path, query };
 }
 
 const targetPattern = /^([^?#]*)(?:\?([^#]*))?/;
-
-function pathOfUrl(url: string): string {
-  const parsed = URL.parse(url);
-  return parsed === null ? '' : parsed.pathname + parsed.search;
-}

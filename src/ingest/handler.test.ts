@@ -57,6 +57,14 @@ describe('an accepted request', () => {
     expect(parseTimedId(event?.targets[0]?.messageId ?? '')?.shard).toBe(3);
   });
 
+  test.each(['/ingest/acme/github', 'http://in.example/ingest/acme/github', 'HTTPS://in.example:8443/ingest/acme/github?a=b'])(
+    'is taken at %s',
+    async (target) => {
+      await ingest.publishSource();
+      expect(await ingest.send(target)).toMatchObject({ status: 200, body: { eventId: ingest.kept.events[0]?.id } });
+    },
+  );
+
   test('is not answered before it is stored', async () => {
     await ingest.publishSource();
     const gate = Promise.withResolvers<void>();

@@ -34,15 +34,20 @@ describe('refusals', () => {
     '/ingest/acme/src_a',
     `/ingest/acme/${'a'.repeat(2000)}`,
     '/ingest/__proto__/constructor',
+    'http://in.example/ingest/acme/../acme/github',
+    'http://in.example/ingest/acme/nothing',
   ])('%s is 404', async (path) => {
     await ingest.publishSource();
     const { status, headers, body } = await ingest.send(path);
     expect([status, headers['x-error-code'], body.code]).toEqual([404, 'NOT_FOUND', 'NOT_FOUND']);
   });
 
-  test.each(['/', '/ingestion', '/ingest-x', '/api/ingest'])('%s is left to others', async (path) => {
-    expect((await ingest.send(path)).status).toBe(421);
-  });
+  test.each(['/', '/ingestion', '/ingest-x', '/api/ingest', 'http://in.example/api', 'http://in.example/other/ingest/acme/github'])(
+    '%s is left to others',
+    async (path) => {
+      expect((await ingest.send(path)).status).toBe(421);
+    },
+  );
 
   test('a disabled source is 403', async () => {
     await ingest.publishSource({ enabled: false });

@@ -225,6 +225,14 @@ describe('a recorded request', () => {
 });
 
 describe('an honest event', () => {
+  test.each(['http://in.example', 'https://in.example:8443'])(
+    'of Twilio that is sent to the whole URL at %s is verified',
+    async (origin) => {
+      await publish('twilio');
+      expect(await send({ ...signers.twilio('CallSid=CA1&Digits=1'), path: origin + path })).toBe('new');
+    },
+  );
+
   test('of Shopify with the body of another topic is new', async () => {
     await publish('shopify');
     const [body = ''] = events.shopify.distinct;
