@@ -47,8 +47,13 @@ describe('Retry-After', () => {
     [429, '30', 30_000],
     [503, 'Thu, 01 Jan 2026 00:01:00 GMT', 59_980],
     [429, '999999999', 86_400_000],
+    [429, 'Thu Jan  1 00:01:00 2026', 59_980],
+    [503, ' Thursday, 01-Jan-26 00:01:00 GMT ', 59_980],
     [503, '0', 1000],
     [429, 'soon', 1000],
+    [429, '2027', 2_027_000],
+    [429, '2027-01', 1000],
+    [429, 'Jan 2 2026', 1000],
     [429, 'Thu, 01 Jan 1970 00:00:00 GMT', 1000],
     [500, '30', 1000],
   ])('of a %i saying %j waits %i ms', (status, value, delayMs) => expect(outcomeOf(response(status, value))).toMatchObject({ delayMs }));

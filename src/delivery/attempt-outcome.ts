@@ -1,5 +1,6 @@
 import { StringDecoder } from 'node:string_decoder';
 import { retryCount, retryDelayMs } from '../core/backoff.ts';
+import { httpDateMs } from '../core/http-date.ts';
 import { defaultMessage, type NewAttempt } from '../data/attempt-record.ts';
 import type { Outcome } from '../data/delivery-queue.ts';
 import type { AttemptErrorType } from '../data/messages.ts';
@@ -70,9 +71,10 @@ function responseProblem(
 
 /** RFC 9110 section 10.2.3: seconds, or a date; at most 24 h, 0 when it is neither. */
 function retryAfterMs(value: string | null, { startedAtMs, durationMs }: NewAttempt): number {
-  if (value === null) return 0;
-  const ms = /^\d+$/.test(value.trim()) ? Number(value) * 1000 : Date.parse(value) - (startedAtMs + durationMs);
-  return Number.isNaN(ms) ? 0 : Math.min(longestRetryAfterMs, Math.max(0, ms));
+  const text = value?.trim() ?? '';
+  const endedAtMs = startedAtMs + durationMs;
+  const ms = /^\d+$/.test(text) ? Number(text) * 1000 : (httpDateMs(text, endedAtMs) ?? 0) - endedAtMs;
+  return Math.min(longestRetryAfterMs, Math.max(0, ms));
 }
 
 /** At most 10 KiB, cut between characters. */
