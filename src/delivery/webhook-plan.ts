@@ -13,6 +13,7 @@ import type { WebhookDirectory } from '../data/webhooks/webhook-directory.ts';
 import type { WebhookApplication, WebhookEndpoint } from '../data/webhooks/webhooks.ts';
 import type { Dispatchers } from './targets/http/dispatchers.ts';
 import { type EgressRules, egressRules, type InstallationEgress } from './targets/http/egress-policy.ts';
+import { httpTarget } from './targets/http/http-target.ts';
 import { openedHeaders } from './targets/http/request-headers.ts';
 import { endpointHeaders } from './targets/http/webhook-headers.ts';
 import { SentSecrets } from './targets/sent-secrets.ts';
@@ -103,7 +104,7 @@ export class WebhookPlans {
   #make(org: string, endpoint: WebhookEndpoint, application: WebhookApplication, egress: EgressRules): WebhookPlan {
     const { webhooks, registry, keyring, dispatchers } = this.#sources;
     const { id, secret } = endpoint;
-    const { protocol, origin, pathname, search } = new URL(endpoint.url);
+    const { protocol, origin, path } = httpTarget(endpoint.url);
     const texts: string[] = [];
     const opened = (sealed: string): KeyObject | null => {
       try {
@@ -133,7 +134,7 @@ export class WebhookPlans {
       retryPolicy: webhooks.retries,
       isForbidden: protocol !== 'https:' && !webhooks.allowsInsecureUrls,
       origin,
-      path: pathname + search,
+      path,
       timeoutMs: endpoint.timeoutSeconds * 1000,
       headers,
       secrets,

@@ -21,7 +21,7 @@ export interface Receiver {
 /** A real HTTP receiver on loopback that writes down what arrives; `answer` (default: 200) is given each request's number from 1. */
 export async function startReceiver(
   answer: (response: ServerResponse, number: number, request: ReceivedRequest) => void = (response) => response.end('ok'),
-  tls?: { key: string; cert: string },
+  tls?: { key: string | Buffer; cert: string | Buffer },
 ): Promise<Receiver> {
   const requests: ReceivedRequest[] = [];
   const handle = (request: IncomingMessage, response: ServerResponse): void => {

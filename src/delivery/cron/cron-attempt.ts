@@ -9,6 +9,7 @@ import { attemptRecord } from '../attempt-outcome.ts';
 import type { PlanSources } from '../delivery-plan.ts';
 import { egressRules } from '../targets/http/egress-policy.ts';
 import { exchange, type HttpResult } from '../targets/http/http-exchange.ts';
+import { httpTarget } from '../targets/http/http-target.ts';
 import { destinationHeaders, openedHeaders } from '../targets/http/request-headers.ts';
 import { SentSecrets } from '../targets/sent-secrets.ts';
 
@@ -69,7 +70,7 @@ async function request(options: CronAttemptOptions, run: CronRun, job: CronJobRe
   const opened = headersOf(job, options);
   if (opened === null) return { type: 'error', error: new Error('a credential among the headers cannot be opened') };
   const { url, method, payload, timeoutMs, useStaticIp } = job.http;
-  const { origin, pathname, search } = new URL(url);
+  const { origin, path } = httpTarget(url);
   const egress = egressRules(allowed, await registry.get('organization', job.org));
   const dispatcher = dispatchers.forRules({ egress, tls: null, usesProxy: useStaticIp })();
   const body = payload === '' ? null : Buffer.from(payload);
@@ -77,7 +78,7 @@ async function request(options: CronAttemptOptions, run: CronRun, job: CronJobRe
     dispatcher,
     {
       origin,
-      path: pathname + search,
+      path,
       method,
       headers: requestHeaders(opened.headers, payload, { run, job, userAgent }),
       body,

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { cpuMs, soon } from '../../../test/support/cpu-time.ts';
-import { SentSecrets } from './sent-secrets.ts';
+import { httpTarget } from './http/http-target.ts';
+import { SentSecrets, secretsInSecretUrl } from './sent-secrets.ts';
 
 const secret = `s3cr&t/+<wörd>='"\\ of 7`;
 const secrets = new SentSecrets([secret, 'short']);
@@ -71,6 +72,24 @@ test.each([
 test('a credential in the query of the URL is masked, and nothing else of it', () => {
   const sent = { path: '/hook?event=order-paid-today&api_key=a-key-in-the-url', headers: [] };
   expect(SentSecrets.none.maskedIn('order-paid-today a-key-in-the-url', { sent })).toBe('order-paid-today ••••');
+});
+
+test.each([
+  ['escapes in lower case', 'a%2fkey%2bin%3dthe', 'a/key+in=the'],
+  ['escapes that need not be', 'a%2Dkey%7Ein%61URL', 'a-key~inaURL'],
+  ['characters that encoders escape', "a'key(in)the|URL", "a'key(in)the|URL"],
+])('a credential in the query of the URL is masked as it is written and decoded: %s', (_, written, decoded) => {
+  const sent = { path: `/hook?token=${written}&page=2`, headers: [] };
+  expect(SentSecrets.none.maskedIn(`[${written}] [${decoded}]`, { sent })).toBe('[••••] [••••]');
+});
+
+test.each([
+  "https://hooks.example/services/T0'B0/it's-secret?sig='quoted-text'",
+  'https://hooks.example/services/%54%30%2f%42%30-secret?sig=%2fquoted%2ftext',
+])('a URL that is a credential is masked as it is written, as a whole and in parts: %s', (url) => {
+  const all = new SentSecrets(secretsInSecretUrl(url, httpTarget(url)));
+  const [path = '', sig = ''] = url.slice('https://hooks.example'.length).split('?sig=');
+  for (const text of [url, `${path}?sig=${sig}`, path.split('/').at(-1) ?? '', sig]) expect(all.maskedIn(text)).toBe('••••');
 });
 
 test('headers that are no credentials are kept', () => {

@@ -1,6 +1,7 @@
 import { isCredentialHeader, isCredentialParameter } from '../../core/credential-names.ts';
 import { maskedUnread } from '../../core/masking.ts';
 import { includesText, replacedTexts, unfinishedLength } from '../../core/text-search.ts';
+import type { HttpTarget } from './http/http-target.ts';
 
 /** Shorter ones would be found where they are not meant. */
 const shortestSecret = 8;
@@ -58,14 +59,25 @@ export function secretsInHeader(name: string, value: string): string[] {
   return found;
 }
 
-/** The credentials in the query of a URL. */
-export function secretsInQuery(search: string): string[] {
-  return [...new URLSearchParams(search)].flatMap(([name, value]) => (isCredentialParameter(name) ? [value] : []));
+/** The credentials in the query of a URL, decoded and as they are written. */
+export function secretsInQuery(query: string): string[] {
+  return parametersOf(query).flatMap(({ name, values }) => (isCredentialParameter(name) ? values : []));
 }
 
 /** All of a URL that is a credential as a whole, such as that of an incoming webhook; also its parts. */
-export function secretsInSecretUrl({ href, pathname, search, searchParams }: URL): string[] {
-  return [href, pathname + search, ...pathname.split('/'), ...searchParams.values()];
+export function secretsInSecretUrl(url: string, { origin, path, query }: Pick<HttpTarget, 'origin' | 'path' | 'query'>): string[] {
+  const segments = path.slice(0, path.length - query.length).split('/');
+  return [url, origin + path, path, ...segments, ...parametersOf(query).flatMap(({ values }) => values)];
+}
+
+/** `values`: what the parameter is when it is decoded, and as it is written. */
+function parametersOf(query: string): { name: string; values: string[] }[] {
+  return query
+    .slice(1)
+    .split('&')
+    .flatMap((written) =>
+      [...new URLSearchParams(written)].map(([name, value]) => ({ name, values: [value, written.slice(written.indexOf('=') + 1)] })),
+    );
 }
 
 function secretsIn({ path, headers }: Sent): string[] {

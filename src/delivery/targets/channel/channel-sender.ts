@@ -7,6 +7,7 @@ import { signingKey, withoutPrefix } from '../../../core/signing.ts';
 import type { Dispatchers } from '../http/dispatchers.ts';
 import type { EgressRules } from '../http/egress-policy.ts';
 import { exchange, type HttpResult } from '../http/http-exchange.ts';
+import { httpTarget } from '../http/http-target.ts';
 import { destinationHeaders, requestHeaders } from '../http/request-headers.ts';
 import { SentSecrets, secretsInHeader, secretsInQuery, secretsInSecretUrl } from '../sent-secrets.ts';
 import type { AlertMailer } from './alert-mailer.ts';
@@ -71,7 +72,7 @@ function senderOf(
     case 'discord': {
       const message = messages[channel.type];
       const url = open(channel.webhookUrl, 'webhookUrl');
-      const post = poster({ url, secrets: secretsInSecretUrl(new URL(url)) }, options);
+      const post = poster({ url, secrets: secretsInSecretUrl(url, httpTarget(url)) }, options);
       return (attempt) => post(attempt, message(attempt.alert));
     }
     case 'pagerduty': {
@@ -86,7 +87,7 @@ function senderOf(
       const secrets = [
         ...signingSecrets.flatMap((secret) => [secret, withoutPrefix(secret)]),
         ...headers.flatMap(({ name, value }) => secretsInHeader(name, value)),
-        ...secretsInQuery(new URL(channel.url).search),
+        ...secretsInQuery(httpTarget(channel.url).query),
       ];
       const post = poster({ url: channel.url, headers, keys: signingSecrets.map(signingKey), secrets }, options);
       return (attempt) => post(attempt, attempt.alert);
@@ -127,7 +128,7 @@ function poster(
   }: { url: string; secrets: readonly string[]; headers?: readonly { name: string; value: string }[]; keys?: readonly KeyObject[] },
   { dispatchers, egress, clock, userAgent }: ChannelSenderOptions,
 ): (attempt: AlertAttempt, message: object) => Promise<HttpResult> {
-  const url = new URL(target);
+  const { origin, path } = httpTarget(target);
   const sentSecrets = new SentSecrets(secrets);
   const dispatcher = dispatchers.forRules({ egress, tls: null, usesProxy: false });
   const own = destinationHeaders(headers, { type: 'none' }, keys);
@@ -138,8 +139,7 @@ function poster(
       { headers: [], contentType: 'application/json', payload: body },
       { messageId, eventId, number, timestampSeconds: Math.floor(clock.now() / 1000), userAgent, failover: null },
     );
-    const path = url.pathname + url.search;
-    const request = { origin: url.origin, path, method: 'POST' as const, headers: sent, body, secrets: sentSecrets };
+    const request = { origin, path, method: 'POST' as const, headers: sent, body, secrets: sentSecrets };
     return await exchange(dispatcher(), request, { timeoutMs, clock, signal });
   };
 }

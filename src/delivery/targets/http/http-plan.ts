@@ -6,6 +6,7 @@ import { signingKey, withoutPrefix } from '../../../core/signing.ts';
 import { SentSecrets, secretsInHeader, secretsInQuery } from '../sent-secrets.ts';
 import type { ConnectionRules, Dispatchers } from './dispatchers.ts';
 import type { EgressRules } from './egress-policy.ts';
+import { httpTarget } from './http-target.ts';
 import { authHeaders, type DestinationHeaders, destinationHeaders, openedHeaders } from './request-headers.ts';
 
 /** How requests to an endpoint are made. */
@@ -28,14 +29,14 @@ export function httpPlan(
 ): HttpPlan | null {
   const opened = openedSecrets((sealed, field) => keyring.open(sealed, recordSealingContext(org, 'destination', id, field)), http);
   if (opened === null) return null;
-  const url = new URL(http.url);
+  const { origin, path, query } = httpTarget(http.url);
   return {
-    origin: url.origin,
-    path: url.pathname + url.search,
+    origin,
+    path,
     method: http.method,
     timeoutMs: http.timeoutMs,
     headers: opened.headers,
-    secrets: new SentSecrets([...opened.secrets, ...secretsInQuery(url.search)]),
+    secrets: new SentSecrets([...opened.secrets, ...secretsInQuery(query)]),
     dispatcher: dispatchers.forRules({ egress, tls: opened.tls, usesProxy: http.useStaticIp ?? false }),
   };
 }

@@ -1,0 +1,62 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { type CertificateAuthority, createCertificateAuthority } from '../support/certificate-authority.ts';
+import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
+
+let world: FacadeWorld;
+let authority: CertificateAuthority;
+let receiver: Receiver;
+let applicationId: string;
+
+beforeAll(async () => {
+  authority = createCertificateAuthority();
+  receiver = await startReceiver((response) => response.end(), authority.issue(['127.0.0.1']));
+  world = await startFacadeWorld();
+  await world.startWorker({ extraCa: authority.text });
+  applicationId = (await world.create('webhook-applications', {})).data.id;
+});
+afterAll(async () => {
+  await Promise.all([world.stop(), receiver.close()]);
+  authority.remove();
+});
+
+/** Makes an object with the URL, has it called once, and returns the URL that the API shows. */
+const callers: Record<string, (url: string) => Promise<string>> = {
+  'a destination': async (url) => {
+    const { id } = await world.create('destinations', { url });
+    expect((await world.request('POST', `/api/destinations/${id}/test`)).body).toMatchObject({ success: true });
+    return (await world.request('GET', `/api/destinations/${id}`)).body.url;
+  },
+  'a webhook endpoint': async (url) => {
+    const { id } = (await world.request('POST', '/api/webhook-endpoints', { body: { applicationId, url } })).body.data;
+    expect((await world.request('POST', `/api/webhook-endpoints/${id}/test`)).body).toMatchObject({ data: { success: true } });
+    return (await world.request('GET', `/api/webhook-endpoints/${id}`)).body.data.url;
+  },
+  'a cron job': async (url) => {
+    const { id } = (await world.create('cron', { cronExpression: '0 6 * * *', url })).cronJob;
+    expect((await world.request('POST', `/api/cron/${id}/trigger`)).status).toBe(200);
+    return (await world.request('GET', `/api/cron/${id}`)).body.cronJob.url;
+  },
+  'a notification channel': async (url) => {
+    const { id } = await world.create('notification-channels', { type: 'webhook', config: { url } });
+    expect((await world.request('POST', `/api/notification-channels/${id}/test`)).body).toMatchObject({ success: true });
+    return (await world.request('GET', `/api/notification-channels/${id}`)).body.config.url;
+  },
+  'an incoming webhook': async (url) => {
+    const { id } = await world.create('notification-channels', { type: 'teams', config: { webhookUrl: url } });
+    expect((await world.request('POST', `/api/notification-channels/${id}/test`)).body).toMatchObject({ success: true });
+    return url;
+  },
+};
+
+describe.each(Object.keys(callers))('the URL of %s', (name) => {
+  test.each(["/?y='q'", '/a%2fb%7E/~c?sig=a%2bb%2Fc%3d&d="e"', '/a|b^c{d}`e`?f|g^h{i}`j`<k>', '/x/../y/./%2E%2e//z', '/a?'])(
+    'is requested and shown as it is written: %s',
+    async (target) => {
+      const { port } = new URL(receiver.url);
+      const url = `https://127.0.0.1:${port}${target}`;
+      expect(await callers[name]?.(url)).toBe(url);
+      expect(receiver.requests.at(-1)).toMatchObject({ path: target, headers: { host: `127.0.0.1:${port}` } });
+    },
+  );
+});
