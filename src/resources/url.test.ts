@@ -103,6 +103,17 @@ describe('hosts', () => {
   });
 });
 
-test('a URL is https where that is asked for', () => {
-  expect([httpsUrl.safeParse('https://[::1]').success, httpsUrl.safeParse('http://[::1]').success]).toEqual([true, false]);
+test.each([
+  ['https', true, true],
+  ['HTTPS', true, true],
+  ['hTTpS', true, true],
+  ['http', true, false],
+  ['HTTP', true, false],
+  ['Http', true, false],
+  ['ftp', false, false],
+  ['httpss', false, false],
+  ['', false, false],
+])('the scheme %j is taken: %s, and where https is asked for: %s', (scheme, isHttp, isHttps) => {
+  const url = `${scheme}://[::1]/a`;
+  expect([httpUrl.safeParse(url).success, httpsUrl.safeParse(url).success]).toEqual([isHttp, isHttps]);
 });

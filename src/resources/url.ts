@@ -3,7 +3,7 @@ import { text } from './text.ts';
 
 // Patterns read alike by RE2 and JavaScript: no \s (Unicode in one, ASCII in the other), no look-around. A backslash is
 // refused because URL parsers disagree about it; user info because credentials belong into Secrets. What they take in
-// ASCII a URL parser takes, too. Addresses have one spelling: not all read 127.1 or 010.0.0.1 alike.
+// ASCII a URL parser takes, too. Addresses have one spelling: not all read 127.1 or 010.0.0.1 alike. Schemes have any case.
 const labelCharacter = String.raw`[^\x00-\x2c\x2e\x2f\x3a-\x40\x5b-\x5e\x60\x7b-\xa0]`;
 /** Neither digits alone nor 0x…: those would make the name an address. */
 const lastLabel = String.raw`([0-9]*[^\x00-\x2c\x2e-\x40X\x5b-\x5e\x60x\x7b-\xa0]|([1-9][0-9]*)?[Xx])${labelCharacter}*`;
@@ -24,9 +24,9 @@ const rest = String.raw`([/?#][^\x00-\x20\x7f\\]*)?`;
  * Absolute http(s) URL. Whoever uses it parses it for good: only a URL parser can tell which names beyond ASCII are possible. The facade
  * refuses the others, and of a custom resource they become a condition.
  */
-export const httpUrl = urlOf('https?', 'must be an absolute http or https URL without user, password and spaces');
+export const httpUrl = urlOf('[Hh][Tt][Tt][Pp][Ss]?', 'must be an absolute http or https URL without user, password and spaces');
 
-export const httpsUrl = urlOf('https', 'must be an absolute https URL without user, password and spaces');
+export const httpsUrl = urlOf('[Hh][Tt][Tt][Pp][Ss]', 'must be an absolute https URL without user, password and spaces');
 
 function urlOf(scheme: string, complaint: string) {
   return text(1, 2048)

@@ -7,7 +7,9 @@ export type WebhookService = keyof typeof prefixes;
 
 /** What is wrong with the URL of an incoming webhook; null when nothing is. The URL itself, a credential, is not repeated. */
 export function webhookUrlProblem(service: WebhookService, url: string): string | null {
-  if (!url.startsWith(prefixes[service])) return `must start with ${prefixes[service]}`;
+  // Scheme and host have any case (RFC 3986, section 6.2.2.1).
+  const withLowerOrigin = url.replace(/^https:\/\/[^/?#]*/i, (origin) => origin.toLowerCase());
+  if (!withLowerOrigin.startsWith(prefixes[service])) return `must start with ${prefixes[service]}`;
   const { success, error } = httpsUrl.safeParse(url);
   if (!success) return error.issues[0]?.message ?? 'is not a URL';
   return URL.canParse(url) ? null : 'is not a URL';

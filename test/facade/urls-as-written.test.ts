@@ -59,4 +59,11 @@ describe.each(Object.keys(callers))('the URL of %s', (name) => {
       expect(receiver.requests.at(-1)).toMatchObject({ path: target, headers: { host: `127.0.0.1:${port}` } });
     },
   );
+
+  test.each(['HTTPS', 'hTTps'])('may have the scheme %s', async (scheme) => {
+    const before = receiver.requests.length;
+    const url = `${scheme}://127.0.0.1:${new URL(receiver.url).port}/a`;
+    expect(await callers[name]?.(url)).toBe(url);
+    expect(receiver.requests).toHaveLength(before + 1);
+  });
 });

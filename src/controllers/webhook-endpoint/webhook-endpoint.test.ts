@@ -122,6 +122,7 @@ test('without its Secret it is disabled when it says so, and all else that was i
 test.each([
   ['https://shop\ufffd.example/', 'InvalidUrl'],
   ['http://shop.example/', 'InsecureUrl'],
+  ['HTTP://shop.example/', 'InsecureUrl'],
 ])('the URL %s is not accepted', async (url, reason) => {
   await apply({ url });
   expect(conditionOf(await seen(reason), 'Stalled')).toMatchObject({ status: 'True' });

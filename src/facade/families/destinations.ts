@@ -307,11 +307,12 @@ async function httpToSpec({ call, body: sent, current, secrets }: SpecInput<'Des
 
 function checkedUrl(url: string, call: Call): string {
   const checked = httpUrl.safeParse(url);
-  if (!checked.success || !URL.canParse(url)) {
+  const protocol = URL.parse(url)?.protocol;
+  if (!checked.success || protocol === undefined) {
     const why = checked.error?.issues[0]?.message ?? 'must be an absolute http or https URL';
     throw new PosthornError('INVALID_URL', `url ${why}.`);
   }
-  if (url.startsWith('http:')) call.warn('the URL is not https: deliveries are not encrypted');
+  if (protocol === 'http:') call.warn('the URL is not https: deliveries are not encrypted');
   return url;
 }
 

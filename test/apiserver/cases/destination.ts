@@ -15,6 +15,7 @@ const warehouse = (settings: unknown) => ({ ...s3, warehouse: settings });
 
 const urls: ValidationCase[] = [
   valid('an http URL', { http: { url: 'http://10.0.0.1:8080' } }),
+  valid('a URL with its scheme in capitals', { http: { url: 'HTTPS://shop.example/' } }),
   valid('an IPv6 URL', { http: { url: 'https://[::1]:8443/a?b=c#d' } }),
   valid('an IPv6 URL without zeros left out', { http: { url: 'https://[1:2:3:4:5:6:7:8]' } }),
   valid('a URL with a name that begins with digits', { http: { url: 'http://1password_connect.:65535/' } }),
@@ -23,7 +24,7 @@ const urls: ValidationCase[] = [
   invalid('a URL of 2049 characters', { http: { url: `https://a/${text(2039)}` } }, 'spec.http.url'),
   ...[
     ['another scheme', 'ftp://a.example/'],
-    ['a scheme in upper case', 'HTTPS://a.example/'],
+    ['another scheme that begins like https', 'HTTPSS://a.example/'],
     ['no scheme', 'a.example/hooks'],
     ['no host', 'https:///hooks'],
     ['user and password', 'https://user:secret@a.example/'],
@@ -79,6 +80,7 @@ const types: ValidationCase[] = [
     { type: 'azure_blob', azureBlob: { accountName: 'abc', containerName: 'ABC', accountKeySecretRef: secretRef } },
     'spec.azureBlob.containerName',
   ),
+  valid('r2 over HTTPS in capitals', { type: 'r2', r2: { bucket: 'events', endpoint: 'HTTPS://account.r2.example', ...keys } }),
   invalid('r2 over http', { type: 'r2', r2: { bucket: 'events', endpoint: 'http://r2.example', ...keys } }, 'spec.r2.endpoint'),
   invalid(
     's3 without an access key',

@@ -350,6 +350,7 @@ export function describeDestinationTransfer(start: () => Promise<FacadeWorld>): 
 
     test.each([
       ['http of the same host', 'http://hooks.example.com/in'],
+      ['HTTP in capitals', 'HTTP://hooks.example.com/in'],
       ['http of the port of https', 'http://hooks.example.com:443/in'],
       ['http of another host', 'http://elsewhere.example.com/in'],
     ])('are carried to %s by nobody, an admin no more than a developer', async (_, plain) => {

@@ -84,6 +84,11 @@ export function describeNotificationChannels(start: () => Promise<FacadeWorld>):
 
     test.each<[string, object, RegExp]>([
       ['a Slack URL elsewhere', { type: 'slack', config: { webhookUrl: 'https://hooks.slack.com.evil.example/x' } }, /hooks\.slack\.com/],
+      [
+        'a Discord URL with another case in its path',
+        { type: 'discord', config: { webhookUrl: 'https://discord.com/API/webhooks/1' } },
+        /api/,
+      ],
       ['a Slack URL without https', { type: 'slack', config: { webhookUrl: 'http://hooks.slack.com/x' } }, /https/],
       ['a Discord URL elsewhere', { type: 'discord', config: { webhookUrl: 'https://discord.com/other/1' } }, /api\/webhooks/],
       ['a Teams URL without https', { type: 'teams', config: { webhookUrl: 'http://a.webhook.office.com/' } }, /https/],
@@ -95,6 +100,7 @@ export function describeNotificationChannels(start: () => Promise<FacadeWorld>):
       ['no addresses', { type: 'email', config: { addresses: [] } }, /addresses/],
       ['an address that is none', { type: 'email', config: { addresses: ['a@example.com\r\nBcc: b@example.com'] } }, /addresses/],
       ['an address twice', { type: 'email', config: { addresses: ['a@example.com', 'a@example.com'] } }, /twice/],
+      ['a webhook with HTTP in capitals', { type: 'webhook', config: { url: 'HTTP://alerts.example.com/' } }, /https/],
       ['a webhook without https', { type: 'webhook', config: { url: 'http://alerts.example.com/' } }, /https/],
       ['a header of ours', { type: 'webhook', config: { url: 'https://a.example/', headers: { 'webhook-id': 'x' } } }, /webhook-id|header/],
       ['a header that cannot be sent', { type: 'webhook', config: { url: 'https://a.example/', headers: { 'X-A': 'a\nb' } } }, /headers/],

@@ -69,10 +69,14 @@ export function describeWrites(start: () => Promise<FacadeWorld>): void {
       expect(imported.body.errors).toEqual([{ name: 'Wrong', code: 'INVALID_URL', message: expect.stringMatching(/^url /) }]);
     });
 
-    test('over http:// are made with a warning', async () => {
-      const { status, headers } = await post('destinations', { name: 'Plain http', url: 'http://hooks.example.com/' });
-      expect(status).toBe(201);
-      expect(headers.get('warning')).not.toBeNull();
+    test.each([
+      ['http://', true],
+      ['HTTP://', true],
+      ['https://', false],
+      ['HTTPS://', false],
+    ])('over %s are made, of http with a warning', async (scheme, warns) => {
+      const { status, headers } = await post('destinations', { name: 'Any scheme', url: `${scheme}hooks.example.com/` });
+      expect([status, headers.get('warning') !== null]).toEqual([201, warns]);
     });
 
     test('answer their list by search and by enabled', async () => {

@@ -125,6 +125,7 @@ describe('creating an endpoint', () => {
 
   test.each([
     [{ url: 'http://customer.example' }, 'url'],
+    [{ url: 'HTTP://customer.example' }, 'url'],
     [{ url: 'customer.example' }, 'url'],
     [{ url: 'https://user:pass@customer.example' }, 'url'],
     [{ url: undefined }, 'url'],
