@@ -37,6 +37,14 @@ describe('a response', () => {
   });
 });
 
+test.each([200, 204])('a complaint with status %i is tried again, and says what the receiver said', (status) => {
+  const complained: HttpResult = { type: 'response', status, retryAfter: null, body: Buffer.from('too large'), complaint: 'too large' };
+  expect(outcomeOf(complained)).toMatchObject({
+    type: 'retry',
+    attempt: { errorType: 'http_error', responseStatus: status, errorMessage: `the receiver answered ${status}: too large` },
+  });
+});
+
 test('410 is not tried again, unless it is what is expected', () => {
   expect(outcomeOf(response(410))).toMatchObject({ type: 'dead', reason: 'max_retries_exceeded' });
   expect(outcomeOf(response(410), { expectedResponse: { statusCodes: [410], bodyContains: null } }).type).toBe('delivered');

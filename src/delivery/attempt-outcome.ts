@@ -6,7 +6,7 @@ import type { Outcome } from '../data/delivery-queue.ts';
 import type { AttemptErrorType } from '../data/messages.ts';
 import type { ReadyHttpPlan, ReadyPlan } from './delivery-plan.ts';
 import { errorType } from './targets/http/error-type.ts';
-import type { HttpResult } from './targets/http/http-exchange.ts';
+import type { HttpAnswer, HttpResult } from './targets/http/http-exchange.ts';
 
 const keptBodyBytes = 10_240;
 const keptMessageLength = 500;
@@ -20,7 +20,7 @@ export interface AttemptTimes {
   endedAtMs: number;
 }
 
-/** The record of one exchange. A response counts as failure unless it is the expected one, by default any 2xx. */
+/** The record of one exchange. A response counts as failure unless it is the expected one, by default any 2xx without a complaint. */
 export function attemptRecord(
   result: HttpResult,
   plan: Pick<ReadyHttpPlan, 'expectedResponse'>,
@@ -58,12 +58,13 @@ export function attemptOutcome(
 }
 
 function responseProblem(
-  { status, body }: { status: number; body: Buffer },
+  { status, body, complaint }: Pick<HttpAnswer, 'status' | 'body' | 'complaint'>,
   expected: ReadyHttpPlan['expectedResponse'],
 ): { type: AttemptErrorType; message: string | null } | null {
   const codes = expected?.statusCodes ?? [];
   const isExpectedStatus = codes.length > 0 ? codes.includes(status) : status >= 200 && status <= 299;
   if (!isExpectedStatus) return { type: 'http_error', message: defaultMessage({ errorType: 'http_error', responseStatus: status }) };
+  if (complaint !== undefined) return { type: 'http_error', message: `the receiver answered ${status}: ${complaint}` };
   const part = expected?.bodyContains ?? null;
   if (part !== null && !body.includes(part)) return { type: 'http_error', message: 'the response body does not contain the expected text' };
   return null;

@@ -56,7 +56,9 @@ beforeAll(async () => {
   services = createServer(authority.issue(names), async (request, response) => {
     const body = JSON.parse((await buffer(request)).toString());
     requests.push({ host: request.headers.host ?? '', path: request.url ?? '', body });
-    response.writeHead(request.headers.host === 'events.pagerduty.com' ? 202 : 200).end('canary-echo');
+    response
+      .writeHead(request.headers.host === 'events.pagerduty.com' ? 202 : 200)
+      .end(request.url?.startsWith('/hook') ? '1' : 'canary-echo');
   });
   if (mayListen) await new Promise<void>((resolve) => services.listen(443, address, resolve));
   const login = { user: 'posthorn', password: 'canary-password' };

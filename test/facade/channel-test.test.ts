@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
 import type { Mailer } from '../../src/delivery/targets/channel/mailer.ts';
 import { type CertificateAuthority, createCertificateAuthority } from '../support/certificate-authority.ts';
+import { startReceiver } from '../support/receiver.ts';
 import { mailerTo, type SmtpReceiver, startSmtpReceiver } from '../support/smtp-receiver.ts';
 import { startTlsReceiver, type TlsReceiver } from '../support/tls-receiver.ts';
 import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
@@ -67,6 +68,32 @@ describe('a test of a channel', () => {
     const away = await testOf({ type: 'webhook', config: { url: 'https://127.0.0.1:9/', headers } });
     expect([away.status, away.body]).toEqual([200, { success: false, error: expect.any(String), message: expect.any(String) }]);
     expect(away.text).not.toContain('canary');
+  });
+
+  test.each([
+    [200, '1', null],
+    [200, '', null],
+    [200, '{"status":"posted"}', null],
+    [202, 'Accepted', null],
+    [
+      200,
+      'Webhook message delivery failed with error: Microsoft Teams endpoint returned HTTP error 429 with ContextId tcid=0,server=a',
+      'the receiver answered 200: Webhook message delivery failed with error: Microsoft Teams endpoint returned HTTP error 429 with ContextId tcid=0,server=a',
+    ],
+    [200, ` ${'too\nlarge '.repeat(50)}`, `the receiver answered 200: ${`${'too large '.repeat(50)}`.slice(0, 299)}…`],
+    [200, 'you sent /hook?sig=canary-teams', 'the receiver answered 200: you sent ••••'],
+    [400, 'Summary or Text is required.', 'the receiver answered 400'],
+  ])('of type teams that is answered %i with %j fails with %j', async (status, said, message) => {
+    const teams = await startReceiver((response) => response.writeHead(status).end(said), authority.issue(['127.0.0.1']));
+    try {
+      const webhookUrl = `https://127.0.0.1:${new URL(teams.url).port}/hook?sig=canary-teams`;
+      const { body } = await testOf({ type: 'teams', config: { webhookUrl } });
+      expect(body).toEqual(
+        message === null ? { success: true, message: expect.any(String) } : { success: false, error: 'http_error', message },
+      );
+    } finally {
+      await teams.close();
+    }
   });
 
   test('of type email says what is missing where no server is configured', async () => {

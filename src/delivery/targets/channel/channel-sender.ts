@@ -11,13 +11,15 @@ import { httpTarget } from '../http/http-target.ts';
 import { destinationHeaders, requestHeaders } from '../http/request-headers.ts';
 import { SentSecrets, secretsInHeader, secretsInQuery, secretsInSecretUrl } from '../sent-secrets.ts';
 import type { AlertMailer } from './alert-mailer.ts';
+import { cut } from './alert-wording.ts';
 import { discordMessage } from './discord.ts';
 import { alertEmail } from './email.ts';
 import { pagerdutyEvent, pagerdutyUrl } from './pagerduty.ts';
-import { slackMessage } from './slack.ts';
-import { teamsMessage } from './teams.ts';
+import { slackComplaint, slackMessage } from './slack.ts';
+import { teamsComplaint, teamsMessage } from './teams.ts';
 
 const timeoutMs = 10_000;
+const longestComplaint = 300;
 
 export interface AlertAttempt {
   alert: Alert;
@@ -70,10 +72,10 @@ function senderOf(
     case 'slack':
     case 'teams':
     case 'discord': {
-      const message = messages[channel.type];
+      const { message, complaint } = services[channel.type];
       const url = open(channel.webhookUrl, 'webhookUrl');
       const post = poster({ url, secrets: secretsInSecretUrl(url, httpTarget(url)) }, options);
-      return (attempt) => post(attempt, message(attempt.alert));
+      return async (attempt) => withComplaint(await post(attempt, message(attempt.alert)), complaint);
     }
     case 'pagerduty': {
       const routingKey = open(channel.routingKey, 'routingKey');
@@ -116,7 +118,18 @@ export function incidentCloser(open: (sealed: string) => string, options: Channe
   };
 }
 
-const messages = { slack: slackMessage, teams: teamsMessage, discord: discordMessage } as const;
+/** What an alert looks like for a service, and how that says in an answer of 200 that it did not take one. */
+const services = {
+  slack: { message: slackMessage, complaint: slackComplaint },
+  teams: { message: teamsMessage, complaint: teamsComplaint },
+  discord: { message: discordMessage, complaint: () => null },
+} as const;
+
+function withComplaint(result: HttpResult, complaintOf: (text: string) => string | null): HttpResult {
+  if (result.type === 'error' || result.status !== 200) return result;
+  const complaint = complaintOf(result.body.toString());
+  return complaint === null ? result : { ...result, complaint: cut(complaint.replace(/\s+/g, ' '), longestComplaint) };
+}
 
 /** Posts JSON, under the same rules as deliveries: only to addresses that the organization may reach. */
 function poster(

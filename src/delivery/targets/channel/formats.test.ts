@@ -7,8 +7,8 @@ import type { Alert } from '../../../core/alert.ts';
 import { discordMessage } from './discord.ts';
 import { alertEmail } from './email.ts';
 import { pagerdutyEvent } from './pagerduty.ts';
-import { slackMessage } from './slack.ts';
-import { teamsMessage } from './teams.ts';
+import { slackComplaint, slackMessage } from './slack.ts';
+import { teamsComplaint, teamsMessage } from './teams.ts';
 
 /** Slack, "Block Kit reference": what each block takes. */
 const mrkdwn = (most: number) => z.strictObject({ type: z.literal('mrkdwn'), text: z.string().min(1).max(most), verbatim: z.boolean() });
@@ -211,4 +211,32 @@ test('PagerDuty gets one incident per route, opened while something is broken, e
   const event = (isBroken: boolean) => pagerdutyEvent(sampleAlert(), { routingKey: 'key', severity: 'critical', isBroken });
   expect(event(true)).toMatchObject({ event_action: 'trigger', dedup_key: 'rte_a', routing_key: 'key', payload: { severity: 'critical' } });
   expect(event(false)).toEqual({ event_action: 'resolve', dedup_key: 'rte_a', routing_key: 'key' });
+});
+
+describe('an answer of 200', () => {
+  test.each(['1', ' 1\n', '', '\r\n', '{"status":"posted"}', '[]', '\ufeff1'])('of Teams with %j takes the message', (text) => {
+    expect(teamsComplaint(text)).toBeNull();
+  });
+
+  test.each([
+    'Webhook message delivery failed with error: Microsoft Teams endpoint returned HTTP error 413 with ContextId tcid=0,server=a',
+    'Webhook message delivery failed with error: Microsoft Teams endpoint returned HTTP error 429 with ContextId tcid=1,server=b',
+    'Bad payload received by generic incoming webhook.',
+    '<html>Sign in</html>',
+    '0',
+    '11',
+    'null',
+    'false',
+  ])('of Teams with %j is a failure', (text) => {
+    expect(teamsComplaint(` ${text}\n`)).toBe(text);
+  });
+
+  test.each(['ok', '', '{"ok":true}', 'anything', '{"ok":"false"}', 'null'])('of Slack with %j takes the message', (text) => {
+    expect(slackComplaint(text)).toBeNull();
+  });
+
+  test.each([
+    ['{"ok":false,"error":"invalid_blocks"}', 'invalid_blocks'],
+    ['{"ok":false}', '{"ok":false}'],
+  ])('of Slack with %j is a failure', (text, complaint) => expect(slackComplaint(text)).toBe(complaint));
 });

@@ -1,4 +1,5 @@
 import type { Alert } from '../../../core/alert.ts';
+import { readJson } from '../../../core/read-json.ts';
 import { alertWording, cut } from './alert-wording.ts';
 
 /** Of a text in a section, and of a field of one (Slack, "Block Kit reference"). */
@@ -17,6 +18,13 @@ export function slackMessage(alert: Alert): object {
       { type: 'context', elements: [mrkdwn(`Posthorn · \`${alert.type}\``, longestText)] },
     ],
   };
+}
+
+/** Why an answer of 200 is none of success; null when it is one. An incoming webhook says so by its status, a workflow by `ok` in JSON. */
+export function slackComplaint(text: string): string | null {
+  const { ok, error } = Object(readJson(text));
+  if (ok !== false) return null;
+  return typeof error === 'string' ? error : text;
 }
 
 /** `verbatim`: no channel, user or URL in it becomes a link. Cut to a length that leaves no half of an entity. */

@@ -1,4 +1,5 @@
 import type { Alert, AlertType } from '../../../core/alert.ts';
+import { readJson } from '../../../core/read-json.ts';
 import { alertWording, cut } from './alert-wording.ts';
 
 /** Of one text, so that the whole stays below the 28 KB that Teams takes. */
@@ -27,6 +28,16 @@ export function teamsMessage(alert: Alert): object {
     ],
   };
   return { type: 'message', attachments: [{ contentType: 'application/vnd.microsoft.card.adaptive', contentUrl: null, content }] };
+}
+
+/**
+ * Why an answer of 200 is none of success; null when it is one. An incoming webhook says `1`, a workflow nothing or what its maker has it answer in JSON, and
+ * with any other text, such as "Webhook message delivery failed with error: …", the message is lost.
+ */
+export function teamsComplaint(text: string): string | null {
+  const said = text.trim();
+  const json = readJson(said);
+  return said === '' || json === 1 || (typeof json === 'object' && json !== null) ? null : said;
 }
 
 function run(text: string, weight: 'default' | 'bolder' = 'default'): object {

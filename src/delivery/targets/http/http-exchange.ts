@@ -15,7 +15,16 @@ export interface HttpRequest {
 }
 
 /** Without the secrets of the request, wherever the receiver repeats them. */
-export type HttpResult = { type: 'response'; status: number; retryAfter: string | null; body: Buffer } | { type: 'error'; error: Error };
+export type HttpResult = HttpAnswer | { type: 'error'; error: Error };
+
+export interface HttpAnswer {
+  type: 'response';
+  status: number;
+  retryAfter: string | null;
+  body: Buffer;
+  /** What the receiver complains about in an answer whose status is that of a success. */
+  complaint?: string;
+}
 
 /** The deadline of an exchange passed. */
 export class DeadlineError extends Error {}
