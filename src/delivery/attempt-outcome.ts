@@ -5,11 +5,10 @@ import { defaultMessage, type NewAttempt } from '../data/attempt-record.ts';
 import type { Outcome } from '../data/delivery-queue.ts';
 import type { AttemptErrorType } from '../data/messages.ts';
 import type { ReadyHttpPlan, ReadyPlan } from './delivery-plan.ts';
-import { errorType } from './targets/http/error-type.ts';
+import { errorMessage, errorType } from './targets/http/error-type.ts';
 import type { HttpAnswer, HttpResult } from './targets/http/http-exchange.ts';
 
 const keptBodyBytes = 10_240;
-const keptMessageLength = 500;
 const longestRetryAfterMs = 86_400_000;
 /** The receiver wants nothing more (Standard Webhooks): the one failure that is not tried again. */
 export const gone = 410;
@@ -28,8 +27,8 @@ export function attemptRecord(
 ): NewAttempt {
   const times = { startedAtMs, durationMs: Math.max(0, Math.round(endedAtMs - startedAtMs)) };
   if (result.type === 'error') {
-    const message = result.error.message.slice(0, keptMessageLength);
-    return { ...times, responseStatus: null, responseBody: null, errorType: errorType(result.error), errorMessage: message };
+    const { error } = result;
+    return { ...times, responseStatus: null, responseBody: null, errorType: errorType(error), errorMessage: errorMessage(error) };
   }
   const responseStatus = result.status;
   const problem = responseProblem(result, plan.expectedResponse);

@@ -7,6 +7,8 @@ import { EgressPolicy, type EgressRules, RefusedAddresses } from './egress-polic
 import { guardedConnector, type TlsIdentity } from './guarded-connector.ts';
 
 const mostAgents = 1000;
+/** Names and values of all headers of a response together. Policies of browsers and sets of cookies need more than the 16 KiB of Node. */
+export const maxResponseHeadersKiB = 64;
 
 /** What decides which connections may be shared. */
 export interface ConnectionRules {
@@ -78,7 +80,7 @@ export class Dispatchers {
       keepAliveTimeout: 15_000,
       keepAliveMaxTimeout: 60_000,
       clientTtl: 60_000,
-      maxHeaderSize: 16_384,
+      maxHeaderSize: maxResponseHeadersKiB * 1024,
       // One deadline of our own covers the whole attempt.
       headersTimeout: 0,
       bodyTimeout: 0,

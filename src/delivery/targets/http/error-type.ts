@@ -3,6 +3,7 @@ import { MailRefusedError } from '../channel/mail-refused-error.ts';
 import { WarehouseRefusedError } from '../warehouse/warehouse-refused-error.ts';
 import { BlockedAddressError } from './blocked-address-error.ts';
 import { BlockedHostError } from './blocked-host-error.ts';
+import { maxResponseHeadersKiB } from './dispatchers.ts';
 import { DeadlineError } from './http-exchange.ts';
 import { InsecureUrlError } from './insecure-url-error.ts';
 
@@ -16,9 +17,21 @@ const blockedErrors = [BlockedAddressError, BlockedHostError, WarehouseRefusedEr
 export function errorType(error: Error): AttemptErrorType {
   if (blockedErrors.some((blocked) => error instanceof blocked)) return 'blocked';
   if (error instanceof DeadlineError) return 'timeout';
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+  const code = codeOf(error);
   if (timeoutCodes.has(code)) return 'timeout';
   if (dnsCodes.has(code)) return 'dns';
   if (tlsCodes.test(code)) return 'tls';
   return 'network';
+}
+
+const maxMessageLength = 500;
+
+/** What an error of `exchange` says to users. */
+export function errorMessage(error: Error): string {
+  if (codeOf(error) === 'UND_ERR_HEADERS_OVERFLOW') return `the headers of the response are larger than ${maxResponseHeadersKiB} KiB`;
+  return error.message.slice(0, maxMessageLength);
+}
+
+function codeOf(error: Error): string {
+  return 'code' in error && typeof error.code === 'string' ? error.code : '';
 }

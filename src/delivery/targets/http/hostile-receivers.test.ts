@@ -6,8 +6,11 @@ import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { kindOf, openRules, posted, RawReceivers } from '../../../../test/support/raw-receivers.ts';
 import { systemClock } from '../../../runtime/clock.ts';
+import { attemptRecord } from '../../attempt-outcome.ts';
 import { SentSecrets } from '../sent-secrets.ts';
+import { Transport } from '../warehouse/transport.ts';
 import { Dispatchers } from './dispatchers.ts';
+import { errorMessage } from './error-type.ts';
 import { exchange, type HttpResult } from './http-exchange.ts';
 
 /** For those that are cut off; the others have time enough. */
@@ -47,6 +50,60 @@ describe('a receiver', () => {
   ])('that %s has failed', async (_, bytes) => {
     const port = await receivers.listen((socket) => socket.end(bytes));
     expect(kindOf(await receivers.post(`http://127.0.0.1:${port}`))).toBe('network');
+  });
+
+  const policies = (count: number): string => Array.from({ length: count }, (_, i) => `x-policy-${i}: ${'x'.repeat(1000)}\r\n`).join('');
+  test.each([
+    ['one header of 17 KiB', `x-big: ${'x'.repeat(17 * 1024)}\r\n`],
+    ['one header of 63 KiB', `x-big: ${'x'.repeat(63 * 1024)}\r\n`],
+    ['60 headers of 1 KB', policies(60)],
+    ['5000 headers', 'x-a: b\r\n'.repeat(5000)],
+    ['30 KiB of early hints, and 40 KiB of headers', `link: ${'x'.repeat(30 * 1024)}\r\n\r\nHTTP/1.1 200 OK\r\n${policies(40)}`],
+  ])('that answers with %s is understood', async (what, headers) => {
+    const first = what.includes('hints') ? '103 Early Hints' : '200 OK';
+    const port = await receivers.listen((socket) =>
+      socket.end(`HTTP/1.1 ${first}\r\n${headers}retry-after: 7\r\ncontent-length: 2\r\n\r\nok`),
+    );
+    expect(await receivers.post(`http://127.0.0.1:${port}`)).toMatchObject({ status: 200, retryAfter: '7', body: Buffer.from('ok') });
+  });
+
+  test.each([
+    ['one header of 64 KiB', `x-big: ${'x'.repeat(64 * 1024)}\r\n`],
+    ['70 headers of 1 KB', policies(70)],
+    ['a header without end', `x-big: ${'x'.repeat(1_048_576)}`],
+  ])('that answers with %s has failed, and the error says why', async (_, headers) => {
+    const port = await receivers.listen((socket) => socket.write(`HTTP/1.1 200 OK\r\n${headers}\r\n`));
+    const result = await receivers.post(`http://127.0.0.1:${port}`);
+    expect(attemptRecord(result, { expectedResponse: null }, { startedAtMs: 0, endedAtMs: 1 })).toMatchObject({
+      errorType: 'network',
+      errorMessage: 'the headers of the response are larger than 64 KiB',
+    });
+  });
+
+  test('that is an object store may answer with large headers, too, and beyond the bound the error says why', async () => {
+    const pools = new Dispatchers({ connections: 4 });
+    receivers.closeAfterwards(pools);
+    const port = await receivers.listen((socket, request) => {
+      const size = request.includes('/larger') ? 65 : 60;
+      socket.write(`HTTP/1.1 200 OK\r\nx-big: ${'x'.repeat(size * 1024)}\r\ncontent-length: 0\r\n\r\n`);
+    });
+    const put = async (path: string, how: 'send' | 'fetch'): Promise<number> => {
+      const transport = new Transport(pools.forRules(openRules)(), new AbortController().signal);
+      const url = `http://127.0.0.1:${port}${path}`;
+      const sent =
+        how === 'send'
+          ? transport.send({ url, method: 'PUT', headers: {}, body: 'x' })
+          : transport.fetch(url, { method: 'PUT', body: 'x' });
+      const { status } = await sent.catch(() => {
+        throw transport.error;
+      });
+      return status;
+    };
+    for (const how of ['send', 'fetch'] as const) {
+      expect(await put('/', how)).toBe(200);
+      const error = await put('/larger', how).then(String, (thrown: Error) => errorMessage(thrown));
+      expect(error).toBe('the headers of the response are larger than 64 KiB');
+    }
   });
 
   test('that closes or resets the connection has failed', async () => {
