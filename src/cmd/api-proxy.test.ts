@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { silentLogger } from '../../test/support/logger.ts';
+import { sendPaced } from '../../test/support/paced-sender.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
 import { type ApiProxy, apiProxy } from './api-proxy.ts';
 import { createHttpServer } from './http-server.ts';
@@ -113,6 +114,26 @@ test.each([
     [method, '/api/x', hidden],
     ['GET', '/api/next', ''],
   ]);
+});
+
+test.each([
+  ['closes its connection', `HTTP/1.1\r\n${close}`, 100_000],
+  ['closes its connection', `HTTP/1.1\r\n${close}`, 3_000_000],
+  ['speaks HTTP/1.0', 'HTTP/1.0\r\n', 3_000_000],
+])(
+  'a client that %s and reads nothing before all is written gets the answer to a body that the API refuses: %#',
+  async (_, rest, bytes) => {
+    await serve((_incoming, outgoing) => void outgoing.writeHead(401).end('who are you?'));
+    const answer = await sendPaced(port, { head: `POST /api/x ${rest}Content-Length: ${bytes}\r\n\r\n`, bytes });
+    expect(answer).toMatch(/^HTTP\/1.1 401 [\s\S]*who are you\?/);
+  },
+);
+
+test('the connection of a body that the API refuses serves the next request', async () => {
+  await serve((incoming, outgoing) => void outgoing.writeHead(incoming.method === 'POST' ? 401 : 200).end('!'));
+  const next = `GET /api/x HTTP/1.1\r\n${close}\r\n`;
+  const answer = await sendRaw(`POST /api/x HTTP/1.1\r\nHost: a\r\nContent-Length: 3000000\r\n\r\n${'x'.repeat(3_000_000)}${next}`);
+  expect(answer.match(/HTTP\/1.1 \d+/g)).toEqual(['HTTP/1.1 401', 'HTTP/1.1 200']);
 });
 
 test.each(['GET', 'POST', 'DELETE'])('a %s without a body arrives without one', async (method) => {

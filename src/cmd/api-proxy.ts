@@ -62,6 +62,8 @@ export function apiProxy(
     outgoing.once('close', () => {
       underWay -= 1;
       shares.giveBack(client);
+      // What is left of a refused body is read and thrown away: unread it would keep its sender from the answer, and from its next request.
+      incoming.unpipe(passed).resume();
       passed.destroy();
     });
     passed.once('response', (answer) => passBack(answer, outgoing));

@@ -19,6 +19,7 @@ import { blockingConnection, commandConnection, type RedisClient } from '../../s
 import { systemClock } from '../../src/runtime/clock.ts';
 import { Sandbox } from '../../src/sandbox/sandbox.ts';
 import { silentLogger } from './logger.ts';
+import { type PacedRequest, sendPaced } from './paced-sender.ts';
 import { patientBy } from './patient-clock.ts';
 import { routeRecord, sourceRecord } from './records.ts';
 import { type RedisServer, startRedis } from './redis.ts';
@@ -199,6 +200,11 @@ export class IngestUnderTest {
     await Promise.race([closed, sleep(forMs)]);
     socket.destroy();
     return received;
+  }
+
+  /** Sends a request as clients do that read nothing before all is written. */
+  sendPaced(request: PacedRequest): Promise<string> {
+    return sendPaced(this.#port, request);
   }
 
   /** Ends the minute of a source's rate limit. */

@@ -1,0 +1,58 @@
+import type { IncomingMessage } from 'node:http';
+import { Socket } from 'node:net';
+import { clientNetwork } from '../core/client-address.ts';
+import { OpenShares } from '../core/open-shares.ts';
+
+/** Bounds of what is read after answers that end their connections. */
+export interface LingeringLimits {
+  /** Time that a sender has to end its body. */
+  maxMs: number;
+  /** Bytes of one sender. */
+  maxBytes: number;
+  /** Connections at a time; further ones are cut at once. */
+  maxConnections: number;
+  /** Those of one client address, of IPv6 one /64. */
+  maxPerAddress: number;
+}
+
+export const defaultLingeringLimits: LingeringLimits = {
+  maxMs: 5000,
+  maxBytes: 32 * 1024 * 1024,
+  maxConnections: 1000,
+  maxPerAddress: 250,
+};
+
+const checkMs = 50;
+
+/**
+ * Makes the end of a connection one that a sender which writes all before it reads can see (RFC 9112, section 9.6). Where the answer ends the connection, to
+ * `Connection: close` and to HTTP/1.0, Node cuts it as soon as the answer is written, and what still comes of a refused body is met with a reset: the sender
+ * fails to write, and never reads the answer. Instead the connection is ended for writing, and the rest of the body is read and thrown away, within the limits.
+ * Called with each request.
+ */
+export function lingeringClose({ maxMs, maxBytes, maxConnections, maxPerAddress }: LingeringLimits): (request: IncomingMessage) => void {
+  const shares = new OpenShares(maxPerAddress);
+  let lingering = 0;
+  return (request) => {
+    const { socket } = request;
+    // Node calls it when the last answer of the connection is written.
+    socket.destroySoon = () => {
+      socket.destroySoon = Socket.prototype.destroySoon;
+      const client = clientNetwork(socket.remoteAddress ?? '');
+      if (request.complete || socket.destroyed || lingering >= maxConnections || !shares.take(client)) return socket.destroySoon();
+      lingering += 1;
+      const startedMs = performance.now();
+      const readBefore = socket.bytesRead;
+      const check = setInterval(() => {
+        if (performance.now() - startedMs > maxMs || socket.bytesRead - readBefore > maxBytes) socket.destroy();
+      }, checkMs);
+      socket.once('close', () => {
+        clearInterval(check);
+        shares.giveBack(client);
+        lingering -= 1;
+      });
+      socket.end();
+      request.once('end', () => socket.destroySoon()).resume();
+    };
+  };
+}
