@@ -5,6 +5,7 @@ import { LRUCache } from 'lru-cache';
 import { Agent, type Dispatcher } from 'undici';
 import { EgressPolicy, type EgressRules, RefusedAddresses } from './egress-policy.ts';
 import { guardedConnector, type TlsIdentity } from './guarded-connector.ts';
+import { ignoringContinue } from './ignored-continue.ts';
 
 const mostAgents = 1000;
 /** Names and values of all headers of a response together. Policies of browsers and sets of cookies need more than the 16 KiB of Node. */
@@ -68,12 +69,14 @@ export class Dispatchers {
       ...(tls?.cert != null && tls.key !== null && { cert: tls.cert, key: tls.key }),
     };
     const agent = new Agent({
-      connect: guardedConnector({
-        policy: new EgressPolicy(egress, this.#refused),
-        tls: identity,
-        proxy: usesProxy ? (this.#proxy ?? 'missing') : null,
-        lookup: this.#lookup,
-      }),
+      connect: ignoringContinue(
+        guardedConnector({
+          policy: new EgressPolicy(egress, this.#refused),
+          tls: identity,
+          proxy: usesProxy ? (this.#proxy ?? 'missing') : null,
+          lookup: this.#lookup,
+        }),
+      ),
       connections: this.#connections,
       pipelining: 1,
       allowH2: false,
