@@ -83,7 +83,7 @@ export interface FacadeWorld {
   /** One look of the facade for what was begun and not ended. */
   finishBegun(): Promise<void>;
   /** Another facade on the same store and Redis; it ends with the world. Answers how to ask it. */
-  startReplica(options?: { inForceTimeoutMs?: number }): Promise<FacadeWorld['request']>;
+  startReplica(options?: { inForceTimeoutMs?: number; webhookMessages?: WebhookMessages }): Promise<FacadeWorld['request']>;
   /** A delivery worker on the same Redis, which may reach loopback; stopped with the world when not before. */
   startWorker(options?: Partial<DeliveryOptions>): Promise<Delivery>;
   /** Makes an organization with its namespace of the same name. */

@@ -7,6 +7,7 @@ import { errorIn, toPosthornError, webhookErrorBody } from '../../error-response
 import { type Call, type Family, operation } from '../../operation.ts';
 import { single } from './envelope.ts';
 import { eventAnswer, type SentEvent, sentEvent } from './sent-event.ts';
+import { StoringOrder, type StoringTurn } from './storing-order.ts';
 import { takeWebhookEvent } from './take-event.ts';
 
 const largestBodyBytes = 2 * 1024 * 1024;
@@ -59,7 +60,7 @@ export const sendEvent: Family = {
       path: '/send-events',
       operationId: 'sendEvents',
       summary: 'Send up to 100 events',
-      description: `Each as send-event takes it, on its own: one that is refused does not hold up the others. ${description}`,
+      description: `Each as send-event takes it, on its own and in their order: one that is refused does not hold up the others, and of several with one idempotencyKey the first that is not refused is stored. ${description}`,
       scope: 'write',
       answersAgain: true,
       body: z.strictObject({ events: z.array(z.unknown()).min(1).max(mostEvents).describe('Bodies of send-event.') }),
@@ -78,10 +79,13 @@ export const sendEvent: Family = {
         const { turn, bodyBytes } = call;
         const events = jsonMember(bodyBytes, 'events') ?? Buffer.from('[]');
         const texts = await turn.run(jsonElements(events), call.signal);
+        const order = new StoringOrder();
         const taken: ReturnType<typeof oneOfMany>[] = [];
         for (const [i, event] of call.body.events.entries()) {
           await turn.rest();
-          taken.push(oneOfMany(call, event, texts[i] ?? Buffer.from('{}'), i));
+          const key = isRecord(event) && typeof event['idempotencyKey'] === 'string' ? event['idempotencyKey'] : undefined;
+          const bytes = texts[i] ?? Buffer.from('{}');
+          taken.push(order.next(key, (storing) => oneOfMany(call, event, bytes, { place: i, turn: storing })));
         }
         return { data: await Promise.all(taken) };
       },
@@ -93,13 +97,13 @@ async function oneOfMany(
   call: Call,
   raw: unknown,
   bytes: Buffer,
-  place: number,
+  among: { place: number; turn: StoringTurn },
 ): Promise<z.input<typeof eventAnswer> | z.input<typeof webhookErrorBody>> {
   try {
     if (!isRecord(raw)) throw new PosthornError('VALIDATION_FAILED', 'An event must be an object.');
     await call.turn.run(hostileShapes(raw, 'payload'), call.signal);
     const sent: SentEvent = parseBody(sentEvent, raw);
-    return (await takeWebhookEvent(call, sent, payloadIn(bytes), place)).answer;
+    return (await takeWebhookEvent(call, sent, payloadIn(bytes), among)).answer;
   } catch (thrown) {
     const error = toPosthornError(thrown);
     if (error.code === 'INTERNAL') call.services.logger.error({ err: thrown }, 'an event among many met a defect');

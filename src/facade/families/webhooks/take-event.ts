@@ -5,12 +5,14 @@ import type { EventTypeRecord } from '../../../core/records.ts';
 import { webhookOrganization } from '../../../core/webhook.ts';
 import { type EventClaim, quotaExceeded } from '../../../data/intake.ts';
 import type { NewEvent, WebhookEventPart } from '../../../data/messages.ts';
+import { homeShard } from '../../../data/record-key.ts';
 import type { TargetedSend } from '../../../data/webhooks/targeted-sends.ts';
 import type { WebhookMatches } from '../../../data/webhooks/webhook-matcher.ts';
 import { webhookTarget } from '../../../data/webhooks/webhook-target.ts';
 import type { Call } from '../../operation.ts';
 import { answerBefore, answerToKeep, eventMark, firstAnswer, idempotencyMs } from './repeated-event.ts';
 import type { EventAnswer, SentEvent } from './sent-event.ts';
+import { aloneInOrder, type StoringTurn } from './storing-order.ts';
 
 const defaultPayloadLimitBytes = 1024 * 1024;
 const schemaDeadlineMs = 1500;
@@ -25,11 +27,16 @@ export interface TakenEvent {
 
 /**
  * Stores an event with a message for every subscription that it matches; what was stored before is answered as then, whatever has changed since.
- * `place`: of the event in the request. Throws RESOURCE_NOT_FOUND without an enabled event type of the name, and for a target that is not there,
+ * `place`: of the event in the request; `turn`: among its events. Throws RESOURCE_NOT_FOUND without an enabled event type of the name, and for a target that is not there,
  * PAYLOAD_TOO_LARGE, VALIDATION_FAILED for a payload that breaks the schema, APPLICATION_RATE_LIMITED, QUOTA_EXCEEDED, QUEUE_FULL, UNAVAILABLE: then it
  * may be stored, and with an idempotency key it is not stored again when it is sent again.
  */
-export async function takeWebhookEvent(call: Call, sent: SentEvent, payload: Buffer, place = 0): Promise<TakenEvent> {
+export async function takeWebhookEvent(
+  call: Call,
+  sent: SentEvent,
+  payload: Buffer,
+  { place, turn }: { place: number; turn: StoringTurn } = { place: 0, turn: aloneInOrder },
+): Promise<TakenEvent> {
   const { services, caller } = call;
   const org = caller.organization.id;
   const mark = eventMark(call, sent, place);
@@ -44,14 +51,15 @@ export async function takeWebhookEvent(call: Call, sent: SentEvent, payload: Buf
   const receivedAtMs = services.clock.now();
   const event = eventOf(call, { webhook, payload, eventType, matches, receivedAtMs });
   const { monthlyMessages } = caller.organization;
-  const accept = (taken: NewEvent): Promise<boolean> => services.sending.acceptor.accept(taken);
+  const count = (): Promise<void> => turn.begin('count', () => countTargeted(call, webhook, matches));
+  const accept = (taken: NewEvent): Promise<boolean> => turn.store(homeShard(taken.id) ?? 0, () => services.sending.acceptor.accept(taken));
   const answer = {
     eventId: event.id,
     messagesQueued: matches.total,
     endpoints: matches.first.map(({ endpointId: id, url }) => ({ id, url })),
   };
   if (mark === null && (monthlyMessages === null || matches.total === 0)) {
-    await countTargeted(call, webhook, matches);
+    await count();
     await accept(event);
     return { answer, isRepeated: false };
   }
@@ -64,12 +72,12 @@ export async function takeWebhookEvent(call: Call, sent: SentEvent, payload: Buf
     messages: matches.total,
     monthlyMessages,
   };
-  const claimed = await services.intake.claim(claim);
+  const claimed = await turn.begin('claim', () => services.intake.claim(claim));
   if (claimed.outcome === 'quotaExceeded') throw quotaExceeded(receivedAtMs, monthlyMessages ?? 0);
   if (claimed.outcome === 'duplicate') return repeated(await firstAnswer(call, claimed.eventId));
   // Whoever claimed it may have died before it was stored: whoever meets the claim stores it under that id, which happens once.
   const { eventId } = claimed;
-  const isNew = await countTargeted(call, webhook, matches)
+  const isNew = await count()
     .then(() => accept({ ...event, id: eventId, ...(mark !== null && { answer: answerToKeep(answer) }) }))
     .catch(async (error: unknown) => {
       await services.intake.settle({ ...claim, eventId }, 'failed').catch(() => undefined);
