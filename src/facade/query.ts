@@ -6,12 +6,13 @@ import { text } from '../resources/text.ts';
 
 /** Schemas of query values: text in, typed out, so that the OpenAPI document shows the type. */
 
-export function queryInteger(range: { min: number; max: number }) {
+export function queryInteger({ min, max }: { min: number; max: number }) {
+  const isFar = (text: string): boolean => /^-?\d+(\.\d+)?e\+?\d+$/i.test(text) && (Number(text) < min || Number(text) > max);
   return z
     .string()
-    .regex(/^\d{1,9}$/, 'must be a whole number')
+    .refine((text) => /^-?\d+$/.test(text) || isFar(text), 'must be a whole number')
     .transform(Number)
-    .pipe(z.int().min(range.min).max(range.max));
+    .pipe(z.int().min(min).max(max));
 }
 
 export const queryBoolean = z

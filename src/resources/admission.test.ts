@@ -71,6 +71,11 @@ describe('complaints say what to do', () => {
   });
 });
 
+test.each([1e30, 1e16, Number.POSITIVE_INFINITY])('%d is complained of once, with the bound of its field', (timeoutMs) => {
+  const { causes } = admit('Destination', { metadata, spec: { http: { ...http, timeoutMs } } });
+  expect(causes).toEqual([{ field: 'spec.http.timeoutMs', message: 'must be at most 60000' }]);
+});
+
 test('the error of a refused object has the complaints by field', () => {
   const { causes = [] } = admit('Source', { metadata, spec: { provider: 'x', enabled: 1 } });
   const error = invalidObject('Source', 'shop', causes);

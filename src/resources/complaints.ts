@@ -1,10 +1,11 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import type { Cause } from './causes.ts';
 import { fieldPath } from './field-tree.ts';
+import { withOwnBounds } from './plain-issues.ts';
 
 /** What zod found wrong with a value, as causes below `base`. */
 export function complaints(error: z.ZodError, base: readonly PropertyKey[]): Cause[] {
-  return error.issues.flatMap((issue): Cause[] => {
+  return withOwnBounds(error.issues).flatMap((issue): Cause[] => {
     const path = [...base, ...issue.path];
     if (issue.code !== 'unrecognized_keys') return [{ field: fieldPath(path), message: issue.message }];
     return issue.keys.map((key) => ({
@@ -18,6 +19,7 @@ export function complaints(error: z.ZodError, base: readonly PropertyKey[]): Cau
 export const wording: z.core.$ZodErrorMap = (issue) => {
   switch (issue.code) {
     case 'invalid_type':
+      if (typeof issue.input === 'number' && issue.inst instanceof z.ZodNumber) return outOfRange(issue.input, issue.inst);
       return wrongType(issue.expected, issue.input);
     case 'invalid_value':
       return issue.input === undefined ? 'is required' : `must be ${issue.values.length === 1 ? '' : 'one of '}${issue.values.join(', ')}`;
@@ -32,6 +34,14 @@ export const wording: z.core.$ZodErrorMap = (issue) => {
       return undefined;
   }
 };
+
+/** What is wrong with a number that is no whole one, or too large for any: JSON may have 1e400. */
+function outOfRange(input: number, { minValue, maxValue }: z.ZodNumber): string {
+  if (Number.isFinite(input)) return wrongType('int', input);
+  const bound = input > 0 ? maxValue : minValue;
+  if (bound === null || !Number.isFinite(bound)) return 'must be a finite number';
+  return input > 0 ? `must be at most ${bound}` : `must be at least ${bound}`;
+}
 
 /** What is wrong with a value that is not of the type that zod expects. */
 export function wrongType(expected: string, input: unknown): string {

@@ -9,13 +9,32 @@ type Issue = z.core.$ZodIssue;
  */
 export function plainIssues(issues: readonly Issue[]): Issue[] {
   const told = new Set<string>();
-  return issues.flatMap(unfolded).filter((issue) => {
+  return withOwnBounds(issues.flatMap(unfolded)).filter((issue) => {
     if (issue.code === 'unrecognized_keys' || issue.path.length === 0) return true;
     const field = fieldPath(issue.path);
     const isFirst = !told.has(field);
     told.add(field);
     return isFirst;
   });
+}
+
+/** Without what is said of the range of whole numbers in JavaScript where the bound of the field itself says more. */
+export function withOwnBounds(issues: readonly Issue[]): Issue[] {
+  return issues.filter(
+    (issue) => !isOfSafeRange(issue) || !issues.some((other) => isOwnBound(other) && isSamePath(other.path, issue.path)),
+  );
+}
+
+function isOfSafeRange(issue: Issue): boolean {
+  return (issue.code === 'too_big' || issue.code === 'too_small') && issue.origin === 'int';
+}
+
+function isOwnBound(issue: Issue): boolean {
+  return (issue.code === 'too_big' || issue.code === 'too_small') && issue.origin === 'number';
+}
+
+function isSamePath(one: readonly PropertyKey[], other: readonly PropertyKey[]): boolean {
+  return one.length === other.length && one.every((part, i) => part === other[i]);
 }
 
 function unfolded(issue: Issue): Issue[] {
