@@ -87,7 +87,8 @@ export class ObjectSecrets {
     const encoded = secret.data?.[key];
     if (encoded === undefined) return refuse('SecretKeyNotFound', `Secret ${name} has no key ${key}`);
     const read = { reference, isMadeByApi: isMadeByApi(secret) };
-    const value = Buffer.from(encoded, 'base64').toString('utf8');
+    // The store itself seals what it holds and leaves sealed what it cannot open.
+    const value = isSealed(encoded) ? encoded : Buffer.from(encoded, 'base64').toString('utf8');
     if (!isSealed(value)) return { ...read, value };
     try {
       return { ...read, value: keyring.open(value, secretSealingContext(organization.id, name, key, madeForIn(secret.metadata))) };

@@ -61,8 +61,7 @@ export function deliveryView(
     maxAttempts: number('x'),
     nextAttemptAtMs: nextAttemptAtMs(status, due, waitsForCircuit ? Number(text(cooldownEnd)) : 0),
     lastResponseStatus: last?.responseStatus ?? null,
-    lastErrorType: last === null ? errorWithoutAttempt(status, record) : last.errorType,
-    lastErrorMessage: record.get('fm') ?? last?.errorMessage ?? null,
+    ...lastError(status, record, last),
     deadLetterReason: deadLetterReason(record.get('q')),
     failedOverFrom: text(original) || null,
     replayedFrom: record.get('rp') ?? null,
@@ -92,6 +91,24 @@ export interface WebhookMessagePart {
 function nextAttemptAtMs(status: DeliveryStatus, due: string | undefined, cooldownEndMs: number): number | null {
   if (status === 'circuit_open') return Math.max(cooldownEndMs, Number(due ?? '0'));
   return status === 'retrying' && due !== undefined ? Number(due) : null;
+}
+
+/** Of a dead letter for which no further attempt could be made it says why, also where there were attempts before. */
+function lastError(
+  status: DeliveryStatus,
+  record: ReadonlyMap<string, string>,
+  last: AttemptView | null,
+): Pick<DeliveryView, 'lastErrorType' | 'lastErrorMessage'> {
+  const reason = record.get('q');
+  if (reason === 'secret_decryption_failed')
+    return {
+      lastErrorType: reason,
+      lastErrorMessage: 'a secret that the delivery needs does not open with the encryption keys that there are',
+    };
+  return {
+    lastErrorType: last === null ? errorWithoutAttempt(status, record) : last.errorType,
+    lastErrorMessage: record.get('fm') ?? last?.errorMessage ?? null,
+  };
 }
 
 /** `circuit_open` of a message that an open circuit has kept from being sent: one that waits for it, failed over for it, or ended for it. */

@@ -274,11 +274,12 @@ describe('what goes wrong is named', () => {
   });
 
   test('a signing secret that does not open ends as secret_decryption_failed', async () => {
+    const doesNotOpen = { lastErrorType: 'secret_decryption_failed', lastErrorMessage: expect.stringContaining('does not open') };
     const to = await receiver();
     const foreign = testKeyring.seal(secret, recordSealingContext('org_b', 'destination', 'dst_a', 'signingSecrets'));
     destination(to.url, {}, { signingSecrets: [foreign] });
     worker();
-    await ended(await send(), { status: 'dlq', deadLetterReason: 'secret_decryption_failed' });
+    await ended(await send(), { status: 'dlq', deadLetterReason: 'secret_decryption_failed', ...doesNotOpen });
     expect(to.requests).toEqual([]);
   });
 });

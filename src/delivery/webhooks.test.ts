@@ -212,7 +212,8 @@ describe('secrets', () => {
     const locked = endpoint(url, { secret: secretWith(sealed(1, 'ep_a', foreign)) });
     worker();
     const event = await send();
-    await ended(event, { status: 'dlq', attempts: 0, deadLetterReason: 'secret_decryption_failed' });
+    const reason = 'secret_decryption_failed';
+    await ended(event, { status: 'dlq', attempts: 0, deadLetterReason: reason, lastErrorType: reason });
     const previous = [{ sealed: locked.secret.sealed, validUntilMs: Date.now() + 60_000 }];
     directory.putEndpoint({ ...locked, secret: secretWith(sealed(2), previous), revision: 2 });
     await ended(await send(), { status: 'dlq', deadLetterReason: 'secret_decryption_failed' });

@@ -60,12 +60,22 @@ export async function answerOnce(
   const mark = createHash('sha256')
     .update(JSON.stringify([key, request]))
     .digest('base64url');
+  const opened = (sealed: string): string | null => {
+    try {
+      return keyring.open(sealed, context);
+    } catch (error) {
+      logger.warn({ err: error }, 'the answer that is kept for an Idempotency-Key does not open');
+      return null;
+    }
+  };
   const outcome = await idempotentAnswers.claim(org, key, request);
   switch (outcome.state) {
     case 'answered': {
-      if (outcome.answer === tooLarge && answersAgain) return replayed(await perform({ mark, isTakenOver: true }));
-      if (outcome.answer === tooLarge) throw conflict('The request was carried out, but its answer is too large to be kept.');
-      return replayed(keptAnswer.parse(JSON.parse(keyring.open(outcome.answer, context))));
+      const text = outcome.answer === tooLarge ? null : opened(outcome.answer);
+      if (text !== null) return replayed(keptAnswer.parse(JSON.parse(text)));
+      if (answersAgain) return replayed(await perform({ mark, isTakenOver: true }));
+      const why = outcome.answer === tooLarge ? 'is too large to be kept' : 'does not open with the encryption keys that there are';
+      throw conflict(`The request was carried out, but its answer ${why}.`);
     }
     case 'underWay':
       throw conflict('The first request with this Idempotency-Key is still under way.', 1);

@@ -7,6 +7,7 @@ import { createHttpServer } from '../../src/cmd/http-server.ts';
 import { newApiKey } from '../../src/core/api-keys.ts';
 import type { Clock } from '../../src/core/clock.ts';
 import type { Plan, Role, Scope } from '../../src/core/records.ts';
+import type { Keyring } from '../../src/core/sealing.ts';
 import { ApiKeyUsage } from '../../src/data/api-key-usage.ts';
 import { BegunWrites } from '../../src/data/begun-writes.ts';
 import { changeStreamBlockMs } from '../../src/data/change-stream.ts';
@@ -83,7 +84,11 @@ export interface FacadeWorld {
   /** One look of the facade for what was begun and not ended. */
   finishBegun(): Promise<void>;
   /** Another facade on the same store and Redis; it ends with the world. Answers how to ask it. */
-  startReplica(options?: { inForceTimeoutMs?: number; webhookMessages?: WebhookMessages }): Promise<FacadeWorld['request']>;
+  startReplica(options?: {
+    inForceTimeoutMs?: number;
+    webhookMessages?: WebhookMessages;
+    keyring?: Keyring;
+  }): Promise<FacadeWorld['request']>;
   /** A delivery worker on the same Redis, which may reach loopback; stopped with the world when not before. */
   startWorker(options?: Partial<DeliveryOptions>): Promise<Delivery>;
   /** Makes an organization with its namespace of the same name. */

@@ -121,7 +121,7 @@ test('without an attempt the reason is told', async () => {
   const nothingSent = { attempts: 0, responseStatus: null, errorMessage: null, responseBody: null };
   expect((await samples()).body.data).toMatchObject([
     { ...nothingSent, errorType: 'circuit_open' },
-    { ...nothingSent, errorType: 'secret_decryption_failed' },
+    { ...nothingSent, errorType: 'secret_decryption_failed', errorMessage: expect.stringContaining('does not open') },
   ]);
 });
 

@@ -1,6 +1,7 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { resourceId } from '../../src/core/ids.ts';
+import { Keyring } from '../../src/core/sealing.ts';
 import { IdempotentAnswers, idempotencyKeys } from '../../src/data/idempotent-answers.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { MemoryStore } from '../../src/store/memory/memory-store.ts';
@@ -42,6 +43,20 @@ test('a repeated request gets the first answer again, and nothing is done twice'
     expect(second.headers.get('x-request-id')).not.toBe(first.headers.get('x-request-id'));
   }
   expect(await countNamed('Once')).toBe(1);
+});
+
+describe('an answer that is kept under an encryption key that is lost', () => {
+  test.each([
+    ['is told to be there', '/api/destinations', { name: 'Sealed', url }, 409],
+    ['is given again where the request itself tells it', '/api/send-events', { events: [{ eventType: 'none.such', payload: 1 }] }, 201],
+  ])('%s', async (_, path, body, status) => {
+    const headers = { 'idempotency-key': newKey() };
+    expect((await world.request('POST', path, { body, headers })).status).toBe(201);
+    const request = await world.startReplica({ keyring: new Keyring([{ id: 'k1', key: randomBytes(32) }]) });
+    const again = await request('POST', path, { body, headers, key: world.admin });
+    expect([again.status, again.headers.get('x-error-code')]).toEqual([status, status === 409 ? 'IDEMPOTENCY_CONFLICT' : null]);
+    expect(await countNamed('Sealed')).toBe(1);
+  });
 });
 
 test('64 equal requests at once make one record', async () => {

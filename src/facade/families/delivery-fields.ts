@@ -32,7 +32,7 @@ export const deliveryRecord = z
       .string()
       .nullable()
       .describe(
-        'timeout, http_error, network, dns, tls or blocked: of the last attempt. Without one circuit_open where it waits for an open circuit, failed over or ended because of it.',
+        'timeout, http_error, network, dns, tls or blocked: of the last attempt. Without one circuit_open where it waits for an open circuit, failed over or ended because of it. secret_decryption_failed of a dead letter with this reason.',
       ),
     lastErrorMessage: z.string().nullable(),
     deadLetterReason: z.string().nullable(),

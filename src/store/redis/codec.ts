@@ -32,13 +32,21 @@ export class ObjectCodec {
     return withoutVersion(listed(object));
   }
 
-  /** `stored`: `<version>\n<json>`. */
+  /** `stored`: `<version>\n<json>`. A value of a Secret that does not open stays sealed, so that the Secret can be replaced and deleted. */
   decode<K extends Kind>(kind: K, stored: string): ObjectOf<K> {
     const end = stored.indexOf('\n');
     const object = this.decodeListed(kind, stored.slice(end + 1), stored.slice(0, end));
     if (object.kind !== 'Secret') return object;
-    const open = (value: string, context: SealingContext): string => (isSealed(value) ? this.#keyring.open(value, context) : value);
-    return this.#mapData(object, open) as ObjectOf<K>;
+    return this.#mapData(object, (value, context) => this.#opened(value, context)) as ObjectOf<K>;
+  }
+
+  #opened(value: string, context: SealingContext): string {
+    if (!isSealed(value)) return value;
+    try {
+      return this.#keyring.open(value, context);
+    } catch {
+      return value;
+    }
   }
 
   /** An object of the log, or of a list. What stands there was admitted when it was written. */

@@ -40,7 +40,7 @@ export const messageRecord = z
       .string()
       .nullable()
       .describe(
-        'timeout, http_error, network, dns, tls, blocked or gone: of the last attempt. Without one circuit_open where it waits for an open circuit or ended because of it; filtered or transform_failed where its transform is why it was not sent.',
+        'timeout, http_error, network, dns, tls, blocked or gone: of the last attempt. Without one circuit_open where it waits for an open circuit or ended because of it; filtered or transform_failed where its transform is why it was not sent. secret_decryption_failed of a dead letter with this reason.',
       ),
     lastErrorMessage: z.string().nullable(),
     labels: z.record(z.string(), z.string()).describe('Those of the event.'),
