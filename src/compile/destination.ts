@@ -1,4 +1,5 @@
 import { resourceId } from '../core/ids.ts';
+import { plainSecret } from '../core/plain-secret.ts';
 import { type DestinationRecord, type HttpAuthRecord, type HttpDestinationRecord, recordLayoutVersion } from '../core/records.ts';
 import type { Keyring } from '../core/sealing.ts';
 import { recordSealingContext, type SealedRecordField } from '../core/sealing-contexts.ts';
@@ -116,8 +117,7 @@ function compileAuth(
   seal: Seal,
 ): Compiled<HttpAuthRecord> {
   const before = new Map(Object.entries(published ?? {}));
-  // A line break at the end comes from files and `echo`; none of these values may hold one.
-  const plain = (field: SealedRecordField): string => secrets[field]?.replace(/\r?\n$/, '') ?? '';
+  const plain = (field: SealedRecordField): string => plainSecret(secrets[field] ?? '');
   const unsendable = (['token', 'key', 'headerValue'] as const).find((field) => !isSendable(plain(field)));
   if (unsendable !== undefined) return refuse('InvalidAuth', `the value behind spec.http.auth.${unsendable}SecretRef ${sendableRule}`);
   const sealed = (field: SealedRecordField): string | undefined =>

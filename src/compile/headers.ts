@@ -1,3 +1,4 @@
+import { plainSecret } from '../core/plain-secret.ts';
 import type { HeaderRecord } from '../core/records.ts';
 import { headerValue } from '../resources/http-header.ts';
 import { type Compiled, refuse } from './compiled.ts';
@@ -22,8 +23,7 @@ export function compileHeaders(
   const envelopes = (published ?? []).flatMap(({ sealed }) => (sealed === undefined ? [] : [sealed]));
   const record: HeaderRecord[] = [];
   for (const { name, value: given, isSecret } of headers) {
-    // A line break at the end comes from files and `echo`.
-    const value = isSecret ? given.replace(/\r?\n$/, '') : given;
+    const value = isSecret ? plainSecret(given) : given;
     if (!headerValue.safeParse(value).success) return refuse('InvalidHeader', `the value of the header ${name} in ${at} cannot be sent`);
     record.push(isSecret ? { name, sealed: seal(value, envelopes) } : { name, value });
   }

@@ -1,5 +1,6 @@
 import { resourceId } from '../core/ids.ts';
 import { mailDomainProblem } from '../core/mail-domains.ts';
+import { plainSecret } from '../core/plain-secret.ts';
 import { type ChannelRecord, type NotificationChannelRecord, recordLayoutVersion } from '../core/records.ts';
 import type { Keyring } from '../core/sealing.ts';
 import { recordSealingContext } from '../core/sealing-contexts.ts';
@@ -57,8 +58,7 @@ function compileChannel(
   const seal = (field: ChannelSecret['field'], plain: string): string =>
     sealValue(plain, recordSealingContext(organization.id, 'notificationChannel', id, field), before, keyring);
   // A line break at the end comes from files and `echo`; none of these values may hold one.
-  const plainOf = (field: ChannelSecret['field']): string =>
-    secrets.find((secret) => secret.field === field)?.value.replace(/\r?\n$/, '') ?? '';
+  const plainOf = (field: ChannelSecret['field']): string => plainSecret(secrets.find((secret) => secret.field === field)?.value ?? '');
   switch (spec.type) {
     case 'slack':
     case 'teams':
@@ -93,7 +93,7 @@ function compileWebhook(
   const headers: { name: string; value: string }[] = [];
   for (const { header, value } of secrets) {
     if (header === undefined) continue;
-    const plain = value.replace(/\r?\n$/, '');
+    const plain = plainSecret(value);
     if (!headerValue.safeParse(plain).success)
       return refuse('InvalidHeader', `the value of the header ${header} in spec.webhook.headers cannot be sent`);
     headers.push({ name: header, value: seal('headerValue', plain) });

@@ -1,4 +1,5 @@
 import { resourceId } from '../core/ids.ts';
+import { plainSecret } from '../core/plain-secret.ts';
 import { hasStandardSecrets } from '../core/providers.ts';
 import { recordLayoutVersion, type SourceRecord } from '../core/records.ts';
 import type { Keyring } from '../core/sealing.ts';
@@ -78,9 +79,8 @@ function refusedSecret(provider: SourceRecord['provider'], field: string): Compi
   return refuse('InvalidSigningSecret', `the value behind spec.${field} is ${rule}`);
 }
 
-/** A line break at the end comes from files and `echo`, never from a provider. */
 function signingSecretsOf(provider: SourceRecord['provider'], value: string): string[] | null {
   if (hasStandardSecrets(provider)) return standardWebhooksSecrets(value);
-  const secret = value.replace(/\r?\n$/, '');
+  const secret = plainSecret(value);
   return secret === '' ? null : [secret];
 }

@@ -14,6 +14,7 @@ import type { Call } from '../operation.ts';
 import { readMasked, type SecretKeyRef } from '../resources/credentials.ts';
 import type { SecretDraft } from '../resources/secrets.ts';
 import { headerMap, headerValueOrMask } from './header-map.ts';
+import { signingSecretsOrMask, signingSecretsRule } from './signing-secrets.ts';
 
 type Spec = SpecOf<'NotificationChannel'>;
 type Type = Spec['type'];
@@ -50,12 +51,10 @@ const shapes = {
       .nullable()
       .optional()
       .describe('Sent with every alert; values are masked on read. On change it replaces the whole map.'),
-    secret: z
-      .string()
-      .regex(/^(?:whsec_[A-Za-z0-9+/]{32,86}={0,2}|•{4}.{0,4})$/u, 'must be whsec_ followed by the base64 of 24 to 64 bytes')
+    secret: signingSecretsOrMask
       .nullable()
       .optional()
-      .describe('Alerts are signed with it (Standard Webhooks): whsec_ and the base64 of 24 to 64 bytes; masked on read. null removes it.'),
+      .describe(`Alerts are signed with it (Standard Webhooks): ${signingSecretsRule}. Masked on read; null removes it.`),
   }),
 } satisfies Record<Type, z.ZodObject>;
 

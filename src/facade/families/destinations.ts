@@ -59,6 +59,7 @@ import {
   warehouseToSpec,
 } from './destination-warehouse.ts';
 import { headerMap, headerValueOrMask } from './header-map.ts';
+import { signingSecretsOrMask, signingSecretsRule } from './signing-secrets.ts';
 import { headerList, headerObject, headersToSpec, lacksHeader, refuseHeadersElsewhere, shownHeaders } from './static-headers.ts';
 
 const spec = kinds.Destination.spec.shape;
@@ -124,12 +125,10 @@ const body = z.strictObject({
   fieldMapping: fieldMapping.nullable().optional(),
   throttle: throttleBody.optional(),
   retryPolicy: retryPolicyBody.optional(),
-  signingSecret: z
-    .string()
-    .regex(/^(?:whsec_[A-Za-z0-9+/]{32,86}={0,2}|•{4}.{0,4})$/u, 'must be whsec_ followed by the base64 of 24 to 64 bytes')
+  signingSecret: signingSecretsOrMask
     .nullable()
     .optional()
-    .describe('Deliveries are signed with it (Standard Webhooks): whsec_ and the base64 of 24 to 64 bytes. null removes it.'),
+    .describe(`Deliveries are signed with it (Standard Webhooks): ${signingSecretsRule}. null removes it.`),
 });
 
 const definition = resourceDefinition({

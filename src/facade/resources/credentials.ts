@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import { isPosthornError, PosthornError } from '../../core/errors.ts';
 import { resourceId } from '../../core/ids.ts';
 import { masked, maskedUnread } from '../../core/masking.ts';
+import { plainSecret } from '../../core/plain-secret.ts';
 import type { CredentialsRecord } from '../../core/records.ts';
 import { recordSealingContext } from '../../core/sealing-contexts.ts';
 import type { secretKeyRef } from '../../resources/fields.ts';
@@ -84,7 +85,9 @@ function recordOf({ caller, services }: Call, object: SecretOwner): Promise<Cred
 
 function opened({ caller, services }: Call, object: SecretOwner, { secret, key, sealed }: Credential): string | null {
   try {
-    return services.keyring.open(sealed, recordSealingContext(caller.organization.id, 'credentials', idOfOwner(object), 'value'));
+    return plainSecret(
+      services.keyring.open(sealed, recordSealingContext(caller.organization.id, 'credentials', idOfOwner(object), 'value')),
+    );
   } catch (error) {
     services.logger.warn({ err: error, secret, key }, 'a published credential does not open');
     return null;

@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { isPosthornError, PosthornError } from '../../core/errors.ts';
 import { base32 } from '../../core/ids.ts';
 import { looksMasked, masked, maskedUnread, meansStored } from '../../core/masking.ts';
+import { plainSecret } from '../../core/plain-secret.ts';
 import { secretSealingContext } from '../../core/sealing-contexts.ts';
 import { credentialOrigin, madeForIn, madeForMetadata } from '../../resources/secret-use.ts';
 import type { Call } from '../operation.ts';
@@ -55,10 +56,11 @@ export class SecretDraft {
    */
   async put(
     field: string,
-    value: string,
+    sent: string,
     current: SecretKeyRef | undefined,
     { path = field, mask = masked }: { path?: string; mask?: (value: string) => string } = {},
   ): Promise<SecretKeyRef> {
+    const value = looksMasked(sent) ? sent : plainSecret(sent);
     if (current !== undefined) {
       const stored = await this.#stored(current, value);
       if (meansStored(value, stored, mask)) return current;
