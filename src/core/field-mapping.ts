@@ -1,3 +1,4 @@
+import { toTimestamp } from './column-timestamp.ts';
 import { type JsonPath, readJsonPath } from './json-path.ts';
 import { readJson } from './read-json.ts';
 import type { ColumnType, FieldMappingRule } from './records.ts';
@@ -46,9 +47,6 @@ function columnValue(found: unknown[], type: ColumnType, absent: unknown): unkno
 
 /** Its digits match in one way only: the time that it takes is in proportion to the text. */
 const decimal = /^\s*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?\s*$/;
-/** RFC 3339, the time zone optional (UTC), or a date alone. */
-const timestamp = /^\d{4}-\d{2}-\d{2}(?:[Tt ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:[Zz]|[+-]\d{2}:?\d{2})?)?$/;
-const secondsUntil = 100_000_000_000;
 
 /** Null for what has no value of the type. */
 function converted(value: unknown, type: ColumnType): unknown {
@@ -80,22 +78,4 @@ function toBoolean(value: unknown): boolean | null {
   const text = typeof value === 'number' || typeof value === 'string' ? String(value).trim().toLowerCase() : '';
   if (text === 'true' || text === '1') return true;
   return text === 'false' || text === '0' ? false : null;
-}
-
-/** As ISO 8601 in UTC. Numbers count from 1970: seconds below 10^11, else milliseconds. */
-function toTimestamp(value: unknown): string | null {
-  const number = typeof value === 'string' && decimal.test(value) ? Number(value) : value;
-  let ms = Number.NaN;
-  if (typeof number === 'number') ms = Math.abs(number) < secondsUntil ? number * 1000 : number;
-  else if (typeof number === 'string' && timestamp.test(number)) ms = Date.parse(inUtc(number));
-  return Number.isNaN(ms) || Math.abs(ms) > 8.64e15 ? null : new Date(ms).toISOString();
-}
-
-function inUtc(text: string): string {
-  const iso = text
-    .replace(/^(.{10})[t ]/, '$1T')
-    .replace(/z$/, 'Z')
-    .replace(/([+-]\d{2})(\d{2})$/, '$1:$2');
-  if (iso.length === 10 || /(?:Z|[+-]\d{2}:\d{2})$/.test(iso)) return iso;
-  return `${iso}Z`;
 }

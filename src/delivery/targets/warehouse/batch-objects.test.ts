@@ -73,10 +73,14 @@ describe('records', () => {
     expect(object?.body.toString().split('\n')).toHaveLength(2);
   });
 
-  test('bytes that are no text stand in them in Base64', () => {
-    const [object] = write([event({ payload: Buffer.from([0xff, 0xfe]) })]);
-    expect(JSON.parse(object?.body.toString() ?? '').payload).toBe('//4=');
-  });
+  // Most of these read as JSON in Base64.
+  test.each(['//4=', 'true', 'null', '1234', '1e10', '9999', '0000'])(
+    'bytes that are no text stand in them as the string %s, in Base64',
+    (text) => {
+      const [object] = write([event({ payload: Buffer.from(text, 'base64') })]);
+      expect(JSON.parse(object?.body.toString() ?? '').payload).toBe(text);
+    },
+  );
 
   test('of format json are one array', () => {
     const [object] = write([event(), event({ eventId: 'evt_2' })], { fileFormat: 'json' });
