@@ -1,16 +1,20 @@
 import { z } from 'zod';
 import { queryInteger } from './query.ts';
 
+const page = queryInteger({ min: 1, max: 1_000_000 });
+const pageSize = queryInteger({ min: 1, max: 100 });
+const defaults = { page: 1, pageSize: 20 };
+
 /** Numbered pages (family A's configuration lists). */
 export const pageQuery = {
-  page: queryInteger({ min: 1, max: 1_000_000 }).default(1).describe('Number of the page, from 1.'),
-  pageSize: queryInteger({ min: 1, max: 100 }).default(20).describe('Records per page.'),
+  page: page.default(defaults.page).describe('Number of the page, from 1.'),
+  pageSize: pageSize.default(defaults.pageSize).describe('Records per page.'),
 };
 
-/** Of lists that are one answer: clients send it to every list. */
+/** Of lists that are one answer unless pages are asked for. */
 export const wholeListQuery = {
-  page: pageQuery.page.describe('Without effect: the list is one answer.'),
-  pageSize: pageQuery.pageSize.describe('Without effect: the list is one answer.'),
+  page: page.optional().describe('Number of the page, from 1. Without page and pageSize the list is one answer.'),
+  pageSize: pageSize.optional().describe(`Records per page; ${defaults.pageSize} where only page is sent.`),
 };
 
 export function pageOf(item: z.ZodType) {
@@ -23,6 +27,16 @@ export function pageOf(item: z.ZodType) {
 /** The members of the page, with what the answer says about it. */
 export function cutPage<T>(all: readonly T[], { page, pageSize }: { page: number; pageSize: number }) {
   return { items: all.slice((page - 1) * pageSize, page * pageSize), pagination: { total: all.length, page, pageSize } };
+}
+
+/** The members of the page that is asked for; without one all, at most `largest`. Past the last page there are none. */
+export function cutWholeList<T>(
+  all: readonly T[],
+  sent: { page?: number | undefined; pageSize?: number | undefined },
+  largest?: number,
+): T[] {
+  if (sent.page === undefined && sent.pageSize === undefined) return all.slice(0, largest);
+  return cutPage(all, { page: sent.page ?? defaults.page, pageSize: sent.pageSize ?? defaults.pageSize }).items;
 }
 
 /** Pages by cursor (events, deliveries, all of family B). */

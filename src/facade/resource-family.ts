@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type Family, type Operation, operation } from './operation.ts';
-import { cutPage, pageOf, type pageQuery } from './pagination.ts';
+import { cutPage, cutWholeList, pageOf, type pageQuery, type wholeListQuery } from './pagination.ts';
 import type { ResourceFamilyDefinition } from './resource-family-definition.ts';
 import { changeRecord, createRecord, deleteRecord } from './resource-writes.ts';
 import { findToRead, newestFirst } from './resources/lookup.ts';
@@ -26,11 +26,18 @@ export function resourceFamily<K extends ServedKind, Body extends z.ZodObject, Q
       scope: 'read',
       query: definition.query,
       answer: definition.isListedWhole
-        ? { status: 200, description: 'All of them, newest first.', schema: z.object({ data: z.array(definition.item) }) }
+        ? {
+            status: 200,
+            description: 'All of them or the page that is asked for, newest first.',
+            schema: z.object({ data: z.array(definition.item) }),
+          }
         : { status: 200, description: 'One page, newest first.', schema: pageOf(definition.item) },
       handle: async (call) => {
         const objects = newestFirst(call, kind).filter(await definition.filter(call.query, call));
-        if (definition.isListedWhole) return { data: await Promise.all(objects.map((object) => definition.toItem(object, call))) };
+        if (definition.isListedWhole) {
+          const listed = cutWholeList(objects, wholeListNumbers.parse(call.query));
+          return { data: await Promise.all(listed.map((object) => definition.toItem(object, call))) };
+        }
         const { items, pagination } = cutPage(objects, pageNumbers.parse(call.query));
         return { data: await Promise.all(items.map((object) => definition.toItem(object, call))), pagination };
       },
@@ -99,5 +106,10 @@ function bodyOfCreate<K extends ServedKind, Body extends z.ZodObject, Query exte
   return z.strictObject(Object.fromEntries(fields));
 }
 
+/** What `wholeListQuery` has made of the query. */
+const wholeListNumbers = z.object({ page: z.int().optional(), pageSize: z.int().optional() } satisfies Record<
+  keyof typeof wholeListQuery,
+  z.ZodType
+>);
 /** What `pageQuery` has made of the query. */
 const pageNumbers = z.object({ page: z.int(), pageSize: z.int() } satisfies Record<keyof typeof pageQuery, z.ZodType>);

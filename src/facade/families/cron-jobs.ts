@@ -3,11 +3,11 @@ import { PosthornError } from '../../core/errors.ts';
 import { cronRunTask, triggeredExecution } from '../../data/cron-run-task.ts';
 import { cronJobBeyondPlan } from '../../resources/plan-gates.ts';
 import { type Family, operation } from '../operation.ts';
-import { wholeListQuery } from '../pagination.ts';
+import { cutWholeList, wholeListQuery } from '../pagination.ts';
 import { queryBoolean, queryInteger, querySearch } from '../query.ts';
 import { changeRecord, createRecord, deleteRecord } from '../resource-writes.ts';
 import { cachedObjects, find, findToRead, idOf } from '../resources/lookup.ts';
-import { newSlug } from '../resources/record-fields.ts';
+import { nameOf, newSlug } from '../resources/record-fields.ts';
 import { matchesText } from '../resources/search.ts';
 import { cronJobBody, cronJobToSpec } from './cron-job-body.ts';
 import { cronExecutionRecord, cronJobItem, cronJobRecord, executionToRecord, idsInForce, toItems, toRecord } from './cron-job-records.ts';
@@ -42,14 +42,18 @@ export const cronJobs: Family = {
         isActive: queryBoolean.optional(),
         ...wholeListQuery,
       }),
-      answer: { status: 200, description: 'The cron jobs by name, at most 1000.', schema: z.object({ cronJobs: z.array(cronJobItem) }) },
+      answer: {
+        status: 200,
+        description: 'The cron jobs by name: at most 1000, or the page that is asked for.',
+        schema: z.object({ cronJobs: z.array(cronJobItem) }),
+      },
       handle: async (call) => {
-        const { search, isActive } = call.query;
+        const { search, isActive, ...pages } = call.query;
         const jobs = cachedObjects(call, 'HttpCronJob')
           .filter(({ metadata, spec }) => matchesText(search, spec.name, metadata.name, spec.url))
           .filter(({ spec }) => isActive === undefined || spec.enabled === isActive)
-          .sort((one, other) => ((one.spec.name ?? one.metadata.name) < (other.spec.name ?? other.metadata.name) ? -1 : 1));
-        return { cronJobs: await toItems(jobs.slice(0, mostListed), call) };
+          .sort((one, other) => compared(nameOf(one), nameOf(other)) || compared(one.metadata.name, other.metadata.name));
+        return { cronJobs: await toItems(cutWholeList(jobs, pages, mostListed), call) };
       },
     }),
     operation({
@@ -171,3 +175,7 @@ export const cronJobs: Family = {
     }),
   ],
 };
+
+function compared(one: string, other: string): number {
+  return one === other ? 0 : one < other ? -1 : 1;
+}
