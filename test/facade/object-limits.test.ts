@@ -50,7 +50,7 @@ test('an import stops at the limit, as its dry run says: of destinations the rec
   const importOf = (collection: string, records: object[], validateOnly: boolean) =>
     world.request('POST', `/api/${collection}/import`, { key, body: { [collection]: records, conflictStrategy: 'skip', validateOnly } });
   const destinations = ['a', 'b', 'c'].map((slug) => ({ name: slug, slug, url }));
-  const routes = ['a', 'b', 'a'].map((slug, i) => ({ name: `Route ${i}`, sourceSlug: 'shop', destinationSlugs: [slug] }));
+  const routes = [['a'], ['b'], ['a', 'b']].map((destinationSlugs, i) => ({ name: `Route ${i}`, sourceSlug: 'shop', destinationSlugs }));
   for (const validateOnly of [true, false])
     expect((await importOf('destinations', destinations, validateOnly)).body).toMatchObject({
       summary: { imported: 2, failed: 1 },

@@ -122,7 +122,7 @@ class DestinationImport {
   async run(records: readonly Record<string, unknown>[]): Promise<Judged[]> {
     const { idempotency } = this.#call;
     if (idempotency?.isTakenOver === true) this.#made = new Map(await madeUnder(this.#call, 'Destination', idempotency.mark));
-    const numbered = records.map((record, index) => ({ record, index, slug: slugIn(record) ?? `#${index}` }));
+    const numbered = records.map((record, index) => ({ record, index, slug: slugIn(record) ?? slugOfName(record) ?? `#${index}` }));
     const groups = [...Map.groupBy(numbered, ({ slug }) => slug).values()];
     const judged: Judged[] = [];
     await mapConcurrently(groups, async (group) => {
@@ -270,6 +270,11 @@ function leaveOutUnused(body: Record<string, unknown>): void {
 
 function readOnly({ record, body }: Definition): string[] {
   return Object.keys(record.shape).filter((field) => !(field in body.shape));
+}
+
+/** The slug that a record without one gets. */
+function slugOfName({ name }: Record<string, unknown>): string | null {
+  return typeof name === 'string' ? slugOf(name, 'destination') : null;
 }
 
 function slugIn({ slug }: Record<string, unknown>): string | null {

@@ -51,9 +51,26 @@ export const portableRoute = z
 const { shape } = routeBody;
 const { notificationChannelIds: _, ...notifications } = notificationBody;
 
+/** What reads of a route have besides, and an import ignores as other writes do. */
+export const routeReadOnlyFields = [
+  'id',
+  'circuitState',
+  'createdAt',
+  'destinations',
+  'eventsRouted',
+  'filter',
+  'lastEventAt',
+  'schema',
+  'source',
+  'transform',
+  'updatedAt',
+] as const;
+const ignored = z.unknown().optional().meta({ readOnly: true, description: 'Ignored.' });
+
 /** What an import takes for it: the same, bounded as the body of a route, all but name, source and destinations optional. */
 export const importedRoute = z
   .strictObject({
+    ...Object.fromEntries(routeReadOnlyFields.map((field) => [field, ignored])),
     ...portableRoute.partial().shape,
     name: sentName,
     description: shape.description,

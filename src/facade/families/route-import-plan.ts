@@ -38,9 +38,9 @@ export interface KnownRoutes {
 const longestName = 200;
 
 /**
- * Judges all records of an import and writes nothing. The caller holds the lock of the organization. Records conflict with the routes that are
- * there, not with each other: routes of one organization may have one name, and may come to connect the same. Where no record is in error, what
- * the import as a whole would be refused with is thrown: FIELD_MANAGED, naming all that is, and FORBIDDEN beyond the limit of the organization.
+ * Judges all records of an import and writes nothing. The caller holds the lock of the organization. Names conflict with
+ * those of the routes that are there, not with each other: routes of one organization may have one name. Where no record is in error, what the
+ * import as a whole would be refused with is thrown: FIELD_MANAGED, naming all that is, and FORBIDDEN beyond the limit of the organization.
  */
 export class RouteImportPlanner {
   readonly #call: Call;
@@ -57,8 +57,8 @@ export class RouteImportPlanner {
   readonly #taken: Set<string>;
   /** Names of the routes that stay as they are, by what they connect. */
   readonly #kept: ReadonlyMap<string, string>;
-  /** The same of the records so far. */
-  readonly #imported = new Map<string, string>();
+  /** The first record with each connection so far. `isUnchanged`: its route is there and connects the same already. */
+  readonly #imported = new Map<string, { name: string; isUnchanged: boolean }>();
   readonly #missing = new Map<string, Promise<boolean>>();
 
   constructor(call: Call, strategy: ConflictStrategy, records: readonly ImportedRoute[], known: KnownRoutes) {
@@ -151,13 +151,20 @@ export class RouteImportPlanner {
       throw new PosthornError('DUPLICATE_ROUTE', `the route "${twin}" connects the same source and destinations.`);
   }
 
-  /** A warning where a record before makes the same connection; not with rename, either. */
-  #repetition({ name, spec }: { name: string; spec: Spec }): string[] {
+  /**
+   * DUPLICATE_ROUTE where a record before makes the same connection; not with rename, either. A warning where nobody makes it: both routes are there with
+   * it, or have lost their destinations.
+   */
+  #repetition(step: Exclude<RouteStep, { status: 'skipped' }>): string[] {
+    const { name, spec, status } = step;
     const connection = connectionOf(spec);
+    const isUnchanged = status === 'overwritten' ? connectionOf(step.current.spec) === connection : step.made !== undefined;
     const twin = this.#imported.get(connection);
-    this.#imported.set(connection, name);
+    if (twin === undefined) this.#imported.set(connection, { name, isUnchanged });
     if (twin === undefined || this.#strategy === 'rename') return [];
-    return [`Route "${name}" connects the same source and destinations as the route "${twin}" of the document.`];
+    const said = `connects the same source and destinations as the route "${twin.name}" of the document`;
+    if ((isUnchanged && twin.isUnchanged) || (spec.destinationRefs ?? []).length === 0) return [`Route "${name}" ${said}.`];
+    throw new PosthornError('DUPLICATE_ROUTE', `it ${said}; conflictStrategy rename imports both.`);
   }
 
   /** `Name (2)`, `Name (3)`, … */

@@ -32,8 +32,8 @@ export const routeImportOperation: Operation = operation({
   summary: 'Import routes',
   description: [
     `Takes an export document, or its records, at most ${mostImported}: all of them, or none. Everything that a route refers to must be there by its slug;`,
-    'what is missing stands in `errors`. Conflicts, with routes that are there, are decided by name. With rename, and within a document, two routes may',
-    'connect the same source and destinations.',
+    'what is missing stands in `errors`. Conflicts, with routes that are there, are decided by name. Two routes of which the one',
+    'connects the same source and destinations as the other, there or in the document, are an error, but with rename.',
   ].join(' '),
   scope: 'write',
   body: z.strictObject({ routes: z.array(importedRoute).max(mostImported).describe('Records as an export has them.'), ...importFields }),

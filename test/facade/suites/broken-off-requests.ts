@@ -82,10 +82,22 @@ export function describeBrokenOffRequests(start: (around: (store: CompleteStore)
     /** A route of its own that a record conflicts with, and that record with two more. */
     async function setUp() {
       const source = await world.create('sources');
-      const [one, two] = [await world.create('destinations', { url }), await world.create('destinations', { url })];
+      const [one, two, three] = [
+        await world.create('destinations', { url }),
+        await world.create('destinations', { url }),
+        await world.create('destinations', { url }),
+      ];
       const there = await world.create('routes', { sourceId: source.id, destinationIds: [one.id], priority: 1 });
-      const record = (name: string) => ({ name, sourceSlug: source.slug, destinationSlugs: [two.slug] });
-      return { there, two, records: [record(there.name), record(`${there.name} new`), record(`${there.name} newer`)] };
+      const record = (name: string, ...to: { slug: string }[]) => ({
+        name,
+        sourceSlug: source.slug,
+        destinationSlugs: to.map(({ slug }) => slug),
+      });
+      return {
+        there,
+        two,
+        records: [record(there.name, two), record(`${there.name} new`, two, three), record(`${there.name} newer`, three)],
+      };
     }
     const names = async (of: { name: string }) => {
       const { routes } = (await world.request('GET', '/api/routes/export')).body;
