@@ -10,11 +10,21 @@ const maxNesting = 1000;
 /** A larger object takes too long where its table of members grows. A text of 1 MiB has none. */
 const growableMembers = 200_000;
 
+class RefusedPartError extends Error {
+  /** Where the part is, from the outermost value on: its first hundred steps. */
+  readonly path: readonly PropertyKey[];
+
+  constructor(message: string, path: readonly PropertyKey[] = []) {
+    super(message);
+    this.path = path;
+  }
+}
+
 /** The text is JSON so far, and is nested deeper than 1000 levels. */
-export class TooDeepError extends Error {}
+export class TooDeepError extends RefusedPartError {}
 
 /** The text is JSON so far, and an object or list in it has more members than are allowed. */
-export class TooManyMembersError extends Error {}
+export class TooManyMembersError extends RefusedPartError {}
 
 export interface LargeJsonOptions {
   /** Bytes that are read at a time. */
@@ -85,7 +95,7 @@ export function* parseLargeJson(
       case braceOpen:
       case bracketOpen:
         outer = open.length > 1 ? open.at(-1) : undefined;
-        if (open.length === maxNesting) throw new TooDeepError(`nested deeper than ${maxNesting} levels`);
+        if (open.length === maxNesting) throw new TooDeepError(`nested deeper than ${maxNesting} levels`, pathOf(text, open));
         isFree = outer?.isFree ?? (open.length === 1 && free?.equals(text.subarray(keyStart, keyEnd)) === true);
         ownMaxMembers = isFree ? Number.POSITIVE_INFINITY : maxMembers;
         open.push({
@@ -106,7 +116,7 @@ export function* parseLargeJson(
       case comma:
         outer = open.at(-1);
         if (outer !== undefined && ++outer.commas >= outer.maxMembers)
-          throw new TooManyMembersError(`more than ${outer.maxMembers} members`);
+          throw new TooManyMembersError(`more than ${outer.maxMembers} members`, pathOf(text, open));
         if (at - start < pieceBytes || open.length === 0) break;
         if (last === comma || last === braceOpen || last === bracketOpen) throw new SyntaxError('nothing precedes a comma');
         pieces.add(start, at, open);
@@ -118,6 +128,17 @@ export function* parseLargeJson(
     last = byte ?? comma;
   }
   return pieces.add(start, text.length, []);
+}
+
+const toldSteps = 100;
+
+function pathOf(text: Uint8Array, open: readonly Open[]): PropertyKey[] {
+  return open.slice(1, toldSteps + 1).map(({ keyStart, keyEnd }, i): PropertyKey => {
+    const outer = open[i];
+    if (outer?.isArray === true) return outer.commas;
+    const key: unknown = JSON.parse(new TextDecoder().decode(text.subarray(keyStart, keyEnd)));
+    return String(key);
+  });
 }
 
 /** The place of the closing quote, or the last place; `start` is that of the opening one. */

@@ -48,9 +48,12 @@ function* parsedInPieces(bytes: Buffer, freeField: string | undefined): Generato
   try {
     return yield* parseLargeJson(bytes, { maxMembers, maxObjectMembers, freeField });
   } catch (error) {
-    if (error instanceof TooDeepError) throw tooDeep(freeField === undefined ? ownShape : freeShape(freeField));
+    if (error instanceof TooDeepError)
+      throw tooDeep(error.path[0] === freeField && freeField !== undefined ? freeShape(freeField) : ownShape, error.path);
     if (error instanceof TooManyMembersError)
-      throw new PosthornError('VALIDATION_FAILED', `The body has an object or list of ${error.message}.`);
+      throw new PosthornError('VALIDATION_FAILED', `The body has an object or list of ${error.message}.`, {
+        details: { [pathText(error.path)]: [`has ${error.message}`] },
+      });
     throw malformed();
   }
 }
@@ -205,11 +208,11 @@ function refuseHostileShapes(body: Record<string, unknown>, freeField?: string):
 
 /** `refuseHostileShapes` in pieces: yields between them. */
 export function* hostileShapes(body: Record<string, unknown>, freeField?: string): Generator<undefined, void> {
-  refuseKey(body);
+  refuseKey(body, []);
   for (const [name, value] of Object.entries(body)) {
     if (typeof value !== 'object' || value === null) continue;
-    if (name === freeField) yield* refuseDeep(value, freeShape(freeField), 1);
-    else yield* refuseDeep(value, ownShape, 2);
+    if (name === freeField) yield* refuseDeep({ value, level: 1, key: name, outer: null }, freeShape(freeField));
+    else yield* refuseDeep({ value, level: 2, key: name, outer: null }, ownShape);
   }
 }
 
@@ -223,25 +226,43 @@ const ownShape: Shape = { levels: deepestNesting, where: 'The body', isOwn: true
 const freeShape = (field: string): Shape => ({ levels: deepestFreeNesting, where: field, isOwn: false });
 const looksPerPiece = 10_000;
 
-function* refuseDeep(root: object, shape: Shape, rootLevel: number): Generator<undefined, void> {
+interface Part {
+  value: object;
+  level: number;
+  key: string | number;
+  outer: Part | null;
+}
+
+function* refuseDeep(root: Part, shape: Shape): Generator<undefined, void> {
   let looks = 0;
-  const rest: { value: object; level: number }[] = [{ value: root, level: rootLevel }];
+  const rest: Part[] = [root];
   for (let next = rest.pop(); next !== undefined; next = rest.pop()) {
     if (++looks % looksPerPiece === 0) yield;
     const { value, level } = next;
-    if (level > shape.levels) throw tooDeep(shape);
-    if (shape.isOwn) refuseKey(value);
-    for (const each of Array.isArray(value) ? value : Object.values(value)) {
+    if (level > shape.levels) throw tooDeep(shape, pathTo(next));
+    if (shape.isOwn && Object.hasOwn(value, '__proto__')) refuseKey(value, pathTo(next));
+    const keys = Array.isArray(value) ? null : Object.keys(value);
+    const parts: unknown[] = Array.isArray(value) ? value : Object.values(value);
+    for (const [i, each] of parts.entries()) {
       if (++looks % looksPerPiece === 0) yield;
-      if (typeof each === 'object' && each !== null) rest.push({ value: each, level: level + 1 });
+      if (typeof each === 'object' && each !== null) rest.push({ value: each, level: level + 1, key: keys?.[i] ?? i, outer: next });
     }
   }
 }
 
-function tooDeep({ where, levels }: Shape): PosthornError {
-  return new PosthornError('VALIDATION_FAILED', `${where} is nested deeper than ${levels} levels.`);
+function pathTo(part: Part): PropertyKey[] {
+  const path: PropertyKey[] = [];
+  for (let each: Part | null = part; each !== null; each = each.outer) path.push(each.key);
+  return path.reverse();
 }
 
-function refuseKey(value: object): void {
-  if (Object.hasOwn(value, '__proto__')) throw new PosthornError('UNKNOWN_FIELD', 'unknown field "__proto__".');
+function tooDeep({ where, levels }: Shape, path: readonly PropertyKey[]): PosthornError {
+  const complaint = `is nested deeper than ${levels} levels`;
+  return new PosthornError('VALIDATION_FAILED', `${where} ${complaint}.`, { details: { [pathText(path)]: [complaint] } });
+}
+
+function refuseKey(value: object, path: readonly PropertyKey[]): void {
+  if (!Object.hasOwn(value, '__proto__')) return;
+  const details = { [pathText([...path, '__proto__'])]: ['is not a field'] };
+  throw new PosthornError('UNKNOWN_FIELD', 'unknown field "__proto__".', { details });
 }
