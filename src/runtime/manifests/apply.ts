@@ -110,7 +110,9 @@ export class ManifestApplier {
     } catch (error) {
       if (!(error instanceof PosthornError))
         return { object, message: error instanceof Error ? error.message : String(error), passing: true };
-      const details = Object.entries(error.details ?? {}).map(([field, complaints]) => `${field}: ${complaints.join(', ')}`);
+      const details = Object.entries(error.details ?? {})
+        .flatMap(([field, complaints]) => complaints.map((complaint) => (field === '' ? complaint : `${field}: ${complaint}`)))
+        .filter((detail) => !error.message.includes(detail));
       const passing = isPosthornError(error, 'UNAVAILABLE', 'CONFLICT', 'RESOURCE_NOT_FOUND');
       return { object, message: [error.message, ...details].join('; '), passing };
     }
