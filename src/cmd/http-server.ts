@@ -18,7 +18,7 @@ export interface HttpServerOptions {
  * Makes every HTTP server of the program. Ingest has deadlines of its own for each request; these bound what never becomes one. What Node
  * would refuse with an empty answer is answered like every other error, or taken: an expectation that nobody knows may be ignored
  * (RFC 9110, section 10.1.1). Handlers see targets in origin form. Every answer has the headers of `answerHeaders`, unless its handler sets others.
- * Whoever writes a whole body before it reads gets the answer to a refused one, too.
+ * A client that writes its whole body before it reads still receives the response to a refused request.
  */
 export function createHttpServer(handler: RequestListener, { limits, trustedProxies = [] }: HttpServerOptions = {}): Server {
   const linger = lingeringClose({ ...defaultLingeringLimits, ...limits?.lingering });

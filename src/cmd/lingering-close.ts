@@ -25,10 +25,10 @@ export const defaultLingeringLimits: LingeringLimits = {
 const checkMs = 50;
 
 /**
- * Makes the end of a connection one that a sender which writes all before it reads can see (RFC 9112, section 9.6). Where the answer ends the connection, to
- * `Connection: close` and to HTTP/1.0, Node cuts it as soon as the answer is written, and what still comes of a refused body is met with a reset: the sender
- * fails to write, and never reads the answer. Instead the connection is ended for writing, and the rest of the body is read and thrown away, within the limits.
- * Called with each request.
+ * Closes connections in a way that lets a client which writes its whole body before it reads receive the response (RFC 9112, section 9.6). Node destroys
+ * the socket as soon as the response to `Connection: close` or HTTP/1.0 is written. The kernel answers the rest of a refused body with a reset, so the
+ * client fails to write and never reads the response. This function half-closes the connection instead, and discards the rest of the body within the
+ * limits. The server calls the returned function with each request.
  */
 export function lingeringClose({ maxMs, maxBytes, maxConnections, maxPerAddress }: LingeringLimits): (request: IncomingMessage) => void {
   const shares = new OpenShares(maxPerAddress);

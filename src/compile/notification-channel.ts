@@ -57,7 +57,6 @@ function compileChannel(
   const before = envelopesOf(published?.channel);
   const seal = (field: ChannelSecret['field'], plain: string): string =>
     sealValue(plain, recordSealingContext(organization.id, 'notificationChannel', id, field), before, keyring);
-  // A line break at the end comes from files and `echo`; none of these values may hold one.
   const plainOf = (field: ChannelSecret['field']): string => plainSecret(secrets.find((secret) => secret.field === field)?.value ?? '');
   switch (spec.type) {
     case 'slack':

@@ -18,7 +18,7 @@ export function carriesCredential({ name, value }: { name: string; value: string
 
 /**
  * Whether the value of a header with this name is a credential: `authorization`, `x-api-key`, `private-token`, `x-webhook-secret`. Any
- * case; `_` counts as `-`. Signatures are none: they prove one request. A shared access signature is one: it proves any.
+ * case; `_` counts as `-`. A signature is not a credential, because it proves one request. A shared access signature is one, because it proves any request.
  */
 export const isCredentialHeader = ofKnownNames(isCredential);
 

@@ -2,7 +2,7 @@ const maxKnown = 1000;
 /** Longer names are not kept. */
 const maxKnownLength = 64;
 
-/** `judge`, which keeps its verdicts, for the hot path. Senders choose names: of more than 1000 all are forgotten, and judged again. */
+/** Caches the results of `judge` by name, for the hot path. Senders choose the names, so the cache is cleared when it holds 1000 of them. */
 export function ofKnownNames<T extends string | boolean>(judge: (name: string) => T): (name: string) => T {
   const known = new Map<string, T>();
   return (name) => {

@@ -25,8 +25,8 @@ export interface LoopTurn {
   /** Runs to its end what rests wherever it yields, and before it begins. No piece begins once `signal` is aborted: rejects with AbandonedError. */
   run<T>(pieces: Generator<unknown, T>, signal?: Abandonment): Promise<T>;
   /**
-   * Runs pieces that are mostly short, the first one at once: its result is no promise where it is the last one. `spend` counts the time of each piece; a
-   * further one waits only when `pause` returns a promise. `signal`: as for `run`.
+   * Runs pieces that are mostly short. The first piece runs synchronously; if it is the last one, its result is returned without a promise. `spend`
+   * counts the time of each piece. A later piece waits only when `pause` returns a promise. `signal`: as for `run`.
    */
   runShort<T>(pieces: Generator<unknown, T>, signal?: Abandonment): T | Promise<T>;
 }

@@ -1,6 +1,5 @@
 /**
- * A secret as it is used: line breaks at the end of a line come from files and `echo` and are no part of it. What has several lines, such as a
- * certificate, stays as it is.
+ * Returns a secret without line breaks at its end, which files and `echo` add. A secret of several lines, such as a certificate, is returned unchanged.
  */
 export function plainSecret(value: string): string {
   return /^[^\r\n]*[\r\n]+$/.test(value) ? value.replace(/[\r\n]+$/, '') : value;

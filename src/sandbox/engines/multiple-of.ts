@@ -24,7 +24,7 @@ export function multiplesOf(divisor: number): (value: number) => boolean {
     if (Math.abs(value) < Math.abs(divisor)) return false;
     if (scale !== null) {
       const scaled = Math.round(value * scale);
-      // Then it is the decimal of which the value is the double.
+      // The double of this decimal is the value.
       if (Math.abs(scaled) < maxExactDigits && scaled / scale === value) return scaled % Number(by.digits) === 0;
     }
     return isMultiple(decimalOf(value), by);

@@ -34,7 +34,7 @@ const uncallable: ReadonlySet<AnyNode['type']> = new Set([
   'UpdateExpression',
 ]);
 
-/** Null for a script that may have a value, and for a text that is no script, of which the interpreter says what is wrong. */
+/** Returns null for a script that may have a value, and for a text that does not parse: the interpreter reports its syntax error. */
 export function valuelessScript(code: string): ValuelessScript | null {
   const found = known.get(code) ?? { valueless: judge(code) };
   known.set(code, found);

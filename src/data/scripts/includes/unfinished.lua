@@ -19,7 +19,7 @@ do
   local function held_change(event, org)
     local change = held_changes[event]
     if not change then
-      -- With every field: a table that grows by and by is copied each time.
+      -- All fields are set at once, because a table is copied each time it grows.
       change = {
         org = org,
         holds = 0,
@@ -283,7 +283,7 @@ do
       end
       if left > 0 then
         after = bytes + left * hold_overhead
-        -- To format a number takes long.
+        -- Formatting a number is slow, and most events have one hold.
         fields[#fields + 1], fields[#fields + 2] = event, (left == 1 and '1 ' or left .. ' ') .. bytes
       elseif change.noted_holds then
         gone[#gone + 1] = event

@@ -49,7 +49,7 @@ function withoutContinue(socket: Socket): Socket {
   });
 }
 
-/** `held`: the beginning of a head of which more has to come; null: what is passed has all of the last head that there is. */
+/** `held`: an incomplete head, which is held back until its rest arrives; null: there is none. */
 interface Found {
   passed: Buffer;
   held: Buffer | null;
