@@ -2,6 +2,8 @@
 const time = /^(\d{4}-\d{2}-\d{2})(?:[Tt ](\d{2}:\d{2})(?::(\d{2})(?:\.(\d+))?)?(?:([Zz])|([+-]\d{2}):?(\d{2}))?)?$/;
 const compactDate = /^\s*(\d{4})(\d{2})(\d{2})\s*$/;
 const decimal = /^\s*([+-]?)(\d*)(?:\.(\d*))?\s*$/;
+/** A decimal number, with an exponent or without. Its digits match in one way only: the time that it takes is in proportion to the text. */
+export const numberText = /^\s*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?\s*$/;
 
 /** Numbers count from 1970, in the unit in which they are of the years up to 5138. */
 const units: readonly { until: number; digits: number }[] = [
@@ -16,10 +18,7 @@ const shownDigits = { fewest: 3, most: 9 };
 export function toTimestamp(value: unknown): string | null {
   if (typeof value === 'number') return ofNumber(value, textOf(value));
   if (typeof value !== 'string') return null;
-  const day = compactDate.exec(value);
-  const ofDay = day === null ? null : ofText(`${day[1]}-${day[2]}-${day[3]}`);
-  if (ofDay !== null) return ofDay;
-  return ofText(value) ?? ofNumberText(value);
+  return ofText(value.replace(compactDate, '$1-$2-$3')) ?? ofNumberText(value);
 }
 
 function ofText(text: string): string | null {
@@ -34,9 +33,8 @@ function ofText(text: string): string | null {
 
 /** Its digits are those of the text: as a number they may have been too many. */
 function ofNumberText(text: string): string | null {
-  if (!/\d/.test(text)) return null;
-  if (decimal.test(text)) return ofNumber(Number(text), text);
-  return /^\s*[+-]?(?:\d+(?:\.\d*)?|\.\d+)[eE][+-]?\d+\s*$/.test(text) ? ofNumber(Number(text), textOf(Number(text))) : null;
+  if (!numberText.test(text)) return null;
+  return ofNumber(Number(text), decimal.test(text) ? text : textOf(Number(text)));
 }
 
 function textOf(number: number): string {

@@ -1,4 +1,4 @@
-import { toTimestamp } from './column-timestamp.ts';
+import { numberText, toTimestamp } from './column-timestamp.ts';
 import { type JsonPath, readJsonPath } from './json-path.ts';
 import { readJson } from './read-json.ts';
 import type { ColumnType, FieldMappingRule } from './records.ts';
@@ -45,9 +45,6 @@ function columnValue(found: unknown[], type: ColumnType, absent: unknown): unkno
   return type === 'json' && found.length > 1 ? found : converted(found[0], type);
 }
 
-/** Its digits match in one way only: the time that it takes is in proportion to the text. */
-const decimal = /^\s*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?\s*$/;
-
 /** Null for what has no value of the type. */
 function converted(value: unknown, type: ColumnType): unknown {
   if (value === null || value === undefined) return null;
@@ -69,7 +66,7 @@ function converted(value: unknown, type: ColumnType): unknown {
 
 function toNumber(value: unknown): number | null {
   if (typeof value === 'boolean') return value ? 1 : 0;
-  const number = typeof value === 'string' && decimal.test(value) ? Number(value) : value;
+  const number = typeof value === 'string' && numberText.test(value) ? Number(value) : value;
   return typeof number === 'number' && Number.isFinite(number) ? number : null;
 }
 

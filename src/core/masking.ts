@@ -22,6 +22,9 @@ export function meansStored(sent: string, stored: string | null, mask = masked):
   return stored === null ? sent === maskedUnread : sent === stored || sent === mask(stored);
 }
 
+/** Text of a pattern for the mask of a secret, whatever its last characters are. */
+export const maskPattern = String.raw`•{4}[\s\S]{0,4}`;
+
 /** Whether a sent value can only be the mask of something. */
 export function looksMasked(value: string): boolean {
   return value.startsWith(bullets);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { systemClock } from '../runtime/clock.ts';
-import { CronExecutions } from './cron-executions.ts';
+import { type CronExecution, CronExecutions } from './cron-executions.ts';
 import { CronRuns } from './cron-runs.ts';
 
 const prefix = 'test:';
@@ -81,20 +81,21 @@ test('a run that no worker took is the one for the newest slot, once, whatever h
   expect(await claim('exec_d', noon + 960_000)).toBe(1);
 });
 
+const ended = (id: string, startedAtMs: number): CronExecution => ({
+  id,
+  jobId: 'cron_a',
+  org: 'org_a',
+  status: 'success',
+  responseStatus: 200,
+  responseBody: 'b',
+  errorMessage: null,
+  latencyMs: 1,
+  startedAtMs,
+  completedAtMs: startedAtMs,
+});
+
 test('the history of a job keeps its newest hundred, and of a job that runs seldom the newest', async () => {
-  const write = (id: string, startedAtMs: number) =>
-    executions.write({
-      id,
-      jobId: 'cron_a',
-      org: 'org_a',
-      status: 'success',
-      responseStatus: 200,
-      responseBody: 'b',
-      errorMessage: null,
-      latencyMs: 1,
-      startedAtMs,
-      completedAtMs: startedAtMs,
-    });
+  const write = (id: string, startedAtMs: number) => executions.write(ended(id, startedAtMs));
   for (let i = 0; i < 130; i++) await write(`exec_${i}`, noon + i);
   const kept = await executions.newest('org_a', 'cron_a', 1000);
   expect(kept.map(({ id }) => id)).toEqual(Array.from({ length: 100 }, (_, i) => `exec_${129 - i}`));
@@ -104,22 +105,11 @@ test('the history of a job keeps its newest hundred, and of a job that runs seld
 });
 
 test('the history of a job shows another organization nothing, and its own what an earlier release has recorded', async () => {
-  const ended = {
-    id: 'exec_1',
-    jobId: 'cron_a',
-    org: 'org_a',
-    status: 'success',
-    responseStatus: 200,
-    responseBody: 'b',
-    errorMessage: null,
-    latencyMs: 1,
-    startedAtMs: noon,
-    completedAtMs: noon + 1,
-  } as const;
-  await executions.write(ended);
+  const execution = ended('exec_1', noon);
+  await executions.write(execution);
   expect(await executions.newest('org_b', 'cron_a', 10)).toEqual([]);
-  expect(await executions.newest('org_a', 'cron_a', 10)).toEqual([ended]);
-  const { org: _, responseBody, ...before } = { ...ended, id: 'exec_0' };
+  expect(await executions.newest('org_a', 'cron_a', 10)).toEqual([execution]);
+  const { org: _, responseBody, ...before } = { ...execution, id: 'exec_0' };
   await redis.client.hset(`${prefix}{cron:cron_a}:entries`, 'exec_1', `1${JSON.stringify(before)}`);
   expect(await executions.newest('org_a', 'cron_a', 10)).toEqual([{ ...before, org: null, responseBody }]);
 });

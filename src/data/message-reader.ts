@@ -16,7 +16,7 @@ import type {
   PageQuery,
   ViewPage,
 } from './messages.ts';
-import { homeShard, recordKey } from './record-key.ts';
+import { homeShard, recordKey, recordPlace } from './record-key.ts';
 import { list, text } from './script-reply.ts';
 import { type IndexEntry, ShardReader } from './shard-reader.ts';
 
@@ -45,9 +45,9 @@ export class RedisMessageReader implements MessageReader {
   }
 
   async event(org: string, id: string): Promise<EventView | null> {
-    const shard = homeShard(id);
-    const key = shard === null ? null : recordKey(id, shard);
-    if (shard === null || key === null) return null;
+    const place = recordPlace(id);
+    if (place === null) return null;
+    const { shard, key } = place;
     const reply = await this.#in(shard).event(key);
     if (reply === null) return null;
     const [event] = await this.#events(shard, [{ key, reply }]);
@@ -65,9 +65,9 @@ export class RedisMessageReader implements MessageReader {
   }
 
   async deliveriesOfEvent(org: string, eventId: string): Promise<DeliveryView[]> {
-    const shard = homeShard(eventId);
-    const key = shard === null ? null : recordKey(eventId, shard);
-    if (shard === null || key === null) return [];
+    const place = recordPlace(eventId);
+    if (place === null) return [];
+    const { shard, key } = place;
     const reply = await this.#in(shard).eventWithMessages(key);
     if (reply === null) return [];
     const [event, ...pairs] = list(reply);

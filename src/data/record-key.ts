@@ -19,6 +19,13 @@ export function recordId(prefix: 'evt_' | 'msg_', shard: number, key: string): s
   return key.length === foreignLength ? prefix + key : prefix + shard.toString(36).padStart(2, '0') + key;
 }
 
+/** Where an event or a message is at home, and its key there; null when it is no id of one. */
+export function recordPlace(id: string): { shard: number; key: string } | null {
+  const shard = homeShard(id);
+  const key = shard === null ? null : recordKey(id, shard);
+  return shard === null || key === null ? null : { shard, key };
+}
+
 /** The shard that an id names; null when it is no id of an event or a message. */
 export function homeShard(id: string): number | null {
   return shardOfTimedId(id);

@@ -208,7 +208,7 @@ function refuseHostileShapes(body: Record<string, unknown>, freeField?: string):
 
 /** `refuseHostileShapes` in pieces: yields between them. */
 export function* hostileShapes(body: Record<string, unknown>, freeField?: string): Generator<undefined, void> {
-  refuseKey(body, []);
+  if (hasPrototypeKey(body)) throw prototypeKey([]);
   for (const [name, value] of Object.entries(body)) {
     if (typeof value !== 'object' || value === null) continue;
     if (name === freeField) yield* refuseDeep({ value, level: 1, key: name, outer: null }, freeShape(freeField));
@@ -240,7 +240,7 @@ function* refuseDeep(root: Part, shape: Shape): Generator<undefined, void> {
     if (++looks % looksPerPiece === 0) yield;
     const { value, level } = next;
     if (level > shape.levels) throw tooDeep(shape, pathTo(next));
-    if (shape.isOwn && Object.hasOwn(value, '__proto__')) refuseKey(value, pathTo(next));
+    if (shape.isOwn && hasPrototypeKey(value)) throw prototypeKey(pathTo(next));
     const keys = Array.isArray(value) ? null : Object.keys(value);
     const parts: unknown[] = Array.isArray(value) ? value : Object.values(value);
     for (const [i, each] of parts.entries()) {
@@ -261,8 +261,11 @@ function tooDeep({ where, levels }: Shape, path: readonly PropertyKey[]): Postho
   return new PosthornError('VALIDATION_FAILED', `${where} ${complaint}.`, { details: { [pathText(path)]: [complaint] } });
 }
 
-function refuseKey(value: object, path: readonly PropertyKey[]): void {
-  if (!Object.hasOwn(value, '__proto__')) return;
+function hasPrototypeKey(value: object): boolean {
+  return Object.hasOwn(value, '__proto__');
+}
+
+function prototypeKey(path: readonly PropertyKey[]): PosthornError {
   const details = { [pathText([...path, '__proto__'])]: ['is not a field'] };
-  throw new PosthornError('UNKNOWN_FIELD', 'unknown field "__proto__".', { details });
+  return new PosthornError('UNKNOWN_FIELD', 'unknown field "__proto__".', { details });
 }

@@ -127,17 +127,17 @@ export class OrganizationReconciler {
     // Rights that do not count yet are no news: nothing is said of the organization until they do.
     if (right.state === 'pending') return { requeueAfterMs: right.requeueAfterMs };
     // The right to keep the quota is one of them.
-    const { unresolved, requeueAfterMs } = (right.state === 'granted' && (await quotas?.ensure(object))) || {};
+    const quota = right.state === 'granted' ? await quotas?.ensure(object) : undefined;
     const refused = right.state === 'refused' ? right : undefined;
     await this.#write(
       object,
       id,
-      { unresolved: refused?.unresolved ?? pool.unresolved ?? archive.unresolved ?? unresolved, published: record, isInForce: true },
+      { unresolved: refused?.unresolved ?? pool.unresolved ?? archive.unresolved ?? quota?.unresolved, published: record, isInForce: true },
       namespace.uid,
     );
     return sooner(
       refused?.requeueAfterMs,
-      requeueAfterMs,
+      quota?.requeueAfterMs,
       pool.isUnknown === true ? poolsLookMs : pool.pool === null ? undefined : assignAgainMs,
     );
   }

@@ -5,7 +5,7 @@ import { decodeEvent, type StoredEvent } from '../event-text.ts';
 import { indexEntries, indexPage, type ListedEntry, type Listing, type TimeRange } from '../index-pages.ts';
 import { attemptViews, deliveryView, eventView, type MessagePlace } from '../message-view.ts';
 import type { AttemptView, DeliveryView, PageQuery, ViewPage } from '../messages.ts';
-import { homeShard, recordId, recordKey } from '../record-key.ts';
+import { recordId, recordKey, recordPlace } from '../record-key.ts';
 import { list, text } from '../script-reply.ts';
 import { shardKeys } from '../shard-keys.ts';
 import { type IndexEntry, ShardReader } from '../shard-reader.ts';
@@ -89,10 +89,10 @@ export class WebhookMessages {
     org: string,
     id: string,
   ): Promise<{ event: WebhookEventView; payload: Buffer | null; messages: WebhookMessageView[] } | null> {
-    const shard = homeShard(id);
-    const key = shard === null ? null : recordKey(id, shard);
-    const reply = shard === null || key === null ? null : await this.#in(shard).eventWithMessages(key);
-    if (shard === null || key === null || reply === null) return null;
+    const place = recordPlace(id);
+    const reply = place && (await this.#in(place.shard).eventWithMessages(place.key));
+    if (place === null || reply === null) return null;
+    const { shard, key } = place;
     const [stored, ...pairs] = list(reply);
     const { view, elsewhere } = eventView(shard, key, stored);
     const event = webhookEventView(webhookOrganization(org), view);
@@ -108,19 +108,18 @@ export class WebhookMessages {
 
   /** What was sent with an event; null where it is not there, or its payload is not kept. */
   async payload(org: string, id: string): Promise<Buffer | null> {
-    const shard = homeShard(id);
-    const key = shard === null ? null : recordKey(id, shard);
-    const reply = shard === null || key === null ? null : await this.#in(shard).event(key);
-    if (shard === null || key === null || reply === null) return null;
-    const { view } = eventView(shard, key, reply);
+    const place = recordPlace(id);
+    const reply = place && (await this.#in(place.shard).event(place.key));
+    if (place === null || reply === null) return null;
+    const { view } = eventView(place.shard, place.key, reply);
     return view.org === webhookOrganization(org) ? view.payload : null;
   }
 
   /** What is to be answered to whoever sends the event again (`NewEvent`); null: nothing is kept of that. */
   async answer(org: string, eventId: string): Promise<string | null> {
-    const shard = homeShard(eventId);
-    const key = shard === null ? null : recordKey(eventId, shard);
-    if (shard === null || key === null) return null;
+    const place = recordPlace(eventId);
+    if (place === null) return null;
+    const { shard, key } = place;
     const [head] = await this.#in(shard).eventHeads([key]);
     if (head == null || decodeEvent(head).org !== webhookOrganization(org)) return null;
     return await this.#redis.get(shardKeys(this.#prefix, shard).answer(key)).catch(throwUnavailable);
@@ -155,9 +154,9 @@ export class WebhookMessages {
 
   /** A message of this organization, and where it is. */
   async #own(org: string, id: string): Promise<{ reader: ShardReader; key: string; found: FoundMessage } | null> {
-    const shard = homeShard(id);
-    const key = shard === null ? null : recordKey(id, shard);
-    if (shard === null || key === null) return null;
+    const place = recordPlace(id);
+    if (place === null) return null;
+    const { shard, key } = place;
     const reader = this.#in(shard);
     const [reply] = await reader.messages([key]);
     if (reply === null || reply === undefined) return null;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { PosthornError } from '../../core/errors.ts';
-import { looksMasked } from '../../core/masking.ts';
+import { looksMasked, maskPattern } from '../../core/masking.ts';
 import { originOf } from '../../core/origin.ts';
 import { headerName, isSettableHeader, sendableCharacter, sendableRule } from '../../resources/http-header.ts';
 import type { PosthornObject, SpecInputOf, SpecOf } from '../../resources/kinds.ts';
@@ -14,7 +14,7 @@ type AuthInput = NonNullable<NonNullable<SpecInputOf<'Destination'>['http']>['au
 
 const secretText = z.string().min(1).max(4096);
 /** Sent in a header, but for a line break at its end; or the mask of what is stored, whatever that is. */
-const headerSecret = secretText.regex(new RegExp(String.raw`^(?:${sendableCharacter}+[\r\n]*|•{4}[\s\S]{0,4})$`, 'u'), sendableRule);
+const headerSecret = secretText.regex(new RegExp(String.raw`^(?:${sendableCharacter}+[\r\n]*|${maskPattern})$`, 'u'), sendableRule);
 
 export const authType = z.enum(['none', 'basic', 'bearer', 'api_key', 'custom_header']);
 

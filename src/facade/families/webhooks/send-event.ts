@@ -79,7 +79,7 @@ export const sendEvent: Family = {
         const { turn, bodyBytes } = call;
         const events = jsonMember(bodyBytes, 'events') ?? Buffer.from('[]');
         const texts = await turn.run(jsonElements(events), call.signal);
-        const order = new StoringOrder();
+        const order = new StoringOrder(call.services.clock);
         const taken: ReturnType<typeof oneOfMany>[] = [];
         for (const [i, event] of call.body.events.entries()) {
           await turn.rest();

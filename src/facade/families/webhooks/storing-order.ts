@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import type { Clock } from '../../../core/clock.ts';
 
 /** The part of one event in the order in which events are stored. */
 export interface StoringTurn {
@@ -31,8 +31,10 @@ class Place {
 export class StoringOrder {
   #last = new Place();
   readonly #ends = new Map<string, Promise<void>>();
+  readonly #clock: Pick<Clock, 'sleep'>;
 
-  constructor() {
+  constructor(clock: Pick<Clock, 'sleep'>) {
+    this.#clock = clock;
     this.#last.claim.resolve();
     this.#last.count.resolve();
     this.#last.stored.resolve(null);
@@ -44,7 +46,8 @@ export class StoringOrder {
     const place = new Place();
     this.#last = place;
     const sameKey = idempotencyKey === undefined ? undefined : this.#ends.get(idempotencyKey);
-    const taken = sameKey === undefined ? take(turnAt(place, before)) : sameKey.then(() => take(turnAt(place, before)));
+    const turn = turnAt(place, before, this.#clock);
+    const taken = sameKey === undefined ? take(turn) : sameKey.then(() => take(turn));
     if (idempotencyKey !== undefined) this.#ends.set(idempotencyKey, ended(taken));
     try {
       return await taken;
@@ -56,7 +59,7 @@ export class StoringOrder {
   }
 }
 
-function turnAt(place: Place, before: Place): StoringTurn {
+function turnAt(place: Place, before: Place, clock: Pick<Clock, 'sleep'>): StoringTurn {
   return {
     begin: async (step, run) => {
       await before[step].promise;
@@ -70,7 +73,7 @@ function turnAt(place: Place, before: Place): StoringTurn {
       if (last !== null && last.shard !== shard) {
         await last.isOver;
         // Lists put records of one millisecond in the order of their shards. A timer may fire within the millisecond that it should pass.
-        if (last.shard > shard) await sleep(2);
+        if (last.shard > shard) await clock.sleep(2);
       }
       const storing = run();
       place.stored.resolve({ shard, isOver: ended(storing) });
