@@ -8,29 +8,102 @@ export interface FilterContext {
 /** Reads the value that a field names; undefined when there is none. */
 export type FieldReader = (context: FilterContext) => unknown;
 
-const ofHeaders = 'headers.';
+/** A member name, or an index, which counts from the end when it is negative. */
+type Segment = string | number;
+
+const headerPrefix = /^headers(?=[.[])/;
+/** A field name of RFC 9110. */
+const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+const elementIndex = /^(?:0|[1-9][0-9]*)$/;
+/** Blanks and quotes at the ends of a name between dots are mistakes more often than part of the name. */
+const needsQuotes = /^[\s'"`]|[\s'"`]$/;
+const plainName = /[^.[\]\\]+/y;
+/** An index of RFC 9535. */
+const bracketedIndex = /\[\s*(0|-?[1-9][0-9]{0,14})\s*\]/y;
+/** A member name of RFC 9535, in quotes. */
+const bracketedName = /\[\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")\s*\]/sy;
 
 /** Whether a field names a header. */
 export function isHeaderField(field: string): boolean {
-  return field.startsWith(ofHeaders);
+  return headerPrefix.test(field);
 }
 
-const indexPattern = /^(?:0|[1-9][0-9]*)$/;
-
 /**
- * Reader of a condition's `field`: `headers.X-Name` (any case; all of the rest is the name), `payload`, `payload.x.y`, or a
- * plain path `x.y` into the payload. Array elements by index: `items.0.id` or `items[0].id`. Null for a path that has an
- * empty segment. Only own properties are read, so `__proto__` or `constructor` is found when the payload says so, and never else.
+ * Returns the reader of a condition's `field`: `headers.X-Name` or `headers['X-Name']` (any case), `payload`, or a path into the payload with or without
+ * `payload` at its head. A path has names between dots, and brackets as in RFC 9535: a quoted name (`['a.b']`, `["a.b"]`, with its escapes) or an index
+ * (`[0]`; `[-1]` is the last element). A name between dots has no dot, bracket or backslash; digits there are an index, too (`items.0.id`).
+ * Only own properties are read, so `__proto__` or `constructor` is found when the payload says so, and never else. Returns the complaint for any other text,
+ * which would match nothing.
  */
-export function fieldReader(field: string): FieldReader | null {
+export function fieldReader(field: string): FieldReader | string {
   if (isHeaderField(field)) {
-    const name = field.slice(ofHeaders.length).toLowerCase();
-    return name === '' ? null : ({ headers }) => headerValue(headers, name);
+    const name = headerNameOf(field.slice('headers'.length));
+    return name === null ? 'must name one header, as headers.X-Name' : ({ headers }) => headerValue(headers, name.toLowerCase());
   }
-  const segments = field.replace(/\[([0-9]+)\]/g, '.$1').split('.');
-  if (segments.includes('')) return null;
-  const path = segments[0] === 'payload' ? segments.slice(1) : segments;
+  const segments = segmentsOf(field);
+  if (typeof segments === 'string') return segments;
+  const path = segments[0] === 'payload' && field.startsWith('payload') ? segments.slice(1) : segments;
   return ({ payload }) => path.reduce<unknown>(child, payload);
+}
+
+/** The name in `.X-Name` or `['X-Name']`. */
+function headerNameOf(rest: string): string | null {
+  const segments = rest.startsWith('.') ? [rest.slice(1)] : segmentsOf(rest);
+  const [name] = segments;
+  return segments.length === 1 && typeof name === 'string' && headerName.test(name) ? name : null;
+}
+
+/** Returns the segments of a path, or the complaint about it. */
+function segmentsOf(path: string): Segment[] | string {
+  const segments: Segment[] = [];
+  let at = 0;
+  const next = (pattern: RegExp): RegExpExecArray | null => {
+    pattern.lastIndex = at;
+    const match = pattern.exec(path);
+    if (match !== null) at = pattern.lastIndex;
+    return match;
+  };
+  while (at < path.length || segments.length === 0) {
+    const rest = path.slice(at);
+    if (rest.startsWith('[')) {
+      const index = next(bracketedIndex);
+      const name = index === null ? next(bracketedName) : null;
+      const segment = index !== null ? Number(index[1]) : name !== null ? unquoted(name) : null;
+      if (segment === null) return `has a bracket without an index or a name in quotes, as [0] or ['a.b']: ${shown(rest)}`;
+      segments.push(segment);
+      continue;
+    }
+    if (segments.length > 0) {
+      if (!rest.startsWith('.')) return `needs a dot or a bracket before ${shown(rest)}`;
+      at++;
+    }
+    const name = next(plainName)?.[0] ?? '';
+    if (name === '' && /^[.[]?$/.test(path[at] ?? '')) return 'has an empty segment';
+    if (needsQuotes.test(name) || /[\]\\]/.test(path[at] ?? ''))
+      return `has a name that needs brackets and quotes, as payload['a.b']: ${shown(rest)}`;
+    if (name === '*') return 'has a wildcard; a field names one value';
+    if (name === '$' && segments.length === 0) return "must not begin with $; write payload.x, or ['$'] for a member of that name";
+    segments.push(name);
+  }
+  return segments;
+}
+
+function shown(rest: string): string {
+  return rest.length > 20 ? `${rest.slice(0, 20)}…` : rest;
+}
+
+/** Null: an escape that JSON does not know. */
+function unquoted([, single, double = '']: RegExpExecArray): string | null {
+  // What is in single quotes differs from a JSON string in the quotes alone.
+  const text =
+    single === undefined
+      ? double
+      : single.replaceAll(/\\(.)|"/gs, (part, escaped: string | undefined) => (escaped === "'" ? "'" : part === '"' ? '\\"' : part));
+  try {
+    return JSON.parse(`"${text}"`) as string;
+  } catch {
+    return null;
+  }
 }
 
 function headerValue(headers: FilterContext['headers'], name: string): string | undefined {
@@ -38,8 +111,12 @@ function headerValue(headers: FilterContext['headers'], name: string): string | 
   return Array.isArray(value) ? value.join(', ') : value;
 }
 
-function child(parent: unknown, segment: string): unknown {
+function child(parent: unknown, segment: Segment): unknown {
   if (typeof parent !== 'object' || parent === null) return undefined;
-  if (Array.isArray(parent)) return indexPattern.test(segment) ? parent[Number(segment)] : undefined;
+  if (Array.isArray(parent)) {
+    if (typeof segment === 'number') return parent.at(segment);
+    return elementIndex.test(segment) ? parent[Number(segment)] : undefined;
+  }
+  // An index names the member of an object that has its digits for a name, too.
   return Object.getOwnPropertyDescriptor(parent, segment)?.value;
 }

@@ -1,6 +1,6 @@
 import { boundedPattern, compileCost, patternLimits, tooCostlyToCompile } from './bounded-pattern.ts';
 import { PosthornError } from './errors.ts';
-import { type FieldReader, type FilterContext, fieldReader, isHeaderField } from './filter-path.ts';
+import { type FilterContext, fieldReader, isHeaderField } from './filter-path.ts';
 import { compare, equalTo, textOf } from './filter-values.ts';
 import type { FilterCondition, FilterDefinition, FilterOperator } from './records.ts';
 import { includesText } from './text-search.ts';
@@ -159,13 +159,12 @@ type Complaints = { field?: string; operator?: string; value?: string };
 
 function compileCondition({ field, operator, value }: FilterCondition): Condition | Complaints {
   const complaints: Complaints = {};
-  const read: FieldReader | null = field.length > filterLimits.fieldLength ? null : fieldReader(field);
-  if (read === null)
-    complaints.field = `must be a path of at most ${filterLimits.fieldLength} characters without empty segments, as payload.x.y, headers.X or x.y`;
+  const read = field.length > filterLimits.fieldLength ? `must have at most ${filterLimits.fieldLength} characters` : fieldReader(field);
+  if (typeof read === 'string') complaints.field = read;
   const test = compileOperator(operator, value);
   if (test === null) complaints.operator = 'not a known operator';
   else if (typeof test === 'string') complaints.value = test;
-  if (read === null || typeof test !== 'function') return complaints;
+  if (typeof read === 'string' || typeof test !== 'function') return complaints;
   return (context, budget) => test(read(context), budget);
 }
 
