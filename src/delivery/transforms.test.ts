@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
 import { testKeyring } from '../../test/support/controllers.ts';
@@ -39,6 +40,38 @@ const random = '({ made: Math.random() })';
 
 describe('a delivery with a transform', () => {
   beforeEach(() => suite.registry.put('route', routeRecord({ transformId: 'trf_a' })));
+
+  test.each<[string, string, string | null, Buffer]>([
+    ['a form', 'application/x-www-form-urlencoded', null, Buffer.from('id=o-1')],
+    ['a form with a field payload', 'application/x-www-form-urlencoded', null, Buffer.from('payload=%7B%22id%22%3A%22o-1%22%7D')],
+    ['JSON in gzip', 'application/json', 'gzip', gzipSync('{"id":"o-1"}')],
+  ])('sees the fields of %s', async (_what, contentType, encoding, payload) => {
+    const to = await receiver();
+    suite.registry.put('destination', destinationRecord({ url: to.url }));
+    transform('jsonata', '{"order": payload.id}');
+    worker();
+    await send({
+      contentType,
+      payload,
+      headers: [['content-type', contentType], ...(encoding === null ? [] : [['content-encoding', encoding] as [string, string]])],
+    });
+    const [request] = await to.arrived(1);
+    expect(request?.body.toString()).toBe('{"order":"o-1"}');
+    expect(request?.headers).not.toHaveProperty('content-encoding');
+  });
+
+  test('of a payload that cannot be decompressed says so', async () => {
+    const to = await receiver();
+    suite.registry.put('destination', destinationRecord({ url: to.url }));
+    transform('jsonata', 'payload');
+    worker();
+    const event = await send({
+      contentType: 'application/json',
+      payload: gzipSync('{}').subarray(0, -4),
+      headers: [['content-encoding', 'gzip']],
+    });
+    await ended(messageId(event), { status: 'transform_failed', lastErrorMessage: 'the payload is not valid gzip' });
+  });
 
   test('carries the output, signed, as JSON, without the headers that spoke of the payload', async () => {
     const to = await receiver();

@@ -3,6 +3,7 @@ import type { FilterContext } from '../core/filter-path.ts';
 import { parseLargeJson } from '../core/large-json.ts';
 import { payloadText } from '../core/payload-text.ts';
 import { readJson } from '../core/read-json.ts';
+import { readablePayload, requestFormat } from '../core/readable-payload.ts';
 
 /** A larger body takes too long to be parsed in one turn of the event loop. */
 const maxWholeBytes = 256 * 1024;
@@ -11,6 +12,7 @@ const maxWholeBytes = 256 * 1024;
 export class EventContext implements FilterContext {
   readonly headers: IncomingHttpHeaders;
   readonly #body: Buffer;
+  #readable: Buffer | null = null;
   #parsed: { payload: unknown } | null = null;
 
   constructor(headers: IncomingHttpHeaders, body: Buffer) {
@@ -20,17 +22,32 @@ export class EventContext implements FilterContext {
 
   /** Parses a large body in pieces, so that `payload` is there when it is asked for. */
   *parse(): Generator<undefined, void> {
-    if (this.#parsed !== null || this.#body.length <= maxWholeBytes) return;
+    if (this.#parsed !== null) return;
+    const readable = yield* this.decode();
+    if (readable.length <= maxWholeBytes) return;
     try {
-      this.#parsed = { payload: yield* parseLargeJson(this.#body) };
+      this.#parsed = { payload: yield* parseLargeJson(readable) };
     } catch {
       // What cannot be read in pieces is no JSON, or has bytes that are not UTF-8, or is nested too deeply or too wide for that.
-      this.#parsed = { payload: readJson(payloadText(this.#body)) };
+      this.#parsed = { payload: readJson(payloadText(readable)) };
     }
   }
 
+  /** Returns `readable`, and yields once it was made of another text. */
+  *decode(): Generator<undefined, Buffer> {
+    const { readable } = this;
+    if (readable !== this.#body) yield;
+    return readable;
+  }
+
+  /** What has fields: the body without its content coding, and a form as JSON. */
+  get readable(): Buffer {
+    this.#readable ??= readablePayload(this.#body, requestFormat(this.headers)).bytes;
+    return this.#readable;
+  }
+
   get payload(): unknown {
-    this.#parsed ??= { payload: readJson(payloadText(this.#body)) };
+    this.#parsed ??= { payload: readJson(payloadText(this.readable)) };
     return this.#parsed.payload;
   }
 }

@@ -4,7 +4,7 @@ import { clientAddress } from '../core/client-address.ts';
 import type { Clock } from '../core/clock.ts';
 import { isPosthornError, PosthornError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
-import type { Abandonment } from '../core/loop-turns.ts';
+import { type Abandonment, loopTurns } from '../core/loop-turns.ts';
 import type { OpenShares } from '../core/open-shares.ts';
 import { requestIdFor } from '../core/request-id.ts';
 import { tellRate } from '../data/rate-limit.ts';
@@ -12,6 +12,7 @@ import type { Sandbox } from '../sandbox/sandbox.ts';
 import { answerAccepted, answerError, answerHandshake } from './answer.ts';
 import { type BrokenSchemas, brokenSchemas, noBrokenSchemas } from './broken-schemas.ts';
 import type { Deadlined, Deadlines } from './deadlines.ts';
+import { EventContext } from './event-context.ts';
 import { handshakeAnswer, isProbe } from './handshake.ts';
 import type { IngestLimits } from './limits.ts';
 import type { IngestMetrics, IngestOutcome } from './metrics.ts';
@@ -184,7 +185,9 @@ export class IngestRequest implements Deadlined, Abandonment {
     this.#stage = 'check';
     deadlines.set(this, limits.checkDeadlineMs);
     this.#ending = new AbortController();
-    return await brokenSchemas(sandbox, plan, body, this.#ending.signal);
+    const context = new EventContext(this.#request.headers, body);
+    const readable = await loopTurns.of(plan.source.org).runShort(context.decode(), this);
+    return await brokenSchemas(sandbox, plan, readable, this.#ending.signal);
   }
 
   #endHandshake(answer: object | null): void {

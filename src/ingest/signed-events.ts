@@ -1,7 +1,5 @@
 import { hash } from 'node:crypto';
-import { payloadText } from '../core/payload-text.ts';
 import type { Provider } from '../core/providers.ts';
-import { readJson } from '../core/read-json.ts';
 import type { EventContext } from './event-context.ts';
 import { fieldValue, headerValue } from './identifying-values.ts';
 import type { ReceivedRequest } from './received-request.ts';
@@ -56,10 +54,7 @@ const distinctEvents: Record<Provider, 'always' | 'never' | DistinctEvents> = {
   twilio: { fields: ['MessageSid', 'RecordingSid', 'SequenceNumber'] },
 };
 
-/** A larger form takes too long to be parsed in one turn of the event loop. */
-const maxFormBytes = 256 * 1024;
-
-type SignedRequest = Pick<ReceivedRequest, 'signed' | 'body'>;
+type SignedRequest = Pick<ReceivedRequest, 'signed'>;
 
 /** Whether `signedIdentity` looks at the parsed body. */
 export function readsSignedPayload(provider: Provider, { signed }: SignedRequest): boolean {
@@ -70,25 +65,17 @@ export function readsSignedPayload(provider: Provider, { signed }: SignedRequest
  * What a signed event has in common with itself alone, whatever else the request says, so that a recorded request is known again under another unsigned id;
  * null when nothing is signed, or another event may have the same content.
  */
-export function signedIdentity(provider: Provider, context: EventContext, { signed, body }: SignedRequest): string | null {
+export function signedIdentity(provider: Provider, context: EventContext, { signed }: SignedRequest): string | null {
   const distinct = distinctEvents[provider];
   if (signed === null || distinct === 'never') return null;
   if (distinct === 'always') return contentIdentity('', signed);
   const { fields, exceptActions = [], kindHeader } = distinct;
-  const payload = context.payload ?? formPayload(body);
+  const { payload } = context;
   const action = fieldValue(payload, 'action');
   if (action !== null && exceptActions.includes(action)) return null;
   if (!fields.some((field) => fieldValue(payload, field) !== null)) return null;
   const kind = kindHeader === undefined ? '' : (headerValue(context.headers, kindHeader) ?? '').toLowerCase();
   return contentIdentity(kind, signed);
-}
-
-/** The fields of a form, or the JSON in its field `payload`: that is how GitHub sends to hooks with the content type of forms. */
-function formPayload(body: Buffer): unknown {
-  if (body.length > maxFormBytes) return undefined;
-  const form = new URLSearchParams(payloadText(body));
-  const json = form.get('payload');
-  return json === null ? Object.fromEntries(form) : readJson(json);
 }
 
 function contentIdentity(kind: string, { prefix, body }: NonNullable<ReceivedRequest['signed']>): string {

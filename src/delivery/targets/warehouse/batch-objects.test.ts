@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from '@jest/globals';
 import { finished } from '../../../../test/support/finished.ts';
 import { readFieldMapping } from '../../../core/field-mapping.ts';
@@ -131,6 +132,15 @@ describe('a batch has at most 16 MiB', () => {
   test.each(['{"id":"o-1"}', '\ufeff{"id":"o-1"}'])('a path leads into %j', (payload) => {
     const objects = mapped('$.payload.id');
     finished(objects.add(event({ payload: Buffer.from(payload) })));
+    expect(objects.take()[0]?.body.toString()).toBe('{"c0":"o-1"}\n');
+  });
+
+  test.each<[string, [string, string][], Buffer]>([
+    ['a form', [['content-type', 'application/x-www-form-urlencoded']], Buffer.from('id=o-1&b=2')],
+    ['JSON in gzip', [['content-encoding', 'gzip']], gzipSync('{"id":"o-1"}')],
+  ])('a path leads into %s', (_what, headers, payload) => {
+    const objects = mapped('$.payload.id');
+    finished(objects.add(event({ headers, payload })));
     expect(objects.take()[0]?.body.toString()).toBe('{"c0":"o-1"}\n');
   });
 

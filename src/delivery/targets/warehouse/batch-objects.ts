@@ -1,5 +1,6 @@
 import type { FieldMapping } from '../../../core/field-mapping.ts';
 import { joinedHeaders } from '../../../core/joined-headers.ts';
+import { readablePayload, storedFormat } from '../../../core/readable-payload.ts';
 import type { WarehouseLayout } from '../../../core/records.ts';
 import { WorkExceededError } from '../../../core/work-budget.ts';
 import type { StoredEvent } from '../../../data/event-text.ts';
@@ -63,13 +64,19 @@ export class BatchObjects {
   *#record(event: WarehouseEvent): Generator<undefined, string | null> {
     if (this.#mapping === null) return wholeRecord(event);
     try {
-      return yield* boundedJson(this.#mapping({ ...recordHead(event), payload: eventPayload(event.payload).value }), mostBatchBytes);
+      return yield* boundedJson(this.#mapping({ ...recordHead(event), payload: mappedPayload(event) }), mostBatchBytes);
     } catch (error) {
       // What is nested too deeply exhausts the stack.
       if (error instanceof RangeError) return null;
       throw error;
     }
   }
+}
+
+/** What the paths of a mapping look into. */
+function mappedPayload({ payload, headers }: WarehouseEvent): unknown {
+  const contentType = headers.find(([name]) => name === 'content-type')?.[1] ?? '';
+  return eventPayload(readablePayload(payload, storedFormat(contentType, headers)).bytes).value;
 }
 
 /** In the manner of Hive, as readers of partitioned tables know it. Times are those of receipt, in UTC. */

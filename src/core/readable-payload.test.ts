@@ -1,0 +1,167 @@
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
+import { describe, expect, test } from '@jest/globals';
+import { readableLimits, readablePayload } from './readable-payload.ts';
+
+const json = Buffer.from('{"id":9007199254740993,"at":1.50}');
+const urlEncoded = 'application/x-www-form-urlencoded';
+
+function readable(body: Buffer | string, { contentType = 'application/json', contentEncoding = '' } = {}) {
+  const { bytes, problem } = readablePayload(Buffer.from(body), { contentType, contentEncoding });
+  return { text: bytes.toString(), problem };
+}
+
+describe('a payload in JSON stays the same bytes', () => {
+  test.each([
+    ['', ''],
+    ['application/json', ''],
+    ['text/plain', 'identity'],
+    ['application/x-www-form-urlencoded-not', ''],
+    [urlEncoded, ''],
+    ['multipart/form-data', ''],
+    ['multipart/form-data; boundary=x', ''],
+    ['multipart/mixed; boundary=x', ''],
+  ])('content type %j, content encoding %j', (contentType, contentEncoding) => {
+    expect(readablePayload(json, { contentType, contentEncoding })).toEqual({ bytes: json, problem: null });
+  });
+});
+
+describe('a compressed payload is read without its content coding', () => {
+  test.each<[string, Buffer]>([
+    ['gzip', gzipSync(json)],
+    ['GZIP', gzipSync(json)],
+    ['x-gzip', gzipSync(json)],
+    ['deflate', deflateSync(json)],
+    ['deflate', deflateRawSync(json)],
+    ['br', brotliCompressSync(json)],
+    ['zstd', zstdCompressSync(json)],
+    ['identity, gzip', gzipSync(json)],
+    ['gzip, br', brotliCompressSync(gzipSync(json))],
+    [' gzip ,gzip', gzipSync(gzipSync(json))],
+  ])('%s', (contentEncoding, body) => {
+    expect(readable(body, { contentEncoding })).toEqual({ text: json.toString(), problem: null });
+  });
+
+  test('a form', () => {
+    expect(readable(gzipSync('a=1'), { contentType: urlEncoded, contentEncoding: 'gzip' }).text).toBe('{"a":"1"}');
+  });
+});
+
+describe('a payload that cannot be decompressed stays as it is, with the reason', () => {
+  const large = Buffer.alloc(readableLimits.bytes + 1, 'x');
+  test.each<[string, Buffer, RegExp]>([
+    ['gzip', Buffer.from('plain'), /^the payload is not valid gzip$/],
+    ['gzip', gzipSync(json).subarray(0, -9), /not valid gzip/],
+    ['deflate', Buffer.from('plain'), /not valid deflate/],
+    ['br', Buffer.from([1, 2, 3]), /not valid br/],
+    ['zstd', Buffer.from('plain'), /not valid zstd/],
+    ['gzip', gzipSync(large), /more than 1048576 bytes without its content coding gzip/],
+    ['br', brotliCompressSync(large), /more than 1048576 bytes/],
+    ['zstd', zstdCompressSync(large), /more than 1048576 bytes/],
+    ['gzip, gzip, gzip', gzipSync(gzipSync(gzipSync(json))), /more than 2 content codings/],
+    ['aws-chunked', Buffer.from('3\r\nabc\r\n'), /the content coding aws-chunked of the payload is not known/],
+  ])('%s %#', (contentEncoding, body, problem) => {
+    const read = readablePayload(body, { contentType: 'application/json', contentEncoding });
+    expect(read).toEqual({ bytes: body, problem: expect.stringMatching(problem) });
+  });
+});
+
+test.each(['gzip', 'deflate', 'br', 'zstd', 'aws-chunked'])(
+  'JSON that a proxy has decompressed under the header for %s is read as JSON',
+  (contentEncoding) => {
+    expect(readable(json, { contentEncoding })).toEqual({ text: json.toString(), problem: null });
+  },
+);
+
+describe('a form has its fields', () => {
+  test.each<[string, unknown]>([
+    ['From=%2B491234&Body=Hello+w%C3%B6rld%21', { From: '+491234', Body: 'Hello wörld!' }],
+    ['a=1&a=2&b=', { a: ['1', '2'], b: '' }],
+    ['a', { a: '' }],
+    ['a=1&a=2&a=3', { a: ['1', '2', '3'] }],
+    ['n=9007199254740993', { n: '9007199254740993' }],
+    ['', {}],
+    ['payload=%7B%22action%22%3A%22opened%22%7D', { action: 'opened' }],
+    ['payload=%5B1%5D', [1]],
+    ['payload=7', { payload: '7' }],
+    ['payload=text', { payload: 'text' }],
+    ['payload=%7B%7D&token=a', { payload: '{}', token: 'a' }],
+    ['\ufeffa=1', { a: '1' }],
+    ['{"a":1', { '{"a":1': '' }],
+  ])('%j', (body, fields) => {
+    expect(JSON.parse(readable(body, { contentType: `${urlEncoded}; charset=utf-8` }).text)).toEqual(fields);
+  });
+
+  test('the names of a form are ordinary names', () => {
+    const { text } = readable('__proto__=1&constructor=2', { contentType: 'Application/X-WWW-Form-Urlencoded' });
+    expect(text).toBe('{"__proto__":"1","constructor":"2"}');
+  });
+
+  test('JSON under the content type of a form, which curl sends unless it is told another, stays JSON', () => {
+    expect(readable('{"a":1}', { contentType: urlEncoded }).text).toBe('{"a":1}');
+  });
+
+  test.each([1, 0])('a form with %d fields more than the limit has %d', (more) => {
+    const body = Array.from({ length: readableLimits.fields + more }, (_, index) => `f${index}=`).join('&');
+    expect(readable(body, { contentType: urlEncoded }).text === body).toBe(more > 0);
+  });
+});
+
+describe('a multipart form has its fields and not its files', () => {
+  const part = (disposition: string, value: string, more = ''): string =>
+    `Content-Disposition: form-data; ${disposition}\r\n${more}\r\n${value}`;
+  const form = (boundary: string, ...parts: string[]): string =>
+    `${parts.map((each) => `--${boundary}\r\n${each}\r\n`).join('')}--${boundary}--\r\n`;
+
+  test.each<[string, string, string, unknown]>([
+    [
+      'fields',
+      'multipart/form-data; boundary=x',
+      form('x', part('name="a"', '1'), part('name="b"', 'two\r\nlines')),
+      { a: '1', b: 'two\r\nlines' },
+    ],
+    ['a quoted boundary', 'multipart/form-data; charset=utf-8; boundary="a b:1"', form('a b:1', part('name="a"', '1')), { a: '1' }],
+    ['a preamble', 'multipart/form-data; boundary=x', `before\r\n${form('x', part('name="a"', '1'))}after`, { a: '1' }],
+    ['a name twice', 'multipart/form-data; boundary=x', form('x', part('name=a', '1'), part('name=a', '2')), { a: ['1', '2'] }],
+    [
+      'escaped names',
+      'multipart/form-data; boundary=x',
+      form('x', part('name="a%22b"', '1'), part('name="c\\"d"', '2')),
+      { 'a"b': '1', 'c"d': '2' },
+    ],
+    ['a name with a semicolon', 'multipart/form-data; boundary=x', form('x', part('name="a; filename=b"', '1')), { 'a; filename=b': '1' }],
+    [
+      'a type of its own',
+      'multipart/form-data; boundary=x',
+      form('x', part('name="a"', 'ü', 'Content-Type: text/plain; charset=utf-8\r\n')),
+      { a: 'ü' },
+    ],
+    [
+      'a file',
+      'multipart/form-data; boundary=x',
+      form(
+        'x',
+        part('name="payload"', '{"event":"media.play"}'),
+        part('name="thumb"; filename="t.jpg"', 'JPEG', 'Content-Type: image/jpeg\r\n'),
+      ),
+      { event: 'media.play' },
+    ],
+    ['a file alone', 'multipart/form-data; boundary=x', form('x', part('name="thumb"; filename*=UTF-8\'\'t', 'JPEG')), {}],
+    ['no part', 'multipart/form-data; boundary=x', '--x--\r\n', {}],
+    ['an empty value', 'multipart/form-data; boundary=x', form('x', part('name="a"', '')), { a: '' }],
+  ])('%s', (_what, contentType, body, fields) => {
+    expect(JSON.parse(readable(body, { contentType }).text)).toEqual(fields);
+  });
+
+  test.each<[string, string, string]>([
+    ['no boundary', 'multipart/form-data', form('x', part('name="a"', '1'))],
+    ['another boundary', 'multipart/form-data; boundary=y', form('x', part('name="a"', '1'))],
+    ['a form that is cut off', 'multipart/form-data; boundary=x', form('x', part('name="a"', '1')).slice(0, -9)],
+    [
+      'too many parts',
+      'multipart/form-data; boundary=x',
+      form('x', ...Array.from({ length: readableLimits.fields + 1 }, () => part('name=a', ''))),
+    ],
+  ])('%s: it has none', (_what, contentType, body) => {
+    expect(readable(body, { contentType }).text).toBe(body);
+  });
+});
