@@ -26,6 +26,7 @@ const description = describeEvent({
   receivedAtMs: 0,
   method: 'POST',
   contentType: 'application/json',
+  query: '',
   headers,
 });
 const event = { ...JSON.parse(description), payload: JSON.parse(payload.toString()) };

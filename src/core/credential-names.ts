@@ -27,6 +27,16 @@ export function isCredentialParameter(name: string): boolean {
   return isCredential(name) || /(^|[-_.])(sig|signature|code|hmac)$/i.test(name);
 }
 
+/**
+ * The same of a parameter in the query of a sender's request. `code` counts alone, because `country_code` and `error_code` are data; an id such as Twilio's
+ * `MessageSid` is no session. `token[]` and `auth[key]` are read as `token` and `auth-key`.
+ */
+export const isSentCredentialParameter = ofKnownNames((sent) => {
+  const name = sent.replace(/(?:\[[0-9]*\])+$/, '').replace(/\]+$/, '');
+  if (/[a-z0-9]Sid$/.test(name)) return false;
+  return isCredential(name) || /(?:^|[^a-z0-9])(?:sig|signature|hmac)$|^code$/i.test(name);
+});
+
 function isCredential(name: string): boolean {
   const parts = name
     .replace(/([a-z0-9])([A-Z])/g, '$1-$2')

@@ -31,6 +31,7 @@ export const errorCodes = {
   IDEMPOTENCY_CONFLICT: { status: 409, error: 'Conflict' },
   EXPIRED: { status: 410, error: 'Gone' },
   PAYLOAD_TOO_LARGE: { status: 413, error: 'Payload Too Large' },
+  URI_TOO_LONG: { status: 414, error: 'URI Too Long' },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, error: 'Unsupported Media Type' },
   QUOTA_EXCEEDED: { status: 429, error: 'Too Many Requests' },
   QUEUE_FULL: { status: 429, error: 'Too Many Requests' },

@@ -3,7 +3,7 @@ import { type JsonPath, readJsonPath } from './json-path.ts';
 import { readJson } from './read-json.ts';
 import type { ColumnType, FieldMappingRule } from './records.ts';
 
-/** Makes the columns of one record, in the order of the rules and one at a time, from `{id, source, receivedAt, headers, payload}`. */
+/** Makes the columns of one record, in the order of the rules and one at a time, from `{id, source, receivedAt, headers, payload}`, with `query` where the event has one. */
 export type FieldMapping = (record: unknown) => Iterable<[column: string, value: unknown]>;
 
 interface Column {

@@ -1,8 +1,11 @@
-/** What a filter looks at. `headers` has lower-case names; a name that occurs several times may have a list of values. */
+import type { QueryParameters } from './sent-query.ts';
+
+/** What a filter looks at. `headers` has lower-case names; a name that occurs several times, there or in the query, may have a list of values. */
 export interface FilterContext {
   /** The parsed JSON payload; undefined when it is not JSON. Read only when a condition needs it. */
   readonly payload: unknown;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly query: Readonly<QueryParameters>;
 }
 
 /** Reads the value that a field names; undefined when there is none. */
@@ -12,6 +15,7 @@ export type FieldReader = (context: FilterContext) => unknown;
 type Segment = string | number;
 
 const headerPrefix = /^headers(?=[.[])/;
+const queryPrefix = /^query(?=[.[])/;
 /** A field name of RFC 9110. */
 const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const elementIndex = /^(?:0|[1-9][0-9]*)$/;
@@ -34,6 +38,9 @@ export function isHeaderField(field: string): boolean {
  * (`[0]`; `[-1]` is the last element). A name between dots has no dot, bracket or backslash; digits there are an index, too (`items.0.id`).
  * Only own properties are read, so `__proto__` or `constructor` is found when the payload says so, and never else. Returns the complaint for any other text,
  * which would match nothing.
+ *
+ * `query.name` and `query['name']` are a parameter of the URL, with an index one of its values. Where the URL has none of that name they are the path into the
+ * payload, which earlier releases read them as.
  */
 export function fieldReader(field: string): FieldReader | string {
   if (isHeaderField(field)) {
@@ -43,7 +50,18 @@ export function fieldReader(field: string): FieldReader | string {
   const segments = segmentsOf(field);
   if (typeof segments === 'string') return segments;
   const path = segments[0] === 'payload' && field.startsWith('payload') ? segments.slice(1) : segments;
-  return ({ payload }) => path.reduce<unknown>(child, payload);
+  const read: FieldReader = ({ payload }) => path.reduce<unknown>(child, payload);
+  return queryPrefix.test(field) ? queryReader(segments.slice(1), read) : read;
+}
+
+function queryReader([name, index, ...more]: Segment[], elsewhere: FieldReader): FieldReader {
+  const isIndex = typeof index === 'number' || (index !== undefined && elementIndex.test(index));
+  if (typeof name !== 'string' || more.length > 0 || (index !== undefined && !isIndex)) return elsewhere;
+  return (context) => {
+    if (!Object.hasOwn(context.query, name)) return elsewhere(context);
+    const value = context.query[name];
+    return isIndex ? [value].flat().at(Number(index)) : value;
+  };
 }
 
 /** The name in `.X-Name` or `['X-Name']`. */

@@ -24,6 +24,7 @@ const event = {
     'dotted.key': 1,
   },
   headers: { 'x-github-event': 'push', 'x-count': '5', 'set-cookie': ['a=1', 'b=2'] },
+  query: {},
 };
 
 const meets = (filter: CompiledFilter, context: FilterContext): boolean => finished(filter.inPieces(context));
@@ -180,19 +181,19 @@ describe('regular expressions take linear time', () => {
   test.each(['^(a+)+$', '^(a|a)*$', '(.*)*x', '([a-zA-Z]+)*$'])('%s on 29 characters that do not match takes less than 50 ms', (value) => {
     const filter = compileFilter({ logic: 'AND', conditions: [{ field: 'a', operator: 'matches', value }] });
     const payload = { a: `${'a'.repeat(28)}!` };
-    expect(cpuMs(() => meets(filter, { payload, headers: {} }))).toBeLessThan(50);
+    expect(cpuMs(() => meets(filter, { payload, headers: {}, query: {} }))).toBeLessThan(50);
   });
 
   test('a text that is too long for its pattern does not match, at once', () => {
     const filter = compileFilter({ logic: 'AND', conditions: [{ field: 'a', operator: 'matches', value: '(?:a|b)*a(?:a|b){300}$' }] });
-    const took = cpuMs(() => expect(meets(filter, { payload: { a: 'ab'.repeat(500_000) }, headers: {} })).toBe(false));
+    const took = cpuMs(() => expect(meets(filter, { payload: { a: 'ab'.repeat(500_000) }, headers: {}, query: {} })).toBe(false));
     expect(took).toBeLessThan(50);
   });
 });
 
 describe('the patterns of a filter share their steps', () => {
   const costly = { field: 'a', operator: 'matches' as const, value: '[ab]{900}' };
-  const context = { payload: { a: 'ab'.repeat(500), b: 'x' }, headers: {} };
+  const context = { payload: { a: 'ab'.repeat(500), b: 'x' }, headers: {}, query: {} };
   const conditions = Array.from({ length: filterLimits.conditions }, () => costly);
 
   test('so that the later ones do not match when the earlier ones have used them', () => {
@@ -267,7 +268,7 @@ describe('properties', () => {
           expect(error).toMatchObject({ code: 'VALIDATION_FAILED' });
           return;
         }
-        expect(typeof meets(filter, { payload, headers: {} })).toBe('boolean');
+        expect(typeof meets(filter, { payload, headers: {}, query: {} })).toBe('boolean');
       }),
     );
   });
@@ -275,7 +276,7 @@ describe('properties', () => {
   test('every JSON value equals itself, however its keys are ordered', () => {
     assertProperty(
       fc.property(fc.jsonValue({ maxDepth: 4 }), (value) => {
-        expect(isMet('a', 'equals', value, { payload: { a: reversed(value) }, headers: {} })).toBe(true);
+        expect(isMet('a', 'equals', value, { payload: { a: reversed(value) }, headers: {}, query: {} })).toBe(true);
       }),
     );
   });
@@ -288,7 +289,7 @@ describe('properties', () => {
         fc.oneof(fc.string(), fc.double({ noNaN: true }), fc.boolean()),
         fc.jsonValue(),
         ([positive, negative], value, a) => {
-          const context = { payload: { a }, headers: {} };
+          const context = { payload: { a }, headers: {}, query: {} };
           expect(isMet('a', positive, value, context)).toBe(!isMet('a', negative, value, context));
         },
       ),
@@ -299,7 +300,7 @@ describe('properties', () => {
     const number = fc.double({ noNaN: true, noDefaultInfinity: true });
     assertProperty(
       fc.property(number, number, (a, value) => {
-        const context = { payload: { a }, headers: {} };
+        const context = { payload: { a }, headers: {}, query: {} };
         expect((['lt', 'equals', 'gt'] as const).filter((operator) => isMet('a', operator, value, context))).toHaveLength(1);
       }),
     );

@@ -202,7 +202,7 @@ export interface HttpDestinationRecord extends AnyDestinationRecord {
   type: 'http';
   /**
    * `password`, `token`, `key`, `headerValue`, `signingSecrets`, `clientCertificate` and `clientKey` are sealed, and headers that are, under
-   * `headerValue`. Records of earlier releases have no sealed headers, no `tls` and no `useStaticIp`.
+   * `headerValue`. Records of earlier releases have no sealed headers, no `tls`, no `useStaticIp` and no `forwardQuery`.
    */
   http: {
     url: string;
@@ -213,6 +213,7 @@ export interface HttpDestinationRecord extends AnyDestinationRecord {
     signingSecrets: string[];
     tls?: TlsRecord;
     useStaticIp?: boolean;
+    forwardQuery?: boolean;
   };
 }
 

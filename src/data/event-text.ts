@@ -12,6 +12,8 @@ export interface StoredEvent {
   receivedAtMs: number;
   method: string;
   contentType: string;
+  /** Of the sender's URL, without the question mark; empty: there is none. */
+  query: string;
   headers: [string, string][];
   signatureValid: boolean | null;
   duplicateOf: string | null;
@@ -25,6 +27,8 @@ interface Description {
   t: number;
   m: string;
   c: string;
+  /** Absent: there is no query. */
+  q?: string;
   h: [string, string][];
   v: boolean | null;
   /** Absent: the event repeats none. */
@@ -53,6 +57,7 @@ export function encodeEvent(event: NewEvent): Buffer {
     t: event.receivedAtMs,
     m: event.method,
     c: event.contentType,
+    ...(event.query !== undefined && event.query !== '' && { q: event.query }),
     h: event.headers,
     v: event.signatureValid,
     ...(event.duplicateOf !== null && { d: event.duplicateOf }),
@@ -84,6 +89,7 @@ export function decodeEvent(stored: Buffer): StoredEvent {
     receivedAtMs: description.t,
     method: description.m,
     contentType: description.c,
+    query: description.q ?? '',
     headers: description.h,
     signatureValid: description.v,
     duplicateOf: description.d ?? null,

@@ -143,6 +143,7 @@ export function eventView(
     receivedAtMs: event.receivedAtMs,
     method: event.method,
     contentType: event.contentType,
+    query: event.query,
     headers: event.headers,
     size: integer(size),
     payload: event.payload.length === integer(size) ? event.payload : null,

@@ -26,6 +26,8 @@ export interface NewEvent {
   receivedAtMs: number;
   method: string;
   contentType: string;
+  /** Of the sender's URL, as it is forwarded, without the question mark. Absent: there is none. */
+  query?: string;
   /** Sender's headers as they are forwarded, lower-case names. */
   headers: [string, string][];
   payload: Buffer;
@@ -65,6 +67,8 @@ export interface EventView {
   receivedAtMs: number;
   method: string;
   contentType: string;
+  /** Empty: there is none. */
+  query: string;
   headers: [string, string][];
   size: number;
   /** null in lists, which do not load it. */

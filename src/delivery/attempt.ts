@@ -1,4 +1,5 @@
 import { retryCount } from '../core/backoff.ts';
+import { withQuery } from '../core/sent-query.ts';
 import type { Job, Settlement } from '../data/delivery-queue.ts';
 import { type AlertReport, attemptAlert } from './alert-attempt.ts';
 import { attemptOutcome, attemptRecord } from './attempt-outcome.ts';
@@ -47,7 +48,8 @@ async function attemptHttp(job: Job, plan: ReadyHttpPlan, { clock, userAgent, me
     userAgent,
     failover: job.failover,
   });
-  const request = { origin: http.origin, path: http.path, method: http.method, headers, body: event.payload, secrets: http.secrets };
+  const path = http.forwardsQuery ? withQuery(http.path, event.query) : http.path;
+  const request = { origin: http.origin, path, method: http.method, headers, body: event.payload, secrets: http.secrets };
   const result = await exchange(http.dispatcher(), request, { timeoutMs: http.timeoutMs, clock, signal });
   if (signal.aborted && result.type === 'error') return { job, outcome: { type: 'back' }, maxAttempts: null };
   const attempt = attemptRecord(result, plan, { startedAtMs, endedAtMs: clock.now() });

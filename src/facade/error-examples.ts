@@ -29,6 +29,7 @@ export const errorExamples: Record<ErrorCode, string> = {
   IDEMPOTENCY_CONFLICT: 'This Idempotency-Key was used with another body.',
   EXPIRED: 'The list has moved on; begin again.',
   PAYLOAD_TOO_LARGE: 'The body is larger than 1048576 bytes.',
+  URI_TOO_LONG: 'The query is longer than 8192 characters',
   UNSUPPORTED_MEDIA_TYPE: 'Send the body as application/json in UTF-8.',
   QUOTA_EXCEEDED: 'This would exceed the 10000 messages that the organization may queue in a month (UTC)',
   QUEUE_FULL:

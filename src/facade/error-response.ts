@@ -76,6 +76,8 @@ function webhookReason(code: ErrorCode): string {
       return 'Gone';
     case 413:
       return 'Payload too large';
+    case 414:
+      return 'URI too long';
     case 415:
       return 'Invalid Content-Type';
     case 429:

@@ -29,6 +29,7 @@ const ofSource: readonly ErrorCode[] = [
   'IP_NOT_ALLOWED',
   'METHOD_NOT_ALLOWED',
   'RATE_LIMITED',
+  'URI_TOO_LONG',
   'REQUEST_TIMEOUT',
   'PAYLOAD_TOO_LARGE',
   'INVALID_SIGNATURE',

@@ -15,7 +15,7 @@ export interface Deduplication {
   identify(context: EventContext, received: Received): string[];
 }
 
-type Received = Pick<ReceivedRequest, 'body' | 'signed'>;
+type Received = Pick<ReceivedRequest, 'body' | 'query' | 'signed'>;
 
 /** Bodies are signed, headers are not, except where it says so. */
 type IdPlace = { header: string; isSigned?: true } | { field: string };
@@ -55,12 +55,18 @@ export function deduplication({ provider, dedup }: SourceRecord): Deduplication 
     case 'idempotency_key':
       return byIds(provider, windowMs, byHeader ?? [{ header: 'idempotency-key' }]);
     case 'payload_hash':
-      return { windowMs, readsPayload: () => false, identify: (_context, { body }) => [hash('sha256', body, 'hex')] };
+      return { windowMs, readsPayload: () => false, identify: (_context, received) => [contentHash(received)] };
     case 'none':
       return null;
     default:
       return strategy satisfies never;
   }
+}
+
+/** Of the body, and of the query where there is one: requests without a body say in it what they mean. */
+function contentHash({ body, query }: Received): string {
+  const ofBody = hash('sha256', body, 'hex');
+  return query === '' ? ofBody : `${ofBody}\n${hash('sha256', query, 'hex')}`;
 }
 
 /** What marks an event in Redis: 128 bits in hexadecimal that only equal events of one source share. */

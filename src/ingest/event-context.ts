@@ -4,6 +4,7 @@ import { parseLargeJson } from '../core/large-json.ts';
 import { payloadText } from '../core/payload-text.ts';
 import { readJson } from '../core/read-json.ts';
 import { readablePayload, requestFormat } from '../core/readable-payload.ts';
+import { type QueryParameters, queryParameters } from '../core/sent-query.ts';
 
 /** A larger body takes too long to be parsed in one turn of the event loop. */
 const maxWholeBytes = 256 * 1024;
@@ -12,11 +13,15 @@ const maxWholeBytes = 256 * 1024;
 export class EventContext implements FilterContext {
   readonly headers: IncomingHttpHeaders;
   readonly #body: Buffer;
+  readonly #query: string;
   #readable: Buffer | null = null;
+  #parameters: QueryParameters | null = null;
   #parsed: { payload: unknown } | null = null;
 
-  constructor(headers: IncomingHttpHeaders, body: Buffer) {
+  /** `query`: without the question mark. */
+  constructor(headers: IncomingHttpHeaders, body: Buffer, query = '') {
     this.headers = headers;
+    this.#query = query;
     this.#body = body;
   }
 
@@ -44,6 +49,11 @@ export class EventContext implements FilterContext {
   get readable(): Buffer {
     this.#readable ??= readablePayload(this.#body, requestFormat(this.headers)).bytes;
     return this.#readable;
+  }
+
+  get query(): QueryParameters {
+    this.#parameters ??= queryParameters(this.#query);
+    return this.#parameters;
   }
 
   get payload(): unknown {

@@ -1,5 +1,6 @@
 import { MatchBudget } from '../core/filter.ts';
 import { newTimedId, parseTimedId } from '../core/ids.ts';
+import { keptQuery } from '../core/sent-query.ts';
 import type { NewEvent } from '../data/messages.ts';
 import type { BrokenSchemas } from './broken-schemas.ts';
 import type { EventContext } from './event-context.ts';
@@ -44,12 +45,13 @@ export function* routedInPieces(
 /** `id`: that of the event, when it has one. */
 export function makeEvent(
   { source }: Pick<IngestPlan, 'source'>,
-  { request, body, receivedAtMs, signatureValid }: ReceivedRequest,
+  { request, body, query, receivedAtMs, signatureValid }: ReceivedRequest,
   routed: RoutedEvent,
   id?: string,
 ): NewEvent {
   const targets = routed.targets.map((target) => ({ messageId: newTimedId('msg_', target.shard, receivedAtMs), ...target }));
   const known = id === undefined ? null : parseTimedId(id);
+  const kept = keptQuery(query);
   const shard = known?.shard ?? targets[0]?.shard ?? 0;
   return {
     id: id ?? newTimedId('evt_', shard, receivedAtMs),
@@ -59,6 +61,7 @@ export function makeEvent(
     receivedAtMs,
     method: request.method ?? '',
     contentType: request.headers['content-type'] ?? '',
+    ...(kept !== '' && { query: kept }),
     headers: forwardedHeaders(request.rawHeaders, request.headers.connection),
     payload: body,
     signatureValid,

@@ -4,6 +4,8 @@ import type { SignedContent } from './providers/signed-request.ts';
 export interface ReceivedRequest {
   request: IncomingMessage;
   body: Buffer;
+  /** As it was sent; empty: there is none. */
+  query: string;
   receivedAtMs: number;
   /** Null: the source has no secret, so signatures are not looked at. */
   signatureValid: boolean | null;

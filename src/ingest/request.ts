@@ -7,6 +7,7 @@ import type { Logger } from '../core/logger.ts';
 import { type Abandonment, loopTurns } from '../core/loop-turns.ts';
 import type { OpenShares } from '../core/open-shares.ts';
 import { requestIdFor } from '../core/request-id.ts';
+import { maxQueryLength, queryOf } from '../core/sent-query.ts';
 import { tellRate } from '../data/rate-limit.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { answerAccepted, answerError, answerHandshake } from './answer.ts';
@@ -127,6 +128,8 @@ export class IngestRequest implements Deadlined, Abandonment {
     const { rateLimitPerMinute } = plan.source;
     if (rateLimitPerMinute !== undefined) await this.#countAgainstLimit(plan, rateLimitPerMinute);
     if (this.#isOver()) return;
+    const query = queryOf(this.#request.url ?? '');
+    if (query.length > maxQueryLength) throw new PosthornError('URI_TOO_LONG', `The query is longer than ${maxQueryLength} characters`);
     this.#checkAnnouncedSize(plan);
     this.#stage = 'body';
     deadlines.set(this, limits.bodyDeadlineMs);
@@ -140,7 +143,7 @@ export class IngestRequest implements Deadlined, Abandonment {
     if (this.#isOver()) return;
     this.#stage = 'store';
     deadlines.set(this, limits.storeDeadlineMs);
-    const received = { request: this.#request, body, receivedAtMs, signatureValid, signed };
+    const received = { request: this.#request, body, query, receivedAtMs, signatureValid, signed };
     const { eventId, isDuplicate } = await takeEvent(this.#services, plan, received, broken, this);
     if (this.#isOver()) return;
     this.#end(isDuplicate ? 'duplicate' : 'accepted');

@@ -36,7 +36,7 @@ export async function takeEvent(
   signal: Abandonment,
 ): Promise<TakenEvent> {
   const { acceptor, intake, metrics } = services;
-  const context = new EventContext(received.request.headers, received.body);
+  const context = new EventContext(received.request.headers, received.body, received.query);
   const routed = await loopTurns.of(plan.source.org).runShort(judgedInPieces(plan, received, context, broken), signal);
   const event = makeEvent(plan, received, routed);
   metrics.untriedFilters.inc(event.filtered.filter(({ untried }) => untried !== undefined).length);

@@ -44,6 +44,10 @@ const http = z.strictObject({
     .boolean()
     .default(false)
     .describe('Deliveries go through the egress proxy of the installation, which has a fixed address. Needs a paid plan.'),
+  forwardQuery: z
+    .boolean()
+    .default(false)
+    .describe('The query of the URL that an event came to is appended to the url of the destination, without credentials.'),
   signingSecretRef: secretKeyRef.optional().describe('Deliveries are signed with it as Standard Webhooks describes (whsec_ + base64).'),
 });
 
@@ -89,7 +93,9 @@ const warehouse = z.strictObject({
     .max(50)
     .meta({ 'x-kubernetes-list-type': 'atomic' })
     .optional()
-    .describe('Columns of a record; without it a record is {id, source, receivedAt, headers, payload}.'),
+    .describe(
+      'Columns of a record; without it a record is {id, source, receivedAt, headers, payload}, with query where the URL of the event had one.',
+    ),
 });
 
 const accessKeyId = text(1, 256).optional().describe('Id of the access key.');

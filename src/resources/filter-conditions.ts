@@ -24,7 +24,7 @@ const maxListedValues = 100;
 /** Inline conditions. */
 export const filterCondition = z.strictObject({
   field: text(1, 256).describe(
-    'payload.x.y, headers.X, or a path into the payload. Names that contain dots need brackets and quotes: fields["System.State"].',
+    'payload.x.y, headers.X, query.x (a parameter of the URL), or a path into the payload. Names that contain dots need brackets and quotes: fields["System.State"].',
   ),
   operator: z.enum([...binary, ...unary, ...listed]).describe('How the field is compared with the value.'),
   value: z

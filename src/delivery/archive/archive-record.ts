@@ -35,6 +35,7 @@ function deliveryColumns({ view, event }: ArchivedMessage) {
     lastErrorType: view.lastErrorType,
     receivedAt: event === null ? null : isoTime(event.receivedAtMs),
     method: event?.method ?? null,
+    query: event?.query ?? null,
     headers: event === null ? null : joinedHeaders(keptHeaders(event.headers)),
   };
 }

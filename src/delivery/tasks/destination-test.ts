@@ -90,7 +90,7 @@ async function testWarehouse(
   const body = Buffer.from(payload ?? JSON.stringify(sampleEvent(destination, startedAtMs)));
   const headers: [string, string][] = [['x-posthorn-test', 'true']];
   const content = new BatchObjects(id, target.layout, target.mapping);
-  const record = { eventId: id, sourceSlug: 'test', receivedAtMs: startedAtMs, headers, payload: body };
+  const record = { eventId: id, sourceSlug: 'test', receivedAtMs: startedAtMs, query: '', headers, payload: body };
   const added = await loopTurns.of(org).runShort(content.add(record));
   if (added !== 'added') return failure('record_too_large', 'The record of this payload would be too large.');
   const objects = content.take();

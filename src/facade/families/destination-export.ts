@@ -50,6 +50,7 @@ const portableDestination = z
     timeoutMs: z.int(),
     tls: tlsRecord.nullable().optional().describe(`Certificate and key of the client are ${redacted} without includeSensitive.`),
     useStaticIp: z.boolean().optional(),
+    forwardQuery: z.boolean().optional(),
     throttle: throttleRecord,
     retryPolicy: retryPolicyRecord,
     config: warehouseConfig.optional().describe('Of warehouse destinations; credentials masked without includeSensitive.'),
@@ -148,7 +149,7 @@ async function portableWarehouse(object: PosthornObject<'Destination'>, call: Ca
 }
 
 async function portableHttp(object: PosthornObject<'Destination'>, settings: Http, call: Call, includeSensitive: boolean) {
-  const { url, method, headers, auth, timeoutMs, tls, useStaticIp, signingSecretRef } = settings;
+  const { url, method, headers, auth, timeoutMs, tls, useStaticIp, forwardQuery = false, signingSecretRef } = settings;
   const reveal = async (ref: SecretKeyRef): Promise<string> => (await readSecret(call, object, ref)) ?? maskedUnread;
   return {
     url,
@@ -159,6 +160,7 @@ async function portableHttp(object: PosthornObject<'Destination'>, settings: Htt
     timeoutMs,
     tls: await tlsToRecord(tls, (ref) => (includeSensitive ? reveal(ref) : redacted)),
     useStaticIp,
+    forwardQuery,
     hasSigningSecret: signingSecretRef !== undefined,
     ...(includeSensitive && signingSecretRef !== undefined && { signingSecret: await reveal(signingSecretRef) }),
   };

@@ -90,6 +90,7 @@ const record = item
     timeoutMs: z.int().optional(),
     tls: tlsRecord.nullable().optional().describe('Private certificate authority and mutual TLS.'),
     useStaticIp: z.boolean().optional(),
+    forwardQuery: z.boolean().optional(),
     throttle: throttleRecord,
     retryPolicy: retryPolicyRecord,
     fieldMapping: fieldMapping.optional().describe('Of warehouse destinations.'),
@@ -121,6 +122,10 @@ const body = z.strictObject({
   timeoutMs: http.timeoutMs.unwrap().optional(),
   tls: tlsBody.nullable().optional(),
   useStaticIp: z.boolean().optional().describe('Deliveries go through the egress proxy of the installation. Needs a paid plan.'),
+  forwardQuery: z
+    .boolean()
+    .optional()
+    .describe('The query of the URL that an event came to is appended to url, without credentials; default false.'),
   config: warehouseConfig.optional(),
   fieldMapping: fieldMapping.nullable().optional(),
   throttle: throttleBody.optional(),
@@ -156,6 +161,7 @@ const definition = resourceDefinition({
       timeoutMs: 30_000,
       tls: null,
       useStaticIp: false,
+      forwardQuery: false,
       throttle: throttleToRecord(undefined),
       retryPolicy: retryPolicyToRecord(undefined),
       signingSecret: null,
@@ -228,7 +234,18 @@ function shownBy(call: Call, object: PosthornObject<'Destination'>): (ref: Secre
 }
 
 /** The fields of HTTP destinations, which warehouses do not have. */
-const httpFields = ['url', 'method', 'headers', 'authType', 'authConfig', 'timeoutMs', 'tls', 'useStaticIp', 'signingSecret'] as const;
+const httpFields = [
+  'url',
+  'method',
+  'headers',
+  'authType',
+  'authConfig',
+  'timeoutMs',
+  'tls',
+  'useStaticIp',
+  'forwardQuery',
+  'signingSecret',
+] as const;
 
 /** What the type of the destination decides. VALIDATION_FAILED for fields of the other kind. */
 async function targetToSpec(input: SpecInput<'Destination', typeof body>) {
@@ -257,6 +274,8 @@ async function httpToRecord(object: PosthornObject<'Destination'>, call: Call) {
     timeoutMs: settings.timeoutMs,
     tls: await tlsToRecord(settings.tls, shownPem),
     useStaticIp: settings.useStaticIp,
+    // An object that an earlier release has stored has none.
+    forwardQuery: settings.forwardQuery ?? false,
     signingSecret: settings.signingSecretRef === undefined ? null : await readMasked(call, object, settings.signingSecretRef),
   };
 }
@@ -295,6 +314,7 @@ async function httpToSpec({ call, body: sent, current, secrets }: SpecInput<'Des
     timeoutMs: sent.timeoutMs ?? settings?.timeoutMs,
     tls: await tlsToSpec(sent.tls, current, { call, secrets }),
     useStaticIp: sent.useStaticIp ?? settings?.useStaticIp,
+    forwardQuery: sent.forwardQuery ?? settings?.forwardQuery,
     signingSecretRef:
       typeof sent.signingSecret === 'string'
         ? await secrets.put('signingSecret', sent.signingSecret, settings?.signingSecretRef)

@@ -38,6 +38,11 @@ const item = z
 
 const record = item
   .extend({
+    query: z
+      .string()
+      .describe(
+        'Query of the URL that the event came to, as it was sent, without the question mark and credentials; empty: there was none.',
+      ),
     headers: z.record(z.string(), z.string()),
     payload: z.unknown().describe('As payloadEncoding says.'),
     payloadEncoding: z.enum(['json', 'text', 'base64']).nullable(),
@@ -50,7 +55,7 @@ const record = item
 export const events: Family = {
   name: 'Events',
   description: 'What sources received.',
-  shown: { source: 'github', headers: { 'content-type': 'application/json' }, deliveries: [] },
+  shown: { source: 'github', query: 'device=7&state=on', headers: { 'content-type': 'application/json' }, deliveries: [] },
   operations: [
     operation({
       method: 'GET',
@@ -86,6 +91,7 @@ export const events: Family = {
         const deliveries = await services.messages.deliveriesOfEvent(caller.organization.id, id);
         return {
           ...toItem(event),
+          query: event.query,
           headers: joinedHeaders(keptHeaders(event.headers)),
           ...shownPayload(event.payload),
           deliveries: deliveries.map(deliveryToRecord),
@@ -97,6 +103,7 @@ export const events: Family = {
 
 function toItem({
   org: _org,
+  query: _query,
   headers: _headers,
   payload: _payload,
   webhook: _webhook,

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { PosthornError } from '../../core/errors.ts';
 import { tryFilter } from '../../core/filter.ts';
 import type { FilterDefinition } from '../../core/records.ts';
+import { queryParameters } from '../../core/sent-query.ts';
 import { type Call, operation } from '../operation.ts';
 import { findToRead } from '../resources/lookup.ts';
 import { inApiWords } from '../resources/store-errors.ts';
@@ -42,7 +43,11 @@ export const filterTestOperation = operation({
   errors: ['RESOURCE_NOT_FOUND'],
   handle: async (call) => {
     const definition = await filterOf(call);
-    const context = { payload: samplePayload(call.body), headers: Object.fromEntries(sampleHeaders(call.body)) };
+    const context = {
+      payload: samplePayload(call.body),
+      headers: Object.fromEntries(sampleHeaders(call.body)),
+      query: queryParameters(call.body.query ?? ''),
+    };
     const { isMet, met } = await call.turn.run(
       inApiWords('Filter', () => tryFilter(definition, context)),
       call.signal,

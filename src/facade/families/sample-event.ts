@@ -1,11 +1,13 @@
 import { z } from 'zod';
 import { jsonMember } from '../../core/json-member.ts';
+import { maxQueryLength } from '../../core/sent-query.ts';
 import type { Call } from '../operation.ts';
 
 /** What an event of a test is made of. */
 export const sampleEvent = {
   payload: z.unknown().optional().describe('Payload of the event; any JSON. Default: an empty object.'),
   headers: z.record(z.string().max(256), z.string().max(8192)).optional().describe('Headers of the event.'),
+  query: z.string().max(maxQueryLength).optional().describe('Query of the URL that the event came to, as device=7&state=on.'),
 };
 
 export type SampleEvent = z.output<z.ZodObject<typeof sampleEvent>>;

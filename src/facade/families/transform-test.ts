@@ -54,6 +54,7 @@ export const transformTestOperation = operation({
         receivedAtMs: nowMs,
         method: 'POST',
         contentType: 'application/json',
+        query: call.body.query ?? '',
         headers: sampleHeaders(call.body),
       }),
       payload: samplePayloadText(call),

@@ -13,6 +13,8 @@ import { authHeaders, type DestinationHeaders, destinationHeaders, openedHeaders
 export interface HttpPlan {
   origin: string;
   path: string;
+  /** The query of an event is appended to the path. */
+  forwardsQuery: boolean;
   method: HttpDestinationRecord['http']['method'];
   timeoutMs: number;
   headers: DestinationHeaders;
@@ -33,6 +35,7 @@ export function httpPlan(
   return {
     origin,
     path,
+    forwardsQuery: http.forwardQuery ?? false,
     method: http.method,
     timeoutMs: http.timeoutMs,
     headers: opened.headers,

@@ -11,6 +11,7 @@ const event = (changes: Partial<WarehouseEvent> = {}): WarehouseEvent => ({
   eventId: 'evt_1',
   sourceSlug: 'shop',
   receivedAtMs,
+  query: '',
   headers: [
     ['content-type', 'application/json'],
     ['x-tag', 'a'],

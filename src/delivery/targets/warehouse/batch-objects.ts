@@ -2,6 +2,7 @@ import type { FieldMapping } from '../../../core/field-mapping.ts';
 import { joinedHeaders } from '../../../core/joined-headers.ts';
 import { readablePayload, storedFormat } from '../../../core/readable-payload.ts';
 import type { WarehouseLayout } from '../../../core/records.ts';
+import { queryParameters } from '../../../core/sent-query.ts';
 import { WorkExceededError } from '../../../core/work-budget.ts';
 import type { StoredEvent } from '../../../data/event-text.ts';
 import { boundedJson } from './bounded-json.ts';
@@ -9,7 +10,7 @@ import { eventPayload } from './event-payload.ts';
 import type { StoredObject } from './object-store.ts';
 import { PartitionedObjects, prefixParts } from './partitioned-objects.ts';
 
-export interface WarehouseEvent extends Pick<StoredEvent, 'sourceSlug' | 'receivedAtMs' | 'headers' | 'payload'> {
+export interface WarehouseEvent extends Pick<StoredEvent, 'sourceSlug' | 'receivedAtMs' | 'headers' | 'query' | 'payload'> {
   eventId: string;
 }
 
@@ -18,7 +19,7 @@ export const mostBatchBytes = 16 * 1024 * 1024;
 
 /**
  * The objects of a batch, one per partition: the same bytes under the same keys whenever it is written with the same mapping. Without a
- * mapping a record is `{id, source, receivedAt, headers, payload}`.
+ * mapping a record is `{id, source, receivedAt, headers, payload}`, with `query` where the event has one.
  */
 export class BatchObjects {
   readonly #layout: WarehouseLayout;
@@ -93,6 +94,12 @@ function wholeRecord(event: WarehouseEvent): string {
   return `${JSON.stringify(recordHead(event)).slice(0, -1)},"payload":${eventPayload(event.payload).json}}`;
 }
 
-function recordHead({ eventId, sourceSlug, receivedAtMs, headers }: WarehouseEvent) {
-  return { id: eventId, source: sourceSlug, receivedAt: new Date(receivedAtMs).toISOString(), headers: joinedHeaders(headers) };
+function recordHead({ eventId, sourceSlug, receivedAtMs, headers, query }: WarehouseEvent) {
+  return {
+    id: eventId,
+    source: sourceSlug,
+    receivedAt: new Date(receivedAtMs).toISOString(),
+    headers: joinedHeaders(headers),
+    ...(query !== '' && { query: queryParameters(query) }),
+  };
 }
