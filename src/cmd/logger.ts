@@ -14,6 +14,7 @@ const secretFields = [
   'secret',
   'signingSecret',
   'signingSecrets',
+  'verifyToken',
   'headerValue',
   'accessToken',
   'privateKey',

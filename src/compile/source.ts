@@ -17,12 +17,14 @@ export interface SourceInputs {
   signingSecret: string | undefined;
   /** Value behind `rotation.previousSecretRef`; undefined when none is being replaced. */
   previousSecret?: string | undefined;
+  /** Value behind `handshake.verifyTokenSecretRef`; undefined when there is none. */
+  verifyToken?: string | undefined;
   keyring: Keyring;
   /** The published record. The compiler reuses an envelope of it that holds the same value. */
   published: SourceRecord | null;
 }
 
-/** Refuses a signing secret that the provider's scheme cannot use. */
+/** Refuses a signing secret that the provider's scheme cannot use, and an empty verify token. */
 export function compileSource(object: PosthornObject<'Source'>, inputs: SourceInputs): Compiled<SourceRecord> {
   const { metadata, spec } = object;
   const { organization, signingSecret, previousSecret, keyring, published } = inputs;
@@ -34,6 +36,15 @@ export function compileSource(object: PosthornObject<'Source'>, inputs: SourceIn
   const context = recordSealingContext(organization.id, 'source', id, 'signingSecrets');
   const envelopes = [...(published?.signingSecrets ?? []), ...(published?.previousSigningSecrets?.sealed ?? [])];
   const seal = (secret: string): string => sealValue(secret, context, envelopes, keyring);
+  const handshake = handshakeOf(spec, inputs.verifyToken, (token) =>
+    sealValue(
+      token,
+      recordSealingContext(organization.id, 'source', id, 'verifyToken'),
+      [published?.handshake?.verifyToken ?? ''],
+      keyring,
+    ),
+  );
+  if (handshake === null) return refuse('InvalidVerifyToken', 'the value behind spec.handshake.verifyTokenSecretRef is empty');
   const { verification, rotation, rateLimitPerMinute } = spec;
   const [ipFilter, dedup] = [ipFilterOf(spec), dedupOf(spec)];
   return {
@@ -54,6 +65,7 @@ export function compileSource(object: PosthornObject<'Source'>, inputs: SourceIn
       ...(rateLimitPerMinute !== undefined && { rateLimitPerMinute }),
       ...(ipFilter !== undefined && { ipFilter }),
       ...(dedup !== undefined && { dedup }),
+      ...(handshake !== undefined && { handshake }),
       allowedMethods: [...spec.allowedMethods],
       payloadLimitBytes: organization.payloadLimitBytes,
       ...(organization.monthlyMessages !== undefined && { monthlyMessages: organization.monthlyMessages }),
@@ -61,6 +73,17 @@ export function compileSource(object: PosthornObject<'Source'>, inputs: SourceIn
       generation: metadata.generation,
     },
   };
+}
+
+/** Null: the verify token is empty. */
+function handshakeOf(
+  { handshake }: PosthornObject<'Source'>['spec'],
+  verifyToken: string | undefined,
+  seal: (token: string) => string,
+): SourceRecord['handshake'] | null {
+  if (handshake === undefined || verifyToken === undefined) return handshake === undefined ? undefined : { type: handshake.type };
+  const token = plainSecret(verifyToken);
+  return token === '' ? null : { type: handshake.type, verifyToken: seal(token) };
 }
 
 function ipFilterOf({ ipFilter }: PosthornObject<'Source'>['spec']): SourceRecord['ipFilter'] {

@@ -18,6 +18,14 @@ export const providers = [
 
 export type Provider = (typeof providers)[number];
 
+/**
+ * Questions that a source answers by choice, whatever its provider. `hub_challenge`: Meta, WebSub; `validation_token`: Microsoft Graph; `challenge`: Dropbox;
+ * `crc_token`: X; `cloudevents`: OPTIONS of CloudEvents.
+ */
+export const handshakes = ['hub_challenge', 'validation_token', 'challenge', 'crc_token', 'cloudevents'] as const;
+
+export type Handshake = (typeof handshakes)[number];
+
 /** How a sender of provider `custom` signs: an HMAC of the body in a header. */
 export interface SignatureScheme {
   algorithm: 'sha1' | 'sha256' | 'sha512';

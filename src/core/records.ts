@@ -1,4 +1,4 @@
-import type { Provider, SignatureScheme } from './providers.ts';
+import type { Handshake, Provider, SignatureScheme } from './providers.ts';
 
 /**
  * Compiled records: what the controller publishes to Redis and what ingest, delivery and the facade's authentication
@@ -65,6 +65,8 @@ export interface SourceRecord {
   ipFilter?: { allow: string[] | null; deny: string[] };
   /** Absent: strategy auto, 24 hours. */
   dedup?: { strategy: DedupStrategy; header: string | null; windowHours: number };
+  /** Absent: none but that of the provider. `verifyToken` is sealed. */
+  handshake?: { type: Handshake; verifyToken?: string };
   allowedMethods: string[];
   payloadLimitBytes: number;
   /** Messages that the organization may queue in a month; absent: any number. */

@@ -4,6 +4,7 @@ import type { SealingContext } from './sealing.ts';
 /** Fields of records that hold sealed values; a list of secrets has one name for all of its members. */
 export type SealedRecordField =
   | 'signingSecrets'
+  | 'verifyToken'
   | 'webhookUrl'
   | 'routingKey'
   | Exclude<keyof TlsRecord, 'ca'>

@@ -8,6 +8,7 @@ import { registryKeys } from './registry-keys.ts';
 /** A record says under which field a value is sealed only by where it stands, so each is tried: an envelope opens under its own alone. */
 const sealedFields = Object.keys({
   signingSecrets: true,
+  verifyToken: true,
   token: true,
   password: true,
   key: true,

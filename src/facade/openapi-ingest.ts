@@ -20,6 +20,8 @@ const taken = z.object({
 });
 const challenge = z.object({ challenge: z.string() }).describe('To the question by which Slack looks whether somebody is there.');
 
+const crcAnswer = z.object({ response_token: z.string() }).describe('To crc_token of X, at sources with that handshake.');
+
 const methods = { post: 'POST', put: 'PUT', patch: 'PATCH', get: 'GET', delete: 'DELETE' } as const;
 
 /** By what answers: the source and what it is set to, or the server before it has looked at the path. */
@@ -27,6 +29,7 @@ const ofSource: readonly ErrorCode[] = [
   'NOT_FOUND',
   'SOURCE_DISABLED',
   'IP_NOT_ALLOWED',
+  'FORBIDDEN',
   'METHOD_NOT_ALLOWED',
   'RATE_LIMITED',
   'URI_TOO_LONG',
@@ -67,6 +70,8 @@ function operationOf(method: (typeof methods)[keyof typeof methods]): Json {
     description: [
       'The body may be anything, of any type, up to the size that the plan of the organization allows. It is stored when this is answered.',
       'What makes two events the same, and which methods are taken, is set at the source.',
+      'The query of the URL, up to 8192 characters, is kept with the event, without credentials.',
+      'A source with a handshake answers the question that the sender asks in the query (or by OPTIONS) before it sends events, as text/plain or JSON; the question is no event.',
     ].join(' '),
     tags: [ingestTag.name],
     security: [],
@@ -81,11 +86,19 @@ const acceptance = {
   description: 'The event is stored; or a question of the provider is answered.',
   headers: headersOf(['X-Request-Id', ...ofLimit]),
   content: {
+    'text/plain': {
+      schema: {
+        type: 'string',
+        description: 'To hub.challenge, validationToken and challenge, at sources with that handshake: the value.',
+      },
+      example: '1158201444',
+    },
     'application/json': {
-      schema: { anyOf: [taken, challenge].map((schema) => withoutDialect(z.toJSONSchema(schema, { io: 'input' }))) },
+      schema: { anyOf: [taken, challenge, crcAnswer].map((schema) => withoutDialect(z.toJSONSchema(schema, { io: 'input' }))) },
       examples: {
         event: { value: { success: true, eventId } },
         duplicate: { value: { success: true, eventId, duplicate: true } },
+        crc: { value: { response_token: 'sha256=MKcAlTrzgI+bMNmzEjkEYpMOW3BTIgjxJzXpZQSrEjM=' } },
         question: { value: { challenge: '3eZbrw1aBm2rZgRNFdxV2595E9CY3gmdALWMmHkvFXO7tYXAYM8P' } },
       },
     },
@@ -121,6 +134,8 @@ function refusal(status: number, codes: readonly ErrorCode[]): Json {
 const ownWords: Partial<Record<ErrorCode, string>> = {
   BAD_REQUEST: 'This is no HTTP request.',
   NOT_FOUND: 'There is no such source',
+  URI_TOO_LONG: 'The query is longer than 8192 characters',
+  FORBIDDEN: 'hub.verify_token is missing or wrong',
   METHOD_NOT_ALLOWED: 'The source does not take DELETE',
   RATE_LIMITED: 'The source takes 1000 requests in a minute',
   INTERNAL: 'The event could not be taken',

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { errorCodes, type PosthornError } from '../core/errors.ts';
+import type { HandshakeReply } from './query-handshake.ts';
 
 const json = 'application/json; charset=utf-8';
 
@@ -15,6 +16,15 @@ export function answerAccepted(response: ServerResponse, requestId: string, even
 export function answerHandshake(response: ServerResponse, requestId: string, answer: object | null): void {
   const body = answer === null ? '' : JSON.stringify(answer);
   setBodyHeaders(response, requestId, Buffer.byteLength(body));
+  response.writeHead(200);
+  response.end(body);
+}
+
+/** 200 to a question that the source answers by choice. */
+export function answerQuestion(response: ServerResponse, requestId: string, { contentType, body, headers }: HandshakeReply): void {
+  for (const [name, value] of headers) response.setHeader(name, value);
+  setBodyHeaders(response, requestId, Buffer.byteLength(body));
+  if (body !== '') response.setHeader('Content-Type', contentType);
   response.writeHead(200);
   response.end(body);
 }

@@ -40,7 +40,7 @@ function planOf(): IngestPlan {
     maxAttempts: 3,
   }));
   const route = { id: 'rte_a', filter: null, schemaId: null, failedFor: undefined, targets };
-  return { source, verify: null, mayReceiveFrom: null, dedup: deduplication(source), routes: [route], schemas: [] };
+  return { source, verify: null, mayReceiveFrom: null, dedup: deduplication(source), handshake: null, routes: [route], schemas: [] };
 }
 
 function received(delivery: string): ReceivedRequest {

@@ -9,6 +9,7 @@ import type { RegistryReader } from '../data/registry.ts';
 import { addressFilter } from './address-filter.ts';
 import { type Deduplication, deduplication } from './deduplication.ts';
 import type { Verifier } from './providers/signed-request.ts';
+import { type QueryHandshake, queryHandshake } from './query-handshake.ts';
 import { sourceVerifier } from './signing-secrets.ts';
 
 /** Everything that ingest does for a source, worked out once per change of its configuration. */
@@ -20,6 +21,8 @@ export interface IngestPlan {
   mayReceiveFrom: ((address: string) => boolean) | null;
   /** Null: the source knows no duplicates. */
   dedup: Deduplication | null;
+  /** Null: the source answers no questions but those of its provider. */
+  handshake: QueryHandshake | null;
   /** Higher priority first; disabled ones too, because their events are accepted and held. */
   routes: PlannedRoute[];
   /** Those of the routes, each once. `jsonSchema` null: it is deleted while a route still names it. */
@@ -80,6 +83,7 @@ async function makePlan(
       verify: sourceVerifier(source, keyring, logger),
       mayReceiveFrom: addressFilter(source),
       dedup: deduplication(source),
+      handshake: queryHandshake(source, keyring, logger),
       routes: routes.map((route, i) => ({
         id: route.id,
         filter: filters[i] ?? null,

@@ -10,7 +10,7 @@ import { requestIdFor } from '../core/request-id.ts';
 import { maxQueryLength, queryOf } from '../core/sent-query.ts';
 import { tellRate } from '../data/rate-limit.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
-import { answerAccepted, answerError, answerHandshake } from './answer.ts';
+import { answerAccepted, answerError, answerHandshake, answerQuestion } from './answer.ts';
 import { type BrokenSchemas, brokenSchemas, noBrokenSchemas } from './broken-schemas.ts';
 import type { Deadlined, Deadlines } from './deadlines.ts';
 import { EventContext } from './event-context.ts';
@@ -18,6 +18,7 @@ import { handshakeAnswer, isProbe } from './handshake.ts';
 import type { IngestLimits } from './limits.ts';
 import type { IngestMetrics, IngestOutcome } from './metrics.ts';
 import { type IngestPlan, ingestPlan, type PlanServices } from './plan.ts';
+import { type HandshakeAnswer, type HandshakeReply, isSignedForAnyone } from './query-handshake.ts';
 import type { ReceivedRequest } from './received-request.ts';
 import { type TakingServices, takeEvent } from './take-event.ts';
 
@@ -124,11 +125,13 @@ export class IngestRequest implements Deadlined, Abandonment {
     if (this.#isOver()) return;
     const { org } = plan.source;
     this.#takeShare(org);
-    if (this.#checkHead(plan) === 'probe') return this.#endHandshake(null);
+    const query = queryOf(this.#request.url ?? '');
+    const asked = this.#checkHead(plan, query);
+    if (asked === 'probe') return this.#endHandshake(null);
     const { rateLimitPerMinute } = plan.source;
     if (rateLimitPerMinute !== undefined) await this.#countAgainstLimit(plan, rateLimitPerMinute);
     if (this.#isOver()) return;
-    const query = queryOf(this.#request.url ?? '');
+    if (asked !== 'event') return this.#endQuestion(asked());
     if (query.length > maxQueryLength) throw new PosthornError('URI_TOO_LONG', `The query is longer than ${maxQueryLength} characters`);
     this.#checkAnnouncedSize(plan);
     this.#stage = 'body';
@@ -154,7 +157,7 @@ export class IngestRequest implements Deadlined, Abandonment {
     return this.#stage === 'over';
   }
 
-  #checkHead({ source, mayReceiveFrom }: IngestPlan): 'probe' | 'event' {
+  #checkHead({ source, mayReceiveFrom, handshake }: IngestPlan, query: string): 'probe' | HandshakeAnswer | 'event' {
     const { method = '', headers, socket } = this.#request;
     if (!source.enabled) throw new PosthornError('SOURCE_DISABLED', 'The source is disabled');
     if (
@@ -163,6 +166,8 @@ export class IngestRequest implements Deadlined, Abandonment {
     )
       throw new PosthornError('IP_NOT_ALLOWED', 'The source does not take events from this address');
     if (isProbe(source.provider, method)) return 'probe';
+    const answer = handshake?.(this.#request, query) ?? null;
+    if (answer !== null) return answer;
     if (!source.allowedMethods.includes(method)) {
       this.#response.setHeader('Allow', source.allowedMethods.join(', '));
       throw new PosthornError('METHOD_NOT_ALLOWED', `The source does not take ${method}`);
@@ -199,10 +204,18 @@ export class IngestRequest implements Deadlined, Abandonment {
     this.#drain();
   }
 
+  #endQuestion(reply: HandshakeReply): void {
+    this.#end('handshake');
+    answerQuestion(this.#response, this.#requestId, reply);
+    this.#drain();
+  }
+
   #checkSignature({ source, verify }: IngestPlan, body: Buffer, nowMs: number): Pick<ReceivedRequest, 'signatureValid' | 'signed'> {
     if (verify === null) return { signatureValid: null, signed: null };
     const { headers, url: path = '' } = this.#request;
-    const verification = verify({ headers, body, nowMs, path, publicUrl: this.#services.publicUrl });
+    const verification = isSignedForAnyone(source, body)
+      ? null
+      : verify({ headers, body, nowMs, path, publicUrl: this.#services.publicUrl });
     if (verification !== null) return { signatureValid: true, signed: verification.signed };
     if (source.rejectInvalidSignatures) throw new PosthornError('INVALID_SIGNATURE', 'The signature is missing or wrong');
     return { signatureValid: false, signed: null };

@@ -90,6 +90,7 @@ export function isSecretReference(value: unknown): value is SecretReference {
 const fieldsOfReferences: Readonly<Record<string, CredentialField>> = {
   signingSecretRef: 'signingSecrets',
   previousSecretRef: 'signingSecrets',
+  verifyTokenSecretRef: 'verifyToken',
   passwordSecretRef: 'password',
   tokenSecretRef: 'token',
   keySecretRef: 'key',
@@ -162,6 +163,7 @@ export async function secretRefusal(
 /** The field that the API has in front of the random end of a key, by the field of the record. */
 const fieldsOfKeys: Readonly<Record<CredentialField, readonly string[]>> = {
   signingSecrets: ['signingSecret', 'secret'],
+  verifyToken: ['verifyToken'],
   webhookUrl: ['webhookUrl'],
   routingKey: ['routingKey'],
   password: ['password'],

@@ -8,6 +8,7 @@ interface Spec {
   signingSecretRef?: unknown;
   rotation?: unknown;
   rejectInvalidSignatures?: boolean;
+  handshake?: { type: string; verifyTokenSecretRef?: unknown };
   dedup?: { strategy: string; header?: string };
 }
 
@@ -38,6 +39,21 @@ export const sourceRules: readonly Rule[] = [
     fieldPath: '.dedup.header',
     check: ({ provider, dedup }: Spec) =>
       dedup?.strategy !== 'provider_id' || dedup.header !== undefined || !['generic', 'custom'].includes(provider),
+  },
+  {
+    at: '',
+    cel: "!has(self.handshake) || self.handshake.type != 'crc_token' || has(self.signingSecretRef)",
+    message: 'needs a signingSecretRef when it is crc_token',
+    fieldPath: '.handshake.type',
+    check: ({ handshake, signingSecretRef }: Spec) => handshake?.type !== 'crc_token' || signingSecretRef !== undefined,
+  },
+  {
+    at: 'handshake',
+    cel: "!has(self.verifyTokenSecretRef) || self.type == 'hub_challenge'",
+    message: 'must be left out unless type is hub_challenge',
+    fieldPath: '.verifyTokenSecretRef',
+    check: ({ type, verifyTokenSecretRef }: NonNullable<Spec['handshake']>) =>
+      verifyTokenSecretRef === undefined || type === 'hub_challenge',
   },
   {
     at: 'ipFilter',

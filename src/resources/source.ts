@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { providers } from '../core/providers.ts';
+import { handshakes, providers } from '../core/providers.ts';
 import { cidr } from './cidr.ts';
 import { defineKind } from './definition.ts';
 import { commonStatus, description, displayName, secretKeyRef } from './fields.ts';
@@ -21,6 +21,17 @@ const verification = z.strictObject({
 const rotation = z.strictObject({
   previousSecretRef: secretKeyRef.describe('The secret that was in signingSecretRef before.'),
   validUntil: dateTime.describe('Until then signatures of the previous secret are taken too.'),
+});
+
+const handshake = z.strictObject({
+  type: z
+    .enum(handshakes)
+    .describe(
+      'Which question is answered: hub.challenge (Meta, WebSub), validationToken (Microsoft Graph), challenge (Dropbox), crc_token (X), or OPTIONS with WebHook-Request-Origin (CloudEvents).',
+    ),
+  verifyTokenSecretRef: secretKeyRef
+    .optional()
+    .describe('With type hub_challenge: what hub.verify_token must be. Without it every subscription is confirmed.'),
 });
 
 const networks = z.array(cidr).max(100).meta({ 'x-kubernetes-list-type': 'set' });
@@ -64,6 +75,9 @@ const spec = z.strictObject({
     .describe('Requests that are taken in a minute; 429 to more. Unlimited when absent.'),
   ipFilter: ipFilter.optional().describe('Which addresses may send; 403 to others.'),
   dedup: dedup.optional().describe('How an event that comes twice is known. Default: strategy auto, 24 hours.'),
+  handshake: handshake
+    .optional()
+    .describe('A question that the sender asks before it sends events; it is answered whatever allowedMethods says, and is no event.'),
   allowedMethods: z
     .array(z.enum(['POST', 'PUT', 'PATCH', 'GET', 'DELETE']))
     .min(1)

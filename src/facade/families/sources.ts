@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { PosthornError } from '../../core/errors.ts';
 import { lastFour } from '../../core/masking.ts';
 import { description } from '../../resources/fields.ts';
 import { kinds, type PosthornObject, type SpecInputOf, type SpecOf } from '../../resources/kinds.ts';
@@ -23,10 +24,13 @@ import {
   timestamp,
 } from '../resources/record-fields.ts';
 import { matchesText } from '../resources/search.ts';
+import type { SecretDraft } from '../resources/secrets.ts';
 import { intakeBody, intakeRecord, intakeToRecord, intakeToSpec } from './source-intake.ts';
 import { refuseStoredSecret, refuseUnusableSecret, rotateSourceSecret } from './source-rotation.ts';
 
-const { provider, verification, allowedMethods } = kinds.Source.spec.shape;
+const { provider, verification, handshake, allowedMethods } = kinds.Source.spec.shape;
+
+const handshakeType = handshake.unwrap().shape.type;
 
 const item = z
   .object({
@@ -48,6 +52,8 @@ const record = item
     rejectInvalidSignatures: z.boolean(),
     ...intakeRecord,
     allowedMethods: allowedMethods.unwrap(),
+    handshake: handshakeType.nullable().describe('The question that the source answers; null: none but that of the provider.'),
+    hasVerifyToken: z.boolean(),
     hasSigningSecret: z.boolean(),
     signingSecretLast4: z.string().nullable().describe('Only of secrets of at least 12 characters.'),
     ...recordTimes,
@@ -71,6 +77,19 @@ const body = z.strictObject({
     ),
   rejectInvalidSignatures: z.boolean().optional().describe('Default true once there is a signing secret.'),
   ...intakeBody,
+  handshake: handshakeType
+    .nullable()
+    .optional()
+    .describe(
+      'A question that the sender asks before it sends events: hub.challenge (Meta, WebSub), validationToken (Microsoft Graph), challenge (Dropbox), crc_token (X, signed with the signing secret), or OPTIONS with WebHook-Request-Origin (CloudEvents). It is answered whatever allowedMethods says, and is no event.',
+    ),
+  verifyToken: z
+    .string()
+    .min(1)
+    .max(4096)
+    .nullable()
+    .optional()
+    .describe('With handshake hub_challenge: what hub.verify_token must be; write-only. null removes it: every subscription is confirmed.'),
   allowedMethods: allowedMethods.unwrap().optional(),
   enabled: z.boolean().optional(),
 });
@@ -111,6 +130,22 @@ function rejectionToSpec(sent: boolean | undefined, spec: SpecOf<'Source'> | und
   return isAsShown ? kept : sent;
 }
 
+/** VALIDATION_FAILED for a verify token without the handshake that compares it. */
+async function handshakeToSpec(
+  { handshake: type, verifyToken }: Pick<z.output<typeof body>, 'handshake' | 'verifyToken'>,
+  spec: SpecOf<'Source'> | undefined,
+  secrets: SecretDraft,
+): Promise<SpecInputOf<'Source'>['handshake']> {
+  const wanted = type === undefined ? spec?.handshake?.type : (type ?? undefined);
+  const before = wanted === 'hub_challenge' ? spec?.handshake?.verifyTokenSecretRef : undefined;
+  if (typeof verifyToken === 'string' && wanted !== 'hub_challenge')
+    throw new PosthornError('VALIDATION_FAILED', 'verifyToken goes with handshake hub_challenge.');
+  if (wanted === undefined) return undefined;
+  const ref =
+    typeof verifyToken === 'string' ? await secrets.put('verifyToken', verifyToken, before) : verifyToken === null ? undefined : before;
+  return { type: wanted, verifyTokenSecretRef: ref };
+}
+
 const definition: ResourceFamilyDefinition<'Source', typeof body, typeof query> = {
   kind: 'Source',
   name: 'Sources',
@@ -142,6 +177,8 @@ const definition: ResourceFamilyDefinition<'Source', typeof body, typeof query> 
       rejectInvalidSignatures: rejects(object.spec),
       ...intakeToRecord(object.spec),
       allowedMethods: methods,
+      handshake: object.spec.handshake?.type ?? null,
+      hasVerifyToken: object.spec.handshake?.verifyTokenSecretRef !== undefined,
       hasSigningSecret: signingSecretRef !== undefined,
       signingSecretLast4: secret === null ? null : lastFour(secret),
       ...timesOf(object),
@@ -169,6 +206,7 @@ const definition: ResourceFamilyDefinition<'Source', typeof body, typeof query> 
       rotation: isRotated ? undefined : spec.rotation,
       rejectInvalidSignatures: rejectionToSpec(sent.rejectInvalidSignatures, spec, signingSecretRef !== undefined),
       ...intakeToSpec(sent, spec, ofProvider),
+      handshake: await handshakeToSpec(sent, spec, secrets),
       allowedMethods: sent.allowedMethods ?? spec?.allowedMethods ?? defaultMethods,
       enabled: sent.enabled ?? spec?.enabled,
     } satisfies SpecInputOf<'Source'>;
