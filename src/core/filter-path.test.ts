@@ -9,6 +9,7 @@ const event = {
     'dotted.key': 1,
   },
   headers: { 'x-github-event': 'push', 'set-cookie': ['a=1', 'b=2'] },
+  query: {},
 };
 
 function read(field: string, context: FilterContext = event): unknown {
@@ -79,7 +80,7 @@ test.each<[string, unknown]>([
   ["['a.b'][0][0]", 14],
   ["['a.b'].0.0", 14],
 ])('%s names %j', (field, value) => {
-  expect(read(field, { payload: odd, headers: {} })).toEqual(value);
+  expect(read(field, { payload: odd, headers: {}, query: {} })).toEqual(value);
 });
 
 test.each([
@@ -143,16 +144,40 @@ test.each([
 
 test('a payload may have a key named __proto__, which is an ordinary key', () => {
   const payload: unknown = JSON.parse('{"__proto__": {"admin": true}, "constructor": {"prototype": {"x": 1}}}');
-  expect(read('__proto__.admin', { payload, headers: {} })).toBe(true);
-  expect(read('constructor.prototype.x', { payload, headers: {} })).toBe(1);
+  expect(read('__proto__.admin', { payload, headers: {}, query: {} })).toBe(true);
+  expect(read('constructor.prototype.x', { payload, headers: {}, query: {} })).toBe(1);
   expect(({} as Record<string, unknown>)['admin']).toBeUndefined();
 });
 
 test('a payload that is not JSON has no fields', () => {
-  expect(read('payload', { payload: undefined, headers: {} })).toBeUndefined();
+  expect(read('payload', { payload: undefined, headers: {}, query: {} })).toBeUndefined();
 });
 
 test('a payload that is no object is named by payload', () => {
-  expect(read('payload', { payload: 7, headers: {} })).toBe(7);
-  expect(read('payload.0', { payload: ['a'], headers: {} })).toBe('a');
+  expect(read('payload', { payload: 7, headers: {}, query: {} })).toBe(7);
+  expect(read('payload.0', { payload: ['a'], headers: {}, query: {} })).toBe('a');
+});
+
+test.each<[string, unknown]>([
+  ['query.device', '7'],
+  ["query['device']", '7'],
+  ['query.tag', ['a', 'b']],
+  ['query.tag[0]', 'a'],
+  ['query.tag.1', 'b'],
+  ['query.tag[-1]', 'b'],
+  ['query.tag[2]', undefined],
+  ['query.device[0]', '7'],
+  ["query['user.id']", '5'],
+  ["query['ids[]']", '6'],
+  ['query.constructor', undefined],
+  ['query.Device', undefined],
+  ['query.text', 'of the payload'],
+  ['query.user.id', 8],
+  ['payload.query.device', 'of the payload'],
+  ["['query'].device", 'of the payload'],
+  ['query', { text: 'of the payload', device: 'of the payload', user: { id: 8 } }],
+])('%s of a request with a query names %j', (field, value) => {
+  const payload = { query: { text: 'of the payload', device: 'of the payload', user: { id: 8 } } };
+  const query = { device: '7', tag: ['a', 'b'], 'user.id': '5', 'ids[]': '6' };
+  expect(read(field, { payload, headers: {}, query })).toEqual(value);
 });

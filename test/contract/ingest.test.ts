@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { errorCodes, PosthornError } from '../../src/core/errors.ts';
+import { recordSealingContext } from '../../src/core/sealing-contexts.ts';
 import { overShare } from '../../src/data/byte-shares.ts';
 import { families } from '../../src/facade/families/families.ts';
 import { openApiDocument } from '../../src/facade/openapi.ts';
@@ -100,12 +101,26 @@ describe('what the OpenAPI document says of ingest', () => {
     ['IP_NOT_ALLOWED', () => ingest.publishSource({ ipFilter: { allow: null, deny: ['127.0.0.0/8'] } }), path],
     ['METHOD_NOT_ALLOWED', () => ingest.publishSource({ allowedMethods: ['PUT'] }), path],
     ['INVALID_SIGNATURE', () => ingest.publishSignedSource(), path],
+    ['URI_TOO_LONG', () => ingest.publishSource({ rateLimitPerMinute: 100 }), `${path}?a=${'x'.repeat(8192)}`],
     ['PAYLOAD_TOO_LARGE', () => ingest.publishSource({ payloadLimitBytes: 1, rateLimitPerMinute: 100 }), path],
   ] as const)('is what %s answers', async (code, prepare, sentTo) => {
     await prepare();
     const answer = await ingest.send(sentTo);
     expect(answer.body.code).toBe(code);
     expectDescribed(answer);
+  });
+
+  test('is what a wrong verify token answers, and says of challenges that they are text', async () => {
+    const sealed = ingest.keyring.seal('right', recordSealingContext('org_a', 'source', 'src_a', 'verifyToken'));
+    await ingest.publishSource({ handshake: { type: 'hub_challenge', verifyToken: sealed } });
+    const question = `${path}?hub.mode=subscribe&hub.challenge=a&hub.verify_token=`;
+    const answer = await ingest.send(`${question}wrong`, { method: 'GET', body: '' });
+    expect(answer.body.code).toBe('FORBIDDEN');
+    expectDescribed(answer, 'GET');
+    const text = await ingest.sendRaw([`GET ${question}right HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`]);
+    const type = /^content-type: ([^;\r]*)/im.exec(text)?.[1] ?? '';
+    expect(type).toBe('text/plain');
+    expect(members(answerOf('GET', 200)['content'])).toHaveProperty([type]);
   });
 
   test.each([

@@ -32,7 +32,13 @@ beforeAll(async () => {
       ['x-api-key', 'the secret'],
     ],
   });
-  await accept('pending', { destinations: ['dst_c'], filteredRoutes: ['rte_f'], payload: Buffer.from('<a/>'), contentType: 'text/xml' });
+  await accept('pending', {
+    destinations: ['dst_c'],
+    filteredRoutes: ['rte_f'],
+    payload: Buffer.from('<a/>'),
+    contentType: 'text/xml',
+    query: 'device=7&state=on',
+  });
 });
 afterAll(() => world.stop());
 
@@ -69,6 +75,7 @@ test('an event has exactly its fields, the record with its deliveries', async ()
   const deliveries = [expect.objectContaining({ status: 'pending' }), expect.objectContaining({ status: 'filtered' })];
   expect(record).toEqual({
     ...expected,
+    query: 'device=7&state=on',
     headers: { 'content-type': 'application/json' },
     payload: '<a/>',
     payloadEncoding: 'text',
@@ -114,6 +121,10 @@ test('a delivery has exactly its fields, the record with its attempts', async ()
       errorMessage: 'status 500',
     },
   ]);
+});
+
+test('an event without a query shows an empty one', async () => {
+  expect((await get(`events/${eventId('no_routes')}`)).body.query).toBe('');
 });
 
 describe('lists', () => {

@@ -38,6 +38,19 @@ describe('trying a filter', () => {
     });
   });
 
+  test.each([
+    ['device=7&state=on', true, { state: 'on', all: { device: '7', state: 'on' } }],
+    ['state=off&state=on', false, { state: ['off', 'on'], all: { state: ['off', 'on'] } }],
+    [undefined, false, { all: {} }],
+  ])('with the query %j, and a transform of it', async (query, matches, output) => {
+    const onQuery = [{ field: 'query.state', operator: 'equals', value: 'on' }];
+    expect((await post('filters/test', { conditions: onQuery, query })).body.matches).toBe(matches);
+    const code = '{"state": query.state, "all": query}';
+    const { body } = await post('transforms/test', { code, query });
+    expect(body.output).toEqual(output);
+    expect((await post('filters/test', { conditions: onQuery, query: 'q'.repeat(8193) })).status).toBe(400);
+  });
+
   test('of a payload that is null: it is no empty object', async () => {
     const onPayload = { conditions: [{ field: 'payload', operator: 'equals', value: null }] };
     expect((await post('filters/test', { ...onPayload, payload: null })).body.matches).toBe(true);

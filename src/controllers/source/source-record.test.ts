@@ -103,3 +103,18 @@ test('the secret before the present one is sealed into the record, and is waited
   await secret('earlier', { value: '' });
   await passes(async () => expect(await reasonOf()).toBe('InvalidSigningSecret'));
 });
+
+test('the verify token of a handshake is sealed into the record, and is waited for', async () => {
+  await source({ handshake: { type: 'challenge' } });
+  await passes(async () => expect((await recordOf()).handshake).toEqual({ type: 'challenge' }));
+  await source({ handshake: { type: 'hub_challenge', verifyTokenSecretRef: { name: 'meta', key: 'value' } } });
+  await passes(async () => expect(await reasonOf()).toBe('SecretNotFound'));
+  await secret('meta', { value: 'the token\n' });
+  await passes(async () => {
+    const { org, id, handshake } = await recordOf();
+    expect(handshake?.type).toBe('hub_challenge');
+    expect(testKeyring.open(handshake?.verifyToken ?? '', recordSealingContext(org, 'source', id, 'verifyToken'))).toBe('the token');
+  });
+  await secret('meta', { value: '' });
+  await passes(async () => expect(await reasonOf()).toBe('InvalidVerifyToken'));
+});

@@ -107,7 +107,7 @@ test('what has ended is read as partitioned tables, one of deliveries and one of
     ['x-api-key', 'the secret'],
   ];
   const sent = Array.from({ length: 3 }, (_, i) =>
-    newEvent({ headers, payload: Buffer.from(`{"order":${i},"big":12345678901234567890}`) }),
+    newEvent({ headers, query: `n=%2f${i}`, payload: Buffer.from(`{"order":${i},"big":12345678901234567890}`) }),
   );
   await Promise.all(sent.map((event) => acceptor.accept(event)));
   await acceptor.accept(newEvent({ destinations: [], filteredRoutes: ['rte_a'] }));
@@ -123,7 +123,7 @@ test('what has ended is read as partitioned tables, one of deliveries and one of
     expect(key).toMatch(new RegExp(`^raw/archive/(deliveries|messages)/date=${today}/[0-9A-Z]{26}\\.jsonl$`));
   const deliveries = await rowsOfObjects(
     store,
-    `SELECT CAST(date AS VARCHAR) AS date, id, status, attempts, attemptLog[1].responseBody AS body, payload.order AS o, source
+    `SELECT CAST(date AS VARCHAR) AS date, id, status, attempts, attemptLog[1].responseBody AS body, payload.order AS o, query, source
      FROM read_json('DIRECTORY/raw/archive/deliveries/**/*.jsonl', hive_partitioning = true) ORDER BY status, o`,
   );
   expect(deliveries).toEqual([
@@ -134,9 +134,10 @@ test('what has ended is read as partitioned tables, one of deliveries and one of
       attempts: '1',
       body: 'ok',
       o: String(i),
+      query: `n=%2f${i}`,
       source: 'shop',
     })),
-    expect.objectContaining({ status: 'filtered', attempts: '0', body: null }),
+    expect.objectContaining({ status: 'filtered', attempts: '0', body: null, query: '' }),
   ]);
   const messages = await rowsOfObjects(
     store,

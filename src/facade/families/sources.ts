@@ -130,16 +130,20 @@ function rejectionToSpec(sent: boolean | undefined, spec: SpecOf<'Source'> | und
   return isAsShown ? kept : sent;
 }
 
-/** VALIDATION_FAILED for a verify token without the handshake that compares it. */
+/** VALIDATION_FAILED for a verify token that is blank or without the handshake that compares it, and for a handshake that signs with nothing. */
 async function handshakeToSpec(
   { handshake: type, verifyToken }: Pick<z.output<typeof body>, 'handshake' | 'verifyToken'>,
   spec: SpecOf<'Source'> | undefined,
-  secrets: SecretDraft,
+  { secrets, hasSigningSecret }: { secrets: SecretDraft; hasSigningSecret: boolean },
 ): Promise<SpecInputOf<'Source'>['handshake']> {
   const wanted = type === undefined ? spec?.handshake?.type : (type ?? undefined);
   const before = wanted === 'hub_challenge' ? spec?.handshake?.verifyTokenSecretRef : undefined;
   if (typeof verifyToken === 'string' && wanted !== 'hub_challenge')
     throw new PosthornError('VALIDATION_FAILED', 'verifyToken goes with handshake hub_challenge.');
+  if (typeof verifyToken === 'string' && /^\s*$/.test(verifyToken))
+    throw new PosthornError('VALIDATION_FAILED', 'verifyToken must not be blank.');
+  if (wanted === 'crc_token' && !hasSigningSecret)
+    throw new PosthornError('VALIDATION_FAILED', 'handshake crc_token needs a signingSecret, with which it answers.');
   if (wanted === undefined) return undefined;
   const ref =
     typeof verifyToken === 'string' ? await secrets.put('verifyToken', verifyToken, before) : verifyToken === null ? undefined : before;
@@ -206,7 +210,7 @@ const definition: ResourceFamilyDefinition<'Source', typeof body, typeof query> 
       rotation: isRotated ? undefined : spec.rotation,
       rejectInvalidSignatures: rejectionToSpec(sent.rejectInvalidSignatures, spec, signingSecretRef !== undefined),
       ...intakeToSpec(sent, spec, ofProvider),
-      handshake: await handshakeToSpec(sent, spec, secrets),
+      handshake: await handshakeToSpec(sent, spec, { secrets, hasSigningSecret: signingSecretRef !== undefined }),
       allowedMethods: sent.allowedMethods ?? spec?.allowedMethods ?? defaultMethods,
       enabled: sent.enabled ?? spec?.enabled,
     } satisfies SpecInputOf<'Source'>;

@@ -143,6 +143,8 @@ const httpSettings: ValidationCase[] = [
   invalid('an inline client key', http({ tls: { clientKey: 'k' } }), 'spec.http.tls.clientKey'),
   valid('a static address', http({ useStaticIp: true })),
   invalid('a static address as text', http({ useStaticIp: 'true' }), 'spec.http.useStaticIp'),
+  valid('a forwarded query', http({ forwardQuery: true })),
+  invalid('a forwarded query as text', http({ forwardQuery: 'true' }), 'spec.http.forwardQuery'),
   valid('a signing secret by reference', http({ signingSecretRef: secretRef })),
   valid('headers', headers({ name: 'X-Team', value: 'shop' }, { name: 'X-Empty', value: '' }, { name: 'x!#$%', value: 'tab\tÿ' })),
   valid('a header of a Secret', headers({ name: 'X-Team', value: 'shop' }, { name: 'Authorization', valueSecretRef: secretRef })),

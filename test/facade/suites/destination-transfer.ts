@@ -56,6 +56,7 @@ export function describeDestinationTransfer(start: () => Promise<FacadeWorld>): 
             timeoutMs: 30_000,
             tls: null,
             useStaticIp: false,
+            forwardQuery: false,
             throttle: { mode: 'off', rateLimit: null, rateUnit: null, maxConcurrency: null, queueLimit: null },
             retryPolicy: { maxRetries: 10, initialDelay: 1000, maxDelay: 3_600_000, backoffMultiplier: 4 },
             hasSigningSecret: true,

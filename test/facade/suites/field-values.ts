@@ -22,6 +22,7 @@ const providers = [
   'sentry',
   'bitbucket',
 ];
+const handshakes = ['hub_challenge', 'validation_token', 'challenge', 'crc_token', 'cloudevents'];
 const operators = {
   equals: 'a',
   not_equals: 1,
@@ -125,6 +126,10 @@ export const acceptedValues: readonly Accepted[] = [
   ['sources', 'dedupWindowHours', 168],
   ['sources', 'allowedMethods', ['POST', 'PUT', 'PATCH', 'GET', 'DELETE']],
   ['sources', 'allowedMethods', ['PUT']],
+  ['sources', 'handshake', null],
+  ...handshakes.map((handshake): Accepted => ['sources', 'handshake', handshake, { signingSecret: 's' }]),
+  ['sources', 'handshake', 'hub_challenge', { verifyToken: 't'.repeat(4096) }],
+  ['filters', 'conditions', [{ field: 'query.device', operator: 'exists' }]],
   ['transforms', 'type', 'jsonata'],
   ['transforms', 'type', 'javascript'],
   ['transforms', 'type', 'liquid', { code: '{"a": {{ payload.a }}}' }],
@@ -256,6 +261,14 @@ export const refusedValues: readonly Refused[] = [
   ['sources', 'dedupWindowHours', 0],
   ['sources', 'dedupWindowHours', 169],
   ['sources', 'dedupWindowHours', 0.5],
+  ['sources', 'handshake', 'hello'],
+  ['sources', 'handshake', 'crc_token'],
+  ['sources', 'verifyToken', ''],
+  ['sources', 'verifyToken', 't'.repeat(4097), 'verifyToken', { handshake: 'hub_challenge' }],
+  ['sources', 'verifyToken', 't', 'verifyToken', { handshake: 'challenge' }],
+  ['sources', 'verifyToken', 't'],
+  ['sources', 'verifyToken', ' \n', 'verifyToken', { handshake: 'hub_challenge' }],
+  ['filters', 'conditions', [{ field: 'query.', operator: 'exists' }], 'conditions[0].field'],
   ['sources', 'allowedMethods', []],
   ['sources', 'allowedMethods', ['HEAD']],
   ['sources', 'allowedMethods', ['PUT', 'PUT']],

@@ -65,6 +65,7 @@ export function describeFields(start: () => Promise<FacadeWorld>): void {
         timeoutMs: 30_000,
         tls: null,
         useStaticIp: false,
+        forwardQuery: false,
         throttle: { mode: 'off', rateLimit: null, rateUnit: null, maxConcurrency: null, queueLimit: null },
         retryPolicy: { maxRetries: 10, initialDelay: 1000, maxDelay: 3_600_000, backoffMultiplier: 4 },
       });
@@ -115,6 +116,8 @@ export function describeFields(start: () => Promise<FacadeWorld>): void {
         description: null,
         provider: 'generic',
         verification: null,
+        handshake: null,
+        hasVerifyToken: false,
         hasSigningSecret: false,
         signingSecretLast4: null,
         rejectInvalidSignatures: false,

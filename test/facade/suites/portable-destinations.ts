@@ -13,6 +13,7 @@ export const portableRequests: readonly object[] = [
   { name: 'Rated', throttle: { mode: 'rate', rateLimit: 5, rateUnit: 'minute', queueLimit: 10 } },
   { name: 'Narrow', throttle: { mode: 'concurrency', maxConcurrency: 3 } },
   { name: 'Described', description: 'Orders of the shop.\n\tBoth kinds. ', useStaticIp: true },
+  { name: 'Forwarding', forwardQuery: true },
 ];
 
 const mapping = [

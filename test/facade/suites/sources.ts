@@ -85,6 +85,22 @@ export function describeSources(start: () => Promise<FacadeWorld>): void {
     expect((await create({ provider: 'github', signingSecret: 'eleven-char' })).body.signingSecretLast4).toBeNull();
   });
 
+  test('a handshake has a verify token that is never shown, and that goes with another handshake', async () => {
+    const { body: plain } = await create({});
+    expect(plain).toMatchObject({ handshake: null, hasVerifyToken: false });
+    const { status, body } = await create({ handshake: 'hub_challenge', verifyToken: 'the verify token' });
+    expect([status, body]).toEqual([201, expect.objectContaining({ handshake: 'hub_challenge', hasVerifyToken: true })]);
+    expect(JSON.stringify(body)).not.toContain('the verify token');
+    expect((await patch(body.id, { name: 'Renamed' })).body).toMatchObject({ handshake: 'hub_challenge', hasVerifyToken: true });
+    expect((await patch(body.id, { verifyToken: null })).body).toMatchObject({ handshake: 'hub_challenge', hasVerifyToken: false });
+    expect((await patch(body.id, { verifyToken: 'another' })).body.hasVerifyToken).toBe(true);
+    expect((await patch(body.id, { handshake: 'challenge' })).body).toMatchObject({ handshake: 'challenge', hasVerifyToken: false });
+    expect((await patch(body.id, { handshake: null })).body).toMatchObject({ handshake: null, hasVerifyToken: false });
+    const { body: signing } = await create({ handshake: 'crc_token', signingSecret: 'a secret' });
+    expect(await patch(signing.id, { signingSecret: null })).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
+    expect((await patch(signing.id, { signingSecret: null, handshake: null })).status).toBe(200);
+  });
+
   describe('what a source takes in', () => {
     const fields = {
       rateLimitPerMinute: 100,

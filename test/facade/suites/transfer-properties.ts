@@ -44,6 +44,7 @@ const destination = fc
         description: text(0, 60),
         enabled: fc.boolean(),
         useStaticIp: fc.boolean(),
+        forwardQuery: fc.boolean(),
         method: fc.constantFrom('POST', 'PUT', 'PATCH'),
         headers: fc
           .uniqueArray(fc.tuple(headerName, headerValue), { selector: ([header]) => header.toLowerCase(), maxLength: 4 })

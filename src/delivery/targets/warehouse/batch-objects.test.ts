@@ -61,6 +61,18 @@ describe('records', () => {
     expect(object?.contentType).toBe('application/x-ndjson');
   });
 
+  test('the query of an event is a column where there is one, and a mapping finds its parameters', () => {
+    const asked = event({ query: 'device=7&tag=a&tag=b%0A' });
+    expect(write([asked]).map(({ body }) => JSON.parse(body.toString()).query)).toEqual([{ device: '7', tag: ['a', 'b\n'] }]);
+    const { mapping = null } = readFieldMapping([
+      { source: '$.query.device', target: 'device', type: 'number' },
+      { source: '$.query.tag[1]', target: 'tag', type: 'string' },
+    ]);
+    const objects = new BatchObjects('ULID', layout(), mapping);
+    for (const each of [asked, event()]) finished(objects.add(each));
+    expect(objects.take().map(({ body }) => body.toString())).toEqual(['{"device":7,"tag":"b\\n"}\n{"device":null,"tag":null}\n']);
+  });
+
   test.each([
     ['{"n": 12345678901234567890.10}', '{"n": 12345678901234567890.10}'],
     ['{\n  "a": "x\\ny"\r\n}\n', '{   "a": "x\\ny" }'],
