@@ -41,6 +41,7 @@ export function bodiesWithSecrets(url: string): BodyWithSecrets[] {
     store('gcs', (secret) => ({ bucket: 'events', projectId: 'p', serviceAccountKey: secret('serviceAccountKey') })),
     store('azure_blob', (secret) => ({ accountName: 'acme', containerName: 'events', accountKey: secret('accountKey') })),
     { path: '/sources', make: (secret) => ({ name: 'Signed', provider: 'standard-webhooks', signingSecret: secret('signingSecret') }) },
+    { path: '/sources', make: (secret) => ({ name: 'Asked', handshake: 'hub_challenge', verifyToken: secret('verifyToken') }) },
     channel('slack', (secret) => ({ webhookUrl: secret('webhookUrl') })),
     channel('teams', (secret) => ({ webhookUrl: secret('webhookUrl') })),
     channel('discord', (secret) => ({ webhookUrl: secret('webhookUrl').replace('hooks.slack.com/services', 'discord.com/api/webhooks') })),
