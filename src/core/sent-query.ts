@@ -13,8 +13,8 @@ const beyondAscii = /[\u0080-\u00ff]/g;
  * HTTP does not have in a target, are percent-encoded. `target`: as node:http has it, a character for each byte.
  */
 export function queryOf(target: string): string {
-  const start = target.indexOf('?');
-  if (start < 0) return '';
+  const start = target.search(/[?#]/);
+  if (start < 0 || target[start] === '#') return '';
   const end = target.indexOf('#', start);
   return target.slice(start + 1, end < 0 ? undefined : end).replace(beyondAscii, percentEncoded);
 }
