@@ -14,18 +14,24 @@ const checkLength = 9;
 
 /**
  * Cursors hold no secret and grant nothing, so a checksum over position and list is enough to tell a forged or misplaced
- * one. `scope` names the list: organization and filter.
+ * one. `scope` names the list: organization and filter. `mark`: lower-case letters that come back with the position.
  */
-export function encodeCursor(position: Position, scope: string): string {
-  return cursorOf(`${position.ms}-${position.shard}-${position.number}`, scope);
+export function encodeCursor(position: Position, scope: string, mark = ''): string {
+  return cursorOf(`${position.ms}-${position.shard}-${position.number}${mark === '' ? '' : `-${mark}`}`, scope);
 }
 
 /** The newest end for an absent cursor. Throws INVALID_QUERY for one that `encodeCursor` has not made for this list. */
-export function decodeCursor(cursor: string | undefined, scope: string): Position {
-  if (cursor === undefined) return newest;
-  const match = /^(\d{1,14})-(\d{1,4})-(\d{1,16})$/.exec(cursorText(cursor, scope));
+export function decodeCursor(cursor: string | undefined, scope: string): { position: Position; mark: string } {
+  if (cursor === undefined) return { position: newest, mark: '' };
+  const match = /^(\d{1,14})-(\d{1,4})-(\d{1,16})(?:-([a-z]+))?$/.exec(cursorText(cursor, scope));
   if (match === null) throw invalid();
-  return { ms: Number(match[1]), shard: Number(match[2]), number: Number(match[3]) };
+  return { position: { ms: Number(match[1]), shard: Number(match[2]), number: Number(match[3]) }, mark: match[4] ?? '' };
+}
+
+/** Whether the first comes before the second in a list. */
+export function isBefore(one: Position, other: Position): boolean {
+  if (one.ms !== other.ms) return one.ms > other.ms;
+  return one.shard === other.shard ? one.number > other.number : one.shard > other.shard;
 }
 
 /** A cursor that holds any text; see `encodeCursor`. */

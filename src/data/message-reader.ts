@@ -1,8 +1,10 @@
 import type { RedisClient } from '../redis/connection.ts';
 import { CounterReader } from './counters.ts';
+import type { Position } from './cursor.ts';
+import { failureWalk } from './failure-walk.ts';
 import { failedSamples } from './failed-samples.ts';
-import { indexPage, type Listing, type TimeRange } from './index-pages.ts';
-import { attemptViews, deliveryView, eventStatus, eventView, type MessagePlace } from './message-view.ts';
+import { gatheredPage, indexPage, type Listing, markOf, mostGathered, type TimeRange } from './index-pages.ts';
+import { attemptViews, deliveryView, eventStatus, eventView, lettersOf, type MessagePlace } from './message-view.ts';
 import type {
   AttemptView,
   DeliveryStatus,
@@ -16,7 +18,7 @@ import type {
   PageQuery,
   ViewPage,
 } from './messages.ts';
-import { homeShard, recordKey, recordPlace } from './record-key.ts';
+import { homeShard, recordId, recordKey, recordPlace } from './record-key.ts';
 import { list, text } from './script-reply.ts';
 import { type IndexEntry, ShardReader } from './shard-reader.ts';
 
@@ -24,9 +26,12 @@ import { type IndexEntry, ShardReader } from './shard-reader.ts';
 const mostDeliveriesOfEvent = 1000;
 /** A message may move on while it is looked for. */
 const mostMoves = 4;
+/** Of messages that all stand in the index of failures. */
+const failedStatuses: ReadonlySet<DeliveryStatus> = new Set(['retrying', 'failed', 'schema_failed', 'transform_failed', 'dlq']);
 
 interface PlacedDelivery extends MessagePlace {
   view: DeliveryView;
+  number: number;
 }
 
 /** Throws UNAVAILABLE when Redis does not answer. */
@@ -61,7 +66,8 @@ export class RedisMessageReader implements MessageReader {
       return events.map((view) => (view?.org === org && (status === undefined || view.status === status) ? view : null));
     };
     const index = sourceId === undefined ? `i:ev:${org}` : `i:${sourceId}`;
-    return this.#page({ index, kind: 'e', scope: [org, sourceId, status], views }, filter, page);
+    const look = status === undefined ? undefined : { statuses: status };
+    return this.#page({ index, kind: 'e', look, scope: [org, sourceId, status], views }, filter, page);
   }
 
   async deliveriesOfEvent(org: string, eventId: string): Promise<DeliveryView[]> {
@@ -95,9 +101,9 @@ export class RedisMessageReader implements MessageReader {
     return new Map([...(await this.#deliveries(places))].filter(([, { view }]) => view.org === org));
   }
 
-  deliveries(
+  async deliveries(
     org: string,
-    filter: { routeId?: string; destinationId?: string; status?: DeliveryStatus } & TimeRange,
+    filter: { routeId?: string | undefined; destinationId?: string | undefined; status?: DeliveryStatus | undefined } & TimeRange,
     page: PageQuery,
   ): Promise<ViewPage<DeliveryView>> {
     const { routeId, destinationId, status } = filter;
@@ -120,7 +126,35 @@ export class RedisMessageReader implements MessageReader {
         return matches(view) ? view : null;
       });
     };
-    return this.#page({ index, kind: 'm', scope: [org, routeId, destinationId, status], views }, filter, page);
+    const isNarrowed = status !== undefined || (routeId !== undefined && destinationId !== undefined);
+    const look = isNarrowed ? { statuses: status === undefined ? '' : lettersOf[status], routeId, destinationId } : undefined;
+    const listing: Listing<DeliveryView> = { index, kind: 'm', look, scope: [org, routeId, destinationId, status], views };
+    if (status === 'pending' || status === 'processing') {
+      const gathered = await this.#waiting(org, { routeId, destinationId }, (view) => matches(view));
+      if (gathered !== null) return gatheredPage(gathered, listing, filter, page);
+    }
+    const hasFailed = status !== undefined && failedStatuses.has(status) && !index.startsWith('i:dead:');
+    if (!hasFailed) return await this.#page(listing, filter, page);
+    const mark = markOf(listing, filter, page.cursor);
+    const byCreation = routeId === undefined ? `i:${org}` : `i:${routeId}`;
+    const walk = await failureWalk(this.#all(), { org, index, byCreation, hasBatchMembers: status === 'retrying', mark });
+    return await this.#page({ ...listing, ...walk }, filter, page);
+  }
+
+  /** What waits for its first attempt or has one under way, where that is little; else null. */
+  async #waiting(
+    org: string,
+    { routeId, destinationId }: { routeId: string | undefined; destinationId: string | undefined },
+    matches: (view: DeliveryView) => boolean,
+  ): Promise<{ at: Position; item: DeliveryView }[] | null> {
+    const narrow = [destinationId ?? routeId].filter((id) => id !== undefined);
+    const keys = await Promise.all(this.#all().map((shard) => shard.waiting(org, narrow, mostGathered)));
+    const known = keys.flatMap((found, shard) => found?.map((key) => ({ id: recordId('msg_', shard, key), shard })) ?? []);
+    if (keys.includes(null) || known.length > mostGathered) return null;
+    const found = await this.#deliveries(known);
+    return [...found.values()].flatMap(({ id, view, number }) =>
+      matches(view) ? [{ at: { ms: view.createdAtMs, shard: homeShard(id) ?? 0, number }, item: view }] : [],
+    );
   }
 
   async attempts(org: string, deliveryId: string): Promise<AttemptView[]> {
@@ -158,8 +192,8 @@ export class RedisMessageReader implements MessageReader {
       const read = await this.#perShard(open, (reader, keys) => reader.messages(keys));
       for (const { id, shard, key, reply } of read) {
         if (reply === null || reply === undefined) continue;
-        const { view, elsewhere } = deliveryView(shard, key, reply);
-        found.set(id, { id, shard, view });
+        const { view, elsewhere, number } = deliveryView(shard, key, reply);
+        found.set(id, { id, shard, view, number });
         if (elsewhere !== null) next.push({ id, shard: elsewhere });
       }
       open = next;

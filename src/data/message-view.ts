@@ -25,6 +25,20 @@ export const statuses: ReadonlyMap<string, DeliveryStatus> = new Map([
   ['m', 'pending'],
 ]);
 
+/** The letters in which messages of a status may stand. */
+export const lettersOf = {
+  pending: 'p',
+  processing: 'a',
+  retrying: 'r',
+  circuit_open: 'pr',
+  delivered: 'd',
+  filtered: 'f',
+  schema_failed: 'v',
+  transform_failed: 't',
+  dlq: 'q',
+  failed: 'x',
+} as const satisfies Record<DeliveryStatus, string>;
+
 export const deadLetterReasons: ReadonlySet<DeadLetterReason> = new Set([
   'max_retries_exceeded',
   'circuit_breaker_exhausted',
@@ -35,12 +49,15 @@ export const deadLetterReasons: ReadonlySet<DeadLetterReason> = new Set([
   'queue_limit_exceeded',
 ]);
 
-/** From the reply of `message_view` in `includes/view.lua`; `elsewhere` is the shard that the message has moved to. */
+/**
+ * From the reply of `message_view` in `includes/view.lua`; `elsewhere` is the shard that the message has moved to, `number` that of its entries in indexes by
+ * creation.
+ */
 export function deliveryView(
   shard: number,
   key: string,
   reply: unknown,
-): { view: DeliveryView; lastAttempt: AttemptView | null; elsewhere: number | null; webhook: WebhookMessagePart } {
+): { view: DeliveryView; lastAttempt: AttemptView | null; elsewhere: number | null; webhook: WebhookMessagePart; number: number } {
   const [hash, org, route, destination, longAttempt, original, cooldownEnd, elsewhere] = list(reply);
   const record = fields(hash);
   const number = (field: string): number => Number(record.get(field) ?? '0');
@@ -75,7 +92,8 @@ export function deliveryView(
     retries: Number(retries),
     lastRetryAtMs: lastRetry === null ? null : Number(lastRetry),
   };
-  return { view, lastAttempt: last, elsewhere: text(elsewhere) === '' ? null : integer(elsewhere), webhook };
+  const place = Number(record.get('i')?.split('-')[1] ?? '0');
+  return { view, lastAttempt: last, elsewhere: text(elsewhere) === '' ? null : integer(elsewhere), webhook, number: place };
 }
 
 /** What messages to webhook endpoints show besides. */

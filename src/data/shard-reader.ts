@@ -6,6 +6,12 @@ import { bytes, integer, list, text } from './script-reply.ts';
 import { type ShardKeys, shardKeys } from './shard-keys.ts';
 
 const listScript = new Script(new URL('./scripts/list.lua', import.meta.url));
+const sizesScript = new Script(new URL('./scripts/index-sizes.lua', import.meta.url));
+const messagesOfEventsScript = new Script(new URL('./scripts/messages-of-events.lua', import.meta.url));
+const waitingScript = new Script(new URL('./scripts/waiting.lua', import.meta.url));
+const targetsPerStep = 200;
+/** Of an organization with more targets it is not asked what waits for each. */
+const mostWaitingSteps = 100;
 const readScript = new Script(new URL('./scripts/read.lua', import.meta.url));
 
 /** An entry of an index; `reply` is null when its record is gone. */
@@ -14,6 +20,18 @@ export interface IndexEntry {
   number: number;
   key: string;
   reply: unknown;
+}
+
+/** Which entries of an index may match (`list.lua`); what is absent lets all pass. */
+export interface IndexLook {
+  /** Status letters of messages, or the status of events. */
+  statuses?: string | undefined;
+  /** Of messages that are or were dead letters. */
+  reasons?: readonly string[] | undefined;
+  routeId?: string | undefined;
+  destinationId?: string | undefined;
+  /** Ids of the event types of messages. */
+  types?: readonly string[] | undefined;
 }
 
 /** Reads the records of one shard. Throws UNAVAILABLE when Redis does not answer. */
@@ -73,12 +91,76 @@ export class ShardReader {
     kind: 'e' | 'm' | 'i',
     { position, fromMs, count }: { position: Position; fromMs: number; count: number },
   ): Promise<IndexEntry[]> {
+    return (await this.look(index, kind, { position, fromMs, count, looks: count })).entries;
+  }
+
+  /**
+   * The same of at most `looks` entries, without those that cannot match: at most `count`. `last` is the last entry that was looked at; null: there are no
+   * more.
+   */
+  async look(
+    index: string,
+    kind: 'e' | 'm' | 'i',
+    {
+      position,
+      fromMs,
+      count,
+      looks,
+      statuses = '',
+      reasons = [],
+      routeId = '',
+      destinationId = '',
+      types = [],
+    }: { position: Position; fromMs: number; count: number; looks: number } & IndexLook,
+  ): Promise<{ entries: IndexEntry[]; last: { ms: number; number: number } | null; looked: number }> {
     const { ms, number } = this.#before(position);
-    const reply = list(await this.#run(listScript, [index, ms, number, fromMs, count, kind]));
-    return reply.map((entry) => {
+    const why = reasons.length === 0 ? '' : ` ${reasons.join(' ')} `;
+    const narrowing = [statuses, why, routeId, destinationId, ...types];
+    const reply = await this.#run(listScript, [index, ms, number, fromMs, count, kind, looks, ...narrowing]);
+    const [lastMs, lastNumber, looked, found] = list(reply);
+    const entries = list(found).map((entry) => {
       const [entryMs, entryNumber, key, record] = list(entry);
       return { ms: integer(entryMs), number: integer(entryNumber), key: text(key), reply: record ?? null };
     });
+    const last = integer(looked) === 0 ? null : { ms: integer(lastMs), number: integer(lastNumber) };
+    return { entries, last, looked: integer(looked) };
+  }
+
+  /**
+   * How many entries indexes have, and from when on the index of failures has all messages that belong to it; null: it is not known. `hasFailedBatches`:
+   * members of batches may be missing there.
+   */
+  async sizes(
+    org: string,
+    indexes: readonly string[],
+  ): Promise<{ sizes: number[]; failuresSinceMs: number | null; hasFailedBatches: boolean }> {
+    const [since, batches, ...sizes] = list(await this.#run(sizesScript, [org, ...indexes]));
+    return {
+      sizes: sizes.map(integer),
+      failuresSinceMs: text(since) === '' ? null : integer(since),
+      hasFailedBatches: integer(batches) === 1,
+    };
+  }
+
+  /** Keys of the messages of all events of sources, at most `most`; null: there are more, or not all are known. */
+  async messagesOfSources(sources: readonly string[], most: number): Promise<string[] | null> {
+    const reply = await this.#run(messagesOfEventsScript, [most, ...sources]);
+    return Array.isArray(reply) ? reply.map(text) : null;
+  }
+
+  /** Keys of the messages that stand in work streams of an organization, of these routes or destinations or all; at most `most`, else null. */
+  async waiting(org: string, narrow: readonly string[], most: number): Promise<string[] | null> {
+    const found: string[] = [];
+    let cursor = '0';
+    for (let steps = 0; steps < mostWaitingSteps; steps++) {
+      const reply = await this.#run(waitingScript, [org, cursor, targetsPerStep, most - found.length, ...narrow]);
+      if (!Array.isArray(reply)) return null;
+      const [next, keys] = reply;
+      found.push(...list(keys).map(text));
+      cursor = text(next);
+      if (cursor === '0') return found;
+    }
+    return null;
   }
 
   /** Per id its counters as `includes/count.lua` has written them; empty: none. */

@@ -29,6 +29,7 @@
 -- @include "includes/new-message.lua"
 -- @include "includes/outbox.lua"
 -- @include "includes/ring-pools.lua"
+-- @include "includes/failures-index.lua"
 
 local state = call('HMGET', ctl, 'full', 'over', 'lease')
 if state[1] then
@@ -156,6 +157,7 @@ local function store(e)
     if status == 'v' then
       count_unsent(e.org, filtered.route)
       index_add(P .. 'i:fail:' .. filtered.route, stamp, filtered.id)
+      note_failure(e.org, filtered.id, stamp)
       if filtered.failed_for ~= '-' then
         note_end(filtered.route, filtered.failed_for, 'f', 1, filtered.id)
       end

@@ -1,52 +1,130 @@
 #!lua flags=no-writes
--- Reads a page of an index with the records of its messages, newest first.
+-- Reads a page of an index with the records of its messages, newest first. Of an index in which few entries match it looks at many, and reads the
+-- records of those alone that may match.
 --
 -- KEYS: see includes/shard.lua.
--- ARGV[1] index (without prefix), [2] ms and [3] number of the entry before which to begin, [4] oldest ms, [5] how many,
--- [6] `m`: with message records, `e`: with events, `i`: ids alone.
--- Reply: per entry {ms, number, id, record}; a message record is its hash with the route's names and the last attempt
--- (see message-view.ts), an event is what event_head_view says.
+-- ARGV[1] index (without prefix), [2] ms and [3] number of the entry before which to begin, [4] oldest ms, [5] how many records at most,
+-- [6] `m`: with message records, `e`: with events, `i`: ids alone, [7] how many entries to look at, [8] which may match: of messages their status letters,
+-- of events a status, '' for all; of messages also [9] the dead-letter reasons, each with a space before and behind it, [10] the route, [11] the destination,
+-- each '' for all, then ids of event types, none for all.
+-- Reply: {ms and number of the last entry that was looked at, or '' and '' at the end of the index; how many were looked at; entries}. An entry is {ms,
+-- number, id, record}; a message record is its hash with the route's names and the last attempt (see message-view.ts), an event is what event_head_view says.
 -- @include "includes/shard.lua"
 -- @include "includes/view.lua"
 
 local key, ms, number, oldest, count = P .. ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
-local readers = { e = event_head_view, m = message_view }
-local read = readers[ARGV[6]] or function() end
-local found, bytes, messages = {}, 0, 0
+local kind, looks, wanted = ARGV[6], tonumber(ARGV[7]), ARGV[8]
+local reasons, route, destination = ARGV[9], ARGV[10], ARGV[11]
+local types = nil
+for k = 12, #ARGV do
+  types = types or {}
+  types[ARGV[k]] = true
+end
+local found, bytes, messages, looked = {}, 0, 0, 0
+local last_ms, last_number = '', ''
+
+-- One that is in another shard, and a member of a batch that has not ended, may have any status that is not in the hash here.
+local function may_match_status(m)
+  if string.find(wanted, m[1], 1, true) or m[1] == 'm' then
+    return true
+  end
+  return m[2] and string.find(wanted, '[par]') ~= nil
+end
+
+-- One that has failed over belongs to its first destination, too; one in another shard is judged there.
+local target_fits = {}
+local function may_be_of_target(m)
+  if m[1] == 'm' then
+    return true
+  end
+  local n = m[4]
+  if target_fits[n] == nil then
+    local t = call('HMGET', P .. 't:' .. n, 'r', 'd')
+    target_fits[n] = { route == '' or t[1] == route, destination == '' or t[2] == destination }
+  end
+  local fits = target_fits[n]
+  return fits[1] and (fits[2] or m[6] or m[7]) and true or false
+end
+
+local function may_match(m)
+  return (wanted == '' or may_match_status(m))
+    and (reasons == '' or m[1] == 'm' or m[5] and string.find(reasons, ' ' .. m[5] .. ' ', 1, true) ~= nil)
+    and (route == '' and destination == '' or may_be_of_target(m))
+end
+
+local source_of = {}
+local function is_of_types(event)
+  if source_of[event] == nil then
+    source_of[event] = string.match(call('GETRANGE', P .. 'e:' .. event, 0, 255), '^%S+ %S+ %S+ (%S+) ') or ''
+  end
+  return types[source_of[event]]
+end
+
+local is_narrowed = types or wanted .. reasons .. route .. destination ~= ''
+local function read_message(id)
+  if is_narrowed then
+    local m = call('HMGET', P .. 'm:' .. id, 's', 'bt', 'e', 't', 'q', 'o', 'od')
+    if not m[1] or not may_match(m) or types and not is_of_types(m[3]) then
+      return nil, true
+    end
+  end
+  return message_view(id)
+end
+
+local function read_event(id)
+  if wanted ~= '' then
+    local status = event_status(id)
+    if status and status ~= wanted then
+      return nil, true
+    end
+  end
+  return event_head_view(id)
+end
+
+local read = kind == 'e' and read_event or kind == 'm' and read_message or function() end
+
+-- Answers whether there is room for more.
 local function add(entry_ms, entry_number, id)
-  local record = read(id)
+  last_ms, last_number, looked = entry_ms, entry_number, looked + 1
+  local record, is_other = read(id)
   if record then
     found[#found + 1] = { entry_ms, entry_number, id, record }
-    if ARGV[6] == 'e' then
+    if kind == 'e' then
       bytes, messages = bytes + #record[1], messages + record[3]
     end
-  else
+  elseif not is_other then
     found[#found + 1] = { entry_ms, entry_number, id }
   end
   -- A page of large headers, or of events with very many messages, ends early; its cursor leads on.
-  return bytes < 4194304 and messages < 10000
+  return #found < count and looked < looks and bytes < 4194304 and messages < 10000
 end
 
-local kind = call('TYPE', key).ok
-if kind == 'stream' then
-  for _, entry in ipairs(call('XREVRANGE', key, '(' .. ms .. '-' .. whole(number), oldest, 'COUNT', count)) do
+local function walk_set(range)
+  for k = 1, #range, 2 do
+    local entry_number = tonumber(string.sub(range[k], 1, 13))
+    local entry_ms = whole(tonumber(range[k + 1]))
+    if entry_ms ~= ms or entry_number < number then
+      if not add(entry_ms, whole(entry_number), string.sub(range[k], 14)) then
+        return false
+      end
+    end
+  end
+  return true
+end
+
+local type = call('TYPE', key).ok
+if type == 'stream' then
+  for _, entry in ipairs(call('XREVRANGE', key, '(' .. ms .. '-' .. whole(number), oldest, 'COUNT', looks)) do
     local entry_ms, entry_number = string.match(entry[1], '^(%d+)-(%d+)$')
     if not add(entry_ms, entry_number, entry[2][2]) then
       break
     end
   end
-elseif kind == 'zset' then
-  for _, pair in ipairs({ call('ZRANGE', key, 0, -1, 'REV', 'WITHSCORES') }) do
-    for k = 1, #pair, 2 do
-      local entry_number, id = tonumber(string.sub(pair[k], 1, 13)), string.sub(pair[k], 14)
-      local entry_ms = tonumber(pair[k + 1])
-      local before = entry_ms < tonumber(ms) or (entry_ms == tonumber(ms) and entry_number < number)
-      if before and entry_ms >= tonumber(oldest) and #found < count then
-        if not add(whole(entry_ms), whole(entry_number), id) then
-          break
-        end
-      end
-    end
+elseif type == 'zset' then
+  -- What is of the same millisecond as the position is more than was looked at before; all else is older.
+  local goes_on = tonumber(ms) < tonumber(oldest) or walk_set(call('ZRANGE', key, ms, ms, 'BYSCORE', 'REV', 'WITHSCORES'))
+  if goes_on then
+    walk_set(call('ZRANGE', key, '(' .. ms, oldest, 'BYSCORE', 'REV', 'LIMIT', 0, looks, 'WITHSCORES'))
   end
 end
-return found
+return { last_ms, last_number, looked, found }

@@ -29,6 +29,7 @@
 -- @include "includes/account.lua"
 -- @include "includes/batch.lua"
 -- @include "includes/pools.lua"
+-- @include "includes/failures-index.lua"
 
 local item_length = 4
 local worker = ARGV[1]
@@ -162,7 +163,7 @@ for k = 1, count do
     target.done[lane] = target.done[lane] or {}
     table.insert(target.done[lane], entry)
     local key = P .. 'm:' .. id
-    local m = call('HMGET', key, 'e', 'n', 'k', 'h')
+    local m = call('HMGET', key, 'e', 'n', 'k', 'h', 'i')
     if m[1] then
       local is_batch = m[1] == batch_marker
       local attempts = tonumber(m[2] or '0')
@@ -222,6 +223,11 @@ for k = 1, count do
         local due = now + tonumber(detail)
         changes = { 's', 'r', 'd', due }
         retry_at(target.n, id, due)
+        if is_batch then
+          note_batch_failure(target.org)
+        else
+          note_failure(target.org, id, m[5])
+        end
       else
         changes = { 's', attempts > 0 and 'r' or 'p' }
         table.insert(target.back, { lane, id })

@@ -16,9 +16,15 @@
 
 local full_permille, relieved_permille = 800, 750
 local left_after_ms = 2000
+local rolling_upgrade_ms = 3600000
 
 call('HSET', ctl, 'slots' .. ARGV[6], ARGV[2])
 call('HSETNX', ctl, 'marker', ARGV[3])
+-- Of messages from before the first release with the index of failures (includes/failures-index.lua), and for an hour thereafter, while workers of
+-- earlier releases may still settle, entries may be missing. A shard that has never given out a number has none of them.
+if call('HEXISTS', ctl, 'bi') == 0 then
+  call('HSET', ctl, 'bi', call('HEXISTS', ctl, 'n') == 1 and whole(now + rolling_upgrade_ms) or '0')
+end
 
 correct_pools(64)
 local permille = memory_permille(ARGV[4])

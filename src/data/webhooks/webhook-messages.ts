@@ -1,14 +1,16 @@
 import { webhookOrganization } from '../../core/webhook.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
+import type { Position } from '../cursor.ts';
 import { decodeEvent, type StoredEvent } from '../event-text.ts';
-import { indexEntries, indexPage, type ListedEntry, type Listing, type TimeRange } from '../index-pages.ts';
-import { attemptViews, deliveryView, eventView, type MessagePlace } from '../message-view.ts';
+import { failureWalk } from '../failure-walk.ts';
+import { gatheredPage, indexEntries, indexPage, type ListedEntry, type Listing, markOf, mostGathered, type TimeRange } from '../index-pages.ts';
+import { attemptViews, deadLetterReasons, deliveryView, eventView, type MessagePlace } from '../message-view.ts';
 import type { AttemptView, DeliveryView, PageQuery, ViewPage } from '../messages.ts';
-import { recordId, recordKey, recordPlace } from '../record-key.ts';
+import { homeShard, recordId, recordKey, recordPlace } from '../record-key.ts';
 import { list, text } from '../script-reply.ts';
 import { shardKeys } from '../shard-keys.ts';
-import { type IndexEntry, ShardReader } from '../shard-reader.ts';
+import { type IndexEntry, type IndexLook, ShardReader } from '../shard-reader.ts';
 import {
   type FoundMessage,
   reasonOf,
@@ -24,15 +26,17 @@ import {
 import { type StatusCounts, webhookStatusCounts } from './webhook-status-counts.ts';
 
 export interface WebhookMessageFilter extends TimeRange {
-  status?: WebhookMessageStatus;
+  status?: WebhookMessageStatus | undefined;
   /** Name of the event type. */
-  eventType?: string;
-  applicationId?: string;
-  endpointId?: string;
+  eventType?: string | undefined;
+  /** Ids of the event types that have or had that name; absent: they are not known. */
+  eventTypeIds?: readonly string[] | undefined;
+  applicationId?: string | undefined;
+  endpointId?: string | undefined;
 }
 
 export interface DeadLetterFilter extends Omit<WebhookMessageFilter, 'status'> {
-  reason?: WebhookDeadLetterReason;
+  reason?: WebhookDeadLetterReason | undefined;
 }
 
 /** Of events; the status is one that at least one of its messages has. */
@@ -59,13 +63,18 @@ export class WebhookMessages {
   }
 
   /** Newest first. Throws INVALID_QUERY for a forged cursor. */
-  messages(org: string, filter: WebhookMessageFilter, page: PageQuery): Promise<ViewPage<WebhookMessageView>> {
-    return indexPage(this.#all(), messageListing(org, filter), filter, page);
+  async messages(org: string, filter: WebhookMessageFilter, page: PageQuery): Promise<ViewPage<WebhookMessageView>> {
+    const listing = messageListing(org, filter);
+    const gathered = await this.#gathered(org, filter, listing);
+    if (gathered !== null) return gatheredPage(gathered, listing, filter, page);
+    return await indexPage(this.#all(), { ...listing, ...(await this.#failures(org, filter, listing, page.cursor)) }, filter, page);
   }
 
   /** The same list, as long as it is; entries that do not belong to it are null. */
-  everyMessage(org: string, filter: WebhookMessageFilter, cursor?: string): AsyncIterable<ListedEntry<WebhookMessageView>> {
-    return indexEntries(this.#all(), messageListing(org, filter), filter, { cursor, limit: entriesAtOnce });
+  async *everyMessage(org: string, filter: WebhookMessageFilter, cursor?: string): AsyncGenerator<ListedEntry<WebhookMessageView>> {
+    const listing = messageListing(org, filter);
+    const walk = await this.#failures(org, filter, listing, cursor);
+    yield* indexEntries(this.#all(), { ...listing, ...walk }, filter, { cursor, limit: entriesAtOnce });
   }
 
   /** Dead letters, the last moved first; the range of time means that move. Throws INVALID_QUERY for a forged cursor. */
@@ -152,6 +161,59 @@ export class WebhookMessages {
     return indexEntries(this.#all(), listing, filter, { cursor, limit: entriesAtOnce });
   }
 
+  /** How the messages of a status all of which have failed are found. */
+  async #failures(org: string, { status, applicationId, endpointId }: WebhookMessageFilter, listing: MessageListing, cursor?: string) {
+    if (status === undefined || !failedStatuses.has(status) || listing.isDead) return undefined;
+    const internal = webhookOrganization(org);
+    const mark = markOf(listing, listing.range, cursor);
+    const byCreation = `i:${endpointId ?? applicationId ?? internal}`;
+    return await failureWalk(this.#all(), { org: internal, index: listing.index, byCreation, hasBatchMembers: false, mark });
+  }
+
+  /** All messages that may belong to the list, each with its place, where they are known to be few without a walk; else null. */
+  async #gathered(
+    org: string,
+    { status, eventTypeIds, applicationId, endpointId }: WebhookMessageFilter,
+    { views, isDead }: MessageListing,
+  ): Promise<{ at: Position; item: WebhookMessageView }[] | null> {
+    if (isDead) return eventTypeIds?.length === 0 ? [] : null;
+    const internal = webhookOrganization(org);
+    const isWaiting = status === 'pending' || status === 'processing';
+    const narrow = [endpointId ?? applicationId].filter((id) => id !== undefined);
+    const few =
+      (eventTypeIds === undefined ? null : await this.#keys((shard) => shard.messagesOfSources(eventTypeIds, mostGathered))) ??
+      (isWaiting ? await this.#keys((shard) => shard.waiting(internal, narrow, mostGathered)) : null);
+    if (few === null) return null;
+    const gathered = await Promise.all(
+      [...Map.groupBy(few, ({ shard }) => shard)].map(async ([shard, places]) => {
+        const reader = this.#in(shard);
+        const keys = places.map(({ id }) => recordKey(id, shard) ?? '');
+        const replies = await reader.messages(keys);
+        const items = await views(
+          reader,
+          keys.map((key, i) => ({ ms: 0, number: 0, key, reply: replies[i] ?? null })),
+        );
+        return keys.flatMap((key, i) => {
+          const item = items[i] ?? null;
+          return item === null ? [] : [{ at: { ms: item.createdAtMs, shard, number: deliveryView(shard, key, replies[i]).number }, item }];
+        });
+      }),
+    );
+    return gathered.flat();
+  }
+
+  /** Messages of all shards, each where it is; null when they are not few. */
+  async #keys(read: (shard: ShardReader) => Promise<string[] | null>): Promise<MessagePlace[] | null> {
+    const keys = await Promise.all(this.#all().map(read));
+    if (keys.includes(null)) return null;
+    const ids = keys.flatMap((found, shard) => (found ?? []).map((key) => recordId('msg_', shard, key)));
+    const places = [...new Set(ids)].flatMap((id) => {
+      const shard = homeShard(id);
+      return shard === null ? [] : [{ id, shard }];
+    });
+    return places.length > mostGathered ? null : places;
+  }
+
   /** A message of this organization, and where it is. */
   async #own(org: string, id: string): Promise<{ reader: ShardReader; key: string; found: FoundMessage } | null> {
     const place = recordPlace(id);
@@ -201,15 +263,40 @@ export class WebhookMessages {
 const entriesAtOnce = 1000;
 const mostMessagesOfEvent = 1000;
 
-function messageListing(org: string, filter: WebhookMessageFilter): Listing<WebhookMessageView> {
+/** Statuses all of whose messages stand in the index of failures, and the letters of each. */
+const failedStatuses: ReadonlySet<WebhookMessageStatus> = new Set(['failed', 'exhausted', 'dlq']);
+const lettersOfStatus = {
+  pending: 'p',
+  processing: 'a',
+  success: 'd',
+  failed: 'r',
+  exhausted: 'xtfv',
+  dlq: 'q',
+} as const satisfies Record<WebhookMessageStatus, string>;
+
+interface MessageListing extends Listing<WebhookMessageView> {
+  range: TimeRange;
+  /** It is the index of dead letters, in whose order the list is. */
+  isDead: boolean;
+}
+
+function lookOf({ applicationId, endpointId, eventTypeIds }: WebhookMessageFilter, statuses: string): IndexLook {
+  return { statuses, routeId: applicationId, destinationId: endpointId, types: eventTypeIds };
+}
+
+function messageListing(org: string, filter: WebhookMessageFilter): MessageListing {
   const internal = webhookOrganization(org);
   const { applicationId, endpointId, status, eventType } = filter;
   const narrow = endpointId ?? applicationId;
+  const statuses = status === undefined ? '' : lettersOfStatus[status];
   // Dead letters have an index of their own, by the time of their end; a range of time means that of their beginning.
   const isDead = status === 'dlq' && narrow === undefined && filter.fromMs === undefined && filter.toMs === undefined;
   return {
     index: narrow !== undefined ? `i:${narrow}` : isDead ? `i:dead:${internal}` : `i:${internal}`,
     kind: 'm',
+    range: filter,
+    isDead,
+    look: narrow === undefined && status === undefined && eventType === undefined ? undefined : lookOf(filter, statuses),
     scope: [internal, applicationId, endpointId, status, eventType],
     views: viewsOf(filter, ({ view }) => view.org === internal && (status === undefined || statusOf(view) === status)),
   };
@@ -221,6 +308,7 @@ function deadLetterListing(org: string, filter: DeadLetterFilter): Listing<Webho
   return {
     index: applicationId === undefined ? `i:dead:${internal}` : `i:fail:${applicationId}`,
     kind: 'm',
+    look: { ...lookOf(filter, 'q'), reasons: reason === undefined ? undefined : [...deadLetterReasons].filter((each) => reasonOf(each) === reason) },
     scope: [internal, 'dead', applicationId, endpointId, reason, eventType],
     views: viewsOf(
       filter,

@@ -4,6 +4,7 @@
 -- @include "shard.lua"
 -- @include "target.lua"
 -- @include "work.lua"
+-- @include "failures-index.lua"
 
 -- Failover: a message moves to the target (same route, failover destination) and stays there. In a target's hash: fo the targets
 -- that come after it, in order, each a number or, in another shard, `<shard>/<destination>`; fa failed attempts after which a
@@ -37,11 +38,12 @@ end
 -- Moves a message that stands in no lane any more to the candidate; of a batch each member.
 local function fail_over(id, from, candidate, why)
   local key = P .. 'm:' .. id
-  local m = call('HMGET', key, 'o', 'j', 'n', 'od', 'h', 'e')
+  local m = call('HMGET', key, 'o', 'j', 'n', 'od', 'h', 'e', 'i')
   if m[6] == batch_marker then
     batch_end(id, 'f', why, candidate)
     return
   end
+  note_failure(call('HGET', P .. 't:' .. from, 'o') or '', id, m[7])
   if m[2] then
     index_remove(P .. 'i:' .. call('HGET', P .. 't:' .. from, 'd'), m[2], id)
   end

@@ -6,9 +6,10 @@
 -- @include "shard.lua"
 -- @include "status-counts.lua"
 -- @include "unfinished.lua"
+-- @include "failures-index.lua"
 
 -- Ends a message, of this event, of target n that is not held: `d` delivered, `q` dead letter (with reason); `how` as count_end has it. History entries `fin` and `dead` are
--- what pruning walks; `i:fail:<route>` lists the failed messages of a route. Answers the fields to write into the message's hash.
+-- what pruning walks; `i:fail:<route>` lists the failed messages of a route, `i:bad:<org>` (failures-index.lua) those of an organization. Answers the fields to write into the message's hash.
 local function finish(id, event, org, n, destination, status, reason, how)
   local stamp = new_stamp()
   hold_event(event, org, -1)
@@ -16,6 +17,7 @@ local function finish(id, event, org, n, destination, status, reason, how)
   if status == 'q' then
     call('XADD', P .. 'dead', stamp, 'i', id)
     index_add(P .. 'i:dead:' .. org, stamp, id)
+    note_failure(org, id, call('HGET', P .. 'm:' .. id, 'i'))
     local t = call('HMGET', P .. 't:' .. n, 'r', 'al')
     if t[1] then
       index_add(P .. 'i:fail:' .. t[1], stamp, id)
@@ -35,6 +37,7 @@ end
 local function finish_unsent(id, event, org, n, status, why)
   local stamp = new_stamp()
   hold_event(event, org, -1)
+  note_failure(org, id, call('HGET', P .. 'm:' .. id, 'i'))
   local t = call('HMGET', P .. 't:' .. n, 'r', 'd', 'al')
   local route = t[1] or ''
   if status == 't' then

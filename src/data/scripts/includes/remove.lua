@@ -6,6 +6,7 @@
 -- @include "status-counts.lua"
 -- @include "unfinished.lua"
 -- @include "outbox-entries.lua"
+-- @include "failures-index.lua"
 
 -- Removal of records, for retention and purge.
 local function history_remove(key, stamp)
@@ -48,9 +49,12 @@ local function release_event(event)
 end
 
 -- What the indexes of a message's first shard have of it.
-local function remove_from_indexes(id, t, first_target, stamp)
+local function remove_from_indexes(id, t, first_target, stamp, has_failed)
   if not t[1] then
     return
+  end
+  if has_failed then
+    forget_failure(t[1], id, stamp)
   end
   index_remove(P .. 'i:' .. t[1], stamp, id)
   index_remove(P .. 'i:' .. t[2], stamp, id)
@@ -72,7 +76,7 @@ end
 -- message came from another shard, that one is told.
 local function remove_message(id)
   local key = P .. 'm:' .. id
-  local m = call('HMGET', key, 'e', 't', 'i', 'c', 's', 'o', 'j', 'q', 'v')
+  local m = call('HMGET', key, 'e', 't', 'i', 'c', 's', 'o', 'j', 'q', 'v', 'n')
   if not m[1] then
     return
   end
@@ -81,7 +85,8 @@ local function remove_message(id)
   if home then
     send(home, 'r', 'm', home_key)
   else
-    remove_from_indexes(id, t, m[6], m[3])
+    -- What the first attempt delivered to its first destination has never failed.
+    remove_from_indexes(id, t, m[6], m[3], m[5] ~= 'd' or m[10] ~= '1' or m[6])
   end
   if t[1] then
     count_status(t[1], m[5], nil)

@@ -81,6 +81,24 @@ local function event_view_of(event, text, size)
   return { text, table.concat(letters), #ids, size, elsewhere }, ids
 end
 
+-- The status of an event as `eventStatus` of message-view.ts has it; nil where messages in other shards have a say.
+local function event_status(event)
+  local view = event_view_of(event, call('GETRANGE', P .. 'e:' .. event, 0, 255), 0)
+  local letters = view[2]
+  if #view[5] > 0 then
+    return nil
+  elseif letters == '' then
+    return 'no_routes'
+  elseif string.find(letters, '[parm]') then
+    return 'pending'
+  end
+  local is_delivered = string.find(letters, 'd', 1, true)
+  if string.find(letters, '[qxvt]') then
+    return is_delivered and 'partial' or 'failed'
+  end
+  return is_delivered and 'delivered' or 'filtered'
+end
+
 -- {text, status letters of its messages here, how many it has, bytes of its payload, messages in other shards {id, shard if it is not
 -- that of the id or '', letter of one that is not found there}} and the ids of its messages; nil when there is no such event.
 local function event_view(event)

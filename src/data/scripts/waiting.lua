@@ -1,0 +1,41 @@
+#!lua flags=no-writes
+-- Reads the messages of an organization that stand in the work streams of its targets, step by step, where these are few: those that wait for an attempt
+-- and those of which one is under way.
+--
+-- KEYS: see includes/shard.lua.
+-- ARGV[1] organization, [2] cursor (begin with 0), [3] how many targets to look at, [4] how many messages at most, then routes or destinations to which
+-- the messages belong, none for all.
+-- Reply: {next cursor ('0' at the end), messages}, or `many`: there are more, or some that stand in no work stream, because they gather in batches or are
+-- under way to another shard.
+-- @include "includes/shard.lua"
+-- @include "includes/target.lua"
+
+local org, most, ids, narrow = ARGV[1], tonumber(ARGV[4]), {}, nil
+for k = 5, #ARGV do
+  narrow = narrow or {}
+  narrow[ARGV[k]] = true
+end
+if call('EXISTS', P .. 'out') == 1 and call('XLEN', P .. 'out') > 0 then
+  return 'many'
+end
+local scan = call('HSCAN', P .. 'tn:' .. org, ARGV[2], 'COUNT', ARGV[3])
+for k = 1, #scan[2], 2 do
+  local route, destination = string.match(scan[2][k], '^(%S+) (%S*)$')
+  local n = scan[2][k + 1]
+  if not narrow or narrow[route] or narrow[destination] then
+    if call('EXISTS', P .. 'bs:' .. n) == 1 then
+      return 'many'
+    end
+    for _, lane in ipairs({ n, retry_lane(n) }) do
+      local key = P .. 'w:' .. lane
+      local entries = call('TYPE', key).ok == 'stream' and call('XRANGE', key, '-', '+', 'COUNT', most + 1) or {}
+      if #ids + #entries > most then
+        return 'many'
+      end
+      for _, entry in ipairs(entries) do
+        ids[#ids + 1] = entry[2][2]
+      end
+    end
+  end
+end
+return { scan[1], ids }
