@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { PosthornError } from '../core/errors.ts';
+import type { RedisClient } from '../redis/connection.ts';
 import { decodeCursor, encodeCursor, isBefore, type Position } from './cursor.ts';
 import type { PageQuery, ViewPage } from './messages.ts';
 import type { IndexEntry, IndexLook, ShardReader } from './shard-reader.ts';
@@ -8,12 +9,12 @@ const mostPerPage = 100;
 /** So few messages that may match are all read, in place of a walk down an index. */
 export const mostGathered = 1000;
 /** For so long a page of a filter that matches rarely is filled; its cursor leads on. */
-const longestFillMs = 1000;
+export const longestFillMs = 1000;
 /** For so long a page that is full looks for whether there is more. */
 const longestLookAheadMs = 100;
 /** A walk that has found nothing for so long leaves Redis half of its time to others. */
-const unpacedMs = 50;
-const longestPauseMs = 20;
+export const unpacedMs = 50;
+export const longestPauseMs = 20;
 /** How many entries one script looks at where few of them match: a millisecond or two. */
 const looksPerScript = { e: 250, m: 1000 };
 
@@ -43,9 +44,12 @@ export interface Listing<T> {
   mark?: string | undefined;
 }
 
-/** For how long pages are filled. */
-export interface PageBudget {
-  fillMs: number;
+/** Of what reads lists over all shards; `shards`: how many there are, `fillMs`: for how long a page is filled. */
+export interface ReaderOptions {
+  redis: RedisClient;
+  prefix: string;
+  shards?: () => number;
+  fillMs?: number;
 }
 
 /** Throws INVALID_QUERY for a limit that cannot be. */
@@ -62,7 +66,7 @@ export async function indexPage<T>(
   listing: Listing<T>,
   range: TimeRange,
   { limit, cursor }: PageQuery,
-  { fillMs }: PageBudget = { fillMs: longestFillMs },
+  { fillMs }: { fillMs: number },
 ): Promise<ViewPage<T>> {
   requireLimit({ limit });
   const beganMs = performance.now();

@@ -3,7 +3,7 @@ import { CounterReader } from './counters.ts';
 import type { Position } from './cursor.ts';
 import { failureWalk } from './failure-walk.ts';
 import { failedSamples } from './failed-samples.ts';
-import { gatheredPage, indexPage, type Listing, markOf, mostGathered, type TimeRange } from './index-pages.ts';
+import { gatheredPage, indexPage, type Listing, longestFillMs, markOf, mostGathered, type ReaderOptions, type TimeRange } from './index-pages.ts';
 import { attemptViews, deliveryView, eventStatus, eventView, lettersOf, type MessagePlace } from './message-view.ts';
 import type {
   AttemptView,
@@ -39,11 +39,13 @@ export class RedisMessageReader implements MessageReader {
   readonly #redis: RedisClient;
   readonly #prefix: string;
   readonly #shards: () => number;
+  readonly #fillMs: number;
   readonly #readers = new Map<number, ShardReader>();
   readonly #counters = new CounterReader(() => this.#all());
 
-  /** `shards`: how many there are. */
-  constructor({ redis, prefix, shards = () => 1 }: { redis: RedisClient; prefix: string; shards?: () => number }) {
+  /** `shards`: how many there are; `fillMs`: for how long a page is filled. */
+  constructor({ redis, prefix, shards = () => 1, fillMs = longestFillMs }: ReaderOptions) {
+    this.#fillMs = fillMs;
     this.#redis = redis;
     this.#prefix = prefix;
     this.#shards = shards;
@@ -248,7 +250,7 @@ export class RedisMessageReader implements MessageReader {
   }
 
   #page<T>(listing: Listing<T>, range: TimeRange, page: PageQuery): Promise<ViewPage<T>> {
-    return indexPage(this.#all(), listing, range, page);
+    return indexPage(this.#all(), listing, range, page, { fillMs: this.#fillMs });
   }
 
   #all(): ShardReader[] {

@@ -4,7 +4,7 @@ import { throwUnavailable } from '../../redis/unavailable.ts';
 import type { Position } from '../cursor.ts';
 import { decodeEvent, type StoredEvent } from '../event-text.ts';
 import { failureWalk } from '../failure-walk.ts';
-import { gatheredPage, indexEntries, indexPage, type ListedEntry, type Listing, markOf, mostGathered, type TimeRange } from '../index-pages.ts';
+import { gatheredPage, indexEntries, indexPage, type ListedEntry, type Listing, longestFillMs, markOf, mostGathered, type ReaderOptions, type TimeRange } from '../index-pages.ts';
 import { attemptViews, deadLetterReasons, deliveryView, eventView, type MessagePlace } from '../message-view.ts';
 import type { AttemptView, DeliveryView, PageQuery, ViewPage } from '../messages.ts';
 import { homeShard, recordId, recordKey, recordPlace } from '../record-key.ts';
@@ -47,10 +47,12 @@ export class WebhookMessages {
   readonly #redis: RedisClient;
   readonly #prefix: string;
   readonly #shards: () => number;
+  readonly #fillMs: number;
   readonly #readers = new Map<number, ShardReader>();
 
-  /** `shards`: how many there are. */
-  constructor({ redis, prefix, shards = () => 1 }: { redis: RedisClient; prefix: string; shards?: () => number }) {
+  /** `shards`: how many there are; `fillMs`: for how long a page is filled. */
+  constructor({ redis, prefix, shards = () => 1, fillMs = longestFillMs }: ReaderOptions) {
+    this.#fillMs = fillMs;
     this.#redis = redis;
     this.#prefix = prefix;
     this.#shards = shards;
@@ -67,7 +69,8 @@ export class WebhookMessages {
     const listing = messageListing(org, filter);
     const gathered = await this.#gathered(org, filter, listing);
     if (gathered !== null) return gatheredPage(gathered, listing, filter, page);
-    return await indexPage(this.#all(), { ...listing, ...(await this.#failures(org, filter, listing, page.cursor)) }, filter, page);
+    const walk = await this.#failures(org, filter, listing, page.cursor);
+    return await indexPage(this.#all(), { ...listing, ...walk }, filter, page, { fillMs: this.#fillMs });
   }
 
   /** The same list, as long as it is; entries that do not belong to it are null. */
@@ -78,8 +81,10 @@ export class WebhookMessages {
   }
 
   /** Dead letters, the last moved first; the range of time means that move. Throws INVALID_QUERY for a forged cursor. */
-  deadLetters(org: string, filter: DeadLetterFilter, page: PageQuery): Promise<ViewPage<WebhookMessageView>> {
-    return indexPage(this.#all(), deadLetterListing(org, filter), filter, page);
+  async deadLetters(org: string, filter: DeadLetterFilter, page: PageQuery): Promise<ViewPage<WebhookMessageView>> {
+    const listing = deadLetterListing(org, filter);
+    if (filter.eventTypeIds?.length === 0) return gatheredPage([], listing, filter, page);
+    return await indexPage(this.#all(), listing, filter, page, { fillMs: this.#fillMs });
   }
 
   /** How many messages there are of each status. */
@@ -137,9 +142,10 @@ export class WebhookMessages {
   /** All events, newest first, without the parts of those with very many messages. */
   everyEvent(org: string, filter: WebhookEventFilter, cursor?: string): AsyncIterable<ListedEntry<WebhookEventView>> {
     const internal = webhookOrganization(org);
-    const { eventType, applicationId, status } = filter;
+    const { eventType, eventTypeIds, applicationId, status } = filter;
+    const [typeId, ...otherTypes] = eventTypeIds ?? [];
     const listing: Listing<WebhookEventView> = {
-      index: `i:ev:${internal}`,
+      index: typeId !== undefined && otherTypes.length === 0 ? `i:${typeId}` : `i:ev:${internal}`,
       kind: 'e',
       scope: [internal, 'events', eventType, applicationId, status],
       views: async ({ shard }, entries) => {

@@ -1,5 +1,7 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { PosthornError } from '../../core/errors.ts';
 import { cursorOf, cursorText } from '../cursor.ts';
+import { longestFillMs, longestPauseMs, unpacedMs } from '../index-pages.ts';
 import type { PageQuery, ViewPage } from '../messages.ts';
 import { integer, list, text } from '../script-reply.ts';
 import { idArguments, type KindOfWebhooks } from './webhook-kinds.ts';
@@ -9,8 +11,6 @@ const mostPerPage = 100;
 /** Rows of one script call where not every one is wanted, and members that it looks at. */
 const rowsPerCall = 200;
 const lookedAtPerCall = 500;
-/** Where few match, a page ends after so many. */
-const callsPerPage = 20;
 
 /** A list as `scripts/webhook-list.lua` walks it. */
 export interface WebhookListing<T> {
@@ -38,7 +38,9 @@ export async function webhookPage<T>(
   let from = cursor === undefined ? '' : cursorText(cursor, scope);
   let pageEnd = from;
   const items: T[] = [];
-  for (let calls = 0; calls < callsPerPage; calls++) {
+  const beganMs = performance.now();
+  while (performance.now() - beganMs < longestFillMs) {
+    const askedMs = performance.now();
     const most = isWanted === undefined ? limit - items.length + 1 : rowsPerCall;
     const [rows, next] = list(await scripts.run('list', org, [what, isUpwards ? 1 : -1, from, most, lookedAtPerCall, ...owner]));
     for (const [position, ...row] of chunksOf(list(rows), kind.rowLength + 1)) {
@@ -50,6 +52,7 @@ export async function webhookPage<T>(
     }
     from = text(next);
     if (from === '') return { items, nextCursor: null };
+    if (askedMs - beganMs > unpacedMs) await pause(Math.min(longestPauseMs, performance.now() - askedMs));
   }
   return { items, nextCursor: cursorOf(items.length === limit ? pageEnd : from, scope) };
 }
