@@ -188,7 +188,7 @@ class Run {
     while ((await this.#queue.prune({ finishedMs: -1000, deadLettersMs: -1000 })).hasMore);
     while (await this.#queue.foldTallies());
     const left = await redis.client.keys(`${base}*`);
-    expect(left.filter((key) => !/:(ctl|bell|workers|slots|circuits|(tn|o|k|st):.*|t:\d+)$/.test(key))).toEqual([]);
+    expect(left.filter((key) => !/:(ctl|bell|workers|slots|circuits|(tn|o|k|st|i:batch):.*|t:\d+)$/.test(key))).toEqual([]);
   }
 
   async #checkDelivery(id: string): Promise<void> {

@@ -87,6 +87,7 @@ export interface ListedEntry<T> {
   item: T | null;
   /** How many entries of indexes were looked at since the entry before. */
   looked: number;
+  at: Position;
   /** The cursor with which the list goes on behind it. */
   cursor: () => string;
 }
@@ -139,7 +140,7 @@ export async function* indexEntries<T>(
     if (behind.length === 0) {
       if (newest === null || head === null) return;
       newest.shift();
-      yield { item: head.item, looked, cursor: cursorOf(head.at) };
+      yield { item: head.item, looked, at: head.at, cursor: cursorOf(head.at) };
       looked = 0;
       emptyMs = 0;
       continue;
@@ -151,7 +152,7 @@ export async function* indexEntries<T>(
     if (emptyMs > unpacedMs) await pause(Math.min(longestPauseMs, tookMs));
     const reached = reachedBy(walks);
     if (reached === null) continue;
-    yield { item: null, looked, cursor: cursorOf(reached) };
+    yield { item: null, looked, at: reached, cursor: cursorOf(reached) };
     looked = 0;
   }
 }

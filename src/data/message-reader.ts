@@ -1,6 +1,6 @@
 import type { RedisClient } from '../redis/connection.ts';
 import { CounterReader } from './counters.ts';
-import type { Position } from './cursor.ts';
+import { newest, type Position } from './cursor.ts';
 import { failureWalk } from './failure-walk.ts';
 import { failedSamples } from './failed-samples.ts';
 import { gatheredPage, indexPage, type Listing, longestFillMs, markOf, mostGathered, type ReaderOptions, type TimeRange } from './index-pages.ts';
@@ -157,6 +157,17 @@ export class RedisMessageReader implements MessageReader {
     return [...found.values()].flatMap(({ id, view, number }) =>
       matches(view) ? [{ at: { ms: view.createdAtMs, shard: homeShard(id) ?? 0, number }, item: view }] : [],
     );
+  }
+
+  async hasHistory(org: string, id: string, of: 'events' | 'deliveries'): Promise<boolean> {
+    const kind = of === 'events' ? 'e' : 'm';
+    const isOwn = async (shard: ShardReader): Promise<boolean> => {
+      const [entry] = await shard.entries(`i:${id}`, kind, { position: newest, fromMs: 0, count: 1 });
+      if (entry === undefined || entry.reply === null) return false;
+      const { view } = kind === 'e' ? eventView(shard.shard, entry.key, entry.reply) : deliveryView(shard.shard, entry.key, entry.reply);
+      return view.org === org;
+    };
+    return (await Promise.all(this.#all().map(isOwn))).includes(true);
   }
 
   async attempts(org: string, deliveryId: string): Promise<AttemptView[]> {

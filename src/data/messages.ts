@@ -195,6 +195,8 @@ export interface MessageReader {
     filter: { routeId?: string; destinationId?: string; status?: DeliveryStatus; fromMs?: number; toMs?: number },
     page: PageQuery,
   ): Promise<ViewPage<DeliveryView>>;
+  /** Whether there is an event of a source or event type, or a delivery of a route, application, destination or endpoint, in the organization. */
+  hasHistory(org: string, id: string, of: 'events' | 'deliveries'): Promise<boolean>;
   attempts(org: string, deliveryId: string): Promise<AttemptView[]>;
   /** The newest failed messages of a route, with at most `payloadBytes` of each payload. */
   failedSamples(org: string, routeId: string, options: { limit: number; payloadBytes: number }): Promise<FailedSample[]>;

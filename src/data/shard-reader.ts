@@ -20,6 +20,8 @@ export interface IndexEntry {
   number: number;
   key: string;
   reply: unknown;
+  /** Of an event: it has a message of the route for which was looked here. */
+  isOfRoute?: boolean;
 }
 
 /** Which entries of an index may match (`list.lua`); what is absent lets all pass. */
@@ -119,8 +121,9 @@ export class ShardReader {
     const reply = await this.#run(listScript, [index, ms, number, fromMs, count, kind, looks, ...narrowing]);
     const [lastMs, lastNumber, looked, found] = list(reply);
     const entries = list(found).map((entry) => {
-      const [entryMs, entryNumber, key, record] = list(entry);
-      return { ms: integer(entryMs), number: integer(entryNumber), key: text(key), reply: record ?? null };
+      const [entryMs, entryNumber, key, record, isOfRoute] = list(entry);
+      const place = { ms: integer(entryMs), number: integer(entryNumber), key: text(key) };
+      return { ...place, reply: record ?? null, isOfRoute: isOfRoute !== undefined };
     });
     const last = integer(looked) === 0 ? null : { ms: integer(lastMs), number: integer(lastNumber) };
     return { entries, last, looked: integer(looked) };

@@ -45,6 +45,12 @@ export const cursorQuery = {
   cursor: z.string().min(1).max(1024).optional().describe('`nextCursor` of the answer before.'),
 };
 
+/** What descriptions of lists with filters say. */
+export const pagesAreFilled =
+  'A page is shorter than `limit` only at the end of the list, or when a filter matches so rarely that the search for more takes a second: `hasMore` tells whether there are more.';
+export const unknownIds =
+  'An id in a filter must be of something that the organization has, or had as long as there is history of it; for any other the answer is 404.';
+
 export function cursorPageOf(item: z.ZodType) {
   return z.object({ data: z.array(item), pagination: z.object({ hasMore: z.boolean(), nextCursor: z.string().nullable() }) });
 }

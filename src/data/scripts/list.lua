@@ -7,6 +7,8 @@
 -- [6] `m`: with message records, `e`: with events, `i`: ids alone, [7] how many entries to look at, [8] which may match: of messages their status letters,
 -- of events a status, '' for all; of messages also [9] the dead-letter reasons, each with a space before and behind it, [10] the route, [11] the destination,
 -- each '' for all, then ids of event types, none for all.
+-- Of events [10] is the application to whose endpoints they go: an entry that has a message for it here has a 1 behind its record; one that may have some
+-- elsewhere, or has none at all, is there, too.
 -- Reply: {ms and number of the last entry that was looked at, or '' and '' at the end of the index; how many were looked at; entries}. An entry is {ms,
 -- number, id, record}; a message record is its hash with the route's names and the last attempt (see message-view.ts), an event is what event_head_view says.
 -- @include "includes/shard.lua"
@@ -71,7 +73,34 @@ local function read_message(id)
   return message_view(id)
 end
 
+local function event_fits_route(id)
+  local ids = messages_of(id, call('GETRANGE', P .. 'e:' .. id, 0, 255))
+  local is_open = #ids == 0
+  for _, message in ipairs(ids) do
+    local n = call('HGET', P .. 'm:' .. message, 't')
+    if n then
+      if target_fits[n] == nil then
+        target_fits[n] = { call('HGET', P .. 't:' .. n, 'r') == route, true }
+      end
+      if target_fits[n][1] then
+        return true, false
+      end
+    else
+      is_open = true
+    end
+  end
+  return false, is_open
+end
+
+local fitting = {}
 local function read_event(id)
+  if route ~= '' then
+    local fits, is_open = event_fits_route(id)
+    if not fits and not is_open then
+      return nil, true
+    end
+    fitting[id] = fits
+  end
   if wanted ~= '' then
     local status = event_status(id)
     if status and status ~= wanted then
@@ -90,6 +119,7 @@ local function add(entry_ms, entry_number, id)
   if record then
     found[#found + 1] = { entry_ms, entry_number, id, record }
     if kind == 'e' then
+      found[#found][5] = fitting[id] and 1 or nil
       bytes, messages = bytes + #record[1], messages + record[3]
     end
   elseif not is_other then

@@ -6,6 +6,7 @@
 -- @include "includes/webhooks.lua"
 -- @include "includes/webhook-list.lua"
 -- @include "includes/webhook-removal.lua"
+-- @include "includes/webhook-past.lua"
 -- @include "includes/some-fields.lua"
 
 local doom = P .. 'doom'
@@ -53,6 +54,7 @@ local function sweep_application(application)
     end
     local record = call('HGET', P .. 'ep', endpoint)
     if record then
+      note_past_record('ep', endpoint, record)
       forget_id('ep_', record)
       call('HDEL', P .. 'ep', endpoint)
     end

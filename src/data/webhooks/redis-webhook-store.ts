@@ -240,9 +240,26 @@ export class RedisWebhookStore implements WebhookStore {
     return this.#scripts.customResourceIds(org);
   }
 
-  async deleteEventType(org: string, eventTypeId: string): Promise<void> {
+  async past(
+    org: string,
+    { applications = [], endpoints = [] }: { applications?: readonly string[]; endpoints?: readonly string[] },
+  ): Promise<Map<string, string>> {
+    const read = async (kind: 'application' | 'endpoint', ids: readonly string[]): Promise<[string, string][]> => {
+      const args = ids.flatMap((id) => idArguments(kind, id));
+      const letters = kind === 'application' ? 'ap' : 'ep';
+      const found = ids.length === 0 ? [] : list(await this.#scripts.run('past', org, [letters, ...args])).map(text);
+      return ids.flatMap((id, i): [string, string][] => (found[i] ? [[id, found[i]]] : []));
+    };
+    return new Map([...(await read('application', applications)), ...(await read('endpoint', endpoints))]);
+  }
+
+  async pastEventTypeIds(org: string, name: string): Promise<string[]> {
+    return list(await this.#scripts.run('past', org, ['ty', name])).map(text);
+  }
+
+  async deleteEventType(org: string, eventTypeId: string, name = ''): Promise<void> {
     await this.#sweeper.announce(org);
-    await this.#scripts.run('remove', org, ['ty', eventTypeId, deletedEventTypeMs]);
+    await this.#scripts.run('remove', org, ['ty', eventTypeId, deletedEventTypeMs, name]);
     await this.#notes.note({ kind: 'eventType', id: eventTypeId });
     await this.#sweeper.begin(org);
   }

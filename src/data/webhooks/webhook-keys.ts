@@ -14,6 +14,7 @@
  * - `mk:0`, `mk:1` hashes: mark of a request → what it has made, for a day or two (`includes/webhook-marks.lua`)
  * - `tf` hash: transform id → how many subscriptions name it
  * - `gone` sorted set: ids of event types and transforms that no subscription may name, by until when (`includes/webhook-gone.lua`)
+ * - `past` hash of what deleted objects were, `pt` sorted set of its fields by time (`includes/webhook-past.lua`)
  * - `doom` hash: `a<application>`, `e<endpoint>`, `t<event type>` that are deleted while what is below them still takes memory
  */
 export interface WebhookKeys {
@@ -45,7 +46,7 @@ export function sharedWebhookKeys(prefix: string): SharedWebhookKeys {
   return { marker: `${base}marker`, sequence: `${base}seq`, changes: `${base}changes`, unfinished: `${base}unfinished` };
 }
 
-const names = ['ctl', 'ap', 'ep', 'sb', 'ty', 'tr', 'ids', 'ax', 'an', 'es', 'ls', 'v', 'mk:0', 'mk:1', 'tf', 'gone', 'doom', 'epoch'];
+const names = ['ctl', 'ap', 'ep', 'sb', 'ty', 'tr', 'ids', 'ax', 'an', 'es', 'ls', 'v', 'mk:0', 'mk:1', 'tf', 'gone', 'doom', 'past', 'pt', 'epoch'];
 
 /** `prefix` stands before every key of the installation; `org` is the API id of the organization. */
 export function webhookKeys(prefix: string, org: string): WebhookKeys {

@@ -39,7 +39,10 @@ export interface DeadLetterFilter extends Omit<WebhookMessageFilter, 'status'> {
   reason?: WebhookDeadLetterReason | undefined;
 }
 
-/** Of events; the status is one that at least one of its messages has. */
+/**
+ * Of events; the status is one that at least one of its messages has, and the application the one that it was sent to alone, or to an endpoint of which one
+ * of its messages goes; of an event with very many messages the first thousand are looked at.
+ */
 export type WebhookEventFilter = Omit<WebhookMessageFilter, 'endpointId'>;
 
 /** Messages to webhook endpoints, and their events, as the API shows them. Throws UNAVAILABLE when Redis does not answer. */
@@ -75,6 +78,7 @@ export class WebhookMessages {
 
   /** The same list, as long as it is; entries that do not belong to it are null. */
   async *everyMessage(org: string, filter: WebhookMessageFilter, cursor?: string): AsyncGenerator<ListedEntry<WebhookMessageView>> {
+    if (filter.eventTypeIds?.length === 0) return;
     const listing = messageListing(org, filter);
     const walk = await this.#failures(org, filter, listing, cursor);
     yield* indexEntries(this.#all(), { ...listing, ...walk }, filter, { cursor, limit: entriesAtOnce });
@@ -140,31 +144,40 @@ export class WebhookMessages {
   }
 
   /** All events, newest first, without the parts of those with very many messages. */
-  everyEvent(org: string, filter: WebhookEventFilter, cursor?: string): AsyncIterable<ListedEntry<WebhookEventView>> {
+  async *everyEvent(org: string, filter: WebhookEventFilter, cursor?: string): AsyncGenerator<ListedEntry<WebhookEventView>> {
+    if (filter.eventTypeIds?.length === 0) return;
     const internal = webhookOrganization(org);
     const { eventType, eventTypeIds, applicationId, status } = filter;
     const [typeId, ...otherTypes] = eventTypeIds ?? [];
     const listing: Listing<WebhookEventView> = {
       index: typeId !== undefined && otherTypes.length === 0 ? `i:${typeId}` : `i:ev:${internal}`,
       kind: 'e',
+      look: applicationId === undefined ? undefined : { routeId: applicationId },
       scope: [internal, 'events', eventType, applicationId, status],
       views: async ({ shard }, entries) => {
         const views = entries.map(({ key, reply }) => (reply === null ? null : eventView(shard, key, reply)));
         const elsewhere = status === undefined ? [] : views.flatMap((event) => event?.elsewhere ?? []);
         const letters = await this.#letters(elsewhere);
-        return views.map((event) => {
+        const sent = await this.#sentTo(
+          applicationId,
+          views.flatMap((event, i) => (entries[i]?.isOfRoute ? [] : (event?.elsewhere ?? []))),
+        );
+        return views.map((event, i) => {
           const view = event === null ? null : webhookEventView(internal, event.view);
           if (event === null || view === null) return null;
           const others = event.elsewhere.map(({ id, letterOfMissing }) => letters.get(id) ?? letterOfMissing);
           const matches =
             (eventType === undefined || view.typeName === eventType) &&
-            (applicationId === undefined || view.applicationId === applicationId) &&
+            (applicationId === undefined ||
+              view.applicationId === applicationId ||
+              entries[i]?.isOfRoute === true ||
+              event.elsewhere.some(({ id }) => sent.has(id))) &&
             (status === undefined || [...event.letters, ...others].some((letter) => statusOfLetter(letter) === status));
           return matches ? view : null;
         });
       },
     };
-    return indexEntries(this.#all(), listing, filter, { cursor, limit: entriesAtOnce });
+    yield* indexEntries(this.#all(), listing, filter, { cursor, limit: entriesAtOnce });
   }
 
   /** How the messages of a status all of which have failed are found. */
@@ -242,6 +255,12 @@ export class WebhookMessages {
       }),
     );
     return found.flat();
+  }
+
+  /** Which of the messages go to endpoints of the application. */
+  async #sentTo(applicationId: string | undefined, places: readonly MessagePlace[]): Promise<ReadonlySet<string>> {
+    const found = applicationId === undefined ? [] : await this.#found(places);
+    return new Set(found.flatMap(({ view }) => (view.routeId === applicationId ? [view.id] : [])));
   }
 
   async #letters(places: readonly MessagePlace[]): Promise<ReadonlyMap<string, string>> {

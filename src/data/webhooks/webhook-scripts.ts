@@ -11,6 +11,7 @@ const scripts = {
   create: script('create'),
   subscribe: script('subscribe'),
   read: script('read'),
+  past: script('past'),
   list: script('list'),
   count: script('count'),
   candidates: script('candidates'),

@@ -134,14 +134,14 @@ export interface ApplicationFilter {
   order?: 'asc' | 'desc';
 }
 export interface EndpointFilter {
-  applicationId?: string;
-  isDisabled?: boolean;
+  applicationId?: string | undefined;
+  isDisabled?: boolean | undefined;
 }
 export interface SubscriptionFilter {
-  endpointId?: string;
-  eventTypeId?: string;
-  applicationId?: string;
-  isEnabled?: boolean;
+  endpointId?: string | undefined;
+  eventTypeId?: string | undefined;
+  applicationId?: string | undefined;
+  isEnabled?: boolean | undefined;
 }
 
 /**
@@ -197,8 +197,15 @@ export interface WebhookStore {
   /** One that is gone, or has another filter by now, is left alone. */
   noteFilterError(org: string, id: string, run: FilterRun): Promise<void>;
   deleteSubscription(org: string, id: string): Promise<void>;
-  /** All subscriptions of an event type that is deleted. For an hour no other is made, by whoever has seen it before. */
-  deleteEventType(org: string, eventTypeId: string): Promise<void>;
+  /** All subscriptions of an event type that is deleted; `name`: the one it had, if it is known. For an hour no other is made, by whoever has seen it before. */
+  deleteEventType(org: string, eventTypeId: string, name?: string): Promise<void>;
+  /**
+   * What deleted applications and endpoints were, by id: the name of the application, the URL of the endpoint. For 90 days, and of at most 10,000 deleted
+   * objects of the organization. At most 1,000 ids of each.
+   */
+  past(org: string, ids: { applications?: readonly string[]; endpoints?: readonly string[] }): Promise<Map<string, string>>;
+  /** Ids of deleted event types of that name, as long. */
+  pastEventTypeIds(org: string, name: string): Promise<string[]>;
   /** An event type is there: it may be subscribed to, also when one of this id was deleted. */
   admitEventType(org: string, eventTypeId: string): Promise<void>;
   /** Ids of the event types that are subscribed to, or were, and not deleted. */

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { PosthornError } from '../../core/errors.ts';
 import { type Family, operation } from '../operation.ts';
-import { cursorPageOf, cursorPagination, cursorQuery } from '../pagination.ts';
+import { cursorPageOf, cursorPagination, cursorQuery, pagesAreFilled, unknownIds } from '../pagination.ts';
 import { timeRange, timeRangeQuery } from '../query.ts';
 import { replayRequest } from '../replay-request.ts';
-import { idFor } from '../resources/lookup.ts';
+import { filterId } from '../resources/filter-ids.ts';
 import { attemptRecord, attemptToRecord, deliveryRecord, deliveryStatus, deliveryToRecord } from './delivery-fields.ts';
 
 const idOrSlug = z.string().min(1).max(128);
@@ -45,6 +45,7 @@ export const deliveries: Family = {
       path: '/deliveries',
       operationId: 'listDeliveries',
       summary: 'List deliveries',
+      description: `${pagesAreFilled} ${unknownIds}`,
       scope: 'read',
       query: z.object({
         ...cursorQuery,
@@ -54,11 +55,12 @@ export const deliveries: Family = {
         ...timeRangeQuery,
       }),
       answer: { status: 200, description: 'Newest first.', schema: cursorPageOf(deliveryRecord) },
+      errors: ['RESOURCE_NOT_FOUND'],
       handle: async (call) => {
         const { limit, cursor, routeId, destinationId, status, from, to } = call.query;
         const filter = {
-          routeId: await idFor(call, 'Route', routeId),
-          destinationId: await idFor(call, 'Destination', destinationId),
+          routeId: await filterId(call, 'Route', routeId),
+          destinationId: await filterId(call, 'Destination', destinationId),
           status,
           ...timeRange(from, to),
         };

@@ -4,9 +4,9 @@ import { joinedHeaders } from '../../core/joined-headers.ts';
 import { keptHeaders } from '../../core/kept-headers.ts';
 import type { EventView } from '../../data/messages.ts';
 import { type Family, operation } from '../operation.ts';
-import { cursorPageOf, cursorPagination, cursorQuery } from '../pagination.ts';
+import { cursorPageOf, cursorPagination, cursorQuery, pagesAreFilled, unknownIds } from '../pagination.ts';
 import { timeRange, timeRangeQuery } from '../query.ts';
-import { idFor } from '../resources/lookup.ts';
+import { filterId } from '../resources/filter-ids.ts';
 import { isoTime, timestamp } from '../resources/record-fields.ts';
 import { deliveryRecord, deliveryToRecord } from './delivery-fields.ts';
 import { shownPayload } from './payload-fields.ts';
@@ -62,6 +62,7 @@ export const events: Family = {
       path: '/events',
       operationId: 'listEvents',
       summary: 'List events',
+      description: `${pagesAreFilled} ${unknownIds}`,
       scope: 'read',
       query: z.object({
         ...cursorQuery,
@@ -70,9 +71,10 @@ export const events: Family = {
         ...timeRangeQuery,
       }),
       answer: { status: 200, description: 'Newest first.', schema: cursorPageOf(item) },
+      errors: ['RESOURCE_NOT_FOUND'],
       handle: async (call) => {
         const { limit, cursor, sourceId, status, from, to } = call.query;
-        const filter = { sourceId: await idFor(call, 'Source', sourceId), status, ...timeRange(from, to) };
+        const filter = { sourceId: await filterId(call, 'Source', sourceId), status, ...timeRange(from, to) };
         const { items, nextCursor } = await call.services.messages.events(call.caller.organization.id, filter, { limit, cursor });
         return { data: items.map(toItem), pagination: cursorPagination(nextCursor) };
       },

@@ -5,7 +5,8 @@ import type { Call } from '../operation.ts';
 import { pageQuery } from '../pagination.ts';
 import { queryBoolean, querySearch } from '../query.ts';
 import { resourceFamily } from '../resource-family.ts';
-import { byName, idOf, resolve } from '../resources/lookup.ts';
+import { filterObject } from '../resources/filter-ids.ts';
+import { byName, idOf } from '../resources/lookup.ts';
 import { identityOf, isoTimeOrNull, nameOf, recordIdentity, recordTimes, related, timesOf, timestamp } from '../resources/record-fields.ts';
 import { matchesText } from '../resources/search.ts';
 import type { ServedKind } from '../services.ts';
@@ -109,8 +110,8 @@ export const routes = resourceFamily(
     },
     errors: { create: ['INVALID_SOURCE', 'DUPLICATE_ROUTE'], change: ['INVALID_SOURCE', 'DUPLICATE_ROUTE'] },
     filter: async ({ enabled, search, sourceId, destinationId }, call) => {
-      const source = sourceId === undefined ? null : await resolve(call, 'Source', sourceId);
-      const destination = destinationId === undefined ? null : await resolve(call, 'Destination', destinationId);
+      const source = await filterObject(call, 'Source', sourceId);
+      const destination = await filterObject(call, 'Destination', destinationId);
       return (object) =>
         (enabled === undefined || object.spec.enabled === enabled) &&
         (sourceId === undefined || object.spec.sourceRef.name === source?.metadata.name) &&

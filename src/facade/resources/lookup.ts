@@ -55,7 +55,7 @@ export async function resolve<K extends ServedKind>(call: Call, kind: K, idOrSlu
   return name === null ? null : getByName(call, kind, name);
 }
 
-function inCache<K extends ServedKind>(call: Call, kind: K, idOrSlug: string): ObjectOf<K> | undefined {
+export function inCache<K extends ServedKind>(call: Call, kind: K, idOrSlug: string): ObjectOf<K> | undefined {
   const { namespace } = call.caller.organization;
   const cache = call.services.caches[kind];
   return isId(kind, idOrSlug) ? cache.getById(idOrSlug, namespace) : cache.get({ namespace, name: idOrSlug });
@@ -65,13 +65,6 @@ function inCache<K extends ServedKind>(call: Call, kind: K, idOrSlug: string): O
 export async function byName<K extends ServedKind>(call: Place, kind: K, name: string): Promise<ObjectOf<K> | null> {
   const cached = call.services.caches[kind].get({ namespace: call.caller.organization.namespace, name });
   return cached ?? getByName(call, kind, name);
-}
-
-/** The id that a filter by id or slug means; an id stands for itself, so that the past of what is deleted can be asked for. */
-export async function idFor(call: Call, kind: ServedKind, idOrSlug: string | undefined): Promise<string | undefined> {
-  if (idOrSlug === undefined || isId(kind, idOrSlug)) return idOrSlug;
-  const object = await resolve(call, kind, idOrSlug);
-  return object === null ? idOrSlug : idOf(object);
 }
 
 /** The id that a path means of what is made through the API or declared: itself, or that of the resource with this name. */

@@ -6,10 +6,11 @@ import type { DeadLetterStats } from '../../../data/messages.ts';
 import { reasonOf, type WebhookMessageView } from '../../../data/webhooks/webhook-message-view.ts';
 import { text } from '../../../resources/text.ts';
 import { type Call, type Family, operation } from '../../operation.ts';
-import { cursorPageOf, cursorPagination, cursorQuery } from '../../pagination.ts';
+import { cursorPageOf, cursorPagination, cursorQuery, pagesAreFilled, unknownIds } from '../../pagination.ts';
 import { queryTime, timeRange } from '../../query.ts';
 import { replayRequest } from '../../replay-request.ts';
 import { deleted, isDeleted, single } from './envelope.ts';
+import { messageFilter } from './message-filter.ts';
 import { deadLetterReason, MessageNames, messageRecord, shownMessage } from './message-record.ts';
 import { findMessage, messageFilterQuery, resend, resent } from './outbound-messages.ts';
 
@@ -37,7 +38,7 @@ export const deadLetters: Family = {
       path: '/outbound-messages/dlq/messages',
       operationId: 'listDeadLetters',
       summary: 'List dead letters',
-      description: 'A page may be shorter than `limit` when few messages match; `hasMore` tells whether there are more.',
+      description: `${pagesAreFilled} ${unknownIds} Under an event type that is unknown there is nothing.`,
       scope: 'read',
       query: z.object({
         reason: deadLetterReason.optional(),
@@ -47,9 +48,10 @@ export const deadLetters: Family = {
         ...cursorQuery,
       }),
       answer: { status: 200, description: 'The last moved first.', schema: cursorPageOf(messageRecord) },
+      errors: ['RESOURCE_NOT_FOUND'],
       handle: async (call) => {
-        const { limit, cursor, startDate, endDate, ...narrowing } = call.query;
-        const filter = { ...narrowing, ...timeRange(startDate, endDate, { from: 'startDate', to: 'endDate' }) };
+        const { limit, cursor, startDate, endDate, reason, ...narrowing } = call.query;
+        const filter = { reason, ...(await messageFilter(call, narrowing)), ...timeRange(startDate, endDate, { from: 'startDate', to: 'endDate' }) };
         const { items, nextCursor } = await call.services.webhookMessages.deadLetters(call.caller.organization.id, filter, {
           limit,
           cursor,
@@ -163,16 +165,13 @@ function refuseOther({ status }: WebhookMessageView): void {
 async function statsOf({ services, caller }: Call) {
   const org = caller.organization.id;
   const { total, byReason: counted, topDestinations } = await services.replayer.deadLetterStats(webhookOrganization(org));
-  const endpoints = await services.webhooks.endpointsById(
-    org,
-    topDestinations.map(({ destinationId }) => destinationId),
-  );
+  const urls = await new MessageNames({ services, caller }).urls(topDestinations.map(({ destinationId }) => destinationId));
   return {
     total,
     byReason: countedByReason(counted),
     topFailingEndpoints: topDestinations.map(({ destinationId, count }) => ({
       endpointId: destinationId,
-      endpointUrl: endpoints.get(destinationId)?.url ?? null,
+      endpointUrl: urls.get(destinationId) ?? null,
       count,
     })),
   };

@@ -160,7 +160,7 @@ export const eventTypes: Family = {
       errors: ['RESOURCE_NOT_FOUND', 'FIELD_MANAGED'],
       handle: async (call) => {
         const object = await bySentName(call, (named) => deleteRecord(definition, named));
-        await call.services.webhooks.deleteEventType(call.caller.organization.id, idOf(object));
+        await call.services.webhooks.deleteEventType(call.caller.organization.id, idOf(object), object.spec.name);
         return isDeleted;
       },
     }),

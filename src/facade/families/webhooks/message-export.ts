@@ -1,12 +1,15 @@
 import { z } from 'zod';
+import { isBefore, type Position } from '../../../data/cursor.ts';
 import type { ListedEntry } from '../../../data/index-pages.ts';
 import type { WebhookEventView, WebhookMessageView } from '../../../data/webhooks/webhook-message-view.ts';
 import { text } from '../../../resources/text.ts';
 import { csvLine } from '../../csv.ts';
 import { type Call, type Family, operation } from '../../operation.ts';
+import { unknownIds } from '../../pagination.ts';
 import { queryInteger, queryTime, timeRange } from '../../query.ts';
 import { isoTime, timestamp } from '../../resources/record-fields.ts';
 import { StreamedAnswer } from '../../streamed-answer.ts';
+import { messageFilter } from './message-filter.ts';
 import { MessageNames, messageRecord, messageStatus } from './message-record.ts';
 import { eventItem, toEventItem } from './webhook-event-record.ts';
 
@@ -26,7 +29,11 @@ const query = z.object({
   endDate: queryTime.optional().describe('Not sent later: ISO 8601.'),
   status: messageStatus.optional().describe('Of messages; of events those with a message of this status.'),
   eventType: text(1, 100).optional().describe('Name of the event type.'),
-  applicationId: id.optional().describe('Of messages; of events those that were sent to this application alone.'),
+  applicationId: id
+    .optional()
+    .describe(
+      'Of messages to endpoints of this application; of events those that have such messages, or were sent to this application alone. Of an event with very many messages the first 1,000 are looked at.',
+    ),
   limit: queryInteger({ min: 1, max: 50_000 }).default(10_000).describe('Most records in the answer.'),
   cursor: text(1, 1024).optional().describe('`nextCursor` of an export before, with the same filters.'),
 });
@@ -50,12 +57,14 @@ export const messageExport: Family = {
       summary: 'Export events or messages',
       description:
         'Newest first. CSV is RFC 4180 with a header row; objects stand in a cell as JSON, and a cell that begins with =, +, -, @, a tab or a carriage return has an apostrophe before it. ' +
-        'An export that breaks off ends without its last line.',
+        'An export that breaks off ends without its last line. Where there are more records than `limit`, the next export with the `cursor` of this one goes on behind it: ' +
+        'in JSON it is `pagination.nextCursor`, with CSV the header X-Next-Cursor; X-Has-More says true or false, and Link has the address of the next export. ' +
+        unknownIds,
       scope: 'read',
       query,
       answer: {
         status: 200,
-        description: 'A file.',
+        description: 'A file. With CSV the headers X-Has-More, and where there is more X-Next-Cursor and Link with rel="next".',
         schema: z.object({
           data: z.array(z.union([exportedEvent, messageRecord])),
           pagination: z.object({ hasMore: z.boolean(), nextCursor: z.string().nullable() }),
@@ -93,11 +102,18 @@ export const messageExport: Family = {
           'Content-Disposition': `attachment; filename="${type}-${day}.${format}"`,
           'X-Content-Type-Options': 'nosniff',
         };
-        const batches = type === 'events' ? eventRows(call) : messageRows(call);
+        const filter = await exportFilter(call);
         const columns = Object.keys((type === 'events' ? exportedEvent : messageRecord).shape);
-        const pieces = format === 'csv' ? csvPieces(columns, batches) : jsonPieces(batches, isoTime(call.services.clock.now()));
-        return new StreamedAnswer(headers, pieces);
+        if (format === 'json') {
+          const batches = rowsOf(call, filter, { limit: call.query.limit });
+          return new StreamedAnswer(headers, jsonPieces(batches, isoTime(call.services.clock.now())));
+        }
+        // The headers go before the rows, so where the file ends is looked up first.
+        const part = await partOf(entriesOf(call, filter), call.query.limit);
+        const pieces = csvPieces(columns, rowsOf(call, filter, part));
+        return new StreamedAnswer({ ...headers, ...moreHeaders(call, part.nextCursor) }, pieces);
       },
+      errors: ['RESOURCE_NOT_FOUND'],
     }),
   ],
 };
@@ -134,24 +150,70 @@ async function* jsonPieces(batches: Batches, exportedAt: string): AsyncGenerator
   }
 }
 
-function messageRows(call: ExportCall): Batches {
-  const { services, caller, query: sent } = call;
-  const { startDate, endDate, status, eventType, applicationId, cursor } = sent;
-  const filter = { status, eventType, applicationId, ...timeRange(startDate, endDate, dateNames) };
-  const names = new MessageNames(call);
-  const entries = services.webhookMessages.everyMessage(caller.organization.id, filter, cursor);
-  return inBatches(entries, { limit: sent.limit, size: rowsPerPiece }, async (views: WebhookMessageView[]) =>
-    (await names.records(views)).map((record) => ({ json: JSON.stringify(record), cells: cellsOf(messageRecord, record) })),
-  );
+async function exportFilter(call: ExportCall) {
+  const { startDate, endDate, status, eventType, applicationId } = call.query;
+  return { status, ...(await messageFilter(call, { eventType, applicationId })), ...timeRange(startDate, endDate, dateNames) };
+}
+type ExportFilter = Awaited<ReturnType<typeof exportFilter>>;
+
+const dateNames = { from: 'startDate', to: 'endDate' };
+
+function entriesOf({ services, caller, query: { type, cursor } }: ExportCall, filter: ExportFilter): AsyncIterable<ListedEntry<unknown>> {
+  const { webhookMessages } = services;
+  const org = caller.organization.id;
+  return type === 'events' ? webhookMessages.everyEvent(org, filter, cursor) : webhookMessages.everyMessage(org, filter, cursor);
 }
 
-function eventRows(call: ExportCall): Batches {
+/** Of all entries those of one file: not before `first`, and `last` the last one; null: to the end. */
+interface Part {
+  limit: number;
+  first?: Position | null;
+  last?: Position | null;
+}
+
+/** Which entries `limit` records are; what comes meanwhile at the beginning of the list is not among them. */
+async function partOf(entries: AsyncIterable<ListedEntry<unknown>>, limit: number): Promise<Part & { nextCursor: string | null }> {
+  let count = 0;
+  let looked = 0;
+  let first: Position | null = null;
+  let end: { last: Position; cursor: () => string } | null = null;
+  for await (const entry of entries) {
+    if (end !== null && isOver(entry, { count, limit, looked }))
+      return { limit: Number.POSITIVE_INFINITY, first, last: end.last, nextCursor: end.cursor() };
+    first ??= entry.at;
+    looked += entry.looked;
+    if (count < limit) end = { last: entry.at, cursor: entry.cursor };
+    count += entry.item === null ? 0 : 1;
+  }
+  return { limit: Number.POSITIVE_INFINITY, first, last: null, nextCursor: null };
+}
+
+/** Whether a file ends before the entry: it has all its records and there is another one, or no more entries are looked at. */
+function isOver(entry: ListedEntry<unknown>, { count, limit, looked }: { count: number; limit: number; looked: number }): boolean {
+  return (count === limit && entry.item !== null) || looked >= mostEntries;
+}
+
+/** The address is that of the request with another cursor. */
+function moreHeaders({ query: sent }: ExportCall, nextCursor: string | null): Record<string, string> {
+  if (nextCursor === null) return { 'X-Has-More': 'false' };
+  const given = Object.entries({ ...sent, cursor: nextCursor }).flatMap(([name, value]): [string, string][] =>
+    value === undefined ? [] : [[name, String(value)]],
+  );
+  return { 'X-Has-More': 'true', 'X-Next-Cursor': nextCursor, Link: `<?${new URLSearchParams(given)}>; rel="next"` };
+}
+
+function rowsOf(call: ExportCall, filter: ExportFilter, part: Part): Batches {
   const { services, caller, query: sent } = call;
-  const { startDate, endDate, status, eventType, applicationId, cursor } = sent;
-  const filter = { status, eventType, applicationId, ...timeRange(startDate, endDate, dateNames) };
   const org = caller.organization.id;
-  const entries = services.webhookMessages.everyEvent(org, filter, cursor);
-  return inBatches(entries, { limit: sent.limit, size: eventsPerPiece }, (views: WebhookEventView[]) =>
+  if (sent.type === 'messages') {
+    const names = new MessageNames(call);
+    const entries = services.webhookMessages.everyMessage(org, filter, sent.cursor);
+    return inBatches(entries, { ...part, size: rowsPerPiece }, async (views: WebhookMessageView[]) =>
+      (await names.records(views)).map((record) => ({ json: JSON.stringify(record), cells: cellsOf(messageRecord, record) })),
+    );
+  }
+  const entries = services.webhookMessages.everyEvent(org, filter, sent.cursor);
+  return inBatches(entries, { ...part, size: eventsPerPiece }, (views: WebhookEventView[]) =>
     Promise.all(
       views.map(async (view) => {
         const item = toEventItem(view);
@@ -166,27 +228,27 @@ function eventRows(call: ExportCall): Batches {
   );
 }
 
-const dateNames = { from: 'startDate', to: 'endDate' };
-
 async function* inBatches<T>(
   entries: AsyncIterable<ListedEntry<T>>,
-  { limit, size }: { limit: number; size: number },
+  { limit, first = null, last = null, size }: Part & { size: number },
   rowsOf: (items: T[]) => Promise<Row[]>,
 ): Batches {
   let batch: T[] = [];
   let count = 0;
   let looked = 0;
-  let last: (() => string) | null = null;
-  for await (const { item, cursor } of entries) {
-    if (count === limit || looked === mostEntries) {
+  let end: (() => string) | null = null;
+  for await (const entry of entries) {
+    if (first !== null && isBefore(entry.at, first)) continue;
+    const isBehind = last !== null && isBefore(last, entry.at);
+    if (isBehind || (end !== null && isOver(entry, { count, limit, looked }))) {
       yield await rowsOf(batch);
-      return last?.() ?? null;
+      return end?.() ?? null;
     }
-    last = cursor;
-    looked += 1;
-    if (item === null) continue;
+    if (count < limit) end = entry.cursor;
+    looked += entry.looked;
+    if (entry.item === null) continue;
     count += 1;
-    batch.push(item);
+    batch.push(entry.item);
     if (batch.length < size) continue;
     yield await rowsOf(batch);
     batch = [];

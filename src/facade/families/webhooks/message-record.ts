@@ -90,9 +90,10 @@ export const shownMessage = {
   dlqLastRetryAt: null,
 };
 
-type Names = Map<string, string>;
+/** Null: it is deleted, and nothing is known of it. */
+type Names = Map<string, string | null>;
 
-/** Names of applications and URLs of endpoints, each read once. */
+/** Names of applications and URLs of endpoints, each read once; of deleted ones as they were at the end. */
 export class MessageNames {
   readonly #call: Pick<Call, 'services' | 'caller'>;
   readonly #applications: Names = new Map();
@@ -103,8 +104,7 @@ export class MessageNames {
   }
 
   async records(views: readonly WebhookMessageView[]): Promise<z.input<typeof messageRecord>[]> {
-    const { services, caller } = this.#call;
-    const org = caller.organization.id;
+    const org = this.#call.caller.organization.id;
     // What a long export has met is not kept without bound.
     if (this.#urls.size > mostNames) this.#urls.clear();
     if (this.#applications.size > mostNames) this.#applications.clear();
@@ -117,18 +117,36 @@ export class MessageNames {
       views.map(({ endpointId }) => endpointId),
       this.#urls,
     );
-    const [applications, endpoints] = await Promise.all([
-      services.webhooks.applicationsById(org, applicationIds),
-      services.webhooks.endpointsById(org, endpointIds),
-    ]);
-    for (const { id, name } of applications.values()) this.#applications.set(id, name);
-    for (const { id, url } of endpoints.values()) this.#urls.set(id, url);
+    await this.#read(org, applicationIds, endpointIds);
     return views.map((view) =>
       toRecord(view, {
         applicationName: this.#applications.get(view.applicationId) ?? null,
         endpointUrl: this.#urls.get(view.endpointId) ?? null,
       }),
     );
+  }
+
+  /** URLs of endpoints by id. */
+  async urls(endpointIds: readonly string[]): Promise<ReadonlyMap<string, string | null>> {
+    await this.#read(this.#call.caller.organization.id, [], endpointIds);
+    return this.#urls;
+  }
+
+  async #read(org: string, applicationIds: readonly string[], endpointIds: readonly string[]): Promise<void> {
+    const { services } = this.#call;
+    const [applications, endpoints] = await Promise.all([
+      services.webhooks.applicationsById(org, applicationIds),
+      services.webhooks.endpointsById(org, endpointIds),
+    ]);
+    for (const { id, name } of applications.values()) this.#applications.set(id, name);
+    for (const { id, url } of endpoints.values()) this.#urls.set(id, url);
+    const gone = {
+      applications: applicationIds.filter((id) => !applications.has(id)),
+      endpoints: endpointIds.filter((id) => !endpoints.has(id)),
+    };
+    const past = await services.webhooks.past(org, gone);
+    for (const id of gone.applications) this.#applications.set(id, past.get(id) ?? null);
+    for (const id of gone.endpoints) this.#urls.set(id, past.get(id) ?? null);
   }
 }
 

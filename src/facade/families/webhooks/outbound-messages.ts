@@ -4,9 +4,10 @@ import { webhookOrganization } from '../../../core/webhook.ts';
 import type { WebhookMessageView } from '../../../data/webhooks/webhook-message-view.ts';
 import { text } from '../../../resources/text.ts';
 import { type Call, type Family, operation } from '../../operation.ts';
-import { cursorPageOf, cursorPagination, cursorQuery } from '../../pagination.ts';
+import { cursorPageOf, cursorPagination, cursorQuery, pagesAreFilled, unknownIds } from '../../pagination.ts';
 import { replayRequest } from '../../replay-request.ts';
 import { single } from './envelope.ts';
+import { messageFilter } from './message-filter.ts';
 import { MessageNames, messageAttempt, messageRecord, messageStatus, shownMessage, toAttempt } from './message-record.ts';
 
 const id = text(1, 128);
@@ -45,7 +46,7 @@ export const outboundMessages: Family = {
       path: '/outbound-messages',
       operationId: 'listOutboundMessages',
       summary: 'List messages',
-      description: 'A page may be shorter than `limit` when few messages match; `hasMore` tells whether there are more.',
+      description: `${pagesAreFilled} ${unknownIds} Under an event type that is unknown there is nothing.`,
       scope: 'read',
       query: z.object({ status: messageStatus.optional(), ...messageFilterQuery, ...cursorQuery }),
       answer: {
@@ -53,8 +54,10 @@ export const outboundMessages: Family = {
         description: 'Newest first; dead letters alone in the order in which they became ones.',
         schema: cursorPageOf(messageRecord),
       },
+      errors: ['RESOURCE_NOT_FOUND'],
       handle: async (call) => {
-        const { limit, cursor, ...filter } = call.query;
+        const { limit, cursor, status, ...narrowing } = call.query;
+        const filter = { status, ...(await messageFilter(call, narrowing)) };
         const { items, nextCursor } = await call.services.webhookMessages.messages(call.caller.organization.id, filter, { limit, cursor });
         return { data: await new MessageNames(call).records(items), pagination: cursorPagination(nextCursor) };
       },

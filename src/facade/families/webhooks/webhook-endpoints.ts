@@ -1,12 +1,14 @@
 import { z } from 'zod';
 import { PosthornError } from '../../../core/errors.ts';
 import { webhookOrganization } from '../../../core/webhook.ts';
+import { longestFillMs } from '../../../data/index-pages.ts';
 import { changedEndpoint } from '../../../data/webhooks/webhook-changes.ts';
 import type { EndpointFilter } from '../../../data/webhooks/webhooks.ts';
 import { text } from '../../../resources/text.ts';
 import { type Call, type Family, operation } from '../../operation.ts';
-import { cursorPageOf, cursorPagination, cursorQuery } from '../../pagination.ts';
+import { cursorPageOf, cursorPagination, cursorQuery, pagesAreFilled, unknownIds } from '../../pagination.ts';
 import { queryBoolean } from '../../query.ts';
+import { filterId } from '../../resources/filter-ids.ts';
 import { refuseHeadersElsewhere } from '../static-headers.ts';
 import { endpointChangeBody, endpointSettings, newEndpointBody, refuseWrongEndpoint } from './endpoint-fields.ts';
 import { sealedEndpointHeaders, withSealedHeaders } from './endpoint-headers.ts';
@@ -18,7 +20,6 @@ import { findEndpoint } from './find-endpoint.ts';
 import { isManagedAsWanted, refuseManaged } from './managed.ts';
 
 /** How often a list looks further for endpoints in a rare state of the circuit. */
-const mostLooks = 20;
 const secretWarning = 'Store the secret now: it is not shown again.';
 
 const readOnly = Object.keys(endpointRecord.shape).filter((field) => !(field in endpointChangeBody.shape));
@@ -56,7 +57,7 @@ export const webhookEndpoints: Family = {
       path: '/webhook-endpoints',
       operationId: 'listWebhookEndpoints',
       summary: 'List endpoints',
-      description: 'With circuitState a page may be shorter than `limit`, or empty, although there is more.',
+      description: `${pagesAreFilled} ${unknownIds}`,
       scope: 'read',
       query: z.object({
         applicationId: text(1, 128).optional(),
@@ -65,8 +66,10 @@ export const webhookEndpoints: Family = {
         ...cursorQuery,
       }),
       answer: { status: 200, description: 'Newest first.', schema: cursorPageOf(endpointRecord) },
+      errors: ['RESOURCE_NOT_FOUND'],
       handle: async (call) => {
-        const { limit, cursor, circuitState: state, ...filter } = call.query;
+        const { limit, cursor, circuitState: state, isDisabled, applicationId } = call.query;
+        const filter = { isDisabled, applicationId: await filterId(call, 'WebhookApplication', applicationId) };
         const { records, nextCursor } = await listed(call, { filter, state, limit, cursor });
         return { data: records, pagination: cursorPagination(nextCursor) };
       },
@@ -196,17 +199,19 @@ interface Wanted {
   cursor: string | undefined;
 }
 
-/** Looks no further than so many pages for endpoints in a state of the circuit. */
+/** Looks for endpoints in a state of the circuit no longer than a page may take. */
 async function listed(call: Call, wanted: Wanted): Promise<{ records: EndpointRecord[]; nextCursor: string | null }> {
   const { filter, state, limit } = wanted;
   const records: EndpointRecord[] = [];
+  const beganMs = performance.now();
   let cursor: string | undefined = wanted.cursor;
-  for (let looks = 1; ; looks++) {
+  for (;;) {
     const page = { limit: limit - records.length, cursor };
     const { items, nextCursor } = await call.services.webhooks.endpoints(call.caller.organization.id, filter, page);
     const found = await endpointRecords(items, call);
     records.push(...found.filter((record) => state === undefined || record.circuitState === state));
-    if (nextCursor === null || state === undefined || records.length === limit || looks === mostLooks) return { records, nextCursor };
+    if (nextCursor === null || state === undefined || records.length === limit || performance.now() - beganMs >= longestFillMs)
+      return { records, nextCursor };
     cursor = nextCursor;
   }
 }

@@ -5,10 +5,11 @@ import { changedSubscription } from '../../../data/webhooks/webhook-changes.ts';
 import type { WebhookSubscription } from '../../../data/webhooks/webhooks.ts';
 import { text } from '../../../resources/text.ts';
 import { type Call, type Family, operation } from '../../operation.ts';
-import { cursorPageOf, cursorPagination, cursorQuery } from '../../pagination.ts';
+import { cursorPageOf, cursorPagination, cursorQuery, pagesAreFilled, unknownIds } from '../../pagination.ts';
 import { queryBoolean } from '../../query.ts';
 import { mapConcurrently } from '../../resources/concurrently.ts';
-import { declaredId, idFor, idOf, resolve } from '../../resources/lookup.ts';
+import { filterId } from '../../resources/filter-ids.ts';
+import { declaredId, idOf, resolve } from '../../resources/lookup.ts';
 import { deleted, isDeleted, single } from './envelope.ts';
 import { eventTypeKey, namedEventType } from './event-type-lookup.ts';
 import { isManagedAsWanted, refuseManaged } from './managed.ts';
@@ -41,6 +42,7 @@ export const webhookSubscriptions: Family = {
       path: '/webhook-subscriptions',
       operationId: 'listWebhookSubscriptions',
       summary: 'List subscriptions',
+      description: `${pagesAreFilled} ${unknownIds}`,
       scope: 'read',
       query: z.object({
         endpointId: id.optional(),
@@ -50,10 +52,15 @@ export const webhookSubscriptions: Family = {
         ...cursorQuery,
       }),
       answer: { status: 200, description: 'Newest first.', schema: cursorPageOf(subscriptionRecord) },
+      errors: ['RESOURCE_NOT_FOUND'],
       handle: async (call) => {
-        const { limit, cursor, eventTypeId, ...rest } = call.query;
-        const key = eventTypeId === undefined ? undefined : eventTypeKey(eventTypeId);
-        const filter = { ...rest, eventTypeId: await idFor(call, 'WebhookEventType', key) };
+        const { limit, cursor, isEnabled, ...ids } = call.query;
+        const filter = {
+          isEnabled,
+          eventTypeId: await filterId(call, 'WebhookEventType', ids.eventTypeId && eventTypeKey(ids.eventTypeId)),
+          applicationId: await filterId(call, 'WebhookApplication', ids.applicationId),
+          endpointId: await filterId(call, 'WebhookEndpoint', ids.endpointId),
+        };
         const { items, nextCursor } = await call.services.webhooks.subscriptions(call.caller.organization.id, filter, { limit, cursor });
         return { data: await subscriptionRecords(items, call), pagination: cursorPagination(nextCursor) };
       },
