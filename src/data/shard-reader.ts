@@ -32,8 +32,8 @@ export interface IndexLook {
   reasons?: readonly string[] | undefined;
   routeId?: string | undefined;
   destinationId?: string | undefined;
-  /** Ids of the event types of messages. */
-  types?: readonly string[] | undefined;
+  /** Name of the event type of messages. */
+  eventType?: string | undefined;
 }
 
 /** Reads the records of one shard. Throws UNAVAILABLE when Redis does not answer. */
@@ -112,12 +112,12 @@ export class ShardReader {
       reasons = [],
       routeId = '',
       destinationId = '',
-      types = [],
+      eventType = '',
     }: { position: Position; fromMs: number; count: number; looks: number } & IndexLook,
   ): Promise<{ entries: IndexEntry[]; last: { ms: number; number: number } | null; looked: number }> {
     const { ms, number } = this.#before(position);
     const why = reasons.length === 0 ? '' : ` ${reasons.join(' ')} `;
-    const narrowing = [statuses, why, routeId, destinationId, ...types];
+    const narrowing = [statuses, why, routeId, destinationId, eventType];
     const reply = await this.#run(listScript, [index, ms, number, fromMs, count, kind, looks, ...narrowing]);
     const [lastMs, lastNumber, looked, found] = list(reply);
     const entries = list(found).map((entry) => {

@@ -6,22 +6,19 @@
 -- ARGV[1] index (without prefix), [2] ms and [3] number of the entry before which to begin, [4] oldest ms, [5] how many records at most,
 -- [6] `m`: with message records, `e`: with events, `i`: ids alone, [7] how many entries to look at, [8] which may match: of messages their status letters,
 -- of events a status, '' for all; of messages also [9] the dead-letter reasons, each with a space before and behind it, [10] the route, [11] the destination,
--- each '' for all, then ids of event types, none for all.
+-- and [12] the name of the event type, each '' for all.
 -- Of events [10] is the application to whose endpoints they go: an entry that has a message for it here has a 1 behind its record; one that may have some
 -- elsewhere, or has none at all, is there, too.
 -- Reply: {ms and number of the last entry that was looked at, or '' and '' at the end of the index; how many were looked at; entries}. An entry is {ms,
 -- number, id, record}; a message record is its hash with the route's names and the last attempt (see message-view.ts), an event is what event_head_view says.
 -- @include "includes/shard.lua"
 -- @include "includes/view.lua"
+-- @include "includes/event-messages.lua"
 
 local key, ms, number, oldest, count = P .. ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
 local kind, looks, wanted = ARGV[6], tonumber(ARGV[7]), ARGV[8]
 local reasons, route, destination = ARGV[9], ARGV[10], ARGV[11]
-local types = nil
-for k = 12, #ARGV do
-  types = types or {}
-  types[ARGV[k]] = true
-end
+local event_type = ARGV[12]
 local found, bytes, messages, looked = {}, 0, 0, 0
 local last_ms, last_number = '', ''
 
@@ -54,19 +51,20 @@ local function may_match(m)
     and (route == '' and destination == '' or may_be_of_target(m))
 end
 
-local source_of = {}
-local function is_of_types(event)
-  if source_of[event] == nil then
-    source_of[event] = string.match(call('GETRANGE', P .. 'e:' .. event, 0, 255), '^%S+ %S+ %S+ (%S+) ') or ''
+-- The name of the source or event type stands at the beginning of the second line of an event (event-text.ts).
+local name_of = {}
+local function may_be_of_type(event)
+  if name_of[event] == nil then
+    name_of[event] = string.match(call('GETRANGE', P .. 'e:' .. event, 0, 511), '^[^\n]*\n{"g":"([^"]*)"') or event_type
   end
-  return types[source_of[event]]
+  return name_of[event] == event_type
 end
 
-local is_narrowed = types or wanted .. reasons .. route .. destination ~= ''
+local is_narrowed = wanted .. reasons .. route .. destination .. event_type ~= ''
 local function read_message(id)
   if is_narrowed then
     local m = call('HMGET', P .. 'm:' .. id, 's', 'bt', 'e', 't', 'q', 'o', 'od')
-    if not m[1] or not may_match(m) or types and not is_of_types(m[3]) then
+    if not m[1] or not may_match(m) or event_type ~= '' and not may_be_of_type(m[3]) then
       return nil, true
     end
   end

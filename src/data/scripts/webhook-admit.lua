@@ -4,6 +4,8 @@
 -- ARGV[1] its id.
 -- Reply: {'admitted'}.
 -- @include "includes/webhooks.lua"
+-- @include "includes/webhook-past.lua"
 
+note_past_begin(call('EXISTS', KEYS[1]) == 0)
 call('ZREM', P .. 'gone', ARGV[1])
 return { 'admitted' }

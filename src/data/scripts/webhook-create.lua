@@ -8,6 +8,7 @@
 -- @include "includes/webhooks.lua"
 -- @include "includes/webhook-list.lua"
 -- @include "includes/webhook-marks.lua"
+-- @include "includes/webhook-past.lua"
 
 local kind, number, id, part, json, mark = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 
@@ -48,6 +49,7 @@ if tonumber(call('HGET', KEYS[1], 'n:' .. kind) or '0') < tonumber(number) then
   call('HSET', KEYS[1], 'n:' .. kind, number)
 end
 if kind == 'ap' then
+  note_past_begin(tonumber(number) == 1)
   if ARGV[7] ~= '' then
     call('HSET', P .. 'ax', ARGV[7], number)
   end

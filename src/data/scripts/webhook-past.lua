@@ -2,12 +2,14 @@
 -- Reads what deleted applications and endpoints were (includes/webhook-past.lua), and which event types had a name.
 -- KEYS: see includes/webhooks.lua.
 -- ARGV[1] kind ap or ep, then per id the id, its number, its part; or ARGV[1] ty, [2] the name of event types.
--- Reply: per id the name of the application or the URL of the endpoint, or '' when nothing is known; of event types their ids.
+-- Reply: per id the name of the application or the URL of the endpoint, or '' when nothing is known; of event types since when (ms) all that were deleted are known, or '', and
+-- their ids.
 -- @include "includes/webhooks.lua"
 -- @include "includes/webhook-past.lua"
 
 local kind, found = ARGV[1], {}
 if kind == 'ty' then
+  found[1] = call('HGET', KEYS[1], 'ps') or ''
   for id in string.gmatch(call('HGET', P .. 'past', 'n:' .. ARGV[2]) or '', '%S+') do
     found[#found + 1] = id
   end

@@ -46,6 +46,8 @@ import type {
 const mostSubscriptionsOfEndpoint = 5000;
 const mostEventTypesAtOnce = 100;
 const numberTriesMax = 5;
+/** Longer than any message is kept. */
+const longestHistoryMs = 45 * 86_400_000;
 /** Longer than a request takes that has seen the event type. */
 const deletedEventTypeMs = 3_600_000;
 const retiredTransformMs = 60_000;
@@ -253,8 +255,9 @@ export class RedisWebhookStore implements WebhookStore {
     return new Map([...(await read('application', applications)), ...(await read('endpoint', endpoints))]);
   }
 
-  async pastEventTypeIds(org: string, name: string): Promise<string[]> {
-    return list(await this.#scripts.run('past', org, ['ty', name])).map(text);
+  async pastEventTypeIds(org: string, name: string): Promise<string[] | null> {
+    const [since = '', ...ids] = list(await this.#scripts.run('past', org, ['ty', name])).map(text);
+    return since !== '' && (since === '0' || this.#clock.now() - Number(since) > longestHistoryMs) ? ids : null;
   }
 
   async deleteEventType(org: string, eventTypeId: string, name = ''): Promise<void> {

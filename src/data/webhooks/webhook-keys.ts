@@ -2,7 +2,7 @@
  * The webhook store of an organization. All keys begin with `<prefix>{wh:<organization>}:`. Each kind counts its records from 1 in the
  * order in which they are made; the numbers stand for the records everywhere.
  *
- * - `ctl` hash: n:ap, n:ep, n:sb, n:ty the last number of each kind that was given out
+ * - `ctl` hash: n:ap, n:ep, n:sb, n:ty the last number of each kind that was given out; ps since when `past` is complete
  * - `ap`, `ep`, `sb` hashes: number → record of an application, endpoint, subscription (`webhook-records.ts`)
  * - `ty` hash: event type id → number, `tr` the other way
  * - `ids` hash: id of a custom resource → number; other ids name their number (`webhook-ids.ts`)

@@ -305,8 +305,8 @@ interface MessageListing extends Listing<WebhookMessageView> {
   isDead: boolean;
 }
 
-function lookOf({ applicationId, endpointId, eventTypeIds }: WebhookMessageFilter, statuses: string): IndexLook {
-  return { statuses, routeId: applicationId, destinationId: endpointId, types: eventTypeIds };
+function lookOf({ applicationId, endpointId, eventType }: WebhookMessageFilter, statuses: string): IndexLook {
+  return { statuses, routeId: applicationId, destinationId: endpointId, eventType };
 }
 
 function messageListing(org: string, filter: WebhookMessageFilter): MessageListing {

@@ -204,8 +204,8 @@ export interface WebhookStore {
    * objects of the organization. At most 1,000 ids of each.
    */
   past(org: string, ids: { applications?: readonly string[]; endpoints?: readonly string[] }): Promise<Map<string, string>>;
-  /** Ids of deleted event types of that name, as long. */
-  pastEventTypeIds(org: string, name: string): Promise<string[]>;
+  /** Ids of deleted event types of that name, as long; null: some that were deleted before this was noted may be missing. */
+  pastEventTypeIds(org: string, name: string): Promise<string[] | null>;
   /** An event type is there: it may be subscribed to, also when one of this id was deleted. */
   admitEventType(org: string, eventTypeId: string): Promise<void>;
   /** Ids of the event types that are subscribed to, or were, and not deleted. */

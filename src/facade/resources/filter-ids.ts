@@ -10,7 +10,8 @@ import { nouns } from './nouns.ts';
 type FilterKind = Extract<ServedKind, 'Source' | 'Route' | 'Destination' | 'WebhookEventType'> | 'WebhookApplication' | 'WebhookEndpoint';
 
 const shownAs: Readonly<Record<FilterKind, string>> = { ...nouns, WebhookApplication: 'application', WebhookEndpoint: 'endpoint' };
-const madeId = /^[a-z]+_[a-z2-7]{26}$/;
+/** Names no index but that of an object. */
+const idPattern = /^[a-z]+_[a-z0-9_]{1,64}$/;
 
 /**
  * The id that a filter by id or slug means: of what the organization has, or had as long as there is history of it. RESOURCE_NOT_FOUND for any other, so
@@ -42,7 +43,7 @@ async function webhookFilterId(call: Call, kind: 'WebhookApplication' | 'Webhook
 }
 
 async function hasHistory(call: Call, kind: FilterKind, id: string): Promise<boolean> {
-  if (!madeId.test(id) || !id.startsWith(kinds[kind].idPrefix)) return false;
+  if (!idPattern.test(id) || !id.startsWith(kinds[kind].idPrefix)) return false;
   const { id: org } = call.caller.organization;
   const isOfWebhooks = kind.startsWith('Webhook');
   const of = kind === 'Source' || kind === 'WebhookEventType' ? 'events' : 'deliveries';

@@ -36,6 +36,7 @@ export async function startMessagesWorld(): Promise<MessagesWorld> {
   const org = (await facade.store.get('Organization', { name: 'acme' })).status?.id ?? '';
   const store = new RedisWebhookStore({ redis: redis.client, prefix, clock: systemClock, logger: silentLogger });
   const queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
+  const types = new Set<string>();
   let made = 0;
   return {
     facade,
@@ -48,6 +49,9 @@ export async function startMessagesWorld(): Promise<MessagesWorld> {
     },
     send: async (endpoints, more) => {
       const event = newWebhookEvent(org, endpoints, more);
+      // No resource has made the event type: it is one that was deleted since.
+      if (!types.has(event.sourceSlug)) await store.deleteEventType(org, event.sourceId, event.sourceSlug);
+      types.add(event.sourceSlug);
       await facade.acceptor.accept(event);
       return event.targets.map(({ messageId }) => messageId);
     },

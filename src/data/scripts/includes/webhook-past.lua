@@ -7,6 +7,14 @@
 local past_kept_ms, most_past, most_of_name = 90 * 86400000, 10000, 8
 local prefix_of = { ap = 'app_', ep = 'ep_' }
 
+-- Of an organization whose first application this release has made every deleted event type is known, of another one those that were deleted since: `ps` in
+-- `ctl` (ms).
+local function note_past_begin(is_first)
+  if call('HEXISTS', KEYS[1], 'ps') == 0 then
+    call('HSET', KEYS[1], 'ps', is_first and '0' or whole(tonumber(now[1]) * 1000))
+  end
+end
+
 local function note_past(field, text)
   local at = tonumber(now[1]) * 1000
   call('HSET', P .. 'past', field, text)

@@ -9,6 +9,7 @@ import { Transport } from './transport.ts';
 /** One deadline for all objects of a batch; well below the time for which a worker may hold it. */
 export const uploadTimeoutMs = 30_000;
 const atATime = 4;
+const mostOwnWords = 200;
 
 export interface UploadContext {
   dispatcher: Dispatcher;
@@ -75,7 +76,7 @@ async function put(store: ObjectStore, object: StoredObject, transport: Transpor
     if (transport.error !== null) return { type: 'error', error: told(transport.error), code };
     const { last } = transport;
     if (last !== null && last.status >= 300) return { type: 'response', ...last, body: Buffer.alloc(0), code };
-    return { type: 'error', error: new Error(`the upload failed${code === null ? '' : ` (${code})`}`), code };
+    return { type: 'error', error: new Error(`the upload failed${code === null ? '' : ` (${code})`}${ownWords(error)}`), code };
   }
 }
 
@@ -85,11 +86,25 @@ function told(error: Error): Error {
   return new Error('the connection to the store failed');
 }
 
+/** Of an error that no answer of the store is behind: it is that of the SDK, such as credentials that it does not find. */
+function ownWords(error: unknown): string {
+  const message = member(error, 'message');
+  const [line = ''] = typeof message === 'string' ? message.split('\n') : [];
+  return line === '' ? '' : `: ${line.slice(0, mostOwnWords)}`;
+}
+
 function codeOf(error: unknown): string | null {
-  if (typeof error !== 'object' || error === null) return null;
-  for (const field of ['code', 'Code', 'name']) {
-    const value: unknown = Reflect.get(error, field);
-    if (typeof value === 'string' && /^[A-Za-z][A-Za-z0-9_.-]{1,63}$/.test(value) && value !== 'Error') return value;
-  }
-  return null;
+  const words = [...['code', 'Code', 'name'].map((field) => member(error, field)), ...googleWords(error)];
+  return words.find((word): word is string => typeof word === 'string' && /^[A-Za-z][A-Za-z0-9_.-]{1,63}$/.test(word) && word !== 'Error') ?? null;
+}
+
+/** Google's SDK hides what the store calls the error in the answer; where no token is given that is a word of OAuth. */
+function googleWords(error: unknown): unknown[] {
+  const told = member(member(member(error, 'response'), 'data'), 'error');
+  const reasons = member(told, 'errors');
+  return [Array.isArray(reasons) ? member(reasons[0], 'reason') : undefined, member(told, 'status'), told];
+}
+
+function member(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
 }

@@ -19,12 +19,13 @@ export async function messageFilter(call: Call, { eventType, applicationId, endp
   };
 }
 
-/** Ids of the event type of this name and of deleted ones that had it. */
-async function eventTypeIds(call: Call, name: string): Promise<string[]> {
+/** Ids of the event type of this name and of deleted ones that had it; undefined: not all of them are known. */
+async function eventTypeIds(call: Call, name: string): Promise<string[] | undefined> {
   const { registry, webhooks } = call.services;
   const org = call.caller.organization.id;
   const cached = inCache(call, 'WebhookEventType', eventTypeKey(name));
   const [published, past] = await Promise.all([registry.eventTypeIdByName(org, name), webhooks.pastEventTypeIds(org, name)]);
+  if (past === null) return undefined;
   const ids = [cached?.spec.name === name ? idOf(cached) : null, published, ...past];
   return [...new Set(ids.filter((id) => id !== null))];
 }
