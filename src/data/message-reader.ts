@@ -1,9 +1,18 @@
 import type { RedisClient } from '../redis/connection.ts';
 import { CounterReader } from './counters.ts';
 import { newest, type Position } from './cursor.ts';
-import { failureWalk } from './failure-walk.ts';
 import { failedSamples } from './failed-samples.ts';
-import { gatheredPage, indexPage, type Listing, longestFillMs, markOf, mostGathered, type ReaderOptions, type TimeRange } from './index-pages.ts';
+import { failureWalk } from './failure-walk.ts';
+import {
+  gatheredPage,
+  indexPage,
+  type Listing,
+  longestFillMs,
+  markOf,
+  mostGathered,
+  type ReaderOptions,
+  type TimeRange,
+} from './index-pages.ts';
 import { attemptViews, deliveryView, eventStatus, eventView, lettersOf, type MessagePlace } from './message-view.ts';
 import type {
   AttemptView,

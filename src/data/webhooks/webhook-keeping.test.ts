@@ -44,7 +44,7 @@ async function fill(organization: string): Promise<void> {
   for (let i = 0; i < 2; i++) endpoints.push(await store.createEndpoint(newWebhookEndpoint(application.id, { org: organization })));
   const template = { org: organization, transformId: 'trf_a' };
   for (const { id } of endpoints) await store.createSubscriptions({ ...template, endpointId: id }, ['etp_a']);
-  await store.deleteEventType(organization, 'etp_b');
+  await store.deleteEventType(organization, 'etp_b', 'b');
   const candidates = new WebhookCandidates({ redis: redis.client, prefix });
   expect((await candidates.ofEventType(organization, 'etp_a', 0, 5)).candidates).toHaveLength(2);
   await redis.client.hset(webhookKeys(prefix, organization).doomed, 'a99', '');

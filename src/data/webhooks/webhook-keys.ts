@@ -46,7 +46,28 @@ export function sharedWebhookKeys(prefix: string): SharedWebhookKeys {
   return { marker: `${base}marker`, sequence: `${base}seq`, changes: `${base}changes`, unfinished: `${base}unfinished` };
 }
 
-const names = ['ctl', 'ap', 'ep', 'sb', 'ty', 'tr', 'ids', 'ax', 'an', 'es', 'ls', 'v', 'mk:0', 'mk:1', 'tf', 'gone', 'doom', 'past', 'pt', 'epoch'];
+const names = [
+  'ctl',
+  'ap',
+  'ep',
+  'sb',
+  'ty',
+  'tr',
+  'ids',
+  'ax',
+  'an',
+  'es',
+  'ls',
+  'v',
+  'mk:0',
+  'mk:1',
+  'tf',
+  'gone',
+  'doom',
+  'past',
+  'pt',
+  'epoch',
+];
 
 /** `prefix` stands before every key of the installation; `org` is the API id of the organization. */
 export function webhookKeys(prefix: string, org: string): WebhookKeys {

@@ -4,7 +4,18 @@ import { throwUnavailable } from '../../redis/unavailable.ts';
 import type { Position } from '../cursor.ts';
 import { decodeEvent, type StoredEvent } from '../event-text.ts';
 import { failureWalk } from '../failure-walk.ts';
-import { gatheredPage, indexEntries, indexPage, type ListedEntry, type Listing, longestFillMs, markOf, mostGathered, type ReaderOptions, type TimeRange } from '../index-pages.ts';
+import {
+  gatheredPage,
+  indexEntries,
+  indexPage,
+  type ListedEntry,
+  type Listing,
+  longestFillMs,
+  markOf,
+  mostGathered,
+  type ReaderOptions,
+  type TimeRange,
+} from '../index-pages.ts';
 import { attemptViews, deadLetterReasons, deliveryView, eventView, type MessagePlace } from '../message-view.ts';
 import type { AttemptView, DeliveryView, PageQuery, ViewPage } from '../messages.ts';
 import { homeShard, recordId, recordKey, recordPlace } from '../record-key.ts';
@@ -333,7 +344,10 @@ function deadLetterListing(org: string, filter: DeadLetterFilter): Listing<Webho
   return {
     index: applicationId === undefined ? `i:dead:${internal}` : `i:fail:${applicationId}`,
     kind: 'm',
-    look: { ...lookOf(filter, 'q'), reasons: reason === undefined ? undefined : [...deadLetterReasons].filter((each) => reasonOf(each) === reason) },
+    look: {
+      ...lookOf(filter, 'q'),
+      reasons: reason === undefined ? undefined : [...deadLetterReasons].filter((each) => reasonOf(each) === reason),
+    },
     scope: [internal, 'dead', applicationId, endpointId, reason, eventType],
     views: viewsOf(
       filter,

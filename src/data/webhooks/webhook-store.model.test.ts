@@ -258,7 +258,7 @@ class Run {
     const { applications, endpoints, subscriptions } = await checkWebhooks({ redis: redis.client, prefix });
     expect([applications, endpoints, subscriptions]).toEqual([0, 0, 0]);
     const own = left.filter((key) => key.includes(`{wh:${org}}`));
-    for (const key of own) expect(['ctl', 'v', 'gone'].map((name) => `${prefix}{wh:${org}}:${name}`)).toContain(key);
+    for (const key of own) expect(['ctl', 'v', 'gone', 'past', 'pt'].map((name) => `${prefix}{wh:${org}}:${name}`)).toContain(key);
   }
 }
 

@@ -19,7 +19,10 @@ const idPattern = /^[a-z]+_[a-z0-9_]{1,64}$/;
  */
 export async function filterId(call: Call, kind: FilterKind, idOrSlug: string | undefined): Promise<string | undefined> {
   if (idOrSlug === undefined) return undefined;
-  const id = kind === 'WebhookApplication' || kind === 'WebhookEndpoint' ? await webhookFilterId(call, kind, idOrSlug) : await resourceFilterId(call, kind, idOrSlug);
+  const id =
+    kind === 'WebhookApplication' || kind === 'WebhookEndpoint'
+      ? await webhookFilterId(call, kind, idOrSlug)
+      : await resourceFilterId(call, kind, idOrSlug);
   if (id !== null) return id;
   const shown = idOrSlug.length > 64 ? `${idOrSlug.slice(0, 64)}…` : idOrSlug;
   throw new PosthornError('RESOURCE_NOT_FOUND', `There is no ${shownAs[kind]} "${shown}".`);

@@ -133,6 +133,7 @@ describe('an export', () => {
     await world.facade.acceptor.accept(early);
     await world.end(delivered);
     const lost = newWebhookEvent(world.org, [two], { eventType: 'order.lost' });
+    await world.store.deleteEventType(world.org, lost.sourceId, lost.sourceSlug);
     await world.facade.acceptor.accept(lost);
     await world.end(dead);
     const [earlyId, lostId] = [early, lost].map(({ targets }) => targets[0]?.messageId ?? '');
@@ -144,6 +145,7 @@ describe('an export', () => {
       ['status=processing', [], []],
       ['eventType=order.lost', [lost.id], [lostId]],
       [`applicationId=${one.applicationId}`, [early.id], [earlyId]],
+      [`applicationId=${two.applicationId}`, [lost.id], [lostId]],
       ['endDate=2020-01-01T00:00:00Z', [], []],
       [`startDate=${firstDay}&endDate=${new Date().toISOString().slice(0, 10)}`, [lost.id, early.id], [lostId, earlyId]],
       ['endDate=2020-01-01', [], []],
@@ -165,6 +167,54 @@ describe('an export', () => {
     expect(rest.pagination).toEqual({ hasMore: false, nextCursor: null });
     expect(idsOf([...first.data, ...rest.data])).toEqual(sent.reverse());
     expect((await exported('?type=messages&limit=5')).pagination.hasMore).toBe(false);
+  });
+
+  test.each([
+    ['events', ''],
+    ['messages', ''],
+    ['messages', '&status=pending'],
+    ['events', '&status=pending'],
+  ])('of %s as CSV%s says in headers that there is more, and goes on by its link while others are sent', async (type, filter) => {
+    const target = await world.endpoint();
+    await world.send([target]);
+    await world.end(delivered);
+    const sent = Array.from({ length: 5 }, () => newWebhookEvent(world.org, [target]));
+    for (const event of sent) await world.facade.acceptor.accept(event);
+    const expected = sent.map(({ id, targets }) => (type === 'events' ? id : (targets[0]?.messageId ?? ''))).reverse();
+    const found: unknown[] = [];
+    for (let query = `?type=${type}&format=csv&limit=2${filter}`, files = 1; ; files++) {
+      const { text, headers } = await request(query);
+      const rows = await csvRows(text);
+      found.push(...rows.map(({ id }) => id));
+      const link = headers.get('link');
+      if (link === null) {
+        expect([headers.get('x-has-more'), headers.get('x-next-cursor')]).toEqual(['false', null]);
+        break;
+      }
+      expect([rows.length, headers.get('x-has-more')]).toEqual([2, 'true']);
+      const [, next = ''] = /^<([^>]+)>; rel="next"$/.exec(link) ?? [];
+      expect(new URLSearchParams(next).get('cursor')).toBe(headers.get('x-next-cursor'));
+      expect(files).toBeLessThan(5);
+      query = next;
+      await world.send([target]);
+    }
+    expect(found.slice(0, 5)).toEqual(expected);
+    expect(found).toHaveLength(filter === '' ? 6 : 5);
+  });
+
+  test('of events of an application holds those that went to its endpoints, also among others, and those sent to it alone', async () => {
+    const [one, two] = [await world.endpoint(), await world.endpoint()];
+    const alone = newWebhookEvent(world.org, [], { webhook: { applicationId: one.applicationId } });
+    const broadcast = newWebhookEvent(world.org, [two, one]);
+    const others = [newWebhookEvent(world.org, [two]), newWebhookEvent(world.org, []), newWebhookEvent(world.org, [two, two])];
+    for (const event of [alone, broadcast, ...others]) await world.facade.acceptor.accept(event);
+    const { data } = await exported(`?applicationId=${one.applicationId}`);
+    expect(idsOf(data)).toEqual([broadcast.id, alone.id]);
+    await world.end(delivered);
+    expect(idsOf((await exported(`?applicationId=${one.applicationId}&status=success`)).data)).toEqual([broadcast.id]);
+    expect((await csvRows((await request(`?applicationId=${one.applicationId}&format=csv`)).text)).map(({ id }) => id)).toEqual(
+      idsOf(data),
+    );
   });
 
   test.each(['events', 'messages'] as const)(

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { parseWebhookId } from '../../../src/data/webhooks/webhook-ids.ts';
+import { webhookKeys } from '../../../src/data/webhooks/webhook-keys.ts';
 import { dead, delivered, failure, settleAll, takeFrom } from '../../support/queue-worker.ts';
 import { newWebhookEvent } from '../../support/webhook-messages.ts';
 import { dropped, idsOf, later, type MessagesWorld, soon, startMessagesWorld } from './messages-world.ts';
@@ -87,11 +89,80 @@ describe('a message', () => {
     expect([lastErrorType, lastErrorMessage, lastResponseStatus]).toEqual(['http_error', 'status 500', 500]);
   });
 
-  test('of an endpoint that is gone is still shown, without its URL', async () => {
+  describe('of what is deleted keeps the name of the application and the URL of the endpoint as they were last', () => {
+    test.each(['endpoint', 'application', 'endpoint and then its application'])('an %s', async (what) => {
+      const target = await world.endpoint();
+      const [id = ''] = await world.send([target]);
+      await world.end(dead);
+      await world.store.updateEndpoint(world.org, target.id, { url: 'https://moved.example/hooks' });
+      await world.store.updateApplication(world.org, target.applicationId, { name: 'Renamed' });
+      if (what.startsWith('endpoint')) await world.store.deleteEndpoint(world.org, target.id);
+      if (what.endsWith('application')) await world.store.deleteApplication(world.org, target.applicationId);
+      const other = await world.store.createApplication({ org: world.org, name: 'Another', shard: 0 });
+      await world.endpoint(other.id);
+      const shown = { endpointId: target.id, endpointUrl: 'https://moved.example/hooks', applicationName: 'Renamed' };
+      expect(await read(`/${id}`)).toMatchObject(shown);
+      expect((await read(`?applicationId=${target.applicationId}`)).map(({ endpointUrl }: { endpointUrl: string }) => endpointUrl)).toEqual(
+        [shown.endpointUrl],
+      );
+      expect(await read(`?endpointId=${target.id}&status=dlq`)).toMatchObject([shown]);
+      expect(await read(`/dlq/messages?endpointId=${target.id}`)).toMatchObject([shown]);
+      expect((await read('/dlq/stats')).topFailingEndpoints).toContainEqual({
+        endpointId: target.id,
+        endpointUrl: shown.endpointUrl,
+        count: 1,
+      });
+    });
+  });
+
+  test('of an application that is deleted while much is below it names its endpoints before they are swept', async () => {
     const target = await world.endpoint();
     const [id = ''] = await world.send([target]);
-    await world.store.deleteApplication(world.org, target.applicationId);
-    expect(await read(`/${id}`)).toMatchObject({ endpointId: target.id, endpointUrl: null, applicationName: null });
+    const base = webhookKeys('test:', world.org).declared[0].replace(/ctl$/, '');
+    await world.facade.redis.client.hdel(`${base}ap`, String(parseWebhookId('application', target.applicationId)?.number));
+    expect(await read(`/${id}`)).toMatchObject({ endpointUrl: target.url });
+  });
+
+  test('keeps a bounded number of names of what is deleted', async () => {
+    const { client } = world.facade.redis;
+    const base = webhookKeys('test:', world.org).declared[0].replace(/ctl$/, '');
+    const many = Array.from({ length: 10_050 }, (_, i) => `filler${i}`);
+    await client.hset(`${base}past`, Object.fromEntries(many.map((field) => [field, 'x'])));
+    await client.zadd(`${base}pt`, ...many.flatMap((field) => [1, field]));
+    const target = await world.endpoint();
+    const [id = ''] = await world.send([target]);
+    await world.store.deleteEndpoint(world.org, target.id);
+    expect((await read(`/${id}`)).endpointUrl).toBe(target.url);
+    const sizes = async () => [await client.hlen(`${base}past`), await client.zcard(`${base}pt`)];
+    const [left = 0] = await sizes();
+    expect(left).toBeLessThanOrEqual(10_000);
+    expect(await sizes()).toEqual([left, left]);
+    await client.del(`${base}past`, `${base}pt`);
+  });
+
+  test.each([
+    ['applicationId', 'app_aaaaaaaaaaaaaaaaaaaaaaaaaa', 'application'],
+    ['endpointId', 'ep_aaaaaaaaaaaaaaaaaaaaaaaaaa', 'endpoint'],
+    ['endpointId', 'nonsense', 'endpoint'],
+  ])('an unknown %s is 404 in every list, export and figure', async (name, wanted, noun) => {
+    const paths = ['outbound-messages', 'outbound-messages/dlq/messages', 'webhooks/analytics', 'webhook-subscriptions'];
+    if (name === 'applicationId') paths.push('webhook-endpoints', 'outbound-messages/export', 'outbound-messages/export?format=csv');
+    for (const path of paths) {
+      const { status, body } = await world.facade.request('GET', `/api/${path}${path.includes('?') ? '&' : '?'}${name}=${wanted}`);
+      expect([path, status, body.error]).toEqual([path, 404, 'Not found']);
+      expect(body.message).toMatch(new RegExp(`^There is no (such )?${noun}`));
+    }
+  });
+
+  test('the id of another organization is unknown, and so is that of a part of Redis', async () => {
+    const target = await world.endpoint();
+    await world.send([target]);
+    await world.facade.addOrganization('stranger');
+    const key = await world.facade.addKey('stranger');
+    for (const wanted of [target.id, `ev:+${world.org}`, `dead:${world.org}`]) {
+      const { status } = await world.facade.request('GET', `/api/outbound-messages?endpointId=${encodeURIComponent(wanted)}`, { key });
+      expect([wanted, status]).toEqual([wanted, 404]);
+    }
   });
 
   test('of a part of an event shows the event itself', async () => {

@@ -95,7 +95,10 @@ function ownWords(error: unknown): string {
 
 function codeOf(error: unknown): string | null {
   const words = [...['code', 'Code', 'name'].map((field) => member(error, field)), ...googleWords(error)];
-  return words.find((word): word is string => typeof word === 'string' && /^[A-Za-z][A-Za-z0-9_.-]{1,63}$/.test(word) && word !== 'Error') ?? null;
+  return (
+    words.find((word): word is string => typeof word === 'string' && /^[A-Za-z][A-Za-z0-9_.-]{1,63}$/.test(word) && word !== 'Error') ??
+    null
+  );
 }
 
 /** Google's SDK hides what the store calls the error in the answer; where no token is given that is a word of OAuth. */

@@ -51,7 +51,11 @@ export const deadLetters: Family = {
       errors: ['RESOURCE_NOT_FOUND'],
       handle: async (call) => {
         const { limit, cursor, startDate, endDate, reason, ...narrowing } = call.query;
-        const filter = { reason, ...(await messageFilter(call, narrowing)), ...timeRange(startDate, endDate, { from: 'startDate', to: 'endDate' }) };
+        const filter = {
+          reason,
+          ...(await messageFilter(call, narrowing)),
+          ...timeRange(startDate, endDate, { from: 'startDate', to: 'endDate' }),
+        };
         const { items, nextCursor } = await call.services.webhookMessages.deadLetters(call.caller.organization.id, filter, {
           limit,
           cursor,
