@@ -215,15 +215,16 @@ function urlHost(host: string | undefined): string {
   return host.includes(':') ? `[${host}]` : host;
 }
 
-function tellLoad({ files, objects, errors, pruned }: ManifestsLoad, { logger, readiness }: RoleContext): void {
-  logger.info({ files, objects: objects.length, errors: errors.length, pruned }, 'manifests loaded');
+function tellLoad({ files, objects, errors, waiting, pruned }: ManifestsLoad, { logger, readiness }: RoleContext): void {
+  logger.info({ files, objects: objects.length, errors: errors.length, waiting, pruned }, 'manifests loaded');
   for (const { file, message } of errors) {
     logger.error({ file, error: message }, 'a manifest is broken');
     process.stdout.write(`posthorn manifest error ${file}: ${message}\n`);
   }
+  const early = waiting === 0 ? '' : `, ${waiting} wait for the namespace of their organization`;
   const detail =
     errors.length === 0
-      ? `${objects.length} objects from ${files} files`
+      ? `${objects.length} objects from ${files} files${early}`
       : errors.map(({ file, message }) => `${file}: ${message}`).join('; ');
   readiness.note('manifests', () => detail);
 }

@@ -22,6 +22,7 @@ import { newIdPart, parseWebhookId, webhookId, webhookIdPrefixes } from './webho
 import { applicationKind, endpointKind, idArguments, type KindOfWebhooks, subscriptionKind } from './webhook-kinds.ts';
 import { targetChange, WebhookNotes } from './webhook-notes.ts';
 import { webhookCounts, webhookPage } from './webhook-pages.ts';
+import { pastEventTypeIds, pastOf } from './webhook-past.ts';
 import { encodeSubscription, newApplicationContent, newEndpointContent, newSubscriptionContent } from './webhook-records.ts';
 import { applicationRow, type Row } from './webhook-rows.ts';
 import { WebhookScripts } from './webhook-scripts.ts';
@@ -46,8 +47,6 @@ import type {
 const mostSubscriptionsOfEndpoint = 5000;
 const mostEventTypesAtOnce = 100;
 const numberTriesMax = 5;
-/** Longer than any message is kept. */
-const longestHistoryMs = 45 * 86_400_000;
 /** Longer than a request takes that has seen the event type. */
 const deletedEventTypeMs = 3_600_000;
 const retiredTransformMs = 60_000;
@@ -242,22 +241,12 @@ export class RedisWebhookStore implements WebhookStore {
     return this.#scripts.customResourceIds(org);
   }
 
-  async past(
-    org: string,
-    { applications = [], endpoints = [] }: { applications?: readonly string[]; endpoints?: readonly string[] },
-  ): Promise<Map<string, string>> {
-    const read = async (kind: 'application' | 'endpoint', ids: readonly string[]): Promise<[string, string][]> => {
-      const args = ids.flatMap((id) => idArguments(kind, id));
-      const letters = kind === 'application' ? 'ap' : 'ep';
-      const found = ids.length === 0 ? [] : list(await this.#scripts.run('past', org, [letters, ...args])).map(text);
-      return ids.flatMap((id, i): [string, string][] => (found[i] ? [[id, found[i]]] : []));
-    };
-    return new Map([...(await read('application', applications)), ...(await read('endpoint', endpoints))]);
+  past(org: string, ids: { applications?: readonly string[]; endpoints?: readonly string[] }): Promise<Map<string, string>> {
+    return pastOf(this.#scripts, org, ids);
   }
 
-  async pastEventTypeIds(org: string, name: string): Promise<string[] | null> {
-    const [since = '', ...ids] = list(await this.#scripts.run('past', org, ['ty', name])).map(text);
-    return since !== '' && (since === '0' || this.#clock.now() - Number(since) > longestHistoryMs) ? ids : null;
+  pastEventTypeIds(org: string, name: string): Promise<string[] | null> {
+    return pastEventTypeIds(this.#scripts, org, { name, nowMs: this.#clock.now() });
   }
 
   async deleteEventType(org: string, eventTypeId: string, name = ''): Promise<void> {

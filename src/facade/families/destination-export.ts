@@ -9,7 +9,7 @@ import { queryBoolean } from '../query.ts';
 import { mapConcurrently } from '../resources/concurrently.ts';
 import { readSecret, type SecretKeyRef } from '../resources/credentials.ts';
 import { manifestsYaml } from '../resources/manifests.ts';
-import { documentHead, exported, exportIds, headOf } from '../resources/portable.ts';
+import { documentHead, exported, exportIds, headOf, missingIdsComment, missingIdsField } from '../resources/portable.ts';
 import { nameOf } from '../resources/record-fields.ts';
 import { authConfig, authToRecord, authType, redacted } from './destination-auth.ts';
 import { destinationManifests, secretComment } from './destination-manifests.ts';
@@ -77,7 +77,7 @@ export const destinationExportOperation: Operation = operation({
   answer: {
     status: 200,
     description: 'A portable document, by slug.',
-    schema: z.object({ ...documentHead, destinations: z.array(portableDestination) }),
+    schema: z.object({ ...documentHead, ...missingIdsField, destinations: z.array(portableDestination) }),
   },
   offersYaml: {
     description: [
@@ -106,7 +106,7 @@ export const destinationExportOperation: Operation = operation({
   handle: async (call) => {
     const { ids, includeSensitive } = call.query;
     if (includeSensitive) authorize(call.caller, { scope: 'read', adminOnly: true });
-    const objects = exported(call, 'Destination', ids);
+    const { objects, missing } = exported(call, 'Destination', ids);
     if (includeSensitive) {
       const { organization } = call.caller;
       call.services.logger.info(
@@ -114,9 +114,9 @@ export const destinationExportOperation: Operation = operation({
         'destinations are exported with credentials',
       );
     }
-    if (call.wantsYaml) return destinationManifests(objects, call, includeSensitive);
+    if (call.wantsYaml) return missingIdsComment(missing) + (await destinationManifests(objects, call, includeSensitive));
     const destinations = await mapConcurrently(objects, (object) => portable(object, call, includeSensitive));
-    return { ...headOf(call), destinations };
+    return { ...headOf(call), ...missing, destinations };
   },
 });
 

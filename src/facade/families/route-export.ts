@@ -3,7 +3,7 @@ import { canonicalJson } from '../../core/canonical-json.ts';
 import { apiVersion } from '../../resources/definition.ts';
 import { type Operation, operation } from '../operation.ts';
 import { manifestOf, manifestsYaml } from '../resources/manifests.ts';
-import { documentHead, exported, exportIds, headOf } from '../resources/portable.ts';
+import { documentHead, exported, exportIds, headOf, missingIdsComment, missingIdsField } from '../resources/portable.ts';
 import { portableRoute, routeToPortable } from './portable-route.ts';
 
 /** API document, "Routes": export. */
@@ -17,7 +17,7 @@ export const routeExportOperation: Operation = operation({
   answer: {
     status: 200,
     description: 'A portable document, by name.',
-    schema: z.object({ ...documentHead, routes: z.array(portableRoute) }),
+    schema: z.object({ ...documentHead, ...missingIdsField, routes: z.array(portableRoute) }),
   },
   offersYaml: {
     description: 'Route manifests, to be kept in Git or applied with kubectl; their ids stay by annotation.',
@@ -34,9 +34,9 @@ export const routeExportOperation: Operation = operation({
       ]),
   },
   handle: async (call) => {
-    const routes = exported(call, 'Route', call.query.ids);
-    if (call.wantsYaml) return manifestsYaml(routes.map((route) => ({ object: manifestOf(route) })));
-    return { ...headOf(call), routes: inOrder(routes.map(routeToPortable)) };
+    const { objects: routes, missing } = exported(call, 'Route', call.query.ids);
+    if (call.wantsYaml) return missingIdsComment(missing) + manifestsYaml(routes.map((route) => ({ object: manifestOf(route) })));
+    return { ...headOf(call), ...missing, routes: inOrder(routes.map(routeToPortable)) };
   },
 });
 

@@ -36,15 +36,39 @@ export const importFields = {
   version: documentHead.version.optional(),
   exportedAt: z.string().optional(),
   organizationSlug: z.string().optional(),
+  missingIds: z.array(z.string()).optional(),
 };
 export type ConflictStrategy = z.output<typeof importFields.conflictStrategy>;
 
-export const exportIds = z.string().max(8000).describe('Ids or slugs, separated by commas; all when absent. Unknown ones are left out.');
+const mostIdsText = 8000;
+export const exportIds = z
+  .string()
+  .max(mostIdsText)
+  .describe(
+    'Ids or slugs, separated by commas; all when absent. Unknown ones are left out: missingIds names them, in manifests a comment at the top.',
+  );
 
-/** What an export is about, by slug. */
-export function exported<K extends ServedKind>(call: Call, kind: K, ids: string | undefined): ObjectOf<K>[] {
+/** What an export document says where ids are unknown. */
+export const missingIdsField = {
+  missingIds: z.array(z.string()).optional().describe('The ids of the query that are unknown; absent when there are none.'),
+};
+
+/** What an export is about, by slug, and which of the ids are unknown. */
+export function exported<K extends ServedKind>(
+  call: Call,
+  kind: K,
+  ids: string | undefined,
+): { objects: ObjectOf<K>[]; missing: { missingIds?: string[] } } {
   const wanted = ids === undefined ? null : new Set(ids.split(',').map((id) => id.trim()));
-  return cachedObjects(call, kind)
+  const objects = cachedObjects(call, kind)
     .filter((object) => wanted === null || wanted.has(object.metadata.name) || wanted.has(idOf(object)))
     .sort((one, other) => (one.metadata.name < other.metadata.name ? -1 : 1));
+  const known = new Set(objects.flatMap((object) => [object.metadata.name, idOf(object)]));
+  const missingIds = [...(wanted ?? [])].filter((id) => id !== '' && !known.has(id));
+  return { objects, missing: missingIds.length === 0 ? {} : { missingIds } };
+}
+
+/** The same as the first line of manifests. */
+export function missingIdsComment({ missingIds }: { missingIds?: string[] }): string {
+  return missingIds === undefined ? '' : `# missingIds: ${JSON.stringify(missingIds)}\n`;
 }

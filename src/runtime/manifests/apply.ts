@@ -32,6 +32,8 @@ export interface ApplyFailure {
   message: string;
   /** The same apply may do later, such as when the namespace has been made. */
   passing: boolean;
+  /** Its namespace is that of an Organization among the objects, which has not made it yet. */
+  isEarly: boolean;
 }
 
 /** Applies sets of manifests, each time only what differs from what it applied before. */
@@ -49,6 +51,7 @@ export class ManifestApplier {
   /** Takes over fields that others own: in this mode the files are what is asked for. Rejects never. */
   async apply(objects: readonly ApplyObject[]): Promise<ApplyFailure[]> {
     const failures: ApplyFailure[] = [];
+    const awaited = namespacesOf(objects);
     for (const kind of kindsInOrder()) {
       const waiting = objects.filter(
         (object) => object.kind === kind && !isDeepStrictEqual(this.#applied.get(idOf(kind, object.metadata)), object),
@@ -57,7 +60,9 @@ export class ManifestApplier {
         Array.from({ length: concurrency }, async () => {
           for (let object = waiting.shift(); object !== undefined; object = waiting.shift()) {
             const failure = await this.#applyOne(object);
-            if (failure !== null) failures.push(failure);
+            if (failure === null) continue;
+            const isEarly = failure.isMissing && awaited.has(object.metadata.namespace ?? '');
+            failures.push({ object, message: failure.message, passing: failure.passing, isEarly });
           }
         }),
       );
@@ -102,19 +107,19 @@ export class ManifestApplier {
     }
   }
 
-  async #applyOne(object: ApplyObject): Promise<ApplyFailure | null> {
+  async #applyOne(object: ApplyObject): Promise<{ message: string; passing: boolean; isMissing: boolean } | null> {
     try {
       await this.#store.apply(object, { manager: manifestsManager, force: true });
       this.#applied.set(idOf(object.kind, object.metadata), object);
       return null;
     } catch (error) {
       if (!(error instanceof PosthornError))
-        return { object, message: error instanceof Error ? error.message : String(error), passing: true };
+        return { message: error instanceof Error ? error.message : String(error), passing: true, isMissing: false };
       const details = Object.entries(error.details ?? {})
         .flatMap(([field, complaints]) => complaints.map((complaint) => (field === '' ? complaint : `${field}: ${complaint}`)))
         .filter((detail) => !error.message.includes(detail));
       const passing = isPosthornError(error, 'UNAVAILABLE', 'CONFLICT', 'RESOURCE_NOT_FOUND');
-      return { object, message: [error.message, ...details].join('; '), passing };
+      return { message: [error.message, ...details].join('; '), passing, isMissing: isPosthornError(error, 'RESOURCE_NOT_FOUND') };
     }
   }
 
@@ -134,6 +139,16 @@ export class ManifestApplier {
     } while (continueToken !== undefined);
     return found;
   }
+}
+
+/** Namespaces that Organizations among the objects make. */
+function namespacesOf(objects: readonly ApplyObject[]): ReadonlySet<string> {
+  const organizations = objects.filter(({ kind }) => kind === 'Organization');
+  return new Set(organizations.flatMap(({ spec }) => (isRecord(spec) && typeof spec['namespace'] === 'string' ? [spec['namespace']] : [])));
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
 }
 
 function kindsInOrder(): Kind[] {

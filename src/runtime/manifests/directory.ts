@@ -11,11 +11,15 @@ import { readManifests } from './read-directory.ts';
 const quietMs = 150;
 const firstRetryMs = 250;
 const longestRetryMs = 30_000;
+/** With the pauses between them about 30 s. */
+const mostEarlyLoads = 7;
 
 export interface ManifestsLoad {
   files: number;
   objects: readonly ApplyObject[];
   errors: readonly ManifestError[];
+  /** How many objects wait for the namespace of an Organization of the directory. */
+  waiting: number;
   pruned: readonly string[];
 }
 
@@ -38,6 +42,7 @@ export class ManifestsDirectory {
   readonly #options: ManifestsDirectoryOptions;
   readonly #errorCount: Gauge;
   #lastOutcome = '';
+  #earlyLoads = 0;
 
   constructor(options: ManifestsDirectoryOptions) {
     this.#options = options;
@@ -96,20 +101,25 @@ export class ManifestsDirectory {
       const { files, objects, errors } = await readManifests(directory);
       const failures = await applier.apply(objects);
       isComplete = failures.every(({ passing }) => !passing);
-      const refused = failures.map(({ object, message }) => ({ file: `${object.kind} ${object.metadata.name}`, message }));
+      // Organizations make their namespaces in a moment; what lies in them is no error before that takes too long.
+      this.#earlyLoads = failures.some(({ isEarly }) => isEarly) ? this.#earlyLoads + 1 : 0;
+      const isPatient = this.#earlyLoads <= mostEarlyLoads;
+      const told = failures.filter(({ isEarly }) => !(isEarly && isPatient));
+      const refused = told.map(({ object, message }) => ({ file: `${object.kind} ${object.metadata.name}`, message }));
       const pruned = errors.length === 0 ? await applier.prune(objects) : [];
-      load = { files, objects, errors: [...errors, ...refused], pruned };
+      load = { files, objects, errors: [...errors, ...refused], waiting: failures.length - told.length, pruned };
     } catch (error) {
       load = {
         files: 0,
         objects: [],
         errors: [{ file: directory, message: error instanceof Error ? error.message : String(error) }],
+        waiting: 0,
         pruned: [],
       };
       isComplete = false;
     }
     this.#errorCount.set(load.errors.length);
-    const outcome = JSON.stringify([load.files, load.objects, load.errors]);
+    const outcome = JSON.stringify([load.files, load.objects, load.errors, load.waiting]);
     if (outcome !== this.#lastOutcome || load.pruned.length > 0) onLoad(load);
     this.#lastOutcome = outcome;
     return isComplete;

@@ -32,10 +32,14 @@ const overview = z
     summary: z.object({
       totalDeliveries: count.describe('Messages that ended in the range: successCount and failedCount.'),
       successCount: count,
-      failedCount: count.describe('Given up in the range: dead letters, and what a transform has refused.'),
-      pendingCount: count.describe('Wait for their first attempt or for a retry, now.'),
+      failedCount: count.describe(
+        'Messages that were given up in the range: they became dead letters (dlqCount), or their transform failed. Archived ones count on. Not the status `failed`, which is a failed attempt that is tried again: such messages stand in pendingCount.',
+      ),
+      pendingCount: count.describe('Messages that wait now: for their first attempt (status `pending`) or for a retry (status `failed`).'),
       processingCount: count.describe('Are being delivered, now.'),
-      dlqCount: count.describe('Became dead letters in the range.'),
+      dlqCount: count.describe(
+        'Messages that became dead letters in the range, a part of failedCount; those that were archived or sent again since, too. How many there are now says /outbound-messages/dlq/stats.',
+      ),
       successRate: z.number().nullable().describe('Percent of totalDeliveries; null without any.'),
     }),
     latency: z.object({ p50: latency, p95: latency, p99: latency, avg: latency }),
@@ -49,7 +53,7 @@ const overview = z
         z.object({
           period: timestamp.describe('Begin of five minutes (1h), an hour (24h) or a day (7d, 30d).'),
           success: count,
-          failed: count.describe('Given up.'),
+          failed: count.describe('Given up, as failedCount.'),
           pending: count.describe('Had not ended at its end; of the last period: now.'),
         }),
       )
@@ -74,7 +78,7 @@ const endpointFigures = z
     stats: z
       .object({
         success: count,
-        failed: count.describe('Given up.'),
+        failed: count.describe('Given up, as failedCount of the overview.'),
         pending: count.describe('Have not ended, now.'),
         avgResponseTimeMs: z.number().nullable(),
       })
@@ -120,7 +124,7 @@ export const webhookAnalytics: Family = {
       operationId: 'getWebhookAnalytics',
       summary: 'Overview of the deliveries to webhook endpoints',
       description:
-        'Of the organization, an application or an endpoint. What was deleted meanwhile counts in the figures of what it belonged to.',
+        'Of the organization, an application or an endpoint. What was deleted meanwhile counts in the figures of what it belonged to; it has none of its own any more, and asking for them is 404.',
       scope: 'read',
       query: z.object({ timeRange, applicationId: id.optional(), endpointId: id.optional() }),
       answer: { status: 200, description: 'The overview.', schema: single(overview) },

@@ -1,0 +1,31 @@
+import { list, text } from '../script-reply.ts';
+import { idArguments } from './webhook-kinds.ts';
+import type { WebhookScripts } from './webhook-scripts.ts';
+
+/** Longer than any message is kept. */
+const longestHistoryMs = 45 * 86_400_000;
+
+/** `WebhookStore.past`, as `scripts/webhook-past.lua` reads it. */
+export async function pastOf(
+  scripts: WebhookScripts,
+  org: string,
+  { applications = [], endpoints = [] }: { applications?: readonly string[]; endpoints?: readonly string[] },
+): Promise<Map<string, string>> {
+  const read = async (kind: 'application' | 'endpoint', ids: readonly string[]): Promise<[string, string][]> => {
+    const args = ids.flatMap((id) => idArguments(kind, id));
+    const letters = kind === 'application' ? 'ap' : 'ep';
+    const found = ids.length === 0 ? [] : list(await scripts.run('past', org, [letters, ...args])).map(text);
+    return ids.flatMap((id, i): [string, string][] => (found[i] ? [[id, found[i]]] : []));
+  };
+  return new Map([...(await read('application', applications)), ...(await read('endpoint', endpoints))]);
+}
+
+/** `WebhookStore.pastEventTypeIds`. */
+export async function pastEventTypeIds(
+  scripts: WebhookScripts,
+  org: string,
+  { name, nowMs }: { name: string; nowMs: number },
+): Promise<string[] | null> {
+  const [since = '', ...ids] = list(await scripts.run('past', org, ['ty', name])).map(text);
+  return since !== '' && (since === '0' || nowMs - Number(since) > longestHistoryMs) ? ids : null;
+}
