@@ -1,8 +1,6 @@
 import type { Clock } from '../../core/clock.ts';
 import { PosthornError } from '../../core/errors.ts';
 import type { Logger } from '../../core/logger.ts';
-import type { RedisClient } from '../../redis/connection.ts';
-import type { ReplicatedWrites } from '../../redis/replicated-writes.ts';
 import type { ScriptArgument } from '../../redis/script.ts';
 import type { PageQuery, ViewPage } from '../messages.ts';
 import { integer, list, text } from '../script-reply.ts';
@@ -11,6 +9,7 @@ import {
   changedEndpoint,
   changedSubscription,
   externalIdTaken,
+  idTaken,
   removeWebhook,
   replaceWebhook,
   transformRetired,
@@ -25,7 +24,7 @@ import { webhookCounts, webhookPage } from './webhook-pages.ts';
 import { pastEventTypeIds, pastOf } from './webhook-past.ts';
 import { encodeSubscription, newApplicationContent, newEndpointContent, newSubscriptionContent } from './webhook-records.ts';
 import { applicationRow, type Row } from './webhook-rows.ts';
-import { WebhookScripts } from './webhook-scripts.ts';
+import { type WebhookScriptOptions, WebhookScripts } from './webhook-scripts.ts';
 import { WebhookSweeper } from './webhook-sweeper.ts';
 import type {
   ApplicationFilter,
@@ -39,6 +38,7 @@ import type {
   WebhookApplicationChange,
   WebhookEndpoint,
   WebhookEndpointChange,
+  WebhookIds,
   WebhookStore,
   WebhookSubscription,
   WebhookSubscriptionChange,
@@ -51,6 +51,8 @@ const numberTriesMax = 5;
 const deletedEventTypeMs = 3_600_000;
 const retiredTransformMs = 60_000;
 
+type StoreOptions = WebhookScriptOptions & { clock: Clock; logger: Logger };
+
 export class RedisWebhookStore implements WebhookStore {
   readonly #scripts: WebhookScripts;
   readonly #clock: Clock;
@@ -58,18 +60,7 @@ export class RedisWebhookStore implements WebhookStore {
   readonly #sweeper: WebhookSweeper;
 
   /** `epoch`: of the leader that writes what custom resources say; `writes`: of who answers users (`WebhookScripts`). */
-  constructor({
-    epoch,
-    writes,
-    ...options
-  }: {
-    redis: RedisClient;
-    prefix: string;
-    clock: Clock;
-    logger: Logger;
-    epoch?: number;
-    writes?: ReplicatedWrites;
-  }) {
+  constructor({ epoch, writes, ...options }: StoreOptions) {
     this.#scripts = new WebhookScripts({ ...options, writes, epoch });
     this.#clock = options.clock;
     this.#notes = new WebhookNotes(options);
@@ -241,7 +232,7 @@ export class RedisWebhookStore implements WebhookStore {
     return this.#scripts.customResourceIds(org);
   }
 
-  past(org: string, ids: { applications?: readonly string[]; endpoints?: readonly string[] }): Promise<Map<string, string>> {
+  past(org: string, ids: WebhookIds): Promise<Map<string, string>> {
     return pastOf(this.#scripts, org, ids);
   }
 
@@ -402,8 +393,4 @@ export class RedisWebhookStore implements WebhookStore {
     const targets = target === undefined ? [] : [targetChange(target(object))];
     await this.#notes.note({ kind, id: object.id }, ...targets);
   }
-}
-
-function idTaken<T>({ kind }: KindOfWebhooks<T>): PosthornError {
-  return new PosthornError('CONFLICT', `Another ${kind} has this id.`);
 }

@@ -131,3 +131,7 @@ export function transformRetired(): PosthornError {
 export function externalIdTaken(): PosthornError {
   return new PosthornError('CONFLICT', 'Another application has this external id.', { details: { externalId: ['is taken'] } });
 }
+
+export function idTaken<T>({ kind }: KindOfWebhooks<T>): PosthornError {
+  return new PosthornError('CONFLICT', `Another ${kind} has this id.`);
+}

@@ -1,6 +1,7 @@
 import { list, text } from '../script-reply.ts';
 import { idArguments } from './webhook-kinds.ts';
 import type { WebhookScripts } from './webhook-scripts.ts';
+import type { WebhookIds } from './webhooks.ts';
 
 /** Longer than any message is kept. */
 const longestHistoryMs = 45 * 86_400_000;
@@ -9,7 +10,7 @@ const longestHistoryMs = 45 * 86_400_000;
 export async function pastOf(
   scripts: WebhookScripts,
   org: string,
-  { applications = [], endpoints = [] }: { applications?: readonly string[]; endpoints?: readonly string[] },
+  { applications = [], endpoints = [] }: WebhookIds,
 ): Promise<Map<string, string>> {
   const read = async (kind: 'application' | 'endpoint', ids: readonly string[]): Promise<[string, string][]> => {
     const args = ids.flatMap((id) => idArguments(kind, id));

@@ -29,6 +29,13 @@ const changing = new Set<keyof typeof scripts>(['create', 'subscribe', 'update',
 /** Letters that stand for a kind in Redis. */
 export type WebhookLetters = 'ap' | 'ep' | 'sb';
 
+export interface WebhookScriptOptions {
+  redis: RedisClient;
+  writes?: ReplicatedWrites | undefined;
+  prefix: string;
+  epoch?: number | undefined;
+}
+
 /** The scripts of the webhook store, each on the slot of one organization. Rejects with UNAVAILABLE when Redis does not answer. */
 export class WebhookScripts {
   readonly #redis: RedisClient;
@@ -40,17 +47,7 @@ export class WebhookScripts {
    * `epoch`: of a leader, whose scripts throw CONFLICT with `details.epoch` once a newer one has run any for the organization.
    * `writes`: for changes that a replica of Redis shall have before they are answered; absent: none is waited for.
    */
-  constructor({
-    redis,
-    writes,
-    prefix,
-    epoch,
-  }: {
-    redis: RedisClient;
-    writes?: ReplicatedWrites | undefined;
-    prefix: string;
-    epoch?: number | undefined;
-  }) {
+  constructor({ redis, writes, prefix, epoch }: WebhookScriptOptions) {
     this.#redis = redis;
     this.#writes = writes;
     this.#prefix = prefix;

@@ -137,6 +137,10 @@ export interface EndpointFilter {
   applicationId?: string | undefined;
   isDisabled?: boolean | undefined;
 }
+export interface WebhookIds {
+  applications?: readonly string[];
+  endpoints?: readonly string[];
+}
 export interface SubscriptionFilter {
   endpointId?: string | undefined;
   eventTypeId?: string | undefined;
@@ -203,7 +207,7 @@ export interface WebhookStore {
    * What deleted applications and endpoints were, by id: the name of the application, the URL of the endpoint. For 90 days, and of at most 10,000 deleted
    * objects of the organization. At most 1,000 ids of each.
    */
-  past(org: string, ids: { applications?: readonly string[]; endpoints?: readonly string[] }): Promise<Map<string, string>>;
+  past(org: string, ids: WebhookIds): Promise<Map<string, string>>;
   /** Ids of deleted event types of that name, as long; null: some that were deleted before this was noted may be missing. */
   pastEventTypeIds(org: string, name: string): Promise<string[] | null>;
   /** An event type is there: it may be subscribed to, also when one of this id was deleted. */

@@ -13,7 +13,7 @@ import { ManifestsDirectory, type ManifestsLoad } from './directory.ts';
 const head = 'apiVersion: posthorn.dev/v1alpha1\nkind:';
 const organization = `${head} Organization\nmetadata: {name: acme}\nspec: {namespace: acme-hooks}\n`;
 const resources = {
-  ApiKey: 'spec: {role: admin, secretRef: {name: key, key: key}}',
+  ApiKey: `spec: {name: CI, sha256: "${'0'.repeat(64)}", role: developer, scopes: [read]}`,
   Source: 'spec: {name: Shop, provider: generic}',
   Destination: 'spec: {type: http, http: {url: "https://shop.example.com/"}}',
   WebhookEventType: 'spec: {name: order.paid}',
@@ -45,10 +45,10 @@ function start(): void {
 test.each(Object.entries(resources))(
   'a manifest of a %s whose Organization is in the same directory is no error until its namespace is made',
   async (kind, spec) => {
-    const manifest = `${head} ${kind}\nmetadata: {name: order-paid, namespace: acme-hooks}\n${spec}\n`;
+    const manifest = `${head} ${kind}\nmetadata: {name: ${kind === 'WebhookEventType' ? 'order.paid' : 'shop'}, namespace: acme-hooks}\n${spec}\n`;
     writeFileSync(join(directory, 'all.yaml'), `${manifest}---\n${organization}`);
     start();
-    await passes(async () => expect(loads.map(({ waiting }) => waiting)).toEqual([1]));
+    await passes(async () => expect(loads.map(({ waiting, errors }) => [waiting, errors])).toEqual([[1, []]]));
     await store.apply({ kind: 'Namespace', metadata: { name: 'acme-hooks' } }, { manager: 'test' });
     await passes(async () => expect(loads.map(({ waiting }) => waiting)).toEqual([1, 0]));
     expect(loads.flatMap(({ errors }) => errors)).toEqual([]);
