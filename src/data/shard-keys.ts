@@ -3,7 +3,7 @@
  * another shard with it (27).
  *
  * - `ctl` hash: n counter, ms newest index time, vt virtual clock, tn last target number, slots of all workers, open
- *   unfinished messages, marker, full (accept refuses), lease and over (what accept takes, `byte-shares.ts`), paused cursor of the walk over the set (`expire-paused.lua`)
+ *   unfinished messages, marker, full (accept refuses), lease and over (what accept takes, `byte-shares.ts`), paused cursor of the walk over the set (`expire-paused.lua`), bi since when the index of failures is complete (ms)
  * - `e:<event>` string (`event-text.ts`), `x:<event>` ids of its messages when there are several, `refs` hash of the number of those
  *   here, `far` hash of other shards that have a copy
  * - `ue` hash of unfinished events, `ub` of their bytes by account, `fb` of the bytes of all others (`includes/unfinished.lua`); `early` hash of how far the
@@ -24,7 +24,8 @@
  * - `slow` and `slow:<account>` handles of attempts to slow targets by deadline (`includes/slow.lua`)
  * - `due` sorted set `<target> <message>` by due time, `retries` hash of how many each target has there; `paused` set of targets
  * - `held` sorted set `<lane>/<entry>/<worker>` by deadline, `held:<worker>` hash `<lane>/<entry>` → message
- * - `i:<org>`, `i:<route>`, `i:<destination>` indexes of messages, `i:dead:<org>` and `i:fail:<route>` of dead letters, `i:ev:<org>` and
+ * - `i:<org>`, `i:<route>`, `i:<destination>` indexes of messages, `i:dead:<org>` and `i:fail:<route>` of dead letters, `i:bad:<org>` and
+ *   `i:batch:<org>` of what has failed (`includes/failures-index.lua`), `i:ev:<org>` and
  *   `i:<source>` of events, `i:cp:<org>` of copies of events (`includes/index.lua`); `fin` and `dead` streams of what ended, which pruning walks;
  *   `fin:<org>`, `arc`, `ar:<org>`, `ah`, `az`, `arw` of organizations with an archive (`includes/archive.lua`)
  * - `b:<batch>` string of the members of a batch, `m:<batch>` its hash, `bs:<target>` set of batches, `ended` list of those that have

@@ -1,5 +1,7 @@
 /** Names of the fields of hashes in Redis, which scripts keep short. A suite that reads or writes a hash itself takes them from here. */
 export const field = {
+  /** `ctl` (`src/data/shard-keys.ts`). */
+  control: { failuresSinceMs: 'bi' },
   /** `m:<message>` (`src/data/message-view.ts`); attempts stand under their numbers. */
   message: {
     event: 'e',

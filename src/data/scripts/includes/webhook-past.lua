@@ -32,8 +32,8 @@ end
 
 -- What a record says of itself in history.
 local function shown_of(kind, record)
-  local ok, json = pcall(cjson.decode, string.match(record, '{.*$') or '')
-  return ok and (kind == 'ap' and json.n or json.a) or nil
+  local json = cjson.decode(string.match(record, '{.*$') or '{}')
+  return kind == 'ap' and json.n or json.a
 end
 
 local function note_past_record(kind, number, record)
