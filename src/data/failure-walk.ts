@@ -2,7 +2,7 @@ import type { IndexPart } from './index-pages.ts';
 import type { ShardReader } from './shard-reader.ts';
 
 /** Stands in the cursors of lists that walk the index of failures. */
-export const failureMark = 'f';
+const failureMark = 'f';
 
 /** A list of messages all of which have failed or ended unsent. */
 interface Wanted {

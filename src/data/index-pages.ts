@@ -53,7 +53,7 @@ export interface ReaderOptions {
 }
 
 /** Throws INVALID_QUERY for a limit that cannot be. */
-export function requireLimit({ limit }: PageQuery): void {
+function requireLimit({ limit }: PageQuery): void {
   if (limit < 1 || limit > mostPerPage) throw new PosthornError('INVALID_QUERY', `limit must be between 1 and ${mostPerPage}`);
 }
 

@@ -135,7 +135,10 @@ describe('lists', () => {
 
   test('of events filter by source and time', async () => {
     expect(await idsOf('events?sourceId=src_other')).toEqual([eventId('failed')]);
-    expect((await get('events?sourceId=nobody')).body).toMatchObject({ code: 'RESOURCE_NOT_FOUND', message: 'There is no source "nobody".' });
+    expect((await get('events?sourceId=nobody')).body).toMatchObject({
+      code: 'RESOURCE_NOT_FOUND',
+      message: 'There is no source "nobody".',
+    });
     const before = new Date(Date.now() - 3_600_000).toISOString();
     expect(await idsOf(`events?from=${before}`)).toHaveLength(6);
     expect(await idsOf(`events?to=${before}`)).toEqual([]);

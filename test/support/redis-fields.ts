@@ -1,7 +1,5 @@
 /** Names of the fields of hashes in Redis, which scripts keep short. A suite that reads or writes a hash itself takes them from here. */
 export const field = {
-  /** `ctl` (`src/data/shard-keys.ts`). */
-  control: { failuresSinceMs: 'bi' },
   /** `m:<message>` (`src/data/message-view.ts`); attempts stand under their numbers. */
   message: {
     event: 'e',
@@ -91,5 +89,5 @@ export const field = {
   /** `al:<route>` (`alerts.lua`): what waits, by kind. */
   alerts: { failed: 'f', succeeded: 's', recovered: 'r', opened: 'o', closed: 'c' },
   /** `ctl` of a shard (`src/data/shard-keys.ts`). */
-  control: { counter: 'n', newestIndexMs: 'ms', virtualClock: 'vt', lastTarget: 'tn', archivePosition: 'ap' },
+  control: { counter: 'n', newestIndexMs: 'ms', virtualClock: 'vt', lastTarget: 'tn', archivePosition: 'ap', failuresSinceMs: 'bi' },
 } as const;
