@@ -1,0 +1,43 @@
+import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect, test } from '@jest/globals';
+import { Agent } from 'undici';
+import { systemClock } from '../../../runtime/clock.ts';
+import { SentSecrets } from '../sent-secrets.ts';
+import { openGcsStore } from './gcs-store.ts';
+import { upload } from './upload.ts';
+
+const json = (status: number, body: object): RequestListener => {
+  return (_, response) => response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+};
+
+test.each<[string, RequestListener, object]>([
+  [
+    'forbids it',
+    json(403, { error: { code: 403, errors: [{ reason: 'forbidden' }] } }),
+    { type: 'response', status: 403, code: 'forbidden' },
+  ],
+  ['names a state', json(404, { error: { code: 404, status: 'NOT_FOUND' } }), { type: 'response', status: 404, code: 'NOT_FOUND' }],
+  ['gives no token', json(400, { error: 'invalid_grant' }), { type: 'response', status: 400, code: 'invalid_grant' }],
+  [
+    'opens no upload',
+    json(200, {}),
+    { type: 'error', error: expect.objectContaining({ message: expect.stringMatching(/^the upload failed: .+/) }) },
+  ],
+])('an upload to a store of Google that %s says why', async (_, listener, expected) => {
+  const server = createServer(listener).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const dispatcher = new Agent();
+  try {
+    const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const store = openGcsStore({ bucket: 'events', projectId: 'p', credentials: null }, endpoint);
+    const objects = [{ key: 'a', body: Buffer.from('x'), contentType: 'text/plain' }];
+    const context = { dispatcher, secrets: new SentSecrets([]), clock: systemClock, signal: new AbortController().signal };
+    expect(await upload(store, objects, context)).toMatchObject(expected);
+  } finally {
+    await dispatcher.destroy();
+    server.closeAllConnections();
+    server.close();
+  }
+});
