@@ -24,13 +24,24 @@ export class FencedPublisher {
   }
 
   async publish<K extends RecordKind>(kind: K, record: RecordByKind[K]): Promise<boolean> {
+    const hasChanged = await this.#noting(record.id, () => this.#registry.publish(this.#epoch, kind, record));
+    if ('org' in record) this.#owners.note(record.id, record.org);
+    return hasChanged;
+  }
+
+  /** Makes an id that has no record in the registry an organization's for good; rejects as `publish` does when it is another's. */
+  async claim(id: string, org: string): Promise<void> {
+    await this.#noting(id, () => this.#registry.claim(this.#epoch, id, org));
+    this.#owners.note(id, org);
+  }
+
+  /** Takes note of the owner of an id that is refused. */
+  async #noting<T>(id: string, write: () => Promise<T>): Promise<T> {
     try {
-      const hasChanged = await this.write(() => this.#registry.publish(this.#epoch, kind, record));
-      if ('org' in record) this.#owners.note(record.id, record.org);
-      return hasChanged;
+      return await this.write(write);
     } catch (error) {
       const owner = ownerOfRefusedId(error);
-      if (owner !== undefined) this.#owners.note(record.id, owner);
+      if (owner !== undefined) this.#owners.note(id, owner);
       throw error;
     }
   }

@@ -69,6 +69,65 @@ test.each(kinds)('the id of a deleted %s is not given to another organization, a
   expect(await reasonOf(kind, 'thief')).toBe('IdTaken');
 });
 
+const signed = {
+  metadata: { name: 'signing' },
+  data: { secret: Buffer.from(`whsec_${Buffer.alloc(32, 1).toString('base64')}`).toString('base64') },
+};
+const webhookKinds: [kind: 'WebhookApplication' | 'WebhookEndpoint' | 'WebhookSubscription', spec: object][] = [
+  ['WebhookApplication', {}],
+  [
+    'WebhookEndpoint',
+    { applicationRef: { name: 'one' }, url: 'https://shop.example/hook', signingSecretRef: { name: 'signing', key: 'secret' } },
+  ],
+  ['WebhookSubscription', { endpointRef: { name: 'one' }, eventTypeRef: { name: 'one' } }],
+];
+
+/** What the kind refers to, and it. */
+async function putWebhooks(namespace: string, last: string, id?: string): Promise<string> {
+  const options = { manager: 'test', force: true };
+  await suite.store.apply({ kind: 'Secret', ...signed, metadata: { ...signed.metadata, namespace } }, options);
+  await put('WebhookEventType', namespace, { name: 'one' });
+  let made = '';
+  for (const [kind, spec] of webhookKinds) {
+    made = idOf(kind, await put(kind, namespace, spec, kind === last ? id : undefined));
+    if (kind === last) break;
+  }
+  return made;
+}
+
+test.each(webhookKinds.map(([kind]) => kind))('the id of a %s is not given to another organization, also once it is deleted', async (kind) => {
+  const id = await putWebhooks('victim', kind);
+  await passes(async () => expect(await reasonOf(kind, 'victim')).toBe('Ready'));
+  await putWebhooks('thief', kind, id);
+  await passes(async () => expect(await reasonOf(kind, 'thief')).toBe('IdTaken'));
+  await suite.store.delete(kind, { namespace: 'victim', name: 'one' });
+  await put(kind, 'thief', { ...webhookKinds.find(([each]) => each === kind)?.[1], ...(kind === 'WebhookApplication' && { name: 'changed' }) }, id);
+  await sleep(300);
+  expect(await reasonOf(kind, 'thief')).toBe('IdTaken');
+  await putWebhooks('victim', kind, id);
+  await passes(async () => expect(await reasonOf(kind, 'victim')).toBe('Ready'));
+});
+
+test.each([
+  ['WebhookApplication', 'app_aaaaaaaaabcdefghijklmnopqr'],
+  ['WebhookEndpoint', 'ep_aaaaaaaaabcdefghijklmnopqr'],
+  ['WebhookSubscription', 'sub_aaaaaaaaabcdefghijklmnopqr'],
+] as const)('a %s does not get an id of those that the API gives out, whosever it is', async (kind, id) => {
+  await putWebhooks('thief', kind, id);
+  await passes(async () => expect(await reasonOf(kind, 'thief')).toBe('IdTaken'));
+});
+
+test('an API key with the hash of that of another organization is refused, and requests with the key stay those of its own', async () => {
+  const spec = { sha256: 'a'.repeat(64), role: 'developer' };
+  const { metadata } = await put('ApiKey', 'victim', spec);
+  await passes(async () => expect(await reasonOf('ApiKey', 'victim')).toBe('Ready'));
+  await put('ApiKey', 'thief', spec);
+  await passes(async () => expect(await reasonOf('ApiKey', 'thief')).toBe('KeyTaken'));
+  expect(await suite.redis.client.hget(`${suite.prefix}{cfg}:ix:api-key`, spec.sha256)).toBe(idOf('ApiKey', { metadata }));
+  await put('ApiKey', 'thief', { ...spec, sha256: 'b'.repeat(64) });
+  await passes(async () => expect(await reasonOf('ApiKey', 'thief')).toBe('Ready'));
+});
+
 test('another organization does not get the id of a deleted object from a new leader', async () => {
   const [kind, record, spec] = ['Destination', 'destination', { http: { url: 'https://shop.example/hook' } }] as const;
   const { metadata } = await put(kind, 'victim', spec);

@@ -1,6 +1,7 @@
 import type { Refusal } from '../compile/compiled.ts';
 import type { OrganizationFacts } from '../compile/organization.ts';
 import type { RecordByKind, RecordKind } from '../core/records.ts';
+import { isTakenName } from '../data/registry-publisher.ts';
 import type { FencedPublisher } from './fenced-publisher.ts';
 import { ownerOfRefusedId } from './id-owners.ts';
 
@@ -28,6 +29,11 @@ export const idOfAnother: Refusal = {
     'to restore an organization with its objects, give the Organization its former id by the same annotation first',
 };
 
+const keyTaken: Refusal = {
+  reason: 'KeyTaken',
+  message: 'spec.sha256 is that of an API key of another organization; make another key',
+};
+
 /** The registry. */
 export function registryPlace<R extends RecordKind>(publisher: FencedPublisher, kind: R): RecordPlace<RecordByKind[R]> {
   return {
@@ -38,6 +44,7 @@ export function registryPlace<R extends RecordKind>(publisher: FencedPublisher, 
         return null;
       } catch (error) {
         if (ownerOfRefusedId(error) !== undefined) return { refusal: idOfAnother };
+        if (isTakenName(error)) return { refusal: keyTaken };
         throw error;
       }
     },

@@ -1,4 +1,5 @@
-import { resourceId } from '../core/ids.ts';
+import { asksForAnotherId, resourceId } from '../core/ids.ts';
+import { isNumberedId, type WebhookKind } from '../data/webhooks/webhook-ids.ts';
 import { type Kind, kinds, type ObjectOf, type PosthornKind, type PosthornObject } from '../resources/kinds.ts';
 import type { ObjectMeta } from '../resources/metadata.ts';
 import type { ResourceCache } from '../store/cache.ts';
@@ -17,12 +18,7 @@ export function idOf(kind: PosthornKind, object: { metadata: ObjectMeta }): stri
 }
 
 /** Kinds whose ids are looked up within an organization. An object of another organization with the same id does not conflict. */
-const kindsKeptByOrganization: ReadonlySet<Kind> = new Set<Kind>([
-  'Filter',
-  'WebhookApplication',
-  'WebhookEndpoint',
-  'WebhookSubscription',
-]);
+const kindsKeptByOrganization: ReadonlySet<Kind> = new Set<Kind>(['Filter']);
 
 /** What tells who may have an id. */
 export interface IdClaims {
@@ -50,6 +46,20 @@ export function asksForOwnedId<K extends PosthornKind>(
 ): boolean {
   const owner = claims.owners.ownerOf(idOf(cache.kind, object));
   return owner !== undefined && owner !== organizationIdOf(claims, object);
+}
+
+const webhookKinds: ReadonlyMap<Kind, WebhookKind> = new Map([
+  ['WebhookApplication', 'application'],
+  ['WebhookEndpoint', 'endpoint'],
+  ['WebhookSubscription', 'subscription'],
+]);
+
+/** Whether the object asks, by its annotation, for an id as the API gives them out: nobody knows to which organization it gave this one. */
+export function asksForIdOfApi(kind: PosthornKind, { metadata }: { metadata: ObjectMeta }): boolean {
+  const webhookKind = webhookKinds.get(kind);
+  const { idPrefix } = kinds[kind];
+  if (webhookKind === undefined || !asksForAnotherId(idPrefix, metadata)) return false;
+  return isNumberedId(webhookKind, resourceId(idPrefix, metadata));
 }
 
 /** Id of the organization whose namespace the object is in; undefined: of none. */

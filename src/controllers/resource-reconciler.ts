@@ -13,7 +13,7 @@ import type { CredentialsPlace } from './credentials-place.ts';
 import { GoneIds } from './gone-ids.ts';
 import { notProgrammed, programmed } from './in-force.ts';
 import { idOfAnother, type RecordPlace } from './record-place.ts';
-import { asksForOwnedId, holdsItsId, idOf, isLive, organizationOf } from './references.ts';
+import { asksForIdOfApi, asksForOwnedId, holdsItsId, idOf, isLive, organizationOf } from './references.ts';
 import { type ObjectSecrets, type SecretReader, secretNotFound } from './secret-reader.ts';
 import type { StatusWriter } from './status-writer.ts';
 
@@ -72,6 +72,11 @@ const obstacleLookMs = 5000;
 const taken: Refusal = { reason: 'IdTaken', message: 'an older object has the id that the annotation posthorn.dev/id asks for' };
 
 const invalidId: Refusal = { reason: 'InvalidId', message: 'the annotation posthorn.dev/id is not an id of this kind' };
+
+const idOfApi: Refusal = {
+  reason: 'IdTaken',
+  message: 'the id that the annotation posthorn.dev/id asks for is one that the API gives to what is made through it',
+};
 
 interface Result {
   verdict: Verdict;
@@ -138,6 +143,7 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
 
   async #putInForce(object: ObjectOf<K>, id: string): Promise<Result> {
     if (asksForForeignId(kinds[this.#rules.kind].idPrefix, object.metadata)) return nothing(refused(invalidId, true));
+    if (asksForIdOfApi(this.#rules.kind, object)) return nothing(refused(idOfApi, true));
     const namespace = object.metadata.namespace ?? '';
     const organization = organizationOf(this.#caches.Organization, namespace);
     if (organization === undefined) {

@@ -4,13 +4,14 @@ import { isPosthornError, type PosthornError } from '../core/errors.ts';
 import type { WebhookStore } from '../data/webhooks/webhooks.ts';
 import type { ResourceCache } from '../store/cache.ts';
 import type { FencedPublisher } from './fenced-publisher.ts';
-import type { Obstacle, RecordPlace } from './record-place.ts';
+import { ownerOfRefusedId } from './id-owners.ts';
+import { idOfAnother, type Obstacle, type RecordPlace } from './record-place.ts';
 import { organizationOf } from './references.ts';
 
 export interface WebhookPlaceOptions {
   /** Under the epoch of this leader. */
   webhooks: WebhookStore;
-  publisher: Pick<FencedPublisher, 'write'>;
+  publisher: Pick<FencedPublisher, 'write' | 'claim'>;
   organizations: ResourceCache<'Organization'>;
 }
 
@@ -41,6 +42,13 @@ export function webhookPlace<Record extends { org: string; id: string }, Stored 
   return {
     get: (id: string, organization: OrganizationFacts) => managed(organization.id, id),
     publish: async (record) => {
+      try {
+        // What shards keep of an application or an endpoint, such as its limits, they keep by its id alone.
+        await publisher.claim(record.id, record.org);
+      } catch (error) {
+        if (ownerOfRefusedId(error) !== undefined) return { refusal: idOfAnother };
+        throw error;
+      }
       const stored = await publisher.write(() => records.get(record.org, record.id));
       if (stored !== null && stored.managedBy === null) return { refusal: taken };
       try {

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { type OwnedRecordKind, type RecordByKind, recordKinds, recordLayoutVersion } from '../core/records.ts';
-import { RedisRegistryPublisher } from './registry-publisher.ts';
+import { isTakenName, RedisRegistryPublisher } from './registry-publisher.ts';
 
 const owned = recordKinds.filter((kind): kind is OwnedRecordKind => kind !== 'organization');
 
@@ -72,6 +72,40 @@ test.each(owned)('the record of a %s is not retracted for another organization',
   expect(await publisher.retract(epoch, kind, 'xyz_1', 'org_b')).toBe(false);
   expect(await publisher.get(kind, 'xyz_1')).toMatchObject({ org: 'org_a' });
   expect(await publisher.retract(epoch, kind, 'xyz_1', 'org_a')).toBe(true);
+});
+
+const keyOf = (id: string, org: string) => ({ ...record('apiKey', org), id });
+
+test('the hash of an API key leads to the key of the organization that published it first, while that stands', async () => {
+  const keyId = () => redis.client.hget(`${prefix}{cfg}:ix:api-key`, 'aa');
+  await publisher.publish(epoch, 'apiKey', keyOf('key_1', 'org_a'));
+  expect(isTakenName(await publisher.publish(epoch, 'apiKey', keyOf('key_2', 'org_b')).catch((error: unknown) => error))).toBe(true);
+  expect(await keyId()).toBe('key_1');
+  expect(await publisher.get('apiKey', 'key_2')).toBeNull();
+  // Its own organization declares it anew.
+  await publisher.publish(epoch, 'apiKey', keyOf('key_3', 'org_a'));
+  await publisher.retract(epoch, 'apiKey', 'key_1');
+  expect(await keyId()).toBe('key_3');
+  await publisher.retract(epoch, 'apiKey', 'key_3');
+  expect(await publisher.publish(epoch, 'apiKey', keyOf('key_2', 'org_b'))).toBe(true);
+  expect(await keyId()).toBe('key_2');
+});
+
+test('an API key that takes over the hash of another organization by a change keeps what it had', async () => {
+  await publisher.publish(epoch, 'apiKey', keyOf('key_1', 'org_a'));
+  await publisher.publish(epoch, 'apiKey', { ...keyOf('key_2', 'org_b'), sha256: 'bb' });
+  expect(isTakenName(await publisher.publish(epoch, 'apiKey', keyOf('key_2', 'org_b')).catch((error: unknown) => error))).toBe(true);
+  expect(await redis.client.hgetall(`${prefix}{cfg}:ix:api-key`)).toEqual({ aa: 'key_1', bb: 'key_2' });
+});
+
+test('an id without a record is the organization\'s that claims it first, and an older leader claims none', async () => {
+  await publisher.claim(epoch, 'ep_1', 'org_a');
+  await publisher.claim(epoch, 'ep_1', 'org_a');
+  await expect(publisher.claim(epoch, 'ep_1', 'org_b')).rejects.toMatchObject({ code: 'CONFLICT', details: { owner: ['org_a'] } });
+  await publisher.mintEpoch();
+  await publisher.publish(epoch + 1, 'source', record('source', 'org_a'));
+  await expect(publisher.claim(epoch, 'ep_2', 'org_b')).rejects.toMatchObject({ code: 'CONFLICT', details: { epoch: expect.anything() } });
+  expect(await redis.client.hget(`${prefix}{cfg}:owners`, 'ep_2')).toBeNull();
 });
 
 test('a refused publication leaves no record, no index entry and no change', async () => {

@@ -16,6 +16,8 @@ export interface IndexEntry {
   field: string;
   /** The change key that readers who looked the entry up depend on. */
   changeKey: string;
+  /** No record of another organization takes the field while this one stands. */
+  isClaimed?: true;
 }
 
 /** A record with its kind, so that a switch can tell them apart. */
@@ -52,7 +54,8 @@ export function indexEntries({ kind, record }: KindAndRecord): IndexEntry[] {
     case 'eventType':
       return [hashEntry('event-type', `${record.org}/${record.name}`)];
     case 'apiKey':
-      return [hashEntry('api-key', record.sha256)];
+      // The hash of a key is no secret: who declares that of another organization's key must not get the requests that are sent with it.
+      return [{ ...hashEntry('api-key', record.sha256), isClaimed: true }];
     case 'destination':
     case 'transform':
     case 'payloadSchema':
@@ -67,7 +70,7 @@ function hashEntry(index: string, field: string): IndexEntry {
 }
 
 export interface IndexOperation {
-  operation: 'hset' | 'hdel' | 'sadd' | 'srem';
+  operation: 'hset' | 'hclaim' | 'hdel' | 'sadd' | 'srem';
   entry: IndexEntry;
 }
 
@@ -77,8 +80,13 @@ export function indexOperations(stored: readonly IndexEntry[], wanted: readonly 
   const added = wanted.filter((entry) => !stored.some((other) => isSame(entry, other)));
   return [
     ...gone.map((entry) => ({ operation: entry.type === 'hash' ? ('hdel' as const) : ('srem' as const), entry })),
-    ...added.map((entry) => ({ operation: entry.type === 'hash' ? ('hset' as const) : ('sadd' as const), entry })),
+    ...added.map((entry) => ({ operation: addingOperation(entry), entry })),
   ];
+}
+
+function addingOperation({ type, isClaimed }: IndexEntry): 'hset' | 'hclaim' | 'sadd' {
+  if (type === 'set') return 'sadd';
+  return isClaimed === true ? 'hclaim' : 'hset';
 }
 
 function isSame(one: IndexEntry, other: IndexEntry): boolean {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { canonicalJson } from '../core/canonical-json.ts';
-import { PosthornError } from '../core/errors.ts';
+import { isPosthornError, PosthornError } from '../core/errors.ts';
 import type { RecordByKind, RecordKind } from '../core/records.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { Script, type ScriptArgument } from '../redis/script.ts';
@@ -14,6 +14,7 @@ import { parseRecord } from './registry-record.ts';
 const mintEpochScript = new Script(new URL('./scripts/registry-mint-epoch.lua', import.meta.url));
 const publishScript = new Script(new URL('./scripts/registry-publish.lua', import.meta.url));
 const retractScript = new Script(new URL('./scripts/registry-retract.lua', import.meta.url));
+const claimScript = new Script(new URL('./scripts/registry-claim.lua', import.meta.url));
 
 const changesKept = 10_000;
 /** A belief about the stored record can only be wrong again when the same record is being written elsewhere. */
@@ -52,6 +53,13 @@ export class RedisRegistryPublisher implements RegistryPublisher {
 
   async retract(epoch: number, kind: RecordKind, id: string, org?: string): Promise<boolean> {
     return await this.#replace(retractScript, { epoch, kind, id, wanted: '', org }, await this.#stored(kind, id));
+  }
+
+  async claim(epoch: number, id: string, org: string): Promise<void> {
+    const reply = await this.#run(claimScript, [this.#keys.epoch, this.#keys.owners], [epoch, id, org]);
+    const [outcome, detail = ''] = Array.isArray(reply) ? reply.map(String) : [];
+    if (outcome === 'fenced') throw epochIsOver(epoch, detail);
+    if (outcome === 'owned') throw idIsOwned(id, detail);
   }
 
   async eachOwner(found: (id: string, org: string) => void): Promise<void> {
@@ -107,7 +115,9 @@ export class RedisRegistryPublisher implements RegistryPublisher {
           believed = detail;
           break;
         case 'owned':
-          throw new PosthornError('CONFLICT', `the id ${id} belongs to another organization`, { details: { owner: [detail] } });
+          throw idIsOwned(id, detail);
+        case 'taken':
+          throw nameIsTaken(kind, id);
         case 'fenced':
           throw epochIsOver(epoch, detail);
         default:
@@ -137,6 +147,21 @@ export class RedisRegistryPublisher implements RegistryPublisher {
   async #run(script: Script, keys: string[], args: ScriptArgument[]): Promise<unknown> {
     return await script.run(this.#redis, keys, args).catch(throwUnavailable);
   }
+}
+
+function idIsOwned(id: string, owner: string): PosthornError {
+  return new PosthornError('CONFLICT', `the id ${id} belongs to another organization`, { details: { owner: [owner] } });
+}
+
+/** Told apart by `isTakenName`. */
+function nameIsTaken(kind: RecordKind, id: string): PosthornError {
+  const complaint = 'another organization has it';
+  return new PosthornError('CONFLICT', `what ${kind} ${id} is found by belongs to another organization`, { details: { taken: [complaint] } });
+}
+
+/** Whether a publication was refused because another organization has what the record is found by. */
+export function isTakenName(error: unknown): boolean {
+  return isPosthornError(error, 'CONFLICT') && error.details?.['taken'] !== undefined;
 }
 
 function isOfAnother(kind: RecordKind, json: string, org: string | undefined): boolean {

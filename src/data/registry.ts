@@ -22,7 +22,7 @@ export interface RegistryPublisher {
   /**
    * Writes the record and its index entries and appends one change, unless the stored record is equal.
    * Answers whether anything changed. Throws CONFLICT with `details.epoch` when `epoch` is not the newest (a fenced
-   * ex-leader), and with `details.owner` when the id belongs to another organization.
+   * ex-leader), with `details.owner` when the id belongs to another organization, and as `isTakenName` tells when what the record is found by does.
    */
   publish<K extends RecordKind>(epoch: number, kind: K, record: RecordByKind[K]): Promise<boolean>;
   /**
@@ -30,6 +30,8 @@ export interface RegistryPublisher {
    * stays its organization's.
    */
   retract(epoch: number, kind: RecordKind, id: string, org?: string): Promise<boolean>;
+  /** Notes whose an id is that has no record here. Throws CONFLICT as `publish` does. */
+  claim(epoch: number, id: string, org: string): Promise<void>;
   /** Calls back with every id that belongs to an organization. */
   eachOwner(found: (id: string, org: string) => void): Promise<void>;
   /** Ids of all published records of the kind, for the sweep of what is gone. */

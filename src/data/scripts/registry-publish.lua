@@ -3,7 +3,8 @@
 -- Keys and arguments: see includes/registry-change.lua.
 -- An id stays the organization's that published it first, also when its record is retracted. A record that stands without an owner (it was
 -- published before there were owners) says whose its id is.
--- Returns {'fenced', epoch} | {'owned', organization} (the id is another organization's) | {'equal'} | {'stored', record} (the belief was wrong: nothing written) | {'changed'}
+-- Returns {'fenced', epoch} | {'owned', organization} (the id is another organization's) | {'taken'} (a field of an index that hclaim names is
+-- another organization's) | {'equal'} | {'stored', record} (the belief was wrong: nothing written) | {'changed'}
 -- @include "includes/registry-change.lua"
 
 if is_fenced() then
@@ -17,6 +18,11 @@ if org ~= '' then
   end
   if owner and owner ~= org then
     return {'owned', owner}
+  end
+  for i = 1, tonumber(ARGV[8]) do
+    if ARGV[7 + 2 * i] == 'hclaim' and is_of_another(KEYS[6 + i], ARGV[8 + 2 * i], org) then
+      return {'taken'}
+    end
   end
   call('HSETNX', KEYS[6], id, org)
 end

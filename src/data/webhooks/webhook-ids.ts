@@ -40,6 +40,15 @@ export function parseWebhookId(kind: WebhookKind, id: string): WebhookIdParts | 
   return { id, number, part: match[2] ?? '' };
 }
 
+/** Beyond what an organization counts to. Of the ids that are made of a `metadata.uid` one in a million is below it. */
+const beyondNumbers = 2 ** 30;
+
+/** Whether an id has the form of those that are given to what is made through the API. */
+export function isNumberedId(kind: WebhookKind, id: string): boolean {
+  const parts = parseWebhookId(kind, id);
+  return parts !== null && parts.number < beyondNumbers;
+}
+
 function encodeNumber(number: number): string {
   let text = '';
   for (let rest = number; text.length < numberWidth; rest = Math.floor(rest / 32)) text = (alphabet[rest % 32] ?? '') + text;

@@ -14,7 +14,7 @@
 -- ARGV[6] record to store; empty: none
 -- ARGV[7] organization of the caller; empty: the record belongs to none
 -- ARGV[8] number of index operations
--- ARGV[9..] per index operation: hset, hdel, sadd or srem; field; then the change keys
+-- ARGV[9..] per index operation: hset, hclaim (hset of a field that one organization has for itself), hdel, sadd or srem; field; then the change keys
 local call = redis.call
 local id, believed, wanted = ARGV[4], ARGV[5], ARGV[6]
 local stored_epoch = call('GET', KEYS[2])
@@ -25,8 +25,15 @@ local function is_fenced()
   return stored_epoch and tonumber(stored_epoch) > tonumber(ARGV[1])
 end
 
+-- Whether a field of an index leads to a record of another organization.
+local function is_of_another(index, field, org)
+  local other = call('HGET', index, field)
+  local record = other and other ~= id and call('HGET', KEYS[5], other)
+  return record and cjson.decode(record).org ~= org
+end
+
 local function change_index(index, operation, field)
-  if operation == 'hset' then
+  if operation == 'hset' or operation == 'hclaim' then
     call('HSET', index, field, id)
   elseif operation == 'sadd' then
     call('SADD', index, field)
