@@ -95,18 +95,26 @@ async function putWebhooks(namespace: string, last: string, id?: string): Promis
   return made;
 }
 
-test.each(webhookKinds.map(([kind]) => kind))('the id of a %s is not given to another organization, also once it is deleted', async (kind) => {
-  const id = await putWebhooks('victim', kind);
-  await passes(async () => expect(await reasonOf(kind, 'victim')).toBe('Ready'));
-  await putWebhooks('thief', kind, id);
-  await passes(async () => expect(await reasonOf(kind, 'thief')).toBe('IdTaken'));
-  await suite.store.delete(kind, { namespace: 'victim', name: 'one' });
-  await put(kind, 'thief', { ...webhookKinds.find(([each]) => each === kind)?.[1], ...(kind === 'WebhookApplication' && { name: 'changed' }) }, id);
-  await sleep(300);
-  expect(await reasonOf(kind, 'thief')).toBe('IdTaken');
-  await putWebhooks('victim', kind, id);
-  await passes(async () => expect(await reasonOf(kind, 'victim')).toBe('Ready'));
-});
+test.each(webhookKinds.map(([kind]) => kind))(
+  'the id of a %s is not given to another organization, also once it is deleted',
+  async (kind) => {
+    const id = await putWebhooks('victim', kind);
+    await passes(async () => expect(await reasonOf(kind, 'victim')).toBe('Ready'));
+    await putWebhooks('thief', kind, id);
+    await passes(async () => expect(await reasonOf(kind, 'thief')).toBe('IdTaken'));
+    await suite.store.delete(kind, { namespace: 'victim', name: 'one' });
+    await put(
+      kind,
+      'thief',
+      { ...webhookKinds.find(([each]) => each === kind)?.[1], ...(kind === 'WebhookApplication' && { name: 'changed' }) },
+      id,
+    );
+    await sleep(300);
+    expect(await reasonOf(kind, 'thief')).toBe('IdTaken');
+    await putWebhooks('victim', kind, id);
+    await passes(async () => expect(await reasonOf(kind, 'victim')).toBe('Ready'));
+  },
+);
 
 test.each([
   ['WebhookApplication', 'app_aaaaaaaaabcdefghijklmnopqr'],

@@ -4,7 +4,7 @@ import { finished } from '../../test/support/finished.ts';
 import { assertProperty } from '../../test/support/property.ts';
 import { jsonElements, jsonMember } from './json-member.ts';
 
-const member = (json: string, name = 'payload'): string | undefined => jsonMember(Buffer.from(json), name)?.toString();
+const member = (json: string, name = 'payload'): string | undefined => finished(jsonMember(Buffer.from(json), name))?.toString();
 
 describe('the value of a member stands as it was sent', () => {
   test.each<[string, string | undefined]>([

@@ -1,13 +1,16 @@
+import { closingQuote } from './json-scan.ts';
+
 const quote = 0x22;
-const backslash = 0x5c;
 const [braceOpen, braceClose, bracketOpen, bracketClose] = [0x7b, 0x7d, 0x5b, 0x5d];
 const comma = 0x2c;
+/** So many bytes are looked at one by one in a piece. */
+const pieceBytes = 256 * 1024;
 
 /**
  * The bytes of a member's value as they stand in the text of a JSON object, without the white space around it: of several of the name those of
- * the last, as `JSON.parse` reads it. Null when there is none. `json` is known to be an object that `JSON.parse` takes.
+ * the last, as `JSON.parse` reads it. Null when there is none. `json` is known to be an object that `JSON.parse` takes. In pieces: yields between them.
  */
-export function jsonMember(json: Buffer, name: string): Buffer | null {
+export function* jsonMember(json: Buffer, name: string): Generator<undefined, Buffer | null> {
   let found: Buffer | null = null;
   let at = json.indexOf(braceOpen) + 1;
   while (true) {
@@ -20,18 +23,18 @@ export function jsonMember(json: Buffer, name: string): Buffer | null {
     const keyEnd = endOfString(json, at);
     const isNamed = JSON.parse(json.toString('utf8', at, keyEnd)) === name;
     const start = skipSpace(json, json.indexOf(0x3a, keyEnd) + 1);
-    const end = endOfValue(json, start);
+    const end = yield* endOfValue(json, start);
     if (isNamed) found = json.subarray(start, end);
     at = end;
   }
 }
 
-/** The bytes of the elements of a JSON array, in the same way. Yields after each. */
+/** The bytes of the elements of a JSON array, in the same way. Yields after each, too. */
 export function* jsonElements(json: Buffer): Generator<undefined, Buffer[]> {
   const found: Buffer[] = [];
   let at = skipSpace(json, json.indexOf(bracketOpen) + 1);
   while (at < json.length && json[at] !== bracketClose) {
-    const end = endOfValue(json, at);
+    const end = yield* endOfValue(json, at);
     found.push(json.subarray(at, end));
     at = skipSpace(json, end);
     if (json[at] === comma) at = skipSpace(json, at + 1);
@@ -48,23 +51,20 @@ function skipSpace(json: Buffer, from: number): number {
 
 /** After the closing quote; `start` is that of the opening one. */
 function endOfString(json: Buffer, start: number): number {
-  let end = json.indexOf(quote, start + 1);
-  while (end > 0 && isEscaped(json, end)) end = json.indexOf(quote, end + 1);
-  return end < 0 ? json.length : end + 1;
+  return (closingQuote(json, start) ?? json.length - 1) + 1;
 }
 
-function isEscaped(json: Buffer, at: number): boolean {
-  let backslashes = 0;
-  while (json[at - 1 - backslashes] === backslash) backslashes++;
-  return backslashes % 2 === 1;
-}
-
-function endOfValue(json: Buffer, start: number): number {
+function* endOfValue(json: Buffer, start: number): Generator<undefined, number> {
   const first = json[start];
   if (first === quote) return endOfString(json, start);
   if (first !== braceOpen && first !== bracketOpen) return endOfScalar(json, start);
   let depth = 0;
+  let pieceEnd = start + pieceBytes;
   for (let at = start; at < json.length; at++) {
+    if (at >= pieceEnd) {
+      pieceEnd = at + pieceBytes;
+      yield;
+    }
     const byte = json[at];
     if (byte === quote) at = endOfString(json, at) - 1;
     else if (byte === braceOpen || byte === bracketOpen) depth++;

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { closingQuote } from './json-scan.ts';
 
-const [quote, comma, backslash] = [0x22, 0x2c, 0x5c];
+const [quote, comma] = [0x22, 0x2c];
 const [braceOpen, braceClose, bracketOpen, bracketClose] = [0x7b, 0x7d, 0x5b, 0x5d];
 const defaultPieceBytes = 64 * 1024;
 /** Where nothing can be cut. */
@@ -89,7 +90,7 @@ export function* parseLargeJson(
         continue;
       case quote:
         keyStart = at;
-        at = endOfString(text, at);
+        at = closingQuote(text, at) ?? text.length - 1;
         keyEnd = at + 1;
         break;
       case braceOpen:
@@ -139,19 +140,6 @@ function pathOf(text: Uint8Array, open: readonly Open[]): PropertyKey[] {
     const key: unknown = JSON.parse(new TextDecoder().decode(text.subarray(keyStart, keyEnd)));
     return String(key);
   });
-}
-
-/** The place of the closing quote, or the last place; `start` is that of the opening one. */
-function endOfString(text: Uint8Array, start: number): number {
-  let end = text.indexOf(quote, start + 1);
-  while (end > 0 && isEscaped(text, end)) end = text.indexOf(quote, end + 1);
-  return end > 0 ? end : text.length - 1;
-}
-
-function isEscaped(text: Uint8Array, at: number): boolean {
-  let backslashes = 0;
-  while (text[at - 1 - backslashes] === backslash) backslashes++;
-  return backslashes % 2 === 1;
 }
 
 class JoinedPieces {

@@ -98,7 +98,7 @@ test('an API key that takes over the hash of another organization by a change ke
   expect(await redis.client.hgetall(`${prefix}{cfg}:ix:api-key`)).toEqual({ aa: 'key_1', bb: 'key_2' });
 });
 
-test('an id without a record is the organization\'s that claims it first, and an older leader claims none', async () => {
+test("an id without a record is the organization's that claims it first, and an older leader claims none", async () => {
   await publisher.claim(epoch, 'ep_1', 'org_a');
   await publisher.claim(epoch, 'ep_1', 'org_a');
   await expect(publisher.claim(epoch, 'ep_1', 'org_b')).rejects.toMatchObject({ code: 'CONFLICT', details: { owner: ['org_a'] } });

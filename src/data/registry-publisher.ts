@@ -156,7 +156,9 @@ function idIsOwned(id: string, owner: string): PosthornError {
 /** Told apart by `isTakenName`. */
 function nameIsTaken(kind: RecordKind, id: string): PosthornError {
   const complaint = 'another organization has it';
-  return new PosthornError('CONFLICT', `what ${kind} ${id} is found by belongs to another organization`, { details: { taken: [complaint] } });
+  return new PosthornError('CONFLICT', `what ${kind} ${id} is found by belongs to another organization`, {
+    details: { taken: [complaint] },
+  });
 }
 
 /** Whether a publication was refused because another organization has what the record is found by. */

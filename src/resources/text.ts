@@ -9,9 +9,15 @@ export function text(min: number, max: number): z.ZodString {
     z
       .string()
       .meta({ ...(min > 0 && { minLength: min }), maxLength: max })
-      .refine((value) => characters(value) >= min, { error: min === 1 ? 'must not be empty' : `must be at least ${min} characters long` })
+      .refine((value) => value.length >= 2 * min || characters(value) >= min, {
+        error: min === 1 ? 'must not be empty' : `must be at least ${min} characters long`,
+      })
       // No pattern sees a longer text: one of 1 MB takes hours with a pattern that backtracks.
-      .refine((value) => characters(value) <= max, { error: `must be at most ${max} characters long`, abort: true })
+      // A character has at most two units: of what is far too long none is counted.
+      .refine((value) => value.length <= max || (value.length <= 2 * max && characters(value) <= max), {
+        error: `must be at most ${max} characters long`,
+        abort: true,
+      })
   );
 }
 

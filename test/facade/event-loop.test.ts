@@ -21,6 +21,8 @@ const members = (count: number, value: unknown = 1): Record<string, unknown> =>
 const badHeaders = (count: number): Record<string, string> =>
   Object.fromEntries(Array.from({ length: count }, (_, i) => [`bad header ${i}`, 'x']));
 const list = <T>(count: number, item: T): T[] => Array.from({ length: count }, () => item);
+/** Each is written with 18 letters. */
+const ligatures = (count: number): string => '\ufdfa'.repeat(count);
 const imported = (destinations: unknown[]): object => ({ destinations, conflictStrategy: 'skip', validateOnly: true });
 const routesOf = (routes: unknown[]): object => ({ routes, conflictStrategy: 'rename', validateOnly: true });
 const condition = { field: 'payload.a', operator: 'equals', value: 1 };
@@ -69,6 +71,16 @@ const inputs: [what: string, path: string, body: object | Buffer, status: number
     routesOf(list(1000, { name: 'x', sourceSlug: 's', destinationSlugs: list(10, 'd') })),
     200,
   ],
+  ['an import of a record with a name of 8 MB of ligatures', '/destinations/import', imported([{ name: ligatures(2_790_000) }]), 200],
+  [
+    'an import of 1,000 records with names of ligatures',
+    '/destinations/import',
+    imported(list(1000, 0).map((_, i) => ({ name: `${ligatures(396)}${i}` }))),
+    200,
+  ],
+  ['an event with 2 MB of quotes', '/send-event', { eventType: 'none', payload: '"'.repeat(1_040_000) }, 404],
+  ['events with 8 MB of quotes', '/send-events', { events: [{ eventType: 'none', payload: '"'.repeat(4_190_000) }] }, 201],
+  ['events with 8 MB of short texts', '/send-events', { events: list(100, { eventType: 'none', payload: list(16_000, '"') }) }, 201],
   ['60,000 unknown fields', '/sources', members(60_000), 400],
   ['unknown fields with long names', '/sources', Object.fromEntries(list(50, 0).map((_, i) => [`${i}${'x'.repeat(18_000)}`, 1])), 400],
   ['30,000 bad headers', '/destinations', { name: 'x', headers: badHeaders(30_000) }, 400],

@@ -122,7 +122,11 @@ class DestinationImport {
   async run(records: readonly Record<string, unknown>[]): Promise<Judged[]> {
     const { idempotency } = this.#call;
     if (idempotency?.isTakenOver === true) this.#made = new Map(await madeUnder(this.#call, 'Destination', idempotency.mark));
-    const numbered = records.map((record, index) => ({ record, index, slug: slugIn(record) ?? slugOfName(record) ?? `#${index}` }));
+    const numbered: { record: Record<string, unknown>; index: number; slug: string }[] = [];
+    for (const [index, record] of records.entries()) {
+      await this.#call.turn.rest();
+      numbered.push({ record, index, slug: slugIn(record) ?? slugOfName(record) ?? `#${index}` });
+    }
     const groups = [...Map.groupBy(numbered, ({ slug }) => slug).values()];
     const judged: Judged[] = [];
     await mapConcurrently(groups, async (group) => {

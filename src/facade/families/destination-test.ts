@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { PosthornError } from '../../core/errors.ts';
-import { jsonMember } from '../../core/json-member.ts';
 import { destinationTestResult, destinationTestTask } from '../../data/destination-test-task.ts';
 import { kinds } from '../../resources/kinds.ts';
 import { destinationBeyondPlan } from '../../resources/plan-gates.ts';
+import { bodyMember } from '../body-member.ts';
 import { operation } from '../operation.ts';
 import { findToRead, idOf } from '../resources/lookup.ts';
 
@@ -33,12 +33,13 @@ export const destinationTestOperation = operation({
     const beyondPlan = destinationBeyondPlan(destination.spec, call.caller.organization.plan);
     if (beyondPlan !== null) throw new PosthornError('FORBIDDEN', `The destination is suspended: ${beyondPlan}.`);
     const timeoutMs = destination.spec.http?.timeoutMs ?? httpTimeoutMs.parse(undefined);
+    const payload = await bodyMember(call, 'payload');
     return await call.services.tasks.call(destinationTestTask, {
       org: call.caller.organization.id,
       input: {
         destinationId: idOf(destination),
         generation: destination.metadata.generation,
-        payload: jsonMember(call.bodyBytes, 'payload')?.toString() ?? null,
+        payload: payload?.toString() ?? null,
       },
       timeoutMs: timeoutMs + marginMs,
     });

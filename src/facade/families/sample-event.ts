@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { jsonMember } from '../../core/json-member.ts';
 import { maxQueryLength } from '../../core/sent-query.ts';
+import { bodyMember } from '../body-member.ts';
 import type { Call } from '../operation.ts';
 
 /** What an event of a test is made of. */
@@ -18,8 +18,8 @@ export function samplePayload({ payload = {} }: SampleEvent): unknown {
 }
 
 /** The same as JSON text, as it stands in the body. */
-export function samplePayloadText({ bodyBytes }: Pick<Call, 'bodyBytes'>): Buffer {
-  return jsonMember(bodyBytes, 'payload') ?? Buffer.from('{}');
+export async function samplePayloadText(call: Pick<Call, 'bodyBytes' | 'turn' | 'signal'>): Promise<Buffer> {
+  return (await bodyMember(call, 'payload')) ?? Buffer.from('{}');
 }
 
 /** Names in lower case, as they are of an event. */

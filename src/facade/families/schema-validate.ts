@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { PosthornError } from '../../core/errors.ts';
-import { jsonMember } from '../../core/json-member.ts';
 import { jsonSchemaText } from '../../core/json-schema-text.ts';
+import { bodyMember } from '../body-member.ts';
 import { operation } from '../operation.ts';
 import { findToRead } from '../resources/lookup.ts';
 
@@ -28,7 +28,7 @@ export const schemaValidateOperation = operation({
   },
   errors: ['RESOURCE_NOT_FOUND'],
   handle: async (call) => {
-    const payload = jsonMember(call.bodyBytes, 'payload');
+    const payload = await bodyMember(call, 'payload');
     if (payload === null) throw new PosthornError('VALIDATION_FAILED', 'payload is required.');
     const { spec } = await findToRead(call, 'PayloadSchema', call.params['id'] ?? '');
     const schema = jsonSchemaText(spec.jsonSchema);

@@ -57,7 +57,7 @@ export const transformTestOperation = operation({
         query: call.body.query ?? '',
         headers: sampleHeaders(call.body),
       }),
-      payload: samplePayloadText(call),
+      payload: await samplePayloadText(call),
     };
     const { output, problem } = await services.sandbox.transform(caller.organization.id, await transformOf(call), event, signal);
     if (problem !== undefined) return { success: false, error: problemText(problem) };

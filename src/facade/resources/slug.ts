@@ -3,11 +3,14 @@ import { isReservedSlug } from '../../resources/names.ts';
 
 /** Of slugs that are given or made here; objects from elsewhere may have longer ones. */
 export const longestSlug = 50;
+/** Units of a name that are looked at, as many as one may have: records of an import are judged later. */
+const longestName = 400;
 const letters: Record<string, string> = { ß: 'ss', æ: 'ae', œ: 'oe', ø: 'o', đ: 'd', ð: 'd', ł: 'l', þ: 'th', ı: 'i' };
 
 /** The slug that a name suggests: accents folded, lower-case, `-` for the rest; `fallback` when nothing is left. */
 export function slugOf(name: string, fallback: string): string {
   const plain = name
+    .slice(0, longestName)
     .normalize('NFKD')
     .toLowerCase()
     .replaceAll(/\p{Mark}/gu, '')

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { jsonMember } from '../../../core/json-member.ts';
 import { parsedJson } from '../../../core/json-text.ts';
 import { endpointTestResult, endpointTestTask } from '../../../data/endpoint-test-task.ts';
 import { text } from '../../../resources/text.ts';
+import { bodyMember } from '../../body-member.ts';
 import { operation } from '../../operation.ts';
 import { single } from './envelope.ts';
 import { namedEventType } from './event-type-lookup.ts';
@@ -43,6 +43,7 @@ export const testEndpoint = operation({
     const { org, id, applicationId, timeoutSeconds } = await findEndpoint(call, call.params['id'] ?? '');
     const { eventType } = call.body;
     const named = eventType === undefined ? null : (await namedEventType(call, eventType)).spec;
+    const payload = await bodyMember(call, 'payload');
     return {
       data: await call.services.tasks.call(endpointTestTask, {
         org,
@@ -50,7 +51,7 @@ export const testEndpoint = operation({
           applicationId,
           endpointId: id,
           eventType: named?.name ?? null,
-          payload: jsonMember(call.bodyBytes, 'payload')?.toString() ?? exampleOf(named),
+          payload: payload?.toString() ?? exampleOf(named),
         },
         timeoutMs: timeoutSeconds * 1000 + marginMs,
       }),

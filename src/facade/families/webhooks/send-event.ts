@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { PosthornError } from '../../../core/errors.ts';
-import { jsonElements, jsonMember } from '../../../core/json-member.ts';
+import { jsonElements } from '../../../core/json-member.ts';
 import { isRecord } from '../../../resources/field-tree.ts';
 import { hostileShapes, parseBody } from '../../body.ts';
+import { bodyMember } from '../../body-member.ts';
 import { errorIn, toPosthornError, webhookErrorBody } from '../../error-response.ts';
 import { type Call, type Family, operation } from '../../operation.ts';
 import { single } from './envelope.ts';
@@ -50,7 +51,7 @@ export const sendEvent: Family = {
       },
       errors,
       handle: async (call) => {
-        const { answer, isRepeated } = await takeWebhookEvent(call, call.body, payloadIn(call.bodyBytes));
+        const { answer, isRepeated } = await takeWebhookEvent(call, call.body, await payloadIn(call));
         if (isRepeated) call.answerOtherwise();
         return { data: answer };
       },
@@ -76,8 +77,8 @@ export const sendEvent: Family = {
       handle: async (call) => {
         // The request itself was counted as one.
         await call.charge(call.body.events.length - 1);
-        const { turn, bodyBytes } = call;
-        const events = jsonMember(bodyBytes, 'events') ?? Buffer.from('[]');
+        const { turn } = call;
+        const events = (await bodyMember(call, 'events')) ?? Buffer.from('[]');
         const texts = await turn.run(jsonElements(events), call.signal);
         const order = new StoringOrder(call.services.clock);
         const taken: ReturnType<typeof oneOfMany>[] = [];
@@ -103,7 +104,7 @@ async function oneOfMany(
     if (!isRecord(raw)) throw new PosthornError('VALIDATION_FAILED', 'An event must be an object.');
     await call.turn.run(hostileShapes(raw, 'payload'), call.signal);
     const sent: SentEvent = parseBody(sentEvent, raw);
-    return (await takeWebhookEvent(call, sent, payloadIn(bytes), among)).answer;
+    return (await takeWebhookEvent(call, sent, await payloadIn({ ...call, bodyBytes: bytes }), among)).answer;
   } catch (thrown) {
     const error = toPosthornError(thrown);
     if (error.code === 'INTERNAL') call.services.logger.error({ err: thrown }, 'an event among many met a defect');
@@ -111,8 +112,8 @@ async function oneOfMany(
   }
 }
 
-function payloadIn(body: Buffer): Buffer {
-  const payload = jsonMember(body, 'payload');
+async function payloadIn(call: Pick<Call, 'bodyBytes' | 'turn' | 'signal'>): Promise<Buffer> {
+  const payload = await bodyMember(call, 'payload');
   if (payload === null) throw new PosthornError('VALIDATION_FAILED', 'payload is required.', { details: { payload: ['is required'] } });
   return payload;
 }
