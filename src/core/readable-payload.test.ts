@@ -76,6 +76,7 @@ describe('a form has its fields', () => {
   test.each<[string, unknown]>([
     ['From=%2B491234&Body=Hello+w%C3%B6rld%21', { From: '+491234', Body: 'Hello wörld!' }],
     ['a=1&a=2&b=', { a: ['1', '2'], b: '' }],
+    ['a+b=+1%2B+1+', { 'a b': ' 1+ 1 ' }],
     ['a', { a: '' }],
     ['a=1&a=2&a=3', { a: ['1', '2', '3'] }],
     ['n=9007199254740993', { n: '9007199254740993' }],
@@ -97,6 +98,7 @@ describe('a form has its fields', () => {
   });
 
   test('JSON under the content type of a form, which curl sends unless it is told another, stays JSON', () => {
+    expect(readable('{"a":"1+1","b":1e+5}', { contentType: urlEncoded }).text).toBe('{"a":"1+1","b":1e+5}');
     expect(readable('{"a":1}', { contentType: urlEncoded }).text).toBe('{"a":1}');
   });
 

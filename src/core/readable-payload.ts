@@ -11,6 +11,8 @@ export const readableLimits = {
   /** Of a form. */
   fields: 5000,
   boundaryLength: 200,
+  /** Bytes of the headers of a part of a multipart form. */
+  partHead: 8192,
 };
 
 /** What the sender says of the bytes, in the words of HTTP; empty: nothing. */
@@ -97,13 +99,23 @@ function isJson(payload: Buffer): boolean {
 
 type Field = [name: string, value: string];
 
+const [plusSign, space] = [0x2b, 0x20];
+
 /** Null: no form, as the JSON that curl sends under this type unless it is told another, or too many fields. */
 function urlEncodedFields(body: Buffer): Field[] | null {
-  const text = payloadText(body);
-  if (/^\s*[[{]/.test(text) && readJson(text) !== undefined) return null;
+  const sent = payloadText(body);
+  if (/^\s*[[{]/.test(sent) && readJson(sent) !== undefined) return null;
+  const text = sent.includes('+') ? payloadText(withoutPlusSigns(body)) : sent;
   let separators = 0;
   for (let at = text.indexOf('&'); at >= 0; at = text.indexOf('&', at + 1)) if (++separators >= readableLimits.fields) return null;
   return [...new URLSearchParams(text)];
+}
+
+/** With the spaces that plus signs stand for. URLSearchParams takes 100 ns for each plus sign: for 1 MiB as long as for all else. */
+function withoutPlusSigns(body: Buffer): Buffer {
+  const plain = Buffer.from(body);
+  for (let at = 0; at < plain.length; at++) if (plain[at] === plusSign) plain[at] = space;
+  return plain;
 }
 
 /** Null: not the form that the type promises, or too many fields. */
@@ -130,10 +142,10 @@ function after(body: Buffer, delimiter: Buffer, from: number): number | null {
   return at < 0 ? null : at + delimiter.length;
 }
 
-/** Null: a file, or no part of a form. */
+/** Null: a file, no part of a form, or one with too long headers. */
 function partField(part: Buffer): Field | null {
   const headEnd = part.indexOf('\r\n\r\n');
-  if (headEnd < 0) return null;
+  if (headEnd < 0 || headEnd > readableLimits.partHead) return null;
   const disposition = /^content-disposition:\s*form-data\s*(;.*)$/im.exec(part.toString('utf8', 0, headEnd))?.[1];
   if (disposition === undefined || /;\s*filename\*?\s*=/i.test(disposition.replaceAll(/"(?:[^"\\]|\\.)*"/g, '""'))) return null;
   const [, quoted, plain] = /;\s*name\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))/i.exec(disposition) ?? [];

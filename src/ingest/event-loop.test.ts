@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { IngestUnderTest } from '../../test/support/ingest.ts';
-import { longestTurnMs } from '../../test/support/longest-turn.ts';
+import { longestTurnMs, longestTurnOfBestRunMs } from '../../test/support/longest-turn.ts';
 import type { FilterCondition } from '../core/records.ts';
 
 /** No event may hold up all others for longer. */
 const limitMs = 100;
+const urlEncoded = 'application/x-www-form-urlencoded';
 const payloadLimitBytes = 1024 * 1024;
 let ingest: IngestUnderTest;
 beforeAll(async () => {
@@ -91,6 +92,24 @@ test.each(inputs)('No turn of the event loop is long for %s.', async (_what, { c
   // A turn may also load what is needed for the first time, or collect garbage: the second run tells.
   const longest = Math.min(first, await longestTurnMs(send));
   expect([statuses, longest < limitMs ? 'short' : longest]).toEqual([[200, 200], 'short']);
+});
+
+const multipart = 'multipart/form-data; boundary=x';
+const partOf = (disposition: string): string => `--x\r\nContent-Disposition: form-data; ${disposition}\r\n\r\n1\r\n--x--`;
+test.each([
+  ['a form of plus signs', urlEncoded, `a=${'+'.repeat(1_000_000)}`],
+  ['a form of escaped bytes', urlEncoded, `a=${'%ff'.repeat(340_000)}`],
+  ['a form with a name of escaped quotes', multipart, partOf(`name="${'\\"'.repeat(500_000)}"`)],
+  ['a form with a name of quotes in percent', multipart, partOf(`name="${'%22'.repeat(340_000)}"`)],
+  ['a form of parts that nearly end', multipart, partOf(`name="a"\r\n\r\n${'\r\n-'.repeat(340_000)}`)],
+])('No turn of the event loop is long for %s.', async (_what, type, body) => {
+  await ingest.publishSource({ payloadLimitBytes });
+  await ingest.publishRoute({ filter: { logic: 'OR', conditions: [{ field: 'a', operator: 'exists' }] } });
+  const statuses: number[] = [];
+  const send = async (): Promise<void> =>
+    void statuses.push((await ingest.send('/ingest/acme/github', { body, headers: { 'content-type': type } })).status);
+  const longest = await longestTurnOfBestRunMs(limitMs, send);
+  expect([[...new Set(statuses)], longest < limitMs ? 'short' : longest]).toEqual([[200], 'short']);
 });
 
 test('No turn of the event loop is long for a form of 70,000 fields that nobody has signed, before Twilio’s signature is refused.', async () => {
