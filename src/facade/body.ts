@@ -5,6 +5,7 @@ import { wording } from '../resources/complaints.ts';
 import { type Excess, excessIn } from '../resources/excess.ts';
 import { fieldPath, isRecord } from '../resources/field-tree.ts';
 import { plainIssues } from '../resources/plain-issues.ts';
+import { withoutSettingsNotHad } from './setting-not-had.ts';
 
 const deepestNesting = 32;
 /** What the parsers of receivers take without being told to. */
@@ -77,8 +78,7 @@ interface BodyReading {
 
 /**
  * What the schema makes of a body; without one there may be no field. UNKNOWN_FIELD or VALIDATION_FAILED name what is wrong, and for the fields in
- * `fieldCodes` the code that the API document gives them. Fields in `readOnly` are ignored, and `isActive` is taken for `enabled` (API decisions,
- * "Both families").
+ * `fieldCodes` the code that the API document gives them. Fields in `readOnly` are ignored (API decisions, "Both families").
  */
 export function parseBody<Body extends z.ZodObject>(
   schema: Body | undefined,
@@ -91,12 +91,12 @@ export function parseBody<Body extends z.ZodObject>(
     if (field !== undefined) throw new PosthornError('UNKNOWN_FIELD', `unknown field "${pathText([field])}": this takes no body.`);
     return {} as z.output<Body>;
   }
-  const excess = excessIn(schema, raw, ['isActive', ...readOnly]);
+  const excess = excessIn(schema, raw, readOnly);
   if (excess !== null) throw tooLarge(excess);
   const sent = Object.fromEntries(Object.entries(raw).filter(([name]) => !readOnly.includes(name)));
-  const parsed = schema.safeParse('enabled' in schema.shape ? withEnabled(sent) : sent, { error: wording });
+  const parsed = schema.safeParse(sent, { error: wording });
   if (!parsed.success) throw invalidBody(parsed.error.issues, fieldCodes);
-  return parsed.data;
+  return withoutSettingsNotHad(schema, parsed.data) as z.output<Body>;
 }
 
 const enoughIssues = 100;
@@ -139,15 +139,6 @@ function withPlainItems(schema: z.ZodObject, records: string, list: z.ZodArray):
   const made = schema.extend({ [records]: new z.ZodArray({ ...list.def, element: z.unknown() }) });
   plainItems.set(schema, made);
   return made;
-}
-
-function withEnabled(body: Record<string, unknown>): Record<string, unknown> {
-  if (!Object.hasOwn(body, 'isActive')) return body;
-  const { isActive, ...rest } = body;
-  if (Object.hasOwn(rest, 'enabled') && rest['enabled'] !== isActive) {
-    throw new PosthornError('VALIDATION_FAILED', 'enabled and isActive are the same field and contradict each other.');
-  }
-  return { ...rest, enabled: isActive };
 }
 
 function tooLarge(excess: Excess): PosthornError {

@@ -4,6 +4,7 @@ import type { ObjectOf } from '../resources/kinds.ts';
 import type { FieldCodes } from './body.ts';
 import type { Call } from './operation.ts';
 import type { SecretDraft } from './resources/secrets.ts';
+import { type Synonyms, withoutSynonyms } from './resources/synonyms.ts';
 import type { Spec } from './resources/write.ts';
 import type { ServedKind } from './services.ts';
 
@@ -36,12 +37,18 @@ export interface ResourceFamilyDefinition<K extends ServedKind, Body extends z.Z
   fieldCodes?: FieldCodes;
   /** Fields of `body` that a create must have. */
   required: readonly (keyof z.output<Body> & string)[];
+  /** Fields of `body` that stand for others: `toSpec` never sees them. */
+  synonyms?: Synonyms<NoInfer<K>>;
+  /** For fields in `required`, another one that does as well. */
+  standIns?: { readonly [field in keyof z.output<Body> & string]?: keyof z.output<Body> & string };
   /** Fields of `body` that take less on create, as the slug always does. */
   onCreate?: { readonly [field in keyof z.output<Body> & string]?: z.ZodType };
   /** Fields of `body` that cannot change, each with the values that an unchanged one may be sent as. */
   immutable: { readonly [field: string]: (object: ObjectOf<K>, call: Call) => unknown[] | Promise<unknown[]> };
   /** The list is one answer of all records, `{data}`, unless pages of it are asked for. */
   isListedWhole?: true;
+  /** A change may be sent with PUT, too. */
+  alsoPut?: true;
   /** The filters of the list, and `pageQuery`, or `wholeListQuery` when it is listed whole. */
   query: Query;
   /** `shown`: what a record reads as where it is not what was sent. */
@@ -59,9 +66,14 @@ export interface ResourceFamilyDefinition<K extends ServedKind, Body extends z.Z
   beforeDelete?: { looksAt: readonly ServedKind[]; run?(object: ObjectOf<K>, call: Call): Promise<void> };
 }
 
-/** The definition with its types, for those who need it beside its family. */
-export function resourceDefinition<K extends ServedKind, Body extends z.ZodObject, Query extends z.ZodObject>(
-  definition: ResourceFamilyDefinition<K, Body, Query>,
-): ResourceFamilyDefinition<K, Body, Query> {
-  return definition;
+/** The definition as writes go by it: its synonyms mean their fields. */
+export function resourceDefinition<K extends ServedKind, Body extends z.ZodObject, Query extends z.ZodObject>({
+  synonyms = {},
+  ...definition
+}: ResourceFamilyDefinition<K, Body, Query>): ResourceFamilyDefinition<K, Body, Query> {
+  return {
+    ...definition,
+    // What takes the place of a synonym is of the type of its field.
+    toSpec: async (input) => definition.toSpec({ ...input, body: (await withoutSynonyms(synonyms, input)) as z.output<Body> }),
+  };
 }

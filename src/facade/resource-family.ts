@@ -1,23 +1,24 @@
 import { z } from 'zod';
 import { type Family, type Operation, operation } from './operation.ts';
 import { cutPage, cutWholeList, pageOf, type pageQuery, type wholeListQuery } from './pagination.ts';
-import type { ResourceFamilyDefinition } from './resource-family-definition.ts';
+import { type ResourceFamilyDefinition, resourceDefinition } from './resource-family-definition.ts';
 import { changeRecord, createRecord, deleteRecord } from './resource-writes.ts';
 import { findToRead, newestFirst } from './resources/lookup.ts';
 import { nouns } from './resources/nouns.ts';
 import { newSlug } from './resources/record-fields.ts';
 import type { ServedKind } from './services.ts';
 
-/** The family with its five operations, and `more` of its own. */
+/** The family with its five operations, or six with PUT, and `more` of its own. */
 export function resourceFamily<K extends ServedKind, Body extends z.ZodObject, Query extends z.ZodObject>(
-  definition: ResourceFamilyDefinition<K, Body, Query>,
+  defined: ResourceFamilyDefinition<K, Body, Query>,
   more: readonly Operation[] = [],
 ): Family {
+  const definition = resourceDefinition(defined);
   const { kind, name, path, description, record, body, fieldCodes, errors = {} } = definition;
   const noun = nouns[kind];
   const readOnly = Object.keys(record.shape).filter((field) => !(field in body.shape));
   const one = `${path}/{id}`;
-  const five = [
+  const common = [
     operation({
       method: 'GET',
       path,
@@ -67,21 +68,23 @@ export function resourceFamily<K extends ServedKind, Body extends z.ZodObject, Q
       errors: ['RESOURCE_NOT_FOUND'],
       handle: async (call) => definition.toRecord(await findToRead(call, kind, call.params['id'] ?? ''), call),
     }),
-    operation({
-      method: 'PATCH',
-      path: one,
-      operationId: `update${kind}`,
-      summary: `Change a ${noun}`,
-      description: 'Fields that are not sent stay as they are.',
-      scope: 'write',
-      body,
-      readOnly,
-      fieldCodes,
-      requestExample: definition.examples.change,
-      answer: { status: 200, description: `The changed ${noun}.`, schema: record },
-      errors: ['RESOURCE_NOT_FOUND', 'FIELD_MANAGED', 'CONFLICT', ...(errors.change ?? [])],
-      handle: async (call) => definition.toRecord(await changeRecord(definition, call, call.body), call),
-    }),
+    ...(definition.alsoPut ? (['PATCH', 'PUT'] as const) : (['PATCH'] as const)).map((method) =>
+      operation({
+        method,
+        path: one,
+        operationId: `${method === 'PUT' ? 'put' : 'update'}${kind}`,
+        summary: `Change a ${noun}`,
+        description: `Fields that are not sent stay as they are${method === 'PUT' ? ', as with PATCH' : ''}.`,
+        scope: 'write',
+        body,
+        readOnly,
+        fieldCodes,
+        requestExample: definition.examples.change,
+        answer: { status: 200, description: `The changed ${noun}.`, schema: record },
+        errors: ['RESOURCE_NOT_FOUND', 'FIELD_MANAGED', 'CONFLICT', ...(errors.change ?? [])],
+        handle: async (call) => definition.toRecord(await changeRecord(definition, call, call.body), call),
+      }),
+    ),
     operation({
       method: 'DELETE',
       path: one,
@@ -93,17 +96,28 @@ export function resourceFamily<K extends ServedKind, Body extends z.ZodObject, Q
       handle: (call) => deleteRecord(definition, call),
     }),
   ];
-  return { name, description, operations: [...five, ...more], shown: { ...definition.examples.create, ...definition.examples.shown } };
+  return { name, description, operations: [...common, ...more], shown: { ...definition.examples.create, ...definition.examples.shown } };
 }
 
 function bodyOfCreate<K extends ServedKind, Body extends z.ZodObject, Query extends z.ZodObject>({
   body,
   onCreate,
   required,
+  standIns = {},
 }: ResourceFamilyDefinition<K, Body, Query>): z.ZodObject {
   const shape: z.ZodRawShape = { ...body.shape, slug: newSlug.optional(), ...onCreate };
-  const fields = Object.entries(shape).map(([name, schema]) => [name, required.includes(name) ? z.nonoptional(schema) : schema]);
-  return z.strictObject(Object.fromEntries(fields));
+  const replaceable: Readonly<Record<string, string | undefined>> = standIns;
+  const isNeeded = (name: string): boolean => required.includes(name) && replaceable[name] === undefined;
+  const fields = Object.entries(shape).map(([name, schema]) => [name, isNeeded(name) ? z.nonoptional(schema) : schema]);
+  const whole = z.strictObject(Object.fromEntries(fields));
+  const pairs = Object.entries(replaceable).flatMap(([name, standIn]) => (standIn === undefined ? [] : [[name, standIn] as const]));
+  return pairs.reduce(
+    (schema, [name, standIn]) =>
+      schema
+        .refine((sent) => sent[name] !== undefined || sent[standIn] !== undefined, { path: [name], error: 'is required' })
+        .meta({ anyOf: [{ required: [name] }, { required: [standIn] }] }),
+    whole,
+  );
 }
 
 /** What `wholeListQuery` has made of the query. */

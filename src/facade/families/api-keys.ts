@@ -11,7 +11,7 @@ import { cutPage, pageOf, pageQuery } from '../pagination.ts';
 import { awaitGone, awaitInForce } from '../resources/in-force.ts';
 import { cachedObjects, find, idOf } from '../resources/lookup.ts';
 import { foreignManagers } from '../resources/owned-spec.ts';
-import { isoTime, isoTimeOrNull, nameOf, sentName, timesOf, timestamp } from '../resources/record-fields.ts';
+import { isoTime, isoTimeOrNull, nameOf, organizationId, sentName, timesOf, timestamp } from '../resources/record-fields.ts';
 import { madeBefore } from '../resources/request-marks.ts';
 import { slugOf } from '../resources/slug.ts';
 import { createObject, deleteObject, refuseForeign } from '../resources/write.ts';
@@ -22,8 +22,10 @@ const scopes = z.array(z.enum(['read', 'write', 'delete']));
 const record = z
   .object({
     id: z.string(),
+    organizationId,
     name: z.string(),
     prefix: z.string().describe('The first characters of the key.'),
+    keyPrefix: z.string().describe('The same as prefix.'),
     role,
     scopes,
     createdAt: timestamp,
@@ -88,7 +90,11 @@ export const apiKeys: Family = {
       body,
       readOnly: Object.keys(record.shape).filter((field) => !(field in body.shape)),
       requestExample: { name: 'Build server', role: 'developer', scopes: ['read', 'write'], expiresInDays: 90 },
-      answer: { status: 201, description: 'The key is shown only here.', schema: z.object({ apiKey: record, key: z.string() }) },
+      answer: {
+        status: 201,
+        description: 'The key is shown only here.',
+        schema: z.object({ apiKey: record.extend({ key: z.string() }), key: z.string() }),
+      },
       handle: async (call) => {
         const { key, sha256, prefix } = newApiKey();
         const { name, expiresInDays } = call.body;
@@ -121,7 +127,7 @@ export const apiKeys: Family = {
         const object = await createObject(call, 'ApiKey', { base: slugOf(name, 'key') }, async () => spec);
         await awaitInForce(call, 'ApiKey', object);
         const makers = new Map(cachedObjects(call, 'ApiKey').map((other) => [other.spec.sha256, other]));
-        return { apiKey: await toRecord(object, call, makers), key };
+        return { apiKey: { ...(await toRecord(object, call, makers)), key }, key };
       },
     }),
     operation({
@@ -193,8 +199,10 @@ async function toRecord(object: KeyObject, call: Call, byHash: ReadonlyMap<strin
   const maker = byHash.get(createdBy?.sha256 ?? '');
   return {
     id: idOf(object),
+    organizationId: call.caller.organization.id,
     name: nameOf(object),
     prefix,
+    keyPrefix: prefix,
     role: keyRole,
     scopes: [...keyScopes],
     createdAt: timesOf(object).createdAt,

@@ -8,6 +8,7 @@ import { isPaidPlan } from '../../resources/plan-gates.ts';
 import { httpUrl } from '../../resources/url.ts';
 import type { SpecInput } from '../resource-family-definition.ts';
 import { clearableToSpec, nameToSpec, sentName, sentSlug } from '../resources/record-fields.ts';
+import { settingNotHad } from '../setting-not-had.ts';
 import { headerMap, headerValueOrMask } from './header-map.ts';
 import { headerList, headersToSpec, refuseHeadersElsewhere } from './static-headers.ts';
 
@@ -28,6 +29,8 @@ const headerText = z
     }
   })
   .pipe(headers);
+
+const noAlerts = 'Nothing but false: alerts are about routes, not about cron jobs.';
 
 /** Body of create and change (API document, "Cron job"). */
 export const cronJobBody = z.strictObject({
@@ -55,6 +58,10 @@ export const cronJobBody = z.strictObject({
   timeoutMs: spec.timeoutMs.unwrap().optional(),
   isActive: z.boolean().optional().describe('While false it runs only when it is triggered.'),
   useStaticIp: z.boolean().optional().describe('The request goes through the egress proxy of the installation. Needs a paid plan.'),
+  notifyOnFailure: settingNotHad(z.literal(false), noAlerts),
+  notifyOnSuccess: settingNotHad(z.literal(false), noAlerts),
+  notifyEmails: settingNotHad(z.null(), 'Nothing but null: alerts are about routes, not about cron jobs.'),
+  groupId: settingNotHad(z.null(), 'Nothing but null: cron jobs have no groups.'),
 });
 
 /** The spec that a body makes of `current`. VALIDATION_FAILED and INVALID_URL name the field, FORBIDDEN the plan; CREDENTIALS_REQUIRED as in `refuseHeadersElsewhere`. */

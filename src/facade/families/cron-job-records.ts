@@ -19,7 +19,12 @@ export const cronJobItem = z
     cronExpression: z.string(),
     url: z.string(),
     method,
+    description: z.string().nullable(),
+    timezone: z.string(),
+    timeoutMs: z.int(),
+    useStaticIp: z.boolean(),
     isActive: z.boolean(),
+    ...recordTimes,
     lastRunAt: timestamp.nullable(),
     nextRunAt: timestamp.nullable().describe('null while it is not active, or suspended by the plan.'),
   })
@@ -27,13 +32,8 @@ export const cronJobItem = z
 
 export const cronJobRecord = cronJobItem
   .extend({
-    description: z.string().nullable(),
-    timezone: z.string(),
     headers: z.string().describe('The headers as the JSON text of an object; credentials among them are masked.'),
     payload: z.string().nullable(),
-    timeoutMs: z.int(),
-    useStaticIp: z.boolean(),
-    ...recordTimes,
   })
   .meta({ id: 'CronJob' });
 
@@ -71,10 +71,15 @@ export async function toItems(jobs: readonly CronJob[], call: Call): Promise<z.i
   const lastRunsMs = new Map(known.map((id, i) => [id, times[i] ?? null]));
   const nowMs = services.clock.now();
   return jobs.map((job) => ({
-    ...identityOf(job),
+    ...identityOf(job, call),
     cronExpression: job.spec.schedule,
     url: job.spec.url,
     method: job.spec.method,
+    description: job.spec.description ?? null,
+    timezone: job.spec.timeZone,
+    timeoutMs: job.spec.timeoutMs,
+    useStaticIp: job.spec.useStaticIp,
+    ...timesOf(job),
     isActive: job.spec.enabled,
     lastRunAt: isoTimeOrNull(lastRunsMs.get(idOf(job)) ?? null),
     nextRunAt: isoTimeOrNull(cronJobBeyondPlan(job.spec, caller.organization.plan) === null ? nextRunMs(job, nowMs) : null),
@@ -84,17 +89,8 @@ export async function toItems(jobs: readonly CronJob[], call: Call): Promise<z.i
 export async function toRecord(job: CronJob, call: Call): Promise<z.input<typeof cronJobRecord>> {
   const [item] = await toItems([job], call);
   if (item === undefined) throw new Error('a cron job has no item');
-  const { description = null, timeZone, headers, payload = null, timeoutMs, useStaticIp } = job.spec;
-  return {
-    ...item,
-    description,
-    timezone: timeZone,
-    headers: JSON.stringify(headerObject(await shownHeaders(call, job, headers))),
-    payload,
-    timeoutMs,
-    useStaticIp,
-    ...timesOf(job),
-  };
+  const { headers, payload = null } = job.spec;
+  return { ...item, headers: JSON.stringify(headerObject(await shownHeaders(call, job, headers))), payload };
 }
 
 /** An execution in the form of the history. */

@@ -74,11 +74,7 @@ export const cronJobs: Family = {
         status: 201,
         description: 'The new cron job.',
         schema: z.object({
-          cronJob: z.object({
-            id: z.string(),
-            name: z.string(),
-            cronExpression: z.string(),
-            url: z.string(),
+          cronJob: cronJobRecord.extend({
             nextRunAt: z.string().nullable().describe('UTC, as `YYYY-MM-DD HH:MM:SS`; null when it is not active.'),
           }),
         }),
@@ -86,8 +82,8 @@ export const cronJobs: Family = {
       errors: ['INVALID_URL', 'ALREADY_EXISTS', 'CONFLICT'],
       handle: async (call) => {
         const created = await createRecord(cronJobDefinition, call, call.body);
-        const { id, name, cronExpression, url, nextRunAt } = await toRecord(created, call);
-        return { cronJob: { id, name, cronExpression, url, nextRunAt: nextRunAt?.replace('T', ' ').slice(0, 19) ?? null } };
+        const record = await toRecord(created, call);
+        return { cronJob: { ...record, nextRunAt: record.nextRunAt?.replace('T', ' ').slice(0, 19) ?? null } };
       },
     }),
     operation({

@@ -1,16 +1,20 @@
 import { z } from 'zod';
 import { PosthornError } from '../../core/errors.ts';
-import { type Family, operation } from '../operation.ts';
-import { cursorPageOf, cursorPagination, cursorQuery, pagesAreFilled, unknownIds } from '../pagination.ts';
-import { timeRange, timeRangeQuery } from '../query.ts';
+import { type Call, type Family, operation } from '../operation.ts';
 import { replayRequest } from '../replay-request.ts';
-import { filterId } from '../resources/filter-ids.ts';
-import { attemptRecord, attemptToRecord, deliveryRecord, deliveryStatus, deliveryToRecord } from './delivery-fields.ts';
+import { attemptRecord, attemptToRecord, deliveryRecord, deliveryToRecord } from './delivery-fields.ts';
+import { listDeliveries } from './delivery-list.ts';
 
-const idOrSlug = z.string().min(1).max(128);
-
-const ids = z.array(z.string().min(1).max(128)).min(1).max(100);
+const mostReplayed = 100;
+const ids = z.array(z.string().min(1).max(128)).min(1).max(mostReplayed);
 const replayed = z.object({ originalDeliveryId: z.string(), newDeliveryId: z.string(), status: z.literal('queued') });
+const replayedOne = replayed.extend({ deliveryId: z.string().describe('The same as newDeliveryId.'), message: z.string() });
+const replayedMany = z.object({
+  message: z.string(),
+  queued: z.int(),
+  skipped: z.int(),
+  deliveries: z.array(replayed.omit({ status: true })),
+});
 
 export const deliveries: Family = {
   name: 'Deliveries',
@@ -40,34 +44,7 @@ export const deliveries: Family = {
     byReason: { max_retries_exceeded: 1 },
   },
   operations: [
-    operation({
-      method: 'GET',
-      path: '/deliveries',
-      operationId: 'listDeliveries',
-      summary: 'List deliveries',
-      description: `${pagesAreFilled} ${unknownIds}`,
-      scope: 'read',
-      query: z.object({
-        ...cursorQuery,
-        routeId: idOrSlug.optional(),
-        destinationId: idOrSlug.optional(),
-        status: deliveryStatus.optional(),
-        ...timeRangeQuery,
-      }),
-      answer: { status: 200, description: 'Newest first.', schema: cursorPageOf(deliveryRecord) },
-      errors: ['RESOURCE_NOT_FOUND'],
-      handle: async (call) => {
-        const { limit, cursor, routeId, destinationId, status, from, to } = call.query;
-        const filter = {
-          routeId: await filterId(call, 'Route', routeId),
-          destinationId: await filterId(call, 'Destination', destinationId),
-          status,
-          ...timeRange(from, to),
-        };
-        const { items, nextCursor } = await call.services.messages.deliveries(call.caller.organization.id, filter, { limit, cursor });
-        return { data: items.map(deliveryToRecord), pagination: cursorPagination(nextCursor) };
-      },
-    }),
+    listDeliveries,
     operation({
       method: 'GET',
       path: '/deliveries/{id}',
@@ -91,13 +68,19 @@ export const deliveries: Family = {
       summary: 'Replay a delivery',
       description: 'Sends the event of an ended delivery once more to its destination, as a new delivery. The old one stays as it is.',
       scope: 'write',
-      answer: { status: 201, description: 'The new delivery is queued.', schema: replayed },
+      answer: { status: 201, description: 'The new delivery is queued.', schema: replayedOne },
       errors: ['RESOURCE_NOT_FOUND', 'CONFLICT', 'PAYLOAD_NOT_FOUND', 'QUOTA_EXCEEDED', 'QUEUE_FULL'],
       handle: async (call) => {
         const { services, caller, params } = call;
         const { id = '' } = params;
         const newDeliveryId = await services.replayer.replay(caller.organization.id, id, replayRequest(call));
-        return { originalDeliveryId: id, newDeliveryId, status: 'queued' as const };
+        return {
+          originalDeliveryId: id,
+          newDeliveryId,
+          status: 'queued' as const,
+          deliveryId: newDeliveryId,
+          message: 'The delivery is queued.',
+        };
       },
     }),
     operation({
@@ -108,19 +91,41 @@ export const deliveries: Family = {
       description:
         'Replays each of them. What is unknown, still under way or without payload is skipped. What was begun is finished, also after a crash or a 503.',
       scope: 'write',
-      body: z.strictObject({ ids }),
+      body: z
+        .strictObject({ ids: ids.optional(), deliveryIds: ids.optional().describe('The same as ids.') })
+        .refine((sent) => (sent.ids === undefined) !== (sent.deliveryIds === undefined), {
+          path: ['ids'],
+          error: 'or deliveryIds is required, one of them',
+        })
+        .meta({ oneOf: [{ required: ['ids'] }, { required: ['deliveryIds'] }] }),
       requestExample: { ids: ['msg_00m2k3x7q4uabcdefghijklmnop'] },
+      answer: { status: 200, description: 'What was queued.', schema: replayedMany },
+      errors: ['QUOTA_EXCEEDED', 'QUEUE_FULL'],
+      handle: async (call) => {
+        const wanted = [...new Set(call.body.ids ?? call.body.deliveryIds)];
+        const replays = await call.services.replayer.replayMany(call.caller.organization.id, wanted, replayRequest(call));
+        return replaysOf(replays, wanted.length);
+      },
+    }),
+    operation({
+      method: 'POST',
+      path: '/deliveries/bulk-replay-events',
+      operationId: 'replayEvents',
+      summary: 'Replay all deliveries of events',
+      description: `Those that are no replays themselves, together at most ${mostReplayed}, as bulk-replay does.`,
+      scope: 'write',
+      body: z.strictObject({ eventIds: ids }),
+      requestExample: { eventIds: ['evt_00m2k3x7q4uabcdefghijklmnop'] },
       answer: {
         status: 200,
         description: 'What was queued.',
-        schema: z.object({ queued: z.int(), skipped: z.int(), deliveries: z.array(replayed.omit({ status: true })) }),
+        schema: replayedMany.extend({ eventsProcessed: z.int().describe('Events that there are.') }),
       },
       errors: ['QUOTA_EXCEEDED', 'QUEUE_FULL'],
       handle: async (call) => {
-        const wanted = [...new Set(call.body.ids)];
+        const { wanted, events } = await deliveriesOf(call, [...new Set(call.body.eventIds)]);
         const replays = await call.services.replayer.replayMany(call.caller.organization.id, wanted, replayRequest(call));
-        const deliveries = replays.map(({ originalId, newId }) => ({ originalDeliveryId: originalId, newDeliveryId: newId }));
-        return { queued: deliveries.length, skipped: wanted.length - deliveries.length, deliveries };
+        return { ...replaysOf(replays, wanted.length), eventsProcessed: events };
       },
     }),
     operation({
@@ -175,3 +180,23 @@ export const deliveries: Family = {
     }),
   ],
 };
+
+/** The deliveries of events that are no replays, and how many of the events there are. VALIDATION_FAILED when they are too many for one request. */
+async function deliveriesOf({ services, caller }: Call, eventIds: readonly string[]): Promise<{ wanted: string[]; events: number }> {
+  const wanted: string[] = [];
+  let events = 0;
+  for (const eventId of eventIds) {
+    const all = await services.messages.deliveriesOfEvent(caller.organization.id, eventId);
+    if (all.length > 0) events += 1;
+    wanted.push(...all.filter(({ replayedFrom }) => replayedFrom === null).map(({ id }) => id));
+    if (wanted.length > mostReplayed)
+      throw new PosthornError('VALIDATION_FAILED', `eventIds: the events have more than ${mostReplayed} deliveries: name fewer.`);
+  }
+  return { wanted, events };
+}
+
+function replaysOf(replays: readonly { originalId: string; newId: string }[], wanted: number): z.input<typeof replayedMany> {
+  const queued = replays.map(({ originalId, newId }) => ({ originalDeliveryId: originalId, newDeliveryId: newId }));
+  const skipped = wanted - queued.length;
+  return { message: `${queued.length} queued, ${skipped} skipped.`, queued: queued.length, skipped, deliveries: queued };
+}

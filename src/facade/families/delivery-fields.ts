@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { AttemptView, DeliveryView } from '../../data/messages.ts';
-import { isoTime, isoTimeOrNull, timestamp } from '../resources/record-fields.ts';
+import { isoTime, isoTimeOrNull, organizationId, timestamp } from '../resources/record-fields.ts';
 
 /** Records of deliveries and attempts, as events and deliveries show them. */
 
@@ -20,6 +20,7 @@ export const deliveryStatus = z.enum([
 export const deliveryRecord = z
   .object({
     id: z.string(),
+    organizationId,
     eventId: z.string(),
     routeId: z.string(),
     destinationId: z.string().nullable(),
@@ -40,6 +41,11 @@ export const deliveryRecord = z
     replayedFrom: z.string().nullable(),
     createdAt: timestamp,
     completedAt: timestamp.nullable(),
+    attemptCount: z.int().min(0).describe('The same as attempts.'),
+    nextRetryAt: timestamp.nullable().describe('The same as nextAttemptAt.'),
+    responseStatus: z.int().nullable().describe('The same as lastResponseStatus.'),
+    errorMessage: z.string().nullable().describe('The same as lastErrorMessage.'),
+    deliveredAt: timestamp.nullable().describe('completedAt of what was delivered.'),
   })
   .meta({ id: 'Delivery' });
 
@@ -56,12 +62,20 @@ export const attemptRecord = z
   .meta({ id: 'Attempt' });
 
 export function deliveryToRecord(view: DeliveryView): z.input<typeof deliveryRecord> {
-  const { nextAttemptAtMs, createdAtMs, completedAtMs, org: _, ...rest } = view;
+  const { nextAttemptAtMs, createdAtMs, completedAtMs, org, ...rest } = view;
+  const nextAttemptAt = isoTimeOrNull(nextAttemptAtMs);
+  const completedAt = isoTimeOrNull(completedAtMs);
   return {
     ...rest,
-    nextAttemptAt: isoTimeOrNull(nextAttemptAtMs),
+    organizationId: org,
+    nextAttemptAt,
     createdAt: isoTime(createdAtMs),
-    completedAt: isoTimeOrNull(completedAtMs),
+    completedAt,
+    attemptCount: view.attempts,
+    nextRetryAt: nextAttemptAt,
+    responseStatus: view.lastResponseStatus,
+    errorMessage: view.lastErrorMessage,
+    deliveredAt: view.status === 'delivered' ? completedAt : null,
   };
 }
 

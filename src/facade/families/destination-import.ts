@@ -262,7 +262,7 @@ async function withoutRedacted(
   if (missing.length === 0) return { body, missing };
   const slug = current?.metadata.name ?? String(record['slug']);
   return {
-    body: { ...body, enabled: false },
+    body: { ...body, enabled: false, isActive: false },
     missing: [`Destination "${slug}" is disabled: send its ${missing.join(' and ')}, then enable it.`],
   };
 }

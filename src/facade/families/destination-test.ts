@@ -11,6 +11,13 @@ const { timeoutMs: httpTimeoutMs } = kinds.Destination.spec.shape.http.unwrap().
 /** Until a worker has taken the test, and for the way back. */
 const marginMs = 5000;
 
+const synonyms = {
+  status: z.int().nullable().optional().describe('The same as statusCode.'),
+  latencyMs: z.int().min(0).optional().describe('The same as latency.'),
+};
+const [delivered, written, failed] = destinationTestResult.options;
+const shownResult = z.union([delivered.extend(synonyms), written, failed.extend(synonyms)]).meta({ id: 'DestinationTestResult' });
+
 /** API document, "Destinations": test. */
 export const destinationTestOperation = operation({
   method: 'POST',
@@ -26,7 +33,7 @@ export const destinationTestOperation = operation({
   body: z.strictObject({ payload: z.record(z.string(), z.unknown()).optional().describe('Default: a sample event.') }),
   freeField: 'payload',
   requestExample: { payload: { type: 'order.created', orderId: 7 } },
-  answer: { status: 200, description: 'How the test went.', schema: destinationTestResult },
+  answer: { status: 200, description: 'How the test went.', schema: shownResult },
   errors: ['RESOURCE_NOT_FOUND'],
   handle: async (call) => {
     const destination = await findToRead(call, 'Destination', call.params['id'] ?? '');
@@ -34,7 +41,7 @@ export const destinationTestOperation = operation({
     if (beyondPlan !== null) throw new PosthornError('FORBIDDEN', `The destination is suspended: ${beyondPlan}.`);
     const timeoutMs = destination.spec.http?.timeoutMs ?? httpTimeoutMs.parse(undefined);
     const payload = await bodyMember(call, 'payload');
-    return await call.services.tasks.call(destinationTestTask, {
+    const result = await call.services.tasks.call(destinationTestTask, {
       org: call.caller.organization.id,
       input: {
         destinationId: idOf(destination),
@@ -43,5 +50,6 @@ export const destinationTestOperation = operation({
       },
       timeoutMs: timeoutMs + marginMs,
     });
+    return 'statusCode' in result ? { ...result, status: result.statusCode, latencyMs: result.latency } : result;
   },
 });

@@ -19,9 +19,13 @@ import {
   nameOf,
   nameToSpec,
   recordIdentity,
+  recordSwitch,
   recordTimes,
   sentName,
   sentSlug,
+  sentSwitch,
+  switchOf,
+  switchSynonym,
   timesOf,
   timestamp,
 } from '../resources/record-fields.ts';
@@ -70,32 +74,32 @@ const item = z
     ...recordIdentity,
     type: spec.type.unwrap(),
     url: z.string().describe('Empty for warehouse destinations.'),
-    enabled: z.boolean(),
+    ...recordSwitch,
     config: warehouseConfig.optional().describe('Of warehouse destinations; credentials masked.'),
     successRate: z.number().nullable().describe('Percent of deliveriesCount that were delivered; null before the first.'),
     avgLatency: z.number().nullable().describe('Milliseconds, of all attempts since it was made; null before the first.'),
     deliveriesCount: z.int().min(0).describe('Deliveries that have ended since it was made, delivered or not.'),
+    deliveryCount: z.int().min(0).describe('The same as deliveriesCount.'),
     lastDeliveryAt: timestamp.nullable().describe('When the last attempt ended.'),
-    createdAt: recordTimes.createdAt,
+    description: z.string().nullable(),
+    method: http.method.unwrap().optional(),
+    authType: authType.optional(),
+    timeoutMs: z.int().optional(),
+    useStaticIp: z.boolean().optional(),
+    throttle: throttleRecord,
+    retryPolicy: retryPolicyRecord,
+    ...recordTimes,
   })
   .meta({ id: 'DestinationItem' });
 
 const record = item
   .extend({
-    description: z.string().nullable(),
-    method: http.method.unwrap().optional(),
     headers: z.record(z.string(), z.string()).optional(),
-    authType: authType.optional(),
     authConfig: authConfig.nullable().optional(),
-    timeoutMs: z.int().optional(),
     tls: tlsRecord.nullable().optional().describe('Private certificate authority and mutual TLS.'),
-    useStaticIp: z.boolean().optional(),
     forwardQuery: z.boolean().optional(),
-    throttle: throttleRecord,
-    retryPolicy: retryPolicyRecord,
     fieldMapping: fieldMapping.optional().describe('Of warehouse destinations.'),
     signingSecret: z.string().nullable().optional().describe('Masked.'),
-    ...recordTimes,
   })
   .meta({ id: 'Destination' });
 
@@ -108,7 +112,7 @@ const body = z.strictObject({
   slug: sentSlug.optional(),
   type: spec.type.unwrap().optional(),
   description: description.nullable().optional(),
-  enabled: z.boolean().optional(),
+  ...sentSwitch,
   url: z
     .string()
     .max(2048)
@@ -146,6 +150,7 @@ const definition = resourceDefinition({
   body,
   fieldCodes: { url: 'INVALID_URL' },
   required: ['name'],
+  synonyms: { isActive: switchSynonym() },
   immutable: { slug: (object) => [object.metadata.name], type: (object) => [object.spec.type] },
   query: z.object({ ...pageQuery, enabled: queryBoolean.optional(), search: querySearch.optional().describe('Part of the name or URL.') }),
   examples: {
@@ -177,11 +182,7 @@ const definition = resourceDefinition({
   toItem,
   toRecord: async (object, call): Promise<z.input<typeof record>> => ({
     ...(await toItem(object, call)),
-    description: object.spec.description ?? null,
     ...(object.spec.type === 'http' ? await httpToRecord(object, call) : await warehouseToRecord(object.spec, shownBy(call, object))),
-    throttle: throttleToRecord(object.spec.throttle),
-    retryPolicy: retryPolicyToRecord(object.spec.retryPolicy),
-    ...timesOf(object),
   }),
   toSpec: async ({ call, body: sent, current, secrets }) =>
     ({
@@ -216,17 +217,29 @@ async function toItem(object: PosthornObject<'Destination'>, call: Call): Promis
     idOf(object),
   );
   return {
-    ...identityOf(object),
+    ...identityOf(object, call),
     type: object.spec.type,
     url: object.spec.http?.url ?? '',
-    enabled: object.spec.enabled,
+    ...switchOf(object),
     successRate: deliveries === 0 ? null : rounded((100 * successes) / deliveries),
     avgLatency: averageLatencyMs === null ? null : rounded(averageLatencyMs),
     deliveriesCount: deliveries,
+    deliveryCount: deliveries,
     lastDeliveryAt: isoTimeOrNull(lastDeliveryAtMs),
-    createdAt: timesOf(object).createdAt,
+    description: object.spec.description ?? null,
+    ...pacedHttp(object),
+    throttle: throttleToRecord(object.spec.throttle),
+    retryPolicy: retryPolicyToRecord(object.spec.retryPolicy),
+    ...timesOf(object),
     ...(object.spec.type !== 'http' && { config: (await warehouseToRecord(object.spec, shownBy(call, object))).config }),
   };
+}
+
+/** What lists show of the requests, which has no secrets. */
+function pacedHttp({ spec: { http: settings } }: PosthornObject<'Destination'>) {
+  if (settings === undefined) return {};
+  const { method, auth, timeoutMs, useStaticIp } = settings;
+  return { method, authType: auth?.type ?? 'none', timeoutMs, useStaticIp } as const;
 }
 
 function shownBy(call: Call, object: PosthornObject<'Destination'>): (ref: SecretKeyRef) => Promise<string> {
@@ -268,12 +281,9 @@ async function httpToRecord(object: PosthornObject<'Destination'>, call: Call) {
   const settings = object.spec.http;
   if (settings === undefined) return {};
   return {
-    method: settings.method,
     headers: headerObject(await shownHeaders(call, object, settings.headers)),
     ...(await authToRecord(settings.auth, (ref) => readMasked(call, object, ref))),
-    timeoutMs: settings.timeoutMs,
     tls: await tlsToRecord(settings.tls, shownPem),
-    useStaticIp: settings.useStaticIp,
     // An object that an earlier release has stored has none.
     forwardQuery: settings.forwardQuery ?? false,
     signingSecret: settings.signingSecretRef === undefined ? null : await readMasked(call, object, settings.signingSecretRef),

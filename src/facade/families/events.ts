@@ -3,11 +3,11 @@ import { PosthornError } from '../../core/errors.ts';
 import { joinedHeaders } from '../../core/joined-headers.ts';
 import { keptHeaders } from '../../core/kept-headers.ts';
 import type { EventView } from '../../data/messages.ts';
-import { type Family, operation } from '../operation.ts';
+import { type Call, type Family, operation } from '../operation.ts';
 import { cursorPageOf, cursorPagination, cursorQuery, pagesAreFilled, unknownIds } from '../pagination.ts';
 import { timeRange, timeRangeQuery } from '../query.ts';
 import { filterId } from '../resources/filter-ids.ts';
-import { isoTime, timestamp } from '../resources/record-fields.ts';
+import { isoTime, nameOf, organizationId, timestamp } from '../resources/record-fields.ts';
 import { deliveryRecord, deliveryToRecord } from './delivery-fields.ts';
 import { shownPayload } from './payload-fields.ts';
 
@@ -20,8 +20,11 @@ const eventStatusRule =
 const item = z
   .object({
     id: z.string(),
+    organizationId,
     sourceId: z.string(),
     source: z.string().describe('Slug of the source.'),
+    sourceSlug: z.string().describe('The same as source.'),
+    sourceName: z.string().describe('Its slug when the source is gone.'),
     receivedAt: timestamp,
     method: z.string(),
     contentType: z.string(),
@@ -69,14 +72,17 @@ export const events: Family = {
         sourceId: z.string().min(1).max(128).optional(),
         status: eventStatus.optional(),
         ...timeRangeQuery,
+        fromDate: timeRangeQuery.from.describe('The same as from.'),
+        toDate: timeRangeQuery.to.describe('The same as to.'),
       }),
       answer: { status: 200, description: 'Newest first.', schema: cursorPageOf(item) },
       errors: ['RESOURCE_NOT_FOUND'],
       handle: async (call) => {
-        const { limit, cursor, sourceId, status, from, to } = call.query;
+        const { limit, cursor, sourceId, status, fromDate, toDate, from = fromDate, to = toDate } = call.query;
+        refuseOther({ from, to }, { from: fromDate, to: toDate });
         const filter = { sourceId: await filterId(call, 'Source', sourceId), status, ...timeRange(from, to) };
         const { items, nextCursor } = await call.services.messages.events(call.caller.organization.id, filter, { limit, cursor });
-        return { data: items.map(toItem), pagination: cursorPagination(nextCursor) };
+        return { data: items.map((event) => toItem(event, call)), pagination: cursorPagination(nextCursor) };
       },
     }),
     operation({
@@ -87,12 +93,14 @@ export const events: Family = {
       scope: 'read',
       answer: { status: 200, description: 'The event.', schema: record },
       errors: ['RESOURCE_NOT_FOUND'],
-      handle: async ({ services, caller, params: { id = '' } }): Promise<z.input<typeof record>> => {
+      handle: async (call): Promise<z.input<typeof record>> => {
+        const { services, caller, params } = call;
+        const { id = '' } = params;
         const event = await services.messages.event(caller.organization.id, id);
         if (event === null) throw new PosthornError('RESOURCE_NOT_FOUND', 'There is no such event.');
         const deliveries = await services.messages.deliveriesOfEvent(caller.organization.id, id);
         return {
-          ...toItem(event),
+          ...toItem(event, call),
           query: event.query,
           headers: joinedHeaders(keptHeaders(event.headers)),
           ...shownPayload(event.payload),
@@ -103,14 +111,23 @@ export const events: Family = {
   ],
 };
 
-function toItem({
-  org: _org,
-  query: _query,
-  headers: _headers,
-  payload: _payload,
-  webhook: _webhook,
-  receivedAtMs,
-  ...rest
-}: EventView): z.input<typeof item> {
-  return { ...rest, receivedAt: isoTime(receivedAtMs) };
+/** INVALID_QUERY where a time is sent under both its names, and they differ. */
+function refuseOther(times: { from: string | undefined; to: string | undefined }, synonyms: typeof times): void {
+  for (const name of ['from', 'to'] as const) {
+    if (synonyms[name] === undefined || synonyms[name] === times[name]) continue;
+    const complaint = `contradicts ${name}Date`;
+    throw new PosthornError('INVALID_QUERY', `Query: ${name} ${complaint}.`, { details: { [name]: [complaint] } });
+  }
+}
+
+function toItem(event: EventView, { services, caller }: Call): z.input<typeof item> {
+  const { org, query: _query, headers: _headers, payload: _payload, webhook: _webhook, receivedAtMs, ...rest } = event;
+  const source = services.caches.Source.getById(event.sourceId, caller.organization.namespace);
+  return {
+    ...rest,
+    organizationId: org,
+    sourceSlug: event.source,
+    sourceName: source === undefined ? event.source : nameOf(source),
+    receivedAt: isoTime(receivedAtMs),
+  };
 }

@@ -17,6 +17,8 @@ const body = z.strictObject({
   ...sampleEvent,
 });
 
+const judged = z.object({ field: z.string(), operator: z.string(), matches: z.boolean() });
+
 /** Whether an event would meet a filter, and each of its conditions. */
 export const filterTestOperation = operation({
   method: 'POST',
@@ -37,7 +39,9 @@ export const filterTestOperation = operation({
     schema: z.object({
       success: z.literal(true),
       matches: z.boolean(),
-      conditions: z.array(z.object({ field: z.string(), operator: z.string(), matches: z.boolean() })),
+      conditions: z.array(judged),
+      results: z.array(judged).describe('The same as conditions.'),
+      logic: z.enum(['AND', 'OR']),
     }),
   },
   errors: ['RESOURCE_NOT_FOUND'],
@@ -52,11 +56,8 @@ export const filterTestOperation = operation({
       inApiWords('Filter', () => tryFilter(definition, context)),
       call.signal,
     );
-    return {
-      success: true,
-      matches: isMet,
-      conditions: definition.conditions.map(({ field, operator }, index) => ({ field, operator, matches: met[index] ?? false })),
-    };
+    const conditions = definition.conditions.map(({ field, operator }, index) => ({ field, operator, matches: met[index] ?? false }));
+    return { success: true, matches: isMet, conditions, results: conditions, logic: definition.logic };
   },
 });
 

@@ -47,7 +47,7 @@ const body = z.strictObject({
 
 function toItem(object: PosthornObject<'Filter'>, call: Call): z.input<typeof item> {
   return {
-    ...identityOf(object),
+    ...identityOf(object, call),
     description: object.spec.description ?? null,
     conditions: object.spec.conditions,
     logic: object.spec.logic,

@@ -11,9 +11,13 @@ import {
   isoTimeOrNull,
   nameToSpec,
   recordIdentity,
+  recordSwitch,
   recordTimes,
   sentName,
   sentSlug,
+  sentSwitch,
+  switchOf,
+  switchSynonym,
   timesOf,
   timestamp,
 } from '../resources/record-fields.ts';
@@ -26,7 +30,7 @@ const item = z
   .object({
     ...recordIdentity,
     type,
-    enabled: z.boolean(),
+    ...recordSwitch,
     lastNotifiedAt: timestamp.nullable().describe('When an alert last arrived there; tests do not count.'),
   })
   .meta({ id: 'NotificationChannelItem' });
@@ -38,14 +42,15 @@ const body = z.strictObject({
   slug: sentSlug.optional(),
   type: type.optional(),
   config: configBody.optional(),
-  enabled: z.boolean().optional(),
+  ...sentSwitch,
 });
 
-async function toItem(object: PosthornObject<'NotificationChannel'>, { services, caller }: Call): Promise<z.input<typeof item>> {
+async function toItem(object: PosthornObject<'NotificationChannel'>, call: Call): Promise<z.input<typeof item>> {
+  const { services, caller } = call;
   return {
-    ...identityOf(object),
+    ...identityOf(object, call),
     type: object.spec.type,
-    enabled: object.spec.enabled,
+    ...switchOf(object),
     lastNotifiedAt: isoTimeOrNull(await services.lastNotified.atMs(caller.organization.id, idOf(object))),
   };
 }
@@ -60,6 +65,7 @@ export const notificationChannels = resourceFamily(
     item,
     body,
     required: ['name', 'type', 'config'],
+    synonyms: { isActive: switchSynonym() },
     immutable: { slug: (object) => [object.metadata.name], type: (object) => [object.spec.type] },
     isListedWhole: true,
     query: z.object({ type: type.optional(), enabled: queryBoolean.optional(), ...wholeListQuery }),

@@ -55,7 +55,7 @@ async function toRecord(object: PosthornObject<'PayloadSchema'>, call: Call): Pr
   // The version is found by the controller, after what was written.
   const latest = await byName(call, 'PayloadSchema', object.metadata.name);
   return {
-    ...identityOf(object),
+    ...identityOf(object, call),
     description: text,
     jsonSchema: schemaObject.parse(jsonSchema),
     version: Math.max(object.status?.version ?? 1, latest?.status?.version ?? 1),
@@ -74,6 +74,7 @@ export const payloadSchemas = resourceFamily(
     item,
     body,
     required: ['name', 'jsonSchema'],
+    alsoPut: true,
     immutable: { slug: (object) => [object.metadata.name] },
     query: z.object({ ...pageQuery, search: querySearch.optional().describe('Part of the name or slug.') }),
     examples: {

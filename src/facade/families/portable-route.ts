@@ -54,6 +54,7 @@ const { notificationChannelIds: _, ...notifications } = notificationBody;
 /** What reads of a route have besides, and an import ignores as other writes do. */
 export const routeReadOnlyFields = [
   'id',
+  'organizationId',
   'circuitState',
   'createdAt',
   'destinations',

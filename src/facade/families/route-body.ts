@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { description } from '../../resources/fields.ts';
 import { filterCondition } from '../../resources/filter-conditions.ts';
 import { kinds } from '../../resources/kinds.ts';
-import { sentName, sentSlug } from '../resources/record-fields.ts';
+import { sentName, sentSlug, sentSwitch } from '../resources/record-fields.ts';
 import { notificationBody } from './route-notifications.ts';
 
 const spec = kinds.Route.spec.shape;
@@ -22,6 +22,11 @@ export const routeBody = z.strictObject({
   destinationIds: destinationIds
     .optional()
     .describe('Ids or slugs of the destinations. None only where there is none, because the last one was deleted.'),
+  destinationId: z
+    .string()
+    .max(128)
+    .optional()
+    .describe('Id or slug of the first of destinationIds. Sent alone it takes the place of the first, and the others stay.'),
   filterId: idOrSlug.nullable().optional().describe('Id or slug of a filter; takes the place of filterConditions. null removes it.'),
   filterConditions: z
     .array(filterCondition)
@@ -43,9 +48,12 @@ export const routeBody = z.strictObject({
     .nullable()
     .optional(),
   ...notificationBody,
-  enabled: z.boolean().optional(),
+  ...sentSwitch,
 });
 export type RouteBody = z.output<typeof routeBody>;
 
 /** What a create takes less of. */
-export const newRouteFields = { destinationIds: destinationIds.min(1).optional().describe('Ids or slugs of the destinations.') };
+export const newRouteFields = {
+  destinationId: idOrSlug.optional().describe('Id or slug of the first of destinationIds, or of the one destination.'),
+  destinationIds: destinationIds.min(1).optional().describe('Ids or slugs of the destinations.'),
+};

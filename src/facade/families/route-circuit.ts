@@ -28,6 +28,10 @@ const circuitStatus = z
     failureThreshold: z.int(),
     cooldownSeconds: z.int(),
     probeSuccessThreshold: z.int(),
+    circuitOpenedAt: timestamp.nullable().describe('The same as openedAt.'),
+    consecutiveFailures: z.int().min(0).describe('The same as failureCount.'),
+    probeAttempts: z.int().min(0).describe('The same as probeSuccessCount: a probe that fails ends the count.'),
+    timeUntilProbeSeconds: z.int().min(0).nullable().describe('Seconds until the circuit is probed; null unless it is open.'),
     destinations: z.array(z.object({ id: z.string(), ...readings })).describe('Each destination of the route, failover included.'),
   })
   .meta({ id: 'CircuitStatus', description: 'The worst circuit of the route, and each of its destinations.' });
@@ -106,6 +110,7 @@ export const routeCircuitOperations: readonly Operation[] = [
 
 /** The circuits of a route as they stand now. */
 export async function circuitStatusOf(route: PosthornObject<'Route'>, call: Call): Promise<z.input<typeof circuitStatus>> {
+  const nowMs = call.services.clock.now();
   const ids = await destinationIds(route, call);
   const circuits = await call.services.circuits.ofRoute(call.caller.organization.id, idOf(route), ids);
   const { failureThreshold, cooldownSeconds, probeSuccessThreshold } = route.spec.circuit ?? defaults;
@@ -116,8 +121,14 @@ export async function circuitStatusOf(route: PosthornObject<'Route'>, call: Call
       (most, each) => ((most?.consecutiveFailures ?? -1) < each.consecutiveFailures ? each : most),
       undefined,
     );
+  const readings = readingsOf(worst);
   return {
-    ...readingsOf(worst),
+    ...readings,
+    circuitOpenedAt: readings.openedAt,
+    consecutiveFailures: readings.failureCount,
+    probeAttempts: readings.probeSuccessCount,
+    timeUntilProbeSeconds:
+      worst?.state === 'open' && worst.sinceMs !== null ? Math.max(0, Math.ceil((worst.sinceMs - nowMs) / 1000) + cooldownSeconds) : null,
     lastFailureAt: latest(circuits.map(({ lastFailureAtMs }) => lastFailureAtMs)),
     lastSuccessAt: latest(circuits.map(({ lastSuccessAtMs }) => lastSuccessAtMs)),
     failureThreshold,

@@ -7,7 +7,19 @@ import { queryBoolean, querySearch } from '../query.ts';
 import { resourceFamily } from '../resource-family.ts';
 import { filterObject } from '../resources/filter-ids.ts';
 import { byName, idOf } from '../resources/lookup.ts';
-import { identityOf, isoTimeOrNull, nameOf, recordIdentity, recordTimes, related, timesOf, timestamp } from '../resources/record-fields.ts';
+import {
+  identityOf,
+  isoTimeOrNull,
+  nameOf,
+  recordIdentity,
+  recordSwitch,
+  recordTimes,
+  related,
+  switchOf,
+  switchSynonym,
+  timesOf,
+  timestamp,
+} from '../resources/record-fields.ts';
 import { matchesText } from '../resources/search.ts';
 import type { ServedKind } from '../services.ts';
 import { idOrSlug, newRouteFields, routeBody } from './route-body.ts';
@@ -28,17 +40,12 @@ const item = z
     ...recordIdentity,
     sourceId: z.string(),
     destinationIds: z.array(z.string()),
-    enabled: z.boolean(),
+    destinationId: z.string().describe('The first of destinationIds; empty where there is none.'),
+    ...recordSwitch,
     eventsRouted: z.int().min(0).describe('Events that its filter has let through since it was made.'),
     lastEventAt: timestamp.nullable(),
     source: related,
     destinations: z.array(related),
-    createdAt: recordTimes.createdAt,
-  })
-  .meta({ id: 'RouteItem' });
-
-const record = item
-  .extend({
     description: z.string().nullable(),
     filterId: z.string().nullable(),
     filterConditions: z.array(filterCondition).nullable(),
@@ -48,7 +55,6 @@ const record = item
     priority: z.int(),
     failoverDestinationIds: z.array(z.string()),
     failoverAfterAttempts: z.int(),
-    circuitState: z.enum(['closed', 'open', 'half_open']).describe('The worst of its destinations.'),
     circuitCooldownSeconds: z.int(),
     circuitFailureThreshold: z.int(),
     circuitProbeSuccessThreshold: z.int(),
@@ -59,6 +65,10 @@ const record = item
     ...notificationRecord,
     ...recordTimes,
   })
+  .meta({ id: 'RouteItem' });
+
+const record = item
+  .extend({ circuitState: z.enum(['closed', 'open', 'half_open']).describe('The worst of its destinations.') })
   .meta({ id: 'Route' });
 
 export const routes = resourceFamily(
@@ -71,6 +81,16 @@ export const routes = resourceFamily(
     item,
     body: routeBody,
     required: ['name', 'sourceId', 'destinationIds'],
+    standIns: { destinationIds: 'destinationId' },
+    synonyms: {
+      isActive: switchSynonym(),
+      destinationId: {
+        of: 'destinationIds',
+        shownFor: ([first = '']: string[]) => first,
+        meant: (sent: string, [, ...others]: string[] = []) => (sent === '' ? [] : [sent, ...others.filter((other) => other !== sent)]),
+        current: async ({ spec: { destinationRefs } }, call) => (await expandedAll(call, destinationRefs)).map(({ id }) => id),
+      },
+    },
     onCreate: newRouteFields,
     immutable: {
       slug: (object) => [object.metadata.name],
@@ -96,6 +116,7 @@ export const routes = resourceFamily(
         sourceId: 'src_mzxw6ytboi4dsnrrgq3tkojqge',
         source: { id: 'src_mzxw6ytboi4dsnrrgq3tkojqge', name: 'GitHub' },
         destinationIds: ['dst_mzxw6ytboi4dsnrrgq3tkojqge'],
+        destinationId: 'dst_mzxw6ytboi4dsnrrgq3tkojqge',
         description: null,
         filterId: null,
         transformId: null,
@@ -127,32 +148,27 @@ export const routes = resourceFamily(
 );
 
 async function toItem(object: PosthornObject<'Route'>, call: Call): Promise<z.input<typeof item>> {
-  const [source, destinations, counters] = await Promise.all([
+  const { filter: inline, filterRef, failover: failoverSpec, circuit: circuitSpec = circuitDefaults } = object.spec;
+  const [source, destinations, counters, filter, transform, schema, failoverDestinations, notifications] = await Promise.all([
     expanded(call, 'Source', object.spec.sourceRef.name),
     expandedAll(call, object.spec.destinationRefs),
     call.services.messages.eventCounters(call.caller.organization.id, idOf(object)),
+    expandedOrNull(call, 'Filter', filterRef),
+    expandedOrNull(call, 'Transform', object.spec.transformRef),
+    expandedOrNull(call, 'PayloadSchema', object.spec.schemaRef),
+    expandedAll(call, failoverSpec?.destinationRefs ?? []),
+    notificationsToRecord(object.spec.notifications, call),
   ]);
   return {
-    ...identityOf(object),
+    ...identityOf(object, call),
     sourceId: source.id,
     destinationIds: destinations.map(({ id }) => id),
-    enabled: object.spec.enabled,
+    destinationId: destinations[0]?.id ?? '',
+    ...switchOf(object),
     eventsRouted: counters.events,
     lastEventAt: isoTimeOrNull(counters.lastEventAtMs),
     source,
     destinations,
-    createdAt: timesOf(object).createdAt,
-  };
-}
-
-async function toRecord(object: PosthornObject<'Route'>, call: Call): Promise<z.input<typeof record>> {
-  const { filter: inline, filterRef, failover: failoverSpec, circuit: circuitSpec = circuitDefaults } = object.spec;
-  const filter = await expandedOrNull(call, 'Filter', filterRef);
-  const transform = await expandedOrNull(call, 'Transform', object.spec.transformRef);
-  const schema = await expandedOrNull(call, 'PayloadSchema', object.spec.schemaRef);
-  const failoverDestinations = await expandedAll(call, failoverSpec?.destinationRefs ?? []);
-  return {
-    ...(await toItem(object, call)),
     description: object.spec.description ?? null,
     filterId: filter?.id ?? null,
     filterConditions: inline?.conditions ?? null,
@@ -162,7 +178,6 @@ async function toRecord(object: PosthornObject<'Route'>, call: Call): Promise<z.
     priority: object.spec.priority,
     failoverDestinationIds: failoverDestinations.map(({ id }) => id),
     failoverAfterAttempts: failoverSpec?.afterAttempts ?? failover.afterAttempts.parse(undefined),
-    circuitState: (await circuitStatusOf(object, call)).circuitState,
     circuitCooldownSeconds: circuitSpec.cooldownSeconds,
     circuitFailureThreshold: circuitSpec.failureThreshold,
     circuitProbeSuccessThreshold: circuitSpec.probeSuccessThreshold,
@@ -170,9 +185,13 @@ async function toRecord(object: PosthornObject<'Route'>, call: Call): Promise<z.
     filter,
     transform,
     schema,
-    ...(await notificationsToRecord(object.spec.notifications, call)),
+    ...notifications,
     ...timesOf(object),
   };
+}
+
+async function toRecord(object: PosthornObject<'Route'>, call: Call): Promise<z.input<typeof record>> {
+  return { ...(await toItem(object, call)), circuitState: (await circuitStatusOf(object, call)).circuitState };
 }
 
 function expandedAll(call: Call, refs: readonly { name: string }[]): Promise<z.input<typeof related>[]> {

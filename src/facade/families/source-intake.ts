@@ -4,6 +4,8 @@ import { PosthornError } from '../../core/errors.ts';
 import { cidr, isCidr } from '../../resources/cidr.ts';
 import { kinds, type SpecInputOf, type SpecOf } from '../../resources/kinds.ts';
 import { clearableToSpec } from '../resources/record-fields.ts';
+import { type Synonym, sameAs } from '../resources/synonyms.ts';
+import { settingNotHad } from '../setting-not-had.ts';
 
 /** What a source takes in: addresses, pace and duplicates, as the flat fields of the API. */
 
@@ -15,6 +17,13 @@ const ipSchema = ipFilter.unwrap();
 const dedupSchema = dedup.unwrap();
 const networks = z.array(cidr.refine(isCidr, 'must be a network such as 10.0.0.0/8 or fd00::/8').meta({ format: 'cidr' })).max(100);
 
+const none = z.array(z.string()).max(0).nullable();
+const notHad = {
+  encryptFields: settingNotHad(none, 'Nothing but an empty list: Posthorn seals secrets, not fields of payloads.'),
+  maskFields: settingNotHad(none, 'Nothing but an empty list: Posthorn masks no fields of payloads.'),
+  transientMode: settingNotHad(z.literal(false), 'Nothing but false: Posthorn stores what it takes.'),
+};
+
 export const intakeBody = {
   rateLimitPerMinute: rateLimitPerMinute.unwrap().nullable().optional().describe('Requests that are taken in a minute; null: unlimited.'),
   ipFilterMode: ipSchema.shape.mode.unwrap().optional(),
@@ -22,6 +31,9 @@ export const intakeBody = {
   ipDenylist: networks.optional().describe('Networks that may not send, as CIDR.'),
   dedupStrategy: dedupSchema.shape.strategy.unwrap().optional(),
   dedupHeader: dedupSchema.shape.header.unwrap().nullable().optional().describe('Header that holds the id, in place of the usual one.'),
+  dedupCustomHeader: dedupSchema.shape.header.unwrap().nullable().optional().describe('The same as dedupHeader.'),
+  dedupEnabled: z.boolean().optional().describe('false: the same as dedupStrategy none; true: another one, auto unless it is sent.'),
+  ...notHad,
   dedupWindowHours: dedupSchema.shape.windowHours.unwrap().optional(),
 };
 
@@ -32,7 +44,22 @@ export const intakeRecord = {
   ipDenylist: z.array(z.string()),
   dedupStrategy: dedupSchema.shape.strategy.unwrap(),
   dedupHeader: z.string().nullable(),
+  dedupCustomHeader: z.string().nullable().describe('The same as dedupHeader.'),
+  dedupEnabled: z.boolean().describe('Whether dedupStrategy is another one than none.'),
   dedupWindowHours: z.int(),
+};
+
+type Strategy = z.output<typeof dedupSchema>['strategy'];
+
+export const intakeSynonyms = {
+  dedupCustomHeader: sameAs<'Source', string | null>('dedupHeader', ({ spec }) => intakeToRecord(spec).dedupHeader),
+  dedupEnabled: {
+    of: 'dedupStrategy',
+    shownFor: (strategy) => strategy !== 'none',
+    meant: (isOn, strategy) => (isOn ? (strategy === undefined || strategy === 'none' ? 'auto' : strategy) : 'none'),
+    current: ({ spec }) => intakeToRecord(spec).dedupStrategy,
+    decides: true,
+  } satisfies Synonym<'Source', boolean, Strategy>,
 };
 
 const intakeBodySchema = z.object(intakeBody);
@@ -47,6 +74,8 @@ export function intakeToRecord(spec: Pick<Spec, 'rateLimitPerMinute' | 'ipFilter
     ipDenylist: spec.ipFilter?.denylist ?? [],
     dedupStrategy: strategy,
     dedupHeader: header ?? null,
+    dedupCustomHeader: header ?? null,
+    dedupEnabled: strategy !== 'none',
     dedupWindowHours: windowHours,
   };
 }

@@ -9,23 +9,27 @@ import { queryBoolean, querySearch } from '../query.ts';
 import { resourceFamily } from '../resource-family.ts';
 import type { ResourceFamilyDefinition } from '../resource-family-definition.ts';
 import { readToShow } from '../resources/credentials.ts';
-import { refuseUsed } from '../resources/in-use.ts';
-import { cachedObjects, idOf } from '../resources/lookup.ts';
+import { refuseUsed, routesWith } from '../resources/in-use.ts';
+import { idOf } from '../resources/lookup.ts';
 import {
   clearableToSpec,
   identityOf,
   isoTimeOrNull,
   nameToSpec,
   recordIdentity,
+  recordSwitch,
   recordTimes,
   sentName,
   sentSlug,
+  sentSwitch,
+  switchOf,
+  switchSynonym,
   timesOf,
   timestamp,
 } from '../resources/record-fields.ts';
 import { matchesText } from '../resources/search.ts';
 import type { SecretDraft } from '../resources/secrets.ts';
-import { intakeBody, intakeRecord, intakeToRecord, intakeToSpec } from './source-intake.ts';
+import { intakeBody, intakeRecord, intakeSynonyms, intakeToRecord, intakeToSpec } from './source-intake.ts';
 import { refuseStoredSecret, refuseUnusableSecret, rotateSourceSecret } from './source-rotation.ts';
 
 const { provider, verification, handshake, allowedMethods } = kinds.Source.spec.shape;
@@ -37,17 +41,14 @@ const item = z
     ...recordIdentity,
     description: z.string().nullable(),
     provider: provider.unwrap(),
-    enabled: z.boolean(),
+    ...recordSwitch,
     ingestUrl: z
       .string()
       .describe('Where the provider posts to. A path without a host where the installation has no configured public URL.'),
     eventsCount: z.int().min(0),
+    eventCount: z.int().min(0).describe('The same as eventsCount.'),
+    routeCount: z.int().min(0).describe('Routes of the source.'),
     lastEventAt: timestamp.nullable(),
-    createdAt: recordTimes.createdAt,
-  })
-  .meta({ id: 'SourceItem' });
-const record = item
-  .extend({
     verification: verification.unwrap().nullable().describe('How the sender signs; null unless the provider is custom.'),
     rejectInvalidSignatures: z.boolean(),
     ...intakeRecord,
@@ -55,9 +56,11 @@ const record = item
     handshake: handshakeType.nullable().describe('The question that the source answers; null: none but that of the provider.'),
     hasVerifyToken: z.boolean(),
     hasSigningSecret: z.boolean(),
-    signingSecretLast4: z.string().nullable().describe('Only of secrets of at least 12 characters.'),
     ...recordTimes,
   })
+  .meta({ id: 'SourceItem' });
+const record = item
+  .extend({ signingSecretLast4: z.string().nullable().describe('Only of secrets of at least 12 characters.') })
   .meta({ id: 'Source' });
 
 const body = z.strictObject({
@@ -91,7 +94,7 @@ const body = z.strictObject({
     .optional()
     .describe('With handshake hub_challenge: what hub.verify_token must be; write-only. null removes it: every subscription is confirmed.'),
   allowedMethods: allowedMethods.unwrap().optional(),
-  enabled: z.boolean().optional(),
+  ...sentSwitch,
 });
 
 const query = z.object({
@@ -100,17 +103,27 @@ const query = z.object({
   search: querySearch.optional().describe('Part of the name or slug.'),
 });
 
-async function toItem(object: PosthornObject<'Source'>, { caller, services, publicIngestUrl = '' }: Call): Promise<z.input<typeof item>> {
+async function toItem(object: PosthornObject<'Source'>, call: Call): Promise<z.input<typeof item>> {
+  const { caller, services, publicIngestUrl = '' } = call;
   const counters = await services.messages.eventCounters(caller.organization.id, idOf(object));
   return {
-    ...identityOf(object),
+    ...identityOf(object, call),
     description: object.spec.description ?? null,
     provider: object.spec.provider,
-    enabled: object.spec.enabled,
+    ...switchOf(object),
     ingestUrl: `${publicIngestUrl}/ingest/${caller.organization.slug}/${object.metadata.name}`,
     eventsCount: counters.events,
+    eventCount: counters.events,
+    routeCount: routesWith(object, call).length,
     lastEventAt: isoTimeOrNull(counters.lastEventAtMs),
-    createdAt: timesOf(object).createdAt,
+    verification: object.spec.verification ?? null,
+    rejectInvalidSignatures: rejects(object.spec),
+    ...intakeToRecord(object.spec),
+    allowedMethods: object.spec.allowedMethods,
+    handshake: object.spec.handshake?.type ?? null,
+    hasVerifyToken: object.spec.handshake?.verifyTokenSecretRef !== undefined,
+    hasSigningSecret: object.spec.signingSecretRef !== undefined,
+    ...timesOf(object),
   };
 }
 
@@ -159,6 +172,7 @@ const definition: ResourceFamilyDefinition<'Source', typeof body, typeof query> 
   item,
   body,
   required: ['name'],
+  synonyms: { isActive: switchSynonym(), ...intakeSynonyms },
   immutable: { slug: (object) => [object.metadata.name] },
   query,
   examples: {
@@ -173,19 +187,11 @@ const definition: ResourceFamilyDefinition<'Source', typeof body, typeof query> 
       (enabled === undefined || object.spec.enabled === enabled) && matchesText(search, object.spec.name, object.metadata.name),
   toItem,
   toRecord: async (object, call): Promise<z.input<typeof record>> => {
-    const { signingSecretRef, allowedMethods: methods } = object.spec;
+    const { signingSecretRef } = object.spec;
     const secret = signingSecretRef === undefined ? null : await readToShow(call, object, signingSecretRef);
     return {
       ...(await toItem(object, call)),
-      verification: object.spec.verification ?? null,
-      rejectInvalidSignatures: rejects(object.spec),
-      ...intakeToRecord(object.spec),
-      allowedMethods: methods,
-      handshake: object.spec.handshake?.type ?? null,
-      hasVerifyToken: object.spec.handshake?.verifyTokenSecretRef !== undefined,
-      hasSigningSecret: signingSecretRef !== undefined,
       signingSecretLast4: secret === null ? null : lastFour(secret),
-      ...timesOf(object),
     };
   },
   toSpec: async ({ call, body: sent, current, secrets }) => {
@@ -218,8 +224,7 @@ const definition: ResourceFamilyDefinition<'Source', typeof body, typeof query> 
   beforeDelete: {
     looksAt: ['Route'],
     run: async (object, call) => {
-      const routes = cachedObjects(call, 'Route').filter((route) => route.spec.sourceRef.name === object.metadata.name);
-      refuseUsed('source', routes);
+      refuseUsed('source', routesWith(object, call));
     },
   },
 };

@@ -8,12 +8,15 @@ import { type Call, operation } from '../operation.ts';
 import { RawJson } from '../raw-json.ts';
 import { findToRead } from '../resources/lookup.ts';
 import { problemText } from './code-problem.ts';
+import { contentFormats } from './content-formats.ts';
 import { idOrSlug } from './route-body.ts';
 import { sampleEvent, sampleHeaders, samplePayloadText } from './sample-event.ts';
 
 const body = z.strictObject({
   transformId: idOrSlug.optional().describe('Id or slug of a transform; or code.'),
   type: transformType.optional().describe('Of code; jsonata when absent.'),
+  transformType: transformType.optional().describe('The same as type.'),
+  ...contentFormats.body,
   code: transformCode.optional(),
   source: z.string().max(63).optional().describe('Slug of the source of the event. Default: sample.'),
   ...sampleEvent,
@@ -37,11 +40,12 @@ export const transformTestOperation = operation({
       z.object({
         success: z.literal(true),
         output: z.unknown().describe('JSON; the text where the content type is another; null: the event would not be delivered.'),
+        result: z.unknown().describe('The same as output.'),
         contentType: z.string().nullable(),
       }),
       z.object({ success: z.literal(false), error: z.string().describe('What went wrong, and where.') }),
     ]),
-    example: { success: true, output: { text: 'Order o-1' }, contentType: 'application/json' },
+    example: { success: true, output: { text: 'Order o-1' }, result: { text: 'Order o-1' }, contentType: 'application/json' },
   },
   errors: ['RESOURCE_NOT_FOUND'],
   handle: async (call) => {
@@ -61,14 +65,16 @@ export const transformTestOperation = operation({
     };
     const { output, problem } = await services.sandbox.transform(caller.organization.id, await transformOf(call), event, signal);
     if (problem !== undefined) return { success: false, error: problemText(problem) };
-    if (output === null) return { success: true, output: null, contentType: null };
-    const isJson = output.contentType === 'application/json';
-    return { success: true, output: isJson ? new RawJson(output.body) : output.body, contentType: output.contentType };
+    if (output === null) return { success: true, output: null, result: null, contentType: null };
+    const result = output.contentType === 'application/json' ? new RawJson(output.body) : output.body;
+    return { success: true, output: result, result, contentType: output.contentType };
   },
 });
 
 async function transformOf(call: Call<unknown, z.output<typeof body>>): Promise<{ type: TransformType; code: string }> {
-  const { transformId, type, code } = call.body;
+  const { transformId, type = call.body.transformType, transformType: synonym = type, code } = call.body;
+  if (type !== synonym)
+    throw new PosthornError('VALIDATION_FAILED', 'type and transformType are the same field and contradict each other.');
   if ((transformId === undefined) === (code === undefined))
     throw new PosthornError('VALIDATION_FAILED', 'Send transformId or code, one of them.');
   if (code !== undefined) return { type: type ?? 'jsonata', code };

@@ -18,7 +18,9 @@ import {
   timesOf,
 } from '../resources/record-fields.ts';
 import { matchesText } from '../resources/search.ts';
+import { sameAs } from '../resources/synonyms.ts';
 import { refuseProblem } from './code-problem.ts';
+import { contentFormats } from './content-formats.ts';
 import { transformTestOperation } from './transform-test.ts';
 
 const item = z
@@ -26,7 +28,9 @@ const item = z
     ...recordIdentity,
     description: z.string().nullable(),
     type: transformType,
+    transformType: transformType.describe('The same as type.'),
     code: z.string(),
+    ...contentFormats.record,
     routeCount: z.int().min(0).describe('Routes that refer to it.'),
     ...recordTimes,
   })
@@ -38,12 +42,23 @@ const body = z.strictObject({
   slug: sentSlug.optional(),
   description: description.nullable().optional(),
   type: transformType.optional(),
+  transformType: transformType.optional().describe('The same as type.'),
   code: transformCode.optional(),
+  ...contentFormats.body,
 });
 
 async function toRecord(object: PosthornObject<'Transform'>, call: Call): Promise<z.input<typeof record>> {
   const { description: text = null, type, code } = object.spec;
-  return { ...identityOf(object), description: text, type, code, routeCount: routesWith(object, call).length, ...timesOf(object) };
+  return {
+    ...identityOf(object, call),
+    description: text,
+    type,
+    transformType: type,
+    code,
+    ...contentFormats.shown,
+    routeCount: routesWith(object, call).length,
+    ...timesOf(object),
+  };
 }
 
 export const transforms = resourceFamily(
@@ -56,6 +71,7 @@ export const transforms = resourceFamily(
     item,
     body,
     required: ['name', 'code'],
+    synonyms: { transformType: sameAs<'Transform', z.output<typeof transformType>>('type', ({ spec }) => spec.type) },
     immutable: { slug: (object) => [object.metadata.name] },
     query: z.object({ ...pageQuery, search: querySearch.optional().describe('Part of the name or slug.') }),
     examples: {

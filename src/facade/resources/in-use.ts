@@ -5,14 +5,18 @@ import { cachedObjects, idOf } from './lookup.ts';
 
 const shown = 5;
 
-/** The routes that refer to a filter, transform or schema. */
-export function routesWith(object: PosthornObject<'Filter' | 'Transform' | 'PayloadSchema'>, call: Call): PosthornObject<'Route'>[] {
+type UsedKind = 'Source' | 'Filter' | 'Transform' | 'PayloadSchema';
+
+/** The routes that refer to a source, filter, transform or schema. */
+export function routesWith(object: PosthornObject<UsedKind>, call: Call): PosthornObject<'Route'>[] {
   const { kind, metadata } = object;
   return cachedObjects(call, 'Route').filter(({ spec }) => referenceTo(kind, spec)?.name === metadata.name);
 }
 
-function referenceTo(kind: 'Filter' | 'Transform' | 'PayloadSchema', spec: PosthornObject<'Route'>['spec']): { name: string } | undefined {
+function referenceTo(kind: UsedKind, spec: PosthornObject<'Route'>['spec']): { name: string } | undefined {
   switch (kind) {
+    case 'Source':
+      return spec.sourceRef;
     case 'Filter':
       return spec.filterRef;
     case 'Transform':

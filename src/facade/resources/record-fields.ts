@@ -1,16 +1,22 @@
 import { z } from 'zod';
 import type { PosthornObject } from '../../resources/kinds.ts';
 import { filledLine } from '../../resources/text.ts';
+import type { Call } from '../operation.ts';
 import type { ServedKind } from '../services.ts';
 import { idOf } from './lookup.ts';
 import { longestSlug } from './slug.ts';
+import { type Synonym, sameAs } from './synonyms.ts';
 
 /** Schemas and values of the fields that the records of all custom resources share. */
 
 export const timestamp = z.iso.datetime();
 
+/** The id of the organization that a record belongs to; all records have it. */
+export const organizationId = z.string().describe('Id of the organization.');
+
 export const recordIdentity = {
   id: z.string(),
+  organizationId,
   name: z.string(),
   slug: z.string().describe('Name in paths and in Kubernetes (metadata.name). Cannot be changed.'),
 };
@@ -48,8 +54,22 @@ export function clearableToSpec<T>(sent: T | null | undefined, current: T | unde
   return sent === undefined ? current : (sent ?? undefined);
 }
 
-export function identityOf(object: PosthornObject<ServedKind>) {
-  return { id: idOf(object), name: nameOf(object), slug: object.metadata.name };
+export function identityOf(object: PosthornObject<ServedKind>, { caller }: Pick<Call, 'caller'>) {
+  return { id: idOf(object), organizationId: caller.organization.id, name: nameOf(object), slug: object.metadata.name };
+}
+
+/** Whether a record is in use, under both its names. */
+export const recordSwitch = { enabled: z.boolean(), isActive: z.boolean().describe('The same as enabled.') };
+export const sentSwitch = { enabled: z.boolean().optional(), isActive: z.boolean().optional().describe('The same as enabled.') };
+
+type SwitchedKind = 'Source' | 'Destination' | 'Route' | 'NotificationChannel';
+
+export function switchOf({ spec }: PosthornObject<SwitchedKind>): { enabled: boolean; isActive: boolean } {
+  return { enabled: spec.enabled, isActive: spec.enabled };
+}
+
+export function switchSynonym<K extends SwitchedKind>(): Synonym<K, boolean, boolean> {
+  return sameAs('enabled', (object) => switchOf(object).enabled);
 }
 
 /** `updatedAt` is the last change of anything but the status, as far as the store tells. */

@@ -3,7 +3,7 @@ import { applicationTotals, webhookOrganization } from '../../../core/webhook.ts
 import type { WebhookApplication } from '../../../data/webhooks/webhooks.ts';
 import { filledLine, line, paragraph } from '../../../resources/text.ts';
 import type { Call } from '../../operation.ts';
-import { isoTime, isoTimeOrNull, recordTimes, timestamp } from '../../resources/record-fields.ts';
+import { isoTime, isoTimeOrNull, organizationId, recordTimes, timestamp } from '../../resources/record-fields.ts';
 
 const limit = z.int().min(1).max(1_000_000);
 
@@ -26,6 +26,7 @@ export const applicationFields = {
 export const applicationRecord = z
   .object({
     id: z.string(),
+    organizationId,
     ...applicationFields,
     externalId: applicationFields.externalId.nullable(),
     metadata: z.record(z.string(), z.unknown()),
@@ -54,6 +55,7 @@ export async function applicationRecords(
     const { id, externalId, name, metadata, rateLimits, isDisabled, disabledReason, createdAtMs, updatedAtMs } = application;
     return {
       id,
+      organizationId: org,
       externalId,
       name,
       metadata,

@@ -17,6 +17,8 @@ import { findMessage, messageFilterQuery, resend, resent } from './outbound-mess
 const messageIds = z.array(text(1, 128)).min(1).max(100);
 const exampleIds = { messageIds: ['msg_00m2k3x7q4uabcdefghijklmnop'] };
 
+const failingEndpoint = z.object({ endpointId: z.string(), endpointUrl: z.string().nullable(), count: z.int() });
+
 /** API document, "Outbound messages, DLQ, export". */
 export const deadLetters: Family = {
   name: 'Dead letters',
@@ -76,7 +78,8 @@ export const deadLetters: Family = {
           z.object({
             total: z.int().min(0),
             byReason: z.record(z.string(), z.int()).describe('Reasons that there are.'),
-            topFailingEndpoints: z.array(z.object({ endpointId: z.string(), endpointUrl: z.string().nullable(), count: z.int() })),
+            topFailingEndpoints: z.array(failingEndpoint),
+            byEndpoint: z.array(failingEndpoint).describe('The same as topFailingEndpoints.'),
           }),
         ),
       },
@@ -149,13 +152,17 @@ export const deadLetters: Family = {
       answer: {
         status: 200,
         description: 'How many were archived.',
-        schema: z.object({ success: z.literal(true), archived: z.int().min(0) }),
+        schema: z.object({
+          success: z.literal(true),
+          archived: z.int().min(0),
+          deleted: z.int().min(0).describe('The same as archived.'),
+        }),
       },
       handle: async (call) => {
         const wanted = [...new Set(call.body.messageIds)];
         const inside = webhookOrganization(call.caller.organization.id);
         const archived = await call.services.replayer.archiveMany(inside, wanted, { onlyDeadLetters: true });
-        return { success: true as const, archived: archived.length };
+        return { success: true as const, archived: archived.length, deleted: archived.length };
       },
     }),
   ],
@@ -170,15 +177,12 @@ async function statsOf({ services, caller }: Call) {
   const org = caller.organization.id;
   const { total, byReason: counted, topDestinations } = await services.replayer.deadLetterStats(webhookOrganization(org));
   const urls = await new MessageNames({ services, caller }).urls(topDestinations.map(({ destinationId }) => destinationId));
-  return {
-    total,
-    byReason: countedByReason(counted),
-    topFailingEndpoints: topDestinations.map(({ destinationId, count }) => ({
-      endpointId: destinationId,
-      endpointUrl: urls.get(destinationId) ?? null,
-      count,
-    })),
-  };
+  const byEndpoint = topDestinations.map(({ destinationId, count }) => ({
+    endpointId: destinationId,
+    endpointUrl: urls.get(destinationId) ?? null,
+    count,
+  }));
+  return { total, byReason: countedByReason(counted), topFailingEndpoints: byEndpoint, byEndpoint };
 }
 
 /** Under the reasons that users know. */

@@ -4,6 +4,7 @@ import { headerName, isSettableHeader } from '../../../resources/http-header.ts'
 import { paragraph, text } from '../../../resources/text.ts';
 import { httpUrl } from '../../../resources/url.ts';
 import { endpointOwnHeaders } from '../../../resources/webhook-endpoint.ts';
+import { settingNotHad } from '../../setting-not-had.ts';
 import { headerValueOrMask } from '../header-map.ts';
 
 const mostHeaders = 20;
@@ -36,6 +37,15 @@ const pace = {
   circuitSuccessThreshold: endpointFields.circuitSuccessThreshold.optional(),
   circuitCooldownSeconds: endpointFields.circuitCooldownSeconds.optional(),
 };
+const notHad = {
+  signatureScheme: settingNotHad(z.literal('hmac-sha256'), 'Nothing but hmac-sha256: messages are signed as Standard Webhooks v1.'),
+  successStatusCodes: settingNotHad(z.null(), 'Nothing but null: 2xx is success.'),
+  backoffType: settingNotHad(z.literal('exponential').nullable(), 'Nothing but exponential, or null.'),
+  retryDelays: settingNotHad(z.null(), 'Nothing but null: all endpoints have the same delays.'),
+  ipAllowlistNotes: settingNotHad(z.null(), 'Nothing but null.'),
+  useStaticIp: settingNotHad(z.literal(false), 'Nothing but false.'),
+};
+
 const description = endpointFields.description.nullable().optional();
 const headers = endpointFields.headers.optional();
 const disabling = { isDisabled: endpointFields.isDisabled.optional(), disabledReason: endpointFields.disabledReason.optional() };
@@ -47,6 +57,7 @@ export const newEndpointBody = z.strictObject({
   headers,
   ...pace,
   ...disabling,
+  ...notHad,
 });
 
 export const endpointChangeBody = z.strictObject({
@@ -56,6 +67,7 @@ export const endpointChangeBody = z.strictObject({
   headers,
   ...pace,
   ...disabling,
+  ...notHad,
 });
 
 /** What a schema cannot say. INVALID_URL and VALIDATION_FAILED name the field. */

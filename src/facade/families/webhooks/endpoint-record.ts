@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { webhookOrganization } from '../../../core/webhook.ts';
 import type { WebhookEndpoint } from '../../../data/webhooks/webhooks.ts';
 import type { Call } from '../../operation.ts';
-import { isoTime, isoTimeOrNull, recordTimes, timestamp } from '../../resources/record-fields.ts';
+import { isoTime, isoTimeOrNull, organizationId, recordTimes, timestamp } from '../../resources/record-fields.ts';
 import { endpointFields } from './endpoint-fields.ts';
 import { shownEndpointHeaders } from './endpoint-headers.ts';
 
@@ -11,6 +11,7 @@ export const circuitState = z.enum(['closed', 'open', 'half_open']);
 export const endpointRecord = z
   .object({
     id: z.string(),
+    organizationId,
     applicationId: z.string(),
     ...endpointFields,
     description: z.string().nullable(),
@@ -51,6 +52,7 @@ export async function endpointRecords(endpoints: readonly WebhookEndpoint[], { s
     const circuit = circuitOf.get(endpoint.id);
     return {
       id: endpoint.id,
+      organizationId: org,
       applicationId: endpoint.applicationId,
       url: endpoint.url,
       description: endpoint.description,

@@ -2,11 +2,12 @@ import { z } from 'zod';
 import type { PosthornObject } from '../../../resources/kinds.ts';
 import type { Call } from '../../operation.ts';
 import { byName, idOf } from '../../resources/lookup.ts';
-import { isoTime, recordTimes, timesOf, timestamp } from '../../resources/record-fields.ts';
+import { isoTime, organizationId, recordTimes, timesOf, timestamp } from '../../resources/record-fields.ts';
 
 export const eventTypeRecord = z
   .object({
     id: z.string(),
+    organizationId,
     name: z.string(),
     displayName: z.string().nullable(),
     description: z.string().nullable(),
@@ -35,6 +36,7 @@ export async function eventTypeRecords(
     const { deprecated, deprecatedMessage = null } = spec;
     return {
       id: idOf(object),
+      organizationId: caller.organization.id,
       name: spec.name,
       displayName: spec.displayName ?? null,
       description: spec.description ?? null,

@@ -14,6 +14,7 @@ import { changeRecord, createRecord, deleteRecord } from '../../resource-writes.
 import { findToRead, idOf, newestFirst } from '../../resources/lookup.ts';
 import { clearableToSpec } from '../../resources/record-fields.ts';
 import { matchesText } from '../../resources/search.ts';
+import { settingNotHad } from '../../setting-not-had.ts';
 import { refuseProblem } from '../code-problem.ts';
 import { deleted, isDeleted, single } from './envelope.ts';
 import { eventTypeKey, noEventType } from './event-type-lookup.ts';
@@ -31,6 +32,8 @@ const body = z.strictObject({
   isEnabled: z.boolean().optional(),
   isDeprecated: z.boolean().optional(),
   deprecatedMessage: fields.deprecatedMessage.nullable(),
+  defaultPriority: settingNotHad(z.null(), 'Nothing but null: events have no priorities.'),
+  isPublic: settingNotHad(z.literal(false), 'Nothing but false: event types are not published.'),
 });
 const readOnly = Object.keys(eventTypeRecord.shape).filter((field) => !(field in body.shape));
 

@@ -22,6 +22,9 @@ const mostEntries = 1_000_000;
 
 const exportedEvent = eventItem.extend({ payload: z.unknown() }).meta({ id: 'ExportedWebhookEvent' });
 
+/** CSV leaves out what is the same in every row. */
+const columnsOf = { events: eventItem.omit({ organizationId: true }), messages: messageRecord.omit({ organizationId: true }) };
+
 const query = z.object({
   format: z.enum(['json', 'csv']).default('json'),
   type: z.enum(['events', 'messages']).default('events'),
@@ -74,6 +77,7 @@ export const messageExport: Family = {
           data: [
             {
               id: 'evt_00m2k3x7q4uabcdefghijklmnop',
+              organizationId: 'org_mzxw6ytboi4dsnrrgq3tkojqge',
               eventType: 'order.paid',
               labels: { country: 'at' },
               metadata: {},
@@ -103,7 +107,7 @@ export const messageExport: Family = {
           'X-Content-Type-Options': 'nosniff',
         };
         const filter = await exportFilter(call);
-        const columns = Object.keys((type === 'events' ? exportedEvent : messageRecord).shape);
+        const columns = [...Object.keys(columnsOf[type].shape), ...(type === 'events' ? ['payload'] : [])];
         if (format === 'json') {
           const batches = rowsOf(call, filter, { limit: call.query.limit });
           return new StreamedAnswer(headers, jsonPieces(batches, isoTime(call.services.clock.now())));
@@ -209,19 +213,19 @@ function rowsOf(call: ExportCall, filter: ExportFilter, part: Part): Batches {
     const names = new MessageNames(call);
     const entries = services.webhookMessages.everyMessage(org, filter, sent.cursor);
     return inBatches(entries, { ...part, size: rowsPerPiece }, async (views: WebhookMessageView[]) =>
-      (await names.records(views)).map((record) => ({ json: JSON.stringify(record), cells: cellsOf(messageRecord, record) })),
+      (await names.records(views)).map((record) => ({ json: JSON.stringify(record), cells: cellsOf(columnsOf.messages, record) })),
     );
   }
   const entries = services.webhookMessages.everyEvent(org, filter, sent.cursor);
   return inBatches(entries, { ...part, size: eventsPerPiece }, (views: WebhookEventView[]) =>
     Promise.all(
       views.map(async (view) => {
-        const item = toEventItem(view);
+        const item = toEventItem(view, call);
         // The text as it was sent: JSON that is read and written again may say something else, such as of large numbers.
         const payload = (await services.webhookMessages.payload(org, view.id))?.toString() ?? null;
         return {
           json: `${JSON.stringify(item).slice(0, -1)},"payload":${payload ?? 'null'}}`,
-          cells: [...cellsOf(eventItem, item), payload],
+          cells: [...cellsOf(columnsOf.events, item), payload],
         };
       }),
     ),

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { AttemptView } from '../../../data/messages.ts';
 import type { WebhookDeadLetterReason, WebhookMessageStatus, WebhookMessageView } from '../../../data/webhooks/webhook-message-view.ts';
 import type { Call } from '../../operation.ts';
-import { isoTime, isoTimeOrNull, timestamp } from '../../resources/record-fields.ts';
+import { isoTime, isoTimeOrNull, organizationId, timestamp } from '../../resources/record-fields.ts';
 
 /** Records of messages and attempts (API document, "Outbound message", "Delivery attempt"). */
 
@@ -24,6 +24,7 @@ export const deadLetterReason = z.enum([
 export const messageRecord = z
   .object({
     id: z.string(),
+    organizationId,
     eventId: z.string(),
     eventType: z.string().nullable().describe('Name of the event type; null when the event is no longer stored.'),
     applicationId: z.string(),
@@ -120,6 +121,7 @@ export class MessageNames {
     await this.#read(org, applicationIds, endpointIds);
     return views.map((view) =>
       toRecord(view, {
+        organizationId: org,
         applicationName: this.#applications.get(view.applicationId) ?? null,
         endpointUrl: this.#urls.get(view.endpointId) ?? null,
       }),
@@ -154,7 +156,7 @@ const mostNames = 5000;
 
 function toRecord(
   view: WebhookMessageView,
-  names: { applicationName: string | null; endpointUrl: string | null },
+  names: { organizationId: string; applicationName: string | null; endpointUrl: string | null },
 ): z.input<typeof messageRecord> {
   const { event, deadLetter, nextAttemptAtMs, createdAtMs, completedAtMs, ...rest } = view;
   return {

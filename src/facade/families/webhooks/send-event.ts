@@ -51,6 +51,7 @@ export const sendEvent: Family = {
       },
       errors,
       handle: async (call) => {
+        if (call.body.priority !== undefined) call.warn('priority is not heeded: events have no priorities');
         const { answer, isRepeated } = await takeWebhookEvent(call, call.body, await payloadIn(call));
         if (isRepeated) call.answerOtherwise();
         return { data: answer };

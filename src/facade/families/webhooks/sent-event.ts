@@ -10,6 +10,7 @@ export const sentEvent = z.strictObject({
   applicationId: text(1, limits.id).optional().describe('Only endpoints of this application.'),
   endpointId: text(1, limits.id).optional().describe('Only this endpoint.'),
   endpointIds: z.array(text(1, limits.id)).min(1).max(limits.endpoints).optional().describe('Only these endpoints.'),
+  priority: z.int().min(0).max(4).optional().describe('Taken and not heeded: events have no priorities. The answer says so in a Warning.'),
   idempotencyKey: text(1, limits.key)
     .optional()
     .describe('Within 24 hours a further event with the key is not stored; the answer is that of the first.'),

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { celLimits } from '../../../core/cel-filter.ts';
 import { text } from '../../../resources/text.ts';
 import { labelFilterLimits } from '../../../resources/webhook-subscription.ts';
+import { settingNotHad } from '../../setting-not-had.ts';
 
 const { labels, keyLength, values, valueLength } = labelFilterLimits;
 const labelValue = text(1, valueLength);
@@ -27,6 +28,7 @@ const settings = {
   labelFilterMode: subscriptionFields.labelFilterMode.optional(),
   transformId: subscriptionFields.transformId.nullable().optional(),
   isEnabled: subscriptionFields.isEnabled.optional(),
+  priorityOverride: settingNotHad(z.null(), 'Nothing but null: events have no priorities.'),
 };
 
 const id = text(1, 128);

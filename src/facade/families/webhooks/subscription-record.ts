@@ -1,12 +1,13 @@
 import { z } from 'zod';
 import type { WebhookSubscription } from '../../../data/webhooks/webhooks.ts';
 import type { Call } from '../../operation.ts';
-import { isoTime, recordTimes } from '../../resources/record-fields.ts';
+import { isoTime, organizationId, recordTimes } from '../../resources/record-fields.ts';
 import { subscriptionFields } from './subscription-fields.ts';
 
 export const subscriptionRecord = z
   .object({
     id: z.string(),
+    organizationId,
     endpointId: z.string(),
     eventTypeId: z.string(),
     filterExpression: z.string().nullable(),
@@ -47,6 +48,7 @@ export async function subscriptionRecords(
     const eventType = services.caches.WebhookEventType.getById(subscription.eventTypeId, namespace);
     return {
       ...rest,
+      organizationId: org,
       endpointUrl: endpoints.get(subscription.endpointId)?.url ?? null,
       eventTypeName: eventType?.spec.name ?? null,
       eventTypeDisplayName: eventType?.spec.displayName ?? null,

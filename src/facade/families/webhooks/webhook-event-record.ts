@@ -1,11 +1,13 @@
 import { z } from 'zod';
 import type { WebhookEventView } from '../../../data/webhooks/webhook-message-view.ts';
-import { isoTime, timestamp } from '../../resources/record-fields.ts';
+import type { Call } from '../../operation.ts';
+import { isoTime, organizationId, timestamp } from '../../resources/record-fields.ts';
 
 /** What lists say of an event (API decisions, "Event record"). */
 export const eventItem = z
   .object({
     id: z.string(),
+    organizationId,
     eventType: z.string(),
     labels: z.record(z.string(), z.string()),
     metadata: z.record(z.string(), z.unknown()),
@@ -17,6 +19,15 @@ export const eventItem = z
   })
   .meta({ id: 'WebhookEventItem' });
 
-export function toEventItem({ typeName, createdAtMs, endpointIds, ...rest }: WebhookEventView): z.input<typeof eventItem> {
-  return { ...rest, eventType: typeName, endpointIds: [...endpointIds], createdAt: isoTime(createdAtMs) };
+export function toEventItem(
+  { typeName, createdAtMs, endpointIds, ...rest }: WebhookEventView,
+  { caller }: Pick<Call, 'caller'>,
+): z.input<typeof eventItem> {
+  return {
+    ...rest,
+    organizationId: caller.organization.id,
+    eventType: typeName,
+    endpointIds: [...endpointIds],
+    createdAt: isoTime(createdAtMs),
+  };
 }

@@ -43,7 +43,7 @@ export const webhookEvents: Family = {
         const { services, caller, params } = call;
         const found = await services.webhookMessages.event(caller.organization.id, params['id'] ?? '');
         if (found === null) throw new PosthornError('RESOURCE_NOT_FOUND', 'There is no such event.');
-        const item = toEventItem(found.event);
+        const item = toEventItem(found.event, call);
         return {
           data: {
             ...item,
