@@ -118,20 +118,37 @@ ensure_go() {
   command -v go >/dev/null || install_system_package "$1" golang-go || die "needs Go $1: install it, then try again"
 }
 
-# Sets `schemathesis` to the program, of this version and in an environment of its own; false without Python 3.10 or newer.
-schemathesis_version=4.32.5
-ensure_schemathesis() {
-  local own=$cache/schemathesis-$schemathesis_version python
-  schemathesis=$own/bin/schemathesis
-  [ ! -x "$schemathesis" ] || return 0
+# python_package NAME VERSION PROGRAM: PROGRAM of that version of a package of PyPI, in an environment of its own, is left in `python_program`; false without
+# Python 3.10 or newer.
+python_package() {
+  local name=$1 version=$2 own=$cache/$1-$2 python
+  python_program=$own/bin/$3
+  [ ! -e "$own/installed" ] || return 0
   for python in python3 python3.13 python3.12 python3.11 python3.10; do
     "$python" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || continue
-    say "installing Schemathesis $schemathesis_version into $own"
-    if "$python" -m venv "$own" && "$own/bin/python" -m pip install -q --disable-pip-version-check "schemathesis==$schemathesis_version"; then return 0; fi
+    say "installing $name $version into $own"
+    if "$python" -m venv "$own" && "$own/bin/python" -m pip install -q --disable-pip-version-check "$name==$version"; then
+      touch "$own/installed"
+      return 0
+    fi
     rm -rf "$own"
-    say 'could not install Schemathesis from the Python package index'
+    say "could not install $name from the Python package index"
     return 1
   done
-  say 'no Python 3.10 or newer with venv: Schemathesis is left out'
+  say "no Python 3.10 or newer with venv: $name is left out"
   return 1
+}
+
+# Sets `schemathesis` to the program.
+ensure_schemathesis() {
+  python_package schemathesis 4.32.5 schemathesis || return 1
+  # shellcheck disable=SC2034 # for who sources this
+  schemathesis=$python_program
+}
+
+# Sets `hosted_client` to a Python that has the client of the hosted API.
+ensure_hosted_client() {
+  python_package hookbase 4.1.0 python || return 1
+  # shellcheck disable=SC2034 # for who sources this
+  hosted_client=$python_program
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { type Operation, operation } from '../operation.ts';
+import type { ObjectOf } from '../../resources/kinds.ts';
+import { type Call, type Operation, operation } from '../operation.ts';
 import { bulkIds, refuseForeignAmong } from '../resources/bulk.ts';
 import { exclusively } from '../resources/exclusive.ts';
 import { awaitGone } from '../resources/in-force.ts';
@@ -15,10 +16,12 @@ interface BulkDeletion<K extends ServedKind> {
   /** In the plural. */
   noun: string;
   description: string;
+  /** Throws what is against one of them. */
+  beforeDelete?(object: ObjectOf<K>, call: Call): Promise<void>;
 }
 
 /** Deletes several records at once; all or, with FIELD_MANAGED, none. */
-export function bulkDelete<K extends ServedKind>({ kind, path, noun, description }: BulkDeletion<K>): Operation {
+export function bulkDelete<K extends ServedKind>({ kind, path, noun, description, beforeDelete }: BulkDeletion<K>): Operation {
   return operation({
     method: 'DELETE',
     path: `${path}/bulk`,
@@ -33,12 +36,13 @@ export function bulkDelete<K extends ServedKind>({ kind, path, noun, description
       description: 'How many are deleted.',
       schema: z.object({ success: z.literal(true), deleted: z.int().min(0) }),
     },
-    errors: ['FIELD_MANAGED'],
+    errors: ['FIELD_MANAGED', ...(beforeDelete === undefined ? [] : (['IN_USE'] as const))],
     handle: async (call) => {
       const deleted = await exclusively(call, ['Route'], async (note) => {
         const found = await findAll(call, kind, call.body.ids);
         refuseForeignAmong(found);
         await refuseForeignLists(call, found);
+        for (const object of found) await beforeDelete?.(object, call);
         await deleteTogether(call, found, note);
         return found;
       });

@@ -2,6 +2,7 @@ import type { Family } from '../operation.ts';
 import { analytics } from './analytics.ts';
 import { apiKeys } from './api-keys.ts';
 import { cronJobs } from './cron-jobs.ts';
+import { dashboards } from './dashboard.ts';
 import { deliveries } from './deliveries.ts';
 import { destinations } from './destinations.ts';
 import { events } from './events.ts';
@@ -35,6 +36,7 @@ export const families: readonly Family[] = [
   events,
   deliveries,
   analytics,
+  dashboards,
   apiKeys,
   eventTypes,
   webhookApplications,

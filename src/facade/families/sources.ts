@@ -7,7 +7,7 @@ import type { Call } from '../operation.ts';
 import { pageQuery } from '../pagination.ts';
 import { queryBoolean, querySearch } from '../query.ts';
 import { resourceFamily } from '../resource-family.ts';
-import type { ResourceFamilyDefinition } from '../resource-family-definition.ts';
+import { resourceDefinition } from '../resource-family-definition.ts';
 import { readToShow } from '../resources/credentials.ts';
 import { refuseUsed, routesWith } from '../resources/in-use.ts';
 import { idOf } from '../resources/lookup.ts';
@@ -29,8 +29,11 @@ import {
 } from '../resources/record-fields.ts';
 import { matchesText } from '../resources/search.ts';
 import type { SecretDraft } from '../resources/secrets.ts';
+import { bulkDelete } from './bulk-delete.ts';
 import { intakeBody, intakeRecord, intakeSynonyms, intakeToRecord, intakeToSpec } from './source-intake.ts';
+import { rejectsInvalid, sourceParts } from './source-parts.ts';
 import { refuseStoredSecret, refuseUnusableSecret, rotateSourceSecret } from './source-rotation.ts';
+import { sourceExportOperation, sourceImportOperation } from './source-transfer.ts';
 
 const { provider, verification, handshake, allowedMethods } = kinds.Source.spec.shape;
 
@@ -40,7 +43,6 @@ const item = z
   .object({
     ...recordIdentity,
     description: z.string().nullable(),
-    provider: provider.unwrap(),
     ...recordSwitch,
     ingestUrl: z
       .string()
@@ -49,11 +51,9 @@ const item = z
     eventCount: z.int().min(0).describe('The same as eventsCount.'),
     routeCount: z.int().min(0).describe('Routes of the source.'),
     lastEventAt: timestamp.nullable(),
-    verification: verification.unwrap().nullable().describe('How the sender signs; null unless the provider is custom.'),
+    ...sourceParts,
     rejectInvalidSignatures: z.boolean(),
     ...intakeRecord,
-    allowedMethods: allowedMethods.unwrap(),
-    handshake: handshakeType.nullable().describe('The question that the source answers; null: none but that of the provider.'),
     hasVerifyToken: z.boolean(),
     hasSigningSecret: z.boolean(),
     ...recordTimes,
@@ -117,7 +117,7 @@ async function toItem(object: PosthornObject<'Source'>, call: Call): Promise<z.i
     routeCount: routesWith(object, call).length,
     lastEventAt: isoTimeOrNull(counters.lastEventAtMs),
     verification: object.spec.verification ?? null,
-    rejectInvalidSignatures: rejects(object.spec),
+    rejectInvalidSignatures: rejectsInvalid(object.spec),
     ...intakeToRecord(object.spec),
     allowedMethods: object.spec.allowedMethods,
     handshake: object.spec.handshake?.type ?? null,
@@ -130,16 +130,12 @@ async function toItem(object: PosthornObject<'Source'>, call: Call): Promise<z.i
 /** Given always: a default that nobody owns would stay in the set beside what replaces it. */
 const defaultMethods = allowedMethods.parse(undefined);
 
-function rejects({ rejectInvalidSignatures, signingSecretRef }: SpecOf<'Source'>): boolean {
-  return rejectInvalidSignatures ?? signingSecretRef !== undefined;
-}
-
 function rejectionToSpec(sent: boolean | undefined, spec: SpecOf<'Source'> | undefined, hasSecret: boolean): boolean | undefined {
   const hadSecret = spec?.signingSecretRef !== undefined;
   const kept = hadSecret && !hasSecret ? undefined : spec?.rejectInvalidSignatures;
   if (sent === undefined) return kept;
   // Shown is what holds; sent back as it was shown, it is no wish, unless a first secret comes beside it and would change it.
-  const isAsShown = spec !== undefined && sent === rejects(spec) && (hadSecret || !hasSecret);
+  const isAsShown = spec !== undefined && sent === rejectsInvalid(spec) && (hadSecret || !hasSecret);
   return isAsShown ? kept : sent;
 }
 
@@ -163,7 +159,7 @@ async function handshakeToSpec(
   return { type: wanted, verifyTokenSecretRef: ref };
 }
 
-const definition: ResourceFamilyDefinition<'Source', typeof body, typeof query> = {
+const definition = resourceDefinition<'Source', typeof body, typeof query>({
   kind: 'Source',
   name: 'Sources',
   path: '/sources',
@@ -223,10 +219,23 @@ const definition: ResourceFamilyDefinition<'Source', typeof body, typeof query> 
   },
   beforeDelete: {
     looksAt: ['Route'],
-    run: async (object, call) => {
-      refuseUsed('source', routesWith(object, call));
-    },
+    run: refuseWithRoutes,
   },
-};
+});
 
-export const sources = resourceFamily(definition, [rotateSourceSecret]);
+export const sources = resourceFamily(definition, [
+  bulkDelete({
+    kind: 'Source',
+    path: '/sources',
+    noun: 'sources',
+    description: 'Unknown ids are skipped. When Git owns one of them, or one has routes, nothing is deleted.',
+    beforeDelete: refuseWithRoutes,
+  }),
+  rotateSourceSecret,
+  sourceExportOperation,
+  sourceImportOperation(definition),
+]);
+
+async function refuseWithRoutes(object: PosthornObject<'Source'>, call: Call): Promise<void> {
+  refuseUsed('source', routesWith(object, call));
+}
