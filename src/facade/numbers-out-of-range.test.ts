@@ -79,7 +79,7 @@ describe('a query value far out of range is told the bound of its parameter', ()
       ['10000000000', `must be at most ${maximum}`],
       ['9'.repeat(400), `must be at most ${maximum}`],
       ['1e30', `must be at most ${maximum}`],
-      ['0', `must be at least ${minimum}`],
+      [String((minimum ?? 1) - 1), `must be at least ${minimum}`],
       ['-5', `must be at least ${minimum}`],
       ['-1e30', `must be at least ${minimum}`],
       ['1e1', 'must be a whole number'],

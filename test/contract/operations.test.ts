@@ -260,9 +260,9 @@ function recordOf(body: unknown): unknown {
   return isRecord(only) && others.length === 0 ? only : body;
 }
 
-/** Read-only fields of a record are ignored, and `isActive` means `enabled`: neither is in the schema of the body. */
+/** Read-only fields of a record are ignored, and are not in the schema of the body. */
 function sendsReadOnly(operation: Operation, body: Record<string, unknown>): boolean {
-  return Object.keys(body).some((name) => name === 'isActive' || operation.readOnly?.includes(name) === true);
+  return Object.keys(body).some((name) => operation.readOnly?.includes(name) === true);
 }
 
 const unreadable: readonly { rawBody: string; type?: string; status: number }[] = [

@@ -112,7 +112,11 @@ withClient('the Python client of the hosted API, with another base URL', () => {
 
 test('the page on migrating names everything that the client of the hosted API does not get', () => {
   const named = (method: string): boolean => {
-    const [owner = '', name = ''] = method.replace(/^outbound\./, '').split(/ (?:with|of)? ?/)[0]?.split('.') ?? [];
+    const [owner = '', name = ''] =
+      method
+        .replace(/^outbound\./, '')
+        .split(/ (?:with|of)? ?/)[0]
+        ?.split('.') ?? [];
     return page.includes(`\`${owner}.${name}\``) || page.includes(`\`${owner}.*\``);
   };
   expect(Object.keys(refused).filter((method) => !named(method))).toEqual([]);

@@ -46,6 +46,8 @@ describe('a test of an http destination', () => {
       success: true,
       statusCode: 202,
       latency: expect.any(Number),
+      status: 202,
+      latencyMs: answer.body.latency,
       responseBody: 'thanks',
       message: 'The destination answered 202.',
     });

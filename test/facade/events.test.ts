@@ -58,8 +58,11 @@ const messageIds = (status: string): string[] => {
 test('an event has exactly its fields, the record with its deliveries', async () => {
   const expected = {
     id: eventId('pending'),
+    organizationId: expect.stringMatching(/^org_/),
     sourceId: 'src_a',
     source: 'shop',
+    sourceSlug: 'shop',
+    sourceName: 'shop',
     receivedAt: new Date(events.get('pending')?.receivedAtMs ?? 0).toISOString(),
     method: 'POST',
     contentType: 'text/xml',
@@ -91,6 +94,7 @@ test('a delivery has exactly its fields, the record with its attempts', async ()
   const [id = ''] = messageIds('failed');
   const expected = {
     id,
+    organizationId: expect.stringMatching(/^org_/),
     eventId: eventId('failed'),
     routeId: 'rte_a',
     destinationId: 'dst_a',
@@ -106,6 +110,11 @@ test('a delivery has exactly its fields, the record with its attempts', async ()
     replayedFrom: null,
     createdAt: expect.any(String),
     completedAt: expect.any(String),
+    attemptCount: 1,
+    nextRetryAt: null,
+    responseStatus: 500,
+    errorMessage: 'status 500',
+    deliveredAt: null,
   };
   expect((await get('deliveries?status=dlq')).body.data).toContainEqual(expected);
   const { attemptDetails, ...record } = (await get(`deliveries/${id}`)).body;

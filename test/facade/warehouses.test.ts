@@ -175,6 +175,8 @@ test('a test writes a file with one record, and says what the store answered whe
         success: false,
         statusCode: 403,
         latency: expect.any(Number),
+        status: 403,
+        latencyMs: failed.body.latency,
         error: 'http_error',
         message: expect.stringMatching(/^the store answered 403 \([A-Za-z]+\)$/),
       },

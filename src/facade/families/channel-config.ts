@@ -73,10 +73,19 @@ export const configRecord = z.union([
 ]);
 
 /** `config` in a body. What it must be depends on the type, so it is judged by `configToSpec`, whose complaints have a code of their own. */
-export const configBody = z
-  .record(z.string(), z.unknown())
-  .describe('Its shape depends on the type. Secrets are masked on read; a mask sent back keeps what is stored.')
-  .meta({ anyOf: Object.values(shapes).map((shape) => withoutDialect(z.toJSONSchema(shape, { io: 'input', unrepresentable: 'any' }))) });
+export const configBody = oneOf(Object.values(shapes)).describe(
+  'Its shape depends on the type. Secrets are masked on read; a mask sent back keeps what is stored.',
+);
+/** The same of what is there: what it leaves out stays. */
+export const configChange = oneOf(Object.values(shapes).map((shape) => shape.partial())).describe(
+  'Its shape depends on the type; what is left out stays. Secrets are masked on read; a mask sent back keeps what is stored.',
+);
+
+function oneOf(objects: readonly z.ZodObject[]) {
+  return z
+    .record(z.string(), z.unknown())
+    .meta({ anyOf: objects.map((shape) => withoutDialect(z.toJSONSchema(shape, { io: 'input', unrepresentable: 'any' }))) });
+}
 
 function withoutDialect({ $schema: _, ...schema }: z.core.JSONSchema.BaseSchema): Record<string, unknown> {
   return schema;

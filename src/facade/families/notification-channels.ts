@@ -21,7 +21,7 @@ import {
   timesOf,
   timestamp,
 } from '../resources/record-fields.ts';
-import { configBody, configRecord, configToRecord, configToSpec } from './channel-config.ts';
+import { configBody, configChange, configRecord, configToRecord, configToSpec } from './channel-config.ts';
 import { channelTestOperation } from './channel-test.ts';
 
 const { type } = kinds.NotificationChannel.spec.shape;
@@ -41,7 +41,7 @@ const body = z.strictObject({
   name: sentName.optional(),
   slug: sentSlug.optional(),
   type: type.optional(),
-  config: configBody.optional(),
+  config: configChange.optional(),
   ...sentSwitch,
 });
 
@@ -65,6 +65,7 @@ export const notificationChannels = resourceFamily(
     item,
     body,
     required: ['name', 'type', 'config'],
+    onCreate: { config: configBody },
     synonyms: { isActive: switchSynonym() },
     immutable: { slug: (object) => [object.metadata.name], type: (object) => [object.spec.type] },
     isListedWhole: true,

@@ -6,7 +6,7 @@ import { pageQuery } from '../pagination.ts';
 import { queryBoolean, querySearch } from '../query.ts';
 import { resourceFamily } from '../resource-family.ts';
 import { filterObject } from '../resources/filter-ids.ts';
-import { byName, idOf } from '../resources/lookup.ts';
+import { byName, idFor, idOf } from '../resources/lookup.ts';
 import {
   identityOf,
   isoTimeOrNull,
@@ -87,7 +87,11 @@ export const routes = resourceFamily(
       destinationId: {
         of: 'destinationIds',
         shownFor: ([first = '']: string[]) => first,
-        meant: (sent: string, [, ...others]: string[] = []) => (sent === '' ? [] : [sent, ...others.filter((other) => other !== sent)]),
+        meant: async (sent: string, [, ...others]: string[] = [], call) => {
+          if (sent === '') return [];
+          const first = (await idFor(call, 'Destination', sent)) ?? sent;
+          return [first, ...others.filter((other) => other !== first)];
+        },
         current: async ({ spec: { destinationRefs } }, call) => (await expandedAll(call, destinationRefs)).map(({ id }) => id),
       },
     },

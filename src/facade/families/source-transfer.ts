@@ -85,13 +85,21 @@ async function bodyOf(record: Record<string, unknown>, current: Source | undefin
   if (isSent(signingSecret)) body['signingSecret'] = signingSecret;
   if (isSent(verifyToken)) body['verifyToken'] = verifyToken;
   const { signingSecretRef, handshake } = current?.spec ?? {};
-  const lacking = [
-    ...(!isSent(signingSecret) && hasSigningSecret === true && signingSecretRef === undefined ? ['signingSecret'] : []),
-    ...(!isSent(verifyToken) && hasVerifyToken === true && handshake?.verifyTokenSecretRef === undefined ? ['verifyToken'] : []),
-  ];
+  // What refuses wrong signatures has a secret, whether the record says so or not.
+  const hasSecret = hasSigningSecret === true || body['rejectInvalidSignatures'] === true;
+  const lacksSecret = !isSent(signingSecret) && hasSecret && signingSecretRef === undefined;
+  const lacksToken = !isSent(verifyToken) && hasVerifyToken === true && handshake?.verifyTokenSecretRef === undefined;
+  const lacking = [...(lacksSecret ? ['signingSecret'] : []), ...(lacksToken ? ['verifyToken'] : [])];
   if (lacking.length === 0) return { body, missing: [] };
-  // The handshake of X answers with the secret.
-  if (lacking.includes('signingSecret') && body['handshake'] === 'crc_token') delete body['handshake'];
+  if (lacksSecret && body['rejectInvalidSignatures'] === true) {
+    // It is true once there is a secret.
+    delete body['rejectInvalidSignatures'];
+  }
+  if (lacksSecret && body['handshake'] === 'crc_token') {
+    // Its answer is signed with the secret.
+    delete body['handshake'];
+    lacking.push('handshake crc_token');
+  }
   const slug = current?.metadata.name ?? String(record['slug']);
   return {
     body: { ...body, enabled: false, isActive: false },

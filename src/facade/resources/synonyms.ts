@@ -11,7 +11,7 @@ export interface Synonym<K extends ServedKind, Value, Field> {
   /** What the synonym reads as when the field has this value. */
   shownFor(field: Field): Value;
   /** What the field becomes; `current`: what it is, absent on create. */
-  meant(sent: Value, current: Field | undefined): Field;
+  meant(sent: Value, current: Field | undefined, call: Call): Field | Promise<Field>;
   /** What a record shows in the field. */
   current(object: ObjectOf<K>, call: Call): Field | Promise<Field>;
   /** Whether the synonym decides in a create that sends both, which is otherwise refused when they differ. */
@@ -47,7 +47,7 @@ export async function withoutSynonyms<K extends ServedKind>(
     if (before !== undefined && isSame(shownFor(before), sent)) continue;
     const isFieldChanged = field !== undefined && !(before !== undefined && isSame(field, before));
     if (isFieldChanged && !(synonym.decides === true && current === undefined)) throw contradiction(of, name);
-    fields[of] = meant(sent, before ?? field);
+    fields[of] = await meant(sent, before ?? field, call);
   }
   return fields;
 }

@@ -21,8 +21,11 @@ export function describeApiKeys(start: () => Promise<FacadeWorld>): void {
       expect(body).toEqual({
         apiKey: {
           id: expect.stringMatching(/^key_[a-z2-7]{26}$/),
+          organizationId: expect.stringMatching(/^org_/),
           name: 'Plain',
+          key: body.key,
           prefix: body.key.slice(0, body.apiKey.prefix.length),
+          keyPrefix: body.apiKey.prefix,
           role: 'developer',
           scopes: ['read', 'write', 'delete'],
           createdAt: expect.stringMatching(/Z$/),

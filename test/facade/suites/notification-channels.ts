@@ -176,6 +176,8 @@ export function describeNotificationChannels(start: () => Promise<FacadeWorld>):
     expect(all.data).toHaveLength(23);
     expect(all.data[0]).toEqual({
       id: expect.any(String),
+      organizationId: expect.stringMatching(/^org_/),
+      isActive: true,
       name: 'Mail',
       slug: 'mail',
       type: 'email',

@@ -26,6 +26,20 @@ export function describeRouteCircuit(start: () => Promise<FacadeWorld>): void {
   }
 
   const iso = expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/);
+  /** Their names in the hosted API. */
+  const named = ({
+    failureCount,
+    openedAt,
+    probeSuccessCount,
+  }: {
+    failureCount: unknown;
+    openedAt: unknown;
+    probeSuccessCount: unknown;
+  }) => ({
+    consecutiveFailures: failureCount,
+    circuitOpenedAt: openedAt,
+    probeAttempts: probeSuccessCount,
+  });
   const newQueue = () => new RedisDeliveryQueue({ redis: world.redis.client, prefix: 'test:' });
 
   async function send(routeId: string, destinationId: string): Promise<void> {
@@ -73,6 +87,8 @@ export function describeRouteCircuit(start: () => Promise<FacadeWorld>): void {
     };
     expect(await call('GET', `routes/${route.id}/circuit-status`)).toEqual({
       ...closed,
+      ...named(closed),
+      timeUntilProbeSeconds: null,
       failureThreshold: 5,
       cooldownSeconds: 300,
       probeSuccessThreshold: 2,
@@ -124,6 +140,8 @@ export function describeRouteCircuit(start: () => Promise<FacadeWorld>): void {
     const closed = { circuitState: 'closed', failureCount: 0, probeSuccessCount: 0 };
     expect(await call('GET', `routes/${route.id}/circuit-status`)).toEqual({
       ...readings,
+      ...named(readings),
+      timeUntilProbeSeconds: expect.any(Number),
       failureThreshold: 5,
       cooldownSeconds: 300,
       probeSuccessThreshold: 2,

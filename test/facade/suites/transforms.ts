@@ -21,6 +21,10 @@ export function describeTransforms(start: () => Promise<FacadeWorld>): void {
       expect(headers.get('warning')).toBeNull();
       expect(body).toEqual({
         id: expect.stringMatching(/^trf_[a-z2-7]{26}$/),
+        organizationId: expect.stringMatching(/^org_/),
+        transformType: 'jsonata',
+        inputFormat: 'json',
+        outputFormat: 'json',
         name: 'To chat',
         slug: 'to-chat',
         description: null,

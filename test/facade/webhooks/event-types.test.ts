@@ -31,6 +31,7 @@ describe('creating an event type', () => {
       data: {
         ...sent,
         id: expect.stringMatching(/^etp_[a-z2-7]{26}$/),
+        organizationId: expect.stringMatching(/^org_/),
         schemaVersion: 1,
         isDeprecated: false,
         deprecatedAt: null,

@@ -73,6 +73,7 @@ describe('an export', () => {
     expect(body.data).toEqual([
       {
         id: event.id,
+        organizationId: world.org,
         eventType: 'order.paid',
         labels: { a: 'b' },
         metadata: {},

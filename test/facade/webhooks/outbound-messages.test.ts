@@ -23,6 +23,7 @@ describe('a message', () => {
     const id = event.targets[0]?.messageId ?? '';
     const shown = {
       id,
+      organizationId: world.org,
       eventId: event.id,
       eventType: 'order.paid',
       applicationId: target.applicationId,

@@ -23,6 +23,7 @@ describe('creating an application', () => {
     expect(body).toEqual({
       data: {
         id: expect.stringMatching(/^app_/),
+        organizationId: expect.stringMatching(/^org_/),
         externalId: null,
         name: 'Acme',
         metadata: {},

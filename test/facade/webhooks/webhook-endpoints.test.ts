@@ -58,6 +58,7 @@ describe('creating an endpoint', () => {
     expect(body.warning).toMatch(/not shown again/);
     expect(record).toEqual({
       id: expect.stringMatching(/^ep_/),
+      organizationId: expect.stringMatching(/^org_/),
       applicationId,
       url,
       description: null,

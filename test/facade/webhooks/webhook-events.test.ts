@@ -34,6 +34,7 @@ test('an event shows what was sent, and its messages with what became of them', 
     {
       data: {
         id: event.id,
+        organizationId: expect.stringMatching(/^org_/),
         eventType: 'order.paid',
         payload: { total: 12.5, by: 7 },
         ...webhook,

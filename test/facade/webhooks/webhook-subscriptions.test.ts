@@ -36,6 +36,7 @@ describe('creating a subscription', () => {
     expect(body).toEqual({
       data: {
         id: expect.stringMatching(/^sub_/),
+        organizationId: expect.stringMatching(/^org_/),
         endpointId,
         eventTypeId: types['order.paid'],
         filterExpression: null,
