@@ -7,7 +7,7 @@ import { type Standalone, startStandalone } from '../support/program.ts';
 
 const run = promisify(execFile);
 const toolchain = new URL('../../hack/lib/toolchain.sh', import.meta.url).pathname;
-const script = new URL('./hosted_client.py', import.meta.url).pathname;
+const script = new URL('./hosted-client/calls.py', import.meta.url).pathname;
 const page = readFileSync(new URL('../../docs/migrating.md', import.meta.url), 'utf8');
 
 const outcome = z.object({
@@ -89,7 +89,7 @@ withClient('the Python client of the hosted API, with another base URL', () => {
       environment: { POSTHORN_ALLOW_INSECURE_ENDPOINTS: 'true', POSTHORN_AUTH_FAILURES_PER_MINUTE: '10' },
     });
     for (const kind of kinds) {
-      const { stdout } = await run(python ?? '', [script, kind, standalone.url, standalone.key], { timeout: 80_000 });
+      const { stdout } = await run(python ?? '', ['-B', script, kind, standalone.url, standalone.key], { timeout: 80_000 });
       outcomes.set(kind, outcome.parse(JSON.parse(stdout)));
     }
   }, 180_000);
