@@ -101,17 +101,16 @@ describe('bodies', () => {
   test.each(named(withBody))('%s takes what the document calls valid and answers as described', async (_, operation) => {
     const { key, schema, bodies } = await bodiesFor(operation);
     let accepted = 0;
-    await assertProperty(
-      fc.asyncProperty(bodies, fc.nat(), async (body, index) => {
-        fc.pre(world.schemas.accepts(schema, body));
-        expect(operation.body?.safeParse(body).error?.issues).toBeUndefined();
-        const answer = await world.facade.request(operation.method, `/api${await existing(operation, key, index)}`, { key, body });
-        expectAsDescribed(operation, answer, body);
-        expect(['MALFORMED_JSON', 'UNKNOWN_FIELD', 'UNSUPPORTED_MEDIA_TYPE']).not.toContain(answer.headers.get('x-error-code'));
-        if (answer.status === operation.answer.status) accepted++;
-      }),
-      runs,
-    );
+    const property = fc.asyncProperty(bodies, fc.nat(), async (body, index) => {
+      fc.pre(world.schemas.accepts(schema, body));
+      expect(operation.body?.safeParse(body).error?.issues).toBeUndefined();
+      const answer = await world.facade.request(operation.method, `/api${await existing(operation, key, index)}`, { key, body });
+      expectAsDescribed(operation, answer, body);
+      expect(['MALFORMED_JSON', 'UNKNOWN_FIELD', 'UNSUPPORTED_MEDIA_TYPE']).not.toContain(answer.headers.get('x-error-code'));
+      if (answer.status === operation.answer.status) accepted++;
+    });
+    // Of some few values fit what is there.
+    for (const many of [runs, 10 * runs]) if (accepted === 0) await assertProperty(property, many);
     expect(accepted).toBeGreaterThan(0);
   });
 

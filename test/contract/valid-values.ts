@@ -9,13 +9,21 @@ export interface ValueSources {
   known(field: string): readonly string[];
 }
 
+/** Of a body whose choices say which of its fields must be there. */
+function withRequired({ anyOf: _, oneOf: __, ...schema }: Schema, choice: Schema): Schema {
+  return { ...schema, required: [...list(schema['required']), ...list(choice['required'])] };
+}
+
 /** Values that the schema takes: most of them, keywords that only a validator can judge (`not`, `allOf`) aside. */
 export function valuesOf(given: unknown, sources: ValueSources, field = ''): fc.Arbitrary<unknown> {
   const schema = sources.schemas.resolved(members(given));
   if ('const' in schema) return fc.constant(schema['const']);
   if (Array.isArray(schema['enum'])) return fc.constantFrom(...schema['enum']);
   const choices = schema['anyOf'] ?? schema['oneOf'];
-  if (Array.isArray(choices)) return fc.oneof(...choices.map((choice) => valuesOf(choice, sources, field)));
+  if (Array.isArray(choices)) {
+    const isBody = field === '' && 'properties' in schema;
+    return fc.oneof(...choices.map((choice) => valuesOf(isBody ? withRequired(schema, members(choice)) : choice, sources, field)));
+  }
   const type = schema['type'];
   if (Array.isArray(type)) return fc.oneof(...type.map((each) => valuesOf({ ...schema, type: each }, sources, field)));
   switch (type) {
