@@ -6,7 +6,7 @@ import { pageQuery } from '../pagination.ts';
 import { queryBoolean, querySearch } from '../query.ts';
 import { resourceFamily } from '../resource-family.ts';
 import { filterObject } from '../resources/filter-ids.ts';
-import { byName, idFor, idOf } from '../resources/lookup.ts';
+import { byName, idOf, resolve } from '../resources/lookup.ts';
 import {
   identityOf,
   isoTimeOrNull,
@@ -89,7 +89,8 @@ export const routes = resourceFamily(
         shownFor: ([first = '']: string[]) => first,
         meant: async (sent: string, [, ...others]: string[] = [], call) => {
           if (sent === '') return [];
-          const first = (await idFor(call, 'Destination', sent)) ?? sent;
+          const object = await resolve(call, 'Destination', sent);
+          const first = object === null ? sent : idOf(object);
           return [first, ...others.filter((other) => other !== first)];
         },
         current: async ({ spec: { destinationRefs } }, call) => (await expandedAll(call, destinationRefs)).map(({ id }) => id),

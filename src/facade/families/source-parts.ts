@@ -7,7 +7,10 @@ export const sourceParts = {
   provider: provider.unwrap(),
   verification: verification.unwrap().nullable().describe('How the sender signs; null unless the provider is custom.'),
   allowedMethods: allowedMethods.unwrap(),
-  handshake: handshake.unwrap().shape.type.nullable().describe('The question that the source answers; null: none but that of the provider.'),
+  handshake: handshake
+    .unwrap()
+    .shape.type.nullable()
+    .describe('The question that the source answers; null: none but that of the provider.'),
 };
 
 export function rejectsInvalid({ rejectInvalidSignatures, signingSecretRef }: SpecOf<'Source'>): boolean {
