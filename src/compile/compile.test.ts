@@ -99,7 +99,7 @@ describe('the record of', () => {
       transformId: 'trf_a',
       schemaId: 'sch_a',
       destinations: [{ id: 'dst_a', shard: 0 }],
-      failoverDestinations: [{ id: 'dst_b', shard: 0 }],
+      failoverDestinations: [{ id: 'dst_b', shard: 0, isServing: true }],
       channelIds: ['nch_a'],
     };
     expect(compileRoute(storedObject('Route', 'large', spec, 'acme'), inputs)).toMatchSnapshot();

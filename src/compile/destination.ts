@@ -1,6 +1,6 @@
 import { resourceId } from '../core/ids.ts';
 import { plainSecret } from '../core/plain-secret.ts';
-import { type DestinationRecord, type HttpAuthRecord, type HttpDestinationRecord, recordLayoutVersion } from '../core/records.ts';
+import { type DestinationRecord, type HttpAuthRecord, type HttpDestinationRecord, type Plan, recordLayoutVersion } from '../core/records.ts';
 import type { Keyring } from '../core/sealing.ts';
 import { recordSealingContext, type SealedRecordField } from '../core/sealing-contexts.ts';
 import { standardWebhooksSecretRule, standardWebhooksSecrets } from '../core/standard-webhooks-secrets.ts';
@@ -39,6 +39,11 @@ export function destinationRefusal(spec: SpecOf<'Destination'>): Refusal | null 
   return null;
 }
 
+/** Whether it takes deliveries: it can be put in force, is enabled, and uses nothing that the plan does not have. */
+export function isServing(spec: SpecOf<'Destination'>, plan: Plan): boolean {
+  return spec.enabled && destinationRefusal(spec) === null && destinationBeyondPlan(spec, plan) === null;
+}
+
 /**
  * Refuses URLs and field mappings that do not parse, credentials that are incomplete or cannot be sent, and malformed signing secrets. What the plan does not have is
  * suspended: its messages wait.
@@ -72,7 +77,8 @@ export function compileDestination(object: PosthornObject<'Destination'>, inputs
     retryPolicy: { ...(spec.retryPolicy ?? definition.spec.shape.retryPolicy.unwrap().parse({})) },
     generation: metadata.generation,
   };
-  return suspendable(record, destinationBeyondPlan(spec, organization.plan));
+  const beyondPlan = destinationBeyondPlan(spec, organization.plan);
+  return suspendable(beyondPlan === null ? record : { ...record, suspended: true }, beyondPlan);
 }
 
 function compileHttp(

@@ -16,7 +16,8 @@ export interface RouteInputs {
   transformId: string | null;
   schemaId: string | null;
   destinations: RouteTarget[];
-  failoverDestinations: RouteTarget[];
+  /** Those that do not serve, because they are disabled or suspended, are left out of the record. */
+  failoverDestinations: (RouteTarget & { isServing: boolean })[];
   /** Null: all of the organization. */
   channelIds: string[] | null;
 }
@@ -41,11 +42,15 @@ export function compileRoute({ metadata, spec }: PosthornObject<'Route'>, inputs
     ...(inputs.schemaId !== null && { schemaId: inputs.schemaId }),
     destinations: inputs.destinations,
     expectedResponse: spec.expectedResponse === undefined ? null : { statusCodes: [...statusCodes], bodyContains },
-    failover: { destinations: inputs.failoverDestinations, afterAttempts: spec.failover?.afterAttempts ?? failoverAfterAttemptsDefault },
+    failover: { destinations: servingTargets(inputs.failoverDestinations), afterAttempts: spec.failover?.afterAttempts ?? failoverAfterAttemptsDefault },
     circuit: { ...circuit },
     ...notificationsOf(spec, inputs.channelIds),
     generation: metadata.generation,
   };
+}
+
+function servingTargets(targets: RouteInputs['failoverDestinations']): RouteTarget[] {
+  return targets.filter(({ isServing }) => isServing).map(({ id, shard }) => ({ id, shard }));
 }
 
 /** Nothing while no alert is asked for, so that deliveries of the route cost no more. */

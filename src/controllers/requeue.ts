@@ -1,7 +1,8 @@
-import { destinationRefusal } from '../compile/destination.ts';
+import { destinationRefusal, isServing } from '../compile/destination.ts';
 import { canonicalJson } from '../core/canonical-json.ts';
 import { type ConfigurationKind, configurationKinds, type ObjectOf } from '../resources/kinds.ts';
 import type { ObjectMeta } from '../resources/metadata.ts';
+import { plans } from '../resources/plan-gates.ts';
 import { formatKey } from '../runtime/object-key.ts';
 import type { WorkQueue } from '../runtime/work-queue.ts';
 import type { ResourceCache } from '../store/cache.ts';
@@ -82,7 +83,8 @@ export function requeueOnChange({ caches, queues, reconcilers, status, pools }: 
       addRoutes(indexes.destination)(object);
       addAll('Organization', indexes.archive, nameIn(object.metadata.namespace, object.metadata.name));
     },
-    ({ spec }) => destinationRefusal(spec),
+    // Failover passes over those that do not serve.
+    ({ spec }) => [destinationRefusal(spec), ...plans.map((plan) => isServing(spec, plan))],
   );
   onChange('Filter', addRoutes(indexes.filter), generationOf);
   onChange(

@@ -194,6 +194,8 @@ interface AnyDestinationRecord {
   slug: string;
   name: string;
   enabled: boolean;
+  /** It is not enabled because the plan does not have what it uses. */
+  suspended?: true;
   shard: number;
   throttle: ThrottleRecord;
   retryPolicy: RetryPolicyRecord;

@@ -273,9 +273,9 @@ describe('a target', () => {
     await settle(await dequeue(), { type: 'retry', attempt: failure, delayMs: 60_000 });
     await acceptor.accept(queued);
     const target = await targetOf();
-    while ((await queue.drop(target, 'route_deleted')).hasMore);
+    while ((await queue.drop({ target, reason: 'route_deleted', failover: null })).hasMore);
     let cursor: string | null = '0';
-    while (cursor !== null) cursor = (await queue.dropRetries(new Map([[target.number, 'route_deleted']]), cursor)).next;
+    while (cursor !== null) cursor = (await queue.dropRetries([{ target, reason: 'route_deleted', failover: null }], cursor)).next;
     for (const event of [queued, waiting]) {
       expect(await reader.deliveriesOfEvent('org_a', event.id)).toMatchObject([{ status: 'dlq', deadLetterReason: 'route_deleted' }]);
     }

@@ -4,6 +4,7 @@ import type { NewAttempt } from './attempt-record.ts';
 import type { EventOutput } from './event-output.ts';
 import type { StoredEvent } from './event-text.ts';
 import type { DeadLetterReason } from './messages.ts';
+import type { PauseReason } from './waits.ts';
 
 /** One (route, destination), by the number that it has in its shard. */
 export interface Target {
@@ -32,6 +33,13 @@ export interface TargetSetting {
   /** Changes whenever anything below does. */
   revision: string;
   paused: boolean;
+  /** Why it is paused, or does not serve; null: it is neither. */
+  pausedFor: PauseReason | null;
+  /**
+   * Whose messages move on to the next failover destination, or back to their first one, because the target does not serve any more: nobody's, those that
+   * came from another destination, or all. Where all do the target is not paused.
+   */
+  movesOn: 'nobody' | 'guests' | 'all';
   throttle: ThrottleRecord;
   /** The limiter that it shares with other targets of its shard; null: none. */
   sharedLimiter: SharedLimiter | null;
@@ -46,8 +54,25 @@ export interface TargetSetting {
   hasAlerts: boolean;
 }
 
-/** Why a message was moved to a failover destination. */
-export type FailoverReason = 'circuit_open' | 'failed_attempts' | 'max_retries_exceeded' | 'secret_decryption_failed';
+/** Why a message was moved to a failover destination. `destination_unavailable`: the one before was disabled, suspended or left the route. */
+export type FailoverReason =
+  | 'circuit_open'
+  | 'failed_attempts'
+  | 'max_retries_exceeded'
+  | 'secret_decryption_failed'
+  | 'queue_limit_exceeded'
+  | 'destination_not_found'
+  | 'destination_unavailable';
+
+/** Where messages go whose target is gone, in order; null: its route is gone, too. */
+export type FailoverOfGone = readonly { id: string; shard: number }[] | null;
+
+/** A target whose route or destination is gone. */
+export interface GoneTarget {
+  target: Target;
+  reason: DeadLetterReason;
+  failover: FailoverOfGone;
+}
 
 /** A message that a worker holds until it settles it. */
 export interface Job {
@@ -60,8 +85,10 @@ export interface Job {
   /** Attempts recorded so far. */
   attempts: number;
   maxAttempts: number;
+  /** Attempts that were made elsewhere, which do not count here. */
+  attemptsElsewhere: number;
   /** Null: it is where it was sent first. */
-  failover: { originalDestinationId: string; reason: FailoverReason; attemptsBefore: number } | null;
+  failover: { originalDestinationId: string; reason: FailoverReason } | null;
   /** Null when the payload is gone, and for a batch. */
   event: StoredEvent | null;
   /** The output of a transform is kept for it. */
@@ -241,8 +268,10 @@ export interface DeliveryQueue {
   reclaim(deadWorkers: readonly string[]): Promise<{ putBack: number; hasMore: boolean }>;
   /** `totalSlots`: what all living workers of the pool can do at a time. */
   tend(worker: string, totalSlots: number): Promise<ShardState>;
-  /** Puts the setting of a target in force. */
-  configure(target: Target, setting: TargetSetting): Promise<void>;
+  /** Puts the setting of a target in force; answers whether messages that are to move on wait for their next attempt. */
+  configure(target: Target, setting: TargetSetting): Promise<{ hasRetries: boolean }>;
+  /** Ends the waits for the next attempt at targets that do not serve, step by step from cursor `0` on; `next` is null at the end. */
+  endWaits(targets: readonly Target[], cursor: string): Promise<{ next: string | null }>;
   /** Puts another setting of a shared limiter in force where it is in use; null: it is gone. */
   configureShared(id: string, limiter: SharedLimiter | null): Promise<{ nextDueMs: number | null }>;
   /** The paused targets, step by step from cursor `0` on; `next` is null at the end. */
@@ -255,10 +284,13 @@ export interface DeliveryQueue {
   targetsOfRoutes(org: string, routeIds: readonly string[], cursor: string): Promise<{ targets: Target[]; next: string | null }>;
   /** All targets of routes and destinations of an organization, in the same way. */
   targetsOf(org: string, ids: readonly string[], cursor: string): Promise<{ targets: Target[]; next: string | null }>;
-  /** Sends what the target has queued to the dead letters; answers how many in this step, whether there is more, and whether retries wait. */
-  drop(target: Target, reason: DeadLetterReason): Promise<{ dropped: number; hasMore: boolean; hasRetries: boolean }>;
+  /**
+   * Sends what the target has queued to a failover destination or back to where it came from, else to the dead letters; answers how many of these in this
+   * step, whether there is more, and whether retries wait.
+   */
+  drop(gone: GoneTarget): Promise<{ dropped: number; hasMore: boolean; hasRetries: boolean; hasOutbox: boolean }>;
   /** The same for waiting retries of several targets; `next` is null at the end. */
-  dropRetries(targets: ReadonlyMap<string, DeadLetterReason>, cursor: string): Promise<{ dropped: number; next: string | null }>;
+  dropRetries(gone: readonly GoneTarget[], cursor: string): Promise<{ dropped: number; next: string | null; hasOutbox: boolean }>;
   /** Removes the oldest history beyond its retention, a bounded number of records; `lost`: how many of them an archive was to have. */
   prune(retention: Retention): Promise<{ removed: number; hasMore: boolean; memoryShare: number | null; lost: number }>;
   /**

@@ -50,7 +50,8 @@ export async function jobsOf(
       eventId: recordId('evt_', shard, event),
       attempts: integer(attempts),
       maxAttempts: integer(max),
-      failover: original === '' ? null : failoverOf(original, why, integer(before)),
+      attemptsElsewhere: before === '' ? 0 : integer(before),
+      failover: original === '' ? null : failoverOf(original, why),
       event: events.get(event) ?? null,
       hasOutput: output === '1',
       transformId: transform || null,
@@ -114,9 +115,12 @@ const failoverReasons: ReadonlySet<FailoverReason> = new Set([
   'failed_attempts',
   'max_retries_exceeded',
   'secret_decryption_failed',
+  'queue_limit_exceeded',
+  'destination_not_found',
+  'destination_unavailable',
 ]);
 
-function failoverOf(originalDestinationId: string, why: string, attemptsBefore: number): Job['failover'] {
-  for (const reason of failoverReasons) if (reason === why) return { originalDestinationId, reason, attemptsBefore };
+function failoverOf(originalDestinationId: string, why: string): Job['failover'] {
+  for (const reason of failoverReasons) if (reason === why) return { originalDestinationId, reason };
   throw new PosthornError('INTERNAL', `a message has moved for the unknown reason ${why}`);
 }

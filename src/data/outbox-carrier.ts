@@ -214,7 +214,7 @@ export class OutboxCarrier {
     const [destination = '', org = '', route = '', first = ''] = entry.slice(6, 10).map(text);
     const [hash, attempts] = entry.slice(10, 12).map((flat) => list(flat).map(bytes));
     const output = bytes(entry[12]);
-    await this.#run(to, scripts.importMoved, [
+    const reply = await this.#run(to, scripts.importMoved, [
       keyIn(to, 'msg_', from, message),
       keyIn(to, 'evt_', from, event),
       bytes(entry[5]),
@@ -228,6 +228,8 @@ export class OutboxCarrier {
       ...(hash ?? []),
       ...(attempts ?? []),
     ]);
+    // It could not stay there. What is left behind is carried by a worker.
+    if (reply === movedOn) void this.carry(to).catch(() => {});
     const home = homeOf(from, message);
     if (home === from || home === to) return;
     const moves = hash?.[hash.findIndex((field, i) => i % 2 === 0 && field.equals(hopsField)) + 1] ?? '0';
@@ -258,6 +260,8 @@ function isFull(shard: number): PosthornError {
   return new PosthornError('UNAVAILABLE', `shard ${shard} is full`, { retryAfterSeconds: 10 });
 }
 
+/** Of `import-moved.lua`. */
+const movedOn = 2;
 const hopsField = Buffer.from('h');
 
 /** What stands in one shard for a record that has this key in another. */

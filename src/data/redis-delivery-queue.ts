@@ -9,6 +9,8 @@ import type {
   Batch,
   BatchMember,
   DeliveryQueue,
+  FailoverOfGone,
+  GoneTarget,
   Job,
   QueueFigures,
   Retention,
@@ -25,13 +27,13 @@ import type {
 import { decodeOutput, type EventOutput, encodeOutput } from './event-output.ts';
 import type { StoredEvent } from './event-text.ts';
 import { jobsOf, targetOf } from './job-reply.ts';
-import type { DeadLetterReason } from './messages.ts';
 import { poolMark } from './pool-mark.ts';
 import { recordId, recordKey } from './record-key.ts';
 import { bytes, integer, list, text } from './script-reply.ts';
 import { settleArguments } from './settle-arguments.ts';
 import { type ShardKeys, shardKeys } from './shard-keys.ts';
 import { limiterSetting } from './throttle.ts';
+import { pauseLetter } from './waits.ts';
 
 const script = (name: string): Script => new Script(new URL(`./scripts/${name}.lua`, import.meta.url));
 const scripts = {
@@ -48,6 +50,7 @@ const scripts = {
   targetsWithWork: script('targets-with-work'),
   drop: script('drop'),
   dropDue: script('drop-due'),
+  dueNow: script('due-now'),
   prune: script('prune'),
   pruneAccount: script('prune-account'),
   expirePaused: script('expire-paused'),
@@ -64,6 +67,7 @@ const holdMs = 150_000;
 const targetsPerStep = 500;
 const recordsPerPrune = 100;
 const membersPerStep = 200;
+const movesOnLetters = { nobody: '', guests: 'g', all: 'a' } satisfies Record<TargetSetting['movesOn'], string>;
 const unsentLetters = { filtered: 'f', transform_failed: 't', dlq: 'q' } satisfies Record<UnsentMember['status'], string>;
 /** 72 h. */
 const longestCircuitWaitMs = 259_200_000;
@@ -216,13 +220,13 @@ export class RedisDeliveryQueue implements DeliveryQueue {
     };
   }
 
-  async configure(target: Target, setting: TargetSetting): Promise<void> {
-    const { revision, paused, throttle, sharedLimiter, priority, circuit, failover, batch, hasAlerts } = setting;
+  async configure(target: Target, setting: TargetSetting): Promise<{ hasRetries: boolean }> {
+    const { revision, paused, pausedFor, movesOn, throttle, sharedLimiter, priority, circuit, failover, batch, hasAlerts } = setting;
     const { emissionUs, burst, concurrency, queueLimit } = limiterSetting(throttle);
-    await this.#run(scripts.configure, [
+    const reply = await this.#run(scripts.configure, [
       target.number,
       revision,
-      paused ? 1 : 0,
+      paused && movesOn !== 'all' ? 1 : 0,
       emissionUs ?? '',
       burst ?? '',
       concurrency ?? '',
@@ -240,8 +244,25 @@ export class RedisDeliveryQueue implements DeliveryQueue {
       sharedLimiter?.id ?? '',
       sharedLimiter?.revision ?? '',
       sharedLimiter === null ? '' : windowsText(sharedLimiter),
-      ...failover.destinations.map(({ id, shard }) => (shard === this.#keys.shard ? id : `${shard}/${id}`)),
+      movesOnLetters[movesOn],
+      pauseLetter(pausedFor),
+      ...this.#namesOf(failover.destinations),
     ]);
+    return { hasRetries: integer(reply) === 2 };
+  }
+
+  async endWaits(targets: readonly Target[], cursor: string) {
+    const [next] = list(await this.#run(scripts.dueNow, [cursor, ...targets.map(({ number }) => number)]));
+    return { next: text(next) === '0' ? null : text(next) };
+  }
+
+  /** As `configure.lua` takes destinations. */
+  #namesOf(destinations: NonNullable<FailoverOfGone>): string[] {
+    return destinations.map(({ id, shard }) => (shard === this.#keys.shard ? id : `${shard}/${id}`));
+  }
+
+  #wayOut(failover: FailoverOfGone): string {
+    return failover === null ? '' : `<${this.#namesOf(failover).join(' ')}`;
   }
 
   async configureShared(id: string, limiter: SharedLimiter | null) {
@@ -272,14 +293,16 @@ export class RedisDeliveryQueue implements DeliveryQueue {
     return targetsFrom(await this.#run(scripts.targetsWithWork, ['r', org, cursor, targetsPerStep, ...routeIds]));
   }
 
-  async drop(target: Target, reason: DeadLetterReason) {
-    const [dropped, more, retries] = list(await this.#run(scripts.drop, [target.number, reason]));
-    return { dropped: integer(dropped), hasMore: integer(more) === 1, hasRetries: integer(retries) === 1 };
+  async drop({ target, reason, failover }: GoneTarget) {
+    const reply = list(await this.#run(scripts.drop, [target.number, reason, this.#wayOut(failover)]));
+    const [dropped, more, retries, outbox] = reply.map(integer);
+    return { dropped: dropped ?? 0, hasMore: more === 1, hasRetries: retries === 1, hasOutbox: outbox === 1 };
   }
 
-  async dropRetries(targets: ReadonlyMap<string, DeadLetterReason>, cursor: string) {
-    const [next, dropped] = list(await this.#run(scripts.dropDue, [cursor, ...[...targets].flat()]));
-    return { dropped: integer(dropped), next: text(next) === '0' ? null : text(next) };
+  async dropRetries(gone: readonly GoneTarget[], cursor: string) {
+    const args = gone.flatMap(({ target, reason, failover }) => [target.number, reason, this.#wayOut(failover)]);
+    const [next, dropped, outbox] = list(await this.#run(scripts.dropDue, [cursor, ...args]));
+    return { dropped: integer(dropped), next: text(next) === '0' ? null : text(next), hasOutbox: integer(outbox) === 1 };
   }
 
   async prune({ finishedMs, deadLettersMs, unwritten = 'stays', largestFirst = false }: Retention) {

@@ -146,12 +146,12 @@ const remove: Life = {
     await queue.targetsOfRoutes('org_a', ['rte_0'], '0');
     for (const target of await queue.targetsWithWork(names)) {
       if (target.routeId === 'rte_1') await queue.configure(target, targetSetting({ paused: true, revision: '2' }));
-      else while ((await queue.drop(target, 'route_deleted')).hasMore);
+      else while ((await queue.drop({ target, reason: 'route_deleted', failover: null })).hasMore);
     }
     await queue.pausedTargets('0');
     while ((await queue.expirePaused(-1)).hasMore);
-    const reasons = new Map((await queue.targets(1)).targets.map(({ number }) => [number, 'route_deleted'] as const));
-    for (let next: string | null = '0'; next !== null; ) ({ next } = await queue.dropRetries(reasons, next));
+    const gone = (await queue.targets(1)).targets.map((target) => ({ target, reason: 'route_deleted' as const, failover: null }));
+    for (let next: string | null = '0'; next !== null; ) ({ next } = await queue.dropRetries(gone, next));
   },
   again: async (world) => {
     await remove.work(redis.client, world);

@@ -236,7 +236,7 @@ describe('a message that fails over to another shard', () => {
         eventId: event.id,
         attempts: 1,
         target: { destinationId: 'dst_spare' },
-        failover: { originalDestinationId: 'dst_0', reason: 'max_retries_exceeded', attemptsBefore: 1 },
+        failover: { originalDestinationId: 'dst_0', reason: 'max_retries_exceeded' },
       },
     ]);
     await settle(1, jobs, delivered);

@@ -67,6 +67,8 @@ function settingOf(generation: number): TargetSetting {
   return {
     revision: `a${generation}`,
     paused: false,
+    pausedFor: null,
+    movesOn: 'nobody',
     throttle: { mode: 'concurrency', rateLimit: null, rateUnit: null, maxConcurrency: mostAtOnce, queueLimit: longestQueue },
     sharedLimiter: null,
     priority: 0,

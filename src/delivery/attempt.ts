@@ -32,13 +32,20 @@ export function attemptDelivery(job: Job, plan: ReadyPlan, context: AttemptConte
   }
 }
 
+/** Of a message that has come back to its first destination. */
+function hasUsedUpRetries({ attempts, attemptsElsewhere, failover }: Job, policy: ReadyPlan['retryPolicy']): boolean {
+  return failover === null && attemptsElsewhere > 0 && attempts - attemptsElsewhere > retryCount(policy);
+}
+
 async function attemptHttp(job: Job, plan: ReadyHttpPlan, { clock, userAgent, metrics, signal }: AttemptContext): Promise<Settlement> {
   const { http } = plan;
   const { event } = job;
   if (event === null) return { job, outcome: { type: 'dead', attempt: null, reason: 'payload_not_found' }, maxAttempts: null };
   const number = job.attempts + 1;
-  // Each destination that a message fails over to has the retries of its own policy.
-  const before = job.failover?.attemptsBefore ?? 0;
+  // Each destination that a message comes to has the retries of its own policy.
+  const before = job.attemptsElsewhere;
+  if (hasUsedUpRetries(job, plan.retryPolicy))
+    return { job, outcome: { type: 'dead', attempt: null, reason: 'max_retries_exceeded' }, maxAttempts: null };
   const startedAtMs = clock.now();
   const headers = requestHeaders(http.headers, event, {
     messageId: job.messageId,

@@ -3,9 +3,10 @@ import { organizationBehind, routeOfMailTarget } from '../core/alert.ts';
 import type { Clock } from '../core/clock.ts';
 import type { DestinationRecord, RetryPolicyRecord, RouteRecord, TransformRecord } from '../core/records.ts';
 import { organizationOfWebhooks } from '../core/webhook.ts';
-import type { Target, TargetSetting } from '../data/delivery-queue.ts';
+import type { FailoverOfGone, Target, TargetSetting } from '../data/delivery-queue.ts';
 import type { DeadLetterReason } from '../data/messages.ts';
 import type { RegistryReader } from '../data/registry.ts';
+import type { PauseReason } from '../data/waits.ts';
 import { type AlertPlan, alertPlan } from './alert-plan.ts';
 import type { AlertMailer } from './targets/channel/alert-mailer.ts';
 import { egressRules, type InstallationEgress } from './targets/http/egress-policy.ts';
@@ -56,7 +57,8 @@ export type DeliveryPlan =
   /** Route or destination is disabled: messages wait. */
   | { state: 'paused'; setting: TargetSetting }
   /** `setting` is null when route or destination are gone. */
-  | { state: 'impossible'; reason: DeadLetterReason; setting: TargetSetting | null };
+  | { state: 'impossible'; reason: DeadLetterReason; setting: TargetSetting }
+  | { state: 'impossible'; reason: DeadLetterReason; setting: null; failover: FailoverOfGone };
 
 export interface PlanSources extends WarehouseSources {
   registry: RegistryReader;
@@ -101,7 +103,7 @@ async function webhookDeliveryPlan(
   return plan.setting.paused ? { state: 'paused', setting: plan.setting } : { state: 'ready', type: 'webhook', ...plan };
 }
 
-const endpointDeleted: DeliveryPlan = { state: 'impossible', reason: 'destination_not_found', setting: null };
+const endpointDeleted: DeliveryPlan = { state: 'impossible', reason: 'destination_not_found', setting: null, failover: null };
 
 /** The plan of a target that stands for a notification channel, or for the addresses of a route. */
 async function alertDeliveryPlan(sources: PlanSources, org: string, destinationId: string): Promise<DeliveryPlan> {
@@ -113,14 +115,14 @@ async function alertDeliveryPlan(sources: PlanSources, org: string, destinationI
     return {
       value:
         plan === null
-          ? { state: 'impossible', reason: 'destination_not_found', setting: null }
+          ? { state: 'impossible', reason: 'destination_not_found', setting: null, failover: null }
           : { state: 'ready', type: 'alert', ...plan },
       dependsOn: [`organization:${org}`, record === null ? `notificationChannel:${destinationId}` : `route:${record}`],
     };
   });
 }
 
-const routeDeleted: DeliveryPlan = { state: 'impossible', reason: 'route_deleted', setting: null };
+const routeDeleted: DeliveryPlan = { state: 'impossible', reason: 'route_deleted', setting: null, failover: null };
 
 async function makePlan(sources: PlanSources, org: string, route: RouteRecord, destinationId: string): Promise<DeliveryPlan> {
   const { registry, allowed, batchAgeMs } = sources;
@@ -150,39 +152,62 @@ function batchSetting(destination: DestinationRecord, ageMs: number): TargetSett
   return { layout: layoutText(destination.warehouse), records: batchRecords, bytes: batchBytes, ageMs };
 }
 
-/** A destination that the route still names will have a record again, or soon its first one: messages wait for it. */
+/**
+ * A destination that the route still names will have a record again, or soon its first one: messages wait for it, but those that failed over to it move on
+ * like those of one that is gone.
+ */
 function withoutDestination(route: RouteRecord, id: string): DeliveryPlan {
-  const isNamed = [...route.destinations, ...route.failover.destinations].some((each) => each.id === id);
-  if (!isNamed) return { state: 'impossible', reason: 'destination_not_found', setting: null };
-  return { state: 'paused', setting: targetSetting(route, { id, enabled: false, generation: 0, throttle: unlimited }) };
+  const { destinations } = route.failover;
+  const isNamed = [...route.destinations, ...destinations].some((each) => each.id === id);
+  if (!isNamed) return { state: 'impossible', reason: 'destination_not_found', setting: null, failover: destinations };
+  const setting = targetSetting(route, { id, enabled: false, generation: 0, throttle: unlimited });
+  return { state: 'paused', setting: { ...setting, pausedFor: 'destination_missing' } };
 }
 
 /** A transform that the route still names will come back, or the route will name another one: nothing goes out without it. */
 function awaitingTransform(setting: TargetSetting): DeliveryPlan {
-  return { state: 'paused', setting: { ...setting, revision: `${setting.revision}.awaited`, paused: true } };
+  const pausedFor = setting.pausedFor ?? 'transform_missing';
+  return { state: 'paused', setting: { ...setting, revision: `${setting.revision}.awaited`, paused: true, pausedFor, movesOn: 'nobody' } };
 }
 
 const unlimited = { mode: 'off', rateLimit: null, rateUnit: null, maxConcurrency: null, queueLimit: null } as const;
 
-/** A failover destination hands on to those after it; only the first destination does so before its retries are used up. */
+/**
+ * A failover destination hands on to those after it; only the first destination does so before its retries are used up. Messages move on from a destination
+ * that is not a first one and does not serve, or that the route names no more.
+ */
 function targetSetting(
   route: RouteRecord,
-  destination: Pick<DestinationRecord, 'id' | 'enabled' | 'generation' | 'throttle'>,
+  destination: Pick<DestinationRecord, 'id' | 'enabled' | 'suspended' | 'generation' | 'throttle'>,
 ): TargetSetting {
   const { destinations, afterAttempts } = route.failover;
   const position = destinations.findIndex(({ id }) => id === destination.id);
+  const isFirst = route.destinations.some(({ id }) => id === destination.id);
+  const movesOn = isFirst || !route.enabled ? 'nobody' : !destination.enabled ? 'all' : position < 0 ? 'guests' : 'nobody';
+  const pausedFor = pauseReason(route, destination) ?? (movesOn === 'guests' ? 'destination_left_route' : null);
+  const failover = { destinations: destinations.slice(position + 1), afterAttempts: position < 0 ? afterAttempts : null };
   return {
-    revision: `${destination.generation}.${route.generation}`,
+    // The list of the route changes with the destinations in it, not only with the route.
+    revision: [
+      `${destination.generation}.${route.generation}`,
+      ...(pausedFor === null ? [] : [pausedFor]),
+      ...(failover.destinations.length === 0 ? [] : [failover.destinations.map(({ id }) => id).join('+')]),
+    ].join('.'),
     paused: !route.enabled || !destination.enabled,
+    pausedFor,
+    movesOn,
     throttle: destination.throttle,
     sharedLimiter: null,
     priority: route.priority,
     circuit: route.circuit,
-    failover: {
-      destinations: destinations.slice(position + 1),
-      afterAttempts: position < 0 ? afterAttempts : null,
-    },
+    failover,
     batch: null,
     hasAlerts: route.notifications !== undefined,
   };
+}
+
+function pauseReason(route: RouteRecord, { enabled, suspended }: Pick<DestinationRecord, 'enabled' | 'suspended'>): PauseReason | null {
+  if (!route.enabled) return 'route_disabled';
+  if (enabled) return null;
+  return suspended === true ? 'destination_suspended' : 'destination_disabled';
 }

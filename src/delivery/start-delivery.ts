@@ -207,9 +207,12 @@ export function startDelivery(options: DeliveryOptions): Delivery {
       logger.warn({ channelId, channelType, messageId: job.messageId, why }, 'an alert could not be sent and is given up');
     }
   };
+  // What cannot be carried now is carried after the next look at the shard.
+  const carryOutboxOf = (shard: number) => (): void =>
+    void carrier.carry(shard).catch((error) => logger.debug({ err: error, shard }, 'the outbox could not be carried'));
   const keepers = (queue: DeliveryQueue, shard: number) => {
     const onChange = (): void => worker.wake(shard);
-    const keeper = new TargetKeeper({ queue, registry, clock, logger, planOf, onChange });
+    const keeper = new TargetKeeper({ queue, registry, clock, logger, planOf, onChange, carryOutbox: carryOutboxOf(shard) });
     const { directory } = options.webhooks;
     return { keeper, webhookKeeper: new WebhookKeeper({ shard, queue, keeper, directory, clock, onChange }) };
   };
@@ -219,8 +222,7 @@ export function startDelivery(options: DeliveryOptions): Delivery {
       shard,
       queue,
       ...keepers(queue, shard),
-      // What cannot be carried now is carried after the next look at the shard.
-      carryOutbox: () => void carrier.carry(shard).catch((error) => logger.debug({ err: error, shard }, 'the outbox could not be carried')),
+      carryOutbox: carryOutboxOf(shard),
       lookAtAlerts: () => options.onAlerts?.(shard),
     })),
     doorbells: blockingGroups(redis, shards).flatMap((group, _, groups) =>

@@ -1,8 +1,7 @@
 import { withJitter } from '../core/backoff.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
-import type { DeliveryQueue, Target } from '../data/delivery-queue.ts';
-import type { DeadLetterReason } from '../data/messages.ts';
+import type { DeliveryQueue, GoneTarget, Target } from '../data/delivery-queue.ts';
 import type { RegistryReader } from '../data/registry.ts';
 import type { DeliveryPlan } from './delivery-plan.ts';
 
@@ -22,11 +21,13 @@ export interface TargetKeeperOptions {
   planOf: (target: Target) => Promise<DeliveryPlan>;
   /** Called when targets may have become servable. */
   onChange: () => void;
+  /** Called when something waits to be carried to other shards. */
+  carryOutbox: () => void;
 }
 
 /**
- * Keeps what Redis knows of targets in step with their records: throttle, circuit, failover and pause in force, queues of deleted ones sent to
- * the dead letters. Errors reject or, in the background, wait for the next review.
+ * Keeps what Redis knows of targets in step with their records: throttle, circuit, failover and pause in force, messages of those that do not serve sent on
+ * to failover destinations, queues of deleted ones there or to the dead letters. Errors reject or, in the background, wait for the next review.
  */
 export class TargetKeeper {
   readonly #options: TargetKeeperOptions;
@@ -87,9 +88,15 @@ export class TargetKeeper {
   async #configure(target: Target): Promise<void> {
     const { queue, planOf, onChange } = this.#options;
     const plan = await planOf(target);
-    if (plan.state === 'impossible' && plan.setting === null) await this.#drop(new Map([[target.number, { target, reason: plan.reason }]]));
-    else if (plan.setting !== null) await queue.configure(target, plan.setting);
+    if (plan.setting === null) await this.#drop([{ target, reason: plan.reason, failover: plan.failover }]);
+    else if ((await queue.configure(target, plan.setting)).hasRetries) await this.#endWaits(target);
     onChange();
+  }
+
+  /** What waits for its next attempt at a target that does not serve moves on now. */
+  async #endWaits(target: Target): Promise<void> {
+    for (let cursor: string | null = '0'; cursor !== null && !this.#isStopped; )
+      cursor = (await this.#options.queue.endWaits([target], cursor)).next;
   }
 
   async #review(): Promise<void> {
@@ -100,7 +107,7 @@ export class TargetKeeper {
     try {
       for (let cursor: string | null = '0'; cursor !== null; ) {
         const step: { targets: Target[]; next: string | null } = await this.#options.queue.pausedTargets(cursor);
-        for (const target of step.targets) if ((await this.#options.planOf(target)).state !== 'paused') await this.configure(target);
+        for (const target of step.targets) if (isToMove(await this.#options.planOf(target))) await this.configure(target);
         cursor = step.next;
       }
       await this.#configureChanged(changed);
@@ -161,39 +168,50 @@ export class TargetKeeper {
       if ((await registry.getOfAny(kind, id)) === null) gone.add(id);
     }
     if (gone.size === 0) return [];
-    const found = new Map<string, { target: Target; reason: DeadLetterReason }>();
+    const found: GoneTarget[] = [];
     const awaited = new Set<string>();
     for (let first: number | null = 1; first !== null; ) {
       const step: { targets: Target[]; next: number | null } = await queue.targets(first);
       for (const target of step.targets.filter(({ routeId, destinationId }) => gone.has(routeId) || gone.has(destinationId))) {
         const plan = await planOf(target);
-        if (plan.state === 'impossible' && plan.setting === null) found.set(target.number, { target, reason: plan.reason });
-        else awaited.add(`destination:${target.destinationId}`);
+        if (plan.setting === null) found.push({ target, reason: plan.reason, failover: plan.failover });
+        else {
+          awaited.add(`destination:${target.destinationId}`);
+          if (plan.setting.movesOn !== 'nobody') await this.#configureOutdated([target]);
+        }
       }
       first = step.next;
     }
-    if (found.size > 0) await this.#drop(found);
+    if (found.length > 0) await this.#drop(found);
     return [...awaited];
   }
 
-  async #drop(found: ReadonlyMap<string, { target: Target; reason: DeadLetterReason }>): Promise<void> {
-    const { queue, logger } = this.#options;
+  async #drop(found: readonly GoneTarget[]): Promise<void> {
+    const { queue, logger, carryOutbox, onChange } = this.#options;
     let dropped = 0;
-    const reasons = new Map<string, DeadLetterReason>();
-    for (const [number, { target, reason }] of found) {
+    const withRetries: GoneTarget[] = [];
+    for (const gone of found) {
       for (let hasMore = true; hasMore; ) {
-        const step = await queue.drop(target, reason);
+        const step = await queue.drop(gone);
         dropped += step.dropped;
         hasMore = step.hasMore;
-        if (step.hasRetries) reasons.set(number, reason);
+        if (step.hasOutbox) carryOutbox();
+        if (step.hasRetries && !withRetries.includes(gone)) withRetries.push(gone);
       }
     }
-    for (let cursor: string | null = reasons.size === 0 ? null : '0'; cursor !== null; ) {
-      const step: { dropped: number; next: string | null } = await queue.dropRetries(reasons, cursor);
+    for (let cursor: string | null = withRetries.length === 0 ? null : '0'; cursor !== null; ) {
+      const step: { dropped: number; next: string | null; hasOutbox: boolean } = await queue.dropRetries(withRetries, cursor);
       dropped += step.dropped;
+      if (step.hasOutbox) carryOutbox();
       cursor = step.next;
     }
+    onChange();
     if (dropped > 0)
-      logger.info({ messages: dropped, targets: found.size }, 'queued messages of deleted routes or destinations went to the dead letters');
+      logger.info({ messages: dropped, targets: found.length }, 'queued messages of deleted routes or destinations went to the dead letters');
   }
+}
+
+/** Whether a target that is paused is so no more, or has messages that could not move on and may by now. */
+function isToMove(plan: DeliveryPlan): boolean {
+  return plan.state !== 'paused' || plan.setting.movesOn !== 'nobody';
 }

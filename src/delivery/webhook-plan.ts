@@ -176,6 +176,8 @@ function settingOf(endpoint: WebhookEndpoint, application: WebhookApplication): 
     // Of the application only what counts here: its name may change often.
     revision: [endpoint.revision, paused ? 'p' : 'r', ...limiter.windows.map(({ most }) => most)].join('.'),
     paused,
+    pausedFor: endpoint.isDisabled ? 'endpoint_disabled' : application.isDisabled ? 'application_disabled' : null,
+    movesOn: 'nobody',
     throttle: endpoint.rateLimitPerSecond > 0 ? { ...unlimited, mode: 'rate', rateLimit: endpoint.rateLimitPerSecond } : unlimited,
     sharedLimiter: limiter,
     priority: 0,

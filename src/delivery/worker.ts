@@ -339,6 +339,11 @@ export class Worker {
         await line.keeper.configure(job.target);
         return { job, outcome: { type: 'back' }, maxAttempts: null };
       case 'impossible':
+        if (plan.setting === null && plan.failover !== null) {
+          // What is queued there has another destination, or becomes a dead letter; so does this one then.
+          await line.keeper.configure(job.target);
+          return { job, outcome: { type: 'back' }, maxAttempts: null };
+        }
         if (plan.setting?.revision !== job.target.revision) void line.configure(job.target);
         return { job, outcome: { type: 'dead', attempt: null, reason: plan.reason }, maxAttempts: null };
       default:

@@ -3,6 +3,7 @@ import { cidr, cidrRule } from './cidr.ts';
 import { defineKind, type Rule } from './definition.ts';
 import { commonStatus, displayName, objectName, reference } from './fields.ts';
 import { hostPattern } from './host-pattern.ts';
+import { plans } from './plan-gates.ts';
 import { ageColumn, readyColumns } from './printer-columns.ts';
 import { text } from './text.ts';
 
@@ -47,7 +48,7 @@ const spec = z.strictObject({
   name: displayName.optional(),
   namespace: objectName.describe('Namespace of the organization; made when it is missing. Cannot be changed.'),
   plan: z
-    .enum(['free', 'starter', 'pro', 'business', 'enterprise'])
+    .enum(plans)
     .default('enterprise')
     .describe('Decides the limits that are not set here, and what destinations and cron jobs may use: what is beyond it is suspended.'),
   limits: limits.optional().describe('Limits in place of those of the plan.'),

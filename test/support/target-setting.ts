@@ -5,6 +5,8 @@ export function targetSetting(overrides: Partial<TargetSetting> = {}): TargetSet
   return {
     revision: '1',
     paused: false,
+    pausedFor: null,
+    movesOn: 'nobody',
     throttle: { mode: 'off', rateLimit: null, rateUnit: null, maxConcurrency: null, queueLimit: null },
     sharedLimiter: null,
     priority: 0,

@@ -1,6 +1,7 @@
 import type { Refusal } from '../../compile/compiled.ts';
-import { destinationRefusal } from '../../compile/destination.ts';
+import { destinationRefusal, isServing } from '../../compile/destination.ts';
 import { compileFilterDefinition } from '../../compile/filter.ts';
+import type { OrganizationFacts } from '../../compile/organization.ts';
 import { compileRoute, type RouteTarget } from '../../compile/route.ts';
 import { mailDomainProblem } from '../../core/mail-domains.ts';
 import type { FilterDefinition } from '../../core/records.ts';
@@ -17,7 +18,7 @@ type Filtering =
 
 /**
  * A route needs its source, its filter, its transform and its schema: without one of them what was published stays in force. Destinations that are
- * missing are left out, so that the others go on being served.
+ * missing are left out, so that the others go on being served; so are failover destinations that are disabled or suspended.
  */
 export function routeRules(
   caches: ControllerCaches,
@@ -42,8 +43,8 @@ export function routeRules(
       const schema = await code.schema(object, organization);
       if (schema.unresolved !== undefined) return { unresolved: schema.unresolved };
 
-      const destinations = await resolveTargets(namespace, spec.destinationRefs, caches, shards);
-      const failover = await resolveTargets(namespace, spec.failover?.destinationRefs ?? [], caches, shards);
+      const destinations = await resolveTargets(organization, spec.destinationRefs, caches, shards);
+      const failover = await resolveTargets(organization, spec.failover?.destinationRefs ?? [], caches, shards);
       const channels = resolveChannels(namespace, spec.notifications?.channelRefs, caches);
       const record = compileRoute(object, {
         organization,
@@ -51,7 +52,7 @@ export function routeRules(
         filter,
         transformId: transform.id,
         schemaId: schema.id,
-        destinations: destinations.targets,
+        destinations: destinations.targets.map(({ id, shard }) => ({ id, shard })),
         failoverDestinations: failover.targets,
         channelIds: channels.ids,
       });
@@ -85,12 +86,12 @@ function filteringOf({ metadata: { namespace }, spec }: PosthornObject<'Route'>,
 }
 
 async function resolveTargets(
-  namespace: string,
+  { namespace, plan }: OrganizationFacts,
   references: readonly { name: string }[],
   caches: ControllerCaches,
   shards: ShardDirectory,
-): Promise<{ targets: RouteTarget[]; missing: string[]; refused: string[] }> {
-  const targets: RouteTarget[] = [];
+): Promise<{ targets: (RouteTarget & { isServing: boolean })[]; missing: string[]; refused: string[] }> {
+  const targets: (RouteTarget & { isServing: boolean })[] = [];
   const missing: string[] = [];
   const refused: string[] = [];
   for (const { name } of references) {
@@ -99,7 +100,7 @@ async function resolveTargets(
     else if (destinationRefusal(destination.spec) !== null) refused.push(name);
     else {
       const id = idOf('Destination', destination);
-      targets.push({ id, shard: await shards.of(id) });
+      targets.push({ id, shard: await shards.of(id), isServing: isServing(destination.spec, plan) });
     }
   }
   return { targets, missing, refused };

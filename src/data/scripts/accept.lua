@@ -137,11 +137,14 @@ local function store(e)
   end
   local ids = {}
   local routes = {}
+  local moved = {}
   for _, target in ipairs(e.targets) do
     local n = target_of(target.name, e.org, target.route, target.destination)
-    if new_message(e.id, e.org, n, target) then
+    local is_queued, entry = new_message(e.id, e.org, n, target)
+    if is_queued then
       touched[n] = true
     end
+    moved[#moved + 1] = entry
     opened = opened + 1
     ids[#ids + 1] = target.id
     routes[target.route] = true
@@ -193,6 +196,9 @@ local function store(e)
   count_event(e.org, e.source)
   for route in pairs(routes) do
     count_event(e.org, route)
+  end
+  for _, entry in ipairs(moved) do
+    sent[#sent + 1] = entry
   end
   return #sent > 0 and sent or 1
 end

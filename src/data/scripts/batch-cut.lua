@@ -14,7 +14,7 @@
 
 local worker, handle, id, last, first = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local text = call('GET', P .. 'b:' .. id)
-local m = call('HMGET', P .. 'm:' .. id, 't', 'n', 'x', 'h')
+local m = call('HMGET', P .. 'm:' .. id, 't', 'n', 'x', 'h', 'hv')
 if not text or not m[1] or call('HGET', P .. 'held:' .. worker, handle) ~= id then
   return 0
 end
@@ -45,6 +45,10 @@ local fields = { 'e', batch_marker, 't', m[1], 's', attempts > 0 and 'r' or 'p',
 if attempts > 0 then
   fields[#fields + 1] = 'n'
   fields[#fields + 1] = attempts
+end
+if m[5] then
+  fields[#fields + 1] = 'hv'
+  fields[#fields + 1] = m[5]
 end
 for k = 1, attempts do
   fields[#fields + 1] = k

@@ -8,15 +8,24 @@
 -- open the circuit, [10] cooldown in ms, [11] successes that close it, [12] failed attempts before failover or '',
 -- [13] layout of the objects of a target whose messages go out in batches, or '', [14] records, [15] bytes and [16] age in ms at which a
 -- batch is complete, [17] 1: the route has alerts, 0: not, [18] the limiter that the target shares with others or '', [19] the revision
--- of its windows and [20] these (shared-limiter.lua); then the failover destinations in order, those of other shards as
--- `<shard>/<destination>`.
--- Reply: 1, or 0 when there is no such target.
+-- of its windows and [20] these (shared-limiter.lua), [21] whose messages move on because the target does not serve (mv in failover.lua) or '',
+-- [22] why it is paused or does not serve, or ''; then the failover destinations in order, those of other shards as `<shard>/<destination>`.
+-- Reply: 1; 2 when its messages move on and some of them wait for their next attempt; 0 when there is no such target.
 -- @include "includes/shard.lua"
 -- @include "includes/target.lua"
 -- @include "includes/intern.lua"
 -- @include "includes/limiter.lua"
 -- @include "includes/shared-windows.lua"
 -- @include "includes/ring-pools.lua"
+
+-- Takes a target out of what it waits for.
+local function unblock(n, limiter)
+  call('HDEL', P .. 't:' .. n, 'b')
+  call('ZREM', P .. 'wait:' .. limiter, n)
+  if call('EXISTS', P .. 'wait:' .. limiter) == 0 and limiter ~= '!' then
+    call('ZREM', P .. 'waiting', limiter)
+  end
+end
 
 local n = ARGV[1]
 local key = P .. 't:' .. n
@@ -46,7 +55,7 @@ if ARGV[7] ~= '' then
 end
 
 call('HSET', key, 'g', ARGV[2], 'st', ARGV[9], 'sc', ARGV[10], 'sp', ARGV[11])
-call('HDEL', key, 'fo', 'fa', 'pr', 'al', 'lp')
+call('HDEL', key, 'fo', 'fa', 'pr', 'al', 'lp', 'mv', 'pw')
 if ARGV[13] ~= '' then
   call('HSET', key, 'bt', ARGV[13], 'bn', ARGV[14], 'bb', ARGV[15], 'ba', ARGV[16])
 end
@@ -60,6 +69,12 @@ if ARGV[18] ~= '' then
   call('HSET', key, 'lp', ARGV[18])
   set_windows(ARGV[18], ARGV[19], ARGV[20])
 end
+if ARGV[21] ~= '' then
+  call('HSET', key, 'mv', ARGV[21])
+end
+if ARGV[22] ~= '' then
+  call('HSET', key, 'pw', ARGV[22])
+end
 -- The outage that has begun ends by the new cooldown.
 if t[6] == 'o' and t[7] and t[8] ~= ARGV[10] then
   local ends = whole(tonumber(t[7]) + tonumber(ARGV[10]))
@@ -67,7 +82,7 @@ if t[6] == 'o' and t[7] and t[8] ~= ARGV[10] then
   call('ZADD', P .. 'waiting', ends, '!' .. n)
 end
 local failover = {}
-for k = 21, #ARGV do
+for k = 23, #ARGV do
   local is_elsewhere = string.find(ARGV[k], '/', 1, true)
   failover[#failover + 1] = is_elsewhere and ARGV[k] or intern(org, route, ARGV[k])
 end
@@ -80,6 +95,9 @@ end
 
 if blocked == '?' .. n then
   wake(blocked, 1)
+elseif ARGV[21] == 'a' and blocked then
+  -- What keeps a message from being sent does not keep it from moving on.
+  unblock(n, blocked)
 elseif blocked == '!' and #failover > 0 then
   call('HDEL', key, 'b')
 elseif call('EXISTS', P .. 'wait:' .. destination) == 1 then
@@ -101,4 +119,4 @@ else
     ring_ready()
   end
 end
-return 1
+return ARGV[21] ~= '' and call('HEXISTS', P .. 'retries', n) == 1 and 2 or 1

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Gives a worker the fairest ready work: organizations first, then their targets, each through its circuit, its cap, the
 -- concurrency and rate of its limiter, and the limiter that it shares with others. What is given stands in `held` until it is settled. Messages of a target whose circuit is
--- open move to its failover.
+-- open, or that does not serve, move on (failover.lua).
 --
 -- KEYS: see includes/shard.lua.
 -- ARGV[1] worker, [2] how many messages at most (1..64), [3] hold time in ms, after which the work is put back, [4] slots of the
@@ -33,6 +33,7 @@
 
 local visits_limit = 32
 local unconfigured_wait_ms = 2000
+local open_again_ms = 1000
 -- A target may have more than the base cap while its attempts take less than this, and were seen to do so lately.
 local fast_ms, proof_ms = 250, 10000
 local ramp_step_ms = 1000
@@ -49,6 +50,8 @@ local busiest = ARGV[5] or ''
 local without, without_count = accounts_of(ARGV[7])
 local base_cap = math.max(8, math.ceil(slots / 10))
 local unconfigured = {}
+-- One that has not moved yet.
+local any_message = { count = 0, left = '' }
 -- Arguments of the writes that the whole batch shares.
 local held_until, held_by = {}, {}
 
@@ -122,33 +125,77 @@ local function read(n, has_retries, count)
   return found, no_fresh and no_retries
 end
 
--- Moves messages of a target whose circuit is open to the failover; answers how many.
-local function move_on(n, org, t, candidate, quantum)
+-- Moves messages of a target whose circuit is open, or that does not serve, to where they may go; answers how many it looked at, and how many stay.
+local function move_on(n, org, t, why, quantum)
   local entries, is_empty = read(n, t.rl, quantum)
-  local stays = false
+  local stay = 0
   for _, found in ipairs(entries or {}) do
     local lane, entry = found[1], found[2]
-    local id = entry[2][2]
+    local m = moves_of(entry[2][2])
     remove_entry(lane, entry[1])
-    if tonumber(call('HGET', P .. 'm:' .. id, 'h') or '0') >= most_moves then
-      enqueue_in(lane, id)
-      stays = true
-    elseif call('EXISTS', P .. 'm:' .. id) == 1 then
-      fail_over(id, n, candidate, 'circuit_open')
+    local place = nil
+    if m.event then
+      place = t.mv and next_place(m, t.fo) or not t.mv and failover_candidate(m, t.fo, false) or nil
+    end
+    if place then
+      fail_over(m, n, place, why)
+    elseif m.event then
+      enqueue_in(lane, m.id)
+      stay = stay + 1
     end
   end
   remove_drained(n)
-  if stays then
-    circuit_park(n, org)
-    return 0
-  end
-  if not entries or is_empty then
+  if not entries or is_empty and stay == 0 then
     deactivate(n, org)
   end
-  return #(entries or {})
+  return #(entries or {}), stay
 end
 
-local target_fields = { 'r', 'd', 'g', 'a', 'cs', 'cu', 'cg', 'cr', 'cf', 'cl', 'sp', 'fo', 'rl', 'u', 'bt', 'lp' }
+-- What cannot move waits until the target serves again, or somebody looks at its setting.
+local function hold(n, org)
+  deactivate(n, org)
+  call('HSET', P .. 't:' .. n, 'p', whole(now))
+  call('SADD', P .. 'paused', n)
+end
+
+-- Sends away what a target has whose destination does not serve. Answers what that counts towards its share.
+local function send_away(n, org, t, start, quantum)
+  local looked_at, stay = move_on(n, org, t, 'destination_unavailable', quantum)
+  call('HSET', P .. 't:' .. n, 'f', start + looked_at)
+  if stay > 0 then
+    hold(n, org)
+  elseif looked_at == quantum then
+    call('ZADD', P .. 'ready:' .. org, start + looked_at, n)
+  end
+  return 0
+end
+
+-- The same of a target whose circuit is open. While no failover destination is free it looks again soon.
+local function give_over(n, org, t, start, quantum)
+  if not failover_candidate(any_message, t.fo, false) then
+    circuit_park(n, org)
+    if t.fo then
+      call('ZADD', P .. 'waiting', 'LT', now + open_again_ms, '!' .. n)
+    end
+    return 0
+  end
+  local looked_at, stay = move_on(n, org, t, 'circuit_open', quantum)
+  call('HSET', P .. 't:' .. n, 'f', start + looked_at)
+  if stay > 0 and stay == looked_at then
+    circuit_park(n, org)
+    call('ZADD', P .. 'waiting', 'LT', now + open_again_ms, '!' .. n)
+  elseif looked_at == quantum or stay > 0 then
+    call('ZADD', P .. 'ready:' .. org, start + looked_at, n)
+  end
+  return 0
+end
+
+local function guest_of(id)
+  local m = moves_of(id)
+  return m.is_away and m or nil
+end
+
+local target_fields = { 'r', 'd', 'g', 'a', 'cs', 'cu', 'cg', 'cr', 'cf', 'cl', 'sp', 'fo', 'rl', 'u', 'bt', 'lp', 'mv' }
 
 -- Serves one target; answers how many messages it gave, and what that counts towards its share.
 local function serve(n, org, start, quantum)
@@ -168,23 +215,16 @@ local function serve(n, org, start, quantum)
     park(n, org, '?' .. n, now + unconfigured_wait_ms)
     return 0
   end
+  if t.mv == 'a' then
+    return send_away(n, org, t, start, quantum)
+  end
   if t.cs == 'o' and now >= tonumber(t.cu) then
     circuit_begin(n, 'h')
     call('ZREM', P .. 'waiting', '!' .. n)
     t.cs, t.cg = 'h', whole(tonumber(t.cg or '0') + 1)
   end
   if t.cs == 'o' then
-    local candidate = failover_candidate(t.fo, false)
-    if not candidate then
-      circuit_park(n, org)
-      return 0
-    end
-    local moved = move_on(n, org, t, candidate, quantum)
-    call('HSET', key, 'f', start + moved)
-    if moved == quantum then
-      call('ZADD', P .. 'ready:' .. org, start + moved, n)
-    end
-    return 0
+    return give_over(n, org, t, start, quantum)
   end
 
   local under_way = pending(n, t.rl)
@@ -263,7 +303,10 @@ local function serve(n, org, start, quantum)
   for _, found in ipairs(entries) do
     local lane, entry = found[1], found[2]
     local id = entry[2][2]
-    local attempts = add_job(lane, entry[1], id)
+    -- Of a destination that the route names no more those move on that came from another one.
+    local guest = t.mv and guest_of(id)
+    local place = guest and next_place(guest, t.fo)
+    local attempts = not place and add_job(lane, entry[1], id)
     if attempts then
       count_status(org, waiting_letter(attempts), 'a')
       local handle = lane .. '/' .. entry[1]
@@ -285,6 +328,9 @@ local function serve(n, org, start, quantum)
     else
       remove_entry(lane, entry[1])
       dropped = true
+      if place then
+        fail_over(guest, n, place, 'destination_unavailable')
+      end
     end
   end
   if given > 0 then

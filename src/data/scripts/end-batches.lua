@@ -13,6 +13,8 @@
 -- @include "includes/unfinished.lua"
 -- @include "includes/finish.lua"
 -- @include "includes/ring-pools.lua"
+-- @include "includes/target.lua"
+-- @include "includes/work.lua"
 
 local budget = tonumber(ARGV[1])
 local closed = 0
@@ -40,6 +42,22 @@ local function keep_failures(batch, member)
     return member .. '/' .. before + attempt
   end)
   call('HSET', P .. 't:' .. batch.target, 'rf', kept)
+end
+
+-- Where all go back each goes to its own first destination; one that cannot is queued again.
+local function move_member(message, batch)
+  local moves = moves_of(message)
+  local candidate = batch.candidate
+  if candidate == way_back_of_members then
+    candidate = way_back(moves)
+  end
+  if candidate then
+    fail_over(moves, batch.target, candidate, batch.why)
+    return
+  end
+  call('HSET', P .. 'm:' .. message, 's', moves.attempts > 0 and 'r' or 'p')
+  enqueue(batch.target, message)
+  activate(batch.target)
 end
 
 local function end_member(message, batch)
@@ -78,7 +96,7 @@ local function end_member(message, batch)
     if batch.attempts > 0 then
       count_end(batch.org, batch.target, batch.destination, 'm')
     end
-    fail_over(message, batch.target, batch.candidate, batch.why)
+    move_member(message, batch)
     return
   end
   local why = batch.how == 'q' and batch.why or nil

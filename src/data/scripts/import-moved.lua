@@ -1,20 +1,23 @@
 #!lua
--- Takes in a message that fails over to a destination of this shard.
+-- Takes in a message that moves to a destination of this shard. Where that cannot take it, it goes on to the next one at once, or back.
 -- Without allow-oom: what finds no room stays in the outbox.
 --
 -- KEYS: see includes/shard.lua.
 -- ARGV[1] message, [2] event, [3] its text, [4] where it comes from: `<shard>/<entry>`, [5] organization, [6] route, [7] destination,
 -- [8] its first destination, [9] output of the transform or '', [10] number of values of its hash; then these, then those of the hash of its long attempts.
--- Reply: 1 taken in, 0 it was before.
+-- Reply: 1 taken in, 2 and something was put into the outbox, 0 it was before.
 -- @include "includes/shard.lua"
 -- @include "includes/index.lua"
 -- @include "includes/target.lua"
--- @include "includes/work.lua"
 -- @include "includes/intern.lua"
 -- @include "includes/event-copy.lua"
 -- @include "includes/unfinished.lua"
 -- @include "includes/output.lua"
 -- @include "includes/outbox-entries.lua"
+-- @include "includes/count.lua"
+-- @include "includes/outbox.lua"
+-- @include "includes/receive.lua"
+-- @include "includes/status-counts.lua"
 
 local id, event, text, from, org = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local key = P .. 'm:' .. id
@@ -50,18 +53,23 @@ if ARGV[9] ~= '' then
   call('HSET', key, 'y', y)
 end
 local last = 10 + tonumber(ARGV[10])
+local is_back = ARGV[7] == ARGV[8]
 local fields = { 'e', event, 's', 'p' }
+local why = ''
 for k = 11, last, 2 do
   local field, value = ARGV[k], ARGV[k + 1]
   if field == 'n' then
     fields[4] = 'r'
+    fields[#fields + 1], fields[#fields + 2] = 'd', whole(now)
+  elseif field == 'hw' or field == 'w' and why == '' then
+    why = value
   end
   if field == 'rp' or string.find(field, '^[nxkwh%d]') or (field == 'i' and not state) then
     fields[#fields + 1] = field
     fields[#fields + 1] = value
   end
 end
-if not state then
+if not state and not is_back then
   fields[#fields + 1] = 'od'
   fields[#fields + 1] = ARGV[8]
 end
@@ -70,16 +78,22 @@ for k = last + 1, #ARGV, 2 do
   call('HSET', P .. 'a:' .. id, ARGV[k], ARGV[k + 1])
 end
 local n = intern(org, ARGV[6], ARGV[7])
-local stamp = new_stamp()
-index_add(P .. 'i:' .. ARGV[7], stamp, id)
-call('HSET', key, 't', n, 'j', stamp)
-call('HDEL', key, 'u', 'v', 'd')
+call('HSET', key, 't', n)
+call('HDEL', key, 'u', 'v')
+if is_back then
+  call('HDEL', key, 'o', 'od', 'w', 'hw')
+else
+  local stamp = new_stamp()
+  index_add(P .. 'i:' .. ARGV[7], stamp, id)
+  call('HSET', key, 'j', stamp)
+end
 call('HINCRBY', ctl, 'open', 1)
-enqueue(n, id)
-activate(n)
 if not is_held then
   hold_event(event, org, 1)
 end
+receive(id, n, org, why)
+write_counts()
+write_status_counts()
 write_unfinished()
 ring_woken()
-return 1
+return has_sent and 2 or 1

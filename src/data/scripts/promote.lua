@@ -89,13 +89,17 @@ local function expire_circuit_waits(n, org, began)
 end
 
 local function wake_circuit(n)
-  local t = call('HMGET', P .. 't:' .. n, 'cs', 'cu', 'o', 'co')
+  local t = call('HMGET', P .. 't:' .. n, 'cs', 'cu', 'o', 'co', 'fo')
   if t[1] ~= 'o' then
     call('ZREM', P .. 'waiting', '!' .. n)
   elseif expire_circuit_waits(n, t[3], tonumber(t[4] or whole(now))) then
     call('ZADD', P .. 'waiting', now, '!' .. n)
   elseif tonumber(t[2]) > now then
     call('ZADD', P .. 'waiting', t[2], '!' .. n)
+    -- A failover destination may have room by now.
+    if t[5] and circuit_release(n) then
+      moved = moved + 1
+    end
   else
     call('ZREM', P .. 'waiting', '!' .. n)
     circuit_begin(n, 'h')

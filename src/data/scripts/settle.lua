@@ -47,7 +47,7 @@ local function target_of(lane)
   local n = number_of_lane(lane)
   local target = targets[n]
   if not target then
-    local t = call('HMGET', P .. 't:' .. n, 'o', 'd', 'a', 'cs', 'cg', 'cn', 'cp', 'st', 'sp', 'fo', 'fa', 'b', 'rf', 'r', 'al')
+    local t = call('HMGET', P .. 't:' .. n, 'o', 'd', 'a', 'cs', 'cg', 'cn', 'cp', 'st', 'sp', 'fo', 'fa', 'b', 'rf', 'r', 'al', 'mv')
     target = { n = n, org = t[1], destination = t[2] or '', mean = tonumber(t[3] or ''), measured = {}, released = 0, slow_released = 0, done = {}, back = {} }
     target.circuit = {
       state = t[4] or nil,
@@ -60,7 +60,7 @@ local function target_of(lane)
     target.failover, target.failover_after = t[10], tonumber(t[11] or '')
     target.blocked = t[12] or ''
     target.failures = t[13] or ''
-    target.route, target.has_alerts = t[14], t[15]
+    target.route, target.has_alerts, target.moves = t[14], t[15], t[16]
     target.attempts = t[1] and is_for_webhooks(t[1]) and '' or nil
     target.has_probes = t[4] == 'h'
     target.leased = target.org and call('EXISTS', P .. 'lease:' .. target.destination) == 1
@@ -110,24 +110,31 @@ local function record_attempt(id, attempts, short, long)
   return { 'n', attempts, attempts, short }
 end
 
--- Why a message that failed moves to its failover now, and where to; nil: it stays.
-local function failover_of(target, outcome, detail, attempts_here)
-  if not target.failover then
+-- Where a message moves now that was not delivered, why, and what decided that; nil: it stays.
+local function place_of(target, id, outcome, detail, attempts_here)
+  local is_last = outcome == 'q'
+  if is_last and not last_reasons[detail] or outcome == 'b' and not target.moves then
     return nil
   end
-  if outcome == 'q' then
-    if detail ~= 'max_retries_exceeded' and detail ~= 'secret_decryption_failed' then
-      return nil
-    end
-    return failover_candidate(target.failover, true), detail
+  if not target.moves and not target.failover then
+    return nil
   end
-  if target.circuit.state == 'o' then
-    return failover_candidate(target.failover, false), 'circuit_open'
+  local is_open = target.circuit.state == 'o'
+  local is_due = is_last or is_open or target.failover_after and attempts_here >= target.failover_after
+  if not target.moves and not is_due then
+    return nil
   end
-  if target.failover_after and attempts_here >= target.failover_after then
-    return failover_candidate(target.failover, false), 'failed_attempts'
+  local m = moves_of(id)
+  if is_last then
+    return failover_candidate(m, target.failover, true), detail, m
   end
-  return nil
+  if target.moves and (m.is_away or target.moves == 'a') then
+    return next_place(m, target.failover), 'destination_unavailable', m
+  end
+  if not is_due or outcome == 'b' then
+    return nil
+  end
+  return failover_candidate(m, target.failover, false), is_open and 'circuit_open' or 'failed_attempts', m
 end
 
 local function hear_circuit(target, said)
@@ -163,7 +170,7 @@ for k = 1, count do
     target.done[lane] = target.done[lane] or {}
     table.insert(target.done[lane], entry)
     local key = P .. 'm:' .. id
-    local m = call('HMGET', key, 'e', 'n', 'k', 'h', 'i')
+    local m = call('HMGET', key, 'e', 'n', 'k', 'i')
     if m[1] then
       local is_batch = m[1] == batch_marker
       local attempts = tonumber(m[2] or '0')
@@ -195,16 +202,16 @@ for k = 1, count do
       local was_probe = target.circuit.state == 'h'
       hear_circuit(target, said)
       local changes
-      local candidate, why = nil, nil
-      if (outcome == 'r' or outcome == 'q') and tonumber(m[4] or '0') < most_moves then
-        candidate, why = failover_of(target, outcome, detail, attempts - tonumber(m[3] or '0'))
+      local candidate, why, moves = nil, nil, nil
+      if outcome == 'r' or outcome == 'q' or outcome == 'b' then
+        candidate, why, moves = place_of(target, id, outcome, detail, attempts - tonumber(m[3] or '0'))
       end
       if outcome == 'q' and detail == 'max_retries_exceeded' and was_probe and not candidate then
         detail = 'circuit_breaker_exhausted'
       end
       if candidate then
         changes = {}
-        if not is_batch then
+        if not is_batch and duration >= 0 then
           count_end(target.org, target.n, target.destination, 'm')
         end
       elseif is_batch and (outcome == 'd' or outcome == 'q') then
@@ -226,7 +233,7 @@ for k = 1, count do
         if is_batch then
           note_batch_failure(target.org)
         else
-          note_failure(target.org, id, m[5])
+          note_failure(target.org, id, m[4])
         end
       else
         changes = { 's', attempts > 0 and 'r' or 'p' }
@@ -248,7 +255,9 @@ for k = 1, count do
         call('HSET', key, unpack(fields))
       end
       if candidate then
-        fail_over(id, target.n, candidate, why)
+        -- The attempt that has just ended counts, too.
+        moves.attempts = attempts
+        fail_over(moves, target.n, candidate, why)
       end
     end
   end

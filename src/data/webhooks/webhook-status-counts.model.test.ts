@@ -135,8 +135,9 @@ async function run(steps: readonly Step[]): Promise<void> {
     archive: async () => replayer.archive(owner, await any()).catch(() => null),
     drop: async () => {
       for (const target of (await queue.targets(1)).targets) {
-        await queue.drop(target, 'destination_not_found');
-        await queue.dropRetries(new Map([[target.number, 'destination_not_found']]), '0');
+        const gone = { target, reason: 'destination_not_found' as const, failover: null };
+        await queue.drop(gone);
+        await queue.dropRetries([gone], '0');
         await queue.configure(target, targetSetting());
       }
     },

@@ -13,10 +13,10 @@ local function batch_form(n, layout, worker)
   local w, id = P .. 'w:' .. n, batch_id(worker)
   local limits = call('HMGET', P .. 't:' .. n, 'bn', 'bb')
   local bytes_limit = tonumber(limits[2])
-  local taken, members, bytes, moves = {}, {}, 0, 0
+  local taken, members, bytes, moves, left = {}, {}, 0, 0, nil
   for _, entry in ipairs(call('XRANGE', w, '-', '+', 'COUNT', limits[1])) do
     local message = entry[2][2]
-    local m = call('HMGET', P .. 'm:' .. message, 'e', 'h', 'y')
+    local m = call('HMGET', P .. 'm:' .. message, 'e', 'h', 'y', 'hv')
     if m[1] then
       bytes = bytes + call('STRLEN', P .. 'e:' .. m[1])
       if #members > 0 and bytes > bytes_limit then
@@ -24,6 +24,7 @@ local function batch_form(n, layout, worker)
       end
       members[#members + 1] = message .. ' ' .. m[1] .. (m[3] and ' y;' or ';')
       moves = math.max(moves, tonumber(m[2] or '0'))
+      left = m[4] and (left and left .. ' ' .. m[4] or m[4]) or left
       call('HSET', P .. 'm:' .. message, 'bt', id)
     end
     taken[#taken + 1] = entry[1]
@@ -38,6 +39,9 @@ local function batch_form(n, layout, worker)
   end
   call('SET', P .. 'b:' .. id, layout .. '\n' .. table.concat(members))
   call('HSET', P .. 'm:' .. id, 'e', batch_marker, 't', n, 's', 'p', 'x', '1', 'h', moves, 'i', whole(now) .. '-' .. counter())
+  if left then
+    call('HSET', P .. 'm:' .. id, 'hv', left)
+  end
   call('SADD', P .. 'bs:' .. n, id)
   enqueue_retry(n, id)
 end

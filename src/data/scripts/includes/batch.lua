@@ -6,7 +6,7 @@
 --
 -- Messages gather in the lane of the fresh ones. A batch takes them out of there, and from then on is treated as one message:
 -- `m:<batch>` with e `*`, t, s, n, x, d and attempts, standing in the lane of retries, in `held` or `due`; h is the largest of its
--- members'. `b:<batch>` says what it is made of: its layout, a line feed, and per member `<message> <event>;`. It is not changed, so
+-- members', hv the ones of all of them. `b:<batch>` says what it is made of: its layout, a line feed, and per member `<message> <event>;`. It is not changed, so
 -- that a repeat writes the same objects again, but for what is too large to be written at once: its newest members leave (batch-cut.lua)
 -- before the rest is written. A member has `y` before the semicolon when the output of a transform is kept for it. Members that are not
 -- written stand in the hash `bu:<batch>`, with the letter and the reason of finish_unsent, or `q` and that of a dead letter. The members
@@ -68,7 +68,7 @@ local function batch_release(n, limiter)
 end
 
 -- Ends a batch; its members follow in steps (end-batches.lua): `d` delivered, `q` dead letters (with reason), `f` moved to a failover
--- (why, candidate).
+-- (why, candidate; failover.lua).
 local batch_has_ended = false
 local function batch_end(id, how, why, candidate)
   batch_has_ended = true

@@ -3,7 +3,7 @@
 
 -- Collects jobs for a worker. Reply: {targets, jobs, texts}; target {number, org, route, destination, revision of its setting or
 -- '', generation of its circuit, 1 when its attempts count as slow}; jobs one text with a line for each: lane, entry, message, attempts, max attempts, event,
--- attempts before the failover or '', destination before the failover or '', why it moved or '', 1 when the output of a transform is kept for it or '',
+-- attempts made elsewhere or '', destination before the failover or '', why it moved or '', 1 when the output of a transform is kept for it or '',
 -- transform of its subscription or ''; of a batch the event is `*`; texts of the events in the order in which the jobs name them, each once, '' when one is gone or
 -- too large to add.
 local job_bytes_limit = 2097152
@@ -20,7 +20,7 @@ end
 -- Answers how many attempts it has behind it; nil when the message's record is gone: the entry is then of no use.
 local function add_job(lane, entry, id)
   local key = P .. 'm:' .. id
-  local m = call('HMGET', key, 'e', 'n', 'x', 'o', 'k', 'w', 'od', 'y', 'tf')
+  local m = call('HMGET', key, 'e', 'n', 'x', 'o', 'k', 'w', 'od', 'y', 'tf', 'hw')
   local event, attempts = m[1], m[2] or '0'
   if not event then
     return nil
@@ -28,7 +28,7 @@ local function add_job(lane, entry, id)
   call('HSET', key, 's', 'a')
   local first = m[7] or m[4] and call('HGET', P .. 't:' .. m[4], 'd') or ''
   job_lines[#job_lines + 1] = table.concat(
-    { lane, entry, id, attempts, m[3] or '1', event, m[5] or '', first, m[6] or '', m[8] and '1' or '', m[9] or '' }, ' ')
+    { lane, entry, id, attempts, m[3] or '1', event, m[5] or '', first, m[10] or m[6] or '', m[8] and '1' or '', m[9] or '' }, ' ')
   if event ~= batch_marker and not known_events[event] then
     known_events[event] = true
     job_events[#job_events + 1] = P .. 'e:' .. event

@@ -3,30 +3,17 @@
 -- @include "index.lua"
 -- @include "shard.lua"
 -- @include "status-counts.lua"
--- @include "target.lua"
 -- @include "work.lua"
 -- @include "unfinished.lua"
+-- @include "failover.lua"
+-- @include "queue-room.lua"
 
 -- Makes the message of an event for one target.
 
--- How many more messages the queue of a destination takes; false: any number.
-local rooms = {}
-local function queue_room(destination)
-  if rooms[destination] == nil then
-    local l = call('HMGET', P .. 'l:' .. destination, 'q', 't')
-    local room = false
-    if l[1] then
-      room = tonumber(l[1])
-      for n in string.gmatch(l[2], '%d+') do
-        room = room - queued(n)
-      end
-    end
-    rooms[destination] = room
-  end
-  return rooms[destination]
-end
+local queue_is_full = 'queue_limit_exceeded'
 
--- Answers whether it was queued; else it is a dead letter, because the queue of the destination is full. `target.max` is the largest
+-- Answers whether it was queued there; else the queue of the destination is full: it has moved to a failover destination that is free, then also its
+-- entry in the outbox where that is in another shard, or is a dead letter. `target.max` is the largest
 -- number of attempts; of a webhook endpoint its subscription follows, and the transform of that when it has one.
 local function new_message(event, org, n, target)
   local stamp = new_stamp()
@@ -50,10 +37,15 @@ local function new_message(event, org, n, target)
   index_add(P .. 'i:' .. target.destination, stamp, target.id)
   local room = queue_room(target.destination)
   if room and room <= 0 then
-    bury(target.id, org, 'queue_limit_exceeded')
+    local m = moves_of(target.id)
+    local candidate = failover_candidate(m, call('HGET', P .. 't:' .. n, 'fo'), false)
+    if candidate then
+      return false, fail_over(m, n, candidate, queue_is_full)
+    end
+    bury(target.id, org, queue_is_full)
     return false
   end
   enqueue(n, target.id)
-  rooms[target.destination] = room and room - 1
+  use_room(target.destination)
   return true
 end
