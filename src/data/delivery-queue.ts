@@ -85,8 +85,8 @@ export interface Job {
   /** Attempts recorded so far. */
   attempts: number;
   maxAttempts: number;
-  /** Attempts that were made elsewhere, which do not count here. */
-  attemptsElsewhere: number;
+  /** Attempts that were made elsewhere, which do not count here; null: it has never moved. */
+  attemptsElsewhere: number | null;
   /** Null: it is where it was sent first. */
   failover: { originalDestinationId: string; reason: FailoverReason } | null;
   /** Null when the payload is gone, and for a batch. */

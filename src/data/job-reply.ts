@@ -50,7 +50,7 @@ export async function jobsOf(
       eventId: recordId('evt_', shard, event),
       attempts: integer(attempts),
       maxAttempts: integer(max),
-      attemptsElsewhere: before === '' ? 0 : integer(before),
+      attemptsElsewhere: before === '' ? null : integer(before),
       failover: original === '' ? null : failoverOf(original, why),
       event: events.get(event) ?? null,
       hasOutput: output === '1',

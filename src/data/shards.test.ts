@@ -15,6 +15,7 @@ import { RedisMessageReader } from './message-reader.ts';
 import { RedisMessageReplayer } from './message-replayer.ts';
 import type { NewEvent } from './messages.ts';
 import { OutboxCarrier } from './outbox-carrier.ts';
+import { recordId, recordKey } from './record-key.ts';
 import { RedisDeliveryQueue } from './redis-delivery-queue.ts';
 import { checkShards } from './shard-check.ts';
 import { shardKeys } from './shard-keys.ts';
@@ -277,32 +278,59 @@ describe('a message that fails over to another shard', () => {
     expect(await tell(1, 3)).toBe(1);
   });
 
-  test('stays at last where two shards each take the other for the better one', async () => {
-    const to = (shard: number, destinationId: string): NewEvent => {
-      const messageId = newTimedId('msg_', shard, Date.now());
-      const targets = [{ messageId, routeId: 'rte_0', destinationId, shard, maxAttempts: 3 }];
-      return newEvent({ id: newTimedId('evt_', shard, Date.now()), targets });
-    };
-    const others = ['1/dst_spare', '0/dst_0'];
-    for (const [shard, destination] of ['dst_0', 'dst_spare'].entries()) {
-      await acceptOnly(redis.client, prefix, to(shard, destination));
-      await settle(shard, await take(shard), delivered);
-      const open = { cs: 'o', cu: Date.now() + 60_000, fo: others[shard] ?? '' };
-      await redis.client.hset(`${prefix}{s${shard}}:t:1`, open);
-      await redis.client.zadd(`${prefix}{s${shard}}:waiting`, open.cu, '!1');
+  describe('where two shards each take the other for the better one', () => {
+    const spareBase = `${prefix}{s1}:`;
+
+    /** Both circuits are open. Answers what counts the moves of a message that begins in shard 0. */
+    async function moving(): Promise<{ key: string; moves: () => Promise<number> }> {
+      const to = (shard: number, destinationId: string): NewEvent => {
+        const messageId = newTimedId('msg_', shard, Date.now());
+        const targets = [{ messageId, routeId: 'rte_0', destinationId, shard, maxAttempts: 3 }];
+        return newEvent({ id: newTimedId('evt_', shard, Date.now()), targets });
+      };
+      const others = ['1/dst_spare', '0/dst_0'];
+      for (const [shard, destination] of ['dst_0', 'dst_spare'].entries()) {
+        await acceptOnly(redis.client, prefix, to(shard, destination));
+        await settle(shard, await take(shard), delivered);
+        const { cooldownEndMs, circuitState, failoverTargets } = field.target;
+        const endMs = Date.now() + 60_000;
+        const open = { [circuitState]: 'o', [cooldownEndMs]: endMs, [failoverTargets]: others[shard] ?? '' };
+        await redis.client.hset(`${prefix}{s${shard}}:t:1`, open);
+        await redis.client.zadd(`${prefix}{s${shard}}:waiting`, endMs, '!1');
+      }
+      const event = to(0, 'dst_0');
+      await acceptOnly(redis.client, prefix, event);
+      const key = event.targets[0]?.messageId.slice('msg_00'.length) ?? '';
+      return { key, moves: async () => Number((await redis.client.hget(`${prefix}{s0}:m:${key}`, field.message.moves)) ?? '0') };
     }
-    const moving = to(0, 'dst_0');
-    await acceptOnly(redis.client, prefix, moving);
-    const key = moving.targets[0]?.messageId.slice('msg_00'.length) ?? '';
-    const moves = async (): Promise<number> => Number((await redis.client.hget(`${prefix}{s0}:m:${key}`, field.message.moves)) ?? '0');
-    for (let round = 0; round < 20; round++) {
+
+    async function round(): Promise<void> {
       for (const shard of [0, 1]) {
         expect(await take(shard)).toEqual([]);
         await carrier.carry(shard);
       }
     }
-    expect(await moves()).toBe(8);
-    expect((await queues[0]?.figures())?.unfinished).toBe(1);
+
+    test('comes back at once, and waits at its first destination', async () => {
+      const { moves } = await moving();
+      for (let k = 0; k < 5; k++) await round();
+      expect(await moves()).toBe(2);
+      expect((await queues[0]?.figures())?.unfinished).toBe(1);
+    });
+
+    test('stays where it is after eight moves, whatever it knows of those', async () => {
+      const { key, moves } = await moving();
+      for (let k = 0; k < 20; k++) {
+        await round();
+        // Both circuits look free to a message that has forgotten where it was.
+        for (const id of [`${prefix}{s0}:m:${key}`, `${spareBase}m:${recordKey(recordId('msg_', 0, key), 1)}`]) await redis.client.hdel(id, field.message.left);
+        await redis.client.hdel(`${prefix}{s0}:t:1`, field.target.blockedBy);
+        await redis.client.zadd(`${prefix}{s0}:ready:org_a`, 0, '1');
+        await redis.client.zadd(`${prefix}{s0}:ready`, 0, 'org_a');
+      }
+      expect(await moves()).toBe(8);
+      expect((await queues[0]?.figures())?.unfinished).toBe(1);
+    });
   });
 
   test('goes with its organization', async () => {

@@ -34,7 +34,7 @@ export function attemptDelivery(job: Job, plan: ReadyPlan, context: AttemptConte
 
 /** Of a message that has come back to its first destination. */
 function hasUsedUpRetries({ attempts, attemptsElsewhere, failover }: Job, policy: ReadyPlan['retryPolicy']): boolean {
-  return failover === null && attemptsElsewhere > 0 && attempts - attemptsElsewhere > retryCount(policy);
+  return failover === null && attemptsElsewhere !== null && attempts - attemptsElsewhere > retryCount(policy);
 }
 
 async function attemptHttp(job: Job, plan: ReadyHttpPlan, { clock, userAgent, metrics, signal }: AttemptContext): Promise<Settlement> {
@@ -43,7 +43,7 @@ async function attemptHttp(job: Job, plan: ReadyHttpPlan, { clock, userAgent, me
   if (event === null) return { job, outcome: { type: 'dead', attempt: null, reason: 'payload_not_found' }, maxAttempts: null };
   const number = job.attempts + 1;
   // Each destination that a message comes to has the retries of its own policy.
-  const before = job.attemptsElsewhere;
+  const before = job.attemptsElsewhere ?? 0;
   if (hasUsedUpRetries(job, plan.retryPolicy))
     return { job, outcome: { type: 'dead', attempt: null, reason: 'max_retries_exceeded' }, maxAttempts: null };
   const startedAtMs = clock.now();

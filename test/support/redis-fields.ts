@@ -28,6 +28,9 @@ export const field = {
     shard: 'u',
     outboxEntry: 'v',
     moves: 'h',
+    moveReasonInFull: 'hw',
+    left: 'hv',
+    attemptsAtFirst: 'ha',
   },
   /** `t:<target>` (`target.lua`, `circuit.lua`, `batch.lua`, `failover.lua`, `shared-limiter.lua`). */
   target: {
@@ -66,6 +69,8 @@ export const field = {
     batchCountedBytes: 'bs',
     failoverTargets: 'fo',
     failoverAfter: 'fa',
+    movesOn: 'mv',
+    pausedFor: 'pw',
   },
   /** `l:<limiter>` (`limiter.lua`, `shared-limiter.lua`, `configure.lua`). */
   limiter: { emissionUs: 'e', burst: 'u', concurrency: 'c', maxQueued: 'q', targets: 't', windows: 'w', windowsRevision: 'v' },

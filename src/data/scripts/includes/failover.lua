@@ -32,11 +32,11 @@ do
 
   -- What decides where a message may move.
   function moves_of(id)
-    local m = call('HMGET', P .. 'm:' .. id, 'o', 'od', 'h', 'hv', 'k', 'n', 'ha', 'j', 'e', 'i')
+    local m = call('HMGET', P .. 'm:' .. id, 'o', 'od', 'h', 'hv', 'k', 'n', 'ha', 'j', 'e', 'w', 'hw', 'i')
     return {
       id = id, first = m[1], first_destination = m[2], count = tonumber(m[3] or '0'), left = m[4] or '', before = tonumber(m[5] or '0'),
       attempts = tonumber(m[6] or '0'), attempts_at_first = tonumber(m[7] or '0'), stamp = m[8], event = m[9],
-      created = m[10],
+      why = m[11] or m[10], created = m[12],
       is_away = (m[1] or m[2]) and true or false,
     }
   end
@@ -106,7 +106,9 @@ do
   end
 
   -- Moves a message that stands in no lane any more to the candidate; of a batch each member.
+  -- One that has made no attempt at a failover destination is there for the reason for which it had come.
   function fail_over(m, from, candidate, why)
+    why = m.why and m.attempts == m.before and m.why or why
     local id = m.id
     local key = P .. 'm:' .. id
     if m.event == batch_marker then
