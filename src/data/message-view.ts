@@ -1,8 +1,10 @@
+import { organizationOfWebhooks } from '../core/webhook.ts';
 import { decodeAttempt } from './attempt-record.ts';
 import { decodeEvent } from './event-text.ts';
 import type { AttemptView, DeadLetterReason, DeliveryErrorType, DeliveryStatus, DeliveryView, EventStatus, EventView } from './messages.ts';
 import { homeShard, recordId } from './record-key.ts';
 import { bytes, fields, integer, list, text } from './script-reply.ts';
+import { waitOf } from './waits.ts';
 
 /**
  * A message's hash: e event, t target, s status letter, n attempts made, x largest number of attempts, i index stamp, d due
@@ -58,7 +60,7 @@ export function deliveryView(
   key: string,
   reply: unknown,
 ): { view: DeliveryView; lastAttempt: AttemptView | null; elsewhere: number | null; webhook: WebhookMessagePart; number: number } {
-  const [hash, org, route, destination, longAttempt, original, cooldownEnd, elsewhere] = list(reply);
+  const [hash, org, route, destination, longAttempt, original, cooldownEnd, elsewhere, waitsFor, waitEnds] = list(reply);
   const record = fields(hash);
   const number = (field: string): number => Number(record.get(field) ?? '0');
   const stored = statuses.get(record.get('s') ?? '') ?? 'pending';
@@ -66,7 +68,7 @@ export function deliveryView(
   const status = waitsForCircuit ? 'circuit_open' : stored;
   const attempts = number('n');
   const last = decodeAttempt(attempts, text(longAttempt) || (record.get(String(attempts)) ?? ''));
-  const due = record.get('d');
+  const wait = waitOf(text(waitsFor), text(waitEnds), organizationOfWebhooks(text(org)) !== null);
   const view: DeliveryView = {
     id: recordId('msg_', shard, key),
     org: text(org),
@@ -76,7 +78,9 @@ export function deliveryView(
     status,
     attempts,
     maxAttempts: number('x'),
-    nextAttemptAtMs: nextAttemptAtMs(status, due, waitsForCircuit ? Number(text(cooldownEnd)) : 0),
+    nextAttemptAtMs: nextAttemptAtMs(status, record, Math.max(wait?.untilMs ?? 0, waitsForCircuit ? Number(text(cooldownEnd)) : 0)),
+    waitingFor: wait?.reason ?? null,
+    waitingUntilMs: wait?.untilMs ?? null,
     lastResponseStatus: last?.responseStatus ?? null,
     ...lastError(status, record, last),
     deadLetterReason: deadLetterReason(record.get('q')),
@@ -106,9 +110,16 @@ export interface WebhookMessagePart {
   lastRetryAtMs: number | null;
 }
 
-function nextAttemptAtMs(status: DeliveryStatus, due: string | undefined, cooldownEndMs: number): number | null {
-  if (status === 'circuit_open') return Math.max(cooldownEndMs, Number(due ?? '0'));
-  return status === 'retrying' && due !== undefined ? Number(due) : null;
+/**
+ * Not before the wait ends that is known of. What is to be tried again always has a time: one that earlier releases have moved has none of its own, for
+ * which the time of the move stands.
+ */
+function nextAttemptAtMs(status: DeliveryStatus, record: ReadonlyMap<string, string>, waitEndMs: number): number | null {
+  const due = record.get('d');
+  if (status === 'circuit_open') return Math.max(waitEndMs, Number(due ?? '0'));
+  if (status !== 'retrying') return null;
+  const dueMs = due === undefined ? (stampMs(record.get('j') ?? record.get('i')) ?? 0) : Number(due);
+  return Math.max(waitEndMs, dueMs);
 }
 
 /** Of a dead letter for which no further attempt could be made it says why, also where there were attempts before. */

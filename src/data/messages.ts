@@ -3,6 +3,7 @@
  * scripts and keys are this folder's own affair.
  */
 import type { GoneIds } from './gone-counters.ts';
+import type { WaitReason } from './waits.ts';
 
 /** What an event that was sent to webhook endpoints has besides. */
 export interface WebhookEventPart {
@@ -119,6 +120,10 @@ export interface DeliveryView {
   attempts: number;
   maxAttempts: number;
   nextAttemptAtMs: number | null;
+  /** Null: it does not wait. */
+  waitingFor: WaitReason | null;
+  /** Null: it does not wait, or nobody knows for how long. */
+  waitingUntilMs: number | null;
   lastResponseStatus: number | null;
   lastErrorType: DeliveryErrorType | null;
   lastErrorMessage: string | null;

@@ -1,23 +1,75 @@
-/** Why a target is paused, or does not serve, by its letter in Redis. */
+/** Why a target is paused, or does not serve: by its letter in Redis (`configure.lua`). */
 const pauseLetters = {
   route_disabled: 'r',
   destination_disabled: 'd',
   destination_suspended: 's',
   destination_missing: 'm',
-  destination_left_route: 'l',
   transform_missing: 't',
   endpoint_disabled: 'e',
   application_disabled: 'a',
 } as const;
 
+/** What else a message waits for: by its token in Redis (`includes/wait.lua`). */
+const otherTokens = {
+  circuit_open: '!',
+  retry: 'due',
+  rate_limit: 'rate',
+  concurrency: 'lease',
+  application_rate_limit: 'shared',
+  batch: 'batch',
+  capacity: 'cap',
+  queue: 'queue',
+} as const;
+
 export type PauseReason = keyof typeof pauseLetters;
+export type WaitReason = PauseReason | keyof typeof otherTokens;
+
+/** All of them, as the API documents them. */
+export const waitReasons = [...keysOf(pauseLetters), ...keysOf(otherTokens)] as const;
+
+/** Those of messages to webhook endpoints. */
+export const webhookWaitReasons = [
+  'endpoint_disabled',
+  'application_disabled',
+  'circuit_open',
+  'retry',
+  'rate_limit',
+  'application_rate_limit',
+  'capacity',
+  'queue',
+] as const satisfies readonly WaitReason[];
+
+export type WebhookWaitReason = (typeof webhookWaitReasons)[number];
+
+/** What a message waits for; `untilMs` null: nobody knows for how long. */
+export interface Wait {
+  reason: WaitReason;
+  untilMs: number | null;
+}
 
 export function pauseLetter(reason: PauseReason | null): string {
   return reason === null ? '' : pauseLetters[reason];
 }
 
-export const pauseReasons = Object.keys(pauseLetters) as PauseReason[];
+const reasonsByToken: ReadonlyMap<string, WaitReason> = new Map([
+  ...keysOf(pauseLetters).map((reason) => [`p${pauseLetters[reason]}`, reason] as const),
+  ...keysOf(otherTokens).map((reason) => [otherTokens[reason], reason] as const),
+]);
 
-export function pauseReasonOf(letter: string): PauseReason | null {
-  return pauseReasons.find((reason) => pauseLetters[reason] === letter) ?? null;
+/** From a token; null for `''`: it does not wait. `isForWebhook`: what a pause means of which an earlier release has noted no reason. */
+export function waitOf(token: string, untilText: string, isForWebhook: boolean): Wait | null {
+  if (token === '') return null;
+  const unknown = isForWebhook ? 'endpoint_disabled' : 'destination_disabled';
+  const reason = reasonsByToken.get(token) ?? (token === 'p' ? unknown : 'queue');
+  return { reason, untilMs: untilText === '' ? null : Number(untilText) };
+}
+
+/** What an endpoint's message waits for. */
+export function webhookWaitReason(reason: WaitReason): WebhookWaitReason {
+  for (const each of webhookWaitReasons) if (each === reason) return each;
+  return 'queue';
+}
+
+function keysOf<T extends Record<string, string>>(of: T): (keyof T & string)[] {
+  return Object.keys(of);
 }

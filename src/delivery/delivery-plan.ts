@@ -87,8 +87,24 @@ export async function deliveryPlan(sources: DeliveryPlanSources, { org, routeId,
     const dependsOn = [`route:${routeId}`, `destination:${destinationId}`, `organization:${org}`];
     if (route === null) return { value: routeDeleted, dependsOn };
     if (route.transformId !== undefined) dependsOn.push(`transform:${route.transformId}`);
-    return { value: await makePlan(sources, org, route, destinationId), dependsOn };
+    for (const { id } of route.failover.destinations) dependsOn.push(`destination:${id}`);
+    const placed = { route, failover: await failoverAfter(sources.registry, route, destinationId) };
+    return { value: await makePlan(sources, org, placed, destinationId), dependsOn };
   });
+}
+
+interface PlacedRoute {
+  route: RouteRecord;
+  /** Where messages of the target may go that it does not deliver, in order. */
+  failover: RouteRecord['failover']['destinations'];
+}
+
+/** Those that come after the destination in the route's list, of which it may be one itself; without those that do not serve. */
+async function failoverAfter(registry: RegistryReader, route: RouteRecord, destinationId: string): Promise<PlacedRoute['failover']> {
+  const { destinations } = route.failover;
+  const later = destinations.slice(destinations.findIndex(({ id }) => id === destinationId) + 1);
+  const records = await Promise.all(later.map(({ id }) => registry.getOf(route.org, 'destination', id)));
+  return later.filter((_, k) => records[k]?.enabled === true);
 }
 
 /** The plan of a target that stands for a webhook endpoint of an application. */
@@ -124,15 +140,16 @@ async function alertDeliveryPlan(sources: PlanSources, org: string, destinationI
 
 const routeDeleted: DeliveryPlan = { state: 'impossible', reason: 'route_deleted', setting: null, failover: null };
 
-async function makePlan(sources: PlanSources, org: string, route: RouteRecord, destinationId: string): Promise<DeliveryPlan> {
+async function makePlan(sources: PlanSources, org: string, placed: PlacedRoute, destinationId: string): Promise<DeliveryPlan> {
+  const { route } = placed;
   const { registry, allowed, batchAgeMs } = sources;
   const [destination, organization, transform] = await Promise.all([
     registry.getOf(org, 'destination', destinationId),
     registry.get('organization', org),
     route.transformId === undefined ? null : registry.getOf(org, 'transform', route.transformId),
   ]);
-  if (destination === null) return withoutDestination(route, destinationId);
-  const setting = { ...targetSetting(route, destination), batch: batchSetting(destination, batchAgeMs) };
+  if (destination === null) return withoutDestination(placed, destinationId);
+  const setting = { ...targetSetting(placed, destination), batch: batchSetting(destination, batchAgeMs) };
   if (route.transformId !== undefined && transform === null) return awaitingTransform(setting);
   if (setting.paused) return { state: 'paused', setting };
   const { retryPolicy } = destination;
@@ -156,11 +173,11 @@ function batchSetting(destination: DestinationRecord, ageMs: number): TargetSett
  * A destination that the route still names will have a record again, or soon its first one: messages wait for it, but those that failed over to it move on
  * like those of one that is gone.
  */
-function withoutDestination(route: RouteRecord, id: string): DeliveryPlan {
-  const { destinations } = route.failover;
-  const isNamed = [...route.destinations, ...destinations].some((each) => each.id === id);
-  if (!isNamed) return { state: 'impossible', reason: 'destination_not_found', setting: null, failover: destinations };
-  const setting = targetSetting(route, { id, enabled: false, generation: 0, throttle: unlimited });
+function withoutDestination(placed: PlacedRoute, id: string): DeliveryPlan {
+  const { route, failover } = placed;
+  const isNamed = [...route.destinations, ...route.failover.destinations].some((each) => each.id === id);
+  if (!isNamed) return { state: 'impossible', reason: 'destination_not_found', setting: null, failover };
+  const setting = targetSetting(placed, { id, enabled: false, generation: 0, throttle: unlimited });
   return { state: 'paused', setting: { ...setting, pausedFor: 'destination_missing' } };
 }
 
@@ -177,21 +194,20 @@ const unlimited = { mode: 'off', rateLimit: null, rateUnit: null, maxConcurrency
  * that is not a first one and does not serve, or that the route names no more.
  */
 function targetSetting(
-  route: RouteRecord,
+  { route, failover }: PlacedRoute,
   destination: Pick<DestinationRecord, 'id' | 'enabled' | 'suspended' | 'generation' | 'throttle'>,
 ): TargetSetting {
-  const { destinations, afterAttempts } = route.failover;
-  const position = destinations.findIndex(({ id }) => id === destination.id);
+  const isLater = route.failover.destinations.some(({ id }) => id === destination.id);
   const isFirst = route.destinations.some(({ id }) => id === destination.id);
-  const movesOn = isFirst || !route.enabled ? 'nobody' : !destination.enabled ? 'all' : position < 0 ? 'guests' : 'nobody';
-  const pausedFor = pauseReason(route, destination) ?? (movesOn === 'guests' ? 'destination_left_route' : null);
-  const failover = { destinations: destinations.slice(position + 1), afterAttempts: position < 0 ? afterAttempts : null };
+  const movesOn = isFirst || !route.enabled ? 'nobody' : !destination.enabled ? 'all' : isLater ? 'nobody' : 'guests';
+  const pausedFor = pauseReason(route, destination);
   return {
     // The list of the route changes with the destinations in it, not only with the route.
     revision: [
       `${destination.generation}.${route.generation}`,
       ...(pausedFor === null ? [] : [pausedFor]),
-      ...(failover.destinations.length === 0 ? [] : [failover.destinations.map(({ id }) => id).join('+')]),
+      ...(movesOn === 'nobody' ? [] : [movesOn]),
+      ...(failover.length === 0 ? [] : [failover.map(({ id }) => id).join('+')]),
     ].join('.'),
     paused: !route.enabled || !destination.enabled,
     pausedFor,
@@ -200,7 +216,7 @@ function targetSetting(
     sharedLimiter: null,
     priority: route.priority,
     circuit: route.circuit,
-    failover,
+    failover: { destinations: failover, afterAttempts: isLater ? null : route.failover.afterAttempts },
     batch: null,
     hasAlerts: route.notifications !== undefined,
   };

@@ -107,7 +107,7 @@ export class TargetKeeper {
     try {
       for (let cursor: string | null = '0'; cursor !== null; ) {
         const step: { targets: Target[]; next: string | null } = await this.#options.queue.pausedTargets(cursor);
-        for (const target of step.targets) if (isToMove(await this.#options.planOf(target))) await this.configure(target);
+        for (const target of step.targets) if (isToConfigure(target, await this.#options.planOf(target))) await this.configure(target);
         cursor = step.next;
       }
       await this.#configureChanged(changed);
@@ -211,7 +211,7 @@ export class TargetKeeper {
   }
 }
 
-/** Whether a target that is paused is so no more, or has messages that could not move on and may by now. */
-function isToMove(plan: DeliveryPlan): boolean {
-  return plan.state !== 'paused' || plan.setting.movesOn !== 'nobody';
+/** Whether a target that is paused is so no more, is so for another reason, or has messages that could not move on and may by now. */
+function isToConfigure({ revision }: Target, plan: DeliveryPlan): boolean {
+  return plan.state !== 'paused' || plan.setting.movesOn !== 'nobody' || plan.setting.revision !== revision;
 }

@@ -171,12 +171,12 @@ export function applicationLimiter({ id, revision, rateLimits }: WebhookApplicat
 function settingOf(endpoint: WebhookEndpoint, application: WebhookApplication): TargetSetting {
   const { failureThreshold, successThreshold, cooldownSeconds } = endpoint.circuit;
   const limiter = applicationLimiter(application);
-  const paused = endpoint.isDisabled || application.isDisabled;
+  const pausedFor = endpoint.isDisabled ? 'endpoint_disabled' : application.isDisabled ? 'application_disabled' : null;
   return {
     // Of the application only what counts here: its name may change often.
-    revision: [endpoint.revision, paused ? 'p' : 'r', ...limiter.windows.map(({ most }) => most)].join('.'),
-    paused,
-    pausedFor: endpoint.isDisabled ? 'endpoint_disabled' : application.isDisabled ? 'application_disabled' : null,
+    revision: [endpoint.revision, pausedFor ?? 'r', ...limiter.windows.map(({ most }) => most)].join('.'),
+    paused: pausedFor !== null,
+    pausedFor,
     movesOn: 'nobody',
     throttle: endpoint.rateLimitPerSecond > 0 ? { ...unlimited, mode: 'rate', rateLimit: endpoint.rateLimitPerSecond } : unlimited,
     sharedLimiter: limiter,

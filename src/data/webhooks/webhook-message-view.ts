@@ -1,5 +1,6 @@
 import type { StoredEvent } from '../event-text.ts';
 import { type deliveryView, statuses, type WebhookMessagePart } from '../message-view.ts';
+import { type WebhookWaitReason, webhookWaitReason } from '../waits.ts';
 import type { DeadLetterReason, DeliveryStatus, DeliveryView, EventView } from '../messages.ts';
 
 /** States of messages to webhook endpoints (API document, "States and transitions"). */
@@ -21,6 +22,8 @@ export interface WebhookMessageView {
   attempts: number;
   maxAttempts: number;
   nextAttemptAtMs: number | null;
+  waitingFor: WebhookWaitReason | null;
+  waitingUntilMs: number | null;
   lastResponseStatus: number | null;
   lastErrorType: string | null;
   lastErrorMessage: string | null;
@@ -58,7 +61,7 @@ export function webhookMessageView(
   { view, webhook }: FoundMessage,
   event: Pick<StoredEvent, 'sourceSlug' | 'webhook'> | undefined,
 ): WebhookMessageView {
-  const { id, attempts, maxAttempts, nextAttemptAtMs, lastResponseStatus, lastErrorMessage, replayedFrom } = view;
+  const { id, attempts, maxAttempts, nextAttemptAtMs, waitingFor, waitingUntilMs, lastResponseStatus, lastErrorMessage, replayedFrom } = view;
   return {
     id,
     eventId: event?.webhook?.partOf ?? view.eventId,
@@ -70,6 +73,8 @@ export function webhookMessageView(
     attempts,
     maxAttempts,
     nextAttemptAtMs,
+    waitingFor: waitingFor === null ? null : webhookWaitReason(waitingFor),
+    waitingUntilMs,
     lastResponseStatus,
     lastErrorType: unsentErrorType(view.status) ?? view.lastErrorType,
     lastErrorMessage,

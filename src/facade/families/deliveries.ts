@@ -24,6 +24,8 @@ export const deliveries: Family = {
     attempts: 1,
     maxAttempts: 11,
     nextAttemptAt: null,
+    waitingFor: null,
+    waitingUntil: null,
     lastResponseStatus: 200,
     lastErrorType: null,
     lastErrorMessage: null,

@@ -1,5 +1,6 @@
 -- @include "event-messages.lua"
 -- @include "shard.lua"
+-- @include "wait.lua"
 
 -- What readers get of a record.
 
@@ -13,6 +14,7 @@ local function batch_view(m, f)
   if not b.s then
     return nil
   end
+  f.s, f.d = b.s == 'e' and 'a' or b.s, b.d
   local made = tonumber(b.n or '0')
   local over = { 's', b.s == 'e' and 'a' or b.s, 'x', own + tonumber(b.x) }
   if b.d then
@@ -31,8 +33,11 @@ local function batch_view(m, f)
   return made > 0 and call('HGET', P .. 'a:' .. f.bt, made)
 end
 
+local viewed_fields = { 'o', 'r', 'd', 'cs', 'cu', 'b', 'p', 'mv', 'pw', 'lp' }
+
 -- {hash as a flat list, org, route, destination, last attempt in its long form or '', first destination of a message that failed
--- over or '', end of the cooldown in ms while the circuit is open or '', shard where the message is now or ''}; nil when there is no such message.
+-- over or '', end of the cooldown in ms while the circuit is open or '', shard where the message is now or '', what it waits for and until when
+-- (wait.lua)}; nil when there is no such message.
 local function message_view(id)
   local key = P .. 'm:' .. id
   local m = call('HGETALL', key)
@@ -43,11 +48,15 @@ local function message_view(id)
   for k = 1, #m, 2 do
     f[m[k]] = m[k + 1]
   end
-  local t = call('HMGET', P .. 't:' .. (f.t or ''), 'o', 'r', 'd', 'cs', 'cu')
+  local values, t = call('HMGET', P .. 't:' .. (f.t or ''), unpack(viewed_fields)), {}
+  for k, field in ipairs(viewed_fields) do
+    t[field] = values[k] or nil
+  end
   local last = f.bt and batch_view(m, f) or f.n and call('HGET', P .. 'a:' .. id, f.n) or ''
   local original = f.od or f.o and call('HGET', P .. 't:' .. f.o, 'd') or ''
   local elsewhere = f.s == 'm' and f.u or ''
-  return { m, t[1] or '', t[2] or '', t[3] or '', last, original, t[4] == 'o' and t[5] or '', elsewhere }
+  local waits_for, wait_ends = wait_of(f.t or '', t, f.s, f.d)
+  return { m, t.o or '', t.r or '', t.d or '', last, original, t.cs == 'o' and t.cu or '', elsewhere, waits_for, wait_ends }
 end
 
 -- How many bytes of an event's text stand before its payload: the first two lines; 0 when they are not whole.

@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import type { AttemptView } from '../../../data/messages.ts';
 import type { WebhookDeadLetterReason, WebhookMessageStatus, WebhookMessageView } from '../../../data/webhooks/webhook-message-view.ts';
+import { webhookWaitReasons } from '../../../data/waits.ts';
 import type { Call } from '../../operation.ts';
 import { isoTime, isoTimeOrNull, organizationId, timestamp } from '../../resources/record-fields.ts';
+import { waitingFor, waitingUntil } from '../delivery-fields.ts';
 
 /** Records of messages and attempts (API document, "Outbound message", "Delivery attempt"). */
 
@@ -35,7 +37,11 @@ export const messageRecord = z
     status: messageStatus,
     attempts: z.int().min(0),
     maxAttempts: z.int().min(0),
-    nextAttemptAt: timestamp.nullable(),
+    nextAttemptAt: timestamp
+      .nullable()
+      .describe('Earliest time of the next attempt where one has failed or the circuit is open, in the past when it waits for something else; else null.'),
+    waitingFor: waitingFor(webhookWaitReasons),
+    waitingUntil,
     lastResponseStatus: z.int().nullable(),
     lastErrorType: z
       .string()
@@ -80,6 +86,8 @@ export const shownMessage = {
   attempts: 1,
   maxAttempts: 8,
   nextAttemptAt: null,
+  waitingFor: null,
+  waitingUntil: null,
   lastResponseStatus: 200,
   lastErrorType: null,
   lastErrorMessage: null,
@@ -158,13 +166,14 @@ function toRecord(
   view: WebhookMessageView,
   names: { organizationId: string; applicationName: string | null; endpointUrl: string | null },
 ): z.input<typeof messageRecord> {
-  const { event, deadLetter, nextAttemptAtMs, createdAtMs, completedAtMs, ...rest } = view;
+  const { event, deadLetter, nextAttemptAtMs, waitingUntilMs, createdAtMs, completedAtMs, ...rest } = view;
   return {
     ...rest,
     ...names,
     eventType: event?.typeName ?? null,
     labels: event?.labels ?? {},
     nextAttemptAt: isoTimeOrNull(nextAttemptAtMs),
+    waitingUntil: isoTimeOrNull(waitingUntilMs),
     dlqReason: deadLetter?.reason ?? null,
     dlqMovedAt: isoTimeOrNull(deadLetter?.movedAtMs ?? null),
     dlqRetryCount: deadLetter?.retries ?? 0,
