@@ -1,6 +1,12 @@
 import { resourceId } from '../core/ids.ts';
 import { plainSecret } from '../core/plain-secret.ts';
-import { type DestinationRecord, type HttpAuthRecord, type HttpDestinationRecord, type Plan, recordLayoutVersion } from '../core/records.ts';
+import {
+  type DestinationRecord,
+  type HttpAuthRecord,
+  type HttpDestinationRecord,
+  type Plan,
+  recordLayoutVersion,
+} from '../core/records.ts';
 import type { Keyring } from '../core/sealing.ts';
 import { recordSealingContext, type SealedRecordField } from '../core/sealing-contexts.ts';
 import { standardWebhooksSecretRule, standardWebhooksSecrets } from '../core/standard-webhooks-secrets.ts';
@@ -73,6 +79,7 @@ export function compileDestination(object: PosthornObject<'Destination'>, inputs
       rateUnit: spec.throttle?.rateUnit ?? null,
       maxConcurrency: spec.throttle?.maxConcurrency ?? null,
       queueLimit: spec.throttle?.queueLimit ?? null,
+      ...(spec.throttle?.strict === true && { strict: true }),
     },
     retryPolicy: { ...(spec.retryPolicy ?? definition.spec.shape.retryPolicy.unwrap().parse({})) },
     generation: metadata.generation,

@@ -42,7 +42,10 @@ export function compileRoute({ metadata, spec }: PosthornObject<'Route'>, inputs
     ...(inputs.schemaId !== null && { schemaId: inputs.schemaId }),
     destinations: inputs.destinations,
     expectedResponse: spec.expectedResponse === undefined ? null : { statusCodes: [...statusCodes], bodyContains },
-    failover: { destinations: servingTargets(inputs.failoverDestinations), afterAttempts: spec.failover?.afterAttempts ?? failoverAfterAttemptsDefault },
+    failover: {
+      destinations: servingTargets(inputs.failoverDestinations),
+      afterAttempts: spec.failover?.afterAttempts ?? failoverAfterAttemptsDefault,
+    },
     circuit: { ...circuit },
     ...notificationsOf(spec, inputs.channelIds),
     generation: metadata.generation,

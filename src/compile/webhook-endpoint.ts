@@ -28,6 +28,7 @@ export interface ManagedEndpoint {
   headers: HeaderRecord[];
   timeoutSeconds: number;
   rateLimitPerSecond: number;
+  rateLimitStrict: boolean;
   circuit: { failureThreshold: number; successThreshold: number; cooldownSeconds: number };
   secret: ManagedSecret;
   /** Absent: as it is, which a 410 may have changed. */
@@ -94,6 +95,7 @@ export function compileWebhookEndpoint(
       headers: headers.record,
       timeoutSeconds: spec.timeoutSeconds,
       rateLimitPerSecond: spec.rateLimitPerSecond,
+      rateLimitStrict: spec.rateLimitStrict,
       circuit: { ...(spec.circuit ?? definition.spec.shape.circuit.unwrap().parse({})) },
       secret: {
         sealed,

@@ -185,6 +185,8 @@ export interface ThrottleRecord {
   rateUnit: 'second' | 'minute' | 'hour' | null;
   maxConcurrency: number | null;
   queueLimit: number | null;
+  /** Nothing goes at once after a pause. */
+  strict?: true;
 }
 
 interface AnyDestinationRecord {

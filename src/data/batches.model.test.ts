@@ -151,7 +151,8 @@ class Run {
         await this.#queue.endBatches();
         return;
       case 'dropRoute':
-        for (const target of (await this.#queue.targets(1)).targets) while ((await this.#queue.drop({ target, reason: 'route_deleted', failover: null })).hasMore);
+        for (const target of (await this.#queue.targets(1)).targets)
+          while ((await this.#queue.drop({ target, reason: 'route_deleted', failover: null })).hasMore);
         return;
       default:
         action satisfies never;

@@ -122,7 +122,8 @@ class Run {
         this.#move('finished', 'pruned');
         return this.#move('dead', 'pruned');
       case 'dropRoute':
-        for (const target of (await this.#queue.targets(1)).targets) while ((await this.#queue.drop({ target, reason: 'route_deleted', failover: null })).hasMore);
+        for (const target of (await this.#queue.targets(1)).targets)
+          while ((await this.#queue.drop({ target, reason: 'route_deleted', failover: null })).hasMore);
         return this.#move('queued', 'dead');
       default:
         action satisfies never;

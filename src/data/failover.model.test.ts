@@ -9,7 +9,7 @@ import { targetSetting } from '../../test/support/target-setting.ts';
 import { systemClock } from '../runtime/clock.ts';
 import type { NewAttempt } from './attempt-record.ts';
 import { Circuits } from './circuits.ts';
-import type { Job, Outcome, Target } from './delivery-queue.ts';
+import type { Job, Outcome, Target, TargetSetting } from './delivery-queue.ts';
 import { RedisMessageAcceptor } from './message-acceptor.ts';
 import { RedisDeliveryQueue } from './redis-delivery-queue.ts';
 import { RedisStatisticsReader } from './redis-statistics-reader.ts';
@@ -36,6 +36,7 @@ type Step =
   | { do: 'promote' }
   | { do: 'cooldown' }
   | { do: 'reset' }
+  | { do: 'serve'; pick: number; movesOn: TargetSetting['movesOn'] }
   | { do: 'zombie'; pick: number };
 
 const worker = fc.constantFrom('w1', 'w2');
@@ -53,6 +54,14 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('crash' as const), worker }) },
   { weight: 3, arbitrary: fc.constantFrom<Step[]>({ do: 'promote' }, { do: 'cooldown' }, { do: 'reset' }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant('serve' as const),
+      pick,
+      movesOn: fc.constantFrom<TargetSetting['movesOn'][]>('nobody', 'guests', 'all'),
+    }),
+  },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('zombie' as const), pick }) },
 );
 
@@ -67,6 +76,7 @@ class Run {
   readonly #acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
   readonly #held: { worker: string; job: Job }[] = [];
   readonly #zombies: { worker: string; job: Job }[] = [];
+  readonly #movesOn = new Map<string, TargetSetting['movesOn']>();
   #accepted = 0;
 
   async take(action: Step): Promise<void> {
@@ -105,6 +115,8 @@ class Run {
           await redis.client.zadd(`${base}waiting`, 1, `!${n}`);
         }
         return await this.take({ do: 'promote' });
+      case 'serve':
+        return await this.#serve(spares[action.pick % spares.length] ?? '', action.movesOn);
       case 'reset':
         return await new Circuits({ redis: redis.client, prefix }).reset('org_a', 'rte_a', ['dst_a', ...spares]);
       default:
@@ -122,6 +134,7 @@ class Run {
   /** Whatever happened, everything can be delivered, and nothing but history stays behind. */
   async finish(): Promise<void> {
     for (const name of ['w1', 'w2']) await this.take({ do: 'crash', worker: name });
+    for (const spare of spares) await this.#serve(spare, 'nobody');
     for (let round = 0; (await checkShards({ redis: redis.client, prefix })).unfinished > 0; round++) {
       expect(round).toBeLessThan(200);
       await this.take({ do: 'reset' });
@@ -146,11 +159,21 @@ class Run {
     }
   }
 
+  /** As a change of the destination, or of the route, does it. */
+  async #serve(destinationId: string, movesOn: TargetSetting['movesOn']): Promise<void> {
+    this.#movesOn.set(destinationId, movesOn);
+    for (const target of (await this.#queue.targets(1)).targets) {
+      if (target.destinationId !== destinationId) continue;
+      await this.#configure(target);
+      for (let cursor: string | null = '0'; cursor !== null; ) cursor = (await this.#queue.endWaits([target], cursor)).next;
+    }
+  }
+
   async #configure(target: Target): Promise<void> {
     const position = spares.indexOf(target.destinationId);
     const failover = { destinations: spares.slice(position + 1).map((id) => ({ id, shard: 0 })), afterAttempts: position < 0 ? 2 : null };
     const circuit = { failureThreshold: 2, cooldownSeconds: 60, probeSuccessThreshold: 2 };
-    await this.#queue.configure(target, targetSetting({ failover, circuit }));
+    await this.#queue.configure(target, targetSetting({ failover, circuit, movesOn: this.#movesOn.get(target.destinationId) ?? 'nobody' }));
   }
 
   async #settle(name: string, job: Job, outcome: Outcome): Promise<boolean | undefined> {

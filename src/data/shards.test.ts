@@ -323,7 +323,8 @@ describe('a message that fails over to another shard', () => {
       for (let k = 0; k < 20; k++) {
         await round();
         // Both circuits look free to a message that has forgotten where it was.
-        for (const id of [`${prefix}{s0}:m:${key}`, `${spareBase}m:${recordKey(recordId('msg_', 0, key), 1)}`]) await redis.client.hdel(id, field.message.left);
+        for (const id of [`${prefix}{s0}:m:${key}`, `${spareBase}m:${recordKey(recordId('msg_', 0, key), 1)}`])
+          await redis.client.hdel(id, field.message.left);
         await redis.client.hdel(`${prefix}{s0}:t:1`, field.target.blockedBy);
         await redis.client.zadd(`${prefix}{s0}:ready:org_a`, 0, '1');
         await redis.client.zadd(`${prefix}{s0}:ready`, 0, 'org_a');

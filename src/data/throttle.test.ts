@@ -95,4 +95,39 @@ describe('a worker is given', () => {
     }
     expect(given).toEqual(Array.from({ length: 20 }, (_, i) => (i + 1) % 2));
   });
+
+  test.each<[number, Unit]>([
+    [1, 'second'],
+    [20, 'second'],
+    [6000, 'minute'],
+    [72_000, 'hour'],
+  ])('of a strict %d per %s one at a time, also after a pause', async (most, unit) => {
+    const strict: ThrottleRecord = { ...rate(most, unit), strict: true };
+    expect(await take(strict)).toBe(1);
+    await letPass(7_200_000);
+    expect(await take(strict)).toBe(1);
+  });
+
+  test('of a strict 40 per second no more than that in any second, by the times that the limiter has noted', async () => {
+    const strict: ThrottleRecord = { ...rate(40, 'second'), strict: true };
+    const emissionUs = limiterSetting(strict).emissionUs ?? 0;
+    const takenAtUs: number[] = [];
+    while (takenAtUs.length < 50) {
+      const taken = await take(strict);
+      expect(taken).toBeLessThanOrEqual(1);
+      // It notes when the next may go.
+      if (taken === 1) takenAtUs.push(Number(await redis.client.get(`${shard}rate:dst_a`)) - emissionUs);
+    }
+    const inSecondFrom = takenAtUs.map((from) => takenAtUs.filter((at) => at >= from && at < from + 1_000_000).length);
+    expect(Math.max(...inSecondFrom)).toBeLessThanOrEqual(40);
+  });
+});
+
+test('a strict limit has no burst, and the same emission interval', () => {
+  for (const [most, unit] of [
+    [100, 'second'],
+    [6000, 'minute'],
+    [360_000, 'hour'],
+  ] as const)
+    expect(limiterSetting({ ...rate(most, unit), strict: true })).toMatchObject({ emissionUs: 10_000, burst: 1 });
 });

@@ -13,9 +13,18 @@ import type { PauseReason, WaitReason } from './waits.ts';
 import { pauseLetter, waitOf, waitReasons, webhookWaitReason, webhookWaitReasons } from './waits.ts';
 
 const prefix = 'test:';
-const failure: NewAttempt = { startedAtMs: 1, durationMs: 5, responseStatus: 500, responseBody: '', errorType: 'http_error', errorMessage: null };
+const failure: NewAttempt = {
+  startedAtMs: 1,
+  durationMs: 5,
+  responseStatus: 500,
+  responseBody: '',
+  errorType: 'http_error',
+  errorMessage: null,
+};
 const retry: Outcome = { type: 'retry', attempt: failure, delayMs: 0 };
-const throttle = (changes: Partial<TargetSetting['throttle']>): Partial<TargetSetting> => ({ throttle: { ...targetSetting().throttle, ...changes } });
+const throttle = (changes: Partial<TargetSetting['throttle']>): Partial<TargetSetting> => ({
+  throttle: { ...targetSetting().throttle, ...changes },
+});
 
 let redis: RedisServer;
 let queue: RedisDeliveryQueue;
@@ -157,7 +166,11 @@ describe('a message', () => {
     const [target] = (await queue.targets(1)).targets;
     if (target !== undefined) await queue.configure(target, targetSetting({ revision: '2', paused: true, pausedFor }));
     const untried = await accept();
-    expect(await reader.delivery('org_a', tried)).toMatchObject({ status: 'retrying', waitingFor: pausedFor, nextAttemptAtMs: laterThanNow });
+    expect(await reader.delivery('org_a', tried)).toMatchObject({
+      status: 'retrying',
+      waitingFor: pausedFor,
+      nextAttemptAtMs: laterThanNow,
+    });
     expect(await reader.delivery('org_a', untried)).toMatchObject({ status: 'pending', waitingFor: pausedFor, waitingUntilMs: null });
   });
 

@@ -48,7 +48,10 @@ async function world(place: Place, statuses: readonly [number, number, number]):
   let generation = 1;
   const put: World['put'] = (number, changes = {}) => {
     const common = { id: ids[number], shard: number === 0 ? 0 : shardOf(place), generation: generation++ };
-    suite.registry.put('destination', destinationRecord({ url: receivers[number].url }, { ...common, retryPolicy: twoRetries, ...changes }));
+    suite.registry.put(
+      'destination',
+      destinationRecord({ url: receivers[number].url }, { ...common, retryPolicy: twoRetries, ...changes }),
+    );
   };
   for (const number of [0, 1, 2] as const) put(number);
   const route: World['route'] = (spares, changes = {}) =>
@@ -101,7 +104,16 @@ const obstacles: Record<string, (there: World, number: 1 | 2, place: Place) => P
 
 function eventTo(routeId: string, destinationId: string, shard: number) {
   const event = newEvent();
-  return { ...event, targets: event.targets.map((target) => ({ ...target, routeId, destinationId, shard, messageId: `msg_0${shard}${target.messageId.slice('msg_00'.length)}` })) };
+  return {
+    ...event,
+    targets: event.targets.map((target) => ({
+      ...target,
+      routeId,
+      destinationId,
+      shard,
+      messageId: `msg_0${shard}${target.messageId.slice('msg_00'.length)}`,
+    })),
+  };
 }
 
 /** Lets Redis know a failover destination as a target of the route. */
@@ -133,7 +145,8 @@ describe.each<Place>(['same', 'other'])('in the %s shard', (place) => {
       there.route(['dst_b']);
       const before = await obstruct(there, 1, place);
       const id = await send();
-      const end = obstruct === obstacles['held back by an open circuit'] ? { status: 'circuit_open' } : { status: 'dlq', destinationId: 'dst_a' };
+      const end =
+        obstruct === obstacles['held back by an open circuit'] ? { status: 'circuit_open' } : { status: 'dlq', destinationId: 'dst_a' };
       await becomes(id, { ...end, attempts: 3 });
       expect(there.counts()).toEqual([3, before, 0]);
     });
@@ -145,7 +158,10 @@ describe.each<Place>(['same', 'other'])('in the %s shard', (place) => {
       const before = await obstruct(there, 2, place);
       const id = await send();
       const waits = obstruct === obstacles['held back by an open circuit'];
-      await becomes(id, waits ? { status: 'circuit_open', destinationId: 'dst_c' } : { status: 'dlq', deadLetterReason: 'max_retries_exceeded' });
+      await becomes(
+        id,
+        waits ? { status: 'circuit_open', destinationId: 'dst_c' } : { status: 'dlq', deadLetterReason: 'max_retries_exceeded' },
+      );
       expect(there.counts()).toEqual([1, 1, before]);
     });
   });
@@ -189,7 +205,13 @@ describe.each<Place>(['same', 'other'])('in the %s shard', (place) => {
       const { there, id } = await waiting([500, 500, 200]);
       there.put(2, { enabled: false });
       stop(there);
-      await becomes(id, { status: 'dlq', attempts: 4, destinationId: 'dst_a', failedOverFrom: null, deadLetterReason: 'max_retries_exceeded' });
+      await becomes(id, {
+        status: 'dlq',
+        attempts: 4,
+        destinationId: 'dst_a',
+        failedOverFrom: null,
+        deadLetterReason: 'max_retries_exceeded',
+      });
       expect(there.counts()).toEqual([3, 1, 0]);
       expect(there.first.requests[2]?.headers).not.toHaveProperty('x-posthorn-failover');
       const { items } = await suite.reader.deliveries('org_a', { destinationId: 'dst_a' }, { limit: 10 });
@@ -227,7 +249,7 @@ describe.each<Place>(['same', 'other'])('in the %s shard', (place) => {
       there.put(0, { enabled: false });
       const id = await send();
       await passes(async () => expect(await suite.redis.client.scard(`${prefix}{s0}:paused`)).toBe(1));
-      await becomes(id, { status: 'pending', attempts: 0, destinationId: 'dst_a' });
+      await becomes(id, { status: 'pending', attempts: 0, destinationId: 'dst_a', waitingFor: 'destination_disabled' });
       there.put(0);
       await becomes(id, { status: 'delivered', attempts: 1, destinationId: 'dst_a' });
       expect(there.counts()).toEqual([1, 0, 0]);

@@ -207,7 +207,10 @@ export class TargetKeeper {
     }
     onChange();
     if (dropped > 0)
-      logger.info({ messages: dropped, targets: found.length }, 'queued messages of deleted routes or destinations went to the dead letters');
+      logger.info(
+        { messages: dropped, targets: found.length },
+        'queued messages of deleted routes or destinations went to the dead letters',
+      );
   }
 }
 

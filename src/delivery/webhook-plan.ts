@@ -178,7 +178,7 @@ function settingOf(endpoint: WebhookEndpoint, application: WebhookApplication): 
     paused: pausedFor !== null,
     pausedFor,
     movesOn: 'nobody',
-    throttle: endpoint.rateLimitPerSecond > 0 ? { ...unlimited, mode: 'rate', rateLimit: endpoint.rateLimitPerSecond } : unlimited,
+    throttle: throttleOf(endpoint),
     sharedLimiter: limiter,
     priority: 0,
     circuit: { failureThreshold, cooldownSeconds, probeSuccessThreshold: successThreshold },
@@ -186,6 +186,10 @@ function settingOf(endpoint: WebhookEndpoint, application: WebhookApplication): 
     batch: null,
     hasAlerts: false,
   };
+}
+
+function throttleOf({ rateLimitPerSecond: rateLimit, rateLimitStrict }: WebhookEndpoint): ThrottleRecord {
+  return rateLimit === 0 ? unlimited : { ...unlimited, mode: 'rate', rateLimit, ...(rateLimitStrict && { strict: true }) };
 }
 
 const unlimited: ThrottleRecord = { mode: 'off', rateLimit: null, rateUnit: 'second', maxConcurrency: null, queueLimit: null };

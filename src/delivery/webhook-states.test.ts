@@ -64,7 +64,7 @@ describe('a message', () => {
     worker([]);
     const id = await send(to);
     await passes(async () => expect(await suite.redis.client.scard(`${prefix}{s0}:paused`)).toBe(1));
-    await becomes(id, { status: 'pending', attempts: 0, completedAtMs: null });
+    await becomes(id, { status: 'pending', attempts: 0, completedAtMs: null, waitingFor: 'endpoint_disabled', waitingUntilMs: null });
     directory.putEndpoint({ ...to, isDisabled: false, revision: 2 });
     await passes(() => expect(held).toHaveLength(1));
     await becomes(id, { status: 'processing', attempts: 0 });
@@ -81,6 +81,8 @@ describe('a message', () => {
       status: 'failed',
       attempts: 1,
       nextAttemptAtMs: expect.any(Number),
+      waitingFor: 'retry',
+      waitingUntilMs: expect.any(Number),
       lastErrorType: 'http_error',
       completedAtMs: null,
     });

@@ -58,10 +58,25 @@ const throttle = z.strictObject({
     .min(1)
     .max(1_000_000)
     .optional()
-    .describe("Deliveries per rateUnit, with mode rate; after a pause one second's worth (at least one) may go at once."),
+    .describe(
+      "Deliveries per rateUnit, with mode rate. After a pause one second's worth (at least one) may go at once, so the first second may have twice as many; strict forbids that.",
+    ),
   rateUnit: z.enum(['second', 'minute', 'hour']).optional().describe('Unit of rateLimit.'),
+  strict: z
+    .boolean()
+    .optional()
+    .describe(
+      'With mode rate: deliveries go out evenly, one at a time, so no window of a second (or rateUnit) has more than rateLimit. Very high rates may not be reached.',
+    ),
   maxConcurrency: z.int().min(1).max(10_000).optional().describe('Deliveries at one time, with mode concurrency.'),
-  queueLimit: z.int().min(1).max(10_000_000).optional().describe('Deliveries waiting or under way; further ones go to the dead letters.'),
+  queueLimit: z
+    .int()
+    .min(1)
+    .max(10_000_000)
+    .optional()
+    .describe(
+      'Deliveries waiting or under way; further ones go to a failover destination of their route that is free, else to the dead letters.',
+    ),
 });
 
 const retryPolicy = z.strictObject({

@@ -18,7 +18,20 @@ const spec = z.strictObject({
   ),
   headers: staticHeaders(20).optional().describe('Sent with every message.'),
   timeoutSeconds: z.int().min(1).max(120).default(30).describe('One deadline over connect, headers and body, in seconds.'),
-  rateLimitPerSecond: z.int().min(0).max(100_000).default(0).describe('Messages in a second; more of them wait. 0: unlimited.'),
+  rateLimitPerSecond: z
+    .int()
+    .min(0)
+    .max(100_000)
+    .default(0)
+    .describe(
+      "Messages in a second; more of them wait. 0: unlimited. After a pause one second's worth may go at once, so the first second may have twice as many; rateLimitStrict forbids that.",
+    ),
+  rateLimitStrict: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Messages go out evenly, one at a time, so no window of a second has more than rateLimitPerSecond. Very high rates may not be reached.',
+    ),
   circuit: z
     .strictObject({
       failureThreshold: z.int().min(1).max(1000).default(5).describe('Consecutive failed attempts that open the circuit.'),

@@ -26,7 +26,7 @@ describe('creating', () => {
       authType: 'none',
       authConfig: null,
       timeoutMs: 30_000,
-      throttle: { mode: 'off', rateLimit: null, rateUnit: null, maxConcurrency: null, queueLimit: null },
+      throttle: { mode: 'off', rateLimit: null, rateUnit: null, strict: null, maxConcurrency: null, queueLimit: null },
       retryPolicy: { maxRetries: 10, initialDelay: 1000, maxDelay: 3_600_000, backoffMultiplier: 4 },
       signingSecret: null,
       successRate: null,

@@ -94,6 +94,7 @@ export function webhookEndpoint(changes: Partial<WebhookEndpoint> & Pick<Webhook
     headers: [],
     timeoutSeconds: 30,
     rateLimitPerSecond: 0,
+    rateLimitStrict: false,
     circuit: { failureThreshold: 1000, successThreshold: 2, cooldownSeconds: 60 },
     isDisabled: false,
     disabledReason: null,

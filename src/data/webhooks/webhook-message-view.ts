@@ -1,7 +1,7 @@
 import type { StoredEvent } from '../event-text.ts';
 import { type deliveryView, statuses, type WebhookMessagePart } from '../message-view.ts';
-import { type WebhookWaitReason, webhookWaitReason } from '../waits.ts';
 import type { DeadLetterReason, DeliveryStatus, DeliveryView, EventView } from '../messages.ts';
+import { type WebhookWaitReason, webhookWaitReason } from '../waits.ts';
 
 /** States of messages to webhook endpoints (API document, "States and transitions"). */
 export type WebhookMessageStatus = 'pending' | 'processing' | 'success' | 'failed' | 'exhausted' | 'dlq';
@@ -61,7 +61,8 @@ export function webhookMessageView(
   { view, webhook }: FoundMessage,
   event: Pick<StoredEvent, 'sourceSlug' | 'webhook'> | undefined,
 ): WebhookMessageView {
-  const { id, attempts, maxAttempts, nextAttemptAtMs, waitingFor, waitingUntilMs, lastResponseStatus, lastErrorMessage, replayedFrom } = view;
+  const { id, attempts, maxAttempts, nextAttemptAtMs, waitingFor, waitingUntilMs, lastResponseStatus, lastErrorMessage, replayedFrom } =
+    view;
   return {
     id,
     eventId: event?.webhook?.partOf ?? view.eventId,

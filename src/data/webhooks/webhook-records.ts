@@ -41,6 +41,7 @@ const endpointJson = z.object({
   s: z.array(z.tuple([z.number(), z.string(), z.string()])).optional(),
   t: z.number().optional(),
   l: z.number().optional(),
+  y: z.literal(1).optional(),
   b: z.tuple([z.number(), z.number(), z.number()]).optional(),
   k: z.tuple([z.string(), z.string()]),
   w: z.number().optional(),
@@ -82,13 +83,15 @@ export function newApplicationContent(
 }
 
 export function newEndpointContent(endpoint: NewWebhookEndpoint, id: string, nowMs: number): EndpointContent {
-  const { url, description, timeoutSeconds, rateLimitPerSecond, circuit, isDisabled, disabledReason, managedBy } = endpoint;
+  const { url, description, timeoutSeconds, rateLimitPerSecond, rateLimitStrict, circuit, isDisabled, disabledReason, managedBy } =
+    endpoint;
   return {
     url,
     description: description ?? null,
     headers: endpoint.sealHeaders?.(id) ?? endpoint.headers ?? [],
     timeoutSeconds: timeoutSeconds ?? defaultTimeoutSeconds,
     rateLimitPerSecond: rateLimitPerSecond ?? 0,
+    rateLimitStrict: rateLimitStrict ?? false,
     circuit: { ...defaultCircuit, ...definedOf(circuit ?? {}) },
     secret: endpoint.sealSecret(id),
     isDisabled: isDisabled ?? false,
@@ -156,6 +159,7 @@ export function encodeEndpoint({
   headers,
   timeoutSeconds,
   rateLimitPerSecond,
+  rateLimitStrict,
   circuit,
   secret,
   ...rest
@@ -167,6 +171,7 @@ export function encodeEndpoint({
     ...encodeHeaders(headers),
     t: timeoutSeconds === defaultTimeoutSeconds ? undefined : timeoutSeconds,
     l: rateLimitPerSecond === 0 ? undefined : rateLimitPerSecond,
+    y: rateLimitStrict ? 1 : undefined,
     b: isSame(circuit, defaultCircuit) ? undefined : [failureThreshold, successThreshold, cooldownSeconds],
     k: [secret.sealed, secret.prefix],
     w: secret.version === 1 ? undefined : secret.version,
@@ -189,6 +194,7 @@ export function decodeEndpoint(json: string): EndpointContent {
     headers: decodeHeaders(stored),
     timeoutSeconds: stored.t ?? defaultTimeoutSeconds,
     rateLimitPerSecond: stored.l ?? 0,
+    rateLimitStrict: stored.y === 1,
     circuit: { ...defaultCircuit, ...definedOf({ failureThreshold, successThreshold, cooldownSeconds }) },
     secret: {
       sealed: stored.k[0],

@@ -38,6 +38,8 @@ export interface WebhookEndpoint {
   timeoutSeconds: number;
   /** 0: unlimited. */
   rateLimitPerSecond: number;
+  /** Nothing goes at once after a pause. */
+  rateLimitStrict: boolean;
   circuit: { failureThreshold: number; successThreshold: number; cooldownSeconds: number };
   secret: WebhookSecret;
   isDisabled: boolean;
@@ -109,7 +111,14 @@ export type NewWebhookEndpoint = Pick<WebhookEndpoint, 'org' | 'applicationId' |
   } & Partial<
     Pick<
       WebhookEndpoint,
-      'description' | 'headers' | 'timeoutSeconds' | 'rateLimitPerSecond' | 'isDisabled' | 'disabledReason' | 'managedBy'
+      | 'description'
+      | 'headers'
+      | 'timeoutSeconds'
+      | 'rateLimitPerSecond'
+      | 'rateLimitStrict'
+      | 'isDisabled'
+      | 'disabledReason'
+      | 'managedBy'
     >
   > & { circuit?: Partial<WebhookEndpoint['circuit']> };
 

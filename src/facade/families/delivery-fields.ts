@@ -41,7 +41,9 @@ export function waitingFor<R extends WaitReason>(reasons: readonly R[]) {
   return z
     .enum(reasons)
     .nullable()
-    .describe(`Why it is not sent now; null when it is under way or has ended. ${reasons.map((reason) => `${reason}: ${waits[reason]}`).join('. ')}.`);
+    .describe(
+      `Why it is not sent now; null when it is under way or has ended. ${reasons.map((reason) => `${reason}: ${waits[reason]}`).join('. ')}.`,
+    );
 }
 
 export const waitingUntil = timestamp.nullable().describe('When this ends at the earliest; null where nobody knows.');
@@ -58,7 +60,9 @@ export const deliveryRecord = z
     maxAttempts: z.int().min(0),
     nextAttemptAt: timestamp
       .nullable()
-      .describe('Earliest time of the next attempt where it is retrying or circuit_open, in the past when it waits for something else; else null.'),
+      .describe(
+        'Earliest time of the next attempt where it is retrying or circuit_open, in the past when it waits for something else; else null.',
+      ),
     waitingFor: waitingFor(waitReasons),
     waitingUntil,
     lastResponseStatus: z.int().nullable(),

@@ -19,6 +19,7 @@ export const throttleBody = z
     mode: throttle.mode.unwrap().optional(),
     rateLimit: throttle.rateLimit.unwrap().nullable().optional(),
     rateUnit: throttle.rateUnit.unwrap().nullable().optional(),
+    strict: throttle.strict.unwrap().nullable().optional(),
     maxConcurrency: throttle.maxConcurrency.unwrap().nullable().optional(),
     queueLimit: throttle.queueLimit.unwrap().nullable().optional(),
   })
@@ -28,20 +29,21 @@ export const throttleRecord = z.object({
   mode: throttle.mode.unwrap(),
   rateLimit: z.int().nullable(),
   rateUnit: throttle.rateUnit.unwrap().nullable(),
+  strict: throttle.strict.unwrap().nullable(),
   maxConcurrency: z.int().nullable(),
   queueLimit: z.int().nullable(),
 });
 
 const usedBy = {
   off: [],
-  rate: ['rateLimit', 'rateUnit', 'queueLimit'],
+  rate: ['rateLimit', 'rateUnit', 'strict', 'queueLimit'],
   concurrency: ['maxConcurrency', 'queueLimit'],
 } as const satisfies Record<Mode, LimitField[]>;
 const neededBy = { off: [], rate: ['rateLimit', 'rateUnit'], concurrency: ['maxConcurrency'] } as const satisfies Record<
   Mode,
   LimitField[]
 >;
-const limitFields = ['rateLimit', 'rateUnit', 'maxConcurrency', 'queueLimit'] as const;
+const limitFields = ['rateLimit', 'rateUnit', 'strict', 'maxConcurrency', 'queueLimit'] as const;
 type LimitField = (typeof limitFields)[number];
 type Mode = z.output<typeof throttleRecord>['mode'];
 
@@ -57,6 +59,7 @@ export function throttleToRecord(value: Spec['throttle']): z.input<typeof thrott
     mode,
     rateLimit: isUsed('rateLimit', mode) ? (value?.rateLimit ?? null) : null,
     rateUnit: isUsed('rateUnit', mode) ? (value?.rateUnit ?? null) : null,
+    strict: isUsed('strict', mode) ? (value?.strict ?? false) : null,
     maxConcurrency: isUsed('maxConcurrency', mode) ? (value?.maxConcurrency ?? null) : null,
     queueLimit: isUsed('queueLimit', mode) ? (value?.queueLimit ?? null) : null,
   };
@@ -84,6 +87,7 @@ export function throttleToSpec(
     mode,
     rateLimit: sent.rateLimit === undefined ? before.rateLimit : sent.rateLimit,
     rateUnit: sent.rateUnit === undefined ? before.rateUnit : sent.rateUnit,
+    strict: (sent.strict === undefined ? before.strict : sent.strict) || null,
     maxConcurrency: sent.maxConcurrency === undefined ? before.maxConcurrency : sent.maxConcurrency,
     queueLimit: sent.queueLimit === undefined ? before.queueLimit : sent.queueLimit,
   };

@@ -14,6 +14,7 @@ export const webhookEndpointCases: ValidationCase[] = [
     headers: [header('X-Tenant', '17')],
     timeoutSeconds: 120,
     rateLimitPerSecond: 100_000,
+    rateLimitStrict: true,
     circuit: { failureThreshold: 1, successThreshold: 100, cooldownSeconds: 86_400 },
     enabled: false,
     disabledReason: 'Moved.',

@@ -14,7 +14,7 @@ const signingSecret = (bytes: number) => `whsec_${Buffer.alloc(bytes, 7).toStrin
 
 const rateOf = (rateLimit: number) => ({ mode: 'rate', rateLimit, rateUnit: 'hour' });
 const concurrencyOf = (maxConcurrency: number) => ({ mode: 'concurrency', maxConcurrency });
-const shownThrottle = { mode: 'off', rateLimit: null, rateUnit: null, maxConcurrency: null, queueLimit: null };
+const shownThrottle = { mode: 'off', rateLimit: null, rateUnit: null, strict: null, maxConcurrency: null, queueLimit: null };
 
 export const acceptedOfDestinations: readonly Accepted[] = [
   ...Object.entries(authConfigs).flatMap(([authType, { sent, reads }]): Accepted[] => [
@@ -47,10 +47,14 @@ export const acceptedOfDestinations: readonly Accepted[] = [
   ['destinations', 'forwardQuery', false],
   ['destinations', 'tls', null],
   ['destinations', 'headers', Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`X-Header-${n}`, 'v']))],
-  ['destinations', 'throttle', { mode: 'rate', rateLimit: 1, rateUnit: 'second', maxConcurrency: null, queueLimit: null }],
-  ['destinations', 'throttle', { mode: 'rate', rateLimit: 1, rateUnit: 'minute', maxConcurrency: null, queueLimit: 10 }],
-  ['destinations', 'throttle', { mode: 'rate', rateLimit: 1_000_000, rateUnit: 'hour', maxConcurrency: null, queueLimit: null }],
-  ['destinations', 'throttle', { mode: 'concurrency', rateLimit: null, rateUnit: null, maxConcurrency: 1, queueLimit: 10 }],
+  ['destinations', 'throttle', { mode: 'rate', rateLimit: 1, rateUnit: 'second', strict: false, maxConcurrency: null, queueLimit: null }],
+  ['destinations', 'throttle', { mode: 'rate', rateLimit: 1, rateUnit: 'minute', strict: false, maxConcurrency: null, queueLimit: 10 }],
+  [
+    'destinations',
+    'throttle',
+    { mode: 'rate', rateLimit: 1_000_000, rateUnit: 'hour', strict: false, maxConcurrency: null, queueLimit: null },
+  ],
+  ['destinations', 'throttle', { mode: 'concurrency', rateLimit: null, rateUnit: null, strict: null, maxConcurrency: 1, queueLimit: 10 }],
   ['destinations', 'retryPolicy', { maxRetries: 0, initialDelay: 100, maxDelay: 100, backoffMultiplier: 1 }],
   ['destinations', 'retryPolicy', { maxRetries: 25, initialDelay: 3_600_000, maxDelay: 86_400_000, backoffMultiplier: 10 }],
 ];

@@ -15,8 +15,8 @@ export function describePartialSettings(start: () => Promise<FacadeWorld>): void
   const read = async (id: string) => (await world.request('GET', `/api/destinations/${id}`)).body;
   const made = async (body: object): Promise<string> => (await world.create('destinations', { url, ...body })).slug;
 
-  const nothing = { rateLimit: null, rateUnit: null, maxConcurrency: null, queueLimit: null };
-  const rate = { mode: 'rate', rateLimit: 5, rateUnit: 'minute', queueLimit: 10 };
+  const nothing = { rateLimit: null, rateUnit: null, strict: null, maxConcurrency: null, queueLimit: null };
+  const rate = { mode: 'rate', rateLimit: 5, rateUnit: 'minute', strict: true, queueLimit: 10 };
 
   describe('a part of a throttle', () => {
     test.each([
@@ -26,6 +26,8 @@ export function describePartialSettings(start: () => Promise<FacadeWorld>): void
         { mode: 'rate', rateUnit: 'hour' },
         { ...nothing, ...rate, rateUnit: 'hour' },
       ],
+      [{ strict: false }, { ...nothing, ...rate, strict: false }],
+      [{ strict: null }, { ...nothing, ...rate, strict: false }],
       [{ maxConcurrency: null }, { ...nothing, ...rate }],
       [{}, { ...nothing, ...rate }],
       [

@@ -22,7 +22,18 @@ export const endpointFields = {
       'Sent with every message, each name once; none that Posthorn or the connection sets. Credentials are masked on read; a mask sent back keeps what is stored.',
     ),
   timeoutSeconds: z.int().min(1).max(120).describe('For the whole request; default 30.'),
-  rateLimitPerSecond: z.int().min(0).max(100_000).describe('What exceeds it waits; 0, the default: unlimited.'),
+  rateLimitPerSecond: z
+    .int()
+    .min(0)
+    .max(100_000)
+    .describe(
+      "What exceeds it waits; 0, the default: unlimited. After a pause one second's worth may go at once, so the first second may have twice as many; rateLimitStrict forbids that.",
+    ),
+  rateLimitStrict: z
+    .boolean()
+    .describe(
+      'Whether messages go out evenly, one at a time, so that no window of a second has more than rateLimitPerSecond; default false. Very high rates may not be reached.',
+    ),
   circuitFailureThreshold: z.int().min(1).max(1000).describe('Consecutive failed attempts that open the circuit; default 5.'),
   circuitSuccessThreshold: z.int().min(1).max(100).describe('Successful probes that close it; default 2.'),
   circuitCooldownSeconds: z.int().min(1).max(86_400).describe('Seconds that it waits before it is probed; default 60.'),
@@ -33,6 +44,7 @@ export const endpointFields = {
 const pace = {
   timeoutSeconds: endpointFields.timeoutSeconds.optional(),
   rateLimitPerSecond: endpointFields.rateLimitPerSecond.optional(),
+  rateLimitStrict: endpointFields.rateLimitStrict.optional(),
   circuitFailureThreshold: endpointFields.circuitFailureThreshold.optional(),
   circuitSuccessThreshold: endpointFields.circuitSuccessThreshold.optional(),
   circuitCooldownSeconds: endpointFields.circuitCooldownSeconds.optional(),

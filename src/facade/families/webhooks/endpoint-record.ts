@@ -59,6 +59,7 @@ export async function endpointRecords(endpoints: readonly WebhookEndpoint[], { s
       headers: shownEndpointHeaders({ services }, endpoint),
       timeoutSeconds: endpoint.timeoutSeconds,
       rateLimitPerSecond: endpoint.rateLimitPerSecond,
+      rateLimitStrict: endpoint.rateLimitStrict,
       circuitFailureThreshold: endpoint.circuit.failureThreshold,
       circuitSuccessThreshold: endpoint.circuit.successThreshold,
       circuitCooldownSeconds: endpoint.circuit.cooldownSeconds,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { AttemptView } from '../../../data/messages.ts';
-import type { WebhookDeadLetterReason, WebhookMessageStatus, WebhookMessageView } from '../../../data/webhooks/webhook-message-view.ts';
 import { webhookWaitReasons } from '../../../data/waits.ts';
+import type { WebhookDeadLetterReason, WebhookMessageStatus, WebhookMessageView } from '../../../data/webhooks/webhook-message-view.ts';
 import type { Call } from '../../operation.ts';
 import { isoTime, isoTimeOrNull, organizationId, timestamp } from '../../resources/record-fields.ts';
 import { waitingFor, waitingUntil } from '../delivery-fields.ts';
@@ -39,7 +39,9 @@ export const messageRecord = z
     maxAttempts: z.int().min(0),
     nextAttemptAt: timestamp
       .nullable()
-      .describe('Earliest time of the next attempt where one has failed or the circuit is open, in the past when it waits for something else; else null.'),
+      .describe(
+        'Earliest time of the next attempt where one has failed or the circuit is open, in the past when it waits for something else; else null.',
+      ),
     waitingFor: waitingFor(webhookWaitReasons),
     waitingUntil,
     lastResponseStatus: z.int().nullable(),

@@ -35,6 +35,7 @@ export const webhookEndpoints: Family = {
     headers: [{ name: 'X-Tenant', value: 'acme' }],
     timeoutSeconds: 30,
     rateLimitPerSecond: 0,
+    rateLimitStrict: false,
     circuitFailureThreshold: 5,
     circuitSuccessThreshold: 2,
     circuitCooldownSeconds: 60,
