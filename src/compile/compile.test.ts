@@ -6,9 +6,9 @@ import { httpSettings } from '../../test/support/records.ts';
 import type { Plan } from '../core/records.ts';
 import { Keyring } from '../core/sealing.ts';
 import { recordSealingContext } from '../core/sealing-contexts.ts';
-import type { SpecInputOf } from '../resources/kinds.ts';
+import { kinds, type SpecInputOf } from '../resources/kinds.ts';
 import { compileApiKey } from './api-key.ts';
-import { compileDestination } from './destination.ts';
+import { compileDestination, isServing } from './destination.ts';
 import { destinationSecretReferences } from './destination-secrets.ts';
 import { compileFilterDefinition } from './filter.ts';
 import { compileOrganization, organizationFacts } from './organization.ts';
@@ -103,6 +103,21 @@ describe('the record of', () => {
       channelIds: ['nch_a'],
     };
     expect(compileRoute(storedObject('Route', 'large', spec, 'acme'), inputs)).toMatchSnapshot();
+  });
+
+  test('a Route leaves out failover destinations that do not serve, and keeps the others in their order', () => {
+    const spec = { sourceRef: { name: 'orders' }, destinationRefs: [{ name: 'shop' }] };
+    const failoverDestinations = [false, true, false, true].map((isServing, k) => ({ id: `dst_${k}`, shard: k, isServing }));
+    const references = { sourceId: 'src_a', filter: null, transformId: null, schemaId: null, channelIds: null };
+    const inputs = { organization, ...references, destinations: [{ id: 'dst_a', shard: 0 }], failoverDestinations };
+    const { failover } = compileRoute(storedObject('Route', 'small', spec, 'acme'), inputs);
+    expect(failover).toEqual({
+      destinations: [
+        { id: 'dst_1', shard: 1 },
+        { id: 'dst_3', shard: 3 },
+      ],
+      afterAttempts: 3,
+    });
   });
 
   test('an ApiKey', () => {
@@ -269,9 +284,17 @@ describe('below the plan that a destination needs it is suspended:', () => {
       'useStaticIp needs a paid plan; this organization has free',
     ],
   ])('%s', (_, spec, below, enough, message) => {
-    expect(destination(spec, {}, below)).toMatchObject({ record: { enabled: false }, refusal: { reason: 'PlanTooLow', message } });
+    expect(destination(spec, {}, below)).toMatchObject({
+      record: { enabled: false, suspended: true },
+      refusal: { reason: 'PlanTooLow', message },
+    });
     const compiled = destination(spec, {}, enough);
     expect(compiled.record).toMatchObject({ enabled: true });
+    expect(compiled.record).not.toHaveProperty('suspended');
+    expect([isServing(kinds.Destination.spec.parse(spec), below), isServing(kinds.Destination.spec.parse(spec), enough)]).toEqual([
+      false,
+      true,
+    ]);
     expect(compiled.refusal).toBeUndefined();
     expect(destination({ http, throttle: { mode: 'off' } }, {}, below).refusal).toBeUndefined();
   });

@@ -195,6 +195,7 @@ const release: Life = {
     await circuits.ofTargets('org_a', [{ routeId: 'rte_0', destinationId: 'dst_0' }]);
     await circuits.reset('org_a', 'rte_0', ['dst_0']);
     const { targets } = await queue.targets(1);
+    await queue.endWaits(targets, '0');
     for (const target of targets) await queue.configure(target, targetSetting({ ...fragile, sharedLimiter: limiter(1, 1) }));
     const jobs = await takeFrom(queue, 'w1', 64);
     await queue.configureShared('app_a', limiter(2, 2));

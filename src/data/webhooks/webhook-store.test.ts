@@ -152,6 +152,7 @@ describe('an endpoint', () => {
       headers: [{ name: 'x-a', value: '1' }],
       timeoutSeconds: 30,
       rateLimitPerSecond: 9,
+      rateLimitStrict: false,
       circuit: { failureThreshold: 5, successThreshold: 2, cooldownSeconds: 5 },
       secret: { sealed: `sealed for ${made.id}`, prefix: 'whsec_abcd', version: 1, previous: [] },
       isDisabled: false,

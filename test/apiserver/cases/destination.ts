@@ -217,6 +217,12 @@ const authentication: ValidationCase[] = [
 const throttleAndRetry: ValidationCase[] = [
   valid('an empty throttle block', throttle({})),
   valid('a rate', throttle({ mode: 'rate', rateLimit: 1, rateUnit: 'second' })),
+  valid('a strict rate', throttle({ mode: 'rate', rateLimit: 1, rateUnit: 'second', strict: true })),
+  invalid(
+    'a strictness that is no boolean',
+    throttle({ mode: 'rate', rateLimit: 1, rateUnit: 'second', strict: 1 }),
+    'spec.throttle.strict',
+  ),
   valid('a concurrency', throttle({ mode: 'concurrency', maxConcurrency: 1, queueLimit: 10 })),
   invalid('a rate without a limit', throttle({ mode: 'rate', rateUnit: 'second' }), 'spec.throttle.rateLimit'),
   invalid('a rate without a unit', throttle({ mode: 'rate', rateLimit: 5 }), 'spec.throttle.rateUnit'),

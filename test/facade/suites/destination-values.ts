@@ -48,6 +48,7 @@ export const acceptedOfDestinations: readonly Accepted[] = [
   ['destinations', 'tls', null],
   ['destinations', 'headers', Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`X-Header-${n}`, 'v']))],
   ['destinations', 'throttle', { mode: 'rate', rateLimit: 1, rateUnit: 'second', strict: false, maxConcurrency: null, queueLimit: null }],
+  ['destinations', 'throttle', { mode: 'rate', rateLimit: 1, rateUnit: 'second', strict: true, maxConcurrency: null, queueLimit: null }],
   ['destinations', 'throttle', { mode: 'rate', rateLimit: 1, rateUnit: 'minute', strict: false, maxConcurrency: null, queueLimit: 10 }],
   [
     'destinations',

@@ -1,0 +1,103 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { passes } from '../../test/support/passes.ts';
+import { type RedisServer, startRedis } from '../../test/support/redis.ts';
+import { WebhookControllers } from '../../test/support/webhook-controllers.ts';
+import { RedisRegistryPublisher } from '../data/registry-publisher.ts';
+
+/** Nothing of webhooks is needed but the organization. */
+let redis: RedisServer;
+let world: WebhookControllers;
+let registry: RedisRegistryPublisher;
+let runs = 0;
+
+const http = { url: 'https://shop.example' };
+const throttle = { mode: 'rate', rateLimit: 5, rateUnit: 'second' };
+const route = {
+  sourceRef: { name: 'orders' },
+  destinationRefs: [{ name: 'a' }],
+  failover: { destinationRefs: [{ name: 'b' }, { name: 'c' }] },
+};
+
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis.stop());
+beforeEach(async () => {
+  const prefix = `run${++runs}:`;
+  world = new WebhookControllers({ redis: redis.client, prefix });
+  registry = new RedisRegistryPublisher(redis.client, prefix);
+  await world.begin();
+  await plan('pro');
+  await world.apply('Source', 'orders', {});
+  for (const name of ['a', 'b', 'c']) await world.apply('Destination', name, { http });
+});
+afterEach(() => world.stop());
+
+async function plan(of: string): Promise<void> {
+  await world.store.apply(
+    { kind: 'Organization', metadata: { name: 'acme' }, spec: { namespace: 'acme', plan: of } },
+    { manager: 'test', force: true },
+  );
+}
+
+/** Waits until the published route has these failover destinations. */
+async function hasFailover(names: readonly string[]): Promise<void> {
+  const ids = new Map<string, string>();
+  for (const { metadata, status } of (await world.store.list('Destination')).items) ids.set(status?.id ?? '', metadata.name);
+  const id = await world.idOf('Route', 'subject');
+  await passes(async () => {
+    const record = await registry.get('route', id);
+    expect(record?.failover.destinations.map((each) => ids.get(each.id))).toEqual(names);
+  });
+}
+
+describe('a failover destination', () => {
+  test.each<[how: string, stop: (name: string) => Promise<unknown>, start: (name: string) => Promise<unknown>]>([
+    [
+      'is disabled',
+      (name) => world.apply('Destination', name, { http, enabled: false }),
+      (name) => world.apply('Destination', name, { http, enabled: true }),
+    ],
+    [
+      'is beyond the plan',
+      async (name) => {
+        await world.apply('Destination', name, { http, throttle });
+        await plan('free');
+      },
+      async (name) => {
+        await plan('pro');
+        await world.apply('Destination', name, { http });
+      },
+    ],
+    [
+      'is brought beyond the plan by a change of its own',
+      async (name) => {
+        await plan('free');
+        await world.apply('Destination', name, { http, throttle });
+      },
+      (name) => world.apply('Destination', name, { http }),
+    ],
+    ['is deleted', (name) => world.delete('Destination', name), (name) => world.apply('Destination', name, { http })],
+  ])('that %s leaves the list of its route, and is back when it serves again', async (_, stop, start) => {
+    await world.apply('Route', 'subject', route);
+    await world.seen('Route', 'subject');
+    await hasFailover(['b', 'c']);
+    for (const name of ['b', 'c']) {
+      await stop(name);
+      await hasFailover(['b', 'c'].filter((each) => each !== name));
+      await start(name);
+      await passes(async () => expect((await world.store.get('Destination', { namespace: 'acme', name })).status?.id).toBeDefined());
+      await hasFailover(['b', 'c']);
+    }
+  });
+});
+
+test('a first destination that is disabled stays in the list of its route: it holds its messages', async () => {
+  await world.apply('Route', 'subject', route);
+  const id = await world.idOf('Route', 'subject');
+  await passes(async () => expect((await registry.get('route', id))?.destinations).toHaveLength(1));
+  await world.apply('Destination', 'a', { http, enabled: false });
+  const destination = await world.idOf('Destination', 'a');
+  await passes(async () => expect(await registry.get('destination', destination)).toMatchObject({ enabled: false }));
+  expect((await registry.get('route', id))?.destinations).toMatchObject([{ id: destination }]);
+});
