@@ -1,8 +1,8 @@
 import { destinationRefusal, isServing } from '../compile/destination.ts';
 import { canonicalJson } from '../core/canonical-json.ts';
+import { plans } from '../core/records.ts';
 import { type ConfigurationKind, configurationKinds, type ObjectOf } from '../resources/kinds.ts';
 import type { ObjectMeta } from '../resources/metadata.ts';
-import { plans } from '../resources/plan-gates.ts';
 import { formatKey } from '../runtime/object-key.ts';
 import type { WorkQueue } from '../runtime/work-queue.ts';
 import type { ResourceCache } from '../store/cache.ts';

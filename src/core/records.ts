@@ -40,7 +40,9 @@ export interface OrganizationRecord {
   deliveryPool?: string;
   generation: number;
 }
-export type Plan = 'free' | 'starter' | 'pro' | 'business' | 'enterprise';
+/** From the lowest on. */
+export const plans = ['free', 'starter', 'pro', 'business', 'enterprise'] as const;
+export type Plan = (typeof plans)[number];
 
 export type DedupStrategy = 'auto' | 'provider_id' | 'payload_hash' | 'idempotency_key' | 'none';
 

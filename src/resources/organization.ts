@@ -1,9 +1,9 @@
 import { z } from 'zod';
+import { plans } from '../core/records.ts';
 import { cidr, cidrRule } from './cidr.ts';
 import { defineKind, type Rule } from './definition.ts';
 import { commonStatus, displayName, objectName, reference } from './fields.ts';
 import { hostPattern } from './host-pattern.ts';
-import { plans } from './plan-gates.ts';
 import { ageColumn, readyColumns } from './printer-columns.ts';
 import { text } from './text.ts';
 

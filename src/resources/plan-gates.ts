@@ -1,9 +1,6 @@
 import type { Plan } from '../core/records.ts';
 import type { SpecOf } from './kinds.ts';
 
-/** From the lowest on. */
-export const plans = ['free', 'starter', 'pro', 'business', 'enterprise'] as const satisfies readonly Plan[];
-
 /** Throttles and the static address are for paid plans (API document, "Plan gates"). */
 export function isPaidPlan(plan: Plan): boolean {
   return plan !== 'free';
