@@ -102,6 +102,8 @@ test('a delivery has exactly its fields, the record with its attempts', async ()
     attempts: 1,
     maxAttempts: 3,
     nextAttemptAt: null,
+    waitingFor: null,
+    waitingUntil: null,
     lastResponseStatus: 500,
     lastErrorType: 'http_error',
     lastErrorMessage: 'status 500',

@@ -35,6 +35,8 @@ describe('a message', () => {
       attempts: 0,
       maxAttempts: 8,
       nextAttemptAt: null,
+      waitingFor: 'queue',
+      waitingUntil: null,
       lastResponseStatus: null,
       lastErrorType: null,
       lastErrorMessage: null,
@@ -49,7 +51,7 @@ describe('a message', () => {
     };
     expect(await read(`/${id}`)).toEqual(shown);
     await world.end(delivered);
-    const ended = { ...shown, status: 'success', attempts: 1, lastResponseStatus: 200, completedAt: expect.any(String) };
+    const ended = { ...shown, status: 'success', waitingFor: null, attempts: 1, lastResponseStatus: 200, completedAt: expect.any(String) };
     expect(await read(`/${id}`)).toEqual(ended);
     expect(await read('')).toEqual([ended]);
   });
