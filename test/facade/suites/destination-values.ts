@@ -30,7 +30,7 @@ export const acceptedOfDestinations: readonly Accepted[] = [
   ['destinations', 'signingSecret', signingSecret(64), {}, `••••${signingSecret(64).slice(-4)}`],
   ['destinations', 'signingSecret', null],
   ['destinations', 'throttle', { ...shownThrottle, ...concurrencyOf(10_000), queueLimit: 10_000_000 }],
-  ['destinations', 'throttle', { ...shownThrottle, ...rateOf(1), queueLimit: 1 }],
+  ['destinations', 'throttle', { ...shownThrottle, ...rateOf(1), strict: false, queueLimit: 1 }],
   ['destinations', 'name', 'n'.repeat(200)],
   ['destinations', 'slug', 's'.repeat(50)],
   ['destinations', 'url', `https://a.example/${'u'.repeat(2030)}`],
