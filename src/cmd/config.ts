@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { PoolDefaults } from '../compile/delivery-pool/pool-setting.ts';
 import { defaultPool } from '../core/default-pool.ts';
+import { largestPayloadBytes, wholePayloadBytes } from '../core/payload-sizes.ts';
 import { defaultWebhookRetryDelaysMs } from '../core/webhook.ts';
 import { cidrList, count, encryptionKeys, flag, optionalPort, port, portNumber, retryDelays, wholeNumber } from './config-values.ts';
 import { deliveryPoolEnvironment, poolDefaults } from './delivery-pool-config.ts';
@@ -181,6 +182,12 @@ export const environmentSchema = z.object({
     .optional()
     .describe('Address by which senders reach `/ingest/`, for the `ingestUrl` of sources. Default: `POSTHORN_PUBLIC_URL`.')
     .meta({ roles: ['api', 'ingest', 'standalone'] }),
+  POSTHORN_MAX_PAYLOAD_BYTES: wholeNumber(wholePayloadBytes, largestPayloadBytes)
+    .default(wholePayloadBytes)
+    .describe(
+      'Bytes of the largest payload that a source may take, up to 33554432 (32 MiB); an organization has what `limits.payloadBytes` or its plan allows, and never more than this. Above 1 MiB it takes effect once `posthorn migrate` was run.',
+    )
+    .meta({ roles: ['ingest', 'standalone'] }),
   POSTHORN_AUTH_FAILURES_PER_MINUTE: count(1, 1_000_000, 60)
     .describe(
       'API keys, and as many Kubernetes tokens, of one client address (IPv6: of one /64) that a process refuses in a minute with 401; further wrong ones get 429. Valid API keys, and tokens that the process has accepted before, are not held up.',
@@ -255,6 +262,7 @@ export interface Config {
   /** Refused credentials of one client. */
   maxAuthFailuresPerMinute: number;
   trustedProxies: string[];
+  maxPayloadBytes: number;
   drainMs: number;
   logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent';
 }
@@ -339,6 +347,7 @@ export function readConfig(
     tokenAudiences: values.POSTHORN_TOKEN_AUDIENCES,
     maxAuthFailuresPerMinute: values.POSTHORN_AUTH_FAILURES_PER_MINUTE,
     trustedProxies: values.POSTHORN_TRUSTED_PROXIES,
+    maxPayloadBytes: values.POSTHORN_MAX_PAYLOAD_BYTES,
     drainMs: values.POSTHORN_DRAIN_SECONDS * 1000,
     logLevel: values.POSTHORN_LOG_LEVEL,
   };

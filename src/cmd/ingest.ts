@@ -1,6 +1,7 @@
 import { PosthornError } from '../core/errors.ts';
 import { requestIdFor } from '../core/request-id.ts';
 import { Keyring } from '../core/sealing.ts';
+import { ChunkReaders } from '../data/chunk-readers.ts';
 import { RedisIntake } from '../data/intake.ts';
 import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
 import { answerError } from '../ingest/answer.ts';
@@ -47,6 +48,8 @@ async function runIngest(context: RoleContext): Promise<void> {
     metrics: registry,
     publicUrl: config.publicIngestUrl,
     trustedProxies: config.trustedProxies,
+    maxPayloadBytes: config.maxPayloadBytes,
+    chunkReaders: new ChunkReaders(storing),
   });
   const others =
     config.apiSocket === undefined ? nothingElse : apiProxy(config.apiSocket, { logger, trustedProxies: config.trustedProxies });

@@ -257,6 +257,11 @@ test.each([
   ['enterprise', 1_048_576],
 ] as const)('plan %s takes payloads of %i bytes, unless the Organization says otherwise', (plan, bytes) => {
   expect(organizationFacts(storedObject('Organization', 'acme', { namespace: 'acme', plan })).payloadLimitBytes).toBe(bytes);
+  const large = { namespace: 'acme', plan, limits: { payloadBytes: 26_214_400 } };
+  expect(organizationFacts(storedObject('Organization', 'acme', large))).toMatchObject({
+    payloadLimitBytes: 1_048_576,
+    largePayloadLimitBytes: 26_214_400,
+  });
   const limited = { namespace: 'acme', plan, limits: { payloadBytes: 2048 } };
   expect(organizationFacts(storedObject('Organization', 'acme', limited)).payloadLimitBytes).toBe(2048);
 });

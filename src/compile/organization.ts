@@ -1,20 +1,26 @@
 import { resourceId } from '../core/ids.ts';
+import { wholePayloadBytes } from '../core/payload-sizes.ts';
 import { type OrganizationRecord, recordLayoutVersion } from '../core/records.ts';
 import type { PosthornObject } from '../resources/kinds.ts';
 import { organization as definition } from '../resources/organization.ts';
 import { planMonthlyMessages, planObjectsPerKind, planPayloadLimitBytes } from './plan.ts';
 
 /** What the resources of an organization take from it. */
-export type OrganizationFacts = Pick<OrganizationRecord, 'id' | 'slug' | 'namespace' | 'plan' | 'payloadLimitBytes' | 'monthlyMessages'>;
+export type OrganizationFacts = Pick<
+  OrganizationRecord,
+  'id' | 'slug' | 'namespace' | 'plan' | 'payloadLimitBytes' | 'largePayloadLimitBytes' | 'monthlyMessages'
+>;
 
 export function organizationFacts({ metadata, spec }: PosthornObject<'Organization'>): OrganizationFacts {
+  const payloadBytes = spec.limits?.payloadBytes ?? planPayloadLimitBytes(spec.plan);
   const monthlyMessages = spec.limits?.monthlyMessages ?? planMonthlyMessages(spec.plan);
   return {
     id: resourceId(definition.idPrefix, metadata),
     slug: metadata.name,
     namespace: spec.namespace,
     plan: spec.plan,
-    payloadLimitBytes: spec.limits?.payloadBytes ?? planPayloadLimitBytes(spec.plan),
+    payloadLimitBytes: Math.min(payloadBytes, wholePayloadBytes),
+    ...(payloadBytes > wholePayloadBytes && { largePayloadLimitBytes: payloadBytes }),
     ...(monthlyMessages !== null && { monthlyMessages }),
   };
 }

@@ -68,6 +68,7 @@ export function compileSource(object: PosthornObject<'Source'>, inputs: SourceIn
       ...(handshake !== undefined && { handshake }),
       allowedMethods: [...spec.allowedMethods],
       payloadLimitBytes: organization.payloadLimitBytes,
+      ...(organization.largePayloadLimitBytes !== undefined && { largePayloadLimitBytes: organization.largePayloadLimitBytes }),
       ...(organization.monthlyMessages !== undefined && { monthlyMessages: organization.monthlyMessages }),
       enabled: spec.enabled,
       generation: metadata.generation,

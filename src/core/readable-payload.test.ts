@@ -167,3 +167,14 @@ describe('a multipart form has its fields and not its files', () => {
     expect(readable(body, { contentType }).text).toBe(body);
   });
 });
+
+test.each<[string, string, string, Buffer, string | null]>([
+  ['JSON', '', 'application/json', Buffer.from(`{"a":"${'x'.repeat(1_048_576)}"}`), null],
+  ['JSON that a proxy has decompressed', 'gzip', 'application/json', Buffer.from(`{"a":"${'x'.repeat(1_048_576)}"}`), null],
+  ['a form', '', 'application/x-www-form-urlencoded', Buffer.from(`a=${'x'.repeat(1_048_576)}`), null],
+  ['compressed bytes', 'gzip', 'application/json', Buffer.alloc(1_048_577, 0x1f), 'the compressed payload has more than 1048576 bytes'],
+])('%s of more than 1 MiB stays as it is', (_what, contentEncoding, contentType, payload, problem) => {
+  const found = readablePayload(payload, { contentEncoding, contentType });
+  expect(found.problem).toBe(problem);
+  expect(found.bytes).toBe(payload);
+});

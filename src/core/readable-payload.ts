@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
 import { brotliDecompressSync, gunzipSync, inflateRawSync, inflateSync, zstdDecompressSync } from 'node:zlib';
+import { wholePayloadBytes } from './payload-sizes.ts';
 import { payloadText } from './payload-text.ts';
 import { readJson } from './read-json.ts';
 
@@ -31,13 +32,20 @@ export interface ReadablePayload {
 /**
  * Returns what filters, schemas, transforms and field mappings read of a payload: a compressed one decompressed, and a form as JSON, an object with its
  * fields. A field that occurs several times has the list of its values; files have no field. A form whose only field is `payload`, with JSON in it, is
- * that JSON, as GitHub, Slack and Plex send it. A form with more fields than `readableLimits.fields` has none. What is stored and relayed are the bytes as they were sent.
+ * that JSON, as GitHub, Slack and Plex send it. Of what has more than 1 MiB as it was sent only JSON has fields. A form with more fields than `readableLimits.fields` has none. What is stored and relayed are the bytes as they were sent.
  */
 export function readablePayload(payload: Buffer, { contentType, contentEncoding }: PayloadFormat): ReadablePayload {
+  if (payload.length > wholePayloadBytes) return largePayload(payload, contentEncoding);
   const plain = contentEncoding === '' ? { bytes: payload, problem: null } : decompressed(payload, contentEncoding);
   if (plain.problem !== null || !formType.test(contentType)) return plain;
   const fields = isMultipart(contentType) ? multipartFields(plain.bytes, contentType) : urlEncodedFields(plain.bytes);
   return fields === null ? plain : { bytes: Buffer.from(formJson(fields)), problem: null };
+}
+
+/** It stays as it is: to decompress it, or to read the fields of a form, would take too long in one turn of the event loop. */
+function largePayload(payload: Buffer, contentEncoding: string): ReadablePayload {
+  const isPlain = /^[\s,]*(?:identity[\s,]*)*$/i.test(contentEncoding) || /^\s*[[{"]/.test(payloadText(payload.subarray(0, 64)));
+  return { bytes: payload, problem: isPlain ? null : `the compressed payload has more than ${wholePayloadBytes} bytes` };
 }
 
 /** Returns the format that the headers of a request name. */

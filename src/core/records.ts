@@ -29,6 +29,8 @@ export interface OrganizationRecord {
   namespace: string;
   plan: Plan;
   payloadLimitBytes: number;
+  /** Where sources may take larger payloads than 1 MiB, which `payloadLimitBytes` never exceeds. */
+  largePayloadLimitBytes?: number;
   /** Messages that may be queued in a month; absent: any number. */
   monthlyMessages?: number;
   /** Resources of each kind that may be in the namespace; absent: any number. */
@@ -71,6 +73,8 @@ export interface SourceRecord {
   handshake?: { type: Handshake; verifyToken?: string };
   allowedMethods: string[];
   payloadLimitBytes: number;
+  /** Above 1 MiB; absent: `payloadLimitBytes` is all. Earlier releases do not know it, and take what they can store. */
+  largePayloadLimitBytes?: number;
   /** Messages that the organization may queue in a month; absent: any number. */
   monthlyMessages?: number;
   enabled: boolean;

@@ -1,5 +1,6 @@
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 import { PosthornError } from './errors.ts';
+import { updateInPieces } from './hash-in-pieces.ts';
 
 const secretPrefix = 'whsec_';
 
@@ -22,4 +23,20 @@ export function withoutPrefix(secret: string): string {
 export function webhookSignature(keys: readonly KeyObject[], id: string, timestampSeconds: number, body: Uint8Array): string {
   const head = `${id}.${timestampSeconds}.`;
   return keys.map((key) => `v1,${createHmac('sha256', key).update(head).update(body).digest('base64')}`).join(' ');
+}
+
+/** The same of a large body, piece by piece. */
+export function* webhookSignatureInPieces(
+  keys: readonly KeyObject[],
+  id: string,
+  timestampSeconds: number,
+  body: Uint8Array,
+): Generator<undefined, string> {
+  const signatures: string[] = [];
+  for (const key of keys) {
+    const hmac = createHmac('sha256', key).update(`${id}.${timestampSeconds}.`);
+    yield* updateInPieces(hmac, body);
+    signatures.push(`v1,${hmac.digest('base64')}`);
+  }
+  return signatures.join(' ');
 }

@@ -2,6 +2,7 @@ import { PosthornError } from '../core/errors.ts';
 import type { ScriptArgument } from '../redis/script.ts';
 import { encodeEvent } from './event-text.ts';
 import type { NewEvent } from './messages.ts';
+import type { ChunkedPayload } from './payload-chunks.ts';
 import { recordKey } from './record-key.ts';
 
 /** More targets than this are more than one event may have. */
@@ -19,9 +20,13 @@ type Target = NewEvent['targets'][number];
 /**
  * Arguments of the accept script for one event, their size in bytes, and how much it has to write: a record or an entry of the outbox
  * weighs 1. Throws INTERNAL
- * for an event with more targets than an event may have, and for ids that are none.
+ * for an event with more targets than an event may have, and for ids that are none. `chunked`: where its payload is, that of `event` being empty.
  */
-export function acceptArguments(event: NewEvent, shard: number): { args: ScriptArgument[]; bytes: number; weight: number } {
+export function acceptArguments(
+  event: NewEvent,
+  shard: number,
+  chunked: ChunkedPayload | null = null,
+): { args: ScriptArgument[]; bytes: number; weight: number } {
   if (event.targets.length + event.filtered.length > largestFanOut) {
     throw new PosthornError('INTERNAL', `an event has ${event.targets.length} targets, and at most ${largestFanOut} can be stored`);
   }
@@ -31,7 +36,7 @@ export function acceptArguments(event: NewEvent, shard: number): { args: ScriptA
   const entries = outboxEntries(later, shard);
   const { further = { from: '-', end: '-' }, answer = { keptMs: '-', text: '' } } = event;
   const counts = `${atOnce.length} ${event.filtered.length} ${entries.length}`;
-  const head = `${keyOf(event.id, shard)} ${event.org} ${event.sourceId} ${counts} ${further.from} ${further.end} ${answer.keptMs}`;
+  const head = `${keyOf(event.id, shard)} ${event.org} ${event.sourceId} ${counts} ${further.from} ${further.end} ${answer.keptMs}${chunked === null ? '' : ` ${chunked.token}/${chunked.bytes}`}`;
   const args: ScriptArgument[] = [head, encoded];
   if (event.answer !== undefined) args.push(answer.text);
   for (const target of atOnce) args.push(lineOf(target, shard));

@@ -4,6 +4,7 @@ import type { NewAttempt } from './attempt-record.ts';
 import type { EventOutput } from './event-output.ts';
 import type { StoredEvent } from './event-text.ts';
 import type { DeadLetterReason } from './messages.ts';
+import type { ChunkedPayload } from './payload-chunks.ts';
 import type { PauseReason } from './waits.ts';
 
 /** One (route, destination), by the number that it has in its shard. */
@@ -243,6 +244,8 @@ export interface DeliveryQueue {
   batch(job: Job): Promise<Batch | null>;
   /** The events of members, in their order; null for a payload that is gone. */
   events(members: readonly BatchMember[]): Promise<(StoredEvent | null)[]>;
+  /** The payload of an event that has it in chunks; null when it is gone. */
+  payload(chunks: ChunkedPayload): Promise<Buffer | null>;
   /** For which members the output of the route's transform is kept, in their order. */
   haveOutputs(target: Target, members: readonly BatchMember[]): Promise<boolean[]>;
   /** Notes members that are not to be written: with the end of the batch they end so. False when it has ended. */

@@ -1,9 +1,11 @@
 import { PosthornError } from '../core/errors.ts';
 import type { NewEvent, WebhookEventPart } from './messages.ts';
+import type { ChunkedPayload } from './payload-chunks.ts';
 
 /**
  * How an event stands in Redis: three lines' worth in one string. Line 1 is written by the accept script
- * (`<index stamp> <message or * or -> <org> <source> <history stamp or ->`), line 2 is JSON, the rest is the payload.
+ * (`<index stamp> <message or * or -> <org> <source> <history stamp or ->`, and ` <token>/<bytes>` where the payload is in chunks), line 2 is JSON, the rest is
+ * the payload, of one in chunks nothing.
  */
 export interface StoredEvent {
   org: string;
@@ -19,7 +21,10 @@ export interface StoredEvent {
   duplicateOf: string | null;
   /** Null: it came through a source. */
   webhook: WebhookEventPart | null;
+  /** Of one in chunks it is empty until these are read. */
   payload: Buffer;
+  /** Absent: the payload is whole. */
+  chunks?: ChunkedPayload;
 }
 
 interface Description {
@@ -77,7 +82,7 @@ export function decodeEvent(stored: Buffer): StoredEvent {
   const first = stored.indexOf(10);
   const second = first < 0 ? -1 : stored.indexOf(10, first + 1);
   if (second < 0) throw new PosthornError('INTERNAL', 'a stored event is malformed');
-  const [, , org, sourceId] = stored.toString('utf8', 0, first).split(' ');
+  const [, , org, sourceId, , chunks] = stored.toString('utf8', 0, first).split(' ');
   const description: unknown = JSON.parse(stored.toString('utf8', first + 1, second));
   if (org === undefined || sourceId === undefined || !isDescription(description)) {
     throw new PosthornError('INTERNAL', 'a stored event is malformed');
@@ -95,7 +100,14 @@ export function decodeEvent(stored: Buffer): StoredEvent {
     duplicateOf: description.d ?? null,
     webhook: description.w === undefined ? null : webhookPart(description.w),
     payload: stored.subarray(second + 1),
+    ...(chunks !== undefined && { chunks: chunkedPayload(chunks) }),
   };
+}
+
+/** From `<token>/<bytes>`. */
+function chunkedPayload(text: string): ChunkedPayload {
+  const [token = '', bytes] = text.split('/');
+  return { token, bytes: Number(bytes) };
 }
 
 function describeWebhook({

@@ -1,13 +1,16 @@
+import { accountOf } from '../core/account.ts';
 import type { Clock } from '../core/clock.ts';
 import { PosthornError } from '../core/errors.ts';
+import { wholePayloadBytes } from '../core/payload-sizes.ts';
 import { RecentOrganizations } from '../core/recent-organizations.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { Script, type ScriptArgument } from '../redis/script.ts';
-import { redisUnavailable } from '../redis/unavailable.ts';
+import { redisUnavailable, throwUnavailable } from '../redis/unavailable.ts';
 import { acceptArguments } from './accept-batch.ts';
 import { ByteShares, overShare } from './byte-shares.ts';
 import type { MessageAcceptor, NewEvent } from './messages.ts';
 import { type FindFurtherTargets, OutboxCarrier } from './outbox-carrier.ts';
+import { type ChunkedPayload, PayloadChunks } from './payload-chunks.ts';
 import { homeShard } from './record-key.ts';
 import { list, text } from './script-reply.ts';
 import { type ShardKeys, shardKeys } from './shard-keys.ts';
@@ -48,6 +51,8 @@ const limits = {
   looksAtMostApartMs: 30_000,
 };
 
+const nothing = Buffer.alloc(0);
+
 /** Deliveries need a while to make room. */
 const fullRetrySeconds = 10;
 
@@ -62,6 +67,7 @@ export class RedisMessageAcceptor implements MessageAcceptor {
   readonly #prefix: string;
   readonly #clock: Clock;
   readonly #shares: ByteShares;
+  readonly #chunks: PayloadChunks;
   #lookedAtMs = Number.NEGATIVE_INFINITY;
   readonly #carrier: OutboxCarrier;
   readonly #shards = new Map<number, ShardAcceptor>();
@@ -89,6 +95,7 @@ export class RedisMessageAcceptor implements MessageAcceptor {
     this.#prefix = prefix;
     this.#clock = clock;
     this.#shares = new ByteShares({ redis, prefix, clock, shards, memoryLimitBytes });
+    this.#chunks = new PayloadChunks({ redis, prefix });
     const organizations = new RecentOrganizations(clock);
     this.#organizations = organizations;
     this.#carrier = new OutboxCarrier({
@@ -116,10 +123,36 @@ export class RedisMessageAcceptor implements MessageAcceptor {
     this.#shards.set(shard, known);
     this.#organizations.add(event.org);
     this.#lookNowAndThen(shard);
-    const { isNew, entries } = await known.accept(event);
+    const { isNew, entries } =
+      event.payload.length > wholePayloadBytes ? await this.#acceptLarge(known, shard, event) : await known.accept(event);
     // The event is stored: what is not carried now is carried by a worker.
     if (entries.length > 0) void this.#carrier.carryEntries(shard, entries).catch(() => undefined);
     return isNew;
+  }
+
+  /** Its chunks are written first; what does not store the event leaves none of them. */
+  async #acceptLarge(known: ShardAcceptor, shard: number, event: NewEvent): Promise<Stored> {
+    await this.#refuseWithoutRoom(shard, event.org);
+    const chunked = await this.#chunks.write(shard, event.payload);
+    try {
+      return await known.accept({ ...event, payload: nothing }, chunked);
+    } catch (error) {
+      // Whether it was stored is not known when the answer is lost: then its chunks are named, and stay.
+      this.#chunks.drop(shard, chunked).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  /** What the script would refuse anyhow is not written first. */
+  async #refuseWithoutRoom(shard: number, org: string): Promise<void> {
+    const read = async (): Promise<(string | null)[]> =>
+      await this.#redis.hmget(shardKeys(this.#prefix, shard).declared[0], 'full', 'over').catch(throwUnavailable);
+    const isOver = ([, over]: readonly (string | null)[]): boolean => over?.split(' ').includes(accountOf(org)) === true;
+    const state = await read();
+    if (state[0] != null) throw nearlyFull();
+    if (!isOver(state)) return;
+    if (this.#shares.isStale) await this.#shares.look(shard);
+    if (isOver(await read())) throw overShare();
   }
 
   /** Reads the memory limit again from time to time, because it may have changed. A shard without room reads it at once by itself. */
@@ -159,9 +192,9 @@ class ShardAcceptor {
     if (this.#waiting.length > 0) this.#schedule();
   }
 
-  accept(event: NewEvent): Promise<Stored> {
+  accept(event: NewEvent, chunked: ChunkedPayload | null = null): Promise<Stored> {
     return new Promise((resolve, reject) => {
-      const { args, bytes, weight } = acceptArguments(event, this.#keys.shard);
+      const { args, bytes, weight } = acceptArguments(event, this.#keys.shard, chunked);
       if (this.#waiting.length >= limits.waitingEvents || this.#waitingBytes + bytes > limits.waitingBytes) {
         throw new PosthornError('UNAVAILABLE', 'too many events wait to be stored', { retryAfterSeconds: 1 });
       }
@@ -227,7 +260,7 @@ class ShardAcceptor {
     try {
       const args = batch.flatMap((waiting) => waiting.args);
       const answer = await acceptScript.run(this.#redis, this.#keys.declared, [batch.length, ...args]);
-      if (answer === 'full') throw new PosthornError('UNAVAILABLE', 'Redis is nearly full', { retryAfterSeconds: fullRetrySeconds });
+      if (answer === 'full') throw nearlyFull();
       const reply = list(answer);
       const again = batch.filter((waiting, i) => this.#goesAgain(waiting, reply[i]));
       if (again.length > 0) {
@@ -275,7 +308,13 @@ class ShardAcceptor {
     if (said === 'over') waiting.reject(overShare());
     else if (said === 'look')
       waiting.reject(new PosthornError('UNAVAILABLE', 'Redis has too little room at the moment', { retryAfterSeconds: 1 }));
+    else if (said === 'chunks')
+      waiting.reject(new PosthornError('UNAVAILABLE', 'Redis did not store the event in time', { retryAfterSeconds: 1 }));
     else if (typeof said === 'string') waiting.reject(new PosthornError('INTERNAL', said));
     else waiting.resolve({ isNew: said !== 0, entries: Array.isArray(said) ? said.map(text) : [] });
   }
+}
+
+function nearlyFull(): PosthornError {
+  return new PosthornError('UNAVAILABLE', 'Redis is nearly full', { retryAfterSeconds: fullRetrySeconds });
 }

@@ -27,6 +27,7 @@ import type {
   PageQuery,
   ViewPage,
 } from './messages.ts';
+import { PayloadChunks } from './payload-chunks.ts';
 import { homeShard, recordId, recordKey, recordPlace } from './record-key.ts';
 import { list, text } from './script-reply.ts';
 import { type IndexEntry, ShardReader } from './shard-reader.ts';
@@ -49,6 +50,7 @@ export class RedisMessageReader implements MessageReader {
   readonly #prefix: string;
   readonly #shards: () => number;
   readonly #fillMs: number;
+  readonly #chunks: PayloadChunks;
   readonly #readers = new Map<number, ShardReader>();
   readonly #counters = new CounterReader(() => this.#all());
 
@@ -56,6 +58,7 @@ export class RedisMessageReader implements MessageReader {
   constructor({ redis, prefix, shards = () => 1, fillMs = longestFillMs }: ReaderOptions) {
     this.#fillMs = fillMs;
     this.#redis = redis;
+    this.#chunks = new PayloadChunks({ redis, prefix });
     this.#prefix = prefix;
     this.#shards = shards;
   }
@@ -68,6 +71,16 @@ export class RedisMessageReader implements MessageReader {
     if (reply === null) return null;
     const [event] = await this.#events(shard, [{ key, reply }]);
     return event?.org === org ? event : null;
+  }
+
+  async payload(org: string, id: string): Promise<{ size: number; pieces: AsyncIterable<Buffer | null> } | null> {
+    const place = recordPlace(id);
+    const reply = place && (await this.#in(place.shard).event(place.key));
+    if (place === null || reply === null) return null;
+    const { view, chunks } = eventView(place.shard, place.key, reply);
+    if (view.org !== org) return null;
+    const pieces = chunks === null ? onePiece(view.payload) : this.#chunks.stream(place.shard, chunks);
+    return { size: view.size, pieces };
   }
 
   events(org: string, filter: { sourceId?: string; status?: EventStatus } & TimeRange, page: PageQuery): Promise<ViewPage<EventView>> {
@@ -282,4 +295,8 @@ export class RedisMessageReader implements MessageReader {
     this.#readers.set(shard, known);
     return known;
   }
+}
+
+async function* onePiece(payload: Buffer | null): AsyncGenerator<Buffer | null> {
+  yield payload;
 }

@@ -2,6 +2,7 @@ import { organizationOfWebhooks } from '../core/webhook.ts';
 import { decodeAttempt } from './attempt-record.ts';
 import { decodeEvent } from './event-text.ts';
 import type { AttemptView, DeadLetterReason, DeliveryErrorType, DeliveryStatus, DeliveryView, EventStatus, EventView } from './messages.ts';
+import type { ChunkedPayload } from './payload-chunks.ts';
 import { homeShard, recordId } from './record-key.ts';
 import { bytes, fields, integer, list, text } from './script-reply.ts';
 import { waitOf } from './waits.ts';
@@ -161,7 +162,12 @@ export function eventView(
   shard: number,
   key: string,
   reply: unknown,
-): { view: Omit<EventView, 'status'>; letters: string; elsewhere: (MessagePlace & { letterOfMissing: string })[] } {
+): {
+  view: Omit<EventView, 'status'>;
+  chunks: ChunkedPayload | null;
+  letters: string;
+  elsewhere: (MessagePlace & { letterOfMissing: string })[];
+} {
   const [stored, letters, count, size, elsewhere] = list(reply);
   const event = decodeEvent(bytes(stored));
   const view = {
@@ -176,12 +182,13 @@ export function eventView(
     headers: event.headers,
     size: integer(size),
     payload: event.payload.length === integer(size) ? event.payload : null,
+    beginning: event.chunks !== undefined && event.payload.length > 0 ? event.payload : null,
     signatureValid: event.signatureValid,
     deliveryCount: integer(count),
     duplicateOf: event.duplicateOf,
     webhook: event.webhook,
   };
-  return { view, letters: text(letters), elsewhere: placesOf(shard, elsewhere) };
+  return { view, chunks: event.chunks ?? null, letters: text(letters), elsewhere: placesOf(shard, elsewhere) };
 }
 
 /** A message and the shard to look for it. */

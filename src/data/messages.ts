@@ -72,8 +72,10 @@ export interface EventView {
   query: string;
   headers: [string, string][];
   size: number;
-  /** null in lists, which do not load it. */
+  /** null in lists, which do not load it, and where it is above 1 MiB. */
   payload: Buffer | null;
+  /** Of a payload above 1 MiB, in a view that is of one event. */
+  beginning: Buffer | null;
   signatureValid: boolean | null;
   duplicateOf: string | null;
   /** Null: it came through a source. */
@@ -187,6 +189,8 @@ export interface MessageAcceptor {
 /** What the facade needs. All lists are newest first. */
 export interface MessageReader {
   event(org: string, id: string): Promise<EventView | null>;
+  /** The payload in pieces, of which none is kept; a piece that is null says that the rest is gone. */
+  payload(org: string, id: string): Promise<{ size: number; pieces: AsyncIterable<Buffer | null> } | null>;
   events(
     org: string,
     filter: { sourceId?: string; status?: EventStatus; fromMs?: number; toMs?: number },

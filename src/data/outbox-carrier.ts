@@ -8,6 +8,7 @@ import { redisUnavailable, throwUnavailable } from '../redis/unavailable.ts';
 import { messagesAtOnce, messagesPerCall, outboxEntries } from './accept-batch.ts';
 import { decodeEvent, organizationOf, type StoredEvent } from './event-text.ts';
 import type { NewEvent } from './messages.ts';
+import { PayloadChunks } from './payload-chunks.ts';
 import { homeShard, recordId, recordKey } from './record-key.ts';
 import { bytes, integer, list, text } from './script-reply.ts';
 import { shardKeys } from './shard-keys.ts';
@@ -59,6 +60,7 @@ export class OutboxCarrier {
   readonly #findFurther: FindFurtherTargets | null;
   readonly #making = new Semaphore(messagesSideBySide);
   readonly #makingMany: Pace | null;
+  readonly #chunks: PayloadChunks;
   readonly #carrying = new Map<number, Promise<void>>();
   readonly #again = new Set<number>();
   #waiting = 0;
@@ -66,6 +68,7 @@ export class OutboxCarrier {
   constructor({ redis, prefix, findFurther, clock, isBesideOthers = () => false }: OutboxCarrierOptions) {
     this.#redis = redis;
     this.#prefix = prefix;
+    this.#chunks = new PayloadChunks({ redis, prefix });
     this.#findFurther = findFurther ?? null;
     const pauses = (): number => (isBesideOthers() ? pausesPerScriptBesideOthers : pausesPerScript);
     this.#makingMany = clock === undefined ? null : new Pace({ clock, pausesPerScript: pauses });
@@ -197,10 +200,10 @@ export class OutboxCarrier {
     const make = (event: Buffer): Promise<unknown> =>
       this.#run(to, scripts.importMessages, [keyIn(to, 'evt_', from, text(entry[3])), event, source, ...targets]);
     const makeAll = async (): Promise<unknown> => {
-      const reply = await make(known);
+      const reply = await this.#withChunks(from, to, known, () => make(known));
       if (!Buffer.isBuffer(reply) || text(reply) !== 'text') return reply;
       const whole = await this.#redis.getBuffer(shardKeys(this.#prefix, from).event(text(entry[3]))).catch(throwUnavailable);
-      return whole === null ? 0 : await make(whole);
+      return whole === null ? 0 : await this.#withChunks(from, to, whole, () => make(whole));
     };
     const isMuch = isOfMany || lines.length >= messagesPerCall;
     const turns = isMuch ? this.#makingMany?.turnsOf(organizationOf(known)) : undefined;
@@ -214,10 +217,11 @@ export class OutboxCarrier {
     const [destination = '', org = '', route = '', first = ''] = entry.slice(6, 10).map(text);
     const [hash, attempts] = entry.slice(10, 12).map((flat) => list(flat).map(bytes));
     const output = bytes(entry[12]);
-    const reply = await this.#run(to, scripts.importMoved, [
+    const stored = bytes(entry[5]);
+    const args: ScriptArgument[] = [
       keyIn(to, 'msg_', from, message),
       keyIn(to, 'evt_', from, event),
-      bytes(entry[5]),
+      stored,
       `${from}/${entryId}`,
       org,
       route,
@@ -227,13 +231,25 @@ export class OutboxCarrier {
       hash?.length ?? 0,
       ...(hash ?? []),
       ...(attempts ?? []),
-    ]);
+    ];
+    const reply = await this.#withChunks(from, to, stored, () => this.#run(to, scripts.importMoved, args));
     // It could not stay there. What is left behind is carried by a worker.
     if (reply === movedOn) void this.carry(to).catch(() => {});
     const home = homeOf(from, message);
     if (home === from || home === to) return;
     const moves = hash?.[hash.findIndex((field, i) => i % 2 === 0 && field.equals(hopsField)) + 1] ?? '0';
     await this.#run(home, scripts.news, ['u', keyIn(home, 'msg_', from, message), to, integer(moves)]);
+  }
+
+  /** Runs a script that copies an event with this text, and once more with the chunks of its payload when it lacks these. */
+  async #withChunks(from: number, to: number, stored: Buffer, copy: () => Promise<unknown>): Promise<unknown> {
+    const reply = await copy();
+    if (!Buffer.isBuffer(reply) || text(reply) !== 'chunks') return reply;
+    const { chunks } = decodeEvent(stored);
+    if (chunks !== undefined) await this.#chunks.copy(from, to, chunks);
+    const again = await copy();
+    if (!Buffer.isBuffer(again) || text(again) !== 'chunks') return again;
+    throw new PosthornError('UNAVAILABLE', `the chunks of a payload did not reach shard ${to} in time`, { retryAfterSeconds: 1 });
   }
 
   async #run(shard: number, what: Script, args: readonly ScriptArgument[]): Promise<unknown> {

@@ -27,6 +27,7 @@ import type {
 import { decodeOutput, type EventOutput, encodeOutput } from './event-output.ts';
 import type { StoredEvent } from './event-text.ts';
 import { jobsOf, targetOf } from './job-reply.ts';
+import { type ChunkedPayload, PayloadChunks } from './payload-chunks.ts';
 import { poolMark } from './pool-mark.ts';
 import { recordId, recordKey } from './record-key.ts';
 import { bytes, integer, list, text } from './script-reply.ts';
@@ -85,6 +86,7 @@ export class RedisDeliveryQueue implements DeliveryQueue {
   readonly #memoryLimit: number | '';
   readonly #tallyMs: number;
   readonly #mark: string;
+  readonly #chunks: PayloadChunks;
 
   /** `memoryLimitBytes`: what counts where Redis has no maxmemory of its own; `tallyMs`: how long a tally of the analytics grows; `pool`: whose work it gives out. */
   constructor({
@@ -98,6 +100,7 @@ export class RedisDeliveryQueue implements DeliveryQueue {
     this.#mark = poolMark(pool);
     this.#tallyMs = tallyMs;
     this.#redis = redis;
+    this.#chunks = new PayloadChunks({ redis, prefix });
     this.#memoryLimit = memoryLimitBytes ?? '';
     this.#keys = shardKeys(prefix, shard);
   }
@@ -132,6 +135,10 @@ export class RedisDeliveryQueue implements DeliveryQueue {
     } catch (error) {
       throw redisUnavailable(error);
     }
+  }
+
+  payload(chunks: ChunkedPayload): Promise<Buffer | null> {
+    return this.#chunks.read(this.#keys.shard, chunks);
   }
 
   async haveOutputs({ routeId }: Target, members: readonly BatchMember[]): Promise<boolean[]> {

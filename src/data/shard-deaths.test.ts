@@ -101,6 +101,7 @@ const deliver: Life = {
       await settleAll(queue, 'w1', await takeFrom(queue, 'w1', 64), retried);
       await queue.promote();
       await settleAll(queue, 'w1', await takeFrom(queue, 'w1', 64), shard === 0 ? delivered : dead);
+      await queue.payload({ token: 'none', bytes: 1 });
       await queue.foldTallies();
       await queue.prune({ finishedMs: hourMs, deadLettersMs: hourMs });
     }

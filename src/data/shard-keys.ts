@@ -8,6 +8,7 @@
  *   here, `far` hash of other shards that have a copy
  * - `ue` hash of unfinished events, `ub` of their bytes by account, `fb` of the bytes of all others (`includes/unfinished.lua`); `early` hash of how far the
  *   history of accounts was walked to make room (`prune-account.lua`)
+ * - `c:<token>:<number>` string: a chunk of a payload above 1 MiB (`includes/chunks.lua`)
  * - `an:<event>` string: what is answered to whoever sends the event again; it expires
  * - `out` stream, the outbox (`includes/outbox.lua`); `seen:<message>` the last move that brought it here
  * - `y:<event>` hash of outputs of transforms by route (`event-output.ts`)
@@ -59,6 +60,7 @@ export interface ShardKeys {
   message(messageKey: string): string;
   event(eventKey: string): string;
   answer(eventKey: string): string;
+  chunk(token: string, number: number): string;
   batch(batchKey: string): string;
   unsentOfBatch(batchKey: string): string;
   readonly circuits: string;
@@ -101,6 +103,7 @@ export function shardKeys(prefix: string, shard: number): ShardKeys {
     message: (messageKey) => `${base}m:${messageKey}`,
     event: (eventKey) => `${base}e:${eventKey}`,
     answer: (eventKey) => `${base}an:${eventKey}`,
+    chunk: (token, number) => `${base}c:${token}:${number}`,
     batch: (batchKey) => `${base}b:${batchKey}`,
     unsentOfBatch: (batchKey) => `${base}bu:${batchKey}`,
   };

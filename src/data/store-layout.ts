@@ -13,7 +13,7 @@ const setScript = new Script(new URL('./scripts/layout-set.lua', import.meta.url
  * for all slots: who may look at one of them may look at all, and no script asks. A change of form that the predecessor cannot read takes the next
  * number; then what is written until the migration depends on the number that stands there.
  */
-export const storeLayout = 1;
+export const storeLayout = 2;
 
 interface Place {
   redis: RedisClient;
@@ -34,6 +34,12 @@ export async function requireReadableLayout({ redis, prefix }: Place): Promise<v
  */
 export async function noteLayout({ redis, prefix }: Place, state: 'begun' | 'done'): Promise<void> {
   refuseLater(text(await setScript.run(redis, [registryKeys(prefix).layout], [storeLayout, state]).catch(throwUnavailable)));
+}
+
+/** Whether `posthorn migrate` of this release has come to its end, so that nobody reads the store who does not know the layout. */
+export async function isMigrated({ redis, prefix }: Place): Promise<boolean> {
+  const stored = (await redis.get(registryKeys(prefix).layout).catch(throwUnavailable)) ?? '0';
+  return /^\d+$/.test(stored) && Number(stored) >= storeLayout;
 }
 
 /** What is not understood was written by a later release. */

@@ -1,5 +1,9 @@
+import type { KeyObject } from 'node:crypto';
 import { retryCount } from '../core/backoff.ts';
+import { loopTurns } from '../core/loop-turns.ts';
+import { wholePayloadBytes } from '../core/payload-sizes.ts';
 import { withQuery } from '../core/sent-query.ts';
+import { webhookSignatureInPieces } from '../core/signing.ts';
 import type { Job, Settlement } from '../data/delivery-queue.ts';
 import { type AlertReport, attemptAlert } from './alert-attempt.ts';
 import { attemptOutcome, attemptRecord } from './attempt-outcome.ts';
@@ -47,11 +51,15 @@ async function attemptHttp(job: Job, plan: ReadyHttpPlan, { clock, userAgent, me
   if (hasUsedUpRetries(job, plan.retryPolicy))
     return { job, outcome: { type: 'dead', attempt: null, reason: 'max_retries_exceeded' }, maxAttempts: null };
   const startedAtMs = clock.now();
+  const timestampSeconds = Math.floor(startedAtMs / 1000);
+  const isLarge = event.payload.length > wholePayloadBytes;
+  const signature = isLarge ? await largeSignature(job, http.headers.signingKeys, timestampSeconds) : null;
   const headers = requestHeaders(http.headers, event, {
     messageId: job.messageId,
     eventId: job.eventId,
     number,
-    timestampSeconds: Math.floor(startedAtMs / 1000),
+    timestampSeconds,
+    ...(signature !== null && { signature }),
     userAgent,
     failover: job.failover,
   });
@@ -62,4 +70,11 @@ async function attemptHttp(job: Job, plan: ReadyHttpPlan, { clock, userAgent, me
   const attempt = attemptRecord(result, plan, { startedAtMs, endedAtMs: clock.now() });
   metrics.attemptSeconds.observe({ result: attempt.errorType ?? 'ok' }, attempt.durationMs / 1000);
   return { job, outcome: attemptOutcome(attempt, result, plan, number - before), maxAttempts: before + retryCount(plan.retryPolicy) + 1 };
+}
+
+/** Of a payload that takes too long to be signed in one turn of the event loop; null: it is not signed. */
+async function largeSignature(job: Job, keys: readonly KeyObject[], timestampSeconds: number): Promise<string | null> {
+  const payload = job.event?.payload;
+  if (payload === undefined || keys.length === 0) return null;
+  return await loopTurns.of(job.target.org).run(webhookSignatureInPieces(keys, job.messageId, timestampSeconds, payload));
 }

@@ -9,7 +9,7 @@ import { BatchObjects } from './targets/warehouse/batch-objects.ts';
 import type { StoredObject } from './targets/warehouse/object-store.ts';
 import type { WarehousePlan } from './targets/warehouse/warehouse-plan.ts';
 import type { EventTransformer, Transformed } from './transformed-event.ts';
-import { unsentMember } from './unsent-member.ts';
+import { tooLargeToWrite, unsentMember } from './unsent-member.ts';
 
 /** Of events as they came in, which are 5 MiB in all, and of outputs of transforms, which have up to 1 MiB each. */
 const membersPerRead = 50;
@@ -76,6 +76,8 @@ async function* eventsToWrite(
     const found = some.map(async (member, i): Promise<EventToWrite> => {
       const stored = events[i];
       if (stored == null || member.isUnsent) return { member };
+      const tooLarge = tooLargeToWrite(stored);
+      if (tooLarge !== null) return { member, unsent: tooLarge };
       const event = withKeptHeaders(stored);
       if (!isTransformed(member)) return { member, event };
       return { member, ...(await transformer.transformed({ ...member, target }, event, null, queue)) };

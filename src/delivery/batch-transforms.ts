@@ -5,7 +5,7 @@ import { withKeptHeaders } from './kept-event-headers.ts';
 import { DeadlineError } from './targets/http/http-exchange.ts';
 import { mostBatchBytes } from './targets/warehouse/batch-objects.ts';
 import { type EventTransformer, TransformUnavailableError } from './transformed-event.ts';
-import { unsentMember } from './unsent-member.ts';
+import { tooLargeToWrite, unsentMember } from './unsent-member.ts';
 
 /** Each has its turn before it has waited too long in the sandbox, even when all of them are broken off there. */
 const atATime = 4;
@@ -55,6 +55,8 @@ export async function runBatchTransforms(
   const decide = async (member: BatchMember): Promise<number | null> => {
     const [event] = await queue.events([member]);
     const sent = event && withKeptHeaders(event);
+    const tooLarge = sent ? tooLargeToWrite(sent) : null;
+    if (tooLarge !== null) return (await queue.leaveOut(job, [unsentMember(member, tooLarge)])) ? 0 : null;
     const made = sent && (await transformer.transformed({ ...member, target: job.target }, sent, transform, queue));
     if (made?.event !== undefined) return made.event.payload.length;
     return (await queue.leaveOut(job, [unsentMember(member, made?.unsent ?? null)])) ? 0 : null;

@@ -11,6 +11,7 @@ import { attemptDelivery } from './attempt.ts';
 import type { DeliveryPlan } from './delivery-plan.ts';
 import { Heart } from './heart.ts';
 import { withKeptHeaders } from './kept-event-headers.ts';
+import { payloadRoomMiB, withPayload } from './large-payload.ts';
 import type { DeliveryMetrics } from './metrics.ts';
 import { RecentJobs } from './recent-jobs.ts';
 import type { RedisTroubles } from './redis-trouble.ts';
@@ -79,6 +80,7 @@ export class Worker {
   readonly #shares: SlotShares;
   /** Beside other organizations the busiest one is served at it. */
   readonly #rooms: { uploadRoom: BatchRoom; transformRoom: BatchRoom };
+  readonly #payloadRoom: BatchRoom;
   readonly #stopping = new AbortController();
   readonly #breakingOff = new AbortController();
   /** Slots that dequeues under way may fill. */
@@ -104,6 +106,7 @@ export class Worker {
       uploadRoom: new BatchRoom({ places, placesOfOrganization: Math.max(1, Math.floor(places / 2)), clock }),
       transformRoom: new BatchRoom({ places: Math.min(mostTransformed, places), placesOfOrganization: 1, clock }),
     };
+    this.#payloadRoom = new BatchRoom({ places: payloadRoomMiB.all, placesOfOrganization: payloadRoomMiB.ofOrganization, clock });
     this.#lines = shards.map(
       (parts) =>
         new ShardLine({
@@ -328,12 +331,13 @@ export class Worker {
     switch (plan.state) {
       case 'ready':
         if (plan.setting.revision !== job.target.revision) void line.configure(job.target);
-        if (job.event !== null && hasTransform(job, plan)) {
-          const { event, unsent } = await line.transformed(job, job.event, plan);
+        return await withPayload(job, plan, { queue: line.batches.queue, clock, room: this.#payloadRoom }, async (whole, isLate) => {
+          if (whole.event === null || !hasTransform(whole, plan)) return await attemptDelivery(whole, plan, context);
+          const { event, unsent } = await line.transformed(whole, whole.event, plan);
           if (unsent !== undefined) return { job, outcome: unsent, maxAttempts: null };
-          return await attemptDelivery({ ...job, event }, plan, context);
-        }
-        return await attemptDelivery(job, plan, context);
+          if (isLate()) return { job, outcome: { type: 'back' }, maxAttempts: null };
+          return await attemptDelivery({ ...whole, event }, plan, context);
+        });
       case 'paused':
         // First the pause, or the message would come straight back.
         await line.keeper.configure(job.target);

@@ -137,6 +137,15 @@ function successesOf(operation: Operation, shown: Json, schemas: Json): Json {
 }
 
 function answerOf({ path, answer, offersYaml }: Operation, shown: Json, schemas: Json): Json {
+  if (answer.bytes !== undefined)
+    return {
+      content: {
+        'application/octet-stream': {
+          schema: { type: 'string', format: 'binary', description: answer.bytes },
+          example: '{"ref":"refs/heads/main"}',
+        },
+      },
+    };
   if (answer.schema === undefined) return {};
   const schema = schemaOf(answer.schema, 'output', schemas);
   const [collection = ''] = path.slice(1).split('/');

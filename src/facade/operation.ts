@@ -64,7 +64,7 @@ export interface OperationDefinition<Query extends z.ZodObject, Body extends z.Z
   /** Field of the body that is a list of very many records, which are judged in pieces. */
   records?: string;
   requestExample?: unknown;
-  /** 204 has no `schema`. */
+  /** 204 has no `schema`, and neither have `bytes`. */
   answer: {
     status: 200 | 201 | 204;
     description: string;
@@ -72,6 +72,8 @@ export interface OperationDefinition<Query extends z.ZodObject, Body extends z.Z
     example?: unknown;
     /** Another success, of the same schema: see `Call.answerOtherwise`. */
     otherwise?: { status: 200 | 201; description: string };
+    /** The answer is a `StreamedAnswer` of bytes, as this says. */
+    bytes?: string;
     /** Another type in which a `StreamedAnswer` may be. */
     otherContent?: { type: 'text/csv'; description: string; example: string };
   };

@@ -4,9 +4,9 @@ import type { ServerResponse } from 'node:http';
 /** An answer that is sent as it is made, so that it needs no memory for the whole. */
 export class StreamedAnswer {
   readonly headers: Readonly<Record<string, string>>;
-  readonly pieces: AsyncIterable<string>;
+  readonly pieces: AsyncIterable<string | Uint8Array>;
 
-  constructor(headers: Readonly<Record<string, string>>, pieces: AsyncIterable<string>) {
+  constructor(headers: Readonly<Record<string, string>>, pieces: AsyncIterable<string | Uint8Array>) {
     this.headers = headers;
     this.pieces = pieces;
   }

@@ -1,16 +1,20 @@
 import { hash } from 'node:crypto';
 import type { Provider } from '../core/providers.ts';
 import type { SourceRecord } from '../core/records.ts';
+import { textAt } from '../core/text-at.ts';
+import { bodyDigest } from './body-digest.ts';
 import type { EventContext } from './event-context.ts';
-import { fieldValue, headerValue } from './identifying-values.ts';
+import { headerValue } from './identifying-values.ts';
 import type { ReceivedRequest } from './received-request.ts';
-import { readsSignedPayload, signedIdentity } from './signed-events.ts';
+import { readsSignedPayload, signedFields, signedIdentity } from './signed-events.ts';
 
 /** How a source knows an event that comes twice. */
 export interface Deduplication {
   windowMs: number;
   /** Whether `identify` looks at the parsed body. */
   readsPayload(received: Received): boolean;
+  /** Paths of the texts in it that `identify` looks at. */
+  fields(received: Received): readonly string[];
   /** At most two texts, of which the same event has one; none when this one cannot be told from others. */
   identify(context: EventContext, received: Received): string[];
 }
@@ -55,7 +59,7 @@ export function deduplication({ provider, dedup }: SourceRecord): Deduplication 
     case 'idempotency_key':
       return byIds(provider, windowMs, byHeader ?? [{ header: 'idempotency-key' }]);
     case 'payload_hash':
-      return { windowMs, readsPayload: () => false, identify: (_context, received) => [contentHash(received)] };
+      return { windowMs, readsPayload: () => false, fields: () => [], identify: (_context, received) => [contentHash(received)] };
     case 'none':
       return null;
     default:
@@ -65,7 +69,7 @@ export function deduplication({ provider, dedup }: SourceRecord): Deduplication 
 
 /** Of the body, and of the query where there is one: requests without a body say in it what they mean. */
 function contentHash({ body, query }: Received): string {
-  const ofBody = hash('sha256', body, 'hex');
+  const ofBody = bodyDigest(body);
   return query === '' ? ofBody : `${ofBody}\n${hash('sha256', query, 'hex')}`;
 }
 
@@ -79,6 +83,7 @@ function byIds(provider: Provider, windowMs: number, places: readonly IdPlace[])
   return {
     windowMs,
     readsPayload: (received) => places.some((place) => 'field' in place) || readsSignedPayload(provider, received),
+    fields: (received) => [...places.flatMap((place) => ('field' in place ? [place.field] : [])), ...signedFields(provider, received)],
     identify: (context, received) => {
       const { id, isSigned } = findId(context, received, places);
       const signed = isSigned ? null : signedIdentity(provider, context, received);
@@ -90,7 +95,7 @@ function byIds(provider: Provider, windowMs: number, places: readonly IdPlace[])
 /** The id at the first place that has one. */
 function findId(context: EventContext, { signed }: Received, places: readonly IdPlace[]): { id: string | null; isSigned: boolean } {
   for (const place of places) {
-    const id = 'header' in place ? headerValue(context.headers, place.header) : fieldValue(context.payload, place.field);
+    const id = 'header' in place ? headerValue(context.headers, place.header) : textAt(context.payload, place.field);
     if (id !== null) return { id, isSigned: signed !== null && ('field' in place || place.isSigned === true) };
   }
   return { id: null, isSigned: false };

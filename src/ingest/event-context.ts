@@ -18,11 +18,12 @@ export class EventContext implements FilterContext {
   #parameters: QueryParameters | null = null;
   #parsed: { payload: unknown } | null = null;
 
-  /** `query`: without the question mark. */
-  constructor(headers: IncomingHttpHeaders, body: Buffer, query = '') {
+  /** `query`: without the question mark; `document`: what stands for the body, which is not parsed then. */
+  constructor(headers: IncomingHttpHeaders, body: Buffer, query = '', document?: object) {
     this.headers = headers;
     this.#query = query;
     this.#body = body;
+    if (document !== undefined) this.#parsed = { payload: document };
   }
 
   /** Parses a large body in pieces, so that `payload` is there when it is asked for. */

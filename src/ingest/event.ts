@@ -6,7 +6,7 @@ import type { BrokenSchemas } from './broken-schemas.ts';
 import type { EventContext } from './event-context.ts';
 import { forwardedHeaders } from './forwarded-headers.ts';
 import type { IngestPlan } from './plan.ts';
-import type { ReceivedRequest } from './received-request.ts';
+import type { LargeJudgement, ReceivedRequest } from './received-request.ts';
 
 const patternsUntried =
   'a regular expression of the filter was not tried: with this text it, or the filters of all routes together, would take too long';
@@ -22,6 +22,7 @@ export function* routedInPieces(
   { routes }: Pick<IngestPlan, 'routes'>,
   context: EventContext,
   broken: BrokenSchemas,
+  judged?: LargeJudgement,
 ): Generator<undefined, RoutedEvent> {
   const routed: RoutedEvent = { targets: [], filtered: [] };
   const budget = new MatchBudget();
@@ -29,6 +30,13 @@ export function* routedInPieces(
     const brokenSchema = schemaId === null ? undefined : broken.get(schemaId);
     if (brokenSchema !== undefined) {
       routed.filtered.push({ routeId, brokenSchema, ...(failedFor !== undefined && { failedFor }) });
+      continue;
+    }
+    const verdict = judged?.verdicts.get(routeId);
+    if (verdict !== undefined) {
+      const { isMet, untried } = verdict;
+      if (isMet) routed.targets.push(...targets);
+      else routed.filtered.push({ routeId, ...(untried !== undefined && { untried }) });
       continue;
     }
     const untriedBefore = budget.untried;

@@ -4,13 +4,15 @@ import { AddressList } from '../core/address-list.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
 import { OpenShares } from '../core/open-shares.ts';
+import { wholePayloadBytes } from '../core/payload-sizes.ts';
 import type { Keyring } from '../core/sealing.ts';
+import type { ChunkReaders } from '../data/chunk-readers.ts';
 import type { Intake } from '../data/intake.ts';
 import type { MessageAcceptor } from '../data/messages.ts';
 import type { RegistryReader } from '../data/registry.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { Deadlines } from './deadlines.ts';
-import { defaultIngestLimits, type IngestLimits } from './limits.ts';
+import { type IngestLimits, limitsFor } from './limits.ts';
 import { ingestMetrics } from './metrics.ts';
 import { isIngestTarget } from './path.ts';
 import { IngestRequest, type IngestServices } from './request.ts';
@@ -26,6 +28,10 @@ export interface IngestHandlerOptions {
   logger: Logger;
   metrics: Registry;
   limits?: Partial<IngestLimits>;
+  /** Of the installation. Default: 1 MiB. */
+  maxPayloadBytes?: number;
+  /** Who reads payloads above 1 MiB; absent: none is taken. */
+  chunkReaders?: Pick<ChunkReaders, 'areAll'>;
   /** Address by which senders reach the installation. */
   publicUrl?: string | undefined;
   /** CIDRs of the proxies whose X-Forwarded-For is believed; default none. */
@@ -36,11 +42,21 @@ export interface IngestHandlerOptions {
 export type IngestHandler = (request: IncomingMessage, response: ServerResponse) => boolean;
 
 /** The receiving end of every source (API decisions, "Ingest"). A plain node:http handler: this is the hot path. */
-export function createIngestHandler({ metrics, limits, publicUrl, trustedProxies = [], ...options }: IngestHandlerOptions): IngestHandler {
-  const inForce = { ...defaultIngestLimits, ...limits };
+export function createIngestHandler({
+  metrics,
+  limits,
+  maxPayloadBytes = wholePayloadBytes,
+  publicUrl,
+  trustedProxies = [],
+  chunkReaders,
+  ...options
+}: IngestHandlerOptions): IngestHandler {
+  const inForce = { ...limitsFor(maxPayloadBytes), ...limits };
   const services: IngestServices = {
     ...options,
     limits: inForce,
+    maxPayloadBytes,
+    chunkReaders: chunkReaders ?? null,
     metrics: ingestMetrics(metrics),
     deadlines: new Deadlines(options.clock),
     inFlight: { requests: 0, bytes: 0 },

@@ -11,6 +11,8 @@ export interface IngestLimits {
   checkDeadlineMs: number;
   /** Time for the event to be stored, after which the sender is told to try again. */
   storeDeadlineMs: number;
+  /** The same of one with a payload above 1 MiB, less than its chunks live that nobody has named. */
+  storeLargeDeadlineMs: number;
   /** Time that a refused request has to end its body before the connection is cut. */
   drainDeadlineMs: number;
   /** Requests under way; more are answered 503. */
@@ -28,12 +30,23 @@ export const defaultIngestLimits: IngestLimits = {
   bodyDeadlineMs: 10_000,
   checkDeadlineMs: 10_000,
   storeDeadlineMs: 1500,
+  storeLargeDeadlineMs: 15_000,
   drainDeadlineMs: 5000,
   requestsInFlight: 4096,
   requestsOfOrganization: 1024,
   bytesInFlight: 64 * 1024 * 1024,
   bytesOfOrganization: 32 * 1024 * 1024,
 };
+
+/** Where the largest payload is above 1 MiB: a process takes four of them, two of an organization, and no less than otherwise. */
+export function limitsFor(maxPayloadBytes: number): IngestLimits {
+  const { bytesInFlight, bytesOfOrganization } = defaultIngestLimits;
+  return {
+    ...defaultIngestLimits,
+    bytesInFlight: Math.max(bytesInFlight, 4 * maxPayloadBytes),
+    bytesOfOrganization: Math.max(bytesOfOrganization, 2 * maxPayloadBytes),
+  };
+}
 
 /** Options for the http.Server that the handler is mounted on: bounds of what Node reads before the handler is called. */
 export const ingestServerOptions = {

@@ -2,7 +2,7 @@ import { PosthornError } from '../core/errors.ts';
 import { type CompiledFilter, compileFilter, metByNone } from '../core/filter.ts';
 import type { Logger } from '../core/logger.ts';
 import { loopTurns } from '../core/loop-turns.ts';
-import type { RouteRecord, SourceRecord } from '../core/records.ts';
+import type { FilterDefinition, RouteRecord, SourceRecord } from '../core/records.ts';
 import type { Keyring } from '../core/sealing.ts';
 import type { NewEvent } from '../data/messages.ts';
 import type { RegistryReader } from '../data/registry.ts';
@@ -33,6 +33,8 @@ export interface PlannedRoute {
   id: string;
   /** Null: every event. */
   filter: CompiledFilter | null;
+  /** Of the filter; null: every event, or it does not compile. */
+  definition: FilterDefinition | null;
   /** Null: any payload. */
   schemaId: string | null;
   /** Where an event counts as failed that breaks the schema, for the alerts of the route; undefined: it has none. */
@@ -87,6 +89,7 @@ async function makePlan(
       routes: routes.map((route, i) => ({
         id: route.id,
         filter: filters[i] ?? null,
+        definition: route.filter,
         schemaId: route.schemaId ?? null,
         failedFor: route.notifications === undefined ? undefined : route.destinations[0]?.id,
         targets: route.destinations.map(({ id, shard }) => ({

@@ -1,6 +1,14 @@
 import type { IncomingMessage } from 'node:http';
 import type { SignedContent } from './providers/signed-request.ts';
 
+/** What was found out about a large payload outside of this process, which never parses it. */
+export interface LargeJudgement {
+  /** By route: whether the event meets its filter, and why that is not certain. */
+  verdicts: ReadonlyMap<string, { isMet: boolean; untried?: string }>;
+  /** A document that has the texts at the paths that were asked for, and nothing else. */
+  document: object;
+}
+
 export interface ReceivedRequest {
   request: IncomingMessage;
   body: Buffer;
@@ -11,4 +19,6 @@ export interface ReceivedRequest {
   signatureValid: boolean | null;
   /** What a valid signature covers; null: there is none, or it covers nothing. */
   signed: SignedContent | null;
+  /** Absent: the payload is small, and is looked at here. */
+  judged?: LargeJudgement;
 }

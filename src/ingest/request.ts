@@ -6,8 +6,10 @@ import { isPosthornError, PosthornError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import { type Abandonment, loopTurns } from '../core/loop-turns.ts';
 import type { OpenShares } from '../core/open-shares.ts';
+import { wholePayloadBytes } from '../core/payload-sizes.ts';
 import { requestIdFor } from '../core/request-id.ts';
 import { maxQueryLength, queryOf } from '../core/sent-query.ts';
+import type { ChunkReaders } from '../data/chunk-readers.ts';
 import { tellRate } from '../data/rate-limit.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { answerAccepted, answerError, answerHandshake, answerQuestion } from './answer.ts';
@@ -15,11 +17,12 @@ import { type BrokenSchemas, brokenSchemas, noBrokenSchemas } from './broken-sch
 import type { Deadlined, Deadlines } from './deadlines.ts';
 import { EventContext } from './event-context.ts';
 import { handshakeAnswer, isProbe } from './handshake.ts';
+import { judgeLarge } from './large-event.ts';
 import type { IngestLimits } from './limits.ts';
 import type { IngestMetrics, IngestOutcome } from './metrics.ts';
 import { type IngestPlan, ingestPlan, type PlanServices } from './plan.ts';
 import { type HandshakeAnswer, type HandshakeReply, isSignedForAnyone } from './query-handshake.ts';
-import type { ReceivedRequest } from './received-request.ts';
+import type { LargeJudgement, ReceivedRequest } from './received-request.ts';
 import { type TakingServices, takeEvent } from './take-event.ts';
 
 export interface IngestServices extends PlanServices, TakingServices {
@@ -27,6 +30,10 @@ export interface IngestServices extends PlanServices, TakingServices {
   clock: Clock;
   logger: Logger;
   limits: IngestLimits;
+  /** Of the installation. */
+  maxPayloadBytes: number;
+  /** Null: payloads above 1 MiB are not taken. */
+  chunkReaders: Pick<ChunkReaders, 'areAll'> | null;
   metrics: IngestMetrics;
   deadlines: Deadlines;
   inFlight: { requests: number; bytes: number };
@@ -133,20 +140,26 @@ export class IngestRequest implements Deadlined, Abandonment {
     if (this.#isOver()) return;
     if (asked !== 'event') return this.#endQuestion(asked());
     if (query.length > maxQueryLength) throw new PosthornError('URI_TOO_LONG', `The query is longer than ${maxQueryLength} characters`);
-    this.#checkAnnouncedSize(plan);
+    const limitBytes = await this.#payloadLimit(plan);
+    if (this.#isOver()) return;
+    this.#checkAnnouncedSize(limitBytes);
     this.#stage = 'body';
     deadlines.set(this, limits.bodyDeadlineMs);
-    const body = await this.#readBody(plan.source.payloadLimitBytes, org);
+    const body = await this.#readBody(limitBytes, org);
     if (this.#isOver()) return;
     const receivedAtMs = clock.now();
-    const { signatureValid, signed } = this.#checkSignature(plan, body, receivedAtMs);
+    const isLarge = body.length > wholePayloadBytes;
+    const { signatureValid, signed } = await this.#checkSignature(plan, body, receivedAtMs);
+    if (this.#isOver()) return;
     const handshake = signatureValid === false ? null : handshakeAnswer(plan.source.provider, body);
     if (handshake !== null) return this.#endHandshake(handshake);
+    const judged = isLarge ? await this.#judge(plan, { body, query, signed }) : null;
+    if (this.#isOver()) return;
     const broken = plan.schemas.length === 0 ? noBrokenSchemas : await this.#checkSchemas(plan, body);
     if (this.#isOver()) return;
     this.#stage = 'store';
-    deadlines.set(this, limits.storeDeadlineMs);
-    const received = { request: this.#request, body, query, receivedAtMs, signatureValid, signed };
+    deadlines.set(this, isLarge ? limits.storeLargeDeadlineMs : limits.storeDeadlineMs);
+    const received = { request: this.#request, body, query, receivedAtMs, signatureValid, signed, ...(judged !== null && { judged }) };
     const { eventId, isDuplicate } = await takeEvent(this.#services, plan, received, broken, this);
     if (this.#isOver()) return;
     this.#end(isDuplicate ? 'duplicate' : 'accepted');
@@ -183,19 +196,41 @@ export class IngestRequest implements Deadlined, Abandonment {
     if (!allowed) throw new PosthornError('RATE_LIMITED', `The source takes ${limit} requests in a minute`, { retryAfterSeconds });
   }
 
-  #checkAnnouncedSize({ source }: IngestPlan): void {
+  /** What the organization and the installation allow; above 1 MiB only where every process reads such payloads. */
+  #payloadLimit({ source }: IngestPlan): number | Promise<number> {
+    const { maxPayloadBytes, chunkReaders } = this.#services;
+    const { payloadLimitBytes, largePayloadLimitBytes = payloadLimitBytes } = source;
+    const limitBytes = Math.min(largePayloadLimitBytes, maxPayloadBytes);
+    if (limitBytes <= wholePayloadBytes) return limitBytes;
+    const smallBytes = Math.min(payloadLimitBytes, wholePayloadBytes);
     const announced = this.#request.headers['content-length'];
-    if (announced !== undefined && Number(announced) > source.payloadLimitBytes) throw tooLarge(source.payloadLimitBytes);
+    if (chunkReaders === null || (announced !== undefined && Number(announced) <= smallBytes)) return smallBytes;
+    return chunkReaders.areAll().then((areAll) => (areAll ? limitBytes : smallBytes));
+  }
+
+  #checkAnnouncedSize(limitBytes: number): void {
+    const announced = this.#request.headers['content-length'];
+    if (announced !== undefined && Number(announced) > limitBytes) throw tooLarge(limitBytes);
+  }
+
+  async #judge(plan: IngestPlan, received: Pick<ReceivedRequest, 'body' | 'query' | 'signed'>): Promise<LargeJudgement> {
+    const { signal } = this.#beginCheck();
+    return await judgeLarge(this.#services.sandbox, plan, { request: this.#request, ...received }, signal);
   }
 
   async #checkSchemas(plan: IngestPlan, body: Buffer): Promise<BrokenSchemas> {
-    const { deadlines, limits, sandbox } = this.#services;
+    const { signal } = this.#beginCheck();
+    const context = new EventContext(this.#request.headers, body);
+    const readable = await loopTurns.of(plan.source.org).runShort(context.decode(), this);
+    return await brokenSchemas(this.#services.sandbox, plan, readable, signal);
+  }
+
+  #beginCheck(): AbortController {
+    const { deadlines, limits } = this.#services;
     this.#stage = 'check';
     deadlines.set(this, limits.checkDeadlineMs);
     this.#ending = new AbortController();
-    const context = new EventContext(this.#request.headers, body);
-    const readable = await loopTurns.of(plan.source.org).runShort(context.decode(), this);
-    return await brokenSchemas(sandbox, plan, readable, this.#ending.signal);
+    return this.#ending;
   }
 
   #endHandshake(answer: object | null): void {
@@ -210,12 +245,15 @@ export class IngestRequest implements Deadlined, Abandonment {
     this.#drain();
   }
 
-  #checkSignature({ source, verify }: IngestPlan, body: Buffer, nowMs: number): Pick<ReceivedRequest, 'signatureValid' | 'signed'> {
+  async #checkSignature(
+    { source, verify }: IngestPlan,
+    body: Buffer,
+    nowMs: number,
+  ): Promise<Pick<ReceivedRequest, 'signatureValid' | 'signed'>> {
     if (verify === null) return { signatureValid: null, signed: null };
     const { headers, url: path = '' } = this.#request;
-    const verification = isSignedForAnyone(source, body)
-      ? null
-      : verify({ headers, body, nowMs, path, publicUrl: this.#services.publicUrl });
+    const pieces = isSignedForAnyone(source, body) ? null : verify({ headers, body, nowMs, path, publicUrl: this.#services.publicUrl });
+    const verification = pieces === null ? null : await loopTurns.of(source.org).runShort(pieces, this);
     if (verification !== null) return { signatureValid: true, signed: verification.signed };
     if (source.rejectInvalidSignatures) throw new PosthornError('INVALID_SIGNATURE', 'The signature is missing or wrong');
     return { signatureValid: false, signed: null };
@@ -237,7 +275,10 @@ export class IngestRequest implements Deadlined, Abandonment {
         inFlight.bytes += chunk.length;
         chunks.push(chunk);
       });
-      request.on('end', () => resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)));
+      request.on('end', () => {
+        resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks));
+        chunks.length = 0;
+      });
       request.on('error', () => reject(hungUp));
       request.on('close', () => reject(hungUp));
     });

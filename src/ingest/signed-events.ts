@@ -1,7 +1,9 @@
 import { hash } from 'node:crypto';
 import type { Provider } from '../core/providers.ts';
+import { textAt } from '../core/text-at.ts';
+import { bodyDigest } from './body-digest.ts';
 import type { EventContext } from './event-context.ts';
-import { fieldValue, headerValue } from './identifying-values.ts';
+import { headerValue } from './identifying-values.ts';
 import type { ReceivedRequest } from './received-request.ts';
 
 interface DistinctEvents {
@@ -61,6 +63,12 @@ export function readsSignedPayload(provider: Provider, { signed }: SignedRequest
   return signed !== null && typeof distinctEvents[provider] === 'object';
 }
 
+/** Paths of the texts in the parsed body that `signedIdentity` looks at. */
+export function signedFields(provider: Provider, { signed }: SignedRequest): readonly string[] {
+  const distinct = distinctEvents[provider];
+  return signed !== null && typeof distinct === 'object' ? [...distinct.fields, 'action'] : [];
+}
+
 /**
  * What a signed event has in common with itself alone, whatever else the request says, so that a recorded request is known again under another unsigned id;
  * null when nothing is signed, or another event may have the same content.
@@ -71,14 +79,14 @@ export function signedIdentity(provider: Provider, context: EventContext, { sign
   if (distinct === 'always') return contentIdentity('', signed);
   const { fields, exceptActions = [], kindHeader } = distinct;
   const { payload } = context;
-  const action = fieldValue(payload, 'action');
+  const action = textAt(payload, 'action');
   if (action !== null && exceptActions.includes(action)) return null;
-  if (!fields.some((field) => fieldValue(payload, field) !== null)) return null;
+  if (!fields.some((field) => textAt(payload, field) !== null)) return null;
   const kind = kindHeader === undefined ? '' : (headerValue(context.headers, kindHeader) ?? '').toLowerCase();
   return contentIdentity(kind, signed);
 }
 
 function contentIdentity(kind: string, { prefix, body }: NonNullable<ReceivedRequest['signed']>): string {
   // A header has no line break, so that no id is taken for such a text.
-  return `signed\n${kind}\n${hash('sha256', prefix, 'hex')}\n${hash('sha256', body, 'hex')}`;
+  return `signed\n${kind}\n${hash('sha256', prefix, 'hex')}\n${bodyDigest(body)}`;
 }

@@ -3,19 +3,23 @@ import type { SourceRecord } from '../core/records.ts';
 import type { Keyring } from '../core/sealing.ts';
 import { recordSealingContext } from '../core/sealing-contexts.ts';
 import type { Verifier } from './providers/signed-request.ts';
-import { providerVerifier } from './providers/verifier.ts';
+import { nobody, providerVerifier } from './providers/verifier.ts';
 
 /**
  * The check of a source's signatures, with the secret before the present one until that runs out; null when the source
  * has no secret and takes everything. Throws when no secret of the source opens.
  */
 export function sourceVerifier(source: SourceRecord, keyring: Keyring, logger: Logger): Verifier | null {
-  if (source.signingSecrets.length === 0) return source.rejectInvalidSignatures ? () => null : null;
+  if (source.signingSecrets.length === 0) return source.rejectInvalidSignatures ? nobody : null;
   const verify = providerVerifier(source, open(source, source.signingSecrets, keyring, logger));
   const { previousSigningSecrets: previous } = source;
   if (previous === undefined) return verify;
   const verifyPrevious = providerVerifier(source, open(source, previous.sealed, keyring, logger));
-  return (request) => verify(request) ?? (request.nowMs < previous.validUntilMs ? verifyPrevious(request) : null);
+  return function* (request) {
+    const verification = yield* verify(request);
+    if (verification !== null || request.nowMs >= previous.validUntilMs) return verification;
+    return yield* verifyPrevious(request);
+  };
 }
 
 function open(source: SourceRecord, envelopes: readonly string[], keyring: Keyring, logger: Logger): string[] {

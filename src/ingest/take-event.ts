@@ -2,6 +2,7 @@ import type { Logger } from '../core/logger.ts';
 import { type Abandonment, loopTurns } from '../core/loop-turns.ts';
 import { type EventClaim, type Intake, quotaExceeded } from '../data/intake.ts';
 import type { MessageAcceptor } from '../data/messages.ts';
+import { digestInPieces } from './body-digest.ts';
 import type { BrokenSchemas } from './broken-schemas.ts';
 import { eventMark } from './deduplication.ts';
 import { makeEvent, type RoutedEvent, routedInPieces } from './event.ts';
@@ -36,7 +37,7 @@ export async function takeEvent(
   signal: Abandonment,
 ): Promise<TakenEvent> {
   const { acceptor, intake, metrics } = services;
-  const context = new EventContext(received.request.headers, received.body, received.query);
+  const context = new EventContext(received.request.headers, received.body, received.query, received.judged?.document);
   const routed = await loopTurns.of(plan.source.org).runShort(judgedInPieces(plan, received, context, broken), signal);
   const event = makeEvent(plan, received, routed);
   metrics.untriedFilters.inc(event.filtered.filter(({ untried }) => untried !== undefined).length);
@@ -70,7 +71,7 @@ function inBackground({ logger }: TakingServices, noting: Promise<void>, eventId
   noting.catch((error: unknown) => logger.debug({ err: error, eventId }, 'what has become of an event was not noted'));
 }
 
-/** Runs the routes, and parses a large body that is looked at for duplicates, too. */
+/** Runs the routes, and hashes or parses a large body that is looked at for duplicates, too. */
 function* judgedInPieces(
   plan: IngestPlan,
   received: ReceivedRequest,
@@ -78,7 +79,8 @@ function* judgedInPieces(
   broken: BrokenSchemas,
 ): Generator<undefined, RoutedEvent> {
   if (plan.dedup?.readsPayload(received) === true) yield* context.parse();
-  return yield* routedInPieces(plan, context, broken);
+  if (received.judged !== undefined && plan.dedup !== null) yield* digestInPieces(received.body);
+  return yield* routedInPieces(plan, context, broken, received.judged);
 }
 
 /** Null: there is nothing to know about the event before it is stored. */

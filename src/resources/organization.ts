@@ -8,7 +8,14 @@ import { ageColumn, readyColumns } from './printer-columns.ts';
 import { text } from './text.ts';
 
 const limits = z.strictObject({
-  payloadBytes: z.int().min(1024).max(1_048_576).optional().describe('Largest accepted payload in bytes; the plan decides when absent.'),
+  payloadBytes: z
+    .int()
+    .min(1024)
+    .max(33_554_432)
+    .optional()
+    .describe(
+      'Largest accepted payload in bytes; the plan decides when absent. Above 1 MiB it holds for sources, up to the limit of the installation (POSTHORN_MAX_PAYLOAD_BYTES).',
+    ),
   monthlyMessages: z
     .int()
     .min(1)

@@ -1,13 +1,26 @@
 /** What goes to a process of the sandbox and what comes back. Only texts and numbers cross; a payload is there without a byte order mark. */
 
+import type { IncomingHttpHeaders } from 'node:http';
+import type { FilterDefinition } from '../core/records.ts';
+import type { QueryParameters } from '../core/sent-query.ts';
+
 export type TransformType = 'jsonata' | 'javascript' | 'liquid';
 
 export type Job =
-  | { task: 'transform'; organization: string; type: TransformType; code: string; event: string; payload: string }
+  | { task: 'transform'; organization: string; type: TransformType; code: string; event: string; payload: string; isLarge: boolean }
   | { task: 'check-transform'; type: TransformType; code: string }
   /** `schemas` and `payload` are JSON texts; `mostProblems`: the check against a schema ends after so many. */
   | { task: 'validate'; schemas: readonly string[]; payload: string; mostProblems: number }
-  | { task: 'check-schema'; schema: string };
+  | { task: 'check-schema'; schema: string }
+  /** What an event of a source with a large payload is asked: its filters, and the texts at some paths. */
+  | {
+      task: 'judge';
+      filters: readonly FilterDefinition[];
+      headers: IncomingHttpHeaders;
+      query: QueryParameters;
+      fields: readonly string[];
+      payload: string;
+    };
 
 /** What is wrong with code or a schema, and where, counted from 1. */
 export interface Problem {
@@ -19,15 +32,27 @@ export interface Problem {
 /** What a transform makes of an event; null: the event is not to be delivered. */
 export type TransformOutput = { contentType: string; body: string } | null;
 
+/** One verdict for each filter, in their order: whether the event meets it, and whether a pattern was not tried. `fields`: the texts that are there, by path. */
+export interface Judgement {
+  verdicts: { isMet: boolean; isUntried: boolean }[];
+  fields: Record<string, string>;
+}
+
 export interface SchemaProblem {
   /** JSON Pointer into the payload; empty: the payload itself. */
   path: string;
   message: string;
 }
 
+/** Goes before a job with a large payload: that piece by piece, in the place of the text in the job. */
+export interface PayloadPiece {
+  piece: Uint8Array;
+}
+
 export type Reply =
   | { type: 'output'; output: TransformOutput }
   | { type: 'checked' }
+  | { type: 'judged'; judgement: Judgement }
   /** One list for each schema, in their order. */
   | { type: 'validated'; problems: SchemaProblem[][] }
   /** The code or the schema is to blame. */
@@ -47,6 +72,43 @@ export const sandboxLimits = {
   codeLength: 65_536,
   outputBytes: 1_048_576,
   problemLength: 500,
+};
+
+/** What one process may use, and how much may wait for the processes of a sandbox. */
+export interface SandboxForm {
+  heapMb: number;
+  /** Of the interpreter of JavaScript. */
+  javascriptMemoryBytes: number;
+  computingMs: number;
+  hardDeadlineMs: number;
+  waitingJobs: number;
+  waitingOfOrganization: number;
+  /** Of payloads. */
+  waitingBytes: number;
+  waitingBytesOfOrganization: number;
+}
+
+export const usualForm: SandboxForm = {
+  heapMb: 96,
+  javascriptMemoryBytes: 16_777_216,
+  computingMs: sandboxLimits.computingMs,
+  hardDeadlineMs: sandboxLimits.hardDeadlineMs,
+  waitingJobs: 2048,
+  waitingOfOrganization: 512,
+  waitingBytes: 268_435_456,
+  waitingBytesOfOrganization: 67_108_864,
+};
+
+/** For payloads above 1 MiB. The text of the largest JSON that is usual has up to 20 times its bytes as a tree. */
+export const largeForm: SandboxForm = {
+  heapMb: 640,
+  javascriptMemoryBytes: 268_435_456,
+  computingMs: 4000,
+  hardDeadlineMs: 5000,
+  waitingJobs: 16,
+  waitingOfOrganization: 4,
+  waitingBytes: 134_217_728,
+  waitingBytesOfOrganization: 67_108_864,
 };
 
 export function failed(message: string, line: number | null = null, column: number | null = null): Reply {

@@ -1,3 +1,4 @@
+import { payloadText } from '../core/payload-text.ts';
 import { readJson } from '../core/read-json.ts';
 import { CodeError, type TransformEngine } from './engines/engine.ts';
 import { javascriptEngine } from './engines/javascript.ts';
@@ -5,7 +6,8 @@ import { checkSchema, validate } from './engines/json-schema.ts';
 import { jsonataEngine } from './engines/jsonata.ts';
 import { liquidEngine } from './engines/liquid.ts';
 import { harden } from './harden.ts';
-import { failed, type Job, type Reply, sandboxLimits, type TransformType } from './jobs.ts';
+import { failed, type Job, type PayloadPiece, type Reply, sandboxLimits, type TransformType } from './jobs.ts';
+import { judge } from './judge.ts';
 import { watchParent } from './watch-parent.ts';
 
 const engines: Record<TransformType, TransformEngine> = { jsonata: jsonataEngine, javascript: javascriptEngine, liquid: liquidEngine };
@@ -19,6 +21,8 @@ async function perform(job: Job): Promise<Reply> {
       return { type: 'checked' };
     case 'validate':
       return { type: 'validated', problems: validate(job.schemas, job.payload, job.mostProblems) };
+    case 'judge':
+      return { type: 'judged', judgement: judge(job) };
     case 'check-schema':
       checkSchema(job.schema);
       return { type: 'checked' };
@@ -44,7 +48,23 @@ async function replyTo(job: Job): Promise<Reply> {
 
 const send = process.send?.bind(process);
 if (send === undefined) throw new Error('this module is the body of a process of its own');
-process.on('message', (job: Job) => void replyTo(job).then((reply) => send(reply)));
+/** Of the payload of the next job. */
+let pieces: Uint8Array[] = [];
+process.on('message', (message: Job | PayloadPiece) => {
+  if ('piece' in message) {
+    pieces.push(message.piece);
+    return;
+  }
+  void replyTo(withPayload(message)).then((reply) => send(reply));
+});
+
+function withPayload(job: Job): Job {
+  if (pieces.length === 0 || !('payload' in job)) return job;
+  const payload = payloadText(Buffer.concat(pieces));
+  pieces = [];
+  return { ...job, payload };
+}
+
 process.on('disconnect', () => process.exit());
 // They are meant for the parent, which lets what is under way end.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => {});

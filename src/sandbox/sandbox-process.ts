@@ -3,13 +3,12 @@ import { realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import type { Clock } from '../core/clock.ts';
-import { failed, type Job, type Reply, sandboxLimits } from './jobs.ts';
+import { failed, type Job, type PayloadPiece, type Reply, type SandboxForm } from './jobs.ts';
 import { processCpuMs } from './process-cpu.ts';
 
 /** How a process ends for which the code is to blame: V8 aborts when the heap is full. */
 const crashes: ReadonlySet<string> = new Set(['SIGABRT', 'SIGTRAP', 'SIGILL', 'SIGSEGV', 'SIGBUS']);
 const startDeadlineMs = 20_000;
-const heapMb = 96;
 /** For code that the machine does not let compute; then it is given up, and is not to blame. */
 const starvedDeadlines = 3;
 
@@ -18,8 +17,11 @@ const body = fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? './process-
 const source = fileURLToPath(new URL('../', import.meta.url));
 const packages = realpathSync(createRequire(import.meta.url).resolve('jsonata')).replace(/(?<=[\\/]node_modules[\\/]).*$/s, '');
 
+/** Of a payload that goes before its job: about 1 ms of work. */
+const pieceBytes = 1_048_576;
+
 /** Nothing of the environment, no files but the program's own, no processes of its own. */
-const execArgv = [
+const execArgv = (heapMb: number): string[] => [
   '--permission',
   '--allow-worker',
   ...[source, packages, `${source}../package.json`].map((path) => `--allow-fs-read=${path}`),
@@ -35,18 +37,20 @@ const execArgv = [
  */
 export class SandboxProcess {
   readonly #clock: Clock;
+  readonly #form: SandboxForm;
   #starting: Promise<ChildProcess> | null = null;
   #current: ChildProcess | null = null;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, form: SandboxForm) {
     this.#clock = clock;
+    this.#form = form;
   }
 
   /**
    * Rejects when no process could be started, when somebody else has ended it, or when the machine gave it no time to compute; what the
-   * code does wrong is a reply. `onStart`: the job begins now.
+   * code does wrong is a reply. `onStart`: the job begins now. `large`: its payload, of which the job then has nothing.
    */
-  async run(job: Job, onStart: () => void): Promise<Reply> {
+  async run(job: Job, onStart: () => void, large: Buffer | null = null): Promise<Reply> {
     this.#starting ??= this.#start();
     let child: ChildProcess;
     try {
@@ -56,7 +60,7 @@ export class SandboxProcess {
       throw error;
     }
     onStart();
-    return await this.#exchange(child, job);
+    return await this.#exchange(child, job, large);
   }
 
   close(): void {
@@ -67,7 +71,12 @@ export class SandboxProcess {
   }
 
   #start(): Promise<ChildProcess> {
-    const child = fork(body, { execArgv, env: {}, stdio: ['ignore', 'ignore', 'ignore', 'ipc'], serialization: 'advanced' });
+    const child = fork(body, {
+      execArgv: execArgv(this.#form.heapMb),
+      env: {},
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+      serialization: 'advanced',
+    });
     this.#current = child;
     // It ends with its channel, and does not keep this process alive.
     child.unref();
@@ -94,7 +103,8 @@ export class SandboxProcess {
     });
   }
 
-  #exchange(child: ChildProcess, job: Job): Promise<Reply> {
+  #exchange(child: ChildProcess, job: Job, large: Buffer | null): Promise<Reply> {
+    const { computingMs, hardDeadlineMs } = this.#form;
     return new Promise((resolve, reject) => {
       const cleanUp = (): void => {
         cancel();
@@ -125,17 +135,19 @@ export class SandboxProcess {
       const atDeadline = (): void => {
         const at = cpuMsOf(child);
         deadlines++;
-        const isStarved = at !== null && begunAt !== null && at - begunAt < sandboxLimits.computingMs;
-        if (!isStarved) stop(`stopped after ${deadlines * sandboxLimits.hardDeadlineMs} ms`);
+        const isStarved = at !== null && begunAt !== null && at - begunAt < computingMs;
+        if (!isStarved) stop(`stopped after ${deadlines * hardDeadlineMs} ms`);
         else if (deadlines === starvedDeadlines) fail();
-        else cancel = this.#clock.after(sandboxLimits.hardDeadlineMs, atDeadline);
+        else cancel = this.#clock.after(hardDeadlineMs, atDeadline);
       };
-      let cancel = this.#clock.after(sandboxLimits.hardDeadlineMs, atDeadline);
+      let cancel = this.#clock.after(hardDeadlineMs, atDeadline);
       child.on('message', received);
       child.once('exit', exited);
-      child.send(job, (error) => {
+      const sent = (error: Error | null): void => {
         if (error !== null) fail();
-      });
+      };
+      if (large === null) child.send(job, sent);
+      else sendPieces(child, large).then(() => child.send(job, sent), fail);
     });
   }
 
@@ -144,6 +156,16 @@ export class SandboxProcess {
     if (this.#current !== child) return;
     this.#starting = null;
     this.#current = null;
+  }
+}
+
+/** One after the other, each in a turn of the event loop of its own. */
+async function sendPieces(child: ChildProcess, payload: Buffer): Promise<void> {
+  for (let first = 0; first < payload.length; first += pieceBytes) {
+    const message: PayloadPiece = { piece: payload.subarray(first, first + pieceBytes) };
+    await new Promise<void>((resolve, reject) => {
+      child.send(message, (error) => (error === null ? setImmediate(resolve) : reject(error)));
+    });
   }
 }
 

@@ -333,11 +333,11 @@ test('too many transforms of one organization are refused, and others are taken'
 test('the payloads of one organization that wait are bounded in bytes, and others are taken', async () => {
   const small = new Sandbox({ clock: patientClock, processes: 1 });
   try {
-    const payload = Buffer.alloc(8_388_608, '1');
-    const many = Array.from({ length: 10 }, () => small.transform('org_a', { type: 'jsonata', code: '1' }, { ...event(), payload }));
+    const payload = Buffer.alloc(1_048_576, 'x');
+    const many = Array.from({ length: 66 }, () => small.transform('org_a', { type: 'jsonata', code: '1' }, { ...event(), payload }));
     const answers = await Promise.allSettled([...many, small.transform('org_b', { type: 'jsonata', code: '1' }, event())]);
-    expect(answers.map(({ status }) => status)).toEqual([...Array.from({ length: 9 }, () => 'fulfilled'), 'rejected', 'fulfilled']);
-    expect(answers[9]).toMatchObject({ reason: { code: 'UNAVAILABLE' } });
+    expect(answers.map(({ status }) => status)).toEqual([...Array.from({ length: 65 }, () => 'fulfilled'), 'rejected', 'fulfilled']);
+    expect(answers[65]).toMatchObject({ reason: { code: 'UNAVAILABLE' } });
   } finally {
     small.close();
   }

@@ -1,25 +1,28 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { Clock } from '../core/clock.ts';
 import { PosthornError } from '../core/errors.ts';
+import { wholePayloadBytes } from '../core/payload-sizes.ts';
 import { payloadText } from '../core/payload-text.ts';
+import type { FilterDefinition } from '../core/records.ts';
+import type { QueryParameters } from '../core/sent-query.ts';
 import {
   type Job,
+  type Judgement,
+  largeForm,
   type Problem,
   type Reply,
+  type SandboxForm,
   type SchemaProblem,
   sandboxLimits,
   type TransformOutput,
   type TransformType,
   unchecked,
+  usualForm,
 } from './jobs.ts';
 import { SandboxProcess } from './sandbox-process.ts';
 import { type Turn, Turns } from './turns.ts';
 
 const limits = {
-  waitingJobs: 2048,
-  waitingOfOrganization: 512,
-  /** Of payloads. */
-  waitingBytes: 268_435_456,
-  waitingBytesOfOrganization: 67_108_864,
   waitMs: 10_000,
   /** Processes that have had nothing to do for so long end. */
   idleMs: 60_000,
@@ -28,6 +31,8 @@ const limits = {
 interface Waiting {
   /** Called at its turn: what waits has no text of its payload. */
   job: () => Job;
+  /** A payload that goes piece by piece before its job. */
+  large: Buffer | null;
   onStart: () => void;
   resolve: (reply: Reply) => void;
   reject: (error: unknown) => void;
@@ -39,6 +44,7 @@ export interface SandboxOptions {
   clock: Clock;
   /** How many at most; they start when there is something to do. */
   processes: number;
+  form?: SandboxForm;
 }
 
 /** The event that a transform sees. */
@@ -50,20 +56,24 @@ export interface TransformEvent {
 
 /**
  * Runs what users write (transforms, JSON Schemas) in processes of its own, with deadlines and memory limits, and the organizations
- * in turn. Rejects with UNAVAILABLE when too much waits, and when no process starts or somebody else ends it.
+ * in turn. Rejects with UNAVAILABLE when too much waits, and when no process starts or somebody else ends it. What has a payload above 1 MiB runs in a
+ * process for such payloads alone, which has more memory and time: one job at a time.
  */
 export class Sandbox {
   readonly #clock: Clock;
+  readonly #form: SandboxForm;
   readonly #turns: Turns<Waiting>;
   readonly #idle: SandboxProcess[];
   readonly #processes: readonly SandboxProcess[];
   #cancelIdle: (() => void) | null = null;
   #isClosed = false;
+  #large: Sandbox | null = null;
 
-  constructor({ clock, processes }: SandboxOptions) {
+  constructor({ clock, processes, form = usualForm }: SandboxOptions) {
     this.#clock = clock;
+    this.#form = form;
     this.#turns = new Turns(processes, () => clock.now());
-    this.#processes = Array.from({ length: processes }, () => new SandboxProcess(clock));
+    this.#processes = Array.from({ length: processes }, () => new SandboxProcess(clock, form));
     this.#idle = [...this.#processes];
   }
 
@@ -74,10 +84,23 @@ export class Sandbox {
     { description, payload }: TransformEvent,
     signal?: AbortSignal,
   ): Promise<{ output: TransformOutput; problem?: undefined } | { output?: undefined; problem: Problem }> {
-    const job = (): Job => ({ task: 'transform', organization, type, code, event: description, payload: payloadText(payload) });
-    const reply = await this.#run(organization, job, { bytes: payload.length, signal });
+    const isLarge = payload.length > wholePayloadBytes;
+    const job = (text: string): Job => ({ task: 'transform', organization, type, code, event: description, payload: text, isLarge });
+    const reply = await this.#runWith(organization, job, payload, { signal });
     if (reply.type === 'output') return { output: reply.output };
     return { problem: problemOf(reply) };
+  }
+
+  /** What filters say of an event with a large payload, and the texts at some paths of it. `signal`: nobody waits for the answer any more. */
+  async judge(
+    organization: string,
+    asked: { filters: readonly FilterDefinition[]; headers: IncomingHttpHeaders; query: QueryParameters; fields: readonly string[] },
+    payload: Buffer,
+    signal?: AbortSignal,
+  ): Promise<{ judgement: Judgement; problem?: undefined } | { judgement?: undefined; problem: Problem }> {
+    const job = (text: string): Job => ({ task: 'judge', ...asked, payload: text });
+    const reply = await this.#runWith(organization, job, payload, { signal });
+    return reply.type === 'judged' ? { judgement: reply.judgement } : { problem: problemOf(reply) };
   }
 
   /** Null when the code parses. */
@@ -106,11 +129,11 @@ export class Sandbox {
     let computedMs = 0;
     const check = async (some: readonly string[]): Promise<Reply> => {
       let startedAtMs = this.#clock.now();
-      const job = (): Job => ({ task: 'validate', schemas: some, payload: payloadText(payload), mostProblems });
+      const job = (text: string): Job => ({ task: 'validate', schemas: some, payload: text, mostProblems });
       const onStart = (): void => {
         startedAtMs = this.#clock.now();
       };
-      const reply = await this.#run(organization, job, { bytes: payload.length, signal, onStart });
+      const reply = await this.#runWith(organization, job, payload, { signal, onStart });
       computedMs += this.#clock.now() - startedAtMs;
       return reply;
     };
@@ -127,6 +150,7 @@ export class Sandbox {
   /** Ends the processes; what is under way fails. */
   close(): void {
     this.#isClosed = true;
+    this.#large?.close();
     this.#cancelIdle?.();
     this.#cancelIdle = null;
     for (const { reject, cleanUp } of this.#turns.clear()) {
@@ -136,16 +160,35 @@ export class Sandbox {
     for (const process of this.#processes) process.close();
   }
 
+  /** Runs a job that looks at a payload, the large ones elsewhere. */
+  #runWith(
+    organization: string,
+    job: (text: string) => Job,
+    payload: Buffer,
+    options: { signal?: AbortSignal | undefined; onStart?: () => void },
+  ): Promise<Reply> {
+    const bytes = payload.length;
+    if (bytes <= wholePayloadBytes) return this.#run(organization, () => job(payloadText(payload)), { bytes, ...options });
+    if (this.#isClosed) return Promise.reject(ending());
+    this.#large ??= new Sandbox({ clock: this.#clock, processes: 1, form: largeForm });
+    return this.#large.#run(organization, () => job(''), { bytes, large: payload, ...options });
+  }
+
   #run(
     organization: string,
     job: () => Job,
-    { bytes = 0, signal, onStart = () => {} }: { bytes?: number; signal?: AbortSignal | undefined; onStart?: () => void } = {},
+    {
+      bytes = 0,
+      large = null,
+      signal,
+      onStart = () => {},
+    }: { bytes?: number; large?: Buffer | null; signal?: AbortSignal | undefined; onStart?: () => void } = {},
   ): Promise<Reply> {
     return new Promise((resolve, reject) => {
       if (this.#isClosed) throw ending();
       if (signal?.aborted === true) throw givenUp();
       if (this.#isFull(organization, bytes)) throw new PosthornError('UNAVAILABLE', 'too many transforms wait', { retryAfterSeconds: 1 });
-      const waiting: Waiting = { job, onStart, resolve, reject, cleanUp: () => {} };
+      const waiting: Waiting = { job, large, onStart, resolve, reject, cleanUp: () => {} };
       const drop = (error: PosthornError): void => {
         if (!this.#turns.remove(organization, waiting)) return;
         waiting.cleanUp();
@@ -166,6 +209,7 @@ export class Sandbox {
   }
 
   #isFull(organization: string, bytes: number): boolean {
+    const limits = this.#form;
     const turns = this.#turns;
     return (
       turns.waiting >= limits.waitingJobs ||
@@ -197,7 +241,7 @@ export class Sandbox {
       item.onStart();
     };
     try {
-      item.resolve(await process.run(item.job(), begin));
+      item.resolve(await process.run(item.job(), begin, item.large));
     } catch (error) {
       item.reject(new PosthornError('UNAVAILABLE', 'the sandbox does not answer', { retryAfterSeconds: 1, cause: error }));
     }

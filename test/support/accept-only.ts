@@ -1,6 +1,8 @@
+import { wholePayloadBytes } from '../../src/core/payload-sizes.ts';
 import { acceptArguments } from '../../src/data/accept-batch.ts';
 import { ByteShares } from '../../src/data/byte-shares.ts';
 import type { NewEvent } from '../../src/data/messages.ts';
+import { PayloadChunks } from '../../src/data/payload-chunks.ts';
 import { homeShard } from '../../src/data/record-key.ts';
 import { shardKeys } from '../../src/data/shard-keys.ts';
 import type { RedisClient } from '../../src/redis/connection.ts';
@@ -13,5 +15,8 @@ const acceptScript = new Script(new URL('../../src/data/scripts/accept.lua', imp
 export async function acceptOnly(redis: RedisClient, prefix: string, event: NewEvent): Promise<void> {
   const shard = homeShard(event.id) ?? 0;
   await new ByteShares({ redis, prefix, clock: patientClock, shards: () => 1 }).look(shard);
-  await acceptScript.run(redis, shardKeys(prefix, shard).declared, [1, ...acceptArguments(event, shard).args]);
+  const isLarge = event.payload.length > wholePayloadBytes;
+  const chunked = isLarge ? await new PayloadChunks({ redis, prefix }).write(shard, event.payload) : null;
+  const { args } = acceptArguments(isLarge ? { ...event, payload: Buffer.alloc(0) } : event, shard, chunked);
+  await acceptScript.run(redis, shardKeys(prefix, shard).declared, [1, ...args]);
 }

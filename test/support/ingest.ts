@@ -30,6 +30,7 @@ const patientLimits = {
   bodyDeadlineMs: 60_000,
   checkDeadlineMs: 60_000,
   storeDeadlineMs: 30_000,
+  storeLargeDeadlineMs: 30_000,
   drainDeadlineMs: 30_000,
 };
 
@@ -48,7 +49,7 @@ export class KeptEvents implements MessageAcceptor {
   }
 }
 
-type ServingOptions = Pick<Partial<IngestHandlerOptions>, 'trustedProxies' | 'publicUrl' | 'intake'>;
+type ServingOptions = Pick<Partial<IngestHandlerOptions>, 'trustedProxies' | 'publicUrl' | 'intake' | 'maxPayloadBytes' | 'chunkReaders'>;
 
 export interface Answer {
   status: number;
@@ -162,6 +163,10 @@ export class IngestUnderTest {
         });
       });
     await Promise.all([this, ...this.#replicas].map(({ registry }) => hears(registry)));
+  }
+
+  url(path: string): string {
+    return `http://127.0.0.1:${this.#port}${path}`;
   }
 
   send(

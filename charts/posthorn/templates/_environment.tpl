@@ -74,6 +74,9 @@ POSTHORN_API_INGEST: {{ ne .Values.api.ingest "Off" | quote }}
 {{- define "posthorn.settings.ingest" -}}
 {{ include "posthorn.settings.process" . }}
 {{- include "posthorn.settings.senders" . }}
+{{- if ne (int64 .Values.ingest.maxPayloadBytes) 1048576 }}
+POSTHORN_MAX_PAYLOAD_BYTES: {{ int64 .Values.ingest.maxPayloadBytes | quote }}
+{{- end }}
 {{- end -}}
 
 {{- define "posthorn.settings.delivery" -}}

@@ -5,7 +5,8 @@
 -- KEYS: see includes/shard.lua. Ids are without prefix and shard (the last 25 characters).
 -- ARGV[1] number of events; then per event:
 --   `<event> <organization> <source> <targets> <filtered> <entries> <from> <until> <milliseconds>`: how many there are of each; where the walk over
---     further targets begins and ends, and for how long an answer is kept, or `-`;
+--     further targets begins and ends, and for how long an answer is kept, or `-`; of one whose payload is in chunks (includes/chunks.lua), behind
+--     that, `<token>/<bytes>`;
 --   its text (see event-text.ts);
 --   where it is kept: what is to be answered to whoever sends the event again;
 --   per target `<message> <route> <destination> <largest number of attempts>` (this as in new-message.lua);
@@ -15,9 +16,10 @@
 --     shard with their whole key; where there are entries their messages one after the other, number of their routes, the routes.
 -- Reply: the text `full` when too much memory is in use (tend.lua); else per event: 1 stored, or its entries in the
 -- outbox; 0 was stored already (a re-sent call); `look`: the accounts must be looked at first (byte-shares.ts); `over`: its account has more than its
--- share of Redis; or the text of what stands in its way.
+-- share of Redis; `chunks`: some of its chunks are not there any more; or the text of what stands in its way.
 -- @include "includes/account.lua"
 -- @include "includes/shard.lua"
+-- @include "includes/chunks.lua"
 -- @include "includes/index.lua"
 -- @include "includes/target.lua"
 -- @include "includes/work.lua"
@@ -79,6 +81,9 @@ end
 
 -- What stands in the way of storing the event, looked for before the first write.
 local function obstacle(e)
+  if e.token and not chunks_are_here(e.token, e.chunk_bytes) and call('EXISTS', P .. 'e:' .. e.id) == 0 then
+    return 'chunks'
+  end
   for _, target in ipairs(e.targets) do
     local n = number_of(target.name, e.org, target.route, target.destination)
     if n then
@@ -122,11 +127,17 @@ local function store(e)
   else
     history = stamp
   end
-  local head = stamp .. ' ' .. messages .. ' ' .. e.org .. ' ' .. e.source .. ' ' .. history .. '\n'
+  local head = stamp .. ' ' .. messages .. ' ' .. e.org .. ' ' .. e.source .. ' ' .. history .. e.chunks .. '\n'
   if not call('SET', P .. 'e:' .. e.id, head .. e.text, 'NX') then
+    if e.token then
+      drop_chunks(e.token, e.chunk_bytes)
+    end
     return 0
   end
-  new_event(e.id, e.org, #head + #e.text)
+  if e.token then
+    name_chunks(e.token, e.chunk_bytes)
+  end
+  new_event(e.id, e.org, #head + #e.text + e.chunk_bytes)
   if e.answer then
     call('SET', P .. 'an:' .. e.id, e.answer, 'PX', e.kept_ms)
   end
@@ -187,7 +198,7 @@ local function store(e)
   end
   if #e.targets + #sent > 0 then
     hold_event(e.id, e.org, #sent)
-    unfinished = unfinished and unfinished + #e.text
+    unfinished = unfinished and unfinished + #e.text + e.chunk_bytes
   end
   if messages == '*' then
     call('SET', P .. 'x:' .. e.id, table.concat(ids, ' '))
@@ -203,12 +214,16 @@ local function store(e)
   return #sent > 0 and sent or 1
 end
 
-local head_pattern = '^(%S+) (%S+) (%S*) (%d+) (%d+) (%d+) (%S+) (%S+) (%S+)$'
+local head_pattern = '^(%S+) (%S+) (%S*) (%d+) (%d+) (%d+) (%S+) (%S+) (%S+)(.*)$'
 
 local function event_of_arguments()
-  local e = { targets = {}, filtered = {}, entries = {}, routes = {} }
+  local e = { targets = {}, filtered = {}, entries = {}, routes = {}, chunk_bytes = 0 }
   local targets, filtered, entries
-  e.id, e.org, e.source, targets, filtered, entries, e.from, e['until'], e.kept_ms = string.match(argument(), head_pattern)
+  e.id, e.org, e.source, targets, filtered, entries, e.from, e['until'], e.kept_ms, e.chunks = string.match(argument(), head_pattern)
+  if e.chunks ~= '' then
+    e.token, e.chunk_bytes = string.match(e.chunks, '^ (%w+)/(%d+)$')
+    e.chunk_bytes = tonumber(e.chunk_bytes)
+  end
   e.text = argument()
   if e.kept_ms ~= '-' then
     e.answer = argument()

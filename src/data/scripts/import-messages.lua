@@ -5,7 +5,8 @@
 -- KEYS: see includes/shard.lua.
 -- ARGV[1] event, [2] its text, or the first line, which is enough where the event is known, [3] entry of this shard's own outbox, or
 -- `<shard>/<entry>` of another one; then per target message, route, destination, largest number of attempts (as in new-message.lua).
--- Reply: how many messages were made; `full`: too much memory is in use; `text`: the whole text is needed.
+-- Reply: how many messages were made; `full`: too much memory is in use; `text`: the whole text is needed;
+-- `chunks`: chunks of its payload are not here.
 -- @include "includes/shard.lua"
 -- @include "includes/target.lua"
 -- @include "includes/count.lua"
@@ -39,6 +40,9 @@ if call('HGET', ctl, 'full') then
 end
 if not is_own and not string.find(text, '\n', 1, true) and call('EXISTS', P .. 'e:' .. event) == 0 then
   return 'text'
+end
+if not is_own and lacks_chunks(event, text) then
+  return 'chunks'
 end
 for k = 4, #ARGV, 4 do
   require_lane(org, ARGV[k + 1], ARGV[k + 2])

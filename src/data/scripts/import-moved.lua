@@ -5,7 +5,7 @@
 -- KEYS: see includes/shard.lua.
 -- ARGV[1] message, [2] event, [3] its text, [4] where it comes from: `<shard>/<entry>`, [5] organization, [6] route, [7] destination,
 -- [8] its first destination, [9] output of the transform or '', [10] number of values of its hash; then these, then those of the hash of its long attempts.
--- Reply: 1 taken in, 2 and something was put into the outbox, 0 it was before.
+-- Reply: 1 taken in, 2 and something was put into the outbox, 0 it was before; `chunks`: chunks of the payload are not here.
 -- @include "includes/shard.lua"
 -- @include "includes/index.lua"
 -- @include "includes/target.lua"
@@ -30,6 +30,9 @@ local before = call('HMGET', key, 's', 'v')
 local state = before[1]
 if state and state ~= 'm' then
   return 0
+end
+if not state and lacks_chunks(event, text) then
+  return 'chunks'
 end
 require_lane(org, ARGV[6], ARGV[7])
 call('SET', seen, from, 'PX', seen_ms)

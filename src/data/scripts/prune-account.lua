@@ -80,7 +80,7 @@ local function prune_event(event)
       removed = removed + 1
     end
   end
-  local history = string.match(head, '^%S+ %S+ %S+ %S+ (%S+)\n')
+  local history = string.match(head, '^%S+ %S+ %S+ %S+ (%S+)[^\n]*\n')
   if history and history ~= '-' and call('EXISTS', P .. 'e:' .. event) == 1 then
     remove_event(event)
     removed = removed + 1

@@ -14,7 +14,7 @@ export function archiveRecord(message: ArchivedMessage): { table: ArchiveTable; 
   const { view, event } = message;
   const isWebhook = organizationOfWebhooks(view.org) !== null;
   const columns = isWebhook ? messageColumns(message) : deliveryColumns(message);
-  const payload = event === null ? 'null' : eventPayload(event.payload).json;
+  const payload = event === null || event.chunks !== undefined ? 'null' : eventPayload(event.payload).json;
   return {
     table: isWebhook ? 'messages' : 'deliveries',
     date: isoTime(view.completedAtMs ?? view.createdAtMs).slice(0, 10),

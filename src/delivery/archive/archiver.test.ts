@@ -160,6 +160,17 @@ test('what has ended is read as partitioned tables, one of deliveries and one of
   expect(await redis.client.keys(`${prefix}{s0}:m:*`)).toEqual([]);
 });
 
+test('a payload above 1 MiB is null in the archive, and the rest of its record is there', async () => {
+  const metrics = start();
+  const large = newEvent({ payload: Buffer.alloc(1_048_577, 'x') });
+  await acceptor.accept(large);
+  await acceptor.accept(newEvent());
+  await passes(async () => expect(await figure(metrics, 'posthorn_archived_messages_total')).toBe(2));
+  const found = (await lines()).map(({ eventId, status, payload }) => ({ eventId, status, payload }));
+  expect(found).toContainEqual({ eventId: large.id, status: 'delivered', payload: null });
+  expect(found).toContainEqual(expect.objectContaining({ status: 'delivered', payload: { a: 1 } }));
+});
+
 test('a store that is down gets everything when it is up again; until then it is told, and nothing goes', async () => {
   const metrics = start();
   await store.halt();

@@ -8,8 +8,9 @@ import { cursorPageOf, cursorPagination, cursorQuery, pagesAreFilled, unknownIds
 import { timeRange, timeRangeQuery } from '../query.ts';
 import { filterId } from '../resources/filter-ids.ts';
 import { isoTime, nameOf, organizationId, timestamp } from '../resources/record-fields.ts';
+import { StreamedAnswer } from '../streamed-answer.ts';
 import { deliveryRecord, deliveryToRecord } from './delivery-fields.ts';
-import { shownPayload } from './payload-fields.ts';
+import { shownBeginning, shownPayload } from './payload-fields.ts';
 
 const eventStatus = z.enum(['pending', 'delivered', 'partial', 'failed', 'filtered', 'no_routes']) satisfies z.ZodType<EventView['status']>;
 
@@ -47,7 +48,12 @@ const record = item
         'Query of the URL that the event came to, as it was sent, without the question mark and credentials; empty: there was none.',
       ),
     headers: z.record(z.string(), z.string()),
-    payload: z.unknown().describe('As payloadEncoding says.'),
+    payload: z
+      .unknown()
+      .describe(
+        'As payloadEncoding says. Of a payload above 1 MiB its first 64 KiB, as text or base64; GET /events/{id}/payload has all of it.',
+      ),
+    payloadTruncated: z.literal(true).optional().describe('Only where `payload` is only the beginning.'),
     payloadEncoding: z.enum(['json', 'text', 'base64']).nullable(),
     deliveries: z
       .array(deliveryRecord)
@@ -103,9 +109,31 @@ export const events: Family = {
           ...toItem(event, call),
           query: event.query,
           headers: joinedHeaders(keptHeaders(event.headers)),
-          ...shownPayload(event.payload),
+          ...(event.beginning === null ? shownPayload(event.payload) : shownBeginning(event.beginning, event.size)),
+          ...(event.beginning !== null && { payloadTruncated: true as const }),
           deliveries: deliveries.map(deliveryToRecord),
         };
+      },
+    }),
+    operation({
+      method: 'GET',
+      path: '/events/{id}/payload',
+      operationId: 'getEventPayload',
+      summary: 'Download the payload of an event',
+      description: 'The bytes that were received. When a part of them is gone meanwhile, the answer is broken off.',
+      scope: 'read',
+      answer: { status: 200, description: 'The payload.', bytes: 'The bytes that were received, whatever their type is.' },
+      errors: ['RESOURCE_NOT_FOUND'],
+      handle: async ({ services, caller, params: { id = '' } }) => {
+        const payload = await services.messages.payload(caller.organization.id, id);
+        if (payload === null) throw new PosthornError('RESOURCE_NOT_FOUND', 'There is no such event.');
+        const headers = {
+          'Content-Type': 'application/octet-stream',
+          'Content-Length': String(payload.size),
+          'Content-Disposition': `attachment; filename="${id}"`,
+          'X-Content-Type-Options': 'nosniff',
+        };
+        return new StreamedAnswer(headers, wholePieces(payload.pieces));
       },
     }),
   ],
@@ -120,8 +148,15 @@ function refuseOther(times: { from: string | undefined; to: string | undefined }
   }
 }
 
+async function* wholePieces(pieces: AsyncIterable<Buffer | null>): AsyncGenerator<Buffer> {
+  for await (const piece of pieces) {
+    if (piece === null) throw new PosthornError('RESOURCE_NOT_FOUND', 'The payload of the event is gone.');
+    yield piece;
+  }
+}
+
 function toItem(event: EventView, { services, caller }: Call): z.input<typeof item> {
-  const { org, query: _query, headers: _headers, payload: _payload, webhook: _webhook, receivedAtMs, ...rest } = event;
+  const { org, query: _query, headers: _headers, payload: _payload, beginning: _beginning, webhook: _webhook, receivedAtMs, ...rest } = event;
   const source = services.caches.Source.getById(event.sourceId, caller.organization.namespace);
   return {
     ...rest,

@@ -13,13 +13,13 @@ test.each<[Buffer, string, string]>([
 ])('%j is shown as %s', (payload, shown, payloadEncoding) => {
   const { payload: text, ...rest } = shownPayload(payload);
   expect([jsonText(text), rest]).toEqual([shown, { payloadEncoding }]);
-  expect(jsonText(shownBeginning(payload, payload.length))).toBe(shown);
+  expect(jsonText(shownBeginning(payload, payload.length).payload)).toBe(shown);
 });
 
 test.each([
   ['\ufeff{"name":"\u00fc', '{"name":"\u00fc'],
   ['{"name":"\u00fc', '{"name":"\u00fc'],
 ])('the beginning of a large payload is text: %j', (beginning, shown) => {
-  expect(shownBeginning(Buffer.from(beginning), 100_000)).toBe(shown);
-  expect(shownBeginning(Buffer.from(beginning).subarray(0, -1), 100_000)).toBe(shown.slice(0, -1));
+  expect(shownBeginning(Buffer.from(beginning), 100_000).payload).toBe(shown);
+  expect(shownBeginning(Buffer.from(beginning).subarray(0, -1), 100_000).payload).toBe(shown.slice(0, -1));
 });

@@ -13,10 +13,11 @@ export function shownPayload(payload: Buffer | null): { payload: unknown; payloa
 }
 
 /** The same of the beginning of a payload of `size` bytes: never JSON, because that would not be whole, and no broken character at its end. */
-export function shownBeginning(beginning: Buffer, size: number): unknown {
-  if (beginning.length >= size) return shownPayload(beginning).payload;
+export function shownBeginning(beginning: Buffer, size: number): ReturnType<typeof shownPayload> {
+  if (beginning.length >= size) return shownPayload(beginning);
   const text = beginning.toString('utf8');
   const whole = text.endsWith('\ufffd') ? text.replace(/\ufffd{1,3}$/u, '') : text;
   const isText = Buffer.from(whole, 'utf8').equals(beginning.subarray(0, Buffer.byteLength(whole)));
-  return isText ? withoutByteOrderMark(whole) : beginning.toString('base64');
+  if (!isText) return { payload: beginning.toString('base64'), payloadEncoding: 'base64' };
+  return { payload: withoutByteOrderMark(whole), payloadEncoding: 'text' };
 }

@@ -21,7 +21,7 @@ const sample = z
     payload: z
       .unknown()
       .describe(
-        `As it was received: JSON as it is, other text as text, everything else in base64. Of a payload of more than ${payloadBytes / 1024} KiB the beginning, as text or base64; GET /events/{id} has all of it. null when it is gone.`,
+        `As it was received: JSON as it is, other text as text, everything else in base64. Of a payload of more than ${payloadBytes / 1024} KiB the beginning, as text or base64; GET /events/{id}/payload has all of it. null when it is gone.`,
       ),
     receivedAt: timestamp.nullable(),
     failedAt: timestamp,
@@ -67,7 +67,7 @@ function sampleToRecord({ delivery, lastAttempt, event }: FailedSample): z.input
     errorType: delivery.lastErrorType ?? (lastAttempt === null ? (delivery.deadLetterReason ?? delivery.status) : null),
     errorMessage: delivery.lastErrorMessage,
     responseBody: lastAttempt?.responseBody ?? null,
-    payload: event === null ? null : shownBeginning(event.payload, event.size),
+    payload: event === null ? null : shownBeginning(event.payload, event.size).payload,
     receivedAt: isoTimeOrNull(event?.receivedAtMs ?? null),
     failedAt: isoTime(delivery.completedAtMs ?? delivery.createdAtMs),
   };

@@ -21,10 +21,10 @@ export function bodySignatureVerifier(scheme: SignatureScheme, secrets: readonly
   const keys = hmacKeys(secrets);
   const { algorithm, header, encoding, prefix } = scheme;
   const digestFrom = encoding === 'hex' ? digestFromHex : digestFromBase64;
-  return ({ headers, body }) => {
+  return function* ({ headers, body }) {
     const value = headers[header];
     if (typeof value !== 'string' || !value.startsWith(prefix)) return null;
     const signature = digestFrom(value.slice(prefix.length), algorithm);
-    return signature === null ? null : signedByAny(keys, { prefix: '', body }, [signature], algorithm);
+    return signature === null ? null : yield* signedByAny(keys, { prefix: '', body }, [signature], algorithm);
   };
 }

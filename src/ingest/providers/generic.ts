@@ -9,10 +9,10 @@ const prefix = 'sha256=';
  */
 export function genericVerifier(secrets: readonly string[]): Verifier {
   const keys = hmacKeys(secrets);
-  return ({ headers, body }) => {
+  return function* ({ headers, body }) {
     const header = headers['x-webhook-signature'] ?? headers['x-signature'];
     if (typeof header !== 'string') return null;
     const signature = digestFromHex(header.startsWith(prefix) ? header.slice(prefix.length) : header);
-    return signature === null ? null : signedByAny(keys, { prefix: '', body }, [signature]);
+    return signature === null ? null : yield* signedByAny(keys, { prefix: '', body }, [signature]);
   };
 }

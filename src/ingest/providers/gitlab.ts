@@ -12,10 +12,10 @@ const signingTokenPrefix = 'whsec_';
 export function gitlabVerifier(secrets: readonly string[]): Verifier {
   const tokens = secrets.filter((secret) => secret !== '').map(digest);
   const signature = standardWebhooksVerifier(secrets.filter((secret) => secret.startsWith(signingTokenPrefix)));
-  return (request) => {
+  return function* (request) {
     const token = request.headers[tokenHeader];
     // What is signed tells more than the token, which may stand beside it.
-    return signature(request) ?? (typeof token === 'string' && isOneOf(tokens, digest(token)) ? { signed: null } : null);
+    return (yield* signature(request)) ?? (typeof token === 'string' && isOneOf(tokens, digest(token)) ? { signed: null } : null);
   };
 }
 

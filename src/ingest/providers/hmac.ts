@@ -1,4 +1,5 @@
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto';
+import { updateInPieces } from '../../core/hash-in-pieces.ts';
 import type { SignatureScheme } from '../../core/providers.ts';
 import type { SignedContent, Verification } from './signed-request.ts';
 
@@ -19,18 +20,19 @@ export function hmacKeys(secrets: readonly (string | Buffer)[]): KeyObject[] {
 }
 
 /** What was signed, when the HMAC of it under one of the keys is one of the signatures, else null; compared in constant time. */
-export function signedByAny(
+export function* signedByAny(
   keys: readonly KeyObject[],
   signed: SignedContent,
   signatures: readonly Buffer[],
   algorithm: Algorithm = 'sha256',
-): Verification | null {
+): Generator<undefined, Verification | null> {
   const { prefix, body } = signed;
   let isSigned = false;
   for (const key of keys) {
     const hmac = createHmac(algorithm, key);
     if (prefix !== '') hmac.update(prefix);
-    const expected = hmac.update(body).digest();
+    yield* updateInPieces(hmac, body);
+    const expected = hmac.digest();
     for (const signature of signatures) {
       if (signature.length === expected.length && timingSafeEqual(signature, expected)) isSigned = true;
     }

@@ -22,5 +22,5 @@ export interface Verification {
   signed: SignedContent | null;
 }
 
-/** Null when none of the source's secrets vouches for the request. */
-export type Verifier = (request: SignedRequest) => Verification | null;
+/** Null when none of the source's secrets vouches for the request. Yields between two pieces of a large body. */
+export type Verifier = (request: SignedRequest) => Generator<undefined, Verification | null>;

@@ -9,11 +9,11 @@ const version = 'v0';
  */
 export function slackVerifier(secrets: readonly string[]): Verifier {
   const keys = hmacKeys(secrets);
-  return ({ headers, body, nowMs }) => {
+  return function* ({ headers, body, nowMs }) {
     const { 'x-slack-signature': header, 'x-slack-request-timestamp': seconds } = headers;
     if (typeof header !== 'string' || typeof seconds !== 'string' || !header.startsWith(`${version}=`)) return null;
     const signature = digestFromHex(header.slice(version.length + 1));
     if (signature === null || !isTimely(seconds, nowMs)) return null;
-    return signedByAny(keys, { prefix: `${version}:${seconds}:`, body }, [signature]);
+    return yield* signedByAny(keys, { prefix: `${version}:${seconds}:`, body }, [signature]);
   };
 }

@@ -1,6 +1,6 @@
 import { withoutPrefix } from '../../core/signing.ts';
 import { digestFromBase64, hmacKeys, isTimely, signedByAny } from './hmac.ts';
-import type { SignedRequest, Verification, Verifier } from './signed-request.ts';
+import type { SignedRequest, Verifier } from './signed-request.ts';
 
 const signaturePrefix = 'v1,';
 
@@ -23,15 +23,15 @@ export function svixVerifier(secrets: readonly string[]): Verifier {
   return (request) => isSigned(request, request.headers['svix-id'] === undefined ? 'webhook' : 'svix');
 }
 
-function signatureCheck(secrets: readonly string[]): (request: SignedRequest, name: 'webhook' | 'svix') => Verification | null {
+function signatureCheck(secrets: readonly string[]): (request: SignedRequest, name: 'webhook' | 'svix') => ReturnType<Verifier> {
   const keys = hmacKeys(secrets.map((secret) => Buffer.from(withoutPrefix(secret), 'base64')));
-  return ({ headers, body, nowMs }, name) => {
+  return function* ({ headers, body, nowMs }, name) {
     const { [`${name}-id`]: id, [`${name}-timestamp`]: seconds, [`${name}-signature`]: list } = headers;
     if (typeof id !== 'string' || id === '' || typeof seconds !== 'string' || typeof list !== 'string') return null;
     const signatures = list
       .split(' ')
       .filter((item) => item.startsWith(signaturePrefix))
       .flatMap((item) => digestFromBase64(item.slice(signaturePrefix.length)) ?? []);
-    return isTimely(seconds, nowMs) ? signedByAny(keys, { prefix: `${id}.${seconds}.`, body }, signatures) : null;
+    return isTimely(seconds, nowMs) ? yield* signedByAny(keys, { prefix: `${id}.${seconds}.`, body }, signatures) : null;
   };
 }

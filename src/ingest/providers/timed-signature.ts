@@ -22,7 +22,7 @@ export const timedSignatures = {
 /** Any of the signatures may be right; other schemes in the header are ignored. */
 export function timedSignatureVerifier(scheme: TimedSignature, secrets: readonly string[]): Verifier {
   const keys = hmacKeys(secrets);
-  return ({ headers, body, nowMs }) => {
+  return function* ({ headers, body, nowMs }) {
     const header = headers[scheme.header];
     if (typeof header !== 'string') return null;
     let seconds = '';
@@ -34,6 +34,6 @@ export function timedSignatureVerifier(scheme: TimedSignature, secrets: readonly
       const signature = digestFromHex(value);
       if (signature !== null) signatures.push(signature);
     }
-    return isTimely(seconds, nowMs) ? signedByAny(keys, { prefix: seconds + scheme.joint, body }, signatures) : null;
+    return isTimely(seconds, nowMs) ? yield* signedByAny(keys, { prefix: seconds + scheme.joint, body }, signatures) : null;
   };
 }

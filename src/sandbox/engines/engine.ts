@@ -7,6 +7,8 @@ export interface EngineInput {
   code: string;
   event: string;
   payload: string;
+  /** The payload is above 1 MiB, and takes more memory and time. */
+  isLarge?: boolean;
 }
 
 /** The code of a user is wrong, or did something wrong. */

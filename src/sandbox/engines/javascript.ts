@@ -12,7 +12,7 @@ import {
   type QuickJSWASMModule,
   Scope,
 } from 'quickjs-emscripten-core';
-import { sandboxLimits } from '../jobs.ts';
+import { largeForm, type SandboxForm, usualForm } from '../jobs.ts';
 import { CodeError, type TransformEngine } from './engine.ts';
 import { type ValuelessScript, valuelessScript } from './script-output.ts';
 
@@ -49,15 +49,20 @@ const wasmBinary = new Uint8Array(readFileSync(wasmFile)).buffer;
 /** A module, which is a memory, for each organization: what a defect of QuickJS would let one reach is its own. */
 const modules = new LRUCache<string, QuickJSWASMModule>({ max: 16 });
 
-/** ECMAScript 2023 in QuickJS, with nothing of the host: a new context for every run, 16 MiB, 1 s of computing. */
+/** Of one run. */
+type RunLimits = Pick<SandboxForm, 'computingMs' | 'javascriptMemoryBytes'>;
+
+const usualLimits: RunLimits = usualForm;
+
+/** ECMAScript 2023 in QuickJS, with nothing of the host: a new context for every run, 16 MiB, 1 s of computing; more of both for a payload above 1 MiB. */
 export const javascriptEngine: TransformEngine = {
   check: async (code) =>
-    inContext('', (run) => {
+    inContext('', usualLimits, (run) => {
       refuseWithoutOutput(code);
       run.value(run.context.evalCode(code, file, { ...asScript, compileOnly: true }));
     }),
-  run: async ({ organization, code, event, payload }) =>
-    inContext(organization, (run) => {
+  run: async ({ organization, code, event, payload, isLarge = false }) =>
+    inContext(organization, isLarge ? largeForm : usualLimits, (run) => {
       const { context } = run;
       const valueless = refuseWithoutOutput(code);
       const prepare = run.own(prepareEvent);
@@ -80,14 +85,14 @@ function refuseWithoutOutput(code: string): ValuelessScript | null {
   return valueless;
 }
 
-async function inContext<T>(organization: string, work: (run: Run) => T): Promise<T> {
+async function inContext<T>(organization: string, limits: RunLimits, work: (run: Run) => T): Promise<T> {
   const module = modules.get(organization) ?? (await newQuickJSWASMModuleFromVariant(newVariant(quickJs, { wasmBinary })));
   modules.set(organization, module);
   try {
     return Scope.withScope((scope) => {
       const runtime = scope.manage(module.newRuntime());
-      const isOver = limit(runtime);
-      return work(new Run({ context: scope.manage(runtime.newContext()), scope, isOver }));
+      const isOver = limit(runtime, limits);
+      return work(new Run({ context: scope.manage(runtime.newContext()), scope, isOver, limits }));
     });
   } catch (error) {
     if (error instanceof CodeError) throw error;
@@ -102,17 +107,17 @@ async function inContext<T>(organization: string, work: (run: Run) => T): Promis
 }
 
 /** Answers whether the time is over. */
-function limit(runtime: QuickJSRuntime): () => boolean {
-  const end = computedMs() + sandboxLimits.computingMs;
+function limit(runtime: QuickJSRuntime, { computingMs, javascriptMemoryBytes }: RunLimits): () => boolean {
+  const end = computedMs() + computingMs;
   const isOver = (): boolean => computedMs() > end;
-  runtime.setMemoryLimit(sandboxLimits.javascriptMemoryBytes);
+  runtime.setMemoryLimit(javascriptMemoryBytes);
   runtime.setMaxStackSize(stackBytes);
   runtime.setInterruptHandler(isOver);
   return isOver;
 }
 
-function stopped(): CodeError {
-  return new CodeError(`stopped after ${sandboxLimits.computingMs} ms of computing`);
+function stopped({ computingMs }: RunLimits): CodeError {
+  return new CodeError(`stopped after ${computingMs} ms of computing`);
 }
 
 /** Of this thread. */
@@ -126,8 +131,10 @@ class Run {
   readonly context: QuickJSContext;
   readonly #scope: Scope;
   readonly #isOver: () => boolean;
+  readonly #limits: RunLimits;
 
-  constructor({ context, scope, isOver }: { context: QuickJSContext; scope: Scope; isOver: () => boolean }) {
+  constructor({ context, scope, isOver, limits }: { context: QuickJSContext; scope: Scope; isOver: () => boolean; limits: RunLimits }) {
+    this.#limits = limits;
     this.context = context;
     this.#scope = scope;
     this.#isOver = isOver;
@@ -163,16 +170,17 @@ class Run {
         throw this.#codeError(this.#scope.manage(state.error));
       case 'pending':
         // Stopped in the middle of asynchronous code, QuickJS leaves its promise as it is.
-        if (this.#isOver()) throw stopped();
+        if (this.#isOver()) throw stopped(this.#limits);
         throw new CodeError('the promise that the code returns is never settled');
     }
   }
 
   #codeError(error: QuickJSHandle): CodeError {
-    if (this.#isOver()) return stopped();
+    if (this.#isOver()) return stopped(this.#limits);
     const name = this.#textOf(error, 'name');
     const message = this.#textOf(error, 'message');
-    if (name === 'InternalError' && message === 'out of memory') return new CodeError('more than 16 MiB of memory');
+    if (name === 'InternalError' && message === 'out of memory')
+      return new CodeError(`more than ${this.#limits.javascriptMemoryBytes / 1_048_576} MiB of memory`);
     if (message === null) return new CodeError('the code has thrown a value that is no error');
     const [, line, column] = placePattern.exec(this.#textOf(error, 'stack') ?? '') ?? [];
     const place = line === undefined ? {} : { line: Number(line), column: column === undefined ? null : Number(column) };

@@ -1,6 +1,6 @@
 import { Liquid, LiquidError, type Template } from 'liquidjs';
 import { LRUCache } from 'lru-cache';
-import { sandboxLimits } from '../jobs.ts';
+import { largeForm, sandboxLimits } from '../jobs.ts';
 import { CodeError, eventOf, type TransformEngine } from './engine.ts';
 
 /** No files: `render`, `include` and `layout` find nothing. */
@@ -12,16 +12,17 @@ const liquid = new Liquid({
   renderLimit: sandboxLimits.computingMs,
   memoryLimit: 16 * sandboxLimits.outputBytes,
 });
+const largeLimits = { renderLimit: largeForm.computingMs, memoryLimit: largeForm.javascriptMemoryBytes };
 const compiled = new LRUCache<string, Template[]>({ max: 200 });
 
 /** A template over the event; its text is the output, and nothing but white space is none. */
 export const liquidEngine: TransformEngine = {
   check: async (code) => void parse(code),
-  run: async ({ code, event, payload }) => {
+  run: async ({ code, event, payload, isLarge = false }) => {
     const template = compiled.get(code) ?? parse(code);
     compiled.set(code, template);
     try {
-      const text = String(liquid.renderSync(template, eventOf({ event, payload })));
+      const text = String(liquid.renderSync(template, eventOf({ event, payload }), isLarge ? largeLimits : {}));
       return text.trim() === '' ? null : text;
     } catch (error) {
       throw codeError(error);

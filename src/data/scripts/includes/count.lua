@@ -144,92 +144,95 @@ local function count_end(org, n, destination, how)
   end
 end
 
--- The names of a table, and what a hash has of them.
-local function read_fields(key, named)
-  local names = {}
-  for name in pairs(named) do
-    names[#names + 1] = name
-  end
-  return names, #names > 0 and call('HMGET', key, unpack(names)) or {}
-end
-
-local function write_events(key, events)
-  local ids, stored = read_fields(key, events)
-  local fields = {}
-  for k, id in ipairs(ids) do
-    local before = string.match(stored[k] or '', '^(%d+)')
-    fields[2 * k - 1], fields[2 * k] = id, whole(tonumber(before or '0') + events[id]) .. ' ' .. whole(now)
-  end
-  if #fields > 0 then
-    call('HSET', key, unpack(fields))
-  end
-end
-
-local function write_deliveries(key, deliveries)
-  local ids, stored = read_fields(key, deliveries)
-  local fields = {}
-  for k, id in ipairs(ids) do
-    local d = deliveries[id]
-    local ended, successes, latency, last, attempts = string.match(stored[k] or '0 0 0 0', '^(%d+) (%d+) (%d+) (%d+) ?(%d*)')
-    if attempts == '' then
-      attempts = ended
+local write_counts
+do
+  -- The names of a table, and what a hash has of them.
+  local function read_fields(key, named)
+    local names = {}
+    for name in pairs(named) do
+      names[#names + 1] = name
     end
-    last = d[4] > 0 and now or tonumber(last)
-    fields[2 * k - 1] = id
-    fields[2 * k] = string.format('%.0f %.0f %.0f %.0f %.0f', ended + d[1], successes + d[2], latency + d[3], last, attempts + d[4])
+    return names, #names > 0 and call('HMGET', key, unpack(names)) or {}
   end
-  if #fields > 0 then
-    call('HSET', key, unpack(fields))
-  end
-end
 
--- What was counted of an organization, by the names of its tallies, each with its fields.
-local function tallies_of(c)
-  local tallies = {}
-  for key, counted in pairs(c.targets) do
-    local n = string.match(key, '^%d+')
-    for what, by in pairs(counted) do
-      add_to(tallies, whole(math.floor(tonumber(n) / 64)), key .. ' ' .. what, by)
+  local function write_events(key, events)
+    local ids, stored = read_fields(key, events)
+    local fields = {}
+    for k, id in ipairs(ids) do
+      local before = string.match(stored[k] or '', '^(%d+)')
+      fields[2 * k - 1], fields[2 * k] = id, whole(tonumber(before or '0') + events[id]) .. ' ' .. whole(now)
+    end
+    if #fields > 0 then
+      call('HSET', key, unpack(fields))
     end
   end
-  for id, counted in pairs(c.ids) do
-    for what, by in pairs(counted) do
-      add_to(tallies, 'e' .. string.sub(id, -1), id .. ' ' .. what, by)
+
+  local function write_deliveries(key, deliveries)
+    local ids, stored = read_fields(key, deliveries)
+    local fields = {}
+    for k, id in ipairs(ids) do
+      local d = deliveries[id]
+      local ended, successes, latency, last, attempts = string.match(stored[k] or '0 0 0 0', '^(%d+) (%d+) (%d+) (%d+) ?(%d*)')
+      if attempts == '' then
+        attempts = ended
+      end
+      last = d[4] > 0 and now or tonumber(last)
+      fields[2 * k - 1] = id
+      fields[2 * k] = string.format('%.0f %.0f %.0f %.0f %.0f', ended + d[1], successes + d[2], latency + d[3], last, attempts + d[4])
+    end
+    if #fields > 0 then
+      call('HSET', key, unpack(fields))
     end
   end
-  return tallies
-end
 
-local function write_tallies(org, tallies)
-  local period = whole(math.floor(now / tally_period_ms))
-  for group, counted in pairs(tallies) do
-    local name = period .. ':' .. group
-    local key = P .. 'st:' .. org .. ':t' .. name
-    local names, stored = read_fields(key, counted)
-    local fields, is_new = {}, false
-    for k, field in ipairs(names) do
-      is_new = is_new or not stored[k]
-      fields[2 * k - 1], fields[2 * k] = field, whole(tonumber(stored[k] or '0') + counted[field])
-    end
-    call('HSET', key, unpack(fields))
-    if is_new then
-      call('SADD', P .. 'st:' .. org .. ':t', name)
-      call('ZADD', P .. 'tallies', 'NX', now, org .. ' ' .. name)
-    end
-  end
-end
-
-local function write_counts()
-  for org, c in pairs(counts) do
-    local key = P .. 'k:' .. org
-    write_events(key, c.events)
-    write_deliveries(key, c.deliveries)
-    -- Of webhooks nobody asks for the events of a period.
-    if not is_for_webhooks(org) then
-      for id, events in pairs(c.events) do
-        tally_id(org, id, 'e', events)
+  -- What was counted of an organization, by the names of its tallies, each with its fields.
+  local function tallies_of(c)
+    local tallies = {}
+    for key, counted in pairs(c.targets) do
+      local n = string.match(key, '^%d+')
+      for what, by in pairs(counted) do
+        add_to(tallies, whole(math.floor(tonumber(n) / 64)), key .. ' ' .. what, by)
       end
     end
-    write_tallies(org, tallies_of(c))
+    for id, counted in pairs(c.ids) do
+      for what, by in pairs(counted) do
+        add_to(tallies, 'e' .. string.sub(id, -1), id .. ' ' .. what, by)
+      end
+    end
+    return tallies
+  end
+
+  local function write_tallies(org, tallies)
+    local period = whole(math.floor(now / tally_period_ms))
+    for group, counted in pairs(tallies) do
+      local name = period .. ':' .. group
+      local key = P .. 'st:' .. org .. ':t' .. name
+      local names, stored = read_fields(key, counted)
+      local fields, is_new = {}, false
+      for k, field in ipairs(names) do
+        is_new = is_new or not stored[k]
+        fields[2 * k - 1], fields[2 * k] = field, whole(tonumber(stored[k] or '0') + counted[field])
+      end
+      call('HSET', key, unpack(fields))
+      if is_new then
+        call('SADD', P .. 'st:' .. org .. ':t', name)
+        call('ZADD', P .. 'tallies', 'NX', now, org .. ' ' .. name)
+      end
+    end
+  end
+
+  function write_counts()
+    for org, c in pairs(counts) do
+      local key = P .. 'k:' .. org
+      write_events(key, c.events)
+      write_deliveries(key, c.deliveries)
+      -- Of webhooks nobody asks for the events of a period.
+      if not is_for_webhooks(org) then
+        for id, events in pairs(c.events) do
+          tally_id(org, id, 'e', events)
+        end
+      end
+      write_tallies(org, tallies_of(c))
+    end
   end
 end

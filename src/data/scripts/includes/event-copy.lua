@@ -1,3 +1,4 @@
+-- @include "chunks.lua"
 -- @include "event-list.lua"
 -- @include "index.lua"
 -- @include "shard.lua"
@@ -27,19 +28,29 @@ local function event_refs(event, ids)
   end
 end
 
+-- Whether a copy of the event is to be made, and chunks of its payload are not here.
+local function lacks_chunks(event, text)
+  local token, bytes = chunks_of(text)
+  return token and call('EXISTS', P .. 'e:' .. event) == 0 and not chunks_are_here(token, bytes)
+end
+
 -- Makes the copy unless it is there; `text` is that of the event at its home. From a text that is none no copy is made.
 local function copy_event(event, text)
   if call('EXISTS', P .. 'e:' .. event) == 1 then
     return
   end
-  local org, source, rest = string.match(text, '^%S+ %S+ (%S+) (%S+) %S+\n(.*)$')
+  local org, source, chunks, rest = string.match(text, '^%S+ %S+ (%S+) (%S+) %S+([^\n]*)\n(.*)$')
   if not org then
     return
   end
   local stamp = new_stamp()
-  local copy = stamp .. ' * ' .. org .. ' ' .. source .. ' -\n' .. rest
+  local copy = stamp .. ' * ' .. org .. ' ' .. source .. ' -' .. chunks .. '\n' .. rest
+  local token, chunk_bytes = chunks_of(text)
+  if token then
+    name_chunks(token, chunk_bytes)
+  end
   call('SET', P .. 'e:' .. event, copy)
-  new_event(event, org, #copy)
+  new_event(event, org, #copy + (chunk_bytes or 0))
   call('HSET', P .. 'refs', event, 0)
   index_add(P .. 'i:cp:' .. org, stamp, event)
 end

@@ -43,7 +43,7 @@ local function keep_without_messages(event, token)
     return false
   end
   local text = call('GET', P .. 'e:' .. event)
-  local head, rest = string.match(text, '^(%S+ %S+ %S+ %S+) %S+(\n.*)$')
+  local head, rest = string.match(text, '^(%S+ %S+ %S+ %S+) %S+([^\n]*\n.*)$')
   local stamp = new_stamp()
   local kept = head .. ' ' .. stamp .. rest
   call('SET', P .. 'e:' .. event, kept)

@@ -1,3 +1,4 @@
+-- @include "chunks.lua"
 -- @include "dead-letters.lua"
 -- @include "index.lua"
 -- @include "outbox.lua"
@@ -19,7 +20,7 @@ end
 local function remove_event(event)
   local key = P .. 'e:' .. event
   local head = call('GETRANGE', key, 0, 255)
-  local stamp, _, org, source, fin = string.match(head, '^(%S+) (%S+) (%S+) (%S+) (%S+)\n')
+  local stamp, _, org, source, fin = string.match(head, '^(%S+) (%S+) (%S+) (%S+) (%S+)[^\n]*\n')
   local home, home_key = home_of(event)
   if home and stamp then
     index_remove(P .. 'i:cp:' .. org, stamp, event)
@@ -32,6 +33,10 @@ local function remove_event(event)
     end
   end
   release_all(event, org)
+  local token, chunk_bytes = chunks_of(head)
+  if token then
+    remove_chunks(token, chunk_bytes)
+  end
   call('DEL', key, P .. 'x:' .. event, P .. 'y:' .. event, P .. 'an:' .. event)
   call('HDEL', P .. 'refs', event)
   call('HDEL', P .. 'far', event)

@@ -1,11 +1,12 @@
 -- @include "account.lua"
+-- @include "chunks.lua"
 -- @include "shard.lua"
 
 -- Bytes of events by account: of the unfinished ones, by which accounts share Redis (byte-shares.ts), and of the others, of which most goes first when
 -- history is removed early (prune-account.lua).
 --   ue  hash: every event for which there is something left to do here → `<holds> <bytes>`. A hold is a message here that has not ended (one that
---       moves to another shard, until it has arrived there), or an entry of the outbox of the kinds x and w. The bytes are those of the text and of
---       the outputs of its transforms, and a constant for what is stored beside them
+--       moves to another shard, until it has arrived there), or an entry of the outbox of the kinds x and w. The bytes are those of the text, of
+--       the chunks of its payload and of the outputs of its transforms, and a constant for what is stored beside them
 --   ub  hash: account → the bytes of its events in `ue`, and a constant for each hold; field `*`: of all accounts
 --   fb  hash: account → the bytes of its events that are not in `ue`, and a constant for each message that they have here
 -- What an earlier release has accepted is not there until `posthorn migrate` counts it. Changes are gathered per script, and written once at its end
@@ -40,7 +41,7 @@ do
     return change
   end
 
-  -- For an event that this script makes; `size`: the length of its text.
+  -- For an event that this script makes; `size`: the length of its text, with that of the chunks of its payload.
   function new_event(event, org, size)
     held_change(event, org).size = size
   end
@@ -70,7 +71,7 @@ do
 
   local function bytes_of_event(event)
     local length = redis.pcall('STRLEN', P .. 'e:' .. event)
-    local bytes, outputs = event_overhead + (type(length) == 'number' and length or 0), P .. 'y:' .. event
+    local bytes, outputs = event_overhead + (type(length) == 'number' and length or 0) + chunk_bytes_of(event), P .. 'y:' .. event
     for _, field in ipairs(call('HKEYS', outputs)) do
       bytes = bytes + call('HSTRLEN', outputs, field)
     end

@@ -1,3 +1,4 @@
+-- @include "chunks.lua"
 -- @include "event-messages.lua"
 -- @include "shard.lua"
 -- @include "wait.lua"
@@ -65,6 +66,12 @@ local function payload_start(text)
   return first and string.find(text, '\n', first + 1, true) or 0
 end
 
+-- How many bytes the payload has of an event with this text, or beginning of it, of `size` bytes.
+local function payload_size(text, size)
+  local _, bytes = chunks_of(text)
+  return bytes or size - payload_start(text)
+end
+
 local function event_view_of(event, text, size)
   local ids, are_all = messages_of(event, text)
   local far = (call('HGET', P .. 'far', event) or '') .. ' '
@@ -108,12 +115,26 @@ local function event_status(event)
   return is_delivered and 'delivered' or 'filtered'
 end
 
+-- Of a payload in chunks so much is shown with the event.
+local shown_bytes = 65536
+
+-- A text with so many bytes of its payload.
+local function text_with(text, payload_bytes)
+  local token = chunks_of(text)
+  local start = payload_start(text)
+  if token and payload_bytes > 0 then
+    return text .. call('GETRANGE', P .. 'c:' .. token .. ':0', 0, payload_bytes - 1)
+  end
+  return string.sub(text, 1, start + payload_bytes)
+end
+
 -- {text, status letters of its messages here, how many it has, bytes of its payload, messages in other shards {id, shard if it is not
 -- that of the id or '', letter of one that is not found there}} and the ids of its messages; nil when there is no such event.
 local function event_view(event)
   local text = call('GET', P .. 'e:' .. event)
   if text then
-    return event_view_of(event, text, #text - payload_start(text))
+    local size = payload_size(text, #text)
+    return event_view_of(event, chunks_of(text) and text_with(text, shown_bytes) or text, size)
   end
   return nil
 end
@@ -129,8 +150,7 @@ local function event_beginning(event, payload_bytes)
   if size > #text and payload_start(text) == 0 then
     text = call('GET', key)
   end
-  local start = payload_start(text)
-  return string.sub(text, 1, start + payload_bytes), size - start
+  return text_with(text, payload_bytes), payload_size(text, size)
 end
 
 -- The same with a text that ends before the payload: lists do not show it.
@@ -143,7 +163,7 @@ local function event_head_view(event)
   end
   local start = payload_start(head)
   if head ~= '' then
-    return (event_view_of(event, string.sub(head, 1, start), size - start))
+    return (event_view_of(event, string.sub(head, 1, start), payload_size(head, size)))
   end
   return nil
 end

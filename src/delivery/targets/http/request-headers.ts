@@ -40,6 +40,8 @@ export interface AttemptIdentity {
   number: number;
   timestampSeconds: number;
   userAgent: string;
+  /** Of a large payload, which takes too long to be signed at once. */
+  signature?: string;
   /** Null: the message goes where it was sent first. */
   failover: { originalDestinationId: string; reason: string } | null;
 }
@@ -93,7 +95,7 @@ export function requestHeaders(
   for (const [name, value] of own) result.push(name, value);
   if (!hasWebhookId) result.push('webhook-id', attempt.messageId);
   if (isSigned) {
-    const signature = webhookSignature(signingKeys, attempt.messageId, attempt.timestampSeconds, event.payload);
+    const signature = attempt.signature ?? webhookSignature(signingKeys, attempt.messageId, attempt.timestampSeconds, event.payload);
     result.push('webhook-timestamp', String(attempt.timestampSeconds), 'webhook-signature', signature);
   }
   if (!names.has('user-agent')) result.push('user-agent', attempt.userAgent);

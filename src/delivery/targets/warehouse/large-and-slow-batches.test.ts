@@ -85,6 +85,21 @@ async function expectNoFindings(): Promise<void> {
   expect((await checkShards({ redis: suite.redis.client, prefix })).findings).toEqual([]);
 }
 
+test.each([null, '{"order": 1}'])(
+  'an event with a payload above 1 MiB is not written, and says why, and the others of its batch are (transform %s)',
+  async (code) => {
+    warehouse(first, code);
+    worker();
+    const ids = await send(3, first, (i) => (i === 1 ? Buffer.alloc(mebibyte + 1, 'x') : numbered(i)));
+    const [, large = ''] = ids;
+    await all('delivered', [ids[0] ?? '', ids[2] ?? ''], 60_000);
+    await all('transform_failed', [large], 60_000);
+    const lastErrorMessage = 'the payload has 1048577 bytes, and warehouses take up to 1 MiB';
+    expect(await suite.reader.delivery('org_a', large)).toMatchObject({ lastErrorMessage });
+    await expectNoFindings();
+  },
+);
+
 describe('a batch that becomes too large', () => {
   test('by the outputs of its transform goes out in several files, each record in one of them', async () => {
     warehouse(first, '{"order": payload.order, "text": $pad("x", 1000000)}');

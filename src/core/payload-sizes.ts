@@ -1,0 +1,4 @@
+/** A larger payload is stored in chunks, and is neither parsed nor hashed in one turn of the event loop. */
+export const wholePayloadBytes = 1_048_576;
+/** No payload is larger, whatever is configured. */
+export const largestPayloadBytes = 33_554_432;

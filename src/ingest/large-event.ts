@@ -1,0 +1,55 @@
+import { queryParameters } from '../core/sent-query.ts';
+import type { Sandbox } from '../sandbox/sandbox.ts';
+import type { IngestPlan } from './plan.ts';
+import type { LargeJudgement, ReceivedRequest } from './received-request.ts';
+
+const patternsUntried =
+  'a regular expression of the filter was not tried: with this text it, or the filters of all routes together, would take too long';
+
+/**
+ * Asks the sandbox for what the filters of a plan and its search for duplicates have to know of the payload. Rejects with UNAVAILABLE when that has too much
+ * to do, and when `signal` ends the wait. No filter is met by a payload that takes more memory or time than the sandbox gives.
+ */
+export async function judgeLarge(
+  sandbox: Sandbox,
+  { source, routes, dedup }: IngestPlan,
+  received: Pick<ReceivedRequest, 'request' | 'body' | 'query' | 'signed'>,
+  signal: AbortSignal,
+): Promise<LargeJudgement> {
+  const asking = routes.flatMap(({ id, filter, definition }) =>
+    filter?.readsPayload === true && definition !== null ? [{ id, definition }] : [],
+  );
+  const fields = dedup?.fields(received) ?? [];
+  if (asking.length === 0 && fields.length === 0) return { verdicts: new Map(), document: {} };
+  const filters = asking.map(({ definition }) => definition);
+  const { headers } = received.request;
+  const { judgement, problem } = await sandbox.judge(
+    source.org,
+    { filters, headers, query: queryParameters(received.query), fields },
+    received.body,
+    signal,
+  );
+  const untried = problem === undefined ? patternsUntried : `the filter was not tried: ${problem.message}`;
+  const verdicts = asking.map(({ id }, i) => {
+    const { isMet = false, isUntried = true } = judgement?.verdicts[i] ?? {};
+    return [id, { isMet, ...(isUntried && { untried }) }] as const;
+  });
+  return { verdicts: new Map(verdicts), document: documentOf(judgement?.fields ?? {}) };
+}
+
+/** From texts by path. */
+function documentOf(fields: Record<string, string>): object {
+  const document: Record<string, unknown> = Object.create(null);
+  for (const [path, text] of Object.entries(fields)) {
+    const names = path.split('.');
+    const last = names.pop() ?? '';
+    let inner = document;
+    for (const name of names) {
+      const next = inner[name] ?? Object.create(null);
+      inner[name] = next;
+      inner = next as Record<string, unknown>;
+    }
+    inner[last] = text;
+  }
+  return document;
+}

@@ -1,0 +1,31 @@
+import { compileFilter, MatchBudget, metByNone } from '../core/filter.ts';
+import { readJson } from '../core/read-json.ts';
+import type { FilterDefinition } from '../core/records.ts';
+import { textAt } from '../core/text-at.ts';
+import type { Job, Judgement } from './jobs.ts';
+
+/** What the filters of an event say, and the texts in its payload that somebody looks for. */
+export function judge({ filters, headers, query, fields, payload: text }: Extract<Job, { task: 'judge' }>): Judgement {
+  const payload = readJson(text);
+  const budget = new MatchBudget();
+  const verdicts = filters.map((filter) => {
+    const untriedBefore = budget.untried;
+    const pieces = compiled(filter).inPieces({ headers, query, payload }, budget);
+    let step = pieces.next();
+    while (step.done !== true) step = pieces.next();
+    return { isMet: step.value, isUntried: budget.untried > untriedBefore };
+  });
+  const found = fields.flatMap((path) => {
+    const value = textAt(payload, path);
+    return value === null ? [] : [[path, value] as const];
+  });
+  return { verdicts, fields: Object.fromEntries(found) };
+}
+
+function compiled(filter: FilterDefinition) {
+  try {
+    return compileFilter(filter);
+  } catch {
+    return metByNone;
+  }
+}

@@ -1,0 +1,84 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { largeJson, mebibyte } from '../../test/support/large-payloads.ts';
+import { patientBy } from '../../test/support/patient-clock.ts';
+import { largeForm } from './jobs.ts';
+import { Sandbox } from './sandbox.ts';
+
+/** A busy machine lets code compute for as long as it may until its deadline. */
+const clock = patientBy(6);
+let sandbox: Sandbox;
+beforeAll(() => {
+  sandbox = new Sandbox({ clock, processes: 1 });
+});
+afterAll(() => sandbox.close());
+
+const payload = largeJson(8 * mebibyte, { kind: 'large', amount: 5, order: { id: 'o-1' } });
+const filter = (field: string, operator: 'equals' | 'gt', value: unknown) => ({
+  logic: 'AND' as const,
+  conditions: [{ field, operator, value }],
+});
+
+describe('a payload above 1 MiB', () => {
+  test('is judged by filters, of which each has its verdict, and gives the texts that are asked for', async () => {
+    const filters = [filter('kind', 'equals', 'large'), filter('amount', 'gt', 5), filter('headers.x-kind', 'equals', 'a')];
+    const asked = { filters, headers: { 'x-kind': 'a' }, query: {}, fields: ['order.id', 'kind', 'amount', 'nothing', '__proto__'] };
+    expect((await sandbox.judge('org_a', asked, payload)).judgement).toEqual({
+      verdicts: [true, false, true].map((isMet) => ({ isMet, isUntried: false })),
+      fields: { 'order.id': 'o-1', kind: 'large' },
+    });
+  });
+
+  test('that is no JSON meets no filter that looks at it', async () => {
+    const asked = { filters: [filter('kind', 'equals', 'large')], headers: {}, query: {}, fields: ['kind'] };
+    expect((await sandbox.judge('org_a', asked, Buffer.alloc(2 * mebibyte, 'x'))).judgement).toEqual({
+      verdicts: [{ isMet: false, isUntried: false }],
+      fields: {},
+    });
+  });
+
+  test('leaves nothing behind for the next job, whatever its size', async () => {
+    const transform = (body: Buffer) =>
+      sandbox.transform('org_a', { type: 'jsonata', code: '{"kind": payload.kind}' }, { description: '{}', payload: body });
+    const outputs = [];
+    for (const body of [payload, Buffer.from('{"kind":"small"}'), largeJson(2 * mebibyte, { kind: 'other' })])
+      outputs.push((await transform(body)).output?.body);
+    expect(outputs).toEqual(['{"kind":"large"}', '{"kind":"small"}', '{"kind":"other"}']);
+  });
+
+  test('does not keep small ones waiting', async () => {
+    const endless = '(() => { for (;;); })()';
+    const order: string[] = [];
+    const large = sandbox
+      .transform('org_a', { type: 'javascript', code: endless }, { description: '{}', payload })
+      .then(({ problem }) => order.push(problem === undefined ? 'done' : 'large stopped'));
+    const small = sandbox
+      .transform('org_a', { type: 'jsonata', code: '1' }, { description: '{}', payload: Buffer.from('{}') })
+      .then(() => order.push('small'));
+    await Promise.all([large, small]);
+    expect(order).toEqual(['small', 'large stopped']);
+  });
+
+  test('waits its turn, the organizations one after the other, and is refused beyond what may wait', async () => {
+    const order: string[] = [];
+    const judge = (organization: string): Promise<unknown> =>
+      sandbox.judge(organization, { filters: [], headers: {}, query: {}, fields: ['kind'] }, payload).then(
+        () => order.push(organization),
+        (error: unknown) => Promise.reject(error),
+      );
+    const waiting = Array.from({ length: 1 + largeForm.waitingOfOrganization }, () => judge('org_a'));
+    await expect(judge('org_a')).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    waiting.push(judge('org_b'));
+    await Promise.all(waiting);
+    expect(order.indexOf('org_b')).toBeLessThan(3);
+  });
+
+  test('whose sender has hung up is not judged', async () => {
+    const ending = new AbortController();
+    const asked = { filters: [], headers: {}, query: {}, fields: ['kind'] };
+    const first = sandbox.judge('org_a', asked, payload);
+    const second = sandbox.judge('org_a', asked, payload, ending.signal);
+    ending.abort();
+    await expect(second).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    await first;
+  });
+});
