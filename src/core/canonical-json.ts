@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto';
+import { ExactNumber } from './exact-number.ts';
 
-/** JSON text with the keys of every object sorted, so that equal values have equal texts. `undefined` members are left out. */
+/** JSON text with the keys of every object sorted, so that equal values have equal texts; numbers stand as they were written. `undefined` members are left out. */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, member: unknown) => withSortedKeys(member));
 }
 
 const tooLong = new RangeError('too long');
 
-/** The same of what `JSON.parse` returned; null when it has more bytes in UTF-8, which is found out before much more than those are written. */
+/** The same of what `parseJson` returned; null when it has more bytes in UTF-8, which is found out before much more than those are written. */
 export function canonicalJsonWithin(value: unknown, maxBytes: number): string | null {
   let left = maxBytes;
   try {
@@ -26,18 +27,20 @@ export function canonicalJsonWithin(value: unknown, maxBytes: number): string | 
 /** Of what is written for a value, but for its members: of those of an object at least `"":` and what separates them. */
 function leastBytes(value: unknown): number {
   if (typeof value === 'string') return value.length;
-  return typeof value !== 'object' || value === null || Array.isArray(value) ? 1 : 1 + 4 * Object.keys(value).length;
+  return typeof value !== 'object' || value === null || Array.isArray(value) || JSON.isRawJSON(value)
+    ? 1
+    : 1 + 4 * Object.keys(value).length;
 }
 
 function withSortedKeys(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  if (typeof value !== 'object' || value === null || Array.isArray(value) || JSON.isRawJSON(value)) return value;
   return Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)));
 }
 
 const piece = 2000;
 const textPiece = 64 * 1024;
 
-/** SHA-256, in hexadecimal, of the canonical JSON of what `JSON.parse` returned, in pieces: yields between them. */
+/** SHA-256, in hexadecimal, of the canonical JSON of what `parseJson` returned, in pieces: yields between them. */
 export function* canonicalDigest(value: unknown): Generator<undefined, string> {
   const hash = createHash('sha256');
   let text = '';
@@ -49,7 +52,8 @@ export function* canonicalDigest(value: unknown): Generator<undefined, string> {
       hash.update(text);
       text = '';
     }
-    if (Array.isArray(part)) {
+    if (part instanceof ExactNumber) text += part.text;
+    else if (Array.isArray(part)) {
       text += '[';
       for (const [i, item] of part.entries()) {
         if (i > 0) text += ',';

@@ -3,6 +3,7 @@ import { type BoundedPattern, boundedPattern, compileCost, patternLimits, tooCos
 import { type celGlobals, checkedExpression, type Expression } from './cel-expression.ts';
 import { type CelPackage, celCosts, chargedFunctions, quickFunctions } from './cel-work.ts';
 import { PosthornError } from './errors.ts';
+import { ExactNumber, isContainer, isDouble } from './exact-number.ts';
 import { latePackage } from './late-package.ts';
 import { WorkBudget } from './work-budget.ts';
 
@@ -61,27 +62,38 @@ export function* celEventInPieces(event: JsonEvent): Generator<undefined, CelEve
 /** Objects become maps, so that nothing but their own members is ever found. */
 function* celInput(value: unknown): Generator<undefined, CelInput> {
   let members = 0;
-  return typeof value === 'object' && value !== null ? yield* container(value) : scalar(value);
+  return isContainer(value) ? yield* container(value) : scalar(value);
 
   function* container(part: object): Generator<undefined, CelInput> {
     if (Array.isArray(part)) {
       const items: CelInput[] = [];
       for (const item of part) {
         if (++members % membersPerPiece === 0) yield;
-        items.push(typeof item === 'object' && item !== null ? yield* container(item) : scalar(item));
+        items.push(isContainer(item) ? yield* container(item) : scalar(item));
       }
       return items;
     }
     const map = new Map<string, CelInput>();
     for (const [name, member] of Object.entries(part)) {
       if (++members % membersPerPiece === 0) yield;
-      map.set(name, typeof member === 'object' && member !== null ? yield* container(member) : scalar(member));
+      map.set(name, isContainer(member) ? yield* container(member) : scalar(member));
     }
     return map;
   }
 }
 
+/** Digits. Larger integers are infinite as doubles, and take long to be read. */
+const longestInteger = 309;
+const integer = /^-?\d+$/;
+
+/** A double, but for an integer that no double is. */
+function numberOf(number: ExactNumber): number | bigint {
+  const isInteger = number.text.length <= longestInteger && integer.test(number.text);
+  return isInteger && !isDouble(number) ? BigInt(number.text) : number.double;
+}
+
 function scalar(part: unknown): CelInput {
+  if (part instanceof ExactNumber) return numberOf(part);
   return typeof part === 'string' || typeof part === 'number' || typeof part === 'boolean' ? part : null;
 }
 
@@ -147,7 +159,7 @@ function celEnvironment(cel: CelPackage): CelRuntime['environment'] {
 
 /**
  * Compiles a filter expression: CEL over `event` {type, data}, `labels` and `metadata`. Numbers of JSON are
- * doubles. Throws VALIDATION_FAILED with the place of what is wrong; beside the syntax these are refused: more than 1000 characters,
+ * doubles, but for integers that no double is: these are `int`, of any size. Throws VALIDATION_FAILED with the place of what is wrong; beside the syntax these are refused: more than 1000 characters,
  * names and functions that do not exist, a text, number, list or map as the whole, more than one comprehension, `matches` with a pattern that is not written as text.
  * Evaluation takes at most as long as `celLimits` say; beyond that it is an error. A comprehension goes through at most 1000 elements.
  */

@@ -25,9 +25,16 @@ export const celCosts = {
 
 /** The functions of CEL that take longer than they have to, in their place. */
 export function quickFunctions({ celFunc, celList, celMethod, listType, CelScalar }: CelPackage): CelFunc[] {
-  const { BOOL, DYN, INT, STRING } = CelScalar;
+  const { BOOL, DOUBLE, DYN, INT, STRING, UINT } = CelScalar;
   const list = listType(DYN);
   return [
+    // Those of the package make a double of the integer.
+    ...Object.entries(orders).flatMap(([name, isMet]) => [
+      celFunc(name, [INT, DOUBLE], BOOL, (one, other) => isMet(one, other)),
+      celFunc(name, [DOUBLE, INT], BOOL, (one, other) => isMet(one, other)),
+      celFunc(name, [UINT, DOUBLE], BOOL, (one, other) => isMet(one.value, other)),
+      celFunc(name, [DOUBLE, UINT], BOOL, (one, other) => isMet(one, other.value)),
+    ]),
     celFunc('_+_', [list, list], list, (one, other) => {
       const items = itemsOf(one).concat(itemsOf(other));
       const both = celList(items);
@@ -43,6 +50,15 @@ export function quickFunctions({ celFunc, celList, celMethod, listType, CelScala
     }),
   ];
 }
+
+type AnyNumber = number | bigint;
+
+const orders: Readonly<Record<string, (one: AnyNumber, other: AnyNumber) => boolean>> = {
+  '_<_': (one, other) => one < other,
+  '_<=_': (one, other) => one <= other,
+  '_>_': (one, other) => one > other,
+  '_>=_': (one, other) => one >= other,
+};
 
 /** Of lists that were joined: `map` and `filter` join as often as there are elements, and going through a list takes long. */
 const joinedItems = new WeakMap<CelList, CelValue[]>();

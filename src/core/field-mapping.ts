@@ -1,4 +1,5 @@
 import { numberText, toTimestamp } from './column-timestamp.ts';
+import { decimalNumber, doubleOf, ExactNumber, isDouble, isJsonNumber, type JsonNumber } from './exact-number.ts';
 import { type JsonPath, readJsonPath } from './json-path.ts';
 import { readJson } from './read-json.ts';
 import type { ColumnType, FieldMappingRule } from './records.ts';
@@ -56,7 +57,7 @@ function converted(value: unknown, type: ColumnType): unknown {
     case 'boolean':
       return toBoolean(value);
     case 'timestamp':
-      return toTimestamp(value);
+      return toTimestamp(value instanceof ExactNumber ? value.text : value);
     case 'json':
       return value;
     default:
@@ -64,15 +65,23 @@ function converted(value: unknown, type: ColumnType): unknown {
   }
 }
 
-function toNumber(value: unknown): number | null {
+/** A number of JSON, and a text that writes one, keep their digits. */
+function toNumber(value: unknown): JsonNumber | null {
   if (typeof value === 'boolean') return value ? 1 : 0;
-  const number = typeof value === 'string' && numberText.test(value) ? Number(value) : value;
-  return typeof number === 'number' && Number.isFinite(number) ? number : null;
+  if (typeof value === 'string') return numberText.test(value) ? numberOfText(value.trim()) : null;
+  return isJsonNumber(value) ? value : null;
+}
+
+/** Null when it is larger than all doubles: an id of a few letters may be that by chance, as `12e9999` is. */
+function numberOfText(text: string): JsonNumber | null {
+  const number = decimalNumber(text);
+  if (number === null || !Number.isFinite(doubleOf(number))) return null;
+  return isDouble(number) ? doubleOf(number) : number;
 }
 
 function toBoolean(value: unknown): boolean | null {
   if (typeof value === 'boolean') return value;
-  const text = typeof value === 'number' || typeof value === 'string' ? String(value).trim().toLowerCase() : '';
+  const text = isJsonNumber(value) ? String(doubleOf(value)) : typeof value === 'string' ? value.trim().toLowerCase() : '';
   if (text === 'true' || text === '1') return true;
   return text === 'false' || text === '0' ? false : null;
 }

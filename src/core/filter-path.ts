@@ -1,3 +1,4 @@
+import { isContainer } from './exact-number.ts';
 import type { QueryParameters } from './sent-query.ts';
 
 /** What a filter looks at. `headers` has lower-case names; a name that occurs several times, there or in the query, may have a list of values. */
@@ -130,7 +131,7 @@ function headerValue(headers: FilterContext['headers'], name: string): string | 
 }
 
 function child(parent: unknown, segment: Segment): unknown {
-  if (typeof parent !== 'object' || parent === null) return undefined;
+  if (!isContainer(parent)) return undefined;
   if (Array.isArray(parent)) {
     if (typeof segment === 'number') return parent.at(segment);
     return elementIndex.test(segment) ? parent[Number(segment)] : undefined;

@@ -1,3 +1,5 @@
+import { compareNumbers, equalNumbers, isContainer, isJsonNumber, type JsonNumber, jsonNumber } from './exact-number.ts';
+
 const numberPattern = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/;
 
 /** Characters. A longer text is no number: reading it again for each of many values would cost more than the values. */
@@ -5,21 +7,26 @@ const maxNumberLength = 400;
 
 /**
  * Test for JSON values equal to `value`: deeply, without regard to the order of keys. A number or boolean also equals the
- * string that writes it (5 and "5", true and "true"), because headers and form fields have only strings. The test costs no more than `value` and the
+ * string that writes it (5 and "5", true and "true"), because headers and form fields have only strings. Numbers are equal when they have the same
+ * value as they are written, however many digits that takes. The test costs no more than `value` and the
  * tested value are large, however often the same object is tested.
  */
 export function equalTo(value: unknown): (actual: unknown) => boolean {
   if (typeof value !== 'string') return (actual) => isEqual(actual, value);
   const decimal = decimalOf(value);
-  return (actual) =>
-    actual === value || (typeof actual === 'number' ? actual === decimal : typeof actual === 'boolean' && String(actual) === value);
+  return (actual) => {
+    if (actual === value) return true;
+    if (typeof actual === 'boolean') return String(actual) === value;
+    return decimal !== null && isJsonNumber(actual) && equalNumbers(actual, decimal);
+  };
 }
 
 function isEqual(one: unknown, other: unknown): boolean {
   if (one === other) return true;
   if (typeof one === 'string') return isTextOf(one, other);
   if (typeof other === 'string') return isTextOf(other, one);
-  if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return false;
+  if (isJsonNumber(one) || isJsonNumber(other)) return isJsonNumber(one) && isJsonNumber(other) && equalNumbers(one, other);
+  if (!isContainer(one) || !isContainer(other)) return false;
   if (Array.isArray(one) || Array.isArray(other)) {
     return Array.isArray(one) && Array.isArray(other) && one.length === other.length && one.every((item, i) => isEqual(item, other[i]));
   }
@@ -39,7 +46,10 @@ function memberCount(value: object): number {
 }
 
 function isTextOf(text: string, value: unknown): boolean {
-  if (typeof value === 'number') return decimalOf(text) === value;
+  if (isJsonNumber(value)) {
+    const decimal = decimalOf(text);
+    return decimal !== null && equalNumbers(decimal, value);
+  }
   return typeof value === 'boolean' && text === String(value);
 }
 
@@ -49,19 +59,19 @@ function isTextOf(text: string, value: unknown): boolean {
  */
 export function compare(one: unknown, other: unknown): number | null {
   const [oneNumber, otherNumber] = [decimalOf(one), decimalOf(other)];
-  if (oneNumber !== null && otherNumber !== null) return oneNumber - otherNumber;
+  if (oneNumber !== null && otherNumber !== null) return compareNumbers(oneNumber, otherNumber);
   if (typeof one !== 'string' || typeof other !== 'string') return null;
   if (one === other) return 0;
   return one < other ? -1 : 1;
 }
 
-function decimalOf(value: unknown): number | null {
-  if (typeof value === 'number') return value;
-  return typeof value === 'string' && value.length <= maxNumberLength && numberPattern.test(value) ? Number(value) : null;
+function decimalOf(value: unknown): JsonNumber | null {
+  if (isJsonNumber(value)) return value;
+  return typeof value === 'string' && value.length <= maxNumberLength && numberPattern.test(value) ? jsonNumber(value) : null;
 }
 
-/** The text that text operators look at: a string, or how JSON writes a number or boolean; null for anything else. */
+/** The text that text operators look at: a string, or how JSON writes a number or boolean, of a number all that was written; null for anything else. */
 export function textOf(value: unknown): string | null {
   if (typeof value === 'string') return value;
-  return typeof value === 'number' || typeof value === 'boolean' ? String(value) : null;
+  return isJsonNumber(value) || typeof value === 'boolean' ? String(value) : null;
 }

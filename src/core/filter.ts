@@ -1,5 +1,6 @@
 import { boundedPattern, compileCost, patternLimits, tooCostlyToCompile } from './bounded-pattern.ts';
 import { PosthornError } from './errors.ts';
+import { isContainer, isJsonNumber } from './exact-number.ts';
 import { type FilterContext, fieldReader, isHeaderField } from './filter-path.ts';
 import { compare, equalTo, textOf } from './filter-values.ts';
 import type { FilterCondition, FilterDefinition, FilterOperator } from './records.ts';
@@ -252,7 +253,7 @@ function onText(value: unknown, test: (text: string, part: string) => boolean): 
 }
 
 function order(value: unknown, test: (difference: number) => boolean): Test | string {
-  if (typeof value !== 'number' && typeof value !== 'string') return 'must be a number or string with this operator';
+  if (!isJsonNumber(value) && typeof value !== 'string') return 'must be a number or string with this operator';
   return (actual) => {
     const difference = compare(actual, value);
     return difference !== null && test(difference);
@@ -277,6 +278,6 @@ function pattern(value: unknown): Test | string {
 }
 
 function isDeeperThan(value: unknown, depth: number): boolean {
-  if (typeof value !== 'object' || value === null) return false;
+  if (!isContainer(value)) return false;
   return depth === 0 || Object.values(value).some((item) => isDeeperThan(item, depth - 1));
 }

@@ -1,6 +1,7 @@
 import type { FilterFunction, JSONPathEnvironment, JSONPathNode, JSONPathQuery, jsonpath } from 'json-p3';
 import type { RE2JS } from 're2js';
 import { compileCost, patternLimits, withBoundedStates } from './bounded-pattern.ts';
+import { ExactNumber, isContainer } from './exact-number.ts';
 import { WorkBudget, WorkExceededError } from './work-budget.ts';
 
 export type JsonP3 = typeof import('json-p3');
@@ -89,11 +90,7 @@ export class JsonPathWork {
       argTypes: [ValueType],
       returnType: ValueType,
       call: (value: unknown) =>
-        typeof value === 'string'
-          ? value.length
-          : typeof value === 'object' && value !== null
-            ? this.#sizeOf(value as Record<string, unknown>)
-            : Nothing,
+        typeof value === 'string' ? value.length : isContainer(value) ? this.#sizeOf(value as Record<string, unknown>) : Nothing,
     });
   }
 
@@ -144,7 +141,7 @@ export class JsonPathWork {
   }
 
   #descend(value: Value, depth: number, visit: (value: Value) => void): void {
-    if (typeof value !== 'object' || value === null) return;
+    if (!isContainer(value)) return;
     if (depth >= pathLimits.nesting) throw new RangeError('nested too deeply');
     this.#now.work.spend(costs.container);
     visit(value);
@@ -154,7 +151,7 @@ export class JsonPathWork {
 
   #select(node: JSONPathNode, selectors: readonly { selector: Selector; partsPerMember: number | null }[], found: JSONPathNode[]): void {
     const { value } = node;
-    if (typeof value !== 'object' || value === null) return;
+    if (!isContainer(value)) return;
     const { work } = this.#now;
     for (const { selector, partsPerMember } of selectors) {
       work.spend(costs.selector + (partsPerMember === null ? 0 : this.#sizeOf(value) * (costs.item + partsPerMember * costs.part)));
@@ -201,7 +198,9 @@ export class JsonPathWork {
 
   #single(value: unknown): unknown {
     const [node] = value instanceof this.#package.JSONPathNodeList && value.length === 1 ? value.nodes : [];
-    return node === undefined ? value : node.value;
+    const found: unknown = node === undefined ? value : node.value;
+    // The numbers in a path are doubles.
+    return found instanceof ExactNumber ? found.double : found;
   }
 
   #membersOf<T>(value: Record<string, T> | T[]): T[] {
@@ -223,7 +222,7 @@ export class JsonPathWork {
 
   #weightOf(value: unknown): number {
     if (typeof value === 'string') return value.length;
-    if (typeof value !== 'object' || value === null || value instanceof this.#package.JSONPathNodeList) return 0;
+    if (!isContainer(value) || value instanceof this.#package.JSONPathNodeList) return 0;
     const { weights } = this.#now;
     const known = weights.get(value);
     if (known !== undefined) return known;

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { isContainer } from './exact-number.ts';
 import { closingQuote } from './json-scan.ts';
+import { parseJson } from './read-json.ts';
 
 const [quote, comma] = [0x22, 0x2c];
 const [braceOpen, braceClose, bracketOpen, bracketClose] = [0x7b, 0x7d, 0x5b, 0x5d];
@@ -52,7 +54,7 @@ interface Open {
 }
 
 /**
- * Reads a JSON text in UTF-8 as `JSON.parse` does, in pieces: yields between two of them. Throws SyntaxError, TypeError for what is not UTF-8,
+ * Reads a JSON text in UTF-8 as `parseJson` does, in pieces: yields between two of them. Throws SyntaxError, TypeError for what is not UTF-8,
  * TooDeepError, or TooManyMembersError.
  *
  * The text is cut after commas, at any depth. What is open there is opened again before the next piece, which is then joined to what came before.
@@ -161,7 +163,7 @@ class JoinedPieces {
   add(start: number, end: number, open: readonly Open[]): unknown {
     const decoder = start === 0 ? this.#beginning : this.#middle;
     const closing = open.map(({ isArray }) => (isArray ? ']' : '}')).reverse();
-    const piece: unknown = JSON.parse(this.#opening + decoder.decode(this.#text.subarray(start, end)) + closing.join(''));
+    const piece: unknown = parseJson(this.#opening + decoder.decode(this.#text.subarray(start, end)) + closing.join(''));
     let part: unknown = piece;
     for (const [level, container] of this.#path.entries()) {
       const isInnermost = level === this.#path.length - 1;
@@ -185,10 +187,6 @@ class JoinedPieces {
     }
     return path;
   }
-}
-
-function isContainer(value: unknown): value is Container {
-  return typeof value === 'object' && value !== null;
 }
 
 /** Adds what is in `part` to what is in `container`, but for the part of what is open in it (at `mark`; null: nothing is), which it returns. */

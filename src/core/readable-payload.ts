@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { brotliDecompressSync, gunzipSync, inflateRawSync, inflateSync, zstdDecompressSync } from 'node:zlib';
 import { wholePayloadBytes } from './payload-sizes.ts';
 import { payloadText } from './payload-text.ts';
-import { readJson } from './read-json.ts';
+import { isJson } from './read-json.ts';
 
 export const readableLimits = {
   /** Of a decompressed payload. */
@@ -85,7 +85,7 @@ function decompressed(payload: Buffer, contentEncoding: string): ReadablePayload
     .map((name) => name.trim().toLowerCase())
     .filter((name) => name !== '' && name !== 'identity');
   // Some proxies decompress a body and leave the header.
-  const kept = (problem: string): ReadablePayload => ({ bytes: payload, problem: isJson(payload) ? null : problem });
+  const kept = (problem: string): ReadablePayload => ({ bytes: payload, problem: isJsonPayload(payload) ? null : problem });
   if (applied.length > readableLimits.codings) return kept(`the payload has more than ${readableLimits.codings} content codings`);
   let bytes = payload;
   for (const name of applied.reverse()) {
@@ -101,8 +101,8 @@ function decompressed(payload: Buffer, contentEncoding: string): ReadablePayload
   return { bytes, problem: null };
 }
 
-function isJson(payload: Buffer): boolean {
-  return isUtf8(payload) && readJson(payloadText(payload)) !== undefined;
+function isJsonPayload(payload: Buffer): boolean {
+  return isUtf8(payload) && isJson(payloadText(payload));
 }
 
 type Field = [name: string, value: string];
@@ -112,7 +112,7 @@ const [plusSign, space] = [0x2b, 0x20];
 /** Null: no form, as the JSON that curl sends under this type unless it is told another, or too many fields. */
 function urlEncodedFields(body: Buffer): Field[] | null {
   const sent = payloadText(body);
-  if (/^\s*[[{]/.test(sent) && readJson(sent) !== undefined) return null;
+  if (/^\s*[[{]/.test(sent) && isJson(sent)) return null;
   const text = sent.includes('+') ? payloadText(withoutPlusSigns(body)) : sent;
   let separators = 0;
   for (let at = text.indexOf('&'); at >= 0; at = text.indexOf('&', at + 1)) if (++separators >= readableLimits.fields) return null;
@@ -164,7 +164,7 @@ function partField(part: Buffer): Field | null {
 
 function formJson(fields: readonly Field[]): string {
   const [only] = fields;
-  if (fields.length === 1 && only?.[0] === 'payload' && typeof readJson(only[1]) === 'object') return only[1];
+  if (fields.length === 1 && only?.[0] === 'payload' && /^\s*[[{n]/.test(only[1]) && isJson(only[1])) return only[1];
   const values = new Map<string, string | string[]>();
   for (const [name, value] of fields) {
     const known = values.get(name);

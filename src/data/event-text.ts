@@ -1,4 +1,5 @@
 import { PosthornError } from '../core/errors.ts';
+import { parseJson } from '../core/read-json.ts';
 import type { NewEvent, WebhookEventPart } from './messages.ts';
 import type { ChunkedPayload } from './payload-chunks.ts';
 
@@ -83,7 +84,7 @@ export function decodeEvent(stored: Buffer): StoredEvent {
   const second = first < 0 ? -1 : stored.indexOf(10, first + 1);
   if (second < 0) throw new PosthornError('INTERNAL', 'a stored event is malformed');
   const [, , org, sourceId, , chunks] = stored.toString('utf8', 0, first).split(' ');
-  const description: unknown = JSON.parse(stored.toString('utf8', first + 1, second));
+  const description = readDescription(stored.toString('utf8', first + 1, second));
   if (org === undefined || sourceId === undefined || !isDescription(description)) {
     throw new PosthornError('INTERNAL', 'a stored event is malformed');
   }
@@ -108,6 +109,12 @@ export function decodeEvent(stored: Buffer): StoredEvent {
 function chunkedPayload(text: string): ChunkedPayload {
   const [token = '', bytes] = text.split('/');
   return { token, bytes: Number(bytes) };
+}
+
+/** Metadata alone has numbers of a sender: of the other events nothing is read twice. */
+function readDescription(text: string): unknown {
+  const description: unknown = JSON.parse(text);
+  return isDescription(description) && description.w?.m !== undefined ? parseJson(text) : description;
 }
 
 function describeWebhook({

@@ -137,7 +137,7 @@ function lastError(
     };
   return {
     lastErrorType: last === null ? errorWithoutAttempt(status, record) : last.errorType,
-    lastErrorMessage: record.get('fm') ?? last?.errorMessage ?? null,
+    lastErrorMessage: record.get('fm') ?? (last?.errorType == null ? null : last.errorMessage),
   };
 }
 

@@ -1,4 +1,5 @@
 import { PosthornError } from '../core/errors.ts';
+import { parseJson } from '../core/read-json.ts';
 import { type RecordByKind, type RecordKind, recordLayoutVersion } from '../core/records.ts';
 
 /**
@@ -6,7 +7,7 @@ import { type RecordByKind, type RecordKind, recordLayoutVersion } from '../core
  * controller writes only what its predecessor can read. Throws INTERNAL for a newer layout.
  */
 export function parseRecord<K extends RecordKind>(kind: K, json: string): RecordByKind[K] {
-  const record: RecordByKind[K] = JSON.parse(json);
+  const record = parseJson(json) as RecordByKind[K];
   if (!(record.v <= recordLayoutVersion)) {
     throw new PosthornError(
       'INTERNAL',

@@ -1,3 +1,5 @@
+import { isContainer } from '../core/exact-number.ts';
+import { parseJson } from '../core/read-json.ts';
 import { recordKinds } from '../core/records.ts';
 import { isSealed, type Keyring } from '../core/sealing.ts';
 import { recordSealingContext, type SealedRecordField } from '../core/sealing-contexts.ts';
@@ -39,7 +41,7 @@ export async function resealRecords(options: {
   for (const kind of recordKinds) {
     changed += await rewriteHash(redis, keys.records(kind), (id, json) => {
       if (!json.includes('"sealed.')) return null;
-      const record = JSON.parse(json);
+      const record = parseJson(json) as { org: string };
       const reseal = (envelope: string, place: string): string => {
         let complaint: unknown;
         for (const field of sealedFields) {
@@ -63,6 +65,6 @@ export async function resealRecords(options: {
 function withEnvelopes(value: unknown, place: string, map: (envelope: string, place: string) => string): unknown {
   if (typeof value === 'string') return isSealed(value) ? map(value, place) : value;
   if (Array.isArray(value)) return value.map((item) => withEnvelopes(item, place, map));
-  if (typeof value !== 'object' || value === null) return value;
+  if (!isContainer(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, withEnvelopes(member, name, map)]));
 }

@@ -4,6 +4,7 @@ import type { Clock } from '../core/clock.ts';
 import { type ErrorCode, errorCodes, PosthornError } from '../core/errors.ts';
 import { base32 } from '../core/ids.ts';
 import type { Logger } from '../core/logger.ts';
+import { parseJson } from '../core/read-json.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { Script } from '../redis/script.ts';
 import { redisUnavailable } from '../redis/unavailable.ts';
@@ -133,7 +134,7 @@ export class RedisTaskCaller implements TaskCaller {
   }
 
   #answer(json: string): void {
-    const answer = taskAnswer.parse(JSON.parse(json));
+    const answer = taskAnswer.parse(parseJson(json));
     const pending = this.#pending.get(answer.id);
     if (!('error' in answer)) pending?.resolve(answer.result);
     else pending?.reject(new PosthornError(knownCode(answer.error.code), answer.error.message));

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { defaultPool } from '../core/default-pool.ts';
 import type { PosthornError } from '../core/errors.ts';
+import { parseJson } from '../core/read-json.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { Script } from '../redis/script.ts';
 import { throwUnavailable } from '../redis/unavailable.ts';
@@ -60,7 +61,7 @@ export class TaskQueue {
     const [more, id, remaining, json] = reply;
     const hasMore = integer(more) === 1;
     if (id === undefined) return { task: null, hasMore };
-    return { task: { ...storedTask.parse(JSON.parse(text(json))), id: text(id), remainingMs: integer(remaining) }, hasMore };
+    return { task: { ...storedTask.parse(parseJson(text(json))), id: text(id), remainingMs: integer(remaining) }, hasMore };
   }
 
   /** Answers with a result, or with an error; false when nobody waits any more. */

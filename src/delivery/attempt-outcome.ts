@@ -2,7 +2,7 @@ import { StringDecoder } from 'node:string_decoder';
 import { retryCount, retryDelayMs } from '../core/backoff.ts';
 import { httpDateMs } from '../core/http-date.ts';
 import { defaultMessage, type NewAttempt } from '../data/attempt-record.ts';
-import type { Outcome } from '../data/delivery-queue.ts';
+import type { Outcome, Settlement } from '../data/delivery-queue.ts';
 import type { AttemptErrorType } from '../data/messages.ts';
 import type { ReadyHttpPlan, ReadyPlan } from './delivery-plan.ts';
 import { errorMessage, errorType } from './targets/http/error-type.ts';
@@ -54,6 +54,15 @@ export function attemptOutcome(
   if (isGone || number > retryCount(retryPolicy)) return { type: 'dead', attempt, reason: 'max_retries_exceeded' };
   const asked = result.type === 'response' && retryAfterStatuses.has(result.status) ? retryAfterMs(result.retryAfter, attempt) : 0;
   return { type: 'retry', attempt, delayMs: Math.max(asked, retryDelayMs(retryPolicy, number, random)) };
+}
+
+/** The same with an attempt that says, beside what it has to say, what its sender should know; null: nothing. */
+export function withWarning(settlement: Settlement, warning: string | null): Settlement {
+  const { outcome } = settlement;
+  if (warning === null || !('attempt' in outcome) || outcome.attempt === null) return settlement;
+  const { errorMessage } = outcome.attempt;
+  const attempt = { ...outcome.attempt, errorMessage: `${errorMessage === null ? '' : `${errorMessage}; `}warning: ${warning}` };
+  return { ...settlement, outcome: { ...outcome, attempt } };
 }
 
 function responseProblem(

@@ -18,8 +18,11 @@ export interface TransformableMessage {
 }
 
 export type Unsent = Extract<Outcome, { type: 'unsent' | 'dead' }>;
-type Made = { output: EventOutput; unsent?: undefined } | { output?: undefined; unsent: Unsent };
-export type Transformed = { event: StoredEvent; unsent?: undefined } | { event?: undefined; unsent: Unsent };
+type Made = { output: EventOutput; warning: string | null; unsent?: undefined } | { output?: undefined; unsent: Unsent };
+/** `warning`: of the transform, when it has run for this. */
+export type Transformed =
+  | { event: StoredEvent; warning: string | null; unsent?: undefined }
+  | { event?: undefined; warning?: undefined; unsent: Unsent };
 
 /** The sandbox has not run the transform: it has too much to do, or a process of it does not start. */
 export class TransformUnavailableError extends PosthornError {}
@@ -73,12 +76,12 @@ export class EventTransformer {
     queue: DeliveryQueue,
   ): Promise<Transformed> {
     const kept = await queue.output(message, null);
-    if (kept !== null) return { event: withOutput(event, kept) };
+    if (kept !== null) return { event: withOutput(event, kept), warning: null };
     if (transform === null) return { unsent: { type: 'dead', attempt: null, reason: 'payload_not_found' } };
     const made = await this.#make(message, event, transform);
     if (made.unsent !== undefined) return { unsent: made.unsent };
     const { contentType, body } = (await queue.output(message, made.output)) ?? made.output;
-    return { event: withOutput(event, { contentType, body }) };
+    return { event: withOutput(event, { contentType, body }), warning: made.warning };
   }
 
   #make(message: TransformableMessage, event: StoredEvent, transform: TransformRecord): Promise<Made> {
@@ -106,7 +109,7 @@ export class EventTransformer {
       return { unsent: { type: 'unsent', status: 'transform_failed', reason: problem.message + at, tookMs } };
     }
     if (output === null) return { unsent: { type: 'unsent', status: 'filtered', reason: null, tookMs } };
-    return { output: { contentType: output.contentType, body: Buffer.from(output.body) } };
+    return { output: { contentType: output.contentType, body: Buffer.from(output.body) }, warning: output.warning };
   }
 }
 

@@ -8,6 +8,7 @@ import type { Beat, WorkerDirectory } from '../data/worker-directory.ts';
 import { workerLifetimeMs } from '../data/worker-directory.ts';
 import type { AlertReport } from './alert-attempt.ts';
 import { attemptDelivery } from './attempt.ts';
+import { withWarning } from './attempt-outcome.ts';
 import type { DeliveryPlan } from './delivery-plan.ts';
 import { Heart } from './heart.ts';
 import { withKeptHeaders } from './kept-event-headers.ts';
@@ -333,10 +334,10 @@ export class Worker {
         if (plan.setting.revision !== job.target.revision) void line.configure(job.target);
         return await withPayload(job, plan, { queue: line.batches.queue, clock, room: this.#payloadRoom }, async (whole, isLate) => {
           if (whole.event === null || !hasTransform(whole, plan)) return await attemptDelivery(whole, plan, context);
-          const { event, unsent } = await line.transformed(whole, whole.event, plan);
+          const { event, warning, unsent } = await line.transformed(whole, whole.event, plan);
           if (unsent !== undefined) return { job, outcome: unsent, maxAttempts: null };
           if (isLate()) return { job, outcome: { type: 'back' }, maxAttempts: null };
-          return await attemptDelivery({ ...whole, event }, plan, context);
+          return withWarning(await attemptDelivery({ ...whole, event }, plan, context), warning);
         });
       case 'paused':
         // First the pause, or the message would come straight back.

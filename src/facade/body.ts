@@ -1,10 +1,12 @@
 import { z } from 'zod';
 import { type ErrorCode, PosthornError } from '../core/errors.ts';
+import { isContainer } from '../core/exact-number.ts';
 import { parseLargeJson, TooDeepError, TooManyMembersError } from '../core/large-json.ts';
-import { wording } from '../resources/complaints.ts';
+import { parseJson } from '../core/read-json.ts';
 import { type Excess, excessIn } from '../resources/excess.ts';
 import { fieldPath, isRecord } from '../resources/field-tree.ts';
 import { plainIssues } from '../resources/plain-issues.ts';
+import { parseWithNumbers } from '../resources/plain-numbers.ts';
 import { withoutSettingsNotHad } from './setting-not-had.ts';
 
 const deepestNesting = 32;
@@ -28,7 +30,7 @@ export function readJsonObject(bytes: Buffer, freeField?: string): Record<string
   if (bytes.length === 0) return {};
   let value: unknown;
   try {
-    value = JSON.parse(utf8.decode(bytes));
+    value = parseJson(utf8.decode(bytes));
   } catch {
     throw malformed();
   }
@@ -94,7 +96,7 @@ export function parseBody<Body extends z.ZodObject>(
   const excess = excessIn(schema, raw, readOnly);
   if (excess !== null) throw tooLarge(excess);
   const sent = Object.fromEntries(Object.entries(raw).filter(([name]) => !readOnly.includes(name)));
-  const parsed = schema.safeParse(sent, { error: wording });
+  const parsed = parseWithNumbers(schema, sent);
   if (!parsed.success) throw invalidBody(parsed.error.issues, fieldCodes);
   return withoutSettingsNotHad(schema, parsed.data) as z.output<Body>;
 }
@@ -121,7 +123,7 @@ export function* parseRecords<Body extends z.ZodObject>(
     const path = [records, i];
     const excess = excessIn(list.element, item);
     if (excess !== null) throw tooLarge({ ...excess, path: [...path, ...excess.path] });
-    const { data, error } = z.safeParse(list.element, item, { error: wording });
+    const { data, error } = parseWithNumbers(list.element, item);
     parsed.push(data);
     issues.push(...(error?.issues ?? []).map((issue) => ({ ...issue, path: [...path, ...issue.path] })));
     if (issues.length >= enoughIssues) break;
@@ -201,7 +203,7 @@ function refuseHostileShapes(body: Record<string, unknown>, freeField?: string):
 export function* hostileShapes(body: Record<string, unknown>, freeField?: string): Generator<undefined, void> {
   if (hasPrototypeKey(body)) throw prototypeKey([]);
   for (const [name, value] of Object.entries(body)) {
-    if (typeof value !== 'object' || value === null) continue;
+    if (!isContainer(value)) continue;
     if (name === freeField) yield* refuseDeep({ value, level: 1, key: name, outer: null }, freeShape(freeField));
     else yield* refuseDeep({ value, level: 2, key: name, outer: null }, ownShape);
   }
@@ -236,7 +238,7 @@ function* refuseDeep(root: Part, shape: Shape): Generator<undefined, void> {
     const parts: unknown[] = Array.isArray(value) ? value : Object.values(value);
     for (const [i, each] of parts.entries()) {
       if (++looks % looksPerPiece === 0) yield;
-      if (typeof each === 'object' && each !== null) rest.push({ value: each, level: level + 1, key: keys?.[i] ?? i, outer: next });
+      if (isContainer(each)) rest.push({ value: each, level: level + 1, key: keys?.[i] ?? i, outer: next });
     }
   }
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Cause } from './causes.ts';
-import { complaints, wording } from './complaints.ts';
+import { complaints } from './complaints.ts';
 import { brokenSecretRules } from './core-kinds.ts';
 import { apiVersion } from './definition.ts';
 import { type FieldNode, isRecord } from './field-tree.ts';
@@ -10,6 +10,7 @@ import type { ObjectMeta } from './metadata.ts';
 import { nameRules } from './names.ts';
 import { pruneNulls } from './null-pruning.ts';
 import { objectSchema } from './object-schema.ts';
+import { parseWithNumbers } from './plain-numbers.ts';
 import { brokenRules } from './rules.ts';
 
 /** An object as it may be stored; the store sets what is the server's (`uid`, versions, times, `status`). */
@@ -30,7 +31,7 @@ export function admit<K extends Kind>(kind: K, input: unknown, old?: ObjectOf<K>
   if (!isRecord(input)) return { causes: [{ field: '', message: 'must be an object with apiVersion, kind, metadata and spec' }] };
   const { schema, tree } = objectSchema(kind);
   const named = { apiVersion: kind === 'Secret' || kind === 'Namespace' ? 'v1' : apiVersion, kind, ...input };
-  const parsed = schema.safeParse(pruneNulls(named, tree), { error: wording });
+  const parsed = parseWithNumbers(schema, pruneNulls(named, tree));
   if (!parsed.success) return { causes: complaints(parsed.error, []) };
   const { status, ...object } = withoutForeignNamespace(kind, parsed.data);
   const causes = [
@@ -61,7 +62,7 @@ function withoutForeignNamespace(kind: Kind, object: Record<string, unknown>): R
 export function admitStatus<K extends PosthornKind>(kind: K, status: unknown): Admission<Record<string, unknown>> {
   const schema = kinds[kind].status;
   const tree = statusTree(kind);
-  const parsed = schema.safeParse(pruneNulls(status, tree), { error: wording });
+  const parsed = parseWithNumbers(schema, pruneNulls(status, tree));
   if (!parsed.success) return { causes: complaints(parsed.error, ['status']) };
   const causes = duplicateItems(parsed.data, tree, ['status']);
   return causes.length > 0 ? { causes } : { object: parsed.data };

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isContainer } from '../core/exact-number.ts';
 
 /**
  * The shape of a schema without its checks: what null pruning, duplicate detection, server-side apply and rule paths
@@ -41,7 +42,7 @@ export function fieldTree(schema: z.core.$ZodType): FieldNode {
 }
 
 export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isContainer(value) && !Array.isArray(value);
 }
 
 /** `spec`, `conditions`, 0, `value` → `spec.conditions[0].value`, as the API server writes it. */

@@ -29,8 +29,8 @@ export interface Problem {
   column: number | null;
 }
 
-/** What a transform makes of an event; null: the event is not to be delivered. */
-export type TransformOutput = { contentType: string; body: string } | null;
+/** What a transform makes of an event, and what may be wrong with it; null: the event is not to be delivered. */
+export type TransformOutput = { contentType: string; body: string; warning: string | null } | null;
 
 /** One verdict for each filter, in their order: whether the event meets it, and whether a pattern was not tried. `fields`: the texts that are there, by path. */
 export interface Judgement {

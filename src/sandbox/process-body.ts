@@ -1,5 +1,5 @@
 import { payloadText } from '../core/payload-text.ts';
-import { readJson } from '../core/read-json.ts';
+import { isJson } from '../core/read-json.ts';
 import { CodeError, type TransformEngine } from './engines/engine.ts';
 import { javascriptEngine } from './engines/javascript.ts';
 import { checkSchema, validate } from './engines/json-schema.ts';
@@ -15,7 +15,7 @@ const engines: Record<TransformType, TransformEngine> = { jsonata: jsonataEngine
 async function perform(job: Job): Promise<Reply> {
   switch (job.task) {
     case 'transform':
-      return output(job.type, await engines[job.type].run(job));
+      return await transformed(job);
     case 'check-transform':
       await engines[job.type].check(job.code);
       return { type: 'checked' };
@@ -29,12 +29,20 @@ async function perform(job: Job): Promise<Reply> {
   }
 }
 
+async function transformed(job: Extract<Job, { task: 'transform' }>): Promise<Reply> {
+  let warning: string | null = null;
+  const warn = (text: string): void => {
+    warning = text;
+  };
+  return output(job.type, await engines[job.type].run({ ...job, warn }), warning);
+}
+
 /** JSON, but for templates that write something else. */
-function output(type: TransformType, text: string | null): Reply {
+function output(type: TransformType, text: string | null, warning: string | null): Reply {
   if (text === null || (text === 'null' && type !== 'liquid')) return { type: 'output', output: null };
   if (Buffer.byteLength(text) > sandboxLimits.outputBytes) return failed('the output is larger than 1 MiB');
-  const contentType = type === 'liquid' && readJson(text) === undefined ? 'text/plain; charset=utf-8' : 'application/json';
-  return { type: 'output', output: { contentType, body: text } };
+  const contentType = type === 'liquid' && !isJson(text) ? 'text/plain; charset=utf-8' : 'application/json';
+  return { type: 'output', output: { contentType, body: text, warning } };
 }
 
 async function replyTo(job: Job): Promise<Reply> {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { parseJson } from '../../core/read-json.ts';
 import type { HeaderRecord } from '../../core/records.ts';
 import type {
   NewWebhookApplication,
@@ -140,7 +141,7 @@ export function encodeApplication({ name, externalId, metadata, rateLimits, shar
 }
 
 export function decodeApplication(json: string): ApplicationContent {
-  const stored = applicationJson.parse(JSON.parse(json));
+  const stored = applicationJson.parse(parseJson(json));
   const [perSecond, perMinute, perHour] = stored.l ?? [];
   return {
     name: stored.n,

@@ -4,7 +4,7 @@ import { organizationOfWebhooks } from '../../core/webhook.ts';
 import type { ArchivedMessage } from '../../data/message-archive.ts';
 import type { AttemptView } from '../../data/messages.ts';
 import { webhookMessageView } from '../../data/webhooks/webhook-message-view.ts';
-import { eventPayload } from '../targets/warehouse/event-payload.ts';
+import { payloadJson } from '../targets/warehouse/event-payload.ts';
 
 /** Messages of routes and those to webhook endpoints have columns of their own, and so a table of their own. */
 export type ArchiveTable = 'deliveries' | 'messages';
@@ -14,7 +14,7 @@ export function archiveRecord(message: ArchivedMessage): { table: ArchiveTable; 
   const { view, event } = message;
   const isWebhook = organizationOfWebhooks(view.org) !== null;
   const columns = isWebhook ? messageColumns(message) : deliveryColumns(message);
-  const payload = event === null || event.chunks !== undefined ? 'null' : eventPayload(event.payload).json;
+  const payload = event === null || event.chunks !== undefined ? 'null' : payloadJson(event.payload);
   return {
     table: isWebhook ? 'messages' : 'deliveries',
     date: isoTime(view.completedAtMs ?? view.createdAtMs).slice(0, 10),

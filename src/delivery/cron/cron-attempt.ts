@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/clock.ts';
 import { withoutByteOrderMark } from '../../core/payload-text.ts';
-import { readJson } from '../../core/read-json.ts';
+import { isJson } from '../../core/read-json.ts';
 import type { CronJobRecord } from '../../core/records.ts';
 import { recordSealingContext } from '../../core/sealing-contexts.ts';
 import type { CronExecution, CronExecutions } from '../../data/cron-executions.ts';
@@ -108,7 +108,7 @@ function requestHeaders(
   const contentType =
     payload === '' || names.has('content-type')
       ? []
-      : ['content-type', readJson(withoutByteOrderMark(payload)) === undefined ? 'text/plain' : 'application/json'];
+      : ['content-type', !isJson(withoutByteOrderMark(payload)) ? 'text/plain' : 'application/json'];
   const agent = names.has('user-agent') ? [] : ['user-agent', userAgent];
   const ours = ['accept-encoding', 'identity', 'x-posthorn-cron-job', job.id, 'x-posthorn-execution', run.id];
   return [...own.flat(), ...contentType, ...agent, ...ours];

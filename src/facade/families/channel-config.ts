@@ -8,6 +8,7 @@ import { emailAddress } from '../../resources/email-address.ts';
 import { fieldPath } from '../../resources/field-tree.ts';
 import { kinds, type PosthornObject, type SpecInputOf, type SpecOf } from '../../resources/kinds.ts';
 import { plainIssues } from '../../resources/plain-issues.ts';
+import { plainNumbers } from '../../resources/plain-numbers.ts';
 import { httpsUrl } from '../../resources/url.ts';
 import { webhookUrlProblem } from '../../resources/webhook-url.ts';
 import type { Call } from '../operation.ts';
@@ -173,8 +174,9 @@ async function blockOf(
 
 /** Without a current channel all that the shape requires must be there. */
 function parsed<Shape extends z.ZodObject>(shape: Shape, sent: Record<string, unknown>, current: Spec | undefined) {
-  const { error } = (current === undefined ? shape : shape.partial()).safeParse(sent, { error: wording });
-  if (error === undefined) return shape.partial().parse(sent);
+  const plain = plainNumbers(shape, sent);
+  const { error } = (current === undefined ? shape : shape.partial()).safeParse(plain, { error: wording });
+  if (error === undefined) return shape.partial().parse(plain);
   const complaints = plainIssues(error.issues).map((issue) =>
     issue.code === 'unrecognized_keys'
       ? `unknown field "${fieldPath(['config', ...issue.path, issue.keys[0] ?? ''])}"`

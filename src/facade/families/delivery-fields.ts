@@ -94,7 +94,10 @@ export const attemptRecord = z
     responseStatus: z.int().nullable(),
     responseBody: z.string().nullable(),
     errorType: z.string().nullable().describe('null when it went well; else timeout, http_error, network, dns, tls or blocked.'),
-    errorMessage: z.string().nullable(),
+    errorMessage: z
+      .string()
+      .nullable()
+      .describe('What went wrong; of an attempt that went well a warning of its transform, if there is one.'),
   })
   .meta({ id: 'Attempt' });
 

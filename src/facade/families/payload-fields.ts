@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { payloadText, withoutByteOrderMark } from '../../core/payload-text.ts';
-import { readJson } from '../../core/read-json.ts';
+import { isJson } from '../../core/read-json.ts';
 import { RawJson } from '../raw-json.ts';
 
 /** How a payload is shown: JSON as it is, other text as text, both without a byte order mark; everything else in base64. */
@@ -8,7 +8,7 @@ export function shownPayload(payload: Buffer | null): { payload: unknown; payloa
   if (payload === null) return { payload: null, payloadEncoding: null };
   if (!isUtf8(payload)) return { payload: payload.toString('base64'), payloadEncoding: 'base64' };
   const text = payloadText(payload);
-  if (readJson(text) === undefined) return { payload: text, payloadEncoding: 'text' };
+  if (!isJson(text)) return { payload: text, payloadEncoding: 'text' };
   return { payload: new RawJson(text), payloadEncoding: 'json' };
 }
 

@@ -42,6 +42,7 @@ export const transformTestOperation = operation({
         output: z.unknown().describe('JSON; the text where the content type is another; null: the event would not be delivered.'),
         result: z.unknown().describe('The same as output.'),
         contentType: z.string().nullable(),
+        warning: z.string().optional().describe('Numbers of the payload that the transform cannot tell apart and that may have changed.'),
       }),
       z.object({ success: z.literal(false), error: z.string().describe('What went wrong, and where.') }),
     ]),
@@ -66,8 +67,9 @@ export const transformTestOperation = operation({
     const { output, problem } = await services.sandbox.transform(caller.organization.id, await transformOf(call), event, signal);
     if (problem !== undefined) return { success: false, error: problemText(problem) };
     if (output === null) return { success: true, output: null, result: null, contentType: null };
-    const result = output.contentType === 'application/json' ? new RawJson(output.body) : output.body;
-    return { success: true, output: result, result, contentType: output.contentType };
+    const { contentType, body: text, warning } = output;
+    const result = contentType === 'application/json' ? new RawJson(text) : text;
+    return { success: true, output: result, result, contentType, ...(warning !== null && { warning }) };
   },
 });
 

@@ -1,5 +1,6 @@
-import { parseAllDocuments } from 'yaml';
+import { type Document, parseAllDocuments, visit } from 'yaml';
 import { z } from 'zod';
+import { decimalNumber, type JsonNumber, jsonNumber } from '../../core/exact-number.ts';
 import { configurationKinds, type Kind, kindPath } from '../../resources/kinds.ts';
 import type { ApplyObject } from '../../store/store.ts';
 
@@ -58,6 +59,7 @@ export function parseManifests(file: string, text: string, kinds: readonly Kind[
     const broken = document.errors[0];
     try {
       if (broken !== undefined) throw new Error(broken.message);
+      keepNumbers(document);
       const value: unknown = document.toJS({ maxAliasCount: aliasesMax });
       if (value !== null) objects.push(...toObjects(value, kinds));
     } catch (error) {
@@ -65,6 +67,20 @@ export function parseManifests(file: string, text: string, kinds: readonly Kind[
     }
   }
   return { objects, errors };
+}
+
+/** Numbers that a double would change keep what is written, in the form that JSON has. */
+function keepNumbers(document: Document): void {
+  visit(document, {
+    Scalar: (_key, node) => {
+      if (typeof node.value === 'number' && node.source !== undefined) node.value = yamlNumber(node.source, node.value);
+    },
+  });
+}
+
+function yamlNumber(source: string, double: number): JsonNumber {
+  if (/^0[xo]/.test(source)) return jsonNumber(String(BigInt(source)));
+  return decimalNumber(source) ?? double;
 }
 
 function toObjects(value: unknown, kinds: readonly Kind[]): ApplyObject[] {

@@ -1,4 +1,4 @@
-import { readJson } from '../../core/read-json.ts';
+import { isJson } from '../../core/read-json.ts';
 import type { Problem } from '../jobs.ts';
 
 /** What a transform sees: JSON texts of the event's description and, in most cases, of its payload. */
@@ -9,6 +9,8 @@ export interface EngineInput {
   payload: string;
   /** The payload is above 1 MiB, and takes more memory and time. */
   isLarge?: boolean;
+  /** Called when the output may say something else than was meant. */
+  warn?: (warning: string) => void;
 }
 
 /** The code of a user is wrong, or did something wrong. */
@@ -30,11 +32,15 @@ export interface TransformEngine {
   run(input: EngineInput): Promise<string | null>;
 }
 
-/** The event as the native engines see it: its description with the payload parsed, or as text where it is no JSON. */
-export function eventOf({ event, payload }: Pick<EngineInput, 'event' | 'payload'>): Record<string, unknown> {
-  const description: Record<string, unknown> = JSON.parse(event);
-  const parsed = readJson(payload);
-  return { ...description, payload: parsed === undefined ? payload : parsed };
+/**
+ * The event as the native engines see it: its description with the payload parsed, or as text where it is no JSON. `parse` takes JSON; by default numbers
+ * are doubles.
+ */
+export function eventOf(
+  { event, payload }: Pick<EngineInput, 'event' | 'payload'>,
+  parse: (json: string) => unknown = JSON.parse,
+): Record<string, unknown> {
+  return { ...Object(parse(event)), payload: isJson(payload) ? parse(payload) : payload };
 }
 
 /** Line and column, from 1, of a position in a text. */

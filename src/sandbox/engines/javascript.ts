@@ -14,6 +14,7 @@ import {
 } from 'quickjs-emscripten-core';
 import { largeForm, type SandboxForm, usualForm } from '../jobs.ts';
 import { CodeError, type TransformEngine } from './engine.ts';
+import { KeptNumbers } from './kept-numbers.ts';
 import { type ValuelessScript, valuelessScript } from './script-output.ts';
 
 const file = 'transform.js';
@@ -40,6 +41,21 @@ const outputOf = `(value, transform) => {
   return f === null ? value : f(globalThis.event);
 }`;
 
+/** Doubles that JSON writes as something else become texts that begin with the mark. */
+const textWithMarks = `(value, mark) => JSON.stringify(value, (_key, member) =>
+  Object.is(member, -0) ? mark + '-0' : member === Infinity || member === -Infinity ? mark + member : member)`;
+
+function withKept(json: string, kept: KeptNumbers): string {
+  // The mark has digits.
+  const pieces = json.split(`"${kept.mark}`).map((piece, i) => {
+    if (i === 0) return kept.written(piece);
+    const [double = '', ...rest] = piece.split('"');
+    const written = kept.textOf(Number(double)) ?? JSON.stringify(Number(double));
+    return written + kept.written(rest.join('"'));
+  });
+  return pieces.join('');
+}
+
 /** Not a module, whatever the code has in it: what is checked and what runs is the same. */
 const asScript = { type: 'global' } as const;
 
@@ -61,21 +77,26 @@ export const javascriptEngine: TransformEngine = {
       refuseWithoutOutput(code);
       run.value(run.context.evalCode(code, file, { ...asScript, compileOnly: true }));
     }),
-  run: async ({ organization, code, event, payload, isLarge = false }) =>
+  run: async ({ organization, code, event, payload, isLarge = false, warn }) =>
     inContext(organization, isLarge ? largeForm : usualLimits, (run) => {
       const { context } = run;
       const valueless = refuseWithoutOutput(code);
       const prepare = run.own(prepareEvent);
       const finish = run.own(outputOf);
       const bound = run.own(transformOfCode);
-      const toText = run.own('(value) => JSON.stringify(value)');
+      const kept = KeptNumbers.of([event, payload]);
+      const toText = run.own(kept?.hasUnwritable === true ? textWithMarks : '(value) => JSON.stringify(value)');
       run.call(prepare, run.text(event), run.text(payload));
       const value = run.value(context.evalCode(code, file, asScript));
       const transform = run.call(bound);
       if (valueless !== null && context.typeof(transform) !== 'function') throw new CodeError(valueless.complaint);
       const output = run.settled(run.call(finish, value, transform));
-      const text = run.call(toText, output);
-      return context.typeof(text) === 'string' ? context.getString(text) : null;
+      const text = run.call(toText, output, ...(kept === null ? [] : [run.text(kept.mark)]));
+      if (context.typeof(text) !== 'string') return null;
+      if (kept === null) return context.getString(text);
+      const written = withKept(context.getString(text), kept);
+      if (kept.warning !== null) warn?.(kept.warning);
+      return written;
     }),
 };
 

@@ -5,6 +5,7 @@ import { LRUCache } from 'lru-cache';
 import { RE2JS } from 're2js';
 import { type SchemaProblem, unchecked } from '../jobs.ts';
 import { CodeError } from './engine.ts';
+import { type ExactValue, exactValue, isValidExactly, needsExactNumbers, useExactKeywords } from './exact-schema.ts';
 import { multiplesOf } from './multiple-of.ts';
 
 const drafts = {
@@ -60,6 +61,10 @@ function readTimesOfAnyPrecision(ajv: Ajv): void {
   }
 }
 
+function plainValue(value: unknown): ExactValue {
+  return { plain: value, exact: value, containers: new WeakMap() };
+}
+
 const metaValidators = new Map<Draft, Ajv>();
 const compiled = new LRUCache<string, ValidateFunction>({ max: 200 });
 
@@ -75,45 +80,53 @@ export function checkSchema(schema: string): void {
     const [first] = meta.errors ?? [];
     throw new CodeError(`${first?.instancePath || 'the schema'} ${first?.message ?? 'is no JSON Schema'}`);
   }
-  compile(schema, false);
+  compile(schema, { findsAll: false, isExact: needsExactNumbers(schema) });
 }
 
 /** What of each schema is wrong with a payload (JSON text), at most so many problems each; a schema that is none is one, too. */
 export function validate(schemas: readonly string[], payload: string, mostProblems: number): SchemaProblem[][] {
-  let value: unknown;
+  let value: ExactValue;
+  const isInexact = needsExactNumbers(payload);
   try {
-    value = JSON.parse(payload);
+    value = isInexact ? exactValue(payload) : plainValue(JSON.parse(payload));
   } catch {
     return schemas.map(() => [{ path: '', message: 'is not JSON' }]);
   }
   return schemas.map((schema) => {
     try {
-      return problemsOf(schema, value, mostProblems);
+      return problemsOf(schema, value, { isExact: isInexact || needsExactNumbers(schema), mostProblems });
     } catch (error) {
       return [unchecked(error instanceof Error ? error.message : String(error))];
     }
   });
 }
 
-function problemsOf(schema: string, value: unknown, mostProblems: number): SchemaProblem[] {
+interface Checking {
+  /** Numbers are looked at as they are written: some are no doubles. */
+  isExact: boolean;
+  mostProblems: number;
+}
+
+function problemsOf(schema: string, value: ExactValue, { isExact, mostProblems }: Checking): SchemaProblem[] {
   const findsAll = mostProblems > 1;
-  const key = `${findsAll ? 'all' : 'first'} ${schema}`;
-  const isValid = compiled.get(key) ?? compile(schema, findsAll);
+  const key = `${isExact ? 'exact ' : ''}${findsAll ? 'all' : 'first'} ${schema}`;
+  const isValid = compiled.get(key) ?? compile(schema, { findsAll, isExact });
   compiled.set(key, isValid);
-  if (isValid(value)) return [];
+  if (isExact ? isValidExactly(isValid, value) : isValid(value.plain)) return [];
   return (isValid.errors ?? []).slice(0, mostProblems).map(({ instancePath, message = 'is not valid', params }) => ({
     path: instancePath,
     message: 'additionalProperty' in params ? `${message}: ${String(params['additionalProperty'])}` : message,
   }));
 }
 
-function compile(schema: string, allErrors: boolean): ValidateFunction {
-  const { draft, parsed } = draftOf(schema);
+function compile(schema: string, { findsAll, isExact }: { findsAll: boolean; isExact: boolean }): ValidateFunction {
+  const { draft, parsed, value } = draftOf(schema);
   // A validator of its own: schemas of different users may bear one $id.
-  const ajv = new drafts[draft].Validator({ ...options, meta: false, validateSchema: false, allErrors });
+  const ajv = new drafts[draft].Validator({ ...options, meta: false, validateSchema: false, allErrors: findsAll });
   addFormats.default(ajv);
   readTimesOfAnyPrecision(ajv);
   ajv.removeKeyword('multipleOf').addKeyword(multipleOf);
+  if (isExact) useExactKeywords(ajv, value);
   try {
     return ajv.compile(parsed);
   } catch (error) {
@@ -122,10 +135,12 @@ function compile(schema: string, allErrors: boolean): ValidateFunction {
   }
 }
 
-function draftOf(schema: string): { draft: Draft; parsed: Record<string, unknown> } {
-  const parsed: Record<string, unknown> = JSON.parse(schema);
+function draftOf(schema: string): { draft: Draft; parsed: Record<string, unknown>; value: ExactValue } {
+  const value = needsExactNumbers(schema) ? exactValue(schema) : plainValue(JSON.parse(schema));
+  const parsed: Record<string, unknown> = Object(value.plain);
   const { $schema = drafts['2020-12'].names[0] } = parsed;
   const name = typeof $schema === 'string' ? $schema.replace(/#$/, '') : '';
-  for (const draft of ['2020-12', 'draft-07'] as const) if (drafts[draft].names.some((each) => each === name)) return { draft, parsed };
+  for (const draft of ['2020-12', 'draft-07'] as const)
+    if (drafts[draft].names.some((each) => each === name)) return { draft, parsed, value };
   throw new CodeError('$schema must be draft 2020-12 or draft 07');
 }

@@ -2,20 +2,27 @@ import jsonata, { type Expression } from 'jsonata';
 import { LRUCache } from 'lru-cache';
 import { sandboxLimits } from '../jobs.ts';
 import { CodeError, eventOf, placeAt, type TransformEngine } from './engine.ts';
+import { KeptNumbers } from './kept-numbers.ts';
 
 const compiled = new LRUCache<string, Expression>({ max: 200 });
 
 /** An expression over the event; its value is the output. */
 export const jsonataEngine: TransformEngine = {
   check: async (code) => void compile(code),
-  run: async ({ code, event, payload }) => {
+  run: async ({ code, event, payload, warn }) => {
     const expression = compiled.get(code) ?? compile(code);
     compiled.set(code, expression);
     try {
       const input = eventOf({ event, payload });
       if (mayHaveMarks(event) || mayHaveMarks(payload)) refuseMarks(input);
       const value: unknown = await expression.evaluate(input);
-      return JSON.stringify(value, withoutFunctions) ?? null;
+      const kept = KeptNumbers.of([event, payload]);
+      const text = JSON.stringify(
+        value,
+        kept === null ? withoutFunctions : (key, member) => withNumbers(kept, withoutFunctions(key, member)),
+      );
+      if (kept?.warning != null) warn?.(kept.warning);
+      return text ?? null;
     } catch (error) {
       if (error instanceof CodeError) throw error;
       throw codeError(error, code);
@@ -29,6 +36,11 @@ function compile(code: string): Expression {
   } catch (error) {
     throw codeError(error, code);
   }
+}
+
+function withNumbers(kept: KeptNumbers, value: unknown): unknown {
+  const text = typeof value === 'number' ? kept.textOf(value) : undefined;
+  return text === undefined ? value : JSON.rawJSON(text);
 }
 
 /** JSONata's functions are objects to JSON. */

@@ -1,7 +1,8 @@
-import { Liquid, LiquidError, type Template } from 'liquidjs';
+import { filters, Liquid, LiquidError, type Template } from 'liquidjs';
 import { LRUCache } from 'lru-cache';
 import { largeForm, sandboxLimits } from '../jobs.ts';
 import { CodeError, eventOf, type TransformEngine } from './engine.ts';
+import { parseForTemplates, TemplateNumber } from './template-number.ts';
 
 /** No files: `render`, `include` and `layout` find nothing. */
 const liquid = new Liquid({
@@ -13,6 +14,14 @@ const liquid = new Liquid({
   memoryLimit: 16 * sandboxLimits.outputBytes,
 });
 const largeLimits = { renderLimit: largeForm.computingMs, memoryLimit: largeForm.javascriptMemoryBytes };
+for (const name of ['date', 'date_to_xmlschema', 'date_to_rfc822', 'date_to_string', 'date_to_long_string'] as const) {
+  const filter = filters[name];
+  if (typeof filter !== 'function') continue;
+  // What is no number to them is taken for milliseconds.
+  liquid.registerFilter(name, function (value: unknown, ...args) {
+    return filter.call(this, value instanceof TemplateNumber ? value.double : value, ...args);
+  });
+}
 const compiled = new LRUCache<string, Template[]>({ max: 200 });
 
 /** A template over the event; its text is the output, and nothing but white space is none. */
@@ -22,7 +31,7 @@ export const liquidEngine: TransformEngine = {
     const template = compiled.get(code) ?? parse(code);
     compiled.set(code, template);
     try {
-      const text = String(liquid.renderSync(template, eventOf({ event, payload }), isLarge ? largeLimits : {}));
+      const text = String(liquid.renderSync(template, eventOf({ event, payload }, parseForTemplates), isLarge ? largeLimits : {}));
       return text.trim() === '' ? null : text;
     } catch (error) {
       throw codeError(error);

@@ -1,3 +1,5 @@
+import { type JsonNumber, decimalOf as writtenDecimal } from '../../core/exact-number.ts';
+
 /** `digits` times ten to the power of `exponent`. */
 interface Decimal {
   digits: bigint;
@@ -27,12 +29,12 @@ export function multiplesOf(divisor: number): (value: number) => boolean {
       // The double of this decimal is the value.
       if (Math.abs(scaled) < maxExactDigits && scaled / scale === value) return scaled % Number(by.digits) === 0;
     }
-    return isMultiple(decimalOf(value), by);
+    return isDecimalMultiple(decimalOf(value), by);
   };
 }
 
 /** `value` is not smaller than the divisor. */
-function isMultiple({ digits, exponent }: Decimal, by: Decimal): boolean {
+function isDecimalMultiple({ digits, exponent }: Decimal, by: Decimal): boolean {
   const shift = exponent - by.exponent;
   return shift < 0 ? digits % (by.digits * powerOfTen(-shift)) === 0n : (digits * powerOfTen(shift)) % by.digits === 0n;
 }
@@ -50,4 +52,29 @@ const powers: bigint[] = [];
 function powerOfTen(exponent: number): bigint {
   powers[exponent] ??= 10n ** BigInt(exponent);
   return powers[exponent];
+}
+
+/** Whether a number is a multiple of the divisor as both are written, however many digits they have. */
+export function isMultiple(value: JsonNumber, divisor: JsonNumber): boolean {
+  const [one, by] = [writtenDecimal(value), writtenDecimal(divisor)];
+  if (by.digits === '') return false;
+  if (one.digits === '') return true;
+  const shift = lastPlace(one) - lastPlace(by);
+  // Its last digit is not 0.
+  if (shift < 0n) return false;
+  const modulus = BigInt(by.digits);
+  return (BigInt(one.digits) * powerOfTenModulo(shift, modulus)) % modulus === 0n;
+}
+
+function lastPlace({ digits, exponent }: ReturnType<typeof writtenDecimal>): bigint {
+  return (Number.isFinite(exponent) || typeof exponent === 'bigint' ? BigInt(exponent) : 0n) - BigInt(digits.length);
+}
+
+function powerOfTenModulo(exponent: bigint, modulus: bigint): bigint {
+  let [result, base, left] = [1n % modulus, 10n % modulus, exponent];
+  for (; left > 0n; left >>= 1n) {
+    if (left & 1n) result = (result * base) % modulus;
+    base = (base * base) % modulus;
+  }
+  return result;
 }

@@ -2,6 +2,7 @@ import type { KubeConfig } from '@kubernetes/client-node';
 import { type Dispatcher, request as send } from 'undici';
 import type { Clock } from '../../core/clock.ts';
 import { PosthornError } from '../../core/errors.ts';
+import { parseJson } from '../../core/read-json.ts';
 import { type Access, Credentials } from './credentials.ts';
 import { statusError } from './status-error.ts';
 import { yamlOf } from './yaml-body.ts';
@@ -53,7 +54,7 @@ export class KubernetesApi {
     try {
       const response = await this.#send(method, path, options, signal);
       const text = await response.body.text();
-      return text === '' ? null : JSON.parse(text);
+      return text === '' ? null : parseJson(text);
     } catch (error) {
       throw asStoreError(error, `${method} ${path}`, deadlineMs, options.signal);
     } finally {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Clock } from '../../core/clock.ts';
 import { PosthornError } from '../../core/errors.ts';
+import { parseJson } from '../../core/read-json.ts';
 import { type Kind, kindPath, type ObjectOf } from '../../resources/kinds.ts';
 import type { Version, WatchEvent } from '../store.ts';
 import type { KubernetesApi } from './kubernetes-api.ts';
@@ -99,7 +100,7 @@ export async function* watchPath<T>(
 }
 
 function toEvent<T>(line: string, read: Watched<T>['read']): WatchedEvent<T> {
-  const { type, object } = eventSchema.parse(JSON.parse(line));
+  const { type, object } = eventSchema.parse(parseJson(line));
   switch (type) {
     case 'ADDED':
       return { type: 'added', object: read(object) };

@@ -1,3 +1,4 @@
+import { parseJson } from '../../core/read-json.ts';
 import { isSealed, type Keyring, type SealingContext } from '../../core/sealing.ts';
 import type { Kind, ObjectOf, SecretObject } from '../../resources/kinds.ts';
 import { listed } from '../objects/member.ts';
@@ -51,7 +52,7 @@ export class ObjectCodec {
 
   /** An object of the log, or of a list. What stands there was admitted when it was written. */
   decodeListed<K extends Kind>(_kind: K, json: string, version: string): ObjectOf<K> {
-    const object: ObjectOf<K> = JSON.parse(json);
+    const object = parseJson(json) as ObjectOf<K>;
     object.metadata.resourceVersion = version;
     return object;
   }

@@ -6,7 +6,7 @@ import { queryParameters } from '../../../core/sent-query.ts';
 import { WorkExceededError } from '../../../core/work-budget.ts';
 import type { StoredEvent } from '../../../data/event-text.ts';
 import { boundedJson } from './bounded-json.ts';
-import { eventPayload } from './event-payload.ts';
+import { payloadJson, payloadValue } from './event-payload.ts';
 import type { StoredObject } from './object-store.ts';
 import { PartitionedObjects, prefixParts } from './partitioned-objects.ts';
 
@@ -65,7 +65,8 @@ export class BatchObjects {
   *#record(event: WarehouseEvent): Generator<undefined, string | null> {
     if (this.#mapping === null) return wholeRecord(event);
     try {
-      return yield* boundedJson(this.#mapping({ ...recordHead(event), payload: mappedPayload(event) }), mostBatchBytes);
+      const payload = yield* mappedPayload(event);
+      return yield* boundedJson(this.#mapping({ ...recordHead(event), payload }), mostBatchBytes);
     } catch (error) {
       // What is nested too deeply exhausts the stack.
       if (error instanceof RangeError) return null;
@@ -75,9 +76,9 @@ export class BatchObjects {
 }
 
 /** What the paths of a mapping look into. */
-function mappedPayload({ payload, headers }: WarehouseEvent): unknown {
+function* mappedPayload({ payload, headers }: WarehouseEvent): Generator<undefined, unknown> {
   const contentType = headers.find(([name]) => name === 'content-type')?.[1] ?? '';
-  return eventPayload(readablePayload(payload, storedFormat(contentType, headers)).bytes).value;
+  return yield* payloadValue(readablePayload(payload, storedFormat(contentType, headers)).bytes);
 }
 
 /** In the manner of Hive, as readers of partitioned tables know it. Times are those of receipt, in UTC. */
@@ -91,7 +92,7 @@ function partitionPath({ prefix, partitionBy }: WarehouseLayout, { receivedAtMs,
 
 /** The payload's JSON stands in it as it was sent: numbers that JavaScript cannot hold keep their digits. */
 function wholeRecord(event: WarehouseEvent): string {
-  return `${JSON.stringify(recordHead(event)).slice(0, -1)},"payload":${eventPayload(event.payload).json}}`;
+  return `${JSON.stringify(recordHead(event)).slice(0, -1)},"payload":${payloadJson(event.payload)}}`;
 }
 
 function recordHead({ eventId, sourceSlug, receivedAtMs, headers, query }: WarehouseEvent) {

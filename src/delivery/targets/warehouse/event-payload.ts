@@ -1,17 +1,30 @@
 import { isUtf8 } from 'node:buffer';
+import { parseLargeJson } from '../../../core/large-json.ts';
 import { payloadText } from '../../../core/payload-text.ts';
+import { isJson, readJson } from '../../../core/read-json.ts';
 
-/** What JSON says; text that is no JSON is a string, bytes that are no text are one in Base64. `json` has no line breaks. */
-export function eventPayload(payload: Buffer): { value: unknown; json: string } {
-  if (!isUtf8(payload)) {
-    // Base64 may read as JSON: `true`, `null`, a number.
-    const value = payload.toString('base64');
-    return { value, json: JSON.stringify(value) };
+/** A larger payload takes too long to be parsed in one turn of the event loop. */
+const maxWholeBytes = 64 * 1024;
+
+/** The JSON that stands for a payload, without line breaks: text that is no JSON is a string, bytes that are no text are one in Base64. */
+export function payloadJson(payload: Buffer): string {
+  // Base64 may read as JSON: `true`, `null`, a number.
+  if (!isUtf8(payload)) return JSON.stringify(payload.toString('base64'));
+  const text = payloadText(payload);
+  return isJson(text) ? text.replaceAll(/[\r\n]+/g, ' ').trim() : JSON.stringify(text);
+}
+
+/** What that JSON says. Yields between pieces of a large one. */
+export function* payloadValue(payload: Buffer): Generator<undefined, unknown> {
+  if (!isUtf8(payload)) return payload.toString('base64');
+  if (payload.length > maxWholeBytes) {
+    try {
+      return yield* parseLargeJson(payload);
+    } catch {
+      // It is no JSON, or nested too deeply or too wide to be read in pieces.
+    }
   }
   const text = payloadText(payload);
-  try {
-    return { value: JSON.parse(text), json: text.replaceAll(/[\r\n]+/g, ' ').trim() };
-  } catch {
-    return { value: text, json: JSON.stringify(text) };
-  }
+  const value = readJson(text);
+  return value === undefined ? text : value;
 }

@@ -73,7 +73,10 @@ export const messageAttempt = z
     responseTimeMs: z.number().min(0),
     responseBody: z.string().nullable().describe('At most the first 10 KiB.'),
     errorType: z.string().nullable().describe('null when it went well; else timeout, http_error, network, dns, tls, blocked or gone.'),
-    errorMessage: z.string().nullable(),
+    errorMessage: z
+      .string()
+      .nullable()
+      .describe('What went wrong; of an attempt that went well a warning of its transform, if there is one.'),
     createdAt: timestamp,
     completedAt: timestamp,
   })

@@ -1,6 +1,7 @@
 import { PosthornError } from '../../../core/errors.ts';
 import { newTimedId } from '../../../core/ids.ts';
 import { jsonSchemaText } from '../../../core/json-schema-text.ts';
+import { parseJson } from '../../../core/read-json.ts';
 import type { EventTypeRecord } from '../../../core/records.ts';
 import { webhookOrganization } from '../../../core/webhook.ts';
 import { type EventClaim, quotaExceeded } from '../../../data/intake.ts';
@@ -105,7 +106,7 @@ async function refuseTooLarge({ services, caller }: Call, payload: Buffer): Prom
 
 async function refuseBroken({ services, caller, signal: hungUp }: Call, { name, schema }: EventTypeRecord, payload: Buffer): Promise<void> {
   if (schema === null) return;
-  const text = jsonSchemaText(JSON.parse(schema)) ?? schema;
+  const text = jsonSchemaText(parseJson(schema)) ?? schema;
   const signal = AbortSignal.any([hungUp, AbortSignal.timeout(schemaDeadlineMs)]);
   const [problems = []] = await services.sandbox.validate(caller.organization.id, [text], payload, { mostProblems, signal });
   if (problems.length === 0) return;
