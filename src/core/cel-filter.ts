@@ -92,9 +92,18 @@ function numberOf(number: ExactNumber): number | bigint {
   return isInteger && !isDouble(number) ? BigInt(number.text) : number.double;
 }
 
+/** Beyond 2^53 a double may be written as another integer than it is: 2^60 as 1152921504606847000. */
+function writtenInteger(double: number): number | bigint {
+  const text = String(double);
+  if (!integer.test(text)) return double;
+  const written = BigInt(text);
+  return written === BigInt(double) ? double : written;
+}
+
 function scalar(part: unknown): CelInput {
   if (part instanceof ExactNumber) return numberOf(part);
-  return typeof part === 'string' || typeof part === 'number' || typeof part === 'boolean' ? part : null;
+  if (typeof part === 'number') return Number.isInteger(part) && !Number.isSafeInteger(part) ? writtenInteger(part) : part;
+  return typeof part === 'string' || typeof part === 'boolean' ? part : null;
 }
 
 /** What an evaluation may still use. CEL has no state of its own, and evaluations do not overlap: they are synchronous. */

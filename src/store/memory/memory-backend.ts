@@ -1,3 +1,4 @@
+import { isContainer } from '../../core/exact-number.ts';
 import type { Kind, ObjectOf } from '../../resources/kinds.ts';
 import type { Mutation, ObjectBackend, ObjectReference, Refusal } from '../objects/backend.ts';
 import { type Change, ChangeSubscriber } from '../objects/change-subscriber.ts';
@@ -31,7 +32,7 @@ export class MemoryBackend implements ObjectBackend {
 
   async read<K extends Kind>(kind: K, key: Key): Promise<ObjectOf<K> | null> {
     const found = this.#of(kind).get(memberOf(key));
-    return found === undefined ? null : structuredClone(found);
+    return found === undefined ? null : copied(found);
   }
 
   async commit({ kind, key, before, object, change }: Mutation): Promise<{ version: Version } | { refused: Refusal }> {
@@ -45,7 +46,7 @@ export class MemoryBackend implements ObjectBackend {
       if (found.metadata.deletionTimestamp !== undefined) return { refused: 'namespaceTerminating' };
     }
     const version = toVersion({ revision: ++this.#revision, marker: this.#marker });
-    const stored = structuredClone(object);
+    const stored = copied(object);
     stored.metadata.resourceVersion = version;
     if (change === 'deleted') objects.delete(member);
     else objects.set(member, stored);
@@ -65,7 +66,7 @@ export class MemoryBackend implements ObjectBackend {
     const page = members.slice(0, limit);
     const last = page.at(-1);
     return {
-      items: page.flatMap((member) => structuredClone(this.#of(kind).get(member)) ?? []).map((object) => listed(object)),
+      items: page.flatMap((member) => copied(this.#of(kind).get(member)) ?? []).map((object) => listed(object)),
       version: toVersion(version),
       ...(members.length > limit && last !== undefined ? { continueToken: writeContinueToken({ version, after: last }) } : {}),
     };
@@ -79,7 +80,7 @@ export class MemoryBackend implements ObjectBackend {
     for (const change of this.#log) subscriber.offer(change);
     this.#subscribers.add(subscriber);
     try {
-      for await (const event of subscriber.events(signal)) yield structuredClone(event);
+      for await (const event of subscriber.events(signal)) yield copied(event);
     } finally {
       this.#subscribers.delete(subscriber);
     }
@@ -111,4 +112,11 @@ export class MemoryBackend implements ObjectBackend {
   #position(): Position {
     return { revision: this.#revision, marker: this.#marker, oldest: this.#log[0]?.revision ?? this.#revision + 1 };
   }
+}
+
+/** Nothing but what JSON has, of which numbers that keep their text never change. */
+function copied<T>(value: T): T {
+  if (Array.isArray(value)) return value.map(copied) as T;
+  if (!isContainer(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, copied(member)])) as T;
 }
