@@ -127,6 +127,8 @@ test.each([
   ['one long string', `["${'x'.repeat(8_000_000)}"]`],
   ['one string of escapes', `["${'\\u0041'.repeat(1_300_000)}"]`],
   ['one long number', `[${'1'.repeat(8_000_000)}]`],
+  ['many numbers with a zero at their end', `[${Array(2_000_000).fill('1.0').join(',')}]`],
+  ['members with numbers of many digits', `{"a":[${Array(200_000).fill('{"id":9007199254740993,"b":"x"}').join(',')}]}`],
   ['white space', ' '.repeat(8_000_000)],
 ])('No piece of 8 MB takes more than 50 ms: %s', (_what, json) => {
   const text = Buffer.from(json);

@@ -101,6 +101,26 @@ describe('a delivery with a transform', () => {
     await ended(messageId(event), { status: 'delivered', attempts: 1 });
   });
 
+  test.each([
+    ['answers 200', 200, { errorType: null, errorMessage: expect.stringMatching(/^warning: .*9007199254740993 and 9007199254740992/) }],
+    [
+      'answers 410',
+      410,
+      { errorType: 'http_error', errorMessage: expect.stringMatching(/^the receiver answered 410; warning: .*9007199254740993/) },
+    ],
+  ])('that cannot tell two numbers apart says so in the attempt where the receiver %s', async (_what, status, attempt) => {
+    const to = await receiver((response) => response.writeHead(status).end());
+    suite.registry.put('destination', destinationRecord({ url: to.url }));
+    transform('javascript', '(event) => event.payload');
+    worker();
+    const event = await send({ payload: Buffer.from('{"a":9007199254740993,"b":9007199254740992,"c":7615917337495251231}') });
+    const [request] = await to.arrived(1);
+    expect(request?.body.toString()).toBe('{"a":9007199254740992,"b":9007199254740992,"c":7615917337495251231}');
+    await ended(messageId(event), { attempts: 1 });
+    expect(await suite.reader.attempts('org_a', messageId(event))).toMatchObject([attempt]);
+    if (status === 200) await ended(messageId(event), { status: 'delivered', lastErrorType: null, lastErrorMessage: null });
+  });
+
   test('does not know the credentials of the sender, which older events have among their headers', async () => {
     const to = await receiver();
     suite.registry.put('destination', destinationRecord({ url: to.url }));

@@ -68,6 +68,28 @@ describe('a manifest file', () => {
     });
   });
 
+  test('has numbers with all of their digits, in any form that YAML has', () => {
+    const numbers = [
+      ['9007199254740993', '9007199254740993'],
+      ['-9007199254740993', '-9007199254740993'],
+      ['+12345678901234567890', '12345678901234567890'],
+      ['0x1FFFFFFFFFFFFFFF', '2305843009213693951'],
+      ['0o777777777777777777777', '9223372036854775807'],
+      ['19.90', '19.90'],
+      ['.5', '0.5'],
+      ['5.', '5'],
+      ['007', '7'],
+      ['1E400', '1E400'],
+      ['0.1000000000000000055', '0.1000000000000000055'],
+      ['"1.0"', '"1.0"'],
+      ['10', '10'],
+    ];
+    const value = `[${numbers.map(([yaml]) => yaml).join(', ')}]`;
+    const text = `apiVersion: posthorn.dev/v1alpha1\nkind: Filter\nmetadata: {name: f}\nspec: {conditions: [{field: a, operator: in, value: ${value}}]}`;
+    const [filter] = parseManifests('f.yaml', text).objects;
+    expect(JSON.stringify(filter)).toContain(`"value":[${numbers.map(([, json]) => json).join(',')}]`);
+  });
+
   test('may be empty or hold nothing but comments', () => {
     expect(parseManifests('e.yaml', '')).toEqual({ objects: [], errors: [] });
     expect(parseManifests('e.yaml', '# nothing\n---\n')).toEqual({ objects: [], errors: [] });
