@@ -42,6 +42,11 @@ describe.each(natives)('%s', (type, engine, code) => {
     expect(await run(engine, '"none"', payload)).toEqual({ output: '"none"', warnings: [] });
   });
 
+  test('has no numbers of a text that is no JSON', async () => {
+    const read = type === 'jsonata' ? '$number($substringAfter(payload, " "))' : '(event) => Number(event.payload.slice(6))';
+    expect(await run(engine, read, 'price 19.90')).toEqual({ output: '19.9', warnings: [] });
+  });
+
   test('keeps the metadata of the event, too', async () => {
     const read = type === 'jsonata' ? 'metadata' : '(event) => event.metadata';
     expect((await run(engine, read, '{}', '{"id":"evt_a","metadata":{"m":7615917337495251231}}')).output).toBe('{"m":7615917337495251231}');

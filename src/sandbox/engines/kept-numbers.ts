@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { compareNumbers, ExactNumber, isDouble, jsonNumber } from '../../core/exact-number.ts';
 import { forEachNumber, inexactNumbers } from '../../core/json-numbers.ts';
+import { isJson } from '../../core/read-json.ts';
 
 /** Doubles, told apart by their sign when they are zero. */
 type Key = number | '-0';
@@ -28,19 +29,20 @@ export class KeptNumbers {
     this.#values = values;
   }
 
-  /** Of JSON texts; null when a double says all that their numbers do. */
+  /** Of JSON texts, and of others, whose numbers are none of JSON; null when a double says all that the numbers do. */
   static of(texts: readonly string[]): KeptNumbers | null {
     const kept = new Map<Key, string | null>();
     const values = new Map<Key, string[]>();
     for (const text of texts) {
       const places = inexactNumbers(text);
+      if (places.length > 0 && !isJson(text)) continue;
       for (let i = 0; i < places.length; i += 2) {
         const written = text.slice(places[i], places[i + 1]);
         if (!isWhole(new ExactNumber(written))) note(written);
       }
     }
     if (kept.size === 0) return null;
-    for (const text of texts)
+    for (const text of texts.filter(isJson))
       forEachNumber(text, (start, end) => {
         const written = text.slice(start, end);
         if (kept.has(keyOf(Number(written)))) note(written);
