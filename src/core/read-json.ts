@@ -29,24 +29,22 @@ const mark = randomBytes(9).toString('base64url');
  * Throws SyntaxError.
  */
 export function parseJson(text: string): unknown {
+  // First, so that nothing is looked for in what is no JSON.
+  const plain: unknown = JSON.parse(text);
   const places = inexactNumbers(text);
-  if (places.length === 0) return JSON.parse(text);
+  if (places.length === 0) return plain;
   const pieces: string[] = [];
   let end = 0;
   for (let i = 0; i < places.length; i += 2) {
     const start = places[i] ?? 0;
     pieces.push(text.slice(end, start));
     end = places[i + 1] ?? 0;
-    const written = text.slice(start, end);
-    // What is no number is no JSON: as a string it would be.
-    pieces.push(numberPattern.test(written) ? `"${mark}${written}"` : written);
+    pieces.push(`"${mark}${text.slice(start, end)}"`);
   }
   pieces.push(text.slice(end));
   const value: unknown = JSON.parse(pieces.join(''));
   return withNumbers(value, text, places);
 }
-
-const numberPattern = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
 const [quote, comma, braceOpen, braceClose, bracketOpen, bracketClose] = [0x22, 0x2c, 0x7b, 0x7d, 0x5b, 0x5d];
 
