@@ -136,6 +136,7 @@ test('Filters compare numbers of every form as Python does', () => {
     finished(
       compileFilter({ logic: 'AND', conditions: [{ field: 'n', operator, value }] }).inPieces({
         headers: {},
+        query: {},
         payload: parseJson(`{"n":${actual}}`),
       }),
     );
