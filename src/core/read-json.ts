@@ -21,7 +21,7 @@ export function isJson(text: string): boolean {
   }
 }
 
-/** What stands before a number while it is a string. Random, so that no text has it. */
+/** What stands before the place of a number while that stands for it as a string. Random, so that no text has it. */
 const mark = randomBytes(9).toString('base64url');
 
 /**
@@ -29,22 +29,25 @@ const mark = randomBytes(9).toString('base64url');
  * Throws SyntaxError.
  */
 export function parseJson(text: string): unknown {
-  // First, so that nothing is looked for in what is no JSON.
-  const plain: unknown = JSON.parse(text);
-  const places = inexactNumbers(text);
-  if (places.length === 0) return plain;
+  // Of what has no digit, as very much white space, no place need be looked at.
+  const places = /\d/.test(text) ? inexactNumbers(text) : [];
+  if (places.length === 0) return JSON.parse(text);
   const pieces: string[] = [];
   let end = 0;
   for (let i = 0; i < places.length; i += 2) {
     const start = places[i] ?? 0;
     pieces.push(text.slice(end, start));
     end = places[i + 1] ?? 0;
-    pieces.push(`"${mark}${text.slice(start, end)}"`);
+    const written = text.slice(start, end);
+    // What is no number is no JSON: as a string it would be.
+    pieces.push(numberPattern.test(written) ? `"${mark}${start}"` : written);
   }
   pieces.push(text.slice(end));
   const value: unknown = JSON.parse(pieces.join(''));
   return withNumbers(value, text, places);
 }
+
+const numberPattern = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
 const [quote, comma, braceOpen, braceClose, bracketOpen, bracketClose] = [0x22, 0x2c, 0x7b, 0x7d, 0x5b, 0x5d];
 
@@ -68,7 +71,7 @@ function withNumbers(value: unknown, text: string, places: readonly number[]): u
       const end = places[next + 1] ?? at;
       const number = text.slice(at, end);
       if (top === undefined) return new ExactNumber(number);
-      put(containerOf(open, value, text), top, text, number);
+      put(containerOf(open, value, text), top, text, { number, at });
       next += 2;
       at = end - 1;
       continue;
@@ -127,13 +130,13 @@ function nameOf({ keyStart, keyEnd }: Open, text: string): string {
 }
 
 /** Of members of one name the last counts, as `JSON.parse` has it. */
-function put(container: object | undefined, place: Open, text: string, number: string): void {
+function put(container: object | undefined, place: Open, text: string, { number, at }: { number: string; at: number }): void {
   if (container === undefined) return;
   if (Array.isArray(container)) {
-    if (container[place.index] === mark + number) container[place.index] = new ExactNumber(number);
+    if (container[place.index] === mark + at) container[place.index] = new ExactNumber(number);
     return;
   }
   const name = nameOf(place, text);
-  if (!Object.hasOwn(container, name) || Reflect.get(container, name) !== mark + number) return;
+  if (!Object.hasOwn(container, name) || Reflect.get(container, name) !== mark + at) return;
   Object.defineProperty(container, name, { value: new ExactNumber(number), writable: true, enumerable: true, configurable: true });
 }
