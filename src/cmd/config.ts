@@ -140,7 +140,9 @@ export const environmentSchema = z.object({
     .string()
     .min(1)
     .optional()
-    .describe('Directory of YAML manifests to load and watch; `--manifests` goes before it.')
+    .describe(
+      'Directory of YAML manifests to load and watch; `--manifests` goes before it. They are read as kubectl reads YAML: without quotes `no`, `on` and `y` are booleans, and `0123` is octal.',
+    )
     .meta({ roles: ['standalone'] }),
   ...egressEnvironment,
   ...warehouseEnvironment,

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { isRecord } from '../../src/resources/field-tree.ts';
 import { kinds, type PosthornKind, posthornKinds } from '../../src/resources/kinds.ts';
+import { parseManifests } from '../../src/runtime/manifests/parse.ts';
 import { type ControlPlane, kubernetesAssets, startControlPlane } from '../support/control-plane.ts';
 
 const here = new URL('.', import.meta.url).pathname;
@@ -86,6 +87,69 @@ describe('kubectl apply --dry-run=server', () => {
       const { code, complaint } = await kubectl('apply', '--dry-run=server', '-f', join(here, '../..', file));
       expect([file, code, complaint]).toEqual([file, 0, '']);
     }
+  });
+});
+
+describe('standalone reads what YAML leaves open as kubectl does', () => {
+  const scalars = [
+    'no',
+    'Yes',
+    'ON',
+    'off',
+    'y',
+    'n',
+    'True',
+    '"no"',
+    "'0123'",
+    '0123',
+    '-012',
+    '08',
+    '0_7',
+    '07.5',
+    '0o14',
+    '-0o7',
+    '0x1F',
+    '0b11',
+    '1_000',
+    '+5',
+  ];
+  const others = [
+    '.5',
+    '1e3',
+    '1.0',
+    '0.1_1',
+    '19.90',
+    '1:30',
+    '190:20:30',
+    '2001-12-14',
+    '2001-12-14T21:59:43Z',
+    '~',
+    'NULL',
+    '""',
+    '=',
+    '!!binary aGk=',
+    '!!str no',
+    '|\n    no',
+  ];
+  const text = [
+    'apiVersion: posthorn.dev/v1alpha1',
+    'kind: Destination',
+    'metadata:',
+    '  name: a',
+    'spec:',
+    '  y: 1',
+    '  list: [no, 1:30, 0o17]',
+    '  merged: {<<: {a: on, b: 2}, b: 3}',
+    ...[...scalars, ...others].map((scalar, index) => `  s${index}: ${scalar}`),
+  ].join('\n');
+
+  test('booleans, octal numbers, dates and numbers of base 60', async () => {
+    // `patch --local` asks no server; its output has everything as JSON.
+    const { output } = await kubectl.with(text, 'patch', '--local', '--type=merge', '-p', '{}', '-o', 'json', '-f', '-');
+    const { objects, errors } = parseManifests('a.yaml', text);
+    expect(errors).toEqual([]);
+    const [object] = objects;
+    expect(object?.kind === 'Destination' ? object.spec : undefined).toEqual(JSON.parse(output).spec);
   });
 });
 

@@ -33,6 +33,25 @@ describe('a manifest file', () => {
     ]);
   });
 
+  test.each<[string, unknown]>([
+    ['no', false],
+    ['on', true],
+    ['"no"', 'no'],
+    ['0123', 83],
+    ['0o14', 12],
+    ['08', 8],
+    ['1_000', 1000],
+    ['1:30', '1:30'],
+    ['2001-12-14', '2001-12-14'],
+    ['!!binary aGk=', 'hi'],
+  ])('reads %s as kubectl does', (scalar, value) => {
+    const { objects } = parseManifests(
+      'a.yaml',
+      `apiVersion: posthorn.dev/v1alpha1\nkind: Source\nmetadata: {name: s}\nspec: {x: ${scalar}}\n`,
+    );
+    expect(objects).toMatchObject([{ spec: { x: value } }]);
+  });
+
   test('may hold a List', () => {
     const text = JSON.stringify({
       apiVersion: 'v1',

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { decimalNumber, type JsonNumber, jsonNumber } from '../../core/exact-number.ts';
 import { configurationKinds, type Kind, kindPath } from '../../resources/kinds.ts';
 import type { ApplyObject } from '../../store/store.ts';
+import { yamlDialect } from './yaml-dialect.ts';
 
 /** What is wrong with a manifest, for the person who wrote it. */
 export interface ManifestError {
@@ -54,7 +55,7 @@ const secretManifest = z.strictObject({
 export function parseManifests(file: string, text: string, kinds: readonly Kind[] = configurationKinds): ParsedManifests {
   const objects: ApplyObject[] = [];
   const errors: ManifestError[] = [];
-  const documents = parseAllDocuments(text);
+  const documents = parseAllDocuments(text, yamlDialect);
   for (const document of Array.isArray(documents) ? documents : []) {
     const broken = document.errors[0];
     try {
