@@ -80,8 +80,12 @@ function keepNumbers(document: Document): void {
 }
 
 function yamlNumber(source: string, double: number): JsonNumber {
-  if (/^0[xo]/.test(source)) return jsonNumber(String(BigInt(source)));
-  return decimalNumber(source) ?? double;
+  const text = source.replaceAll('_', '');
+  const [, sign, hexadecimal, binary, octal] = /^([-+]?)(?:0x([0-9a-f]+)|0b([01]+)|0o?([0-7]+))$/i.exec(text) ?? [];
+  const prefixed =
+    hexadecimal !== undefined ? `0x${hexadecimal}` : binary !== undefined ? `0b${binary}` : octal !== undefined ? `0o${octal}` : null;
+  if (prefixed !== null) return jsonNumber(`${sign === '-' ? '-' : ''}${BigInt(prefixed)}`);
+  return decimalNumber(text) ?? double;
 }
 
 function toObjects(value: unknown, kinds: readonly Kind[]): ApplyObject[] {
