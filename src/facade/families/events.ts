@@ -156,7 +156,16 @@ async function* wholePieces(pieces: AsyncIterable<Buffer | null>): AsyncGenerato
 }
 
 function toItem(event: EventView, { services, caller }: Call): z.input<typeof item> {
-  const { org, query: _query, headers: _headers, payload: _payload, beginning: _beginning, webhook: _webhook, receivedAtMs, ...rest } = event;
+  const {
+    org,
+    query: _query,
+    headers: _headers,
+    payload: _payload,
+    beginning: _beginning,
+    webhook: _webhook,
+    receivedAtMs,
+    ...rest
+  } = event;
   const source = services.caches.Source.getById(event.sourceId, caller.organization.namespace);
   return {
     ...rest,
