@@ -375,12 +375,8 @@ describe('a warehouse', () => {
   });
 
   test('of type r2 with the identity of the platform, from before that was a rule, is refused', () => {
-    const r2 = {
-      bucket: 'events',
-      endpoint: 'https://account.r2.example',
-      accessKeyId: 'a',
-      secretAccessKeySecretRef: { name: 's', key: 'k' },
-    };
+    const secretAccessKeySecretRef = { name: 's', key: 'k' };
+    const r2 = { bucket: 'events', endpoint: 'https://account.r2.example', accessKeyId: 'a', secretAccessKeySecretRef };
     const { spec } = storedObject('Destination', 'shop', { type: 'r2', r2, warehouse: {} }, 'acme');
     expect(warehouseRefusal(spec)).toBeNull();
     const before = { fileFormat: 'jsonl', partitionBy: 'date', identity: 'platform' } as const;

@@ -114,7 +114,7 @@ export class RedisDeliveryQueue implements DeliveryQueue {
       unconfigured: list(unconfigured).map(targetOf),
       hasMore: integer(more) > 0,
       hasMoreOfOthers: integer(more) === 2,
-      nextDueMs: dueMs(nextDue),
+      nextDueMs: unlessNegative(nextDue),
       hasOutbox: integer(outbox) === 1,
       hasEndedBatches: integer(ended) === 1,
       hasEnds: integer(ends) === 1,
@@ -182,7 +182,7 @@ export class RedisDeliveryQueue implements DeliveryQueue {
     return {
       settled: list(settled).map((each) => integer(each) === 1),
       hasMore: integer(more) === 1,
-      nextDueMs: dueMs(nextDue),
+      nextDueMs: unlessNegative(nextDue),
       hasOutbox: integer(outbox) === 1,
       hasEndedBatches: integer(ended) === 1,
       hasEnds: integer(ends) === 1,
@@ -200,7 +200,7 @@ export class RedisDeliveryQueue implements DeliveryQueue {
 
   async promote() {
     const [moved, more, nextDue] = list(await this.#run(scripts.promote, [longestCircuitWaitMs, this.#mark]));
-    return { moved: integer(moved), hasMore: integer(more) === 1, nextDueMs: dueMs(nextDue) };
+    return { moved: integer(moved), hasMore: integer(more) === 1, nextDueMs: unlessNegative(nextDue) };
   }
 
   async reclaim(deadWorkers: readonly string[]) {
@@ -218,8 +218,8 @@ export class RedisDeliveryQueue implements DeliveryQueue {
       hasReadyWork: integer(ready) === 1,
       hasOverdueWork: integer(overdue) === 1,
       pausedTargets: integer(paused),
-      memoryShare: share(permille),
-      nextDueMs: dueMs(nextDue),
+      memoryShare: unlessNegative(permille, 1000),
+      nextDueMs: unlessNegative(nextDue),
       hasOutbox: integer(outbox) === 1,
       hasEndedBatches: integer(ended) === 1,
       hasTallies: integer(tallies) === 1,
@@ -274,7 +274,7 @@ export class RedisDeliveryQueue implements DeliveryQueue {
 
   async configureShared(id: string, limiter: SharedLimiter | null) {
     const setting = limiter === null ? [] : [limiter.revision, windowsText(limiter)];
-    return { nextDueMs: dueMs(await this.#run(scripts.sharedLimit, [id, ...setting])) };
+    return { nextDueMs: unlessNegative(await this.#run(scripts.sharedLimit, [id, ...setting])) };
   }
 
   async pausedTargets(cursor: string) {
@@ -317,12 +317,12 @@ export class RedisDeliveryQueue implements DeliveryQueue {
     if (largestFirst) {
       const of = [recordsPerPrune, this.#memoryLimit, deadLettersMs === 0 ? 1 : 0];
       const [removed, found, permille, account] = list(await this.#run(scripts.pruneAccount, of));
-      if (integer(found) === 1) return { removed: integer(removed), hasMore: true, memoryShare: share(permille), lost: 0 };
+      if (integer(found) === 1) return { removed: integer(removed), hasMore: true, memoryShare: unlessNegative(permille, 1000), lost: 0 };
       archived = text(account);
     }
     const args = [finishedMs, deadLettersMs, recordsPerPrune, this.#memoryLimit, unwrittenModes[unwritten], longestArchiveWaitMs, archived];
     const [removed, more, permille, lost] = list(await this.#run(scripts.prune, args));
-    return { removed: integer(removed), hasMore: integer(more) === 1, memoryShare: share(permille), lost: integer(lost) };
+    return { removed: integer(removed), hasMore: integer(more) === 1, memoryShare: unlessNegative(permille, 1000), lost: integer(lost) };
   }
 
   async expirePaused(longestMs: number) {
@@ -390,12 +390,8 @@ function slowText({ slots, held, byAccount }: SlowAttempts): string {
   return [slots, held, ...[...byAccount].flat()].join(' ');
 }
 
-function dueMs(value: unknown): number | null {
-  const ms = integer(value);
-  return ms < 0 ? null : ms;
-}
-
-function share(permille: unknown): number | null {
-  const value = integer(permille);
-  return value < 0 ? null : value / 1000;
+/** Scripts reply a negative number where there is none. */
+function unlessNegative(value: unknown, unit = 1): number | null {
+  const number = integer(value);
+  return number < 0 ? null : number / unit;
 }

@@ -128,10 +128,16 @@ export function describeFields(start: () => Promise<FacadeWorld>): void {
         dedupStrategy: 'auto',
         dedupHeader: null,
         dedupWindowHours: 24,
+        dedupCustomHeader: null,
+        dedupEnabled: true,
         allowedMethods: ['POST'],
         enabled: true,
+        isActive: true,
+        organizationId: expect.stringMatching(/^org_/),
         ingestUrl: `/ingest/acme/${body.slug}`,
         eventsCount: 0,
+        eventCount: 0,
+        routeCount: 0,
         lastEventAt: null,
         createdAt: expect.stringMatching(isoTime),
         updatedAt: expect.stringMatching(isoTime),
@@ -146,6 +152,7 @@ export function describeFields(start: () => Promise<FacadeWorld>): void {
         slug: expect.any(String),
         description: null,
         logic: 'AND',
+        organizationId: expect.stringMatching(/^org_/),
         routeCount: 0,
         createdAt: expect.stringMatching(isoTime),
         updatedAt: expect.stringMatching(isoTime),
@@ -237,8 +244,8 @@ export function describeFields(start: () => Promise<FacadeWorld>): void {
         expect(await ids(`sourceId=${sourceId}`)).toContain(route.id);
         expect(await ids(`search=${route.slug}`)).toEqual([route.id]);
       }
-      expect(await ids('sourceId=src_aaaaaaaaaaaaaaaaaaaaaaaaaa')).toEqual([]);
-      expect(await ids('destinationId=dst_aaaaaaaaaaaaaaaaaaaaaaaaaa')).toEqual([]);
+      for (const unknown of ['sourceId=src_aaaaaaaaaaaaaaaaaaaaaaaaaa', 'destinationId=dst_aaaaaaaaaaaaaaaaaaaaaaaaaa'])
+        expect((await world.request('GET', `/api/routes?${unknown}`)).status).toBe(404);
       expect(await ids('enabled=true')).toEqual(expect.arrayContaining([on.id]));
       expect(await ids('enabled=true')).not.toContain(off.id);
       expect(await ids('enabled=false')).toEqual(expect.arrayContaining([off.id]));
