@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto';
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { cpuMs } from '../../test/support/cpu-time.ts';
-import { finished } from '../../test/support/finished.ts';
 import { assertProperty } from '../../test/support/property.ts';
 import { canonicalDigest, canonicalJson, canonicalJsonWithin } from './canonical-json.ts';
+import { inOnePiece } from './in-one-piece.ts';
 
-const digest = (value: unknown): string => finished(canonicalDigest(value));
+const digest = (value: unknown): string => inOnePiece(canonicalDigest(value));
 
 function digestAtOnce(value: unknown): string {
   return createHash('sha256').update(canonicalJson(value)).digest('hex');

@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { cpuMs } from '../../test/support/cpu-time.ts';
-import { finished } from '../../test/support/finished.ts';
 import { assertProperty } from '../../test/support/property.ts';
 import { type CompiledFilter, compileFilter, filterLimits, tryFilter } from './filter.ts';
 import type { FilterContext } from './filter-path.ts';
+import { inOnePiece } from './in-one-piece.ts';
 import type { FilterCondition, FilterOperator } from './records.ts';
 
 const event = {
@@ -27,7 +27,7 @@ const event = {
   query: {},
 };
 
-const meets = (filter: CompiledFilter, context: FilterContext): boolean => finished(filter.inPieces(context));
+const meets = (filter: CompiledFilter, context: FilterContext): boolean => inOnePiece(filter.inPieces(context));
 
 function isMet(field: string, operator: FilterOperator, value?: unknown, context: FilterContext = event): boolean {
   return meets(compileFilter({ logic: 'AND', conditions: [{ field, operator, value }] }), context);
@@ -199,7 +199,7 @@ describe('the patterns of a filter share their steps', () => {
   test('so that the later ones do not match when the earlier ones have used them', () => {
     expect(meets(compileFilter({ logic: 'AND', conditions: [costly] }), context)).toBe(true);
     expect(meets(compileFilter({ logic: 'AND', conditions }), context)).toBe(false);
-    const { met } = finished(tryFilter({ logic: 'AND', conditions }, context));
+    const { met } = inOnePiece(tryFilter({ logic: 'AND', conditions }, context));
     expect([met.length, met[0], met.at(-1)]).toEqual([50, true, false]);
   });
 
@@ -207,7 +207,7 @@ describe('the patterns of a filter share their steps', () => {
     const filter = compileFilter({ logic: 'OR', conditions: [costly, { ...costly, value: '^x$' }] });
     for (let i = 0; i < 20; i++) expect(meets(filter, context)).toBe(true);
     const short = { field: 'b', operator: 'matches' as const, value: '^x$' };
-    expect(finished(tryFilter({ logic: 'OR', conditions: [...conditions.slice(1), short] }, context)).met.at(-1)).toBe(true);
+    expect(inOnePiece(tryFilter({ logic: 'OR', conditions: [...conditions.slice(1), short] }, context)).met.at(-1)).toBe(true);
   });
 });
 

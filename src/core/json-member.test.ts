@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { finished } from '../../test/support/finished.ts';
 import { assertProperty } from '../../test/support/property.ts';
+import { inOnePiece } from './in-one-piece.ts';
 import { jsonElements, jsonMember } from './json-member.ts';
 
-const member = (json: string, name = 'payload'): string | undefined => finished(jsonMember(Buffer.from(json), name))?.toString();
+const member = (json: string, name = 'payload'): string | undefined => inOnePiece(jsonMember(Buffer.from(json), name))?.toString();
 
 describe('the value of a member stands as it was sent', () => {
   test.each<[string, string | undefined]>([
@@ -38,7 +38,7 @@ describe('the value of a member stands as it was sent', () => {
   test('and so do the elements of every array', () => {
     assertProperty(
       fc.property(fc.array(fc.jsonValue()), fc.constantFrom(undefined, 1), (array, indent) => {
-        const elements = finished(jsonElements(Buffer.from(JSON.stringify(array, null, indent))));
+        const elements = inOnePiece(jsonElements(Buffer.from(JSON.stringify(array, null, indent))));
         expect(elements.map((each) => JSON.parse(each.toString()))).toEqual(JSON.parse(JSON.stringify(array)));
       }),
     );

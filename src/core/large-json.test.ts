@@ -1,13 +1,13 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { finished } from '../../test/support/finished.ts';
 import { assertProperty } from '../../test/support/property.ts';
+import { inOnePiece } from './in-one-piece.ts';
 import { parseLargeJson, TooDeepError, TooManyMembersError } from './large-json.ts';
 
 function parsed(text: string | Uint8Array, pieceBytes?: number): { json: string | undefined } | 'refused' {
   const pieces = parseLargeJson(typeof text === 'string' ? Buffer.from(text) : text, pieceBytes === undefined ? {} : { pieceBytes });
   try {
-    return { json: JSON.stringify(finished(pieces)) };
+    return { json: JSON.stringify(inOnePiece(pieces)) };
   } catch (error) {
     if (error instanceof TooDeepError) throw error;
     return 'refused';

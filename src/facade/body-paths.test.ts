@@ -32,6 +32,8 @@ describe.each(Object.entries(readers))('a body that is read %s', (_, read) => {
       /^payload\.b(\[0\])+\[?…$/,
       'is nested deeper than 512 levels',
     ],
+    ['a member twice', '{"name":"a","name":"b"}', /^name$/, 'occurs twice in its object'],
+    ['a member twice in a list', `{"large":"${large}","items":[{},{"a":1,"\\u0061":2}]}`, /^items\[1\]\.a$/, 'occurs twice in its object'],
     [
       'a payload nested deeper than is read',
       `{"payload":[7,${nested(2000)}]}`,

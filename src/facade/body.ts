@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import { type ErrorCode, PosthornError } from '../core/errors.ts';
 import { isContainer } from '../core/exact-number.ts';
+import { inOnePiece } from '../core/in-one-piece.ts';
 import { parseLargeJson, TooDeepError, TooManyMembersError } from '../core/large-json.ts';
 import { parseJson } from '../core/read-json.ts';
+import { repeatedMember } from '../core/repeated-members.ts';
 import { type Excess, excessIn } from '../resources/excess.ts';
 import { fieldPath, isRecord } from '../resources/field-tree.ts';
 import { plainIssues } from '../resources/plain-issues.ts';
@@ -36,6 +38,7 @@ export function readJsonObject(bytes: Buffer, freeField?: string): Record<string
   }
   const body = requireObject(value);
   refuseHostileShapes(body, freeField);
+  refuseRepeated(inOnePiece(repeatedMember(bytes, freeField)));
   return body;
 }
 
@@ -44,7 +47,15 @@ export function* readLargeJsonObject(bytes: Buffer, freeField?: string): Generat
   const body = requireObject(yield* parsedInPieces(bytes, freeField));
   yield;
   yield* hostileShapes(body, freeField);
+  refuseRepeated(yield* repeatedMember(bytes, freeField));
   return body;
+}
+
+/** The parsers of senders, proxies and receivers do not agree on which of two members counts. */
+function refuseRepeated(path: readonly (string | number)[] | null): void {
+  if (path === null) return;
+  const at = pathText(path);
+  throw new PosthornError('VALIDATION_FAILED', `The body has ${at} twice.`, { details: { [at]: ['occurs twice in its object'] } });
 }
 
 function* parsedInPieces(bytes: Buffer, freeField: string | undefined): Generator<undefined, unknown> {
@@ -195,8 +206,7 @@ function pathText(path: readonly PropertyKey[]): string {
  * holds what is handed on and not copied: there any key may be, and nesting of 512 levels.
  */
 function refuseHostileShapes(body: Record<string, unknown>, freeField?: string): void {
-  const pieces = hostileShapes(body, freeField);
-  while (pieces.next().done !== true);
+  inOnePiece(hostileShapes(body, freeField));
 }
 
 /** `refuseHostileShapes` in pieces: yields between them. */

@@ -1,4 +1,5 @@
 import { compileFilter, MatchBudget, metByNone } from '../core/filter.ts';
+import { inOnePiece } from '../core/in-one-piece.ts';
 import { readJson } from '../core/read-json.ts';
 import type { FilterDefinition } from '../core/records.ts';
 import { textAt } from '../core/text-at.ts';
@@ -11,9 +12,7 @@ export function judge({ filters, headers, query, fields, payload: text }: Extrac
   const verdicts = filters.map((filter) => {
     const untriedBefore = budget.untried;
     const pieces = compiled(filter).inPieces({ headers, query, payload }, budget);
-    let step = pieces.next();
-    while (step.done !== true) step = pieces.next();
-    return { isMet: step.value, isUntried: budget.untried > untriedBefore };
+    return { isMet: inOnePiece(pieces), isUntried: budget.untried > untriedBefore };
   });
   const found = fields.flatMap((path) => {
     const value = textAt(payload, path);

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { celEvent, compileCelFilter } from '../../src/core/cel-filter.ts';
 import { readFieldMapping } from '../../src/core/field-mapping.ts';
 import { compileFilter } from '../../src/core/filter.ts';
+import { inOnePiece } from '../../src/core/in-one-piece.ts';
 import { parseJson } from '../../src/core/read-json.ts';
 import type { FilterOperator } from '../../src/core/records.ts';
 import { webhookOrganization } from '../../src/core/webhook.ts';
@@ -11,7 +12,6 @@ import { RedisMessageReader } from '../../src/data/message-reader.ts';
 import { javascriptEngine } from '../../src/sandbox/engines/javascript.ts';
 import { jsonataEngine } from '../../src/sandbox/engines/jsonata.ts';
 import { liquidEngine } from '../../src/sandbox/engines/liquid.ts';
-import { finished } from '../support/finished.ts';
 import { passes } from '../support/passes.ts';
 import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
 
@@ -133,7 +133,7 @@ test('Filters compare numbers of every form as Python does', () => {
   const pairs = neighbours();
   const orders = pythonOrders(pairs);
   const isMet = (operator: FilterOperator, actual: string, value: unknown): boolean =>
-    finished(
+    inOnePiece(
       compileFilter({ logic: 'AND', conditions: [{ field: 'n', operator, value }] }).inPieces({
         headers: {},
         query: {},

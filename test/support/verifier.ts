@@ -1,7 +1,7 @@
+import { inOnePiece } from '../../src/core/in-one-piece.ts';
 import type { SourceRecord } from '../../src/core/records.ts';
 import type { SignedRequest, Verifier } from '../../src/ingest/providers/signed-request.ts';
 import { providerVerifier } from '../../src/ingest/providers/verifier.ts';
-import { finished } from './finished.ts';
 
 /** A provider's check of requests to an installation without a public address. */
 export function verifierOf(
@@ -10,5 +10,5 @@ export function verifierOf(
   verification?: SourceRecord['verification'],
 ): (request: Omit<SignedRequest, 'path' | 'publicUrl'> & Partial<SignedRequest>) => boolean {
   const verify: Verifier = providerVerifier({ provider, ...(verification !== undefined && { verification }) }, secrets);
-  return (request) => finished(verify({ path: '/ingest/acme/source', publicUrl: undefined, ...request })) !== null;
+  return (request) => inOnePiece(verify({ path: '/ingest/acme/source', publicUrl: undefined, ...request })) !== null;
 }

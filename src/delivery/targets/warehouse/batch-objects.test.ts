@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from '@jest/globals';
-import { finished } from '../../../../test/support/finished.ts';
 import { readFieldMapping } from '../../../core/field-mapping.ts';
+import { inOnePiece } from '../../../core/in-one-piece.ts';
 import type { WarehouseLayout } from '../../../core/records.ts';
 import { BatchObjects, mostBatchBytes, type WarehouseEvent } from './batch-objects.ts';
 import type { StoredObject } from './object-store.ts';
@@ -28,7 +28,7 @@ const layout = (changes: Partial<WarehouseLayout> = {}): WarehouseLayout => ({
 });
 function write(events: WarehouseEvent[], changes: Partial<WarehouseLayout> = {}): StoredObject[] {
   const objects = new BatchObjects('ULID', layout(changes), null);
-  for (const each of events) expect(finished(objects.add(each))).toBe('added');
+  for (const each of events) expect(inOnePiece(objects.add(each))).toBe('added');
   return objects.take();
 }
 
@@ -69,7 +69,7 @@ describe('records', () => {
       { source: '$.query.tag[1]', target: 'tag', type: 'string' },
     ]);
     const objects = new BatchObjects('ULID', layout(), mapping);
-    for (const each of [asked, event()]) finished(objects.add(each));
+    for (const each of [asked, event()]) inOnePiece(objects.add(each));
     expect(objects.take().map(({ body }) => body.toString())).toEqual(['{"device":7,"tag":"b\\n"}\n{"device":null,"tag":null}\n']);
   });
 
@@ -118,33 +118,33 @@ describe('a batch has at most 16 MiB', () => {
     const objects = new BatchObjects('ULID', layout(), null);
     const large = event({ payload: Buffer.from(JSON.stringify('x'.repeat(6 * 1024 * 1024))) });
     expect([
-      finished(objects.add(large)),
-      finished(objects.add(large)),
-      finished(objects.add(large)),
-      finished(objects.add(event())),
+      inOnePiece(objects.add(large)),
+      inOnePiece(objects.add(large)),
+      inOnePiece(objects.add(large)),
+      inOnePiece(objects.add(event())),
     ]).toEqual(['added', 'added', 'full', 'added']);
     expect(objects.take()[0]?.body.length).toBeLessThan(mostBatchBytes);
-    expect([objects.isEmpty, finished(objects.add(large))]).toEqual([true, 'added']);
+    expect([objects.isEmpty, inOnePiece(objects.add(large))]).toEqual([true, 'added']);
   });
 
   test('a record that is larger is unwritable, by many columns or by a path that finds nested values again and again', () => {
     const text = Buffer.from(JSON.stringify('x'.repeat(1_000_000)));
-    expect(finished(mapped('$.payload', 10).add(event({ payload: text })))).toBe('added');
-    expect(finished(mapped('$.payload', 20).add(event({ payload: text })))).toBe('unwritable');
+    expect(inOnePiece(mapped('$.payload', 10).add(event({ payload: text })))).toBe('added');
+    expect(inOnePiece(mapped('$.payload', 20).add(event({ payload: text })))).toBe('unwritable');
     let nested: unknown = 'x'.repeat(500_000);
     for (let depth = 0; depth < 50; depth++) nested = [nested];
-    expect(finished(mapped('$..*').add(event({ payload: Buffer.from(JSON.stringify(nested)) })))).toBe('unwritable');
+    expect(inOnePiece(mapped('$..*').add(event({ payload: Buffer.from(JSON.stringify(nested)) })))).toBe('unwritable');
   });
 
   test('an event for which a path of the mapping takes too long is costly, and others are added', () => {
     const objects = mapped('$..[?@.a > 1]');
-    expect(finished(objects.add(event({ payload: Buffer.from(`[${'{},'.repeat(100_000)}0]`) })))).toBe('costly');
-    expect(finished(objects.add(event({ payload: Buffer.from('[{"a":2}]') })))).toBe('added');
+    expect(inOnePiece(objects.add(event({ payload: Buffer.from(`[${'{},'.repeat(100_000)}0]`) })))).toBe('costly');
+    expect(inOnePiece(objects.add(event({ payload: Buffer.from('[{"a":2}]') })))).toBe('added');
   });
 
   test.each(['{"id":"o-1"}', '\ufeff{"id":"o-1"}'])('a path leads into %j', (payload) => {
     const objects = mapped('$.payload.id');
-    finished(objects.add(event({ payload: Buffer.from(payload) })));
+    inOnePiece(objects.add(event({ payload: Buffer.from(payload) })));
     expect(objects.take()[0]?.body.toString()).toBe('{"c0":"o-1"}\n');
   });
 
@@ -153,7 +153,7 @@ describe('a batch has at most 16 MiB', () => {
     ['JSON in gzip', [['content-encoding', 'gzip']], gzipSync('{"id":"o-1"}')],
   ])('a path leads into %s', (_what, headers, payload) => {
     const objects = mapped('$.payload.id');
-    finished(objects.add(event({ headers, payload })));
+    inOnePiece(objects.add(event({ headers, payload })));
     expect(objects.take()[0]?.body.toString()).toBe('{"c0":"o-1"}\n');
   });
 
@@ -164,7 +164,7 @@ describe('a batch has at most 16 MiB', () => {
       type: 'json' as const,
     }));
     const objects = new BatchObjects('ULID', layout(), readFieldMapping(rules).mapping ?? null);
-    finished(objects.add(event({ payload: Buffer.from('{"list":[1,[],{"b":"\\n"}]}') })));
+    inOnePiece(objects.add(event({ payload: Buffer.from('{"list":[1,[],{"b":"\\n"}]}') })));
     expect(objects.take()[0]?.body.toString()).toBe('{"10":[1,[],{"b":"\\n"}],"a":null,"2":"evt_1"}\n');
   });
 });

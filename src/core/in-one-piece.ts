@@ -1,0 +1,7 @@
+/** Runs work that is divided into pieces to its end, in this turn of the event loop. */
+export function inOnePiece<T>(pieces: Generator<unknown, T>): T {
+  for (;;) {
+    const { done, value } = pieces.next();
+    if (done === true) return value;
+  }
+}
