@@ -6,6 +6,7 @@
 -- Returns {'fenced', epoch} | {'owned', organization} (the id is another organization's) | {'taken'} (a field of an index that hclaim names is
 -- another organization's) | {'equal'} | {'stored', record} (the belief was wrong: nothing written) | {'changed'}
 -- @include "includes/registry-change.lua"
+-- @include "includes/json.lua"
 
 if is_fenced() then
   return {'fenced', stored_epoch}
@@ -14,7 +15,7 @@ local org = ARGV[7]
 if org ~= '' then
   local owner = call('HGET', KEYS[6], id)
   if not owner and stored ~= '' then
-    owner = cjson.decode(stored).org
+    owner = decoded(stored).org
   end
   if owner and owner ~= org then
     return {'owned', owner}

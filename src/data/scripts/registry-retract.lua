@@ -5,6 +5,7 @@
 -- Returns {'fenced', epoch} | {'equal'} (nothing there) | {'stored', record} (the belief was wrong: nothing written) |
 -- {'changed'}
 -- @include "includes/registry-change.lua"
+-- @include "includes/json.lua"
 
 if is_fenced() then
   return {'fenced', stored_epoch}
@@ -16,7 +17,7 @@ if stored ~= believed then
   return {'stored', stored}
 end
 -- A record that was published before there were owners says whose its id stays.
-local org = cjson.decode(stored).org
+local org = decoded(stored).org
 if org then
   call('HSETNX', KEYS[6], id, org)
 end

@@ -6,6 +6,7 @@
 -- Reply: {1 when more wait, task id, time to its deadline in ms, task}, without the latter three when there is none. Sent
 -- again with the same token it answers the same task.
 -- @include "includes/bounded-bell.lua"
+-- @include "includes/json.lua"
 local call = redis.call
 local mark = ARGV[2]
 local queue = KEYS[1] .. mark
@@ -32,7 +33,7 @@ for _ = 1, tonumber(ARGV[1]) do
   left = call('PTTL', KEYS[4] .. id)
   if left > 0 then
     local task = call('GET', KEYS[4] .. id)
-    local own = has_pools and call('HGET', KEYS[5], cjson.decode(task).org) or ''
+    local own = has_pools and call('HGET', KEYS[5], decoded(task).org) or ''
     if own == mark then
       return answer(id, left, task)
     end

@@ -5,6 +5,7 @@
 -- @include "includes/webhooks.lua"
 -- @include "includes/webhook-list.lua"
 -- @include "includes/webhook-transforms.lua"
+-- @include "includes/json.lua"
 
 local what = ARGV[1]
 local complaints = {}
@@ -30,7 +31,7 @@ end
 local check = {}
 
 function check.ap(number, record)
-  local external = cjson.decode(string.match(record, '{.*$')).e
+  local external = decoded(string.match(record, '{.*$')).e
   if external and call('HGET', P .. 'ax', external) ~= number then
     complain(number, 'is not found by its external id')
   end

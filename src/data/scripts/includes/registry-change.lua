@@ -1,3 +1,5 @@
+-- @include "json.lua"
+
 -- What publishing and retracting a record share.
 -- KEYS[1] marker
 -- KEYS[2] epoch
@@ -29,7 +31,7 @@ end
 local function is_of_another(index, field, org)
   local other = call('HGET', index, field)
   local record = other and other ~= id and call('HGET', KEYS[5], other)
-  return record and cjson.decode(record).org ~= org
+  return record and decoded(record).org ~= org
 end
 
 local function change_index(index, operation, field)

@@ -1,4 +1,5 @@
 -- @include "webhooks.lua"
+-- @include "json.lua"
 
 -- Tombstones: what deleted applications, endpoints and event types were, so that the history of messages still names them. `past` is a hash: `n:<name>` → ids of
 -- the event types that had the name, the newest first; of an application its name and of an endpoint its URL, by the id of a custom resource, else by
@@ -32,7 +33,7 @@ end
 
 -- What a record says of itself in history.
 local function shown_of(kind, record)
-  local json = cjson.decode(string.match(record, '{.*$') or '{}')
+  local json = decoded(string.match(record, '{.*$') or '{}')
   return kind == 'ap' and json.n or json.a
 end
 

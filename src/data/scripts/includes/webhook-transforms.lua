@@ -1,4 +1,5 @@
 -- @include "webhooks.lua"
+-- @include "json.lua"
 
 -- How many subscriptions name each transform: the hash `tf`. Needs includes/webhooks.lua.
 local transforms = P .. 'tf'
@@ -6,7 +7,7 @@ local transforms = P .. 'tf'
 -- The id of the transform in the record of a subscription; nil: it has none.
 local function transform_of(record)
   if string.find(record, '"t":', 1, true) then
-    return cjson.decode(string.match(record, '{.*$')).t
+    return decoded(string.match(record, '{.*$')).t
   end
 end
 
