@@ -117,7 +117,7 @@ function compileHttp(
         timeoutMs: http.timeoutMs,
         ...(tls.record !== null && { tls: tls.record }),
         ...(http.useStaticIp && { useStaticIp: true }),
-        ...(http.forwardQuery && { forwardQuery: true }),
+        ...(http.forwardQuery === true && { forwardQuery: true }),
         signingSecrets: signingSecrets.map((secret) => seal('signingSecrets', secret, before?.signingSecrets ?? [])),
       },
     },

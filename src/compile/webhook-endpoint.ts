@@ -95,7 +95,7 @@ export function compileWebhookEndpoint(
       headers: headers.record,
       timeoutSeconds: spec.timeoutSeconds,
       rateLimitPerSecond: spec.rateLimitPerSecond,
-      rateLimitStrict: spec.rateLimitStrict,
+      rateLimitStrict: spec.rateLimitStrict ?? false,
       circuit: { ...(spec.circuit ?? definition.spec.shape.circuit.unwrap().parse({})) },
       secret: {
         sealed,

@@ -16,7 +16,7 @@ describe('what admit makes of an object', () => {
     expect(object?.spec).toEqual({
       type: 'http',
       enabled: true,
-      http: { ...http, method: 'POST', timeoutMs: 30_000, useStaticIp: false, forwardQuery: false },
+      http: { ...http, method: 'POST', timeoutMs: 30_000, useStaticIp: false },
       retryPolicy: { maxRetries: 3, initialDelayMs: 1000, maxDelayMs: 3_600_000, backoffMultiplier: 4 },
     });
   });

@@ -46,8 +46,8 @@ const http = z.strictObject({
     .describe('Deliveries go through the egress proxy of the installation, which has a fixed address. Needs a paid plan.'),
   forwardQuery: z
     .boolean()
-    .default(false)
-    .describe('The query of the URL that an event came to is appended to the url of the destination, without credentials.'),
+    .optional()
+    .describe('The query of the URL that an event came to is appended to the url of the destination, without credentials. Default: false.'),
   signingSecretRef: secretKeyRef.optional().describe('Deliveries are signed with it as Standard Webhooks describes (whsec_ + base64).'),
 });
 

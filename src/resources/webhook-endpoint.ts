@@ -28,9 +28,9 @@ const spec = z.strictObject({
     ),
   rateLimitStrict: z
     .boolean()
-    .default(false)
+    .optional()
     .describe(
-      'Messages go out evenly, one at a time, so no window of a second has more than rateLimitPerSecond. Very high rates may not be reached.',
+      'Messages go out evenly, one at a time, so no window of a second has more than rateLimitPerSecond. Very high rates may not be reached. Default: false.',
     ),
   circuit: z
     .strictObject({

@@ -88,6 +88,12 @@ const cached = (): string[] =>
 const cachedBecomes = (...names: string[]) =>
   waitUntil(`the cache to hold ${names.join(', ')}`, settleMs, () => JSON.stringify(cached()) === JSON.stringify(names) || undefined);
 
+/** What a list brings is cached before the watch after it begins. */
+async function requests(counts: FaultProxy['counts']): Promise<void> {
+  await waitUntil('the next watch', settleMs, () => proxy.counts.watches >= counts.watches || undefined);
+  expect(proxy.counts).toEqual(counts);
+}
+
 /** Answers the first `times` requests that `matches`, then passes all on. */
 function firstTimes(times: number, matches: (isWatch: boolean) => boolean, answer: Answer): FaultProxy['fault'] {
   let left = times;
@@ -140,7 +146,7 @@ describe('faults between the reflector and the API server', () => {
     proxy.endStreamsWith(errorEvent(410, 'Expired', 'too old resource version'));
     await put('b');
     await cachedBecomes('a', 'b');
-    expect(proxy.counts).toEqual({ lists: 2, watches: 2 });
+    await requests({ lists: 2, watches: 2 });
   });
 
   test('410 in answer to the watch: a new list', async () => {
@@ -149,7 +155,7 @@ describe('faults between the reflector and the API server', () => {
     await start();
     await put('b');
     await cachedBecomes('a', 'b');
-    expect(proxy.counts).toEqual({ lists: 2, watches: 2 });
+    await requests({ lists: 2, watches: 2 });
   });
 
   test('429 with Retry-After: the same version again, not before that time', async () => {

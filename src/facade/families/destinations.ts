@@ -324,7 +324,9 @@ async function httpToSpec({ call, body: sent, current, secrets }: SpecInput<'Des
     timeoutMs: sent.timeoutMs ?? settings?.timeoutMs,
     tls: await tlsToSpec(sent.tls, current, { call, secrets }),
     useStaticIp: sent.useStaticIp ?? settings?.useStaticIp,
-    forwardQuery: sent.forwardQuery ?? settings?.forwardQuery,
+    // Without a default in the schema false, sent back as it was shown, is no change.
+    forwardQuery:
+      sent.forwardQuery === (settings?.forwardQuery ?? false) ? settings?.forwardQuery : (sent.forwardQuery ?? settings?.forwardQuery),
     signingSecretRef:
       typeof sent.signingSecret === 'string'
         ? await secrets.put('signingSecret', sent.signingSecret, settings?.signingSecretRef)
