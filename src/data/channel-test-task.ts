@@ -3,12 +3,16 @@ import type { TaskKind } from './task-kind.ts';
 
 export const channelTestResult = z
   .union([
-    z.object({ success: z.literal(true), message: z.string() }),
-    z.object({
-      success: z.literal(false),
-      error: z.string().describe('Kind of the failure: http_error, timeout, network, dns, tls, blocked, not_ready, not_configured, …'),
-      message: z.string(),
-    }),
+    z
+      .object({ success: z.literal(true).describe('The alert arrived.'), message: z.string().describe('The same in words.') })
+      .meta({ id: 'ChannelTestSuccess', description: 'The test alert arrived.' }),
+    z
+      .object({
+        success: z.literal(false).describe('It failed.'),
+        error: z.string().describe('Kind of the failure: http_error, timeout, network, dns, tls, blocked, not_ready or not_configured.'),
+        message: z.string().describe('The same in words.'),
+      })
+      .meta({ id: 'ChannelTestFailure', description: 'The test alert did not arrive.' }),
   ])
   .meta({ id: 'NotificationChannelTest' });
 export type ChannelTestResult = z.output<typeof channelTestResult>;

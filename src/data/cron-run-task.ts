@@ -10,10 +10,10 @@ const input = z.object({
 /** What a trigger answers (API document, "Execution"). */
 export const triggeredExecution = z
   .object({
-    id: z.string(),
-    status: z.enum(['success', 'failed']),
+    id: z.string().describe('Id of the execution.'),
+    status: z.enum(['success', 'failed']).describe('What became of it.'),
     responseStatus: z.int().nullable().describe('null when there was no answer.'),
-    latencyMs: z.int().min(0),
+    latencyMs: z.int().min(0).describe('Milliseconds that it took.'),
     error: z.string().optional().describe('Only of one that failed.'),
   })
   .meta({ id: 'TriggeredExecution' });

@@ -2,35 +2,39 @@ import { z } from 'zod';
 import type { TaskKind } from './task-kind.ts';
 
 /** What a test of a destination answers (API document, "Destinations"). */
-export const destinationTestResult = z
-  .union([
-    z.object({
-      success: z.literal(true),
-      statusCode: z.int(),
+export const destinationTestResult = z.union([
+  z
+    .object({
+      success: z.literal(true).describe('The endpoint took it.'),
+      statusCode: z.int().describe('Status of the answer.'),
       latency: z.int().min(0).describe('Milliseconds.'),
       responseBody: z.string().describe('At most 10 KiB.'),
-      message: z.string(),
-    }),
-    z.object({
-      success: z.literal(true),
+      message: z.string().describe('The same in words.'),
+    })
+    .describe('Of an HTTP destination that took the test.'),
+  z
+    .object({
+      success: z.literal(true).describe('The file was written.'),
       result: z
         .object({
           key: z.string().describe('Name of the file.'),
           size: z.int().min(0).describe('Bytes.'),
           count: z.int().min(0).describe('Records.'),
         })
-        .describe('Of a warehouse: the file that was written.'),
-      message: z.string(),
-    }),
-    z.object({
-      success: z.literal(false),
+        .meta({ id: 'WrittenFile', description: 'The file that was written.' }),
+      message: z.string().describe('The same in words.'),
+    })
+    .meta({ id: 'WarehouseTestResult', description: 'Of a warehouse that took the test.' }),
+  z
+    .object({
+      success: z.literal(false).describe('It failed.'),
       statusCode: z.int().nullable().describe('null when there was no answer.'),
       latency: z.int().min(0).describe('Milliseconds.'),
       error: z.string().describe('The kind of failure, such as http_error, timeout, network, dns, tls, blocked.'),
-      message: z.string(),
-    }),
-  ])
-  .meta({ id: 'DestinationTestResult' });
+      message: z.string().describe('The same in words.'),
+    })
+    .describe('Of a destination that did not take the test.'),
+]);
 export type DestinationTestResult = z.output<typeof destinationTestResult>;
 
 const input = z.object({

@@ -4,15 +4,15 @@ import type { TaskKind } from './task-kind.ts';
 /** What a test of a webhook endpoint answers; the fields are those of an attempt. */
 export const endpointTestResult = z
   .object({
-    success: z.boolean(),
+    success: z.boolean().describe('Whether the endpoint took it.'),
     responseStatus: z.int().nullable().describe('null when there was no answer.'),
-    responseTimeMs: z.int().min(0),
+    responseTimeMs: z.int().min(0).describe('Milliseconds that it took.'),
     responseBody: z.string().nullable().describe('At most the first 10 KiB.'),
     errorType: z
       .string()
       .nullable()
       .describe('null when it went well; else the kind of failure, such as http_error, timeout, network, dns, tls, blocked, gone.'),
-    errorMessage: z.string().nullable(),
+    errorMessage: z.string().nullable().describe('What went wrong, in words; null when nothing did.'),
   })
   .meta({ id: 'WebhookEndpointTest' });
 export type EndpointTestResult = z.output<typeof endpointTestResult>;

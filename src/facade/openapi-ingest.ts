@@ -1,7 +1,10 @@
 import { z } from 'zod';
 import { type ErrorCode, errorCodes } from '../core/errors.ts';
-import { errorExamples } from './error-examples.ts';
+import { errorExample } from './error-examples.ts';
 import { errorIn } from './error-response.ts';
+import type { Components } from './openapi-components.ts';
+import { describeCodes, errorSchema, pascal } from './openapi-errors.ts';
+import { headersOf, withLimit } from './openapi-headers.ts';
 
 type Json = Record<string, unknown>;
 
@@ -14,13 +17,17 @@ export const ingestTag = {
 const slug = { type: 'string', pattern: '^[a-z0-9][a-z0-9-]{0,62}$' };
 const eventId = 'evt_00m2k3x7q4uabcdefghijklmnop';
 const taken = z.object({
-  success: z.literal(true),
+  success: z.literal(true).describe('It is stored.'),
   eventId: z.string().describe('Of a duplicate: the first of its kind.'),
   duplicate: z.literal(true).optional().describe('The event was there before.'),
 });
-const challenge = z.object({ challenge: z.string() }).describe('To the question by which Slack looks whether somebody is there.');
+const challenge = z
+  .object({ challenge: z.string().describe('What was asked.') })
+  .describe('To the question by which Slack looks whether somebody is there.');
 
-const crcAnswer = z.object({ response_token: z.string() }).describe('To crc_token of X, at sources with that handshake.');
+const crcAnswer = z
+  .object({ response_token: z.string().describe('The signed token.') })
+  .describe('To crc_token of X, at sources with that handshake.');
 
 const methods = { post: 'POST', put: 'PUT', patch: 'PATCH', get: 'GET', delete: 'DELETE' } as const;
 
@@ -45,14 +52,19 @@ const ofServer: readonly ErrorCode[] = ['BAD_REQUEST', 'HEADERS_TOO_LARGE'];
 
 /** Told once the limit of the source was looked at, if it has one. */
 const afterLimit: readonly ErrorCode[] = ofSource.slice(ofSource.indexOf('RATE_LIMITED'));
-const ofLimit = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'];
 
 /** What the document says of ingest (API decisions, "Ingest"), by path. */
-export function ingestPaths(): Json {
-  const operations = Object.entries(methods).map(([key, method]) => [key, operationOf(method)] as const);
+export function ingestPaths(components: Components): Json {
+  const operations = Object.entries(methods).map(([key, method]) => [key, operationOf(method, components)] as const);
   return {
     '/ingest/{orgSlug}/{sourceSlug}': {
-      servers: [{ url: '/', description: 'Behind one entrance with the API; the ingestUrl of a source shows its whole address.' }],
+      description: [
+        'The body may be anything, of any type, up to the size that the plan allows.',
+        'What makes two events the same, and which methods are taken, is set at the source.',
+        'The query of the URL, up to 8192 characters, is kept with the event, without credentials.',
+        'A source with a handshake answers the question that the sender asks in the query (or by OPTIONS) before it sends events, as text/plain or JSON; the question is no event.',
+      ].join(' '),
+      servers: [{ url: '/', description: 'The ingestUrl of a source shows its whole address.' }],
       parameters: [
         { name: 'orgSlug', in: 'path', required: true, description: 'Slug of the organization.', schema: slug },
         { name: 'sourceSlug', in: 'path', required: true, description: 'Slug of the source.', schema: slug },
@@ -62,72 +74,73 @@ export function ingestPaths(): Json {
   };
 }
 
-function operationOf(method: (typeof methods)[keyof typeof methods]): Json {
+function operationOf(method: (typeof methods)[keyof typeof methods], components: Components): Json {
   const hasBody = method !== 'GET' && method !== 'DELETE';
   return {
     operationId: `ingestBy${method[0]}${method.slice(1).toLowerCase()}`,
     summary: `Send an event by ${method}`,
-    description: [
-      'The body may be anything, of any type, up to the size that the plan of the organization allows. It is stored when this is answered.',
-      'What makes two events the same, and which methods are taken, is set at the source.',
-      'The query of the URL, up to 8192 characters, is kept with the event, without credentials.',
-      'A source with a handshake answers the question that the sender asks in the query (or by OPTIONS) before it sends events, as text/plain or JSON; the question is no event.',
-    ].join(' '),
+    description: 'It is stored when this is answered.',
     tags: [ingestTag.name],
     security: [],
     ...(hasBody && {
-      requestBody: { required: false, content: { 'application/json': { schema: {}, example: { order: 7 } }, '*/*': { schema: {} } } },
+      requestBody: { content: { 'application/json': { schema: {}, example: { order: 7 } }, '*/*': { schema: {} } } },
     }),
-    responses: { '200': acceptance, ...refusals() },
+    responses: { '200': acceptance(components), ...refusals(components) },
   };
 }
 
-const acceptance = {
-  description: 'The event is stored; or a question of the provider is answered.',
-  headers: headersOf(['X-Request-Id', ...ofLimit]),
-  content: {
-    'text/plain': {
-      schema: {
-        type: 'string',
-        description: 'To hub.challenge, validationToken and challenge, at sources with that handshake: the value.',
+function acceptance(components: Components): Json {
+  const answers = [
+    components.answered(taken, 'IngestTaken'),
+    components.answered(challenge, 'IngestChallenge'),
+    components.answered(crcAnswer, 'IngestCrcAnswer'),
+  ];
+  return components.refer('responses', 'IngestAccepted', {
+    description: 'The event is stored; or a question of the provider is answered.',
+    headers: headersOf(['X-Request-Id', ...withLimit]),
+    content: {
+      'text/plain': {
+        schema: {
+          type: 'string',
+          description: 'To hub.challenge, validationToken and challenge, at sources with that handshake: the value.',
+        },
+        example: '1158201444',
       },
-      example: '1158201444',
-    },
-    'application/json': {
-      schema: { anyOf: [taken, challenge, crcAnswer].map((schema) => withoutDialect(z.toJSONSchema(schema, { io: 'input' }))) },
-      examples: {
-        event: { value: { success: true, eventId } },
-        duplicate: { value: { success: true, eventId, duplicate: true } },
-        crc: { value: { response_token: 'sha256=MKcAlTrzgI+bMNmzEjkEYpMOW3BTIgjxJzXpZQSrEjM=' } },
-        question: { value: { challenge: '3eZbrw1aBm2rZgRNFdxV2595E9CY3gmdALWMmHkvFXO7tYXAYM8P' } },
+      'application/json': {
+        schema: components.refer('schemas', 'IngestResult', { anyOf: answers }),
+        examples: {
+          event: { value: { success: true, eventId } },
+          duplicate: { value: { success: true, eventId, duplicate: true } },
+          crc: { value: { response_token: 'sha256=MKcAlTrzgI+bMNmzEjkEYpMOW3BTIgjxJzXpZQSrEjM=' } },
+          question: { value: { challenge: '3eZbrw1aBm2rZgRNFdxV2595E9CY3gmdALWMmHkvFXO7tYXAYM8P' } },
+        },
       },
     },
-  },
-};
-
-function refusals(): Json {
-  const byStatus = Map.groupBy([...ofSource, ...ofServer], (code) => errorCodes[code].status);
-  return Object.fromEntries([...byStatus].map(([status, codes]) => [status, refusal(status, codes)]));
+  });
 }
 
-function refusal(status: number, codes: readonly ErrorCode[]): Json {
-  const [first = 'INTERNAL'] = codes;
-  return {
-    description: `${errorCodes[first].error}: ${codes.join(', ')}.`,
+function refusals(components: Components): Json {
+  const byStatus = Map.groupBy([...ofSource, ...ofServer], (code) => errorCodes[code].status);
+  return Object.fromEntries([...byStatus].map(([status, codes]) => [status, refusal(status, codes, components)]));
+}
+
+function refusal(status: number, codes: readonly ErrorCode[], components: Components): Json {
+  return components.refer('responses', `Ingest${pascal(errorCodes[codes[0] ?? 'INTERNAL'].error)}`, {
+    description: describeCodes(codes),
     headers: headersOf([
-      ...(codes.some((code) => ofSource.includes(code)) ? ['X-Request-Id'] : []),
-      ...(codes.some((code) => afterLimit.includes(code)) ? ofLimit : []),
+      ...(codes.some((code) => ofSource.includes(code)) ? (['X-Request-Id'] as const) : []),
+      ...(codes.some((code) => afterLimit.includes(code)) ? withLimit : []),
       'X-Error-Code',
-      ...(status === 405 ? ['Allow'] : []),
-      ...(status === 429 || status === 503 ? ['Retry-After'] : []),
+      ...(status === 405 ? (['Allow'] as const) : []),
+      ...(status === 429 || status === 503 ? (['Retry-After'] as const) : []),
     ]),
     content: {
       'application/json': {
-        schema: { $ref: '#/components/schemas/Error' },
-        examples: Object.fromEntries(codes.map((code) => [code, { value: errorIn('code', exampleOf(code)) }])),
+        schema: errorSchema('code'),
+        examples: Object.fromEntries(codes.map((code) => [code, { value: errorIn('code', shownError(code)) }])),
       },
     },
-  };
+  });
 }
 
 /** Where ingest says it in words of its own. */
@@ -142,14 +155,6 @@ const ownWords: Partial<Record<ErrorCode, string>> = {
   UNAVAILABLE: 'The event could not be stored in time; please send it again',
 };
 
-function exampleOf(code: ErrorCode): { code: ErrorCode; message: string; details: undefined } {
-  return { code, message: ownWords[code] ?? errorExamples[code], details: undefined };
-}
-
-function headersOf(names: readonly string[]): Json {
-  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
-}
-
-function withoutDialect({ $schema: _, ...schema }: Json): Json {
-  return schema;
+function shownError(code: ErrorCode): { code: ErrorCode; message: string; details: undefined } {
+  return { code, message: ownWords[code] ?? errorExample(code, 'source'), details: undefined };
 }

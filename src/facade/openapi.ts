@@ -1,61 +1,21 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { z } from 'zod';
-import { type ErrorCode, errorCodes } from '../core/errors.ts';
-import { errorExamples } from './error-examples.ts';
-import { type ErrorForm, errorBody, errorFormOf, errorIn, textErrorBody, webhookErrorBody } from './error-response.ts';
+import { errorBody, textErrorBody, webhookErrorBody } from './error-response.ts';
+import { Components, members } from './openapi-components.ts';
+import { errorsOf, pascal } from './openapi-errors.ts';
 import { exampleOf } from './openapi-example.ts';
+import { shareFields } from './openapi-fields.ts';
+import { answerHeaders } from './openapi-headers.ts';
 import { ingestPaths, ingestTag } from './openapi-ingest.ts';
 import { type Family, type Operation, takesIdempotencyKey } from './operation.ts';
+import { resourceRecord } from './resources/record-fields.ts';
 
 type Json = Record<string, unknown>;
-
-/** Codes that any operation can answer: 404 below the path of another organization, 405 to other methods of its path. */
-const everywhere: readonly ErrorCode[] = [
-  'UNAUTHORIZED',
-  'FORBIDDEN',
-  'RESOURCE_NOT_FOUND',
-  'METHOD_NOT_ALLOWED',
-  'RATE_LIMITED',
-  'HEADERS_TOO_LARGE',
-  'INTERNAL',
-  'UNAVAILABLE',
-];
-const withParameters: readonly ErrorCode[] = ['NOT_FOUND'];
-const withQuery: readonly ErrorCode[] = ['INVALID_QUERY'];
-const withBody: readonly ErrorCode[] = [
-  'BAD_REQUEST',
-  'MALFORMED_JSON',
-  'UNKNOWN_FIELD',
-  'VALIDATION_FAILED',
-  'PAYLOAD_TOO_LARGE',
-  'UNSUPPORTED_MEDIA_TYPE',
-];
-
-const withIdempotencyKey: readonly ErrorCode[] = ['VALIDATION_FAILED', 'IDEMPOTENCY_CONFLICT'];
-
-const answerHeaders = {
-  'X-Request-Id': { description: 'Echoed, or made when none was sent.', schema: { type: 'string' } },
-  'X-RateLimit-Limit': { description: 'Requests per minute; absent without a limit.', schema: { type: 'integer' } },
-  'X-RateLimit-Remaining': { description: 'Requests left in this minute.', schema: { type: 'integer' } },
-  'X-RateLimit-Reset': { description: 'When the minute ends: Unix time in seconds.', schema: { type: 'integer' } },
-  'X-Error-Code': { description: 'The code of the error.', schema: { type: 'string' } },
-  'WWW-Authenticate': { description: 'Bearer.', schema: { type: 'string' } },
-  Allow: { description: 'The methods of this path.', schema: { type: 'string' } },
-  'Retry-After': { description: 'Seconds after which trying again makes sense.', schema: { type: 'integer' } },
-  'Idempotent-Replayed': {
-    description: 'true where this is the answer to an earlier request with the same Idempotency-Key.',
-    schema: { type: 'string' },
-  },
-  Warning: { description: '199 and what the client should know, such as "not yet in force".', schema: { type: 'string' } },
-};
-type AnswerHeader = keyof typeof answerHeaders;
 
 const idempotencyKey = {
   name: 'Idempotency-Key',
   in: 'header',
-  required: false,
   description:
-    'The request is carried out once: for 24 hours an equal request with the same key gets the first answer again (with Idempotent-Replayed: true), another one 409, and so does an equal one while the first is under way. Only answers of success are kept: a request that was refused is judged anew. A new key is 429 where no more answers can be kept.',
+    'The request is carried out once: for 24 hours an equal one with the same key gets the first answer again (with Idempotent-Replayed: true), another one 409, as does an equal one while the first is under way. Only answers of success are kept. A new key is 429 where no more can be kept.',
   schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~]+$' },
 };
 
@@ -64,17 +24,22 @@ const idempotencyKey = {
  * the process has to do gets its turn.
  */
 export async function openApiDocument(families: readonly Family[], version: string): Promise<Json> {
-  const schemas: Json = {};
+  const components = new Components();
+  const named = [errorBody, textErrorBody, webhookErrorBody, resourceRecord, ...families.flatMap(({ common = [] }) => common)];
+  for (const schema of named) components.answered(schema, '');
   const paths: Record<string, Json> = {};
-  for (const { name, operations, shown = {} } of families) {
-    for (const operation of operations) {
-      const path = paths[operation.path] ?? {};
-      path[operation.method.toLowerCase()] = describe(operation, { tag: name, shown }, schemas);
+  for (const family of families) {
+    for (const operation of family.operations) {
+      const path = paths[operation.path] ?? pathOf(operation, nounOf(operation, family), components);
+      path[operation.method.toLowerCase()] = describe(operation, family, components);
       paths[operation.path] = path;
       await nextTurn();
     }
   }
-  for (const body of [errorBody, textErrorBody, webhookErrorBody]) schemaOf(body, 'output', schemas);
+  const ingest = ingestPaths(components);
+  shareParameters(paths, components);
+  components.shareProperties();
+  shareFields(components);
   return {
     openapi: '3.1.0',
     info: { title: 'Posthorn', version, description, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
@@ -87,56 +52,84 @@ export async function openApiDocument(families: readonly Family[], version: stri
     ],
     security: [{ bearer: [] }, { apiKey: [] }],
     tags: [...families.map(({ name, description: text }) => ({ name, description: text })), ingestTag],
-    paths: { ...paths, ...ingestPaths() },
+    paths: { ...paths, ...ingest },
     components: {
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer', description: 'An API key; in a cluster also a Kubernetes token.' },
         apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' },
       },
+      parameters: components.parameters,
+      examples: components.examples,
       headers: answerHeaders,
-      schemas,
+      responses: components.responses,
+      schemas: components.schemas,
     },
   };
 }
 
 const description = [
   'Configuration and history of a webhook relay. Paths accept an id or a slug. Bodies are strict: an unknown field is refused and named;',
-  'read-only fields of a record, sent back, are ignored. Errors have the form `{error, message, code}`, of cron jobs `{error}`, of the webhook subscription API `{error, message, details}`;',
-  'the code stands in the header X-Error-Code of each.',
+  'read-only fields of a record, sent back, are ignored. Operations tell the scope that they need. Errors have the form `{error, message, code}`, of cron jobs `{error}`, of the webhook subscription API `{error, message, details}`;',
+  'the code stands in the header X-Error-Code of each. Every answer has the header X-Request-Id and, where requests are limited, X-RateLimit-Limit,',
+  'X-RateLimit-Remaining and X-RateLimit-Reset. A write is in force when it is answered, or the answer has the header Warning;',
+  'it has Idempotent-Replayed where it is the answer to an earlier request with the same Idempotency-Key.',
 ].join('\n');
 
-function describe(operation: Operation, { tag, shown }: { tag: string; shown: Json }, schemas: Json): Json {
+/** What a record of the operation is called. */
+function nounOf(operation: Operation, family: Family): string {
+  return operation.noun ?? family.noun;
+}
+
+/** A path with its parameters, which all of its operations have. */
+function pathOf({ path }: Operation, noun: string, components: Components): Json {
+  const parameters = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => {
+    const description =
+      name === 'id' ? `Id of the ${noun}, or its ${noun === 'event type' ? 'name' : 'slug'}.` : `The ${name} of the ${noun}.`;
+    const part = { name, in: 'path', required: true, description, schema: { type: 'string' } };
+    return components.refer('parameters', pascal(`${noun} ${name}`), part);
+  });
+  return parameters.length === 0 ? {} : { parameters };
+}
+
+function describe(operation: Operation, family: Family, components: Components): Json {
   const { operationId, summary, scope, adminOnly = false } = operation;
-  const needs = `Needs the scope \`${scope}\`${adminOnly ? ' and the role admin' : ''}.`;
+  const needs = `Scope: \`${scope}\`${adminOnly ? ', role admin' : ''}.`;
+  // Where a request names no record it is the organization that may be missing.
+  const namesRecord = operation.path.includes('{') || operation.errors?.includes('RESOURCE_NOT_FOUND') === true;
+  const noun = namesRecord ? nounOf(operation, family) : 'organization';
   return {
     operationId,
     summary,
-    description: [operation.description, needs].filter((text) => text !== undefined).join(' '),
-    tags: [tag],
-    ...parametersOf(operation, schemas),
-    ...requestOf(operation, schemas),
+    description: `${operation.description ?? standardDescription(operation)} ${needs}`,
+    tags: [family.name],
+    ...parametersOf(operation, components),
+    ...requestOf(operation, components),
     responses: {
-      ...successesOf(operation, shown, schemas),
-      ...errorsOf(operation),
+      ...successesOf(operation, family.shown ?? {}, components),
+      ...errorsOf(operation, { missing: noun, record: nounOf(operation, family) }, components),
     },
   };
 }
 
-function successesOf(operation: Operation, shown: Json, schemas: Json): Json {
-  const { answer, scope } = operation;
-  const rest = {
-    headers: headersOf([
-      ...withLimit,
-      ...(scope === 'read' ? [] : (['Warning'] as const)),
-      ...(takesIdempotencyKey(operation) ? (['Idempotent-Replayed'] as const) : []),
-    ]),
-    ...answerOf(operation, shown, schemas),
-  };
-  const all = [answer, ...(answer.otherwise === undefined ? [] : [answer.otherwise])];
-  return Object.fromEntries(all.map(({ status, description: text }) => [status, { description: text, ...rest }]));
+/** Where the summary says nearly all. */
+function standardDescription({ method, answer }: Operation): string {
+  if (method === 'DELETE') return 'It cannot be undone.';
+  return answer.description;
 }
 
-function answerOf({ path, answer, offersYaml }: Operation, shown: Json, schemas: Json): Json {
+function successesOf(operation: Operation, shown: Json, components: Components): Json {
+  const { answer } = operation;
+  const rest = answerOf(operation, shown, components);
+  const all = [answer, ...(answer.otherwise === undefined ? [] : [answer.otherwise])];
+  return Object.fromEntries(
+    all.map(({ status, description: text }) => {
+      const described = { description: text, ...rest };
+      return [status, status === 204 ? components.refer('responses', pascal(text.replace(/^It is /, '')), described) : described];
+    }),
+  );
+}
+
+function answerOf({ operationId, path, answer, offersYaml }: Operation, shown: Json, components: Components): Json {
   if (answer.bytes !== undefined)
     return {
       content: {
@@ -147,11 +140,13 @@ function answerOf({ path, answer, offersYaml }: Operation, shown: Json, schemas:
       },
     };
   if (answer.schema === undefined) return {};
-  const schema = schemaOf(answer.schema, 'output', schemas);
+  const { schemas } = components;
+  const schema = components.answered(answer.schema, `${pascal(operationId)}Result`);
   const [collection = ''] = path.slice(1).split('/');
+  const example = answer.example ?? exampleOf(schema, { schemas, known: shown, collection });
   return {
     content: {
-      'application/json': { schema, example: answer.example ?? exampleOf(schema, { schemas, known: shown, collection }) },
+      'application/json': components.showExample(schema, example) ? { schema } : { schema, example },
       ...(offersYaml !== undefined && {
         'application/yaml': { schema: { type: 'string', description: offersYaml.description }, example: offersYaml.makeExample() },
       }),
@@ -165,125 +160,63 @@ function answerOf({ path, answer, offersYaml }: Operation, shown: Json, schemas:
   };
 }
 
-function parametersOf(operation: Operation, schemas: Json): Json {
-  const { path, query } = operation;
-  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map((match) => ({
-    name: match[1],
-    in: 'path',
-    required: true,
-    schema: { type: 'string' },
-  }));
-  const properties = query === undefined ? {} : members(schemaOf(query, 'output', schemas)['properties']);
+function parametersOf(operation: Operation, components: Components): Json {
+  const { query } = operation;
+  const properties = query === undefined ? {} : members(components.inline(query)['properties']);
   const inQuery = Object.entries(properties).map(([name, schema]) => {
     const { description: text, ...rest } = members(schema);
-    return { name, in: 'query', required: false, ...(text === undefined ? {} : { description: text }), schema: rest };
+    return { name, in: 'query', ...(text === undefined ? {} : { description: text }), schema: rest };
   });
-  const parameters = [...inPath, ...inQuery, ...(takesIdempotencyKey(operation) ? [idempotencyKey] : [])];
+  const parameters = [...inQuery, ...(takesIdempotencyKey(operation) ? [idempotencyKey] : [])];
   return parameters.length === 0 ? {} : { parameters };
 }
 
-function requestOf({ body, requestExample }: Operation, schemas: Json): Json {
+/** What several operations take becomes a component: by its name, and with the collection where another one has that name. */
+function shareParameters(paths: Readonly<Record<string, Json>>, components: Components): void {
+  const uses = Object.entries(paths).flatMap(([path, operations]) =>
+    Object.values(operations).flatMap((operation) => {
+      const { parameters } = members(operation);
+      return Array.isArray(parameters) ? [{ collection: path.split('/')[1] ?? '', parameters }] : [];
+    }),
+  );
+  const counts = new Map<string, number>();
+  for (const text of uses.flatMap(({ parameters }) => parameters.map((each) => JSON.stringify(each))))
+    counts.set(text, (counts.get(text) ?? 0) + 1);
+  const shared = new Map<string, Json>();
+  for (const { collection, parameters } of uses)
+    for (const [i, parameter] of parameters.entries()) {
+      const text = JSON.stringify(parameter);
+      if ((counts.get(text) ?? 0) < 2 || '$ref' in parameter) continue;
+      const part =
+        shared.get(text) ?? components.refer('parameters', parameterName(String(parameter.name), collection, components), parameter);
+      shared.set(text, part);
+      parameters[i] = part;
+    }
+}
+
+/** No schema has it either: some generators make one type of each component. */
+function parameterName(parameter: string, collection: string, { parameters, schemas }: Components): string {
+  const name = pascal(parameter) in schemas ? `${pascal(parameter)}Parameter` : pascal(parameter);
+  return name in parameters ? name + pascal(collection) : name;
+}
+
+function requestOf(operation: Operation, components: Components): Json {
+  const { operationId, method, body, requestExample } = operation;
   if (body === undefined) return {};
+  // PUT and PATCH of a record take the same.
+  const name = `${pascal(operationId.replace(/^put(?=[A-Z])/, 'update'))}Body`;
+  // Generators make nothing of an object that has one of several sets of required fields: descriptions tell them.
+  const change = ({ anyOf: _, oneOf: __, ...schema }: Json): Json => ({
+    ...schema,
+    properties: { ...members(schema['properties']), ...readOnlyProperties(operation, members(schema['properties'])) },
+  });
+  const schema = method === 'PATCH' || method === 'PUT' ? components.sentToChange(body, name, change) : components.sent(body, name, change);
   const example = requestExample === undefined ? {} : { example: requestExample };
   const required = !body.safeParse({}).success;
-  return { requestBody: { required, content: { 'application/json': { schema: schemaOf(body, 'input', schemas), ...example } } } };
+  return { requestBody: { ...(required && { required }), content: { 'application/json': { schema, ...example } } } };
 }
 
-function errorsOf(operation: Operation): Json {
-  const { method, path, query, body, errors = [] } = operation;
-  const codes = new Set([
-    ...everywhere,
-    ...(takesIdempotencyKey(operation) ? withIdempotencyKey : []),
-    ...(path.includes('{') ? withParameters : []),
-    ...(query === undefined ? [] : withQuery),
-    ...(body === undefined && method !== 'POST' ? [] : withBody),
-    ...errors,
-  ]);
-  const byStatus = Map.groupBy(codes, (code) => errorCodes[code].status);
-  return Object.fromEntries([...byStatus].map(([status, ofStatus]) => [status, errorAnswer(status, ofStatus, errorFormOf(path.slice(1)))]));
-}
-
-function errorAnswer(status: number, codes: readonly ErrorCode[], form: ErrorForm): Json {
-  const [first = 'INTERNAL'] = codes;
-  const examples = codes.map((code) => [
-    code,
-    { value: errorIn(form, { code, message: errorExamples[code], details: form === 'webhook' ? detailExamples[code] : undefined }) },
-  ]);
-  return {
-    description: `${errorCodes[first].error}: ${codes.join(', ')}.`,
-    headers: headersOf([
-      'X-Error-Code',
-      ...headersOfStatus(status),
-      ...(codes.includes('IDEMPOTENCY_CONFLICT') ? (['Retry-After'] as const) : []),
-    ]),
-    content: {
-      'application/json': {
-        schema: { $ref: `#/components/schemas/${errorSchemas[form]}` },
-        examples: Object.fromEntries(examples),
-      },
-    },
-  };
-}
-
-const errorSchemas: Record<ErrorForm, string> = { code: 'Error', text: 'TextError', webhook: 'WebhookError' };
-
-const detailExamples: Partial<Record<ErrorCode, Record<string, string[]>>> = {
-  UNKNOWN_FIELD: { nmae: ['is not a field'] },
-  VALIDATION_FAILED: { name: ['is required'] },
-  INVALID_QUERY: { limit: ['must be at most 100'] },
-};
-
-const withLimit: readonly AnswerHeader[] = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'];
-
-function headersOfStatus(status: number): readonly AnswerHeader[] {
-  switch (status) {
-    case 401:
-      return ['WWW-Authenticate'];
-    case 431:
-      return [];
-    case 405:
-      return [...withLimit, 'Allow'];
-    case 429:
-    case 503:
-      return [...withLimit, 'Retry-After'];
-    default:
-      return withLimit;
-  }
-}
-
-function headersOf(names: readonly AnswerHeader[]): Json {
-  return Object.fromEntries(['X-Request-Id', ...names].map((name) => [name, { $ref: `#/components/headers/${name}` }]));
-}
-
-/** JSON Schema of a zod schema. Those with an id move to `schemas` and are referred to; Kubernetes' own keywords go. */
-function schemaOf(schema: z.ZodType, io: 'input' | 'output', schemas: Json): Json {
-  const { $schema: _, $defs, ...rest } = withoutKubernetes(z.toJSONSchema(schema, { io, unrepresentable: 'any' }));
-  for (const [id, definition] of Object.entries(members($defs))) schemas[id] = definition;
-  const id = typeof rest['id'] === 'string' ? rest['id'] : null;
-  if (id === null) return rest;
-  schemas[id] = rest;
-  return { $ref: `#/components/schemas/${id}` };
-}
-
-function withoutKubernetes(schema: object): Json {
-  const kept = Object.entries(schema).flatMap(([name, value]): [string, unknown][] => {
-    if (name.startsWith('x-') || name === 'nullable' || isBoundOfIntegers(name, value)) return [];
-    if (name === '$ref' && typeof value === 'string') return [[name, value.replace('#/$defs/', '#/components/schemas/')]];
-    return [[name, cleaned(value)]];
-  });
-  return Object.fromEntries(kept);
-}
-
-/** What zod says of every integer. */
-function isBoundOfIntegers(name: string, value: unknown): boolean {
-  return (name === 'minimum' || name === 'maximum') && typeof value === 'number' && !Number.isSafeInteger(2 * value);
-}
-
-function cleaned(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(cleaned);
-  return typeof value === 'object' && value !== null ? withoutKubernetes(value) : value;
-}
-
-function members(value: unknown): Json {
-  return typeof value === 'object' && value !== null ? { ...value } : {};
+/** What a body may have beside its own fields: those of a record that was read. */
+function readOnlyProperties({ readOnly = [] }: Operation, own: Json): Json {
+  return Object.fromEntries(readOnly.filter((name) => !(name in own)).map((name) => [name, { readOnly: true, description: 'Ignored.' }]));
 }

@@ -81,6 +81,8 @@ export interface OperationDefinition<Query extends z.ZodObject, Body extends z.Z
   offersYaml?: { description: string; makeExample: () => string };
   /** With the mark of an Idempotency-Key, `handle` answers for 24 hours what was made then, and makes none of it again; what it refused then it judges anew. */
   answersAgain?: boolean;
+  /** What is missing when the answer is RESOURCE_NOT_FOUND, where that is no record of the family. */
+  noun?: string;
   /** Codes beyond those that every operation can answer. */
   errors?: readonly ErrorCode[];
   handle(call: Call<z.output<Query>, z.output<Body>>): Promise<unknown>;
@@ -96,7 +98,11 @@ export interface Family {
   /** Heading in the OpenAPI document. */
   name: string;
   description: string;
+  /** What one record is called, such as `route`. */
+  noun: string;
   operations: readonly Operation[];
+  /** What several of its records have in common: a schema with an id, to which the OpenAPI document refers. */
+  common?: readonly z.ZodObject[];
   /** Fields of a record as the examples of answers show them; what is missing comes from the schemas. */
   shown?: Readonly<Record<string, unknown>>;
 }

@@ -17,11 +17,16 @@ export const wholeListQuery = {
   pageSize: pageSize.optional().describe(`Records per page; ${defaults.pageSize} where only page is sent.`),
 };
 
+const pagination = z
+  .object({
+    total: z.int().min(0).describe('Records on all pages.'),
+    page: z.int().min(1).describe('Number of this page.'),
+    pageSize: z.int().min(1).describe('Most records on a page.'),
+  })
+  .meta({ id: 'Pagination', description: 'Which page this is.' });
+
 export function pageOf(item: z.ZodType) {
-  return z.object({
-    data: z.array(item),
-    pagination: z.object({ total: z.int().min(0), page: z.int().min(1), pageSize: z.int().min(1) }),
-  });
+  return z.object({ data: z.array(item).describe('The records of the page.'), pagination });
 }
 
 /** The members of the page, with what the answer says about it. */
@@ -46,13 +51,22 @@ export const cursorQuery = {
 };
 
 /** What descriptions of lists with filters say. */
-export const pagesAreFilled =
-  'A page is shorter than `limit` only at the end of the list, or when a filter matches so rarely that the search for more takes a second: `hasMore` tells whether there are more.';
-export const unknownIds =
-  'An id in a filter must be of something that the organization has, or had as long as there is history of it; for any other the answer is 404.';
+export const pagesAreFilled = 'A page may be shorter than `limit`: `hasMore` tells whether there are more.';
+export const unknownIds = 'An id in a filter of what neither is there nor has history is 404.';
+
+export const cursorPaginationRecord = z
+  .object({
+    hasMore: z
+      .boolean()
+      .describe(
+        'Whether there is a next page. A page is shorter than `limit` only at the end of the list, or when a filter matches so rarely that the search for more takes a second.',
+      ),
+    nextCursor: z.string().nullable().describe('What `cursor` of the next request is; null on the last page.'),
+  })
+  .meta({ id: 'CursorPagination', description: 'Where the next page begins.' });
 
 export function cursorPageOf(item: z.ZodType) {
-  return z.object({ data: z.array(item), pagination: z.object({ hasMore: z.boolean(), nextCursor: z.string().nullable() }) });
+  return z.object({ data: z.array(item).describe('The records of the page.'), pagination: cursorPaginationRecord });
 }
 
 export function cursorPagination(nextCursor: string | null): { hasMore: boolean; nextCursor: string | null } {

@@ -22,7 +22,9 @@ export const queryBoolean = z
 
 export const querySearch = text(0, 200);
 const error = 'must be an ISO 8601 time such as 2026-01-31T12:00:00Z, or a day such as 2026-01-31';
-export const queryTime = z.union([z.iso.datetime({ offset: true, error }), z.iso.date({ error })]);
+export const queryTime = z
+  .union([z.iso.datetime({ offset: true, error }), z.iso.date({ error })])
+  .meta({ id: 'TimeOrDay', description: 'ISO 8601: a time, or a day in UTC.' });
 const dayMs = 86_400_000;
 
 /** What clients send so that no cache answers. */

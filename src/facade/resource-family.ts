@@ -30,7 +30,7 @@ export function resourceFamily<K extends ServedKind, Body extends z.ZodObject, Q
         ? {
             status: 200,
             description: 'All of them or the page that is asked for, newest first.',
-            schema: z.object({ data: z.array(definition.item) }),
+            schema: z.object({ data: z.array(definition.item).describe('The records.') }),
           }
         : { status: 200, description: 'One page, newest first.', schema: pageOf(definition.item) },
       handle: async (call) => {
@@ -74,7 +74,7 @@ export function resourceFamily<K extends ServedKind, Body extends z.ZodObject, Q
         path: one,
         operationId: `${method === 'PUT' ? 'put' : 'update'}${kind}`,
         summary: `Change a ${noun}`,
-        description: `Fields that are not sent stay as they are${method === 'PUT' ? ', as with PATCH' : ''}.`,
+        description: `What is not sent stays${method === 'PUT' ? ', as with PATCH' : ''}.`,
         scope: 'write',
         body,
         readOnly,
@@ -96,7 +96,13 @@ export function resourceFamily<K extends ServedKind, Body extends z.ZodObject, Q
       handle: (call) => deleteRecord(definition, call),
     }),
   ];
-  return { name, description, operations: [...common, ...more], shown: { ...definition.examples.create, ...definition.examples.shown } };
+  return {
+    name,
+    description,
+    noun,
+    operations: [...common, ...more],
+    shown: { ...definition.examples.create, ...definition.examples.shown },
+  };
 }
 
 function bodyOfCreate<K extends ServedKind, Body extends z.ZodObject, Query extends z.ZodObject>({

@@ -4,9 +4,13 @@ import type { DescribedOperation } from './described-operations.ts';
 import type { DocumentSchemas } from './document-schemas.ts';
 
 /** In what an answer differs from what the document says of the operation; none when it is as described. */
-export function differences(operation: Pick<DescribedOperation, 'answers'>, schemas: DocumentSchemas, answer: Answer): string[] {
+export function differences(
+  operation: Pick<DescribedOperation, 'answers' | 'otherwise'>,
+  schemas: DocumentSchemas,
+  answer: Answer,
+): string[] {
   const { status, headers, text } = answer;
-  const described = operation.answers.get(status);
+  const described = operation.answers.get(status) ?? (status >= 400 ? operation.otherwise : undefined);
   if (status >= 500 || described === undefined) return [`the status ${status} is not described`];
   const found: string[] = [];
   if (headers.get('x-request-id') === null) found.push('there is no X-Request-Id');
@@ -18,7 +22,7 @@ export function differences(operation: Pick<DescribedOperation, 'answers'>, sche
   const mediaType = headers.get('content-type')?.split(';')[0] ?? '';
   const schema = described.content.get(mediaType);
   if (schema === undefined) return [...found, `the media type "${mediaType}" is not described`];
-  if (mediaType === 'application/json') found.push(...schemas.complaints(schema, JSON.parse(text)));
+  if (mediaType === 'application/json') found.push(...schemas.complaints(schema, JSON.parse(text), 'closed'));
   if (status >= 400) found.push(...errorForm(answer, described.codes));
   return found;
 }

@@ -12,6 +12,8 @@ export interface DescribedOperation {
   body: Schema | null;
   bodyExamples: unknown[];
   answers: ReadonlyMap<number, DescribedAnswer>;
+  /** Of every other status. */
+  otherwise: DescribedAnswer;
 }
 
 export interface DescribedAnswer {
@@ -21,14 +23,31 @@ export interface DescribedAnswer {
   codes: readonly string[];
 }
 
+/** The document with what its paths refer to, but for schemas, in its place. */
+export function withReferents(document: Schema): Schema {
+  const components = members(document['components']);
+  const inPlace = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(inPlace);
+    if (!isRecord(value)) return value;
+    const reference = value['$ref'];
+    const [, section = '', name = ''] = typeof reference === 'string' ? (/^#\/components\/(\w+)\/(.+)$/.exec(reference) ?? []) : [];
+    if (section === '' || section === 'schemas')
+      return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, inPlace(each)]));
+    const referent = members(components[section])[name];
+    if (referent === undefined) throw new Error(`there is no ${reference}`);
+    return inPlace(referent);
+  };
+  return { ...document, paths: inPlace(document['paths']) };
+}
+
 /** Everything that the document describes below `/api`, in its order. */
 export function describedOperations(document: Schema): DescribedOperation[] {
-  return operationsOf(document, (item) => item['servers'] === undefined);
+  return operationsOf(withReferents(document), (item) => item['servers'] === undefined);
 }
 
 /** What it describes beside `/api`, on servers of its own: ingest. */
 export function ingestOperations(document: Schema): DescribedOperation[] {
-  return operationsOf(document, (item) => item['servers'] !== undefined);
+  return operationsOf(withReferents(document), (item) => item['servers'] !== undefined);
 }
 
 function operationsOf(document: Schema, isMeant: (item: Schema) => boolean): DescribedOperation[] {
@@ -53,8 +72,11 @@ function described(method: string, path: string, operation: Schema): DescribedOp
     body: isRecord(json['schema']) ? json['schema'] : null,
     bodyExamples: examplesIn(json),
     answers: new Map(
-      Object.entries(members(operation['responses'])).map(([status, answer]) => [Number(status), answerOf(members(answer))]),
+      Object.entries(members(operation['responses'])).flatMap(([status, answer]) =>
+        status === 'default' ? [] : [[Number(status), answerOf(members(answer))]],
+      ),
     ),
+    otherwise: answerOf(members(members(operation['responses'])['default'])),
   };
 }
 

@@ -4,7 +4,7 @@ import { isCidr } from '../../src/resources/cidr.ts';
 import { emailAddress } from '../../src/resources/email-address.ts';
 import { isRecord } from '../../src/resources/field-tree.ts';
 import { headerName, headerValue } from '../../src/resources/http-header.ts';
-import { members, type Schema } from './described-operations.ts';
+import { examplesIn, list, members, type Schema } from './described-operations.ts';
 
 /** The schemas of an OpenAPI document, as a validator that knows nothing of zod reads them. */
 export class DocumentSchemas {
@@ -21,9 +21,9 @@ export class DocumentSchemas {
     this.#ajv.addFormat('header-map', isHeaderMap);
   }
 
-  /** What is wrong with the value, in words; none when it fits. */
-  complaints(schema: Schema, value: unknown): string[] {
-    const validate = this.#validatorOf(schema);
+  /** What is wrong with the value, in words; none when it fits. `closed`: an object has no field that is not described. */
+  complaints(schema: Schema, value: unknown, extent: 'open' | 'closed' = 'open'): string[] {
+    const validate = this.#validatorOf(schema, extent);
     if (validate(value)) return [];
     return (validate.errors ?? []).map(
       ({ instancePath, message, params }) => `${instancePath || '(whole)'} ${message} ${JSON.stringify(params)}`,
@@ -42,15 +42,54 @@ export class DocumentSchemas {
     return this.resolved(members(parts.reduce<unknown>((at, part) => members(at)[part], this.#components)));
   }
 
-  #validatorOf(schema: Schema): ValidateFunction {
-    const text = JSON.stringify(schema);
+  /** Examples of a media type: its own, or those of the records in its schema. */
+  examplesOf(media: Schema): unknown[] {
+    const own = examplesIn(media);
+    if (own.length > 0) return own;
+    const example = this.#exampleOf(members(media['schema']));
+    return example === undefined ? [] : [example];
+  }
+
+  /** The example of a schema, or one of what its properties refer to. */
+  #exampleOf(given: Schema): unknown {
+    const schema = this.resolved(given);
+    if (Array.isArray(schema['examples'])) return schema['examples'][0];
+    const properties = Object.entries(members(schema['properties'])).map(([name, property]) => {
+      const { items } = this.resolved(members(property));
+      const example = this.#exampleOf(members(items ?? property));
+      return [name, items === undefined || example === undefined ? example : [example]];
+    });
+    return properties.length === 0 || properties.some(([, example]) => example === undefined) ? undefined : Object.fromEntries(properties);
+  }
+
+  /** The schema with every object that has properties closed, unless it says what else it may have; records that share properties have them all. */
+  #closed(schema: Schema): Schema {
+    const inside = (value: unknown): unknown => (Array.isArray(value) ? value.map(inside) : isRecord(value) ? this.#closed(value) : value);
+    const { allOf, ...rest } = schema;
+    const whole = Array.isArray(allOf) ? { ...rest, ...this.#merged(allOf) } : schema;
+    const made = Object.fromEntries(Object.entries(whole).map(([name, value]) => [name, literals.has(name) ? value : inside(value)]));
+    const isOpenRecord = made['type'] === 'object' && isRecord(made['properties']) && !Object.hasOwn(made, 'additionalProperties');
+    return isOpenRecord ? { ...made, additionalProperties: false } : made;
+  }
+
+  #merged(parts: readonly unknown[]): Schema {
+    const all = parts.map((part) => this.resolved(members(part)));
+    const properties = Object.assign({}, ...all.map((part) => members(part['properties'])));
+    return { type: 'object', properties, required: all.flatMap((part) => list(part['required'])) };
+  }
+
+  #validatorOf(schema: Schema, extent: 'open' | 'closed'): ValidateFunction {
+    const text = extent + JSON.stringify(schema);
     const known = this.#compiled.get(text);
     if (known !== undefined) return known;
-    const validate = this.#ajv.compile({ ...schema, components: this.#components });
+    const whole = { ...schema, components: this.#components };
+    const validate = this.#ajv.compile(extent === 'closed' ? this.#closed(whole) : whole);
     this.#compiled.set(text, validate);
     return validate;
   }
 }
+
+const literals: ReadonlySet<string> = new Set(['const', 'enum', 'default', 'examples', 'example']);
 
 function areEmailAddresses(text: string): boolean {
   const addresses = text.split(',').map((each) => each.trim());

@@ -7,13 +7,13 @@ import { families } from '../../src/facade/families/families.ts';
 import { openApiDocument } from '../../src/facade/openapi.ts';
 import { type Answer, IngestUnderTest, signingSecret } from '../support/ingest.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { describedOperations, examplesIn, ingestOperations, members, type Schema } from './described-operations.ts';
+import { describedOperations, examplesIn, ingestOperations, members, type Schema, withReferents } from './described-operations.ts';
 import { DocumentSchemas } from './document-schemas.ts';
 
 const document: Schema = JSON.parse(JSON.stringify(await openApiDocument(families, '1.2.3')));
 const schemas = new DocumentSchemas(document);
 const operations = ingestOperations(document);
-const item = members(members(document['paths'])['/ingest/{orgSlug}/{sourceSlug}']);
+const item = members(members(withReferents(document)['paths'])['/ingest/{orgSlug}/{sourceSlug}']);
 const path = '/ingest/acme/github';
 const answerOf = (method: string, status: number): Schema =>
   members(members(members(item[method.toLowerCase()])['responses'])[String(status)]);

@@ -69,7 +69,11 @@ describe('the example bodies of the document work, each after those that it need
     expect(answers.length).toBeGreaterThan(0);
     for (const answer of answers)
       expect(
-        world.schemas.complaints(described(operation).answers.get(answer.status)?.content.get('application/json') ?? {}, answer.body),
+        world.schemas.complaints(
+          described(operation).answers.get(answer.status)?.content.get('application/json') ?? {},
+          answer.body,
+          'closed',
+        ),
       ).toEqual([]);
   });
 });
@@ -103,7 +107,6 @@ describe('bodies', () => {
     let accepted = 0;
     const property = fc.asyncProperty(bodies, fc.nat(), async (body, index) => {
       fc.pre(world.schemas.accepts(schema, body));
-      expect(operation.body?.safeParse(body).error?.issues).toBeUndefined();
       const answer = await world.facade.request(operation.method, `/api${await existing(operation, key, index)}`, { key, body });
       expectAsDescribed(operation, answer, body);
       expect(['MALFORMED_JSON', 'UNKNOWN_FIELD', 'UNSUPPORTED_MEDIA_TYPE']).not.toContain(answer.headers.get('x-error-code'));
@@ -118,7 +121,6 @@ describe('bodies', () => {
     const { key, schema, bodies } = await bodiesFor(operation);
     await assertProperty(
       fc.asyncProperty(brokenFrom(bodies), fc.nat(), async (body, index) => {
-        fc.pre(!isRecord(body) || !sendsReadOnly(operation, body));
         const answer = await world.facade.request(operation.method, `/api${await existing(operation, key, index)}`, { key, body });
         expectAsDescribed(operation, answer, body);
         if (!world.schemas.accepts(schema, JSON.parse(JSON.stringify(body)))) expect([answer.status, body]).toEqual([400, body]);
@@ -154,6 +156,7 @@ describe('what was read is taken back, and changes nothing', () => {
     for (const id of ids.slice(0, 50)) {
       const path = `/api${operation.path.replace('{id}', id)}`;
       const before = recordOf((await world.facade.request('GET', path, { key })).body);
+      expect(world.schemas.complaints(described(operation).body ?? {}, before)).toEqual([]);
       const answer = await world.facade.request('PATCH', path, { key, body: before });
       if (answer.status !== operation.answer.status) throw new Error(`${answer.status} ${answer.text} for ${JSON.stringify(before)}`);
       expect(recordOf((await world.facade.request('GET', path, { key })).body)).toEqual(before);
@@ -257,11 +260,6 @@ function recordOf(body: unknown): unknown {
   if (!isRecord(body)) return body;
   const [only, ...others] = Object.values(body);
   return isRecord(only) && others.length === 0 ? only : body;
-}
-
-/** Read-only fields of a record are ignored, and are not in the schema of the body. */
-function sendsReadOnly(operation: Operation, body: Record<string, unknown>): boolean {
-  return Object.keys(body).some((name) => operation.readOnly?.includes(name) === true);
 }
 
 const unreadable: readonly { rawBody: string; type?: string; status: number }[] = [

@@ -82,6 +82,15 @@ describe('config', () => {
       expect([endpoint, (await create({ name: 'x', type: 'r2', config: { ...config, endpoint } })).status]).toEqual([endpoint, 400]);
   });
 
+  test('takes the defaults of the fields of HTTP destinations, which generated clients send, and refuses other values', async () => {
+    const defaults = { method: 'POST', authType: 'none', timeoutMs: 30_000, useStaticIp: false, headers: {}, url: '' };
+    expect((await create({ name: 'With defaults', type: 's3', config: s3, ...defaults })).status).toBe(201);
+    for (const [field, value] of Object.entries({ method: 'PUT', authType: 'bearer', timeoutMs: 10_000, useStaticIp: true })) {
+      const { status, body } = await create({ name: 'x', type: 's3', config: s3, ...defaults, [field]: value });
+      expect([status, body.message]).toEqual([400, `${field} does not belong to type s3.`]);
+    }
+  });
+
   test('does not belong to http, and a type cannot be changed', async () => {
     expect((await create({ name: 'x', url: 'https://a.example', config: s3 })).body.message).toContain(
       'config does not belong to type http',

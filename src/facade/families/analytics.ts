@@ -29,18 +29,18 @@ const latencies = { avgLatency: latency, p50Latency: latency, p95Latency: latenc
 
 const destinationHealth = z
   .object({
-    destinationId: z.string(),
-    name: z.string(),
+    destinationId: z.string().describe('Id of the destination.'),
+    name: z.string().describe('Its name.'),
     deliveryCount: count.describe('Deliveries that have ended: delivered, failed, or gone to a failover destination.'),
     successRate,
     ...latencies,
     recentFailures: z
       .array(
         z.object({
-          messageId: z.string(),
-          at: timestamp,
-          responseStatus: z.int().nullable(),
-          errorMessage: z.string().nullable(),
+          messageId: z.string().describe('Id of the delivery.'),
+          at: timestamp.describe('When it failed.'),
+          responseStatus: z.int().nullable().describe('Status of the answer; null without one.'),
+          errorMessage: z.string().nullable().describe('What went wrong, in words.'),
         }),
       )
       .describe('The newest failed attempts, at most five.'),
@@ -50,8 +50,8 @@ const destinationHealth = z
 
 const routeFigures = z
   .object({
-    routeId: z.string(),
-    name: z.string(),
+    routeId: z.string().describe('Id of the route.'),
+    name: z.string().describe('Its name.'),
     eventsRouted: count.describe('Events that its filter has let through.'),
     delivered: count.describe('Deliveries; an event has one per destination.'),
     failed: count.describe('Dead letters, and what its schema or its transform has refused.'),
@@ -60,35 +60,53 @@ const routeFigures = z
     successRate,
     ...latencies,
     circuitState: z.enum(['closed', 'open', 'half_open']).describe('The worst of its destinations, now.'),
-    lastEventAt: timestamp.nullable(),
+    lastEventAt: timestamp.nullable().describe('When the last event came; null before the first.'),
   })
   .meta({ id: 'RouteAnalytics' });
 
 const overview = z
   .object({
-    range: z.string(),
-    summary: z.object({
-      totalEvents: count,
-      totalDeliveries: count.describe('Those that have ended.'),
-      successRate,
-      avgLatency: latency,
-      duplicatesDropped: count.describe('Repeated events.'),
-      eventsFiltered: count.describe('Per event each route whose filter has held it back.'),
-    }),
-    sources: z.array(
-      z.object({
-        sourceId: z.string(),
-        name: z.string(),
-        eventsCount: count,
-        duplicatesDropped: count,
-        lastEventAt: timestamp.nullable(),
-      }),
-    ),
-    destinations: z.array(
-      z.object({ destinationId: z.string(), name: z.string(), deliveryCount: count, successRate, avgLatency: latency }),
-    ),
+    range: z.string().describe('The range of time.'),
+    summary: z
+      .object({
+        totalEvents: count.describe('Events that were taken.'),
+        totalDeliveries: count.describe('Those that have ended.'),
+        successRate,
+        avgLatency: latency,
+        duplicatesDropped: count.describe('Repeated events.'),
+        eventsFiltered: count.describe('Per event each route whose filter has held it back.'),
+      })
+      .describe('Of the whole organization.'),
+    sources: z
+      .array(
+        z.object({
+          sourceId: z.string().describe('Id of the source.'),
+          name: z.string().describe('Its name.'),
+          eventsCount: count.describe('Events that it has taken.'),
+          duplicatesDropped: count.describe('Repeated events.'),
+          lastEventAt: timestamp.nullable().describe('When the last event came; null before the first.'),
+        }),
+      )
+      .describe('Each source.'),
+    destinations: z
+      .array(
+        z.object({
+          destinationId: z.string().describe('Id of the destination.'),
+          name: z.string().describe('Its name.'),
+          deliveryCount: count.describe('Deliveries that have ended.'),
+          successRate,
+          avgLatency: latency,
+        }),
+      )
+      .describe('Each destination.'),
     statusBreakdown: z
-      .object({ delivered: count, failed: count, pending: count, retrying: count, circuit_open: count })
+      .object({
+        delivered: count.describe('Delivered.'),
+        failed: count.describe('Given up.'),
+        pending: count.describe('Before their first attempt.'),
+        retrying: count.describe('Before another attempt.'),
+        circuit_open: count.describe('Wait for an open circuit.'),
+      })
       .describe(
         'Deliveries: delivered and failed in the range; the others as it is now. circuit_open are those that wait for an open circuit.',
       ),
@@ -97,6 +115,7 @@ const overview = z
 
 export const analytics: Family = {
   name: 'Analytics',
+  noun: 'organization',
   description: 'What became of events and deliveries in the last hour, day, week or month.',
   shown: { range: '24h', successRate: 99.82, avgLatency: 141.2, p50Latency: 118.6, p95Latency: 402.4, p99Latency: 911.7 },
   operations: [
@@ -121,7 +140,10 @@ export const analytics: Family = {
       answer: {
         status: 200,
         description: 'Every destination, the least healthy first.',
-        schema: z.object({ range: z.string(), destinations: z.array(destinationHealth) }),
+        schema: z.object({
+          range: z.string().describe('The range of time.'),
+          destinations: z.array(destinationHealth).describe('Each of them.'),
+        }),
       },
       handle: async (call) => ({ range: call.query.range, destinations: await healthOfAll(call) }),
     }),
@@ -135,7 +157,7 @@ export const analytics: Family = {
       answer: {
         status: 200,
         description: 'Every route, by name.',
-        schema: z.object({ range: z.string(), routes: z.array(routeFigures) }),
+        schema: z.object({ range: z.string().describe('The range of time.'), routes: z.array(routeFigures).describe('Each of them.') }),
       },
       handle: async (call) => ({ range: call.query.range, routes: await figuresOfRoutes(call) }),
     }),

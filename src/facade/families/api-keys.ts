@@ -4,6 +4,7 @@ import { PosthornError } from '../../core/errors.ts';
 import { maxMakerName } from '../../resources/api-key.ts';
 import { installationManagers } from '../../resources/installation-managers.ts';
 import type { PosthornObject, SpecInputOf } from '../../resources/kinds.ts';
+import { kinds } from '../../resources/kinds.ts';
 import { grantableScopes } from '../authorization.ts';
 import { earlier, type MadeKey, maxMakers, outranks, rightsWithinMakers } from '../key-rights.ts';
 import { type Call, type Family, operation } from '../operation.ts';
@@ -11,26 +12,37 @@ import { cutPage, pageOf, pageQuery } from '../pagination.ts';
 import { awaitGone, awaitInForce } from '../resources/in-force.ts';
 import { cachedObjects, find, idOf } from '../resources/lookup.ts';
 import { foreignManagers } from '../resources/owned-spec.ts';
-import { isoTime, isoTimeOrNull, nameOf, organizationId, sentName, timesOf, timestamp } from '../resources/record-fields.ts';
+import {
+  isoTime,
+  isoTimeOrNull,
+  nameOf,
+  organizationId,
+  recordIdentity,
+  recordTimes,
+  sentName,
+  timesOf,
+  timestamp,
+} from '../resources/record-fields.ts';
 import { madeBefore } from '../resources/request-marks.ts';
 import { slugOf } from '../resources/slug.ts';
+import { specField } from '../resources/spec-field.ts';
 import { createObject, deleteObject, refuseForeign } from '../resources/write.ts';
 
-const role = z.enum(['admin', 'developer', 'viewer']);
-const scopes = z.array(z.enum(['read', 'write', 'delete']));
+const role = z.enum(['admin', 'developer', 'viewer']).describe('What it may do at most.');
+const scopes = z.array(z.enum(['read', 'write', 'delete'])).describe('What it may do.');
 
 const record = z
   .object({
-    id: z.string(),
+    id: recordIdentity.id,
     organizationId,
-    name: z.string(),
+    name: recordIdentity.name,
     prefix: z.string().describe('The first characters of the key.'),
     keyPrefix: z.string().describe('The same as prefix.'),
     role,
     scopes,
-    createdAt: timestamp,
+    createdAt: recordTimes.createdAt,
     lastUsedAt: timestamp.nullable().describe('A minute exact.'),
-    expiresAt: timestamp.nullable(),
+    expiresAt: timestamp.nullable().describe('When it ends; null: never.'),
     createdBy: z
       .object({
         name: z.string().describe('Name of the key or the user.'),
@@ -44,9 +56,11 @@ const record = z
   })
   .meta({ id: 'ApiKey' });
 
+const keyItself = z.string().describe('The key itself, shown only here.');
+
 const body = z.strictObject({
   name: sentName,
-  role: role.optional().describe('developer when absent.'),
+  role: specField(kinds.ApiKey.spec.shape.role, 'What it may do at most.'),
   scopes: scopes.min(1).max(3).optional().describe('All of the role when absent.'),
   expiresInDays: z
     .int()
@@ -60,6 +74,7 @@ const dayMs = 86_400_000;
 
 export const apiKeys: Family = {
   name: 'API keys',
+  noun: 'API key',
   description:
     'Keys of this API. Only admins see and change them; a key itself is shown once. A key does no more, and lives no longer, than the key that made it.',
   shown: { name: 'Build server', role: 'developer', scopes: ['read', 'write'] },
@@ -93,7 +108,10 @@ export const apiKeys: Family = {
       answer: {
         status: 201,
         description: 'The key is shown only here.',
-        schema: z.object({ apiKey: record.extend({ key: z.string() }), key: z.string() }),
+        schema: z.object({
+          apiKey: record.extend({ key: keyItself }).meta({ id: 'NewApiKey', description: 'The record.' }),
+          key: keyItself,
+        }),
       },
       handle: async (call) => {
         const { key, sha256, prefix } = newApiKey();

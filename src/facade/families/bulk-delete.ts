@@ -34,7 +34,7 @@ export function bulkDelete<K extends ServedKind>({ kind, path, noun, description
     answer: {
       status: 200,
       description: 'How many are deleted.',
-      schema: z.object({ success: z.literal(true), deleted: z.int().min(0) }),
+      schema: z.object({ success: z.literal(true).describe('It is done.'), deleted: z.int().min(0).describe('How many are deleted.') }),
     },
     errors: ['FIELD_MANAGED', ...(beforeDelete === undefined ? [] : (['IN_USE'] as const))],
     handle: async (call) => {

@@ -9,11 +9,11 @@ import { fieldPath } from '../../resources/field-tree.ts';
 import { kinds, type PosthornObject, type SpecInputOf, type SpecOf } from '../../resources/kinds.ts';
 import { plainIssues } from '../../resources/plain-issues.ts';
 import { plainNumbers } from '../../resources/plain-numbers.ts';
-import { httpsUrl } from '../../resources/url.ts';
 import { webhookUrlProblem } from '../../resources/webhook-url.ts';
 import type { Call } from '../operation.ts';
 import { readMasked, type SecretKeyRef } from '../resources/credentials.ts';
 import type { SecretDraft } from '../resources/secrets.ts';
+import { sentHttpsUrl } from '../resources/url-fields.ts';
 import { headerMap, headerValueOrMask } from './header-map.ts';
 import { signingSecretsOrMask, signingSecretsRule } from './signing-secrets.ts';
 
@@ -24,69 +24,99 @@ type Blocks = Pick<SpecInputOf<'NotificationChannel'>, Type>;
 const { severity } = kinds.NotificationChannel.spec.shape.pagerduty.unwrap().shape;
 const mask = /^•{4}.{0,4}$/u;
 const masked = z.string().regex(mask);
-const webhookUrl = z.string().min(1).max(2048).meta({ format: 'uri' });
-const url = httpsUrl.meta({ format: 'uri' }).describe('Absolute https URL without user and password.');
+/** Or the mask of one, which is no URL. */
+const webhookUrl = z.string().min(1).max(2048);
+const url = sentHttpsUrl.describe('Absolute https URL without user and password.');
 
-const webhookConfig = (service: string) =>
-  z.strictObject({ webhookUrl: webhookUrl.describe(`https URL of the incoming webhook of ${service}; masked on read.`) });
+const webhookConfig = (id: string, service: string) =>
+  z
+    .strictObject({ webhookUrl: webhookUrl.describe(`https URL of the incoming webhook of ${service}; masked on read.`) })
+    .meta({ id: `${id}ChannelConfig`, description: `With type ${id.toLowerCase()}.` });
 
 /** What `config` is with each type, on write. */
 const shapes = {
-  slack: webhookConfig('Slack: https://hooks.slack.com/…'),
-  teams: webhookConfig('Microsoft Teams'),
-  discord: webhookConfig('Discord: https://discord.com/api/webhooks/…'),
-  pagerduty: z.strictObject({
-    routingKey: z.union([z.string().regex(/^[\x21-\x7e]{1,256}$/, 'must be the integration key'), masked]).describe('Masked on read.'),
-    severity: severity.unwrap().optional().describe('Severity of the incidents; error when absent.'),
-  }),
-  email: z.strictObject({
-    addresses: z
-      .array(emailAddress)
-      .min(1)
-      .max(50)
-      .refine((all) => new Set(all).size === all.length, { error: 'must not name an address twice' }),
-  }),
-  webhook: z.strictObject({
-    url,
-    headers: headerMap(headerValueOrMask, 20)
-      .nullable()
-      .optional()
-      .describe('Sent with every alert; values are masked on read. On change it replaces the whole map.'),
-    secret: signingSecretsOrMask
-      .nullable()
-      .optional()
-      .describe(`Alerts are signed with it (Standard Webhooks): ${signingSecretsRule}. Masked on read; null removes it.`),
-  }),
+  slack: webhookConfig('Slack', 'Slack: https://hooks.slack.com/…'),
+  teams: webhookConfig('Teams', 'Microsoft Teams'),
+  discord: webhookConfig('Discord', 'Discord: https://discord.com/api/webhooks/…'),
+  pagerduty: z
+    .strictObject({
+      routingKey: z.union([z.string().regex(/^[\x21-\x7e]{1,256}$/, 'must be the integration key'), masked]).describe('Masked on read.'),
+      severity: severity
+        .unwrap()
+        .optional()
+        .meta({ description: 'Severity of the incidents.', default: severity.parse(undefined) }),
+    })
+    .meta({ id: 'PagerDutyChannelConfig', description: 'With type pagerduty.' }),
+  email: z
+    .strictObject({
+      addresses: z
+        .array(emailAddress)
+        .min(1)
+        .max(50)
+        .refine((all) => new Set(all).size === all.length, { error: 'must not name an address twice' })
+        .describe('Who gets the alerts.'),
+    })
+    .meta({ id: 'EmailChannelConfig', description: 'With type email.' }),
+  webhook: z
+    .strictObject({
+      url,
+      headers: headerMap(headerValueOrMask, 20)
+        .nullable()
+        .optional()
+        .describe('Sent with every alert; values are masked on read. On change it replaces the whole map.'),
+      secret: signingSecretsOrMask
+        .nullable()
+        .optional()
+        .describe(`Alerts are signed with it (Standard Webhooks): ${signingSecretsRule}. Masked on read; null removes it.`),
+    })
+    .meta({ id: 'WebhookChannelConfig', description: 'With type webhook.' }),
 } satisfies Record<Type, z.ZodObject>;
 
 /** `config` as it is shown. */
 export const configRecord = z.union([
-  z.object({ webhookUrl: z.string().describe('Masked.') }).describe('With type slack, teams and discord.'),
-  z.object({ routingKey: z.string().describe('Masked.'), severity: severity.unwrap() }).describe('With type pagerduty.'),
-  z.object({ addresses: z.array(z.string()) }).describe('With type email.'),
+  z
+    .object({ webhookUrl: z.string().describe('URL of the incoming webhook, masked.') })
+    .meta({ id: 'ShownIncomingWebhookConfig', description: 'With type slack, teams and discord.' }),
   z
     .object({
-      url: z.string(),
-      headers: z.record(z.string(), z.string()).describe('Values are masked.'),
-      secret: z.string().nullable().describe('Masked.'),
+      routingKey: z.string().describe('The integration key, masked.'),
+      severity: severity.unwrap().describe('Severity of the incidents.'),
     })
-    .describe('With type webhook.'),
+    .meta({ id: 'ShownPagerDutyConfig', description: 'With type pagerduty.' }),
+  z
+    .object({ addresses: z.array(z.string()).describe('Who gets the alerts.') })
+    .meta({ id: 'ShownEmailConfig', description: 'With type email.' }),
+  z
+    .object({
+      url: z.string().describe('Where alerts are posted to.'),
+      headers: z.record(z.string(), z.string()).describe('Headers of the alerts; their values are masked.'),
+      secret: z.string().nullable().describe('Alerts are signed with it; masked, null when there is none.'),
+    })
+    .meta({ id: 'ShownWebhookConfig', description: 'With type webhook.' }),
 ]);
 
 /** `config` in a body. What it must be depends on the type, so it is judged by `configToSpec`, whose complaints have a code of their own. */
-export const configBody = oneOf(Object.values(shapes)).describe(
-  'Its shape depends on the type. Secrets are masked on read; a mask sent back keeps what is stored.',
-);
-/** The same of what is there: what it leaves out stays. */
-export const configChange = oneOf(Object.values(shapes).map((shape) => shape.partial())).describe(
-  'Its shape depends on the type; what is left out stays. Secrets are masked on read; a mask sent back keeps what is stored.',
-);
+const anyConfig = z
+  .record(z.string(), z.unknown())
+  .describe('Its shape depends on the type. Secrets are masked on read; a mask sent back keeps what is stored.');
 
-function oneOf(objects: readonly z.ZodObject[]) {
-  return z
-    .record(z.string(), z.unknown())
-    .meta({ anyOf: objects.map((shape) => withoutDialect(z.toJSONSchema(shape, { io: 'input', unrepresentable: 'any' }))) });
-}
+const variantsOf = (all: readonly z.ZodObject[]) => ({
+  anyOf: all.map((shape) => withoutDialect(z.toJSONSchema(shape, { io: 'input', unrepresentable: 'any' }))),
+});
+
+export const newConfigBody = anyConfig.meta(variantsOf(Object.values(shapes)));
+
+/** On change what is not sent stays. */
+export const configBody = anyConfig.meta(
+  variantsOf(
+    Object.values(shapes).map((shape): z.ZodObject => {
+      const { id = '', description = '' } = shape.meta() ?? {};
+      return z
+        .strictObject(z.object(shape.shape).partial().shape)
+        .meta({ id: `${id}Change`, description: `${description} What is not sent stays.` });
+    }),
+  ),
+);
 
 function withoutDialect({ $schema: _, ...schema }: z.core.JSONSchema.BaseSchema): Record<string, unknown> {
   return schema;

@@ -9,6 +9,6 @@ export const contentFormats = {
     inputFormat: settingNotHad(json, 'Nothing but json: a payload of another type reaches the transform as text.'),
     outputFormat: settingNotHad(json, 'Nothing but json: what the code makes decides the content type.'),
   },
-  record: { inputFormat: json, outputFormat: json },
+  record: { inputFormat: json.describe('Always json.'), outputFormat: json.describe('Always json.') },
   shown: { inputFormat: 'json', outputFormat: 'json' },
 } as const;

@@ -8,6 +8,7 @@ import { isPaidPlan } from '../../resources/plan-gates.ts';
 import { httpUrl } from '../../resources/url.ts';
 import type { SpecInput } from '../resource-family-definition.ts';
 import { clearableToSpec, nameToSpec, sentName, sentSlug } from '../resources/record-fields.ts';
+import { specField } from '../resources/spec-field.ts';
 import { settingNotHad } from '../setting-not-had.ts';
 import { headerMap, headerValueOrMask } from './header-map.ts';
 import { headerList, headersToSpec, refuseHeadersElsewhere } from './static-headers.ts';
@@ -44,9 +45,13 @@ export const cronJobBody = z.strictObject({
     .describe(
       'Minute (0-59), hour (0-23), day of month (1-31), month (1-12), day of week (0-6): each `*`, `*/n`, or numbers and ranges with commas.',
     ),
-  timezone: z.string().max(64).optional().describe('IANA time zone, such as Europe/Berlin. Default: UTC.'),
+  timezone: z
+    .string()
+    .max(64)
+    .optional()
+    .meta({ description: 'IANA time zone, such as Europe/Berlin.', default: spec.timeZone.parse(undefined) }),
   url: z.string().max(2048).meta({ format: 'uri' }).optional().describe('Absolute http or https URL without user and password.'),
-  method: spec.method.unwrap().optional(),
+  method: specField(spec.method),
   headers: z
     .union([headers, headerText])
     .nullable()
@@ -55,9 +60,9 @@ export const cronJobBody = z.strictObject({
       'Names and values; on change they replace the whole map. Credentials are masked on read; a mask sent back keeps what is stored.',
     ),
   payload: z.string().max(262_144).nullable().optional().describe('Body of the request, as text.'),
-  timeoutMs: spec.timeoutMs.unwrap().optional(),
-  isActive: z.boolean().optional().describe('While false it runs only when it is triggered.'),
-  useStaticIp: z.boolean().optional().describe('The request goes through the egress proxy of the installation. Needs a paid plan.'),
+  timeoutMs: specField(spec.timeoutMs),
+  isActive: specField(spec.enabled),
+  useStaticIp: specField(spec.useStaticIp),
   notifyOnFailure: settingNotHad(z.literal(false), noAlerts),
   notifyOnSuccess: settingNotHad(z.literal(false), noAlerts),
   notifyEmails: settingNotHad(z.null(), 'Nothing but null: alerts are about routes, not about cron jobs.'),

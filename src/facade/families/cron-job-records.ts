@@ -8,24 +8,41 @@ import { kinds, type PosthornObject } from '../../resources/kinds.ts';
 import { cronJobBeyondPlan } from '../../resources/plan-gates.ts';
 import type { Call } from '../operation.ts';
 import { idOf } from '../resources/lookup.ts';
-import { identityOf, isoTime, isoTimeOrNull, recordIdentity, recordTimes, timesOf, timestamp } from '../resources/record-fields.ts';
+import {
+  identityOf,
+  isoTime,
+  isoTimeOrNull,
+  recordIdentity,
+  recordTimes,
+  shownDescription,
+  timesOf,
+  timestamp,
+} from '../resources/record-fields.ts';
+import { shownField } from '../resources/spec-field.ts';
 import { headerObject, shownHeaders } from './static-headers.ts';
 
-const method = kinds.HttpCronJob.spec.shape.method.unwrap();
+const spec = kinds.HttpCronJob.spec.shape;
+
+/** What all records of a cron job have. */
+export const cronJobSettings = z
+  .object({
+    cronExpression: z.string().describe('When it runs: five fields of cron.'),
+    url: z.string().describe('What is requested.'),
+    method: shownField(spec.method),
+    description: shownDescription,
+    timezone: shownField(spec.timeZone),
+    timeoutMs: shownField(spec.timeoutMs),
+    useStaticIp: shownField(spec.useStaticIp),
+    isActive: shownField(spec.enabled),
+    lastRunAt: timestamp.nullable().describe('When it last ran; null before the first run.'),
+  })
+  .meta({ id: 'CronJobSettings', description: 'What a cron job requests, and when.' });
 
 export const cronJobItem = z
   .object({
     ...recordIdentity,
-    cronExpression: z.string(),
-    url: z.string(),
-    method,
-    description: z.string().nullable(),
-    timezone: z.string(),
-    timeoutMs: z.int(),
-    useStaticIp: z.boolean(),
-    isActive: z.boolean(),
+    ...cronJobSettings.shape,
     ...recordTimes,
-    lastRunAt: timestamp.nullable(),
     nextRunAt: timestamp.nullable().describe('null while it is not active, or suspended by the plan.'),
   })
   .meta({ id: 'CronJobItem' });
@@ -33,21 +50,21 @@ export const cronJobItem = z
 export const cronJobRecord = cronJobItem
   .extend({
     headers: z.string().describe('The headers as the JSON text of an object; credentials among them are masked.'),
-    payload: z.string().nullable(),
+    payload: z.string().nullable().describe('Body of the request; null without one.'),
   })
   .meta({ id: 'CronJob' });
 
 export const cronExecutionRecord = z
   .object({
-    id: z.string(),
-    cron_job_id: z.string(),
-    status: z.enum(['running', 'success', 'failed']),
-    response_status: z.int().nullable(),
+    id: z.string().describe('Id of the execution.'),
+    cron_job_id: z.string().describe('Id of the job.'),
+    status: z.enum(['running', 'success', 'failed']).describe('What became of it.'),
+    response_status: z.int().nullable().describe('Status of the answer; null when there was none.'),
     response_body: z.string().nullable().describe('At most 10 KiB; kept of the newest executions, 256 KiB of a job.'),
-    error_message: z.string().nullable(),
-    latency_ms: z.int().nullable(),
-    started_at: timestamp,
-    completed_at: timestamp.nullable(),
+    error_message: z.string().nullable().describe('What went wrong; null when nothing did.'),
+    latency_ms: z.int().nullable().describe('Milliseconds that it took; null while it runs.'),
+    started_at: timestamp.describe('When it began.'),
+    completed_at: timestamp.nullable().describe('When it ended; null while it runs.'),
   })
   .meta({ id: 'CronExecution' });
 

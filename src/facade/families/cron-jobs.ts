@@ -10,14 +10,23 @@ import { cachedObjects, find, findToRead, idOf } from '../resources/lookup.ts';
 import { nameOf, newSlug } from '../resources/record-fields.ts';
 import { matchesText } from '../resources/search.ts';
 import { cronJobBody, cronJobToSpec } from './cron-job-body.ts';
-import { cronExecutionRecord, cronJobItem, cronJobRecord, executionToRecord, idsInForce, toItems, toRecord } from './cron-job-records.ts';
+import {
+  cronExecutionRecord,
+  cronJobItem,
+  cronJobRecord,
+  cronJobSettings,
+  executionToRecord,
+  idsInForce,
+  toItems,
+  toRecord,
+} from './cron-job-records.ts';
+import { deleted } from './webhooks/envelope.ts';
 
 const mostListed = 1000;
 const mostExecutions = 100;
 /** Until a worker has taken a triggered run, and for the way back. */
 const marginMs = 10_000;
 
-const success = z.object({ success: z.literal(true) });
 const cronJobDefinition = {
   kind: 'HttpCronJob',
   immutable: { slug: (object: { metadata: { name: string } }) => [object.metadata.name] },
@@ -29,7 +38,9 @@ const readOnly = Object.keys(cronJobRecord.shape).filter((field) => !(field in c
 /** API document, "Cron jobs". */
 export const cronJobs: Family = {
   name: 'Cron jobs',
+  noun: 'cron job',
   description: 'HTTP requests that are made again and again, and what became of them.',
+  common: [cronJobSettings],
   operations: [
     operation({
       method: 'GET',
@@ -39,13 +50,13 @@ export const cronJobs: Family = {
       scope: 'read',
       query: z.object({
         search: querySearch.optional().describe('Part of the name, slug or URL.'),
-        isActive: queryBoolean.optional(),
+        isActive: queryBoolean.optional().describe('Only those that are active, or not.'),
         ...wholeListQuery,
       }),
       answer: {
         status: 200,
         description: 'The cron jobs by name: at most 1000, or the page that is asked for.',
-        schema: z.object({ cronJobs: z.array(cronJobItem) }),
+        schema: z.object({ cronJobs: z.array(cronJobItem).describe('The jobs.') }),
       },
       handle: async (call) => {
         const { search, isActive, ...pages } = call.query;
@@ -74,9 +85,9 @@ export const cronJobs: Family = {
         status: 201,
         description: 'The new cron job.',
         schema: z.object({
-          cronJob: cronJobRecord.extend({
-            nextRunAt: z.string().nullable().describe('UTC, as `YYYY-MM-DD HH:MM:SS`; null when it is not active.'),
-          }),
+          cronJob: cronJobRecord
+            .extend({ nextRunAt: z.string().nullable().describe('UTC, as `YYYY-MM-DD HH:MM:SS`; null when it is not active.') })
+            .meta({ id: 'NewCronJob', description: 'The job.' }),
         }),
       },
       errors: ['INVALID_URL', 'ALREADY_EXISTS', 'CONFLICT'],
@@ -92,7 +103,7 @@ export const cronJobs: Family = {
       operationId: 'getCronJob',
       summary: 'Read a cron job',
       scope: 'read',
-      answer: { status: 200, description: 'The cron job.', schema: z.object({ cronJob: cronJobRecord }) },
+      answer: { status: 200, description: 'The cron job.', schema: z.object({ cronJob: cronJobRecord.describe('The job.') }) },
       errors: ['RESOURCE_NOT_FOUND'],
       handle: async (call) => ({ cronJob: await toRecord(await findToRead(call, 'HttpCronJob', call.params['id'] ?? ''), call) }),
     }),
@@ -101,12 +112,12 @@ export const cronJobs: Family = {
       path: '/cron/{id}',
       operationId: 'updateCronJob',
       summary: 'Change a cron job',
-      description: 'Fields that are not sent stay as they are. A run that is under way goes on as it began.',
+      description: 'What is not sent stays. A run that is under way goes on as it began.',
       scope: 'write',
       body: cronJobBody,
       readOnly,
       requestExample: { isActive: false },
-      answer: { status: 200, description: 'It is changed.', schema: success },
+      answer: { status: 200, description: 'It is changed.', schema: deleted },
       errors: ['RESOURCE_NOT_FOUND', 'INVALID_URL', 'CREDENTIALS_REQUIRED', 'FIELD_MANAGED', 'CONFLICT'],
       handle: async (call) => {
         await changeRecord(cronJobDefinition, call, call.body);
@@ -119,7 +130,7 @@ export const cronJobs: Family = {
       operationId: 'deleteCronJob',
       summary: 'Delete a cron job with its executions',
       scope: 'delete',
-      answer: { status: 200, description: 'It is deleted.', schema: success },
+      answer: { status: 200, description: 'It is deleted.', schema: deleted },
       errors: ['RESOURCE_NOT_FOUND', 'FIELD_MANAGED'],
       handle: async (call) => {
         const [id] = await idsInForce([await find(call, 'HttpCronJob', call.params['id'] ?? '')], call);
@@ -138,7 +149,11 @@ export const cronJobs: Family = {
       scope: 'write',
       body: z.strictObject({}),
       requestExample: {},
-      answer: { status: 200, description: 'The execution.', schema: z.object({ execution: triggeredExecution }) },
+      answer: {
+        status: 200,
+        description: 'The execution.',
+        schema: z.object({ execution: triggeredExecution.describe('The execution.') }),
+      },
       errors: ['RESOURCE_NOT_FOUND', 'CONFLICT'],
       handle: async (call) => {
         const job = await findToRead(call, 'HttpCronJob', call.params['id'] ?? '');
@@ -159,7 +174,11 @@ export const cronJobs: Family = {
       summary: 'List the executions of a cron job',
       scope: 'read',
       query: z.object({ limit: queryInteger({ min: 1, max: mostExecutions }).default(20).describe('Most executions in the answer.') }),
-      answer: { status: 200, description: 'The newest first.', schema: z.object({ executions: z.array(cronExecutionRecord) }) },
+      answer: {
+        status: 200,
+        description: 'The newest first.',
+        schema: z.object({ executions: z.array(cronExecutionRecord).describe('The executions.') }),
+      },
       errors: ['RESOURCE_NOT_FOUND'],
       handle: async (call) => {
         const job = await findToRead(call, 'HttpCronJob', call.params['id'] ?? '');

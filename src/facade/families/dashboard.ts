@@ -1,44 +1,63 @@
 import { z } from 'zod';
 import { type Call, type Family, operation } from '../operation.ts';
 import { cachedObjects, idOf } from '../resources/lookup.ts';
-import { nameOf } from '../resources/record-fields.ts';
+import { nameOf, recordIdentity } from '../resources/record-fields.ts';
 import { type Figures, figuresOf } from './analytics-figures.ts';
 
 const count = z.int().min(0);
 const latency = z.number().nullable().describe('Milliseconds; null without attempts.');
-const totals = z.object({
-  total_events: count,
-  successful_deliveries: count,
-  failed_deliveries: count,
-  avg_latency: latency,
-  source_count: count,
-  destination_count: count,
-});
-const figures = z.object({
-  id: z.string(),
-  name: z.string(),
-  total_deliveries: count,
-  successful: count,
-  failed: count,
-  success_rate: z.number().describe('Percent; 0 without deliveries.'),
-  avg_latency: latency,
-});
+const totals = z
+  .object({
+    total_events: count.describe('Events that sources took.'),
+    successful_deliveries: count.describe('Deliveries that arrived.'),
+    failed_deliveries: count.describe('Deliveries that ended and did not arrive.'),
+    avg_latency: latency,
+    source_count: count.describe('Sources that there are.'),
+    destination_count: count.describe('Destinations that there are.'),
+  })
+  .meta({ id: 'DashboardTotals', description: 'Sums over all.' });
+const figures = z
+  .object({
+    id: z.string().describe('Its id.'),
+    name: z.string().describe('Its name.'),
+    total_deliveries: count.describe('Deliveries that have ended.'),
+    successful: count.describe('Those that arrived.'),
+    failed: count.describe('Those that did not.'),
+    success_rate: z.number().describe('Percent; 0 without deliveries.'),
+    avg_latency: latency,
+  })
+  .meta({ id: 'DashboardFigures', description: 'Figures of a destination or a route.' });
 const percentile = z.number().describe('Milliseconds, within 5 %; 0 without attempts.');
 
 const dashboard = z
   .object({
-    range: z.string(),
+    range: z.string().describe('The range of the query.'),
     overview: totals,
-    latency: z.object({ percentiles: z.object({ p50: percentile, p95: percentile, p99: percentile }), avg: percentile }),
-    sources: z.array(z.object({ id: z.string(), name: z.string(), slug: z.string(), event_count: count })),
-    destinations: z.array(figures.extend({ url: z.string().nullable() })),
-    routes: z.array(figures.extend({ priority: z.int() })),
+    latency: z
+      .object({
+        percentiles: z.object({ p50: percentile, p95: percentile, p99: percentile }).describe('Of all attempts.'),
+        avg: percentile,
+      })
+      .describe('How long attempts took.'),
+    sources: z
+      .array(
+        z.object({ id: figures.shape.id, name: figures.shape.name, slug: recordIdentity.slug, event_count: count.describe('Its events.') }),
+      )
+      .describe('Each source.'),
+    destinations: z
+      .array(figures.extend({ url: z.string().nullable().describe('Its URL; null of a warehouse.') }).meta({ id: 'DashboardDestination' }))
+      .describe('Each destination.'),
+    routes: z
+      .array(figures.extend({ priority: z.int().describe('Higher values run first.') }).meta({ id: 'DashboardRoute' }))
+      .describe('Each route.'),
   })
   .meta({ id: 'Dashboard' });
 
 /** Figures in the form in which clients of the hosted API ask for them; `analytics.ts` says more. */
 export const dashboards: Family = {
   name: 'Dashboard',
+  noun: 'organization',
+  common: [figures],
   description: 'Figures of analytics in the form that clients of the hosted API read, with names in snake_case.',
   operations: [
     operation({

@@ -2,22 +2,31 @@ import { z } from 'zod';
 import { PosthornError } from '../../core/errors.ts';
 import { type Call, type Family, operation } from '../operation.ts';
 import { replayRequest } from '../replay-request.ts';
+import { sentSynonym } from '../resources/synonyms.ts';
 import { attemptRecord, attemptToRecord, deliveryRecord, deliveryToRecord } from './delivery-fields.ts';
 import { listDeliveries } from './delivery-list.ts';
 
 const mostReplayed = 100;
-const ids = z.array(z.string().min(1).max(128)).min(1).max(mostReplayed);
-const replayed = z.object({ originalDeliveryId: z.string(), newDeliveryId: z.string(), status: z.literal('queued') });
-const replayedOne = replayed.extend({ deliveryId: z.string().describe('The same as newDeliveryId.'), message: z.string() });
+const ids = z.array(z.string().min(1).max(128)).min(1).max(mostReplayed).describe('Ids of deliveries.');
+const replayed = z.object({
+  originalDeliveryId: z.string().describe('Id of the old delivery.'),
+  newDeliveryId: z.string().describe('Id of the new delivery.'),
+  status: z.literal('queued').describe('The new delivery is pending.'),
+});
+const replayedOne = replayed.extend({
+  deliveryId: z.string().describe('The same as newDeliveryId.'),
+  message: z.string().describe('The same in words.'),
+});
 const replayedMany = z.object({
-  message: z.string(),
-  queued: z.int(),
-  skipped: z.int(),
-  deliveries: z.array(replayed.omit({ status: true })),
+  message: z.string().describe('The same in words.'),
+  queued: z.int().describe('How many are replayed.'),
+  skipped: z.int().describe('How many are not.'),
+  deliveries: z.array(replayed.omit({ status: true })).describe('The old ones with their new ones.'),
 });
 
 export const deliveries: Family = {
   name: 'Deliveries',
+  noun: 'delivery',
   description: 'What became of each event at each destination.',
   shown: {
     status: 'delivered',
@@ -53,7 +62,11 @@ export const deliveries: Family = {
       operationId: 'getDelivery',
       summary: 'Read a delivery with its attempts',
       scope: 'read',
-      answer: { status: 200, description: 'The delivery.', schema: deliveryRecord.extend({ attemptDetails: z.array(attemptRecord) }) },
+      answer: {
+        status: 200,
+        description: 'The delivery.',
+        schema: deliveryRecord.extend({ attemptDetails: z.array(attemptRecord).describe('Its attempts, the first first.') }),
+      },
       errors: ['RESOURCE_NOT_FOUND'],
       handle: async ({ services, caller, params: { id = '' } }) => {
         const { id: organization } = caller.organization;
@@ -94,7 +107,7 @@ export const deliveries: Family = {
         'Replays each of them. What is unknown, still under way or without payload is skipped. What was begun is finished, also after a crash or a 503.',
       scope: 'write',
       body: z
-        .strictObject({ ids: ids.optional(), deliveryIds: ids.optional().describe('The same as ids.') })
+        .strictObject({ ids: ids.optional(), deliveryIds: sentSynonym(ids, 'ids') })
         .refine((sent) => (sent.ids === undefined) !== (sent.deliveryIds === undefined), {
           path: ['ids'],
           error: 'or deliveryIds is required, one of them',
@@ -153,7 +166,11 @@ export const deliveries: Family = {
       scope: 'delete',
       body: z.strictObject({ ids }),
       requestExample: { ids: ['msg_00m2k3x7q4uabcdefghijklmnop'] },
-      answer: { status: 200, description: 'How many were archived.', schema: z.object({ archived: z.int(), skipped: z.int() }) },
+      answer: {
+        status: 200,
+        description: 'How many were archived.',
+        schema: z.object({ archived: z.int().describe('How many are archived.'), skipped: z.int().describe('How many are not.') }),
+      },
       handle: async ({ services, caller, body }) => {
         const wanted = [...new Set(body.ids)];
         const { length: archived } = await services.replayer.archiveMany(caller.organization.id, wanted);
@@ -170,9 +187,11 @@ export const deliveries: Family = {
         status: 200,
         description: 'By reason, and the destinations with the most of them.',
         schema: z.object({
-          total: z.int(),
-          byReason: z.record(z.string(), z.int()),
-          topFailingDestinations: z.array(z.object({ destinationId: z.string(), count: z.int() })),
+          total: z.int().describe('All dead letters.'),
+          byReason: z.record(z.string(), z.int()).describe('How many there are of each reason.'),
+          topFailingDestinations: z
+            .array(z.object({ destinationId: z.string().describe('Id of the destination.'), count: z.int().describe('Its dead letters.') }))
+            .describe('The most first.'),
         }),
       },
       handle: async ({ services, caller }) => {

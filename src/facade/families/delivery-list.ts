@@ -17,9 +17,9 @@ const query = z.object({
     .optional()
     .describe('Deliveries to leave out, in place of a cursor; each 100 of them count as a request.'),
   eventId: z.string().min(1).max(128).optional().describe('Of the first 1,000 deliveries of this event; with offset, not with cursor.'),
-  routeId: idOrSlug.optional(),
-  destinationId: idOrSlug.optional(),
-  status: deliveryStatus.optional(),
+  routeId: idOrSlug.optional().describe('Id or slug of a route.'),
+  destinationId: idOrSlug.optional().describe('Id or slug of a destination.'),
+  status: deliveryStatus.optional().describe('Only those with this status.'),
   ...timeRangeQuery,
 });
 type Query = z.output<typeof query>;

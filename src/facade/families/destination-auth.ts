@@ -16,7 +16,7 @@ const secretText = z.string().min(1).max(4096);
 /** Sent in a header, but for a line break at its end; or the mask of what is stored, whatever that is. */
 const headerSecret = secretText.regex(new RegExp(String.raw`^(?:${sendableCharacter}+[\r\n]*|${maskPattern})$`, 'u'), sendableRule);
 
-export const authType = z.enum(['none', 'basic', 'bearer', 'api_key', 'custom_header']);
+export const authType = z.enum(['none', 'basic', 'bearer', 'api_key', 'custom_header']).describe('How deliveries authenticate at the URL.');
 
 /** All shapes in one: which fields belong to which authType is said by `shapes`. */
 export const authConfig = z
@@ -31,7 +31,10 @@ export const authConfig = z
     key: headerSecret.optional().describe('With authType api_key.'),
     headerValue: headerSecret.optional().describe('With authType custom_header.'),
   })
-  .describe('Its shape depends on authType; null with none. Secrets are masked on read; a mask sent back keeps what is stored.');
+  .meta({
+    id: 'AuthConfig',
+    description: 'Its shape depends on authType; null with none. Secrets are masked on read; a mask sent back keeps what is stored.',
+  });
 export type AuthConfig = z.output<typeof authConfig>;
 
 type SecretField = 'password' | 'token' | 'key' | 'headerValue';

@@ -10,7 +10,8 @@ import { mapConcurrently } from '../resources/concurrently.ts';
 import { readSecret, type SecretKeyRef } from '../resources/credentials.ts';
 import { manifestsYaml } from '../resources/manifests.ts';
 import { documentHead, exported, exportIds, headOf, missingIdsComment, missingIdsField } from '../resources/portable.ts';
-import { nameOf } from '../resources/record-fields.ts';
+import { nameOf, recordIdentity, shownDescription } from '../resources/record-fields.ts';
+import { shownField } from '../resources/spec-field.ts';
 import { authConfig, authToRecord, authType, redacted } from './destination-auth.ts';
 import { destinationManifests, secretComment } from './destination-manifests.ts';
 import { retryPolicyRecord, retryPolicyToRecord, throttleRecord, throttleToRecord } from './destination-pace.ts';
@@ -35,29 +36,29 @@ export const unusedFields = {
 /** A destination in a portable document (API document, "Destinations"; API decisions, "Family A"). */
 const portableDestination = z
   .object({
-    name: z.string(),
-    slug: z.string(),
-    description: z.string().nullable(),
-    type: spec.type.unwrap(),
-    url: z.string(),
-    method: http.method.unwrap(),
+    name: recordIdentity.name,
+    slug: recordIdentity.slug,
+    description: shownDescription,
+    type: shownField(spec.type),
+    url: z.string().describe('Empty for warehouse destinations.'),
+    method: shownField(http.method),
     headers: z.record(z.string(), z.string()).describe(`Credentials among them are ${redacted} without includeSensitive.`),
     authType,
     authConfig: z
       .union([z.literal(redacted), authConfig])
       .nullable()
       .describe(`${redacted} without includeSensitive; with it null where authType is none.`),
-    timeoutMs: z.int(),
+    timeoutMs: shownField(http.timeoutMs),
     tls: tlsRecord.nullable().optional().describe(`Certificate and key of the client are ${redacted} without includeSensitive.`),
-    useStaticIp: z.boolean().optional(),
-    forwardQuery: z.boolean().optional(),
+    useStaticIp: shownField(http.useStaticIp).optional(),
+    forwardQuery: shownField(http.forwardQuery).optional(),
     throttle: throttleRecord,
     retryPolicy: retryPolicyRecord,
     config: warehouseConfig.optional().describe('Of warehouse destinations; credentials masked without includeSensitive.'),
     fieldMapping: fieldMapping.optional(),
-    hasSigningSecret: z.boolean().optional(),
+    hasSigningSecret: z.boolean().optional().describe('Whether deliveries are signed.'),
     signingSecret: z.string().optional().describe('Only with includeSensitive.'),
-    isActive: z.boolean(),
+    isActive: z.boolean().describe('Whether it is enabled.'),
   })
   .meta({ id: 'PortableDestination' });
 
@@ -77,7 +78,7 @@ export const destinationExportOperation: Operation = operation({
   answer: {
     status: 200,
     description: 'A portable document, by slug.',
-    schema: z.object({ ...documentHead, ...missingIdsField, destinations: z.array(portableDestination) }),
+    schema: z.object({ ...documentHead, ...missingIdsField, destinations: z.array(portableDestination).describe('The records.') }),
   },
   offersYaml: {
     description: [

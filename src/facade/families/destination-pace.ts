@@ -4,6 +4,7 @@ import { PosthornError } from '../../core/errors.ts';
 import { kinds, type SpecInputOf, type SpecOf } from '../../resources/kinds.ts';
 import { isPaidPlan } from '../../resources/plan-gates.ts';
 import type { Call } from '../operation.ts';
+import { shownField, specField, textOf } from '../resources/spec-field.ts';
 
 /** How fast and how often a destination gets deliveries: `throttle` and `retryPolicy` of the API. */
 
@@ -16,23 +17,29 @@ const policy = policySchema.shape;
 
 export const throttleBody = z
   .strictObject({
-    mode: throttle.mode.unwrap().optional(),
-    rateLimit: throttle.rateLimit.unwrap().nullable().optional(),
-    rateUnit: throttle.rateUnit.unwrap().nullable().optional(),
-    strict: throttle.strict.unwrap().nullable().optional(),
-    maxConcurrency: throttle.maxConcurrency.unwrap().nullable().optional(),
-    queueLimit: throttle.queueLimit.unwrap().nullable().optional(),
+    mode: specField(throttle.mode, 'What is limited: nothing (off), deliveries in a time (rate) or at one time (concurrency).'),
+    rateLimit: throttle.rateLimit.unwrap().nullable().optional().describe(textOf(throttle.rateLimit)),
+    rateUnit: throttle.rateUnit.unwrap().nullable().optional().describe(textOf(throttle.rateUnit)),
+    strict: throttle.strict.unwrap().nullable().optional().describe(textOf(throttle.strict)),
+    maxConcurrency: throttle.maxConcurrency.unwrap().nullable().optional().describe(textOf(throttle.maxConcurrency)),
+    queueLimit: throttle.queueLimit.unwrap().nullable().optional().describe(textOf(throttle.queueLimit)),
   })
-  .describe('What is not sent stays. Without mode, only fields that the mode of the destination uses (off, when it is made) are taken.');
+  .meta({
+    id: 'ThrottleBody',
+    description:
+      'What is not sent stays. Without mode, only fields that the mode of the destination uses (off, when it is made) are taken.',
+  });
 
-export const throttleRecord = z.object({
-  mode: throttle.mode.unwrap(),
-  rateLimit: z.int().nullable(),
-  rateUnit: throttle.rateUnit.unwrap().nullable(),
-  strict: throttle.strict.unwrap().nullable(),
-  maxConcurrency: z.int().nullable(),
-  queueLimit: z.int().nullable(),
-});
+export const throttleRecord = z
+  .object({
+    mode: shownField(throttle.mode),
+    rateLimit: z.int().nullable().describe('Deliveries per rateUnit; null unless mode is rate.'),
+    rateUnit: throttle.rateUnit.unwrap().nullable().describe('Unit of rateLimit; null unless mode is rate.'),
+    strict: throttle.strict.unwrap().nullable().describe('Whether they go out evenly; null unless mode is rate.'),
+    maxConcurrency: z.int().nullable().describe('Deliveries at one time; null unless mode is concurrency.'),
+    queueLimit: z.int().nullable().describe('Deliveries that may wait or be under way; null: any number.'),
+  })
+  .meta({ id: 'Throttle', description: 'How fast deliveries go out.' });
 
 const usedBy = {
   off: [],
@@ -101,14 +108,21 @@ export function throttleToSpec(
 
 export const retryPolicyBody = z
   .strictObject({
-    maxRetries: policy.maxRetries.unwrap().optional(),
-    initialDelay: policy.initialDelayMs.unwrap().optional(),
-    maxDelay: policy.maxDelayMs.unwrap().optional(),
-    backoffMultiplier: policy.backoffMultiplier.unwrap().optional(),
+    maxRetries: specField(policy.maxRetries),
+    initialDelay: specField(policy.initialDelayMs),
+    maxDelay: specField(policy.maxDelayMs),
+    backoffMultiplier: specField(policy.backoffMultiplier),
   })
-  .describe('Delays in milliseconds. What is not sent stays.');
+  .meta({ id: 'RetryPolicyBody', description: 'When failed deliveries are tried again. What is not sent stays.' });
 
-export const retryPolicyRecord = z.object({ maxRetries: z.int(), initialDelay: z.int(), maxDelay: z.int(), backoffMultiplier: z.number() });
+export const retryPolicyRecord = z
+  .object({
+    maxRetries: z.int().describe(textOf(policy.maxRetries)),
+    initialDelay: z.int().describe(textOf(policy.initialDelayMs)),
+    maxDelay: z.int().describe(textOf(policy.maxDelayMs)),
+    backoffMultiplier: z.number().describe(textOf(policy.backoffMultiplier)),
+  })
+  .meta({ id: 'RetryPolicy', description: 'When failed deliveries are tried again.' });
 
 export function retryPolicyToRecord(value: Spec['retryPolicy']): z.input<typeof retryPolicyRecord> {
   const { maxRetries, initialDelayMs, maxDelayMs, backoffMultiplier } = value ?? policySchema.parse({});

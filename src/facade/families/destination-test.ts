@@ -16,7 +16,13 @@ const synonyms = {
   latencyMs: z.int().min(0).optional().describe('The same as latency.'),
 };
 const [delivered, written, failed] = destinationTestResult.options;
-const shownResult = z.union([delivered.extend(synonyms), written, failed.extend(synonyms)]).meta({ id: 'DestinationTestResult' });
+const shownResult = z
+  .union([
+    delivered.extend(synonyms).meta({ id: 'HttpTestResult', description: 'Of an HTTP destination that took the test.' }),
+    written,
+    failed.extend(synonyms).meta({ id: 'TestFailure', description: 'Of a destination that did not take the test.' }),
+  ])
+  .meta({ id: 'DestinationTestResult' });
 
 /** API document, "Destinations": test. */
 export const destinationTestOperation = operation({

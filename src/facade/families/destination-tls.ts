@@ -23,14 +23,19 @@ export const tlsBody = z
     clientCertificate: pem.describe('Certificate (PEM) that is shown to the endpoint, with its chain. Masked on read.'),
     clientKey: pem.describe('Key (PEM) of that certificate. Masked on read.'),
   })
-  .describe('What is not sent stays, null removes it; certificate and key belong together. Masks sent back keep what is stored.');
+  .meta({
+    id: 'DestinationTlsBody',
+    description: 'What is not sent stays, null removes it; certificate and key belong together. Masks sent back keep what is stored.',
+  });
 type TlsBody = z.output<typeof tlsBody>;
 
-export const tlsRecord = z.object({
-  caBundle: z.string().nullable(),
-  clientCertificate: z.string().nullable(),
-  clientKey: z.string().nullable(),
-});
+export const tlsRecord = z
+  .object({
+    caBundle: z.string().nullable().describe('Certificates (PEM) that are trusted instead of the well-known ones; null: those.'),
+    clientCertificate: z.string().nullable().describe('Certificate that is shown to the endpoint, masked; null when there is none.'),
+    clientKey: z.string().nullable().describe('Key of that certificate, masked; null when there is none.'),
+  })
+  .meta({ id: 'DestinationTls', description: 'Private certificate authority and mutual TLS.' });
 
 const refOf = { clientCertificate: 'clientCertificateSecretRef', clientKey: 'clientKeySecretRef' } as const;
 type PemField = keyof typeof refOf;

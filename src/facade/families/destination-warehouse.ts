@@ -11,6 +11,8 @@ import { hasWarehouses } from '../../resources/plan-gates.ts';
 import type { Call } from '../operation.ts';
 import { readSecret, type SecretKeyRef } from '../resources/credentials.ts';
 import type { SecretDraft } from '../resources/secrets.ts';
+import { specField } from '../resources/spec-field.ts';
+import { sentHttpsUrl } from '../resources/url-fields.ts';
 import { redacted } from './destination-auth.ts';
 
 /** `config` and `fieldMapping` of warehouse destinations (API document, "Warehouse destination"). */
@@ -22,7 +24,6 @@ type WarehouseType = Exclude<Spec['type'], 'http'>;
 const shape = kinds.Destination.spec.shape;
 const warehouse = shape.warehouse.unwrap().shape;
 const s3 = shape.s3.unwrap().shape;
-const r2 = shape.r2.unwrap().shape;
 const gcs = shape.gcs.unwrap().shape;
 const azureBlob = shape.azureBlob.unwrap().shape;
 const secretText = (most: number) => z.string().min(1).max(most);
@@ -31,15 +32,15 @@ const secretText = (most: number) => z.string().min(1).max(most);
 export const warehouseConfig = z
   .strictObject({
     prefix: warehouse.prefix.unwrap().optional().describe('Path prefix of the files.'),
-    fileFormat: warehouse.fileFormat.unwrap().optional().describe('Default jsonl.'),
-    partitionBy: warehouse.partitionBy.unwrap().optional().describe('Default date.'),
+    fileFormat: specField(warehouse.fileFormat),
+    partitionBy: specField(warehouse.partitionBy),
     identity: warehouse.identity
       .unwrap()
       .optional()
       .describe('platform: the identity of the delivery pods instead of keys, where the installation allows it.'),
     bucket: s3.bucket.optional().describe('With s3, r2 and gcs: required.'),
     region: s3.region.optional().describe('With s3: required.'),
-    endpoint: r2.endpoint
+    endpoint: sentHttpsUrl
       .refine(URL.canParse, 'must be a URL')
       .optional()
       .describe('With r2, required: https URL of the S3 interface of the account.'),
@@ -51,21 +52,25 @@ export const warehouseConfig = z
     containerName: azureBlob.containerName.optional().describe('With azure_blob: required.'),
     accountKey: secretText(512).optional().describe('With azure_blob: Base64 text. Masked on read.'),
   })
-  .describe(
-    'Where and how a warehouse destination writes; its shape depends on type. What is not sent on change stays. Credentials are shown as four bullets and, from twelve characters on, their last four characters; sent back so they are kept.',
-  );
+  .meta({
+    id: 'WarehouseConfig',
+    description:
+      'Where and how a warehouse destination writes; its shape depends on type. What is not sent on change stays. Credentials are shown as four bullets and, from twelve characters on, their last four characters; sent back so they are kept.',
+  });
 type WarehouseConfig = z.output<typeof warehouseConfig>;
 type ConfigField = keyof WarehouseConfig;
 type SecretField = 'secretAccessKey' | 'serviceAccountKey' | 'accountKey';
 
 export const fieldMapping = z
   .array(
-    z.strictObject({
-      source: z.string().min(1).max(512).describe('JSONPath (RFC 9535), for example rooted at $.payload.'),
-      target: z.string().min(1).max(256).describe('Output column.'),
-      type: z.enum(['string', 'number', 'boolean', 'timestamp', 'json']),
-      default: z.string().max(1024).optional().describe('Used where the source path is missing.'),
-    }),
+    z
+      .strictObject({
+        source: z.string().min(1).max(512).describe('JSONPath (RFC 9535), for example rooted at $.payload.'),
+        target: z.string().min(1).max(256).describe('Output column.'),
+        type: z.enum(['string', 'number', 'boolean', 'timestamp', 'json']).describe('Type of the column.'),
+        default: z.string().max(1024).optional().describe('Used where the source path is missing.'),
+      })
+      .meta({ id: 'FieldMappingRule', description: 'A column of the records.' }),
   )
   .max(50)
   .describe('Columns of the records; without it a record is {id, source, receivedAt, headers, payload}.');

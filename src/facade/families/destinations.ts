@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { canonicalJson } from '../../core/canonical-json.ts';
 import { PosthornError } from '../../core/errors.ts';
 import { originOf } from '../../core/origin.ts';
 import { description } from '../../resources/fields.ts';
@@ -24,12 +25,14 @@ import {
   sentName,
   sentSlug,
   sentSwitch,
+  shownDescription,
   switchOf,
   switchSynonym,
   timesOf,
   timestamp,
 } from '../resources/record-fields.ts';
 import { matchesText } from '../resources/search.ts';
+import { shownField, specField } from '../resources/spec-field.ts';
 import { bulkDelete } from './bulk-delete.ts';
 import {
   authConfig,
@@ -40,7 +43,7 @@ import {
   lacksCredential,
   losesTls,
 } from './destination-auth.ts';
-import { destinationExportOperation } from './destination-export.ts';
+import { destinationExportOperation, unusedFields } from './destination-export.ts';
 import { destinationImportOperation } from './destination-import.ts';
 import {
   retryPolicyBody,
@@ -72,20 +75,20 @@ const http = spec.http.unwrap().shape;
 const item = z
   .object({
     ...recordIdentity,
-    type: spec.type.unwrap(),
+    type: shownField(spec.type),
     url: z.string().describe('Empty for warehouse destinations.'),
-    ...recordSwitch,
+    ...recordSwitch(spec.enabled),
     config: warehouseConfig.optional().describe('Of warehouse destinations; credentials masked.'),
     successRate: z.number().nullable().describe('Percent of deliveriesCount that were delivered; null before the first.'),
     avgLatency: z.number().nullable().describe('Milliseconds, of all attempts since it was made; null before the first.'),
     deliveriesCount: z.int().min(0).describe('Deliveries that have ended since it was made, delivered or not.'),
     deliveryCount: z.int().min(0).describe('The same as deliveriesCount.'),
     lastDeliveryAt: timestamp.nullable().describe('When the last attempt ended.'),
-    description: z.string().nullable(),
-    method: http.method.unwrap().optional(),
+    description: shownDescription,
+    method: shownField(http.method).optional(),
     authType: authType.optional(),
-    timeoutMs: z.int().optional(),
-    useStaticIp: z.boolean().optional(),
+    timeoutMs: shownField(http.timeoutMs).optional(),
+    useStaticIp: shownField(http.useStaticIp).optional(),
     throttle: throttleRecord,
     retryPolicy: retryPolicyRecord,
     ...recordTimes,
@@ -94,12 +97,12 @@ const item = z
 
 const record = item
   .extend({
-    headers: z.record(z.string(), z.string()).optional(),
-    authConfig: authConfig.nullable().optional(),
+    headers: z.record(z.string(), z.string()).optional().describe('Sent with every delivery; credentials among them are masked.'),
+    authConfig: authConfig.nullable().optional().describe('Credentials, masked; null with authType none.'),
     tls: tlsRecord.nullable().optional().describe('Private certificate authority and mutual TLS.'),
-    forwardQuery: z.boolean().optional(),
+    forwardQuery: shownField(http.forwardQuery).optional(),
     fieldMapping: fieldMapping.optional().describe('Of warehouse destinations.'),
-    signingSecret: z.string().nullable().optional().describe('Masked.'),
+    signingSecret: z.string().nullable().optional().describe('Deliveries are signed with it; masked, null when there is none.'),
   })
   .meta({ id: 'Destination' });
 
@@ -110,26 +113,23 @@ const headers = headerMap(headerValueOrMask, 50).describe(
 const body = z.strictObject({
   name: sentName.optional(),
   slug: sentSlug.optional(),
-  type: spec.type.unwrap().optional(),
+  type: specField(spec.type),
   description: description.nullable().optional(),
-  ...sentSwitch,
+  ...sentSwitch(spec.enabled),
   url: z
     .string()
     .max(2048)
     .meta({ format: 'uri' })
     .optional()
     .describe('Absolute http or https URL without user and password; https recommended.'),
-  method: http.method.unwrap().optional(),
+  method: specField(http.method),
   headers: headers.nullable().optional(),
-  authType: authType.optional(),
-  authConfig: authConfig.nullable().optional(),
-  timeoutMs: http.timeoutMs.unwrap().optional(),
-  tls: tlsBody.nullable().optional(),
-  useStaticIp: z.boolean().optional().describe('Deliveries go through the egress proxy of the installation. Needs a paid plan.'),
-  forwardQuery: z
-    .boolean()
-    .optional()
-    .describe('The query of the URL that an event came to is appended to url, without credentials; default false.'),
+  authType: authType.optional().meta({ default: 'none' }),
+  authConfig: authConfig.nullable().optional().describe('Credentials; the fields depend on authType.'),
+  timeoutMs: specField(http.timeoutMs),
+  tls: tlsBody.nullable().optional().describe('Private certificate authority and mutual TLS; null removes it.'),
+  useStaticIp: specField(http.useStaticIp),
+  forwardQuery: specField(http.forwardQuery),
   config: warehouseConfig.optional(),
   fieldMapping: fieldMapping.nullable().optional(),
   throttle: throttleBody.optional(),
@@ -152,7 +152,11 @@ const definition = resourceDefinition({
   required: ['name'],
   synonyms: { isActive: switchSynonym() },
   immutable: { slug: (object) => [object.metadata.name], type: (object) => [object.spec.type] },
-  query: z.object({ ...pageQuery, enabled: queryBoolean.optional(), search: querySearch.optional().describe('Part of the name or URL.') }),
+  query: z.object({
+    ...pageQuery,
+    enabled: queryBoolean.optional().describe('Only those that are enabled, or not.'),
+    search: querySearch.optional().describe('Part of the name or URL.'),
+  }),
   examples: {
     create: { name: 'Orders', url: 'https://shop.example.com/webhooks', authType: 'bearer', authConfig: { token: 'a-long-random-token' } },
     change: { timeoutMs: 10_000, retryPolicy: { maxRetries: 5 } },
@@ -260,6 +264,12 @@ const httpFields = [
   'signingSecret',
 ] as const;
 
+/** Whether it is what the records of warehouses have in the field, or the default that clients send. */
+function isUnused(field: (typeof httpFields)[number], value: unknown): boolean {
+  const unused: Readonly<Record<string, unknown>> = { ...unusedFields, useStaticIp: false, forwardQuery: false };
+  return value === '' || canonicalJson(value) === canonicalJson(unused[field] ?? null);
+}
+
 /** What the type of the destination decides. VALIDATION_FAILED for fields of the other kind. */
 async function targetToSpec(input: SpecInput<'Destination', typeof body>) {
   const { call, body: sent, current, secrets } = input;
@@ -269,7 +279,7 @@ async function targetToSpec(input: SpecInput<'Destination', typeof body>) {
       if (sent[field] !== undefined) throw new PosthornError('VALIDATION_FAILED', `${field} does not belong to type http.`);
     return { http: await httpToSpec(input) };
   }
-  const misfit = httpFields.find((field) => sent[field] !== undefined && sent[field] !== null && sent[field] !== '');
+  const misfit = httpFields.find((field) => (sent[field] ?? null) !== null && !isUnused(field, sent[field]));
   if (misfit !== undefined) throw new PosthornError('VALIDATION_FAILED', `${misfit} does not belong to type ${type}.`);
   const isBeingEnabled = sent.enabled === true && current?.spec.enabled === false;
   if (isBeingEnabled && (await lacksStoreCredential(current, sent.config, call)))

@@ -20,15 +20,15 @@ const eventStatusRule =
 
 const item = z
   .object({
-    id: z.string(),
+    id: z.string().describe('Id of the event.'),
     organizationId,
-    sourceId: z.string(),
+    sourceId: z.string().describe('Id of the source.'),
     source: z.string().describe('Slug of the source.'),
     sourceSlug: z.string().describe('The same as source.'),
     sourceName: z.string().describe('Its slug when the source is gone.'),
-    receivedAt: timestamp,
-    method: z.string(),
-    contentType: z.string(),
+    receivedAt: timestamp.describe('When it was received.'),
+    method: z.string().describe('Method of the request.'),
+    contentType: z.string().describe('Content type of the payload.'),
     size: z.int().min(0).describe('Bytes of the payload.'),
     signatureValid: z.boolean().nullable().describe('null: the source checks no signatures.'),
     duplicateOf: z
@@ -47,14 +47,17 @@ const record = item
       .describe(
         'Query of the URL that the event came to, as it was sent, without the question mark and credentials; empty: there was none.',
       ),
-    headers: z.record(z.string(), z.string()),
+    headers: z.record(z.string(), z.string()).describe('Headers of the request.'),
     payload: z
       .unknown()
       .describe(
         'As payloadEncoding says. Of a payload above 1 MiB its first 64 KiB, as text or base64; GET /events/{id}/payload has all of it.',
       ),
     payloadTruncated: z.literal(true).optional().describe('Only where `payload` is only the beginning.'),
-    payloadEncoding: z.enum(['json', 'text', 'base64']).nullable(),
+    payloadEncoding: z
+      .enum(['json', 'text', 'base64'])
+      .nullable()
+      .describe('json: as it is; text; base64 of other bytes; null when the payload is gone.'),
     deliveries: z
       .array(deliveryRecord)
       .describe('At most the first 1,000: deliveryCount says how many there are; GET /deliveries has them all, by route or destination.'),
@@ -63,6 +66,7 @@ const record = item
 
 export const events: Family = {
   name: 'Events',
+  noun: 'event',
   description: 'What sources received.',
   shown: { source: 'github', query: 'device=7&state=on', headers: { 'content-type': 'application/json' }, deliveries: [] },
   operations: [
@@ -75,8 +79,8 @@ export const events: Family = {
       scope: 'read',
       query: z.object({
         ...cursorQuery,
-        sourceId: z.string().min(1).max(128).optional(),
-        status: eventStatus.optional(),
+        sourceId: z.string().min(1).max(128).optional().describe('Id or slug of a source.'),
+        status: eventStatus.optional().describe('Only those with this status.'),
         ...timeRangeQuery,
         fromDate: timeRangeQuery.from.describe('The same as from.'),
         toDate: timeRangeQuery.to.describe('The same as to.'),

@@ -17,7 +17,13 @@ const body = z.strictObject({
   ...sampleEvent,
 });
 
-const judged = z.object({ field: z.string(), operator: z.string(), matches: z.boolean() });
+const judged = z
+  .object({
+    field: z.string().describe('The field.'),
+    operator: z.string().describe('The operator.'),
+    matches: z.boolean().describe('Whether the event meets it.'),
+  })
+  .meta({ id: 'JudgedCondition', description: 'A condition, and whether the event meets it.' });
 
 /** Whether an event would meet a filter, and each of its conditions. */
 export const filterTestOperation = operation({
@@ -37,11 +43,11 @@ export const filterTestOperation = operation({
     status: 200,
     description: 'Whether a route with the filter would take the event.',
     schema: z.object({
-      success: z.literal(true),
-      matches: z.boolean(),
-      conditions: z.array(judged),
+      success: z.literal(true).describe('The filter was tried.'),
+      matches: z.boolean().describe('Whether the event meets it.'),
+      conditions: z.array(judged).describe('Each condition.'),
       results: z.array(judged).describe('The same as conditions.'),
-      logic: z.enum(['AND', 'OR']),
+      logic: z.enum(['AND', 'OR']).describe('Whether all conditions must hold or one.'),
     }),
   },
   errors: ['RESOURCE_NOT_FOUND'],

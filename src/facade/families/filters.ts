@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { canonicalJson } from '../../core/canonical-json.ts';
 import { compileFilter } from '../../core/filter.ts';
 import { description } from '../../resources/fields.ts';
-import { filterCondition } from '../../resources/filter-conditions.ts';
 import type { PosthornObject, SpecInputOf } from '../../resources/kinds.ts';
 import type { Call } from '../operation.ts';
 import { pageQuery } from '../pagination.ts';
@@ -17,11 +16,12 @@ import {
   recordTimes,
   sentName,
   sentSlug,
+  shownDescription,
   timesOf,
 } from '../resources/record-fields.ts';
 import { matchesText } from '../resources/search.ts';
 import { inApiWords } from '../resources/store-errors.ts';
-import { filterBody } from './filter-body.ts';
+import { conditionField, filterBody } from './filter-body.ts';
 import { filterTestOperation } from './filter-test.ts';
 
 const filterLogic = z.enum(['AND', 'OR']);
@@ -29,9 +29,9 @@ const filterLogic = z.enum(['AND', 'OR']);
 const item = z
   .object({
     ...recordIdentity,
-    description: z.string().nullable(),
-    conditions: z.array(filterCondition),
-    logic: filterLogic,
+    description: shownDescription,
+    conditions: z.array(conditionField).describe('What events must be.'),
+    logic: filterLogic.describe('Whether all conditions must hold or one.'),
     routeCount: z.int().min(0).describe('Routes that refer to it.'),
     createdAt: recordTimes.createdAt,
   })

@@ -21,28 +21,30 @@ import {
   timesOf,
   timestamp,
 } from '../resources/record-fields.ts';
-import { configBody, configChange, configRecord, configToRecord, configToSpec } from './channel-config.ts';
+import { configBody, configRecord, configToRecord, configToSpec, newConfigBody } from './channel-config.ts';
 import { channelTestOperation } from './channel-test.ts';
 
-const { type } = kinds.NotificationChannel.spec.shape;
+const { type, enabled } = kinds.NotificationChannel.spec.shape;
 
 const item = z
   .object({
     ...recordIdentity,
     type,
-    ...recordSwitch,
+    ...recordSwitch(enabled),
     lastNotifiedAt: timestamp.nullable().describe('When an alert last arrived there; tests do not count.'),
   })
   .meta({ id: 'NotificationChannelItem' });
 
-const record = item.extend({ config: configRecord, ...recordTimes }).meta({ id: 'NotificationChannel' });
+const record = item
+  .extend({ config: configRecord.describe('Where alerts go; its shape depends on the type.'), ...recordTimes })
+  .meta({ id: 'NotificationChannel' });
 
 const body = z.strictObject({
   name: sentName.optional(),
   slug: sentSlug.optional(),
   type: type.optional(),
-  config: configChange.optional(),
-  ...sentSwitch,
+  config: configBody.optional(),
+  ...sentSwitch(enabled),
 });
 
 async function toItem(object: PosthornObject<'NotificationChannel'>, call: Call): Promise<z.input<typeof item>> {
@@ -65,11 +67,15 @@ export const notificationChannels = resourceFamily(
     item,
     body,
     required: ['name', 'type', 'config'],
-    onCreate: { config: configBody },
+    onCreate: { config: newConfigBody },
     synonyms: { isActive: switchSynonym() },
     immutable: { slug: (object) => [object.metadata.name], type: (object) => [object.spec.type] },
     isListedWhole: true,
-    query: z.object({ type: type.optional(), enabled: queryBoolean.optional(), ...wholeListQuery }),
+    query: z.object({
+      type: type.optional(),
+      enabled: queryBoolean.optional().describe('Only those that are enabled, or not.'),
+      ...wholeListQuery,
+    }),
     examples: {
       create: { name: 'On call', type: 'slack', config: { webhookUrl: 'https://hooks.slack.com/services/T000/B000/XXXX' } },
       change: { enabled: false },

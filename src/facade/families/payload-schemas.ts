@@ -20,6 +20,7 @@ import {
   recordTimes,
   sentName,
   sentSlug,
+  shownDescription,
   timesOf,
 } from '../resources/record-fields.ts';
 import { matchesText } from '../resources/search.ts';
@@ -28,17 +29,16 @@ import { schemaValidateOperation } from './schema-validate.ts';
 
 const schemaObject = z.record(z.string(), z.unknown());
 
-const item = z
+const record = z
   .object({
     ...recordIdentity,
-    description: z.string().nullable(),
-    jsonSchema: schemaObject,
+    description: shownDescription,
+    jsonSchema: schemaObject.describe('The JSON Schema.'),
     version: z.int().min(1).describe('Grows with each change of jsonSchema.'),
     routeCount: z.int().min(0).describe('Routes that refer to it.'),
     ...recordTimes,
   })
-  .meta({ id: 'PayloadSchemaItem' });
-const record = item.meta({ id: 'PayloadSchema' });
+  .meta({ id: 'PayloadSchema' });
 
 const body = z.strictObject({
   name: sentName.optional(),
@@ -71,7 +71,7 @@ export const payloadSchemas = resourceFamily(
     path: '/schemas',
     description: 'JSON Schemas that the payload of an event must meet to be delivered by a route.',
     record,
-    item,
+    item: record,
     body,
     required: ['name', 'jsonSchema'],
     alsoPut: true,

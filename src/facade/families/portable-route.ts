@@ -1,10 +1,9 @@
 import { z } from 'zod';
-import { filterCondition } from '../../resources/filter-conditions.ts';
 import { kinds, type PosthornObject } from '../../resources/kinds.ts';
 import { routeNotifications } from '../../resources/route-notifications.ts';
-import { nameOf, sentName } from '../resources/record-fields.ts';
+import { nameOf, sentName, shownDescription } from '../resources/record-fields.ts';
 import type { ServedKind } from '../services.ts';
-import { type RouteBody, routeBody } from './route-body.ts';
+import { type RouteBody, routeBody, routeSettings } from './route-body.ts';
 import { notificationBody } from './route-notifications.ts';
 
 const spec = kinds.Route.spec.shape;
@@ -22,29 +21,20 @@ const slug = z
 export const portableRoute = z
   .object({
     name: sentName,
-    description: z.string().nullable(),
-    sourceSlug: slug,
+    description: shownDescription,
+    sourceSlug: slug.describe('Slug of the source.'),
     destinationSlug: slug.nullable().describe('The first of destinationSlugs.'),
-    destinationSlugs: z.array(slug).max(100),
-    filterSlug: slug.nullable(),
-    transformSlug: slug.nullable(),
-    schemaSlug: slug.nullable(),
-    filterConditions: z.array(filterCondition).nullable(),
-    filterLogic: z.enum(['AND', 'OR']),
-    priority: z.int(),
-    isActive: z.boolean(),
-    notifyOnFailure: z.boolean(),
-    notifyOnSuccess: z.boolean(),
-    notifyOnRecovery: z.boolean(),
-    notifyEmails: z.string().nullable(),
+    destinationSlugs: z.array(slug).max(100).describe('Slugs of the destinations.'),
+    filterSlug: slug.nullable().describe('Slug of the filter; null without one.'),
+    transformSlug: slug.nullable().describe('Slug of the transform; null without one.'),
+    schemaSlug: slug.nullable().describe('Slug of the schema; null without one.'),
+    ...routeSettings.shape,
+    priority: z.int().describe('Higher values run first.'),
+    isActive: z.boolean().describe('Whether it is enabled.'),
+    notifyEmails: z.string().nullable().describe('E-mail addresses, separated by commas; null without any.'),
     notificationChannelSlugs: z.array(slug).nullable().describe('null: all channels that are enabled.'),
-    failureThreshold: z.int(),
-    failoverDestinationSlugs: z.array(slug),
-    failoverAfterAttempts: z.int(),
-    circuitCooldownSeconds: z.int(),
-    circuitFailureThreshold: z.int(),
-    circuitProbeSuccessThreshold: z.int(),
-    expectedResponse: z.object({ statusCodes: z.array(z.int()).optional(), bodyContains: z.string().optional() }).nullable(),
+    failoverDestinationSlugs: z.array(slug).describe('Slugs of the failover destinations, in their order.'),
+    failoverAfterAttempts: z.int().describe('Failed attempts after which the first failover destination is tried.'),
   })
   .meta({ id: 'PortableRoute' });
 
@@ -75,11 +65,11 @@ export const importedRoute = z
     ...portableRoute.partial().shape,
     name: sentName,
     description: shape.description,
-    sourceSlug: slug,
+    sourceSlug: slug.describe('Slug of the source.'),
     filterConditions: shape.filterConditions,
     priority: shape.priority,
     ...notifications,
-    failoverDestinationSlugs: z.array(slug).max(3).optional(),
+    failoverDestinationSlugs: z.array(slug).max(3).optional().describe('Slugs of the failover destinations, in their order.'),
     failoverAfterAttempts: shape.failoverAfterAttempts,
     circuitCooldownSeconds: shape.circuitCooldownSeconds,
     circuitFailureThreshold: shape.circuitFailureThreshold,

@@ -22,17 +22,32 @@ import type { ServedKind } from '../services.ts';
 
 type Definition<K extends ServedKind> = ResourceFamilyDefinition<K, z.ZodObject, z.ZodObject>;
 
-const names = z.array(z.string());
+const names = (outcome: string) => z.array(z.string()).describe(`Names of the ${outcome}.`);
+const number = (outcome: string) => z.int().describe(`How many are ${outcome}.`);
 const outcomes = ['imported', 'skipped', 'overwritten', 'failed'] as const;
 type Outcome = (typeof outcomes)[number];
 
-const result = z.object({
-  success: z.boolean().describe('Whether nothing failed.'),
-  summary: z.object({ imported: z.int(), skipped: z.int(), overwritten: z.int(), failed: z.int() }),
-  details: z.object({ imported: names, skipped: names, overwritten: names, failed: names }).describe('Names of the records.'),
-  errors: z.array(z.object({ name: z.string(), code: z.string(), message: z.string() })).describe('Why records failed.'),
-  warnings: z.array(z.string()).describe('What is left to do, such as sending credentials.'),
-});
+const result = z
+  .object({
+    success: z.boolean().describe('Whether nothing failed.'),
+    summary: z
+      .object({ imported: number('new'), skipped: number('skipped'), overwritten: number('overwritten'), failed: number('refused') })
+      .describe('How many records became what.'),
+    details: z
+      .object({ imported: names('new'), skipped: names('skipped'), overwritten: names('overwritten'), failed: names('refused') })
+      .describe('Names of the records.'),
+    errors: z
+      .array(
+        z.object({
+          name: z.string().describe('Name of the record.'),
+          code: z.string().describe('Code of the error.'),
+          message: z.string().describe('What is wrong with it.'),
+        }),
+      )
+      .describe('Why records failed.'),
+    warnings: z.array(z.string()).describe('What is left to do, such as sending credentials.'),
+  })
+  .meta({ id: 'ImportResult', description: 'What became of each record.' });
 
 /** An object that is taken as it is: what is wrong with it is wrong with that record alone. */
 const importedRecord = z

@@ -22,7 +22,10 @@ export const routeBulkOperations: readonly Operation[] = [
     answer: {
       status: 200,
       description: 'How many have the state that was asked for.',
-      schema: z.object({ success: z.literal(true), updated: z.int().min(0) }),
+      schema: z.object({
+        success: z.literal(true).describe('It is done.'),
+        updated: z.int().min(0).describe('How many have the state now.'),
+      }),
     },
     errors: ['FIELD_MANAGED', 'CONFLICT'],
     handle: async (call) => {

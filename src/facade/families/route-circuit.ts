@@ -6,7 +6,7 @@ import { type Call, type Operation, operation } from '../operation.ts';
 import { changeRecord } from '../resource-writes.ts';
 import { byName, findToRead, idOf } from '../resources/lookup.ts';
 import { isoTimeOrNull, timestamp } from '../resources/record-fields.ts';
-import { routeBody } from './route-body.ts';
+import { circuitSettings, routeBody } from './route-body.ts';
 import { routeToSpec } from './route-spec.ts';
 
 const circuitState = z.enum(['closed', 'open', 'half_open']);
@@ -14,25 +14,27 @@ const settings = kinds.Route.spec.shape.circuit.unwrap();
 const defaults = settings.parse({});
 
 const readings = {
-  circuitState,
+  circuitState: circuitState.describe('closed: deliveries flow; open: they wait or fail over; half_open: probes are under way.'),
   failureCount: z.int().min(0).describe('Consecutive failed attempts.'),
-  lastFailureAt: timestamp.nullable(),
-  lastSuccessAt: timestamp.nullable(),
+  lastFailureAt: timestamp.nullable().describe('When an attempt last failed; null before the first.'),
+  lastSuccessAt: timestamp.nullable().describe('When an attempt last succeeded; null before the first.'),
   openedAt: timestamp.nullable().describe('When the outage began; null while the circuit is closed.'),
-  probeSuccessCount: z.int().min(0),
+  probeSuccessCount: z.int().min(0).describe('Successful probes of the present outage.'),
 };
 
 const circuitStatus = z
   .object({
     ...readings,
-    failureThreshold: z.int(),
-    cooldownSeconds: z.int(),
-    probeSuccessThreshold: z.int(),
+    failureThreshold: z.int().describe('Consecutive failed attempts that open it.'),
+    cooldownSeconds: z.int().describe('Seconds that an open circuit waits before it is probed.'),
+    probeSuccessThreshold: z.int().describe('Successful probes that close it.'),
     circuitOpenedAt: timestamp.nullable().describe('The same as openedAt.'),
     consecutiveFailures: z.int().min(0).describe('The same as failureCount.'),
     probeAttempts: z.int().min(0).describe('The same as probeSuccessCount: a probe that fails ends the count.'),
     timeUntilProbeSeconds: z.int().min(0).nullable().describe('Seconds until the circuit is probed; null unless it is open.'),
-    destinations: z.array(z.object({ id: z.string(), ...readings })).describe('Each destination of the route, failover included.'),
+    destinations: z
+      .array(z.object({ id: z.string().describe('Id of the destination.'), ...readings }))
+      .describe('Each destination of the route, failover included.'),
   })
   .meta({ id: 'CircuitStatus', description: 'The worst circuit of the route, and each of its destinations.' });
 
@@ -63,7 +65,10 @@ export const routeCircuitOperations: readonly Operation[] = [
     answer: {
       status: 200,
       description: 'The circuits of all destinations of the route are closed.',
-      schema: z.object({ message: z.string(), circuitState }),
+      schema: z.object({
+        message: z.string().describe('What was done, in words.'),
+        circuitState: circuitState.describe('closed, unless it has opened again.'),
+      }),
     },
     errors: ['RESOURCE_NOT_FOUND'],
     handle: async (call) => {
@@ -84,10 +89,8 @@ export const routeCircuitOperations: readonly Operation[] = [
       status: 200,
       description: 'The values in force.',
       schema: z.object({
-        circuitCooldownSeconds: z.int(),
-        circuitFailureThreshold: z.int(),
-        circuitProbeSuccessThreshold: z.int(),
-        message: z.string(),
+        ...circuitSettings,
+        message: z.string().describe('What was done, in words.'),
       }),
     },
     errors: ['RESOURCE_NOT_FOUND', 'FIELD_MANAGED'],

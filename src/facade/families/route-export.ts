@@ -17,7 +17,7 @@ export const routeExportOperation: Operation = operation({
   answer: {
     status: 200,
     description: 'A portable document, by name.',
-    schema: z.object({ ...documentHead, ...missingIdsField, routes: z.array(portableRoute) }),
+    schema: z.object({ ...documentHead, ...missingIdsField, routes: z.array(portableRoute).describe('The records.') }),
   },
   offersYaml: {
     description: 'Route manifests, to be kept in Git or applied with kubectl; their ids stay by annotation.',

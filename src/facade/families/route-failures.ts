@@ -10,21 +10,21 @@ const payloadBytes = 65_536;
 
 const sample = z
   .object({
-    eventId: z.string(),
+    eventId: z.string().describe('Id of the event.'),
     messageId: z.string().describe('The delivery.'),
     destinationId: z.string().nullable().describe('Where it failed at last.'),
-    attempts: z.int().min(0),
+    attempts: z.int().min(0).describe('Attempts that were made.'),
     responseStatus: z.int().nullable().describe('Of the last attempt, as the next three.'),
     errorType: z.string().nullable().describe('Without an attempt the reason why there was none: `circuit_open` when its circuit was.'),
-    errorMessage: z.string().nullable(),
-    responseBody: z.string().nullable(),
+    errorMessage: z.string().nullable().describe('What went wrong, in words.'),
+    responseBody: z.string().nullable().describe('Beginning of the answer.'),
     payload: z
       .unknown()
       .describe(
         `As it was received: JSON as it is, other text as text, everything else in base64. Of a payload of more than ${payloadBytes / 1024} KiB the beginning, as text or base64; GET /events/{id}/payload has all of it. null when it is gone.`,
       ),
-    receivedAt: timestamp.nullable(),
-    failedAt: timestamp,
+    receivedAt: timestamp.nullable().describe('When the event was received.'),
+    failedAt: timestamp.describe('When the delivery was given up.'),
   })
   .meta({ id: 'FailedEventSample' });
 
@@ -37,7 +37,7 @@ export const routeFailedSamples = operation({
   description: 'Dead letters of the route, unless they were archived, and what its schema or its transform has refused.',
   scope: 'read',
   query: z.object({ limit: queryInteger({ min: 1, max: 100 }).default(10).describe('Most samples in the answer.') }),
-  answer: { status: 200, description: 'The newest first.', schema: z.object({ data: z.array(sample) }) },
+  answer: { status: 200, description: 'The newest first.', schema: z.object({ data: z.array(sample).describe('The samples.') }) },
   errors: ['RESOURCE_NOT_FOUND'],
   handle: async (call) => {
     const routeId = idOf(await findToRead(call, 'Route', call.params['id'] ?? ''));

@@ -11,17 +11,17 @@ import { routeWritesLookAt } from './route-spec.ts';
 
 const routeResult = z.object({
   id: z.string().nullable().describe('null in a dry run, where the route is not there yet.'),
-  name: z.string(),
-  status: z.enum(['created', 'skipped', 'overwritten']),
+  name: z.string().describe('Its name.'),
+  status: z.enum(['created', 'skipped', 'overwritten']).describe('What became of it.'),
 });
 
 const result = z.object({
-  imported: z.int(),
-  skipped: z.int(),
-  overwritten: z.int(),
+  imported: z.int().describe('How many are new.'),
+  skipped: z.int().describe('How many are skipped.'),
+  overwritten: z.int().describe('How many are overwritten.'),
   errors: z.array(z.string()).describe('With one of them nothing is imported.'),
-  warnings: z.array(z.string()),
-  routes: z.array(routeResult),
+  warnings: z.array(z.string()).describe('What is worth a look.'),
+  routes: z.array(routeResult).describe('What became of each.'),
 });
 
 /** API document, "Routes": import. */

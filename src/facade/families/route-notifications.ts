@@ -8,6 +8,7 @@ import { routeNotifications } from '../../resources/route-notifications.ts';
 import type { Call } from '../operation.ts';
 import { byName, idOf } from '../resources/lookup.ts';
 import { type Ref, reference, refuseRepeated } from '../resources/references.ts';
+import { shownField, specField } from '../resources/spec-field.ts';
 
 type Notifications = SpecOf<'Route'>['notifications'];
 
@@ -18,9 +19,9 @@ const mostChannels = 20;
 
 /** The fields of a route's body that say who hears of it when. */
 export const notificationBody = {
-  notifyOnFailure: z.boolean().optional().describe('Alerts when deliveries fail for good, and when a circuit opens; false when absent.'),
-  notifyOnSuccess: z.boolean().optional().describe('Alerts when deliveries succeed; false when absent.'),
-  notifyOnRecovery: z.boolean().optional().describe('Alerts when deliveries succeed again, and when a circuit closes; false when absent.'),
+  notifyOnFailure: specField(spec.onFailure),
+  notifyOnSuccess: specField(spec.onSuccess),
+  notifyOnRecovery: specField(spec.onRecovery),
   notifyEmails: z
     .string()
     .max(mostEmails * 256)
@@ -38,20 +39,17 @@ export const notificationBody = {
     .nullable()
     .optional()
     .describe('Ids or slugs of the channels that get the alerts. null, the default: all that are enabled.'),
-  failureThreshold: spec.failureThreshold
-    .unwrap()
-    .optional()
-    .describe('Consecutive failed messages, to one destination, before there is a failure alert; 3 when absent.'),
+  failureThreshold: specField(spec.failureThreshold, 'Consecutive failed messages, to one destination, before there is a failure alert.'),
 };
 
 /** The same fields of a record. */
 export const notificationRecord = {
-  notifyOnFailure: z.boolean(),
-  notifyOnSuccess: z.boolean(),
-  notifyOnRecovery: z.boolean(),
+  notifyOnFailure: shownField(spec.onFailure),
+  notifyOnSuccess: shownField(spec.onSuccess),
+  notifyOnRecovery: shownField(spec.onRecovery),
   notifyEmails: z.string().nullable().describe('E-mail addresses, separated by commas.'),
-  notificationChannelIds: z.array(z.string()).nullable().describe('null: all channels that are enabled.'),
-  failureThreshold: z.int(),
+  notificationChannelIds: z.array(z.string()).nullable().describe('Ids of the channels that get the alerts; null: all that are enabled.'),
+  failureThreshold: shownField(spec.failureThreshold),
 };
 
 export async function notificationsToRecord(notifications: Notifications, call: Call) {

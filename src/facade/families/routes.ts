@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { filterCondition } from '../../resources/filter-conditions.ts';
 import { kinds, type PosthornObject } from '../../resources/kinds.ts';
-import type { Call } from '../operation.ts';
+import type { Call, Family } from '../operation.ts';
 import { pageQuery } from '../pagination.ts';
 import { queryBoolean, querySearch } from '../query.ts';
 import { resourceFamily } from '../resource-family.ts';
@@ -15,14 +14,16 @@ import {
   recordSwitch,
   recordTimes,
   related,
+  shownDescription,
   switchOf,
   switchSynonym,
   timesOf,
   timestamp,
 } from '../resources/record-fields.ts';
 import { matchesText } from '../resources/search.ts';
+import { shownField } from '../resources/spec-field.ts';
 import type { ServedKind } from '../services.ts';
-import { idOrSlug, newRouteFields, routeBody } from './route-body.ts';
+import { idOrSlug, newRouteFields, routeBody, routeSettings } from './route-body.ts';
 import { routeBulkOperations } from './route-bulk.ts';
 import { circuitStatusOf, routeCircuitOperations } from './route-circuit.ts';
 import { routeExportOperation } from './route-export.ts';
@@ -38,30 +39,25 @@ const circuitDefaults = spec.circuit.unwrap().parse({});
 const item = z
   .object({
     ...recordIdentity,
-    sourceId: z.string(),
-    destinationIds: z.array(z.string()),
+    sourceId: z.string().describe('Id of the source.'),
+    destinationIds: z.array(z.string()).describe('Ids of the destinations.'),
     destinationId: z.string().describe('The first of destinationIds; empty where there is none.'),
-    ...recordSwitch,
+    ...recordSwitch(spec.enabled),
     eventsRouted: z.int().min(0).describe('Events that its filter has let through since it was made.'),
-    lastEventAt: timestamp.nullable(),
-    source: related,
-    destinations: z.array(related),
-    description: z.string().nullable(),
-    filterId: z.string().nullable(),
-    filterConditions: z.array(filterCondition).nullable(),
-    filterLogic: z.enum(['AND', 'OR']),
-    transformId: z.string().nullable(),
-    schemaId: z.string().nullable(),
-    priority: z.int(),
-    failoverDestinationIds: z.array(z.string()),
-    failoverAfterAttempts: z.int(),
-    circuitCooldownSeconds: z.int(),
-    circuitFailureThreshold: z.int(),
-    circuitProbeSuccessThreshold: z.int(),
-    expectedResponse: z.object({ statusCodes: z.array(z.int()).optional(), bodyContains: z.string().optional() }).nullable(),
-    filter: related.nullable(),
-    transform: related.nullable(),
-    schema: related.nullable(),
+    lastEventAt: timestamp.nullable().describe('When an event last came through; null before the first.'),
+    source: related.describe('The source.'),
+    destinations: z.array(related).describe('The destinations.'),
+    description: shownDescription,
+    filterId: z.string().nullable().describe('Id of the filter; null without one.'),
+    ...routeSettings.shape,
+    transformId: z.string().nullable().describe('Id of the transform; null without one.'),
+    schemaId: z.string().nullable().describe('Id of the schema that payloads must meet; null without one.'),
+    priority: shownField(spec.priority),
+    failoverDestinationIds: z.array(z.string()).describe('Ids of the failover destinations, in their order.'),
+    failoverAfterAttempts: shownField(failover.afterAttempts),
+    filter: related.nullable().describe('The filter; null without one.'),
+    transform: related.nullable().describe('The transform; null without one.'),
+    schema: related.nullable().describe('The schema; null without one.'),
     ...notificationRecord,
     ...recordTimes,
   })
@@ -71,7 +67,7 @@ const record = item
   .extend({ circuitState: z.enum(['closed', 'open', 'half_open']).describe('The worst of its destinations.') })
   .meta({ id: 'Route' });
 
-export const routes = resourceFamily(
+const family = resourceFamily(
   {
     kind: 'Route',
     name: 'Routes',
@@ -103,10 +99,10 @@ export const routes = resourceFamily(
     },
     query: z.object({
       ...pageQuery,
-      enabled: queryBoolean.optional(),
+      enabled: queryBoolean.optional().describe('Only those that are enabled, or not.'),
       search: querySearch.optional().describe('Part of the name or slug.'),
-      sourceId: idOrSlug.optional(),
-      destinationId: idOrSlug.optional(),
+      sourceId: idOrSlug.optional().describe('Only of this source.'),
+      destinationId: idOrSlug.optional().describe('Only to this destination.'),
     }),
     examples: {
       create: {
@@ -151,6 +147,8 @@ export const routes = resourceFamily(
   },
   [...routeBulkOperations, routeExportOperation, routeImportOperation, ...routeCircuitOperations, routeFailedSamples],
 );
+
+export const routes: Family = { ...family, common: [routeSettings] };
 
 async function toItem(object: PosthornObject<'Route'>, call: Call): Promise<z.input<typeof item>> {
   const { filter: inline, filterRef, failover: failoverSpec, circuit: circuitSpec = circuitDefaults } = object.spec;

@@ -21,8 +21,12 @@ export const schemaValidateOperation = operation({
     status: 200,
     description: 'Whether the payload meets the schema, and what it breaks; at most 100 errors.',
     schema: z.object({
-      valid: z.boolean(),
-      errors: z.array(z.object({ path: z.string().describe('JSON Pointer into the payload.'), message: z.string() })),
+      valid: z.boolean().describe('Whether it meets the schema.'),
+      errors: z
+        .array(
+          z.object({ path: z.string().describe('JSON Pointer into the payload.'), message: z.string().describe('What is wrong there.') }),
+        )
+        .describe('What it breaks.'),
     }),
     example: { valid: false, errors: [{ path: '', message: "must have required property 'id'" }] },
   },

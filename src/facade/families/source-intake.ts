@@ -4,7 +4,8 @@ import { PosthornError } from '../../core/errors.ts';
 import { cidr, isCidr } from '../../resources/cidr.ts';
 import { kinds, type SpecInputOf, type SpecOf } from '../../resources/kinds.ts';
 import { clearableToSpec } from '../resources/record-fields.ts';
-import { type Synonym, sameAs } from '../resources/synonyms.ts';
+import { shownField, specField } from '../resources/spec-field.ts';
+import { type Synonym, sameAs, sentSynonym } from '../resources/synonyms.ts';
 import { settingNotHad } from '../setting-not-had.ts';
 
 /** What a source takes in: addresses, pace and duplicates, as the flat fields of the API. */
@@ -26,27 +27,30 @@ const notHad = {
 
 export const intakeBody = {
   rateLimitPerMinute: rateLimitPerMinute.unwrap().nullable().optional().describe('Requests that are taken in a minute; null: unlimited.'),
-  ipFilterMode: ipSchema.shape.mode.unwrap().optional(),
+  ipFilterMode: specField(ipSchema.shape.mode),
   ipAllowlist: networks.optional().describe('Networks that may send, as CIDR.'),
   ipDenylist: networks.optional().describe('Networks that may not send, as CIDR.'),
-  dedupStrategy: dedupSchema.shape.strategy.unwrap().optional(),
+  dedupStrategy: specField(dedupSchema.shape.strategy),
   dedupHeader: dedupSchema.shape.header.unwrap().nullable().optional().describe('Header that holds the id, in place of the usual one.'),
-  dedupCustomHeader: dedupSchema.shape.header.unwrap().nullable().optional().describe('The same as dedupHeader.'),
-  dedupEnabled: z.boolean().optional().describe('false: the same as dedupStrategy none; true: another one, auto unless it is sent.'),
+  dedupCustomHeader: sentSynonym(dedupSchema.shape.header.unwrap().nullable(), 'dedupHeader'),
+  dedupEnabled: z
+    .boolean()
+    .optional()
+    .meta({ description: 'false: the same as dedupStrategy none; true: another one, auto unless it is sent.', deprecated: true }),
   ...notHad,
-  dedupWindowHours: dedupSchema.shape.windowHours.unwrap().optional(),
+  dedupWindowHours: specField(dedupSchema.shape.windowHours),
 };
 
 export const intakeRecord = {
-  rateLimitPerMinute: z.int().nullable(),
-  ipFilterMode: ipSchema.shape.mode.unwrap(),
-  ipAllowlist: z.array(z.string()),
-  ipDenylist: z.array(z.string()),
-  dedupStrategy: dedupSchema.shape.strategy.unwrap(),
-  dedupHeader: z.string().nullable(),
+  rateLimitPerMinute: z.int().nullable().describe('Requests that are taken in a minute; null: unlimited.'),
+  ipFilterMode: shownField(ipSchema.shape.mode),
+  ipAllowlist: z.array(z.string()).describe('Networks that may send, as CIDR.'),
+  ipDenylist: z.array(z.string()).describe('Networks that may not send, as CIDR.'),
+  dedupStrategy: shownField(dedupSchema.shape.strategy),
+  dedupHeader: z.string().nullable().describe('Header that holds the id; null: the usual one.'),
   dedupCustomHeader: z.string().nullable().describe('The same as dedupHeader.'),
   dedupEnabled: z.boolean().describe('Whether dedupStrategy is another one than none.'),
-  dedupWindowHours: z.int(),
+  dedupWindowHours: shownField(dedupSchema.shape.windowHours),
 };
 
 type Strategy = z.output<typeof dedupSchema>['strategy'];

@@ -4,25 +4,23 @@ import type { PosthornObject, SpecOf } from '../../resources/kinds.ts';
 import { type Call, type Operation, operation } from '../operation.ts';
 import type { ResourceFamilyDefinition } from '../resource-family-definition.ts';
 import { documentHead, exported, exportIds, headOf, missingIdsField } from '../resources/portable.ts';
-import { nameOf, recordSwitch } from '../resources/record-fields.ts';
+import { nameOf, recordIdentity, shownDescription } from '../resources/record-fields.ts';
 import { importOperation } from './record-import.ts';
-import { intakeRecord, intakeToRecord } from './source-intake.ts';
-import { rejectsInvalid, sourceParts } from './source-parts.ts';
+import { intakeToRecord } from './source-intake.ts';
+import { rejectsInvalid, sourceSettings } from './source-parts.ts';
 
 type Source = PosthornObject<'Source'>;
 
 /** A source in a portable document. Its signing secret and verify token are write-only and stay where they are. */
 const portableSource = z
   .object({
-    name: z.string(),
-    slug: z.string(),
-    description: z.string().nullable(),
-    ...sourceParts,
-    rejectInvalidSignatures: z.boolean(),
-    ...intakeRecord,
+    name: recordIdentity.name,
+    slug: recordIdentity.slug,
+    description: shownDescription,
+    ...sourceSettings.shape,
     hasVerifyToken: z.boolean().describe('Whether it has a verify token, which is to be sent anew after an import.'),
     hasSigningSecret: z.boolean().describe('Whether it has a signing secret, which is to be sent anew after an import.'),
-    isActive: recordSwitch.isActive,
+    isActive: z.boolean().describe('Whether it is enabled.'),
   })
   .meta({ id: 'PortableSource' });
 
@@ -54,7 +52,7 @@ export const sourceExportOperation: Operation = operation({
   answer: {
     status: 200,
     description: 'A portable document, by slug, without signing secrets and verify tokens.',
-    schema: z.object({ ...documentHead, ...missingIdsField, sources: z.array(portableSource) }),
+    schema: z.object({ ...documentHead, ...missingIdsField, sources: z.array(portableSource).describe('The sources.') }),
   },
   handle: async (call) => {
     const { objects, missing } = exported(call, 'Source', call.query.ids);

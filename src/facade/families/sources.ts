@@ -3,7 +3,7 @@ import { PosthornError } from '../../core/errors.ts';
 import { lastFour } from '../../core/masking.ts';
 import { description } from '../../resources/fields.ts';
 import { kinds, type PosthornObject, type SpecInputOf, type SpecOf } from '../../resources/kinds.ts';
-import type { Call } from '../operation.ts';
+import type { Call, Family } from '../operation.ts';
 import { pageQuery } from '../pagination.ts';
 import { queryBoolean, querySearch } from '../query.ts';
 import { resourceFamily } from '../resource-family.ts';
@@ -22,6 +22,7 @@ import {
   sentName,
   sentSlug,
   sentSwitch,
+  shownDescription,
   switchOf,
   switchSynonym,
   timesOf,
@@ -29,46 +30,43 @@ import {
 } from '../resources/record-fields.ts';
 import { matchesText } from '../resources/search.ts';
 import type { SecretDraft } from '../resources/secrets.ts';
+import { specField } from '../resources/spec-field.ts';
 import { bulkDelete } from './bulk-delete.ts';
-import { intakeBody, intakeRecord, intakeSynonyms, intakeToRecord, intakeToSpec } from './source-intake.ts';
-import { rejectsInvalid, sourceParts } from './source-parts.ts';
+import { intakeBody, intakeSynonyms, intakeToRecord, intakeToSpec } from './source-intake.ts';
+import { handshakeType, rejectsInvalid, shownVerification, sourceSettings } from './source-parts.ts';
 import { refuseStoredSecret, refuseUnusableSecret, rotateSourceSecret } from './source-rotation.ts';
 import { sourceExportOperation, sourceImportOperation } from './source-transfer.ts';
 
-const { provider, verification, handshake, allowedMethods } = kinds.Source.spec.shape;
-
-const handshakeType = handshake.unwrap().shape.type;
+const { provider, allowedMethods, enabled } = kinds.Source.spec.shape;
 
 const item = z
   .object({
     ...recordIdentity,
-    description: z.string().nullable(),
-    ...recordSwitch,
+    description: shownDescription,
+    ...recordSwitch(enabled),
     ingestUrl: z
       .string()
       .describe('Where the provider posts to. A path without a host where the installation has no configured public URL.'),
-    eventsCount: z.int().min(0),
+    eventsCount: z.int().min(0).describe('Events that it has taken since it was made.'),
     eventCount: z.int().min(0).describe('The same as eventsCount.'),
     routeCount: z.int().min(0).describe('Routes of the source.'),
-    lastEventAt: timestamp.nullable(),
-    ...sourceParts,
-    rejectInvalidSignatures: z.boolean(),
-    ...intakeRecord,
-    hasVerifyToken: z.boolean(),
-    hasSigningSecret: z.boolean(),
+    lastEventAt: timestamp.nullable().describe('When the last event came; null before the first.'),
+    ...sourceSettings.shape,
+    hasVerifyToken: z.boolean().describe('Whether there is a verify token.'),
+    hasSigningSecret: z.boolean().describe('Whether there is a signing secret.'),
     ...recordTimes,
   })
   .meta({ id: 'SourceItem' });
 const record = item
-  .extend({ signingSecretLast4: z.string().nullable().describe('Only of secrets of at least 12 characters.') })
+  .extend({ signingSecretLast4: z.string().nullable().describe('Its last four characters, only of secrets of at least 12.') })
   .meta({ id: 'Source' });
 
 const body = z.strictObject({
   name: sentName.optional(),
   slug: sentSlug.optional(),
   description: description.nullable().optional(),
-  provider: provider.unwrap().optional().describe('Whose signature scheme is checked; generic when absent.'),
-  verification: verification.nullable().optional().describe('How the sender signs: an HMAC of the body. Needed with provider custom.'),
+  provider: specField(provider),
+  verification: shownVerification.nullable().optional().describe('How the sender signs: an HMAC of the body. Needed with provider custom.'),
   signingSecret: z
     .string()
     .min(1)
@@ -84,7 +82,7 @@ const body = z.strictObject({
     .nullable()
     .optional()
     .describe(
-      'A question that the sender asks before it sends events: hub.challenge (Meta, WebSub), validationToken (Microsoft Graph), challenge (Dropbox), crc_token (X, signed with the signing secret), or OPTIONS with WebHook-Request-Origin (CloudEvents). It is answered whatever allowedMethods says, and is no event.',
+      'A question that the sender asks before it sends events. crc_token is answered with the signing secret. It is answered whatever allowedMethods says, and is no event.',
     ),
   verifyToken: z
     .string()
@@ -93,13 +91,13 @@ const body = z.strictObject({
     .nullable()
     .optional()
     .describe('With handshake hub_challenge: what hub.verify_token must be; write-only. null removes it: every subscription is confirmed.'),
-  allowedMethods: allowedMethods.unwrap().optional(),
-  ...sentSwitch,
+  allowedMethods: specField(allowedMethods),
+  ...sentSwitch(enabled),
 });
 
 const query = z.object({
   ...pageQuery,
-  enabled: queryBoolean.optional(),
+  enabled: queryBoolean.optional().describe('Only those that are enabled, or not.'),
   search: querySearch.optional().describe('Part of the name or slug.'),
 });
 
@@ -223,7 +221,7 @@ const definition = resourceDefinition<'Source', typeof body, typeof query>({
   },
 });
 
-export const sources = resourceFamily(definition, [
+const operations = [
   bulkDelete({
     kind: 'Source',
     path: '/sources',
@@ -234,7 +232,9 @@ export const sources = resourceFamily(definition, [
   rotateSourceSecret,
   sourceExportOperation,
   sourceImportOperation(definition),
-]);
+];
+
+export const sources: Family = { ...resourceFamily(definition, operations), common: [sourceSettings] };
 
 async function refuseWithRoutes(object: PosthornObject<'Source'>, call: Call): Promise<void> {
   refuseUsed('source', routesWith(object, call));

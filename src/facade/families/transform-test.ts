@@ -7,6 +7,7 @@ import type { TransformType } from '../../sandbox/jobs.ts';
 import { type Call, operation } from '../operation.ts';
 import { RawJson } from '../raw-json.ts';
 import { findToRead } from '../resources/lookup.ts';
+import { sentSynonym } from '../resources/synonyms.ts';
 import { problemText } from './code-problem.ts';
 import { contentFormats } from './content-formats.ts';
 import { idOrSlug } from './route-body.ts';
@@ -15,7 +16,7 @@ import { sampleEvent, sampleHeaders, samplePayloadText } from './sample-event.ts
 const body = z.strictObject({
   transformId: idOrSlug.optional().describe('Id or slug of a transform; or code.'),
   type: transformType.optional().describe('Of code; jsonata when absent.'),
-  transformType: transformType.optional().describe('The same as type.'),
+  transformType: sentSynonym(transformType, 'type'),
   ...contentFormats.body,
   code: transformCode.optional(),
   source: z.string().max(63).optional().describe('Slug of the source of the event. Default: sample.'),
@@ -37,14 +38,18 @@ export const transformTestOperation = operation({
     status: 200,
     description: 'What would be delivered, or why the transform fails.',
     schema: z.union([
-      z.object({
-        success: z.literal(true),
-        output: z.unknown().describe('JSON; the text where the content type is another; null: the event would not be delivered.'),
-        result: z.unknown().describe('The same as output.'),
-        contentType: z.string().nullable(),
-        warning: z.string().optional().describe('Numbers of the payload that the transform cannot tell apart and that may have changed.'),
-      }),
-      z.object({ success: z.literal(false), error: z.string().describe('What went wrong, and where.') }),
+      z
+        .object({
+          success: z.literal(true).describe('It ran.'),
+          output: z.unknown().describe('JSON; the text where the content type is another; null: the event would not be delivered.'),
+          result: z.unknown().describe('The same as output.'),
+          contentType: z.string().nullable().describe('Content type of the output.'),
+          warning: z.string().optional().describe('Numbers of the payload that the transform cannot tell apart and that may have changed.'),
+        })
+        .meta({ id: 'TransformOutput', description: 'What would be delivered.' }),
+      z
+        .object({ success: z.literal(false).describe('It failed.'), error: z.string().describe('What went wrong, and where.') })
+        .meta({ id: 'TransformFailure', description: 'Why the transform fails.' }),
     ]),
     example: { success: true, output: { text: 'Order o-1' }, result: { text: 'Order o-1' }, contentType: 'application/json' },
   },

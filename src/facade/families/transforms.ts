@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { description } from '../../resources/fields.ts';
 import type { PosthornObject, SpecInputOf } from '../../resources/kinds.ts';
-import { transformCode, transformType } from '../../resources/transform.ts';
+import { transform, transformCode, transformType } from '../../resources/transform.ts';
 import type { Call } from '../operation.ts';
 import { pageQuery } from '../pagination.ts';
 import { querySearch } from '../query.ts';
@@ -15,34 +15,35 @@ import {
   recordTimes,
   sentName,
   sentSlug,
+  shownDescription,
   timesOf,
 } from '../resources/record-fields.ts';
 import { matchesText } from '../resources/search.ts';
-import { sameAs } from '../resources/synonyms.ts';
+import { specField } from '../resources/spec-field.ts';
+import { sameAs, sentSynonym } from '../resources/synonyms.ts';
 import { refuseProblem } from './code-problem.ts';
 import { contentFormats } from './content-formats.ts';
 import { transformTestOperation } from './transform-test.ts';
 
-const item = z
+const record = z
   .object({
     ...recordIdentity,
-    description: z.string().nullable(),
+    description: shownDescription,
     type: transformType,
     transformType: transformType.describe('The same as type.'),
-    code: z.string(),
+    code: z.string().describe('The code.'),
     ...contentFormats.record,
     routeCount: z.int().min(0).describe('Routes that refer to it.'),
     ...recordTimes,
   })
-  .meta({ id: 'TransformItem' });
-const record = item.meta({ id: 'Transform' });
+  .meta({ id: 'Transform' });
 
 const body = z.strictObject({
   name: sentName.optional(),
   slug: sentSlug.optional(),
   description: description.nullable().optional(),
-  type: transformType.optional(),
-  transformType: transformType.optional().describe('The same as type.'),
+  type: specField(transform.spec.shape.type),
+  transformType: sentSynonym(transformType, 'type'),
   code: transformCode.optional(),
   ...contentFormats.body,
 });
@@ -68,7 +69,7 @@ export const transforms = resourceFamily(
     path: '/transforms',
     description: 'Code that makes the payload that a route delivers from the event.',
     record,
-    item,
+    item: record,
     body,
     required: ['name', 'code'],
     synonyms: { transformType: sameAs<'Transform', z.output<typeof transformType>>('type', ({ spec }) => spec.type) },

@@ -10,9 +10,9 @@ import { isoTime, timestamp } from './record-fields.ts';
 const documentVersion = '1.0';
 
 export const documentHead = {
-  version: z.literal(documentVersion),
-  exportedAt: timestamp,
-  organizationSlug: z.string(),
+  version: z.literal(documentVersion).describe('Version of the form of the document.'),
+  exportedAt: timestamp.describe('When it was made.'),
+  organizationSlug: z.string().describe('Slug of the organization.'),
 };
 
 export function headOf(call: Call): { version: typeof documentVersion; exportedAt: string; organizationSlug: string } {
@@ -34,9 +34,9 @@ export const importFields = {
   conflictStrategy: z.enum(['skip', 'rename', 'overwrite']).describe('What happens to a record that is there already.'),
   validateOnly: z.boolean().optional().describe('true: nothing is written, the answer says what would be.'),
   version: documentHead.version.optional(),
-  exportedAt: z.string().optional(),
-  organizationSlug: z.string().optional(),
-  missingIds: z.array(z.string()).optional(),
+  exportedAt: z.string().optional().describe('Of the export; ignored.'),
+  organizationSlug: z.string().optional().describe('Of the export; ignored.'),
+  missingIds: z.array(z.string()).optional().describe('Of the export; ignored.'),
 };
 export type ConflictStrategy = z.output<typeof importFields.conflictStrategy>;
 

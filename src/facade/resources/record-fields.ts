@@ -5,7 +5,8 @@ import type { Call } from '../operation.ts';
 import type { ServedKind } from '../services.ts';
 import { idOf } from './lookup.ts';
 import { longestSlug } from './slug.ts';
-import { type Synonym, sameAs } from './synonyms.ts';
+import { shownField, specField } from './spec-field.ts';
+import { type Synonym, sameAs, sentSynonym } from './synonyms.ts';
 
 /** Schemas and values of the fields that the records of all custom resources share. */
 
@@ -15,22 +16,38 @@ export const timestamp = z.iso.datetime();
 export const organizationId = z.string().describe('Id of the organization.');
 
 export const recordIdentity = {
-  id: z.string(),
+  id: z.string().describe('Made by Posthorn; stays the same.'),
   organizationId,
-  name: z.string(),
+  name: z.string().describe('Name shown to people.'),
   slug: z.string().describe('Name in paths and in Kubernetes (metadata.name). Cannot be changed.'),
 };
 
-export const recordTimes = { createdAt: timestamp, updatedAt: timestamp };
+export const recordTimes = {
+  createdAt: timestamp.describe('When it was made.'),
+  updatedAt: timestamp.describe('When it was last changed.'),
+};
+
+/** What every record of a resource has: the document refers to it by this name. */
+export const resourceRecord = z
+  .object({ ...recordIdentity, ...recordTimes })
+  .meta({ id: 'Resource', description: 'What identifies a record, and its times.' });
+
+/** What a record says of itself. */
+export const shownDescription = z.string().nullable().describe('What this is for; null when nothing was said.');
 
 /** A related record, as it is expanded on read. */
-export const related = z.object({ id: z.string(), name: z.string() });
+export const related = z
+  .object({ id: z.string().describe('Its id.'), name: z.string().describe('Its name.') })
+  .meta({ id: 'Related', description: 'A record that this one refers to.' });
 
-export const sentName = filledLine(200).describe('Name shown to people.');
+export const sentName = filledLine(200).meta({ id: 'DisplayName', description: 'Name shown to people.' });
 /** Of what is there, or comes from elsewhere: as long as the name of an object may be. */
-export const sentSlug = slug(63).describe('Name in paths and in Kubernetes. Cannot be changed.');
+export const sentSlug = slug(63).meta({ id: 'Slug', description: 'Name in paths and in Kubernetes. Cannot be changed.' });
 /** Of what is made. */
-export const newSlug = slug(longestSlug).describe('Name in paths and in Kubernetes; made from the name when absent.');
+export const newSlug = slug(longestSlug).meta({
+  id: 'NewSlug',
+  description: 'Name in paths and in Kubernetes; made from the name when absent.',
+});
 
 function slug(maxLength: number): z.ZodString {
   return z
@@ -58,9 +75,14 @@ export function identityOf(object: PosthornObject<ServedKind>, { caller }: Pick<
   return { id: idOf(object), organizationId: caller.organization.id, name: nameOf(object), slug: object.metadata.name };
 }
 
-/** Whether a record is in use, under both its names. */
-export const recordSwitch = { enabled: z.boolean(), isActive: z.boolean().describe('The same as enabled.') };
-export const sentSwitch = { enabled: z.boolean().optional(), isActive: z.boolean().optional().describe('The same as enabled.') };
+/** Whether a record is in use, under both its names; `enabled` is the field of the spec. */
+export function recordSwitch(enabled: z.ZodDefault<z.ZodBoolean>) {
+  return { enabled: shownField(enabled), isActive: z.boolean().describe('The same as enabled.') };
+}
+
+export function sentSwitch(enabled: z.ZodDefault<z.ZodBoolean>) {
+  return { enabled: specField(enabled), isActive: sentSynonym(z.boolean(), 'enabled') };
+}
 
 type SwitchedKind = 'Source' | 'Destination' | 'Route' | 'NotificationChannel';
 

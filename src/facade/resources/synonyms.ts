@@ -1,3 +1,4 @@
+import type { z } from 'zod';
 import { canonicalJson } from '../../core/canonical-json.ts';
 import { PosthornError } from '../../core/errors.ts';
 import type { ObjectOf } from '../../resources/kinds.ts';
@@ -60,6 +61,11 @@ function contradiction(field: string, synonym: string): PosthornError {
   return new PosthornError('VALIDATION_FAILED', `${field} and ${synonym} are the same field and contradict each other.`, {
     details: { [field]: [`contradicts ${synonym}`] },
   });
+}
+
+/** A synonym in a body, which the document calls deprecated. */
+export function sentSynonym<Field extends z.ZodType>(schema: Field, of: string): z.ZodOptional<Field> {
+  return schema.optional().meta({ description: `The same as ${of}.`, deprecated: true });
 }
 
 /** A synonym that always has the value of its field. */

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { applicationTotals, webhookOrganization } from '../../../core/webhook.ts';
 import type { WebhookApplication } from '../../../data/webhooks/webhooks.ts';
-import { filledLine, line, paragraph } from '../../../resources/text.ts';
+import { line, paragraph } from '../../../resources/text.ts';
 import type { Call } from '../../operation.ts';
-import { isoTime, isoTimeOrNull, organizationId, recordTimes, timestamp } from '../../resources/record-fields.ts';
+import { isoTime, isoTimeOrNull, organizationId, recordTimes, sentName, timestamp } from '../../resources/record-fields.ts';
 
 const limit = z.int().min(1).max(1_000_000);
 
@@ -11,26 +11,26 @@ export const applicationFields = {
   externalId: line(1, 255)
     .refine((value) => value.isWellFormed(), { error: 'must be well-formed Unicode' })
     .describe("The sender's own id of the customer."),
-  name: filledLine(200),
+  name: sentName,
   metadata: z
     .record(z.string(), z.unknown())
     .refine((value) => Buffer.byteLength(JSON.stringify(value)) <= 8192, { error: 'must be at most 8192 bytes as JSON' })
     .describe('Anything, at most 8192 bytes as JSON.'),
-  rateLimitPerSecond: limit.describe('Messages to all its endpoints together; default 100.'),
-  rateLimitPerMinute: limit.describe('Default 1000.'),
-  rateLimitPerHour: limit.describe('Default 10000.'),
+  rateLimitPerSecond: limit.describe('Messages in a second, to all its endpoints together.'),
+  rateLimitPerMinute: limit.describe('Messages in a minute.'),
+  rateLimitPerHour: limit.describe('Messages in an hour.'),
   isDisabled: z.boolean().describe('Whether events skip it and queued messages wait.'),
   disabledReason: paragraph(1, 500).nullable().describe('Why it is disabled. Enabling it takes the reason away.'),
 };
 
 export const applicationRecord = z
   .object({
-    id: z.string(),
+    id: z.string().describe('Made by Posthorn; stays the same.'),
     organizationId,
     ...applicationFields,
     externalId: applicationFields.externalId.nullable(),
-    metadata: z.record(z.string(), z.unknown()),
-    totalEndpoints: z.int().min(0),
+    metadata: z.record(z.string(), z.unknown()).describe('What was kept with it.'),
+    totalEndpoints: z.int().min(0).describe('Endpoints that it has.'),
     totalMessagesSent: z.int().min(0).describe('Messages that were delivered.'),
     totalMessagesFailed: z.int().min(0).describe('Messages that ended without being delivered.'),
     lastEventAt: timestamp.nullable().describe('When the last event came for one of its endpoints.'),

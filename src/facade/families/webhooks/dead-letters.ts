@@ -14,14 +14,21 @@ import { messageFilter } from './message-filter.ts';
 import { deadLetterReason, MessageNames, messageRecord, shownMessage } from './message-record.ts';
 import { findMessage, messageFilterQuery, resend, resent } from './outbound-messages.ts';
 
-const messageIds = z.array(text(1, 128)).min(1).max(100);
+const messageIds = z.array(text(1, 128)).min(1).max(100).describe('Ids of messages.');
 const exampleIds = { messageIds: ['msg_00m2k3x7q4uabcdefghijklmnop'] };
 
-const failingEndpoint = z.object({ endpointId: z.string(), endpointUrl: z.string().nullable(), count: z.int() });
+const failingEndpoint = z
+  .object({
+    endpointId: z.string().describe('Id of the endpoint.'),
+    endpointUrl: z.string().nullable().describe('Its URL.'),
+    count: z.int().describe('Its dead letters.'),
+  })
+  .meta({ id: 'FailingEndpoint', description: 'An endpoint with dead letters.' });
 
 /** API document, "Outbound messages, DLQ, export". */
 export const deadLetters: Family = {
   name: 'Dead letters',
+  noun: 'message',
   description: 'Messages that could not be delivered.',
   shown: {
     ...shownMessage,
@@ -43,7 +50,7 @@ export const deadLetters: Family = {
       description: `${pagesAreFilled} ${unknownIds} Under an event type that is unknown there is nothing.`,
       scope: 'read',
       query: z.object({
-        reason: deadLetterReason.optional(),
+        reason: deadLetterReason.optional().describe('Only those with this reason.'),
         ...messageFilterQuery,
         startDate: queryTime.optional().describe('Not moved earlier: ISO 8601.'),
         endDate: queryTime.optional().describe('Not moved later: ISO 8601.'),
@@ -76,9 +83,9 @@ export const deadLetters: Family = {
         description: 'By reason, and the ten endpoints with the most of them.',
         schema: single(
           z.object({
-            total: z.int().min(0),
+            total: z.int().min(0).describe('All dead letters.'),
             byReason: z.record(z.string(), z.int()).describe('Reasons that there are.'),
-            topFailingEndpoints: z.array(failingEndpoint),
+            topFailingEndpoints: z.array(failingEndpoint).describe('The most first.'),
             byEndpoint: z.array(failingEndpoint).describe('The same as topFailingEndpoints.'),
           }),
         ),
@@ -109,7 +116,13 @@ export const deadLetters: Family = {
       answer: {
         status: 200,
         description: 'What was queued.',
-        schema: single(z.object({ queued: z.int().min(0), skipped: z.int().min(0), messages: z.array(resent.omit({ status: true })) })),
+        schema: single(
+          z.object({
+            queued: z.int().min(0).describe('How many are sent again.'),
+            skipped: z.int().min(0).describe('How many are not.'),
+            messages: z.array(resent.omit({ status: true })).describe('The old ones with their new ones.'),
+          }),
+        ),
       },
       errors: ['QUOTA_EXCEEDED', 'QUEUE_FULL'],
       handle: async (call) => {
@@ -153,8 +166,8 @@ export const deadLetters: Family = {
         status: 200,
         description: 'How many were archived.',
         schema: z.object({
-          success: z.literal(true),
-          archived: z.int().min(0),
+          success: z.literal(true).describe('It is done.'),
+          archived: z.int().min(0).describe('How many are archived.'),
           deleted: z.int().min(0).describe('The same as archived.'),
         }),
       },

@@ -2,52 +2,47 @@ import { z } from 'zod';
 import { PosthornError } from '../../../core/errors.ts';
 import { headerName, isSettableHeader } from '../../../resources/http-header.ts';
 import { paragraph, text } from '../../../resources/text.ts';
-import { httpUrl } from '../../../resources/url.ts';
-import { endpointOwnHeaders } from '../../../resources/webhook-endpoint.ts';
+import { endpointOwnHeaders, webhookEndpoint } from '../../../resources/webhook-endpoint.ts';
+import { shownField, specField } from '../../resources/spec-field.ts';
+import { sentHttpUrl } from '../../resources/url-fields.ts';
 import { settingNotHad } from '../../setting-not-had.ts';
 import { headerValueOrMask } from '../header-map.ts';
 
+const spec = webhookEndpoint.spec.shape;
+const circuit = spec.circuit.unwrap().shape;
 const mostHeaders = 20;
 
-const header = z.strictObject({ name: headerName, value: headerValueOrMask });
+const header = z
+  .strictObject({ name: headerName.describe('Name of the header.'), value: headerValueOrMask.describe('Value of the header.') })
+  .meta({ id: 'EndpointHeader', description: 'A header of every message.' });
 
 /** Fields of an endpoint that can be set. */
 export const endpointFields = {
-  url: httpUrl.describe('Where messages are posted to: https, and http where the installation allows it.'),
-  description: paragraph(0, 500),
+  url: sentHttpUrl.describe('Where messages are posted to: https, and http where the installation allows it.'),
+  description: paragraph(0, 500).describe('What this is for.'),
   headers: z
     .array(header)
     .max(mostHeaders)
     .describe(
       'Sent with every message, each name once; none that Posthorn or the connection sets. Credentials are masked on read; a mask sent back keeps what is stored.',
     ),
-  timeoutSeconds: z.int().min(1).max(120).describe('For the whole request; default 30.'),
-  rateLimitPerSecond: z
-    .int()
-    .min(0)
-    .max(100_000)
-    .describe(
-      "What exceeds it waits; 0, the default: unlimited. After a pause one second's worth may go at once, so the first second may have twice as many; rateLimitStrict forbids that.",
-    ),
-  rateLimitStrict: z
-    .boolean()
-    .describe(
-      'Whether messages go out evenly, one at a time, so that no window of a second has more than rateLimitPerSecond; default false. Very high rates may not be reached.',
-    ),
-  circuitFailureThreshold: z.int().min(1).max(1000).describe('Consecutive failed attempts that open the circuit; default 5.'),
-  circuitSuccessThreshold: z.int().min(1).max(100).describe('Successful probes that close it; default 2.'),
-  circuitCooldownSeconds: z.int().min(1).max(86_400).describe('Seconds that it waits before it is probed; default 60.'),
+  timeoutSeconds: shownField(spec.timeoutSeconds),
+  rateLimitPerSecond: shownField(spec.rateLimitPerSecond),
+  rateLimitStrict: shownField(spec.rateLimitStrict),
+  circuitFailureThreshold: shownField(circuit.failureThreshold),
+  circuitSuccessThreshold: shownField(circuit.successThreshold),
+  circuitCooldownSeconds: shownField(circuit.cooldownSeconds),
   isDisabled: z.boolean().describe('Whether new events skip it and queued messages wait.'),
   disabledReason: paragraph(1, 500).nullable().describe('Why it is disabled. Enabling it takes the reason away.'),
 };
 
 const pace = {
-  timeoutSeconds: endpointFields.timeoutSeconds.optional(),
-  rateLimitPerSecond: endpointFields.rateLimitPerSecond.optional(),
-  rateLimitStrict: endpointFields.rateLimitStrict.optional(),
-  circuitFailureThreshold: endpointFields.circuitFailureThreshold.optional(),
-  circuitSuccessThreshold: endpointFields.circuitSuccessThreshold.optional(),
-  circuitCooldownSeconds: endpointFields.circuitCooldownSeconds.optional(),
+  timeoutSeconds: specField(spec.timeoutSeconds),
+  rateLimitPerSecond: specField(spec.rateLimitPerSecond),
+  rateLimitStrict: specField(spec.rateLimitStrict),
+  circuitFailureThreshold: specField(circuit.failureThreshold),
+  circuitSuccessThreshold: specField(circuit.successThreshold),
+  circuitCooldownSeconds: specField(circuit.cooldownSeconds),
 };
 const notHad = {
   signatureScheme: settingNotHad(z.literal('hmac-sha256'), 'Nothing but hmac-sha256: messages are signed as Standard Webhooks v1.'),
@@ -58,12 +53,12 @@ const notHad = {
   useStaticIp: settingNotHad(z.literal(false), 'Nothing but false.'),
 };
 
-const description = endpointFields.description.nullable().optional();
+const description = endpointFields.description.nullable().optional().describe('What this is for.');
 const headers = endpointFields.headers.optional();
 const disabling = { isDisabled: endpointFields.isDisabled.optional(), disabledReason: endpointFields.disabledReason.optional() };
 
 export const newEndpointBody = z.strictObject({
-  applicationId: text(1, 128),
+  applicationId: text(1, 128).describe('Id of the application that it belongs to.'),
   url: endpointFields.url,
   description,
   headers,

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { webhookOrganization } from '../../../core/webhook.ts';
 import type { WebhookEndpoint } from '../../../data/webhooks/webhooks.ts';
 import type { Call } from '../../operation.ts';
-import { isoTime, isoTimeOrNull, organizationId, recordTimes, timestamp } from '../../resources/record-fields.ts';
+import { isoTime, isoTimeOrNull, organizationId, recordTimes, shownDescription, timestamp } from '../../resources/record-fields.ts';
 import { endpointFields } from './endpoint-fields.ts';
 import { shownEndpointHeaders } from './endpoint-headers.ts';
 
@@ -10,24 +10,24 @@ export const circuitState = z.enum(['closed', 'open', 'half_open']);
 
 export const endpointRecord = z
   .object({
-    id: z.string(),
+    id: z.string().describe('Made by Posthorn; stays the same.'),
     organizationId,
-    applicationId: z.string(),
+    applicationId: z.string().describe('Id of the application.'),
     ...endpointFields,
-    description: z.string().nullable(),
-    circuitState,
+    description: shownDescription,
+    circuitState: circuitState.describe('closed: messages flow; open: they wait; half_open: probes are under way.'),
     circuitFailureCount: z.int().min(0).describe('Consecutive failed attempts.'),
     secretPrefix: z.string().describe('Leading part of the signing secret.'),
-    hasSecret: z.boolean(),
+    hasSecret: z.boolean().describe('Whether there is a signing secret.'),
     secretVersion: z.int().min(1).describe('Grows with each rotation.'),
     isVerified: z.boolean().describe('Whether it has ever answered with success.'),
     totalMessages: z.int().min(0).describe('Messages that have ended, delivered or not.'),
-    totalSuccesses: z.int().min(0),
-    totalFailures: z.int().min(0),
+    totalSuccesses: z.int().min(0).describe('Messages that were delivered.'),
+    totalFailures: z.int().min(0).describe('Messages that were given up.'),
     avgResponseTimeMs: z.number().nullable().describe('Of all attempts; null before the first.'),
-    lastSuccessAt: timestamp.nullable(),
-    lastFailureAt: timestamp.nullable(),
-    subscriptionCount: z.int().min(0),
+    lastSuccessAt: timestamp.nullable().describe('When an attempt last succeeded; null before the first.'),
+    lastFailureAt: timestamp.nullable().describe('When an attempt last failed; null before the first.'),
+    subscriptionCount: z.int().min(0).describe('Subscriptions that it has.'),
     ...recordTimes,
   })
   .meta({ id: 'WebhookEndpoint' });

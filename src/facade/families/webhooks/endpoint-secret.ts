@@ -38,7 +38,7 @@ const rotation = z
   .object({
     secret: z.string().describe('The new secret; shown only here.'),
     previousSecretExpiresAt: timestamp.nullable().describe('null: the old secret has ended.'),
-    secretVersion: z.int().min(1),
+    secretVersion: z.int().min(1).describe('Grows with each rotation.'),
   })
   .meta({ id: 'RotatedEndpointSecret' });
 

@@ -2,25 +2,25 @@ import { z } from 'zod';
 import type { PosthornObject } from '../../../resources/kinds.ts';
 import type { Call } from '../../operation.ts';
 import { byName, idOf } from '../../resources/lookup.ts';
-import { isoTime, organizationId, recordTimes, timesOf, timestamp } from '../../resources/record-fields.ts';
+import { isoTime, organizationId, recordTimes, shownDescription, timesOf, timestamp } from '../../resources/record-fields.ts';
 
 export const eventTypeRecord = z
   .object({
-    id: z.string(),
+    id: z.string().describe('Made by Posthorn; stays the same.'),
     organizationId,
-    name: z.string(),
-    displayName: z.string().nullable(),
-    description: z.string().nullable(),
-    category: z.string().nullable(),
+    name: z.string().describe('Name by which events are sent.'),
+    displayName: z.string().nullable().describe('Name shown to people.'),
+    description: shownDescription,
+    category: z.string().nullable().describe('Group that it is listed under.'),
     schema: z.string().nullable().describe('JSON Schema as text.'),
     schemaVersion: z.int().min(1).describe('Grows with each change of schema.'),
     examplePayload: z.string().nullable().describe('JSON as text.'),
-    documentationUrl: z.string().nullable(),
+    documentationUrl: z.string().nullable().describe('Where subscribers read more.'),
     isEnabled: z.boolean().describe('Whether events of this type are taken.'),
-    isDeprecated: z.boolean(),
-    deprecatedAt: timestamp.nullable(),
-    deprecatedMessage: z.string().nullable(),
-    subscriptionCount: z.int().min(0),
+    isDeprecated: z.boolean().describe('Whether subscribers should move to something else.'),
+    deprecatedAt: timestamp.nullable().describe('When it was deprecated; null when it is not.'),
+    deprecatedMessage: z.string().nullable().describe('What subscribers should do about it.'),
+    subscriptionCount: z.int().min(0).describe('Subscriptions to it.'),
     ...recordTimes,
   })
   .meta({ id: 'EventType' });

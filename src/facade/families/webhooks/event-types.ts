@@ -14,6 +14,8 @@ import { changeRecord, createRecord, deleteRecord } from '../../resource-writes.
 import { findToRead, idOf, newestFirst } from '../../resources/lookup.ts';
 import { clearableToSpec } from '../../resources/record-fields.ts';
 import { matchesText } from '../../resources/search.ts';
+import { specField } from '../../resources/spec-field.ts';
+import { sentHttpUrl } from '../../resources/url-fields.ts';
 import { settingNotHad } from '../../setting-not-had.ts';
 import { refuseProblem } from '../code-problem.ts';
 import { deleted, isDeleted, single } from './envelope.ts';
@@ -28,9 +30,9 @@ const body = z.strictObject({
   category: fields.category.nullable(),
   schema: fields.schema.nullable().describe('JSON Schema as text: draft 2020-12 or, by its $schema, draft 07; at most 65,536 bytes.'),
   examplePayload: fields.examplePayload.nullable().describe('JSON as text.'),
-  documentationUrl: fields.documentationUrl.unwrap().refine(URL.canParse, 'must be a URL').nullable().optional(),
-  isEnabled: z.boolean().optional(),
-  isDeprecated: z.boolean().optional(),
+  documentationUrl: sentHttpUrl.refine(URL.canParse, 'must be a URL').nullable().optional().describe('Where subscribers read more.'),
+  isEnabled: specField(fields.enabled),
+  isDeprecated: specField(fields.deprecated),
   deprecatedMessage: fields.deprecatedMessage.nullable(),
   defaultPriority: settingNotHad(z.null(), 'Nothing but null: events have no priorities.'),
   isPublic: settingNotHad(z.literal(false), 'Nothing but false: event types are not published.'),
@@ -55,6 +57,7 @@ const definition = {
 /** API document, "Event types". */
 export const eventTypes: Family = {
   name: 'Event types',
+  noun: 'event type',
   description: 'Kinds of events that customers subscribe to with their webhook endpoints.',
   shown: {
     name: 'order.paid',
@@ -76,8 +79,8 @@ export const eventTypes: Family = {
       summary: 'List event types',
       scope: 'read',
       query: z.object({
-        category: text(0, 100).optional(),
-        isEnabled: queryBoolean.optional(),
+        category: text(0, 100).optional().describe('Only those of this group.'),
+        isEnabled: queryBoolean.optional().describe('Only those that are enabled, or not.'),
         search: querySearch.optional().describe('Part of the name or of the name shown to people.'),
         ...cursorQuery,
       }),
@@ -144,7 +147,7 @@ export const eventTypes: Family = {
       path: '/event-types/{id}',
       operationId: 'updateEventType',
       summary: 'Change an event type',
-      description: 'Fields that are not sent stay as they are; null removes one.',
+      description: 'What is not sent stays; null removes one.',
       scope: 'write',
       body,
       readOnly,

@@ -5,7 +5,7 @@ import type { WebhookEventView, WebhookMessageView } from '../../../data/webhook
 import { text } from '../../../resources/text.ts';
 import { csvLine } from '../../csv.ts';
 import { type Call, type Family, operation } from '../../operation.ts';
-import { unknownIds } from '../../pagination.ts';
+import { cursorPaginationRecord, unknownIds } from '../../pagination.ts';
 import { queryInteger, queryTime, timeRange } from '../../query.ts';
 import { isoTime, timestamp } from '../../resources/record-fields.ts';
 import { StreamedAnswer } from '../../streamed-answer.ts';
@@ -20,14 +20,16 @@ const eventsPerPiece = 8;
 /** A filter that matches rarely ends its export after so many entries; the cursor leads on. */
 const mostEntries = 1_000_000;
 
-const exportedEvent = eventItem.extend({ payload: z.unknown() }).meta({ id: 'ExportedWebhookEvent' });
+const exportedEvent = eventItem
+  .extend({ payload: z.unknown().describe('The payload; null when it is gone.') })
+  .meta({ id: 'ExportedWebhookEvent' });
 
 /** CSV leaves out what is the same in every row. */
 const columnsOf = { events: eventItem.omit({ organizationId: true }), messages: messageRecord.omit({ organizationId: true }) };
 
 const query = z.object({
-  format: z.enum(['json', 'csv']).default('json'),
-  type: z.enum(['events', 'messages']).default('events'),
+  format: z.enum(['json', 'csv']).default('json').describe('Format of the file.'),
+  type: z.enum(['events', 'messages']).default('events').describe('What is exported.'),
   startDate: queryTime.optional().describe('Not sent earlier: ISO 8601.'),
   endDate: queryTime.optional().describe('Not sent later: ISO 8601.'),
   status: messageStatus.optional().describe('Of messages; of events those with a message of this status.'),
@@ -51,6 +53,7 @@ interface Row {
 /** API document, "Outbound messages, DLQ, export". */
 export const messageExport: Family = {
   name: 'Export',
+  noun: 'message',
   description: 'Events and messages as a file.',
   operations: [
     operation({
@@ -69,9 +72,9 @@ export const messageExport: Family = {
         status: 200,
         description: 'A file. With CSV the headers X-Has-More, and where there is more X-Next-Cursor and Link with rel="next".',
         schema: z.object({
-          data: z.array(z.union([exportedEvent, messageRecord])),
-          pagination: z.object({ hasMore: z.boolean(), nextCursor: z.string().nullable() }),
-          exportedAt: timestamp,
+          data: z.array(z.union([exportedEvent, messageRecord])).describe('Events or messages.'),
+          pagination: cursorPaginationRecord,
+          exportedAt: timestamp.describe('When it was made.'),
         }),
         example: {
           data: [

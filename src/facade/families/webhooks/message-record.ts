@@ -25,18 +25,18 @@ export const deadLetterReason = z.enum([
 
 export const messageRecord = z
   .object({
-    id: z.string(),
+    id: z.string().describe('Id of the message.'),
     organizationId,
-    eventId: z.string(),
+    eventId: z.string().describe('Id of the event.'),
     eventType: z.string().nullable().describe('Name of the event type; null when the event is no longer stored.'),
-    applicationId: z.string(),
+    applicationId: z.string().describe('Id of the application.'),
     applicationName: z.string().nullable().describe('null when the application is gone.'),
-    endpointId: z.string(),
+    endpointId: z.string().describe('Id of the endpoint.'),
     endpointUrl: z.string().nullable().describe('null when the endpoint is gone.'),
-    subscriptionId: z.string().nullable(),
+    subscriptionId: z.string().nullable().describe('Id of the subscription; null when none was asked.'),
     status: messageStatus,
-    attempts: z.int().min(0),
-    maxAttempts: z.int().min(0),
+    attempts: z.int().min(0).describe('Attempts that were made.'),
+    maxAttempts: z.int().min(0).describe('Attempts after which it is given up.'),
     nextAttemptAt: timestamp
       .nullable()
       .describe(
@@ -44,41 +44,38 @@ export const messageRecord = z
       ),
     waitingFor: waitingFor(webhookWaitReasons),
     waitingUntil,
-    lastResponseStatus: z.int().nullable(),
+    lastResponseStatus: z.int().nullable().describe('Status of the last answer; null without one.'),
     lastErrorType: z
       .string()
       .nullable()
       .describe(
         'timeout, http_error, network, dns, tls, blocked or gone: of the last attempt. Without one circuit_open where it waits for an open circuit or ended because of it; filtered or transform_failed where its transform is why it was not sent. secret_decryption_failed of a dead letter with this reason.',
       ),
-    lastErrorMessage: z.string().nullable(),
+    lastErrorMessage: z.string().nullable().describe('What went wrong last, in words.'),
     labels: z.record(z.string(), z.string()).describe('Those of the event.'),
     replayedFrom: z.string().nullable().describe('The message of which this one is the replay or the retry.'),
     dlqReason: deadLetterReason.nullable().describe('null: it never was a dead letter.'),
-    dlqMovedAt: timestamp.nullable(),
+    dlqMovedAt: timestamp.nullable().describe('When it became a dead letter.'),
     dlqRetryCount: z.int().min(0).describe('How often it was sent again as a dead letter.'),
-    dlqLastRetryAt: timestamp.nullable(),
-    createdAt: timestamp,
-    completedAt: timestamp.nullable(),
+    dlqLastRetryAt: timestamp.nullable().describe('When it was last sent again as a dead letter.'),
+    createdAt: timestamp.describe('When it was made.'),
+    completedAt: timestamp.nullable().describe('When it ended; null while it is under way.'),
   })
   .meta({ id: 'OutboundMessage' });
 
 export const messageAttempt = z
   .object({
-    id: z.string(),
-    messageId: z.string(),
-    attemptNumber: z.int().min(1),
-    status: z.enum(['success', 'failed']),
-    responseStatus: z.int().nullable(),
-    responseTimeMs: z.number().min(0),
+    id: z.string().describe('Id of the attempt.'),
+    messageId: z.string().describe('Id of the message.'),
+    attemptNumber: z.int().min(1).describe('Number of the attempt, from 1.'),
+    status: z.enum(['success', 'failed']).describe('What became of it.'),
+    responseStatus: z.int().nullable().describe('Status of the answer; null without one.'),
+    responseTimeMs: z.number().min(0).describe('Milliseconds that it took.'),
     responseBody: z.string().nullable().describe('At most the first 10 KiB.'),
     errorType: z.string().nullable().describe('null when it went well; else timeout, http_error, network, dns, tls, blocked or gone.'),
-    errorMessage: z
-      .string()
-      .nullable()
-      .describe('What went wrong; of an attempt that went well a warning of its transform, if there is one.'),
-    createdAt: timestamp,
-    completedAt: timestamp,
+    errorMessage: z.string().nullable().describe('What went wrong; of an attempt that went well a warning of its transform, or null.'),
+    createdAt: timestamp.describe('When it began.'),
+    completedAt: timestamp.describe('When it ended.'),
   })
   .meta({ id: 'OutboundMessageAttempt' });
 

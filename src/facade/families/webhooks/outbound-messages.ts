@@ -15,29 +15,32 @@ const count = z.int().min(0);
 
 export const messageFilterQuery = {
   eventType: text(1, 100).optional().describe('Name of the event type.'),
-  applicationId: id.optional(),
-  endpointId: id.optional(),
+  applicationId: id.optional().describe('Only of this application.'),
+  endpointId: id.optional().describe('Only to this endpoint.'),
 };
 
-export const resent = z.object({
-  originalMessageId: z.string(),
-  newMessageId: z.string(),
-  status: z.literal('queued').describe('The new message is pending.'),
-});
+export const resent = z
+  .object({
+    originalMessageId: z.string().describe('Id of the old message.'),
+    newMessageId: z.string().describe('Id of the new message.'),
+    status: z.literal('queued').describe('The new message is pending.'),
+  })
+  .meta({ id: 'ResentMessage', description: 'The old message and the new one.' });
 
 const counts = z.object({
-  pending: count,
-  processing: count,
-  success: count,
-  failed: count,
-  exhausted: count,
-  dlq: count,
-  total: count,
+  pending: count.describe('Queued.'),
+  processing: count.describe('Being delivered.'),
+  success: count.describe('Delivered.'),
+  failed: count.describe('Will be tried again.'),
+  exhausted: count.describe('Ended without success.'),
+  dlq: count.describe('Dead letters.'),
+  total: count.describe('All of them.'),
 });
 
 /** API document, "Outbound messages, DLQ, export". */
 export const outboundMessages: Family = {
   name: 'Outbound messages',
+  noun: 'message',
   description: 'One for each endpoint that an event goes to.',
   shown: { ...shownMessage, errorType: null, errorMessage: null, responseStatus: 200, attemptNumber: 1 },
   operations: [
@@ -99,7 +102,11 @@ export const outboundMessages: Family = {
       operationId: 'listOutboundMessageAttempts',
       summary: 'List the attempts of a message',
       scope: 'read',
-      answer: { status: 200, description: 'The first attempt first.', schema: z.object({ data: z.array(messageAttempt) }) },
+      answer: {
+        status: 200,
+        description: 'The first attempt first.',
+        schema: z.object({ data: z.array(messageAttempt).describe('The attempts.') }),
+      },
       errors: ['RESOURCE_NOT_FOUND'],
       handle: async (call) => {
         const message = await findMessage(call);

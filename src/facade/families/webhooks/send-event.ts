@@ -28,6 +28,7 @@ const description =
 /** API document, "Sending". */
 export const sendEvent: Family = {
   name: 'Sending events',
+  noun: 'event type',
   description: 'Events for the webhook endpoints of customers.',
   shown: { eventId: 'evt_000lxq9f0zabcdefghijklmnop', messagesQueued: 1 },
   operations: [
@@ -72,7 +73,7 @@ export const sendEvent: Family = {
       answer: {
         status: 201,
         description: 'What send-event would have answered to each, in their order.',
-        schema: z.object({ data: z.array(z.union([eventAnswer, webhookErrorBody])) }),
+        schema: z.object({ data: z.array(z.union([eventAnswer, webhookErrorBody])).describe('One for each.') }),
       },
       errors: ['UNAVAILABLE'],
       handle: async (call) => {

@@ -30,14 +30,22 @@ export const sentEvent = z.strictObject({
 });
 export type SentEvent = z.output<typeof sentEvent>;
 
-export const eventAnswer = z.object({
-  eventId: z.string(),
-  messagesQueued: z
-    .int()
-    .min(0)
-    .describe(
-      'How many endpoints it goes to. Where the subscriptions to its type want more than 20,000 different things, those found at once, unless the messages of the month are limited; the others follow.',
-    ),
-  endpoints: z.array(z.object({ id: z.string(), url: z.string() })).describe('At most the first 1,000 of them.'),
-});
+export const eventAnswer = z
+  .object({
+    eventId: z.string().describe('Id of the event.'),
+    messagesQueued: z
+      .int()
+      .min(0)
+      .describe(
+        'How many endpoints it goes to. Where the subscriptions to its type want more than 20,000 different things, those found at once, unless the messages of the month are limited; the others follow.',
+      ),
+    endpoints: z
+      .array(
+        z
+          .object({ id: z.string().describe('Id of the endpoint.'), url: z.string().describe('Its URL.') })
+          .meta({ id: 'TargetedEndpoint', description: 'An endpoint that gets the event.' }),
+      )
+      .describe('At most the first 1,000 of them.'),
+  })
+  .meta({ id: 'SentEvent', description: 'What became of an event.' });
 export type EventAnswer = z.output<typeof eventAnswer>;

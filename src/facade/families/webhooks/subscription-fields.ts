@@ -1,9 +1,11 @@
 import { z } from 'zod';
 import { celLimits } from '../../../core/cel-filter.ts';
 import { text } from '../../../resources/text.ts';
-import { labelFilterLimits } from '../../../resources/webhook-subscription.ts';
+import { labelFilterLimits, webhookSubscription } from '../../../resources/webhook-subscription.ts';
+import { shownField, specField } from '../../resources/spec-field.ts';
 import { settingNotHad } from '../../setting-not-had.ts';
 
+const spec = webhookSubscription.spec.shape;
 const { labels, keyLength, values, valueLength } = labelFilterLimits;
 const labelValue = text(1, valueLength);
 
@@ -17,23 +19,24 @@ export const subscriptionFields = {
     .refine((filters) => Object.keys(filters).length <= labels, { error: `must have at most ${labels} labels` })
     .meta({ maxProperties: labels })
     .describe('The label that an event must have, or the list of those of which it must have one.'),
-  labelFilterMode: z.enum(['all', 'any']).describe('Whether an event must meet all label filters, the default, or any.'),
+  labelFilterMode: shownField(spec.labelFilterMode),
   transformId: text(1, 128).describe('Id or slug of the transform that makes what is sent.'),
-  isEnabled: z.boolean(),
+  isEnabled: shownField(spec.enabled),
 };
 
 const settings = {
   filterExpression: subscriptionFields.filterExpression.nullable().optional(),
   labelFilters: subscriptionFields.labelFilters.optional(),
-  labelFilterMode: subscriptionFields.labelFilterMode.optional(),
+  labelFilterMode: specField(spec.labelFilterMode),
   transformId: subscriptionFields.transformId.nullable().optional(),
-  isEnabled: subscriptionFields.isEnabled.optional(),
+  isEnabled: specField(spec.enabled),
   priorityOverride: settingNotHad(z.null(), 'Nothing but null: events have no priorities.'),
 };
 
 const id = text(1, 128);
+const endpointId = id.describe('Id of the endpoint.');
 
-export const newSubscriptionBody = z.strictObject({ endpointId: id, eventTypeId: id.describe('Id or name.'), ...settings });
+export const newSubscriptionBody = z.strictObject({ endpointId, eventTypeId: id.describe('Id or name of the event type.'), ...settings });
 
 export const subscriptionChangeBody = z.strictObject({
   endpointId: id.optional().describe('Cannot be changed.'),
@@ -42,8 +45,8 @@ export const subscriptionChangeBody = z.strictObject({
 });
 
 export const bulkSubscriptionBody = z.strictObject({
-  endpointId: id,
+  endpointId,
   eventTypeIds: z.array(id).min(1).max(100).describe('Ids or names.'),
   labelFilters: settings.labelFilters.describe('Applied to all.'),
-  labelFilterMode: settings.labelFilterMode.describe('Applied to all.'),
+  labelFilterMode: settings.labelFilterMode.meta({ description: 'Applied to all.', default: spec.labelFilterMode.parse(undefined) }),
 });

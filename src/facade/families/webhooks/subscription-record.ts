@@ -6,21 +6,21 @@ import { subscriptionFields } from './subscription-fields.ts';
 
 export const subscriptionRecord = z
   .object({
-    id: z.string(),
+    id: z.string().describe('Made by Posthorn; stays the same.'),
     organizationId,
-    endpointId: z.string(),
-    eventTypeId: z.string(),
-    filterExpression: z.string().nullable(),
-    labelFilters: z.record(z.string(), z.union([z.string(), z.array(z.string())])),
+    endpointId: z.string().describe('Id of the endpoint.'),
+    eventTypeId: z.string().describe('Id of the event type.'),
+    filterExpression: z.string().nullable().describe('Which events are sent, in CEL; null: all.'),
+    labelFilters: z.record(z.string(), z.union([z.string(), z.array(z.string())])).describe('Labels that an event must have.'),
     labelFilterMode: subscriptionFields.labelFilterMode,
-    transformId: z.string().nullable(),
-    isEnabled: z.boolean(),
+    transformId: z.string().nullable().describe('Id of the transform; null without one.'),
+    isEnabled: subscriptionFields.isEnabled,
     lastFilterError: z.string().nullable().describe('What the last evaluation of filterExpression failed with; null: it did not.'),
-    endpointUrl: z.string().nullable(),
-    eventTypeName: z.string().nullable(),
-    eventTypeDisplayName: z.string().nullable(),
-    applicationId: z.string(),
-    applicationName: z.string().nullable(),
+    endpointUrl: z.string().nullable().describe('URL of the endpoint.'),
+    eventTypeName: z.string().nullable().describe('Name of the event type.'),
+    eventTypeDisplayName: z.string().nullable().describe('Name of the event type that is shown to people.'),
+    applicationId: z.string().describe('Id of the application.'),
+    applicationName: z.string().nullable().describe('Name of the application.'),
     ...recordTimes,
   })
   .meta({ id: 'WebhookSubscription' });

@@ -20,39 +20,43 @@ const count = z.int().min(0);
 const latency = z.number().nullable().describe('Milliseconds, of all attempts; percentiles within 5 %. null without attempts.');
 
 const failingEndpoint = endpointRecord.pick({ circuitState: true, totalMessages: true, totalSuccesses: true, totalFailures: true }).extend({
-  endpointId: z.string(),
-  endpointUrl: z.string(),
+  endpointId: z.string().describe('Id of the endpoint.'),
+  endpointUrl: z.string().describe('URL of the endpoint.'),
   failureCount: count.describe('Failed attempts in the range.'),
 });
 
 const overview = z
   .object({
-    timeRange: z.string(),
+    timeRange: z.string().describe('The range of time.'),
     startTime: timestamp.describe('Begin of the range.'),
-    summary: z.object({
-      totalDeliveries: count.describe('Messages that ended in the range: successCount and failedCount.'),
-      successCount: count,
-      failedCount: count.describe(
-        'Messages that were given up in the range: they became dead letters (dlqCount), or their transform failed. Archived ones count on. Not the status `failed`, which is a failed attempt that is tried again: such messages stand in pendingCount.',
-      ),
-      pendingCount: count.describe('Messages that wait now: for their first attempt (status `pending`) or for a retry (status `failed`).'),
-      processingCount: count.describe('Are being delivered, now.'),
-      dlqCount: count.describe(
-        'Messages that became dead letters in the range, a part of failedCount; those that were archived or sent again since, too. How many there are now says /outbound-messages/dlq/stats.',
-      ),
-      successRate: z.number().nullable().describe('Percent of totalDeliveries; null without any.'),
-    }),
-    latency: z.object({ p50: latency, p95: latency, p99: latency, avg: latency }),
+    summary: z
+      .object({
+        totalDeliveries: count.describe('Messages that ended in the range: successCount and failedCount.'),
+        successCount: count.describe('Messages that were delivered.'),
+        failedCount: count.describe(
+          'Messages that were given up in the range: they became dead letters (dlqCount), or their transform failed. Archived ones count on. Not the status `failed`, which is a failed attempt that is tried again: such messages stand in pendingCount.',
+        ),
+        pendingCount: count.describe(
+          'Messages that wait now: for their first attempt (status `pending`) or for a retry (status `failed`).',
+        ),
+        processingCount: count.describe('Are being delivered, now.'),
+        dlqCount: count.describe(
+          'Messages that became dead letters in the range, a part of failedCount; those that were archived or sent again since, too. How many there are now says /outbound-messages/dlq/stats.',
+        ),
+        successRate: z.number().nullable().describe('Percent of totalDeliveries; null without any.'),
+      })
+      .describe('Of all messages.'),
+    latency: z.object({ p50: latency, p95: latency, p99: latency, avg: latency }).describe('How long attempts took.'),
     topFailingEndpoints: z.array(failingEndpoint).describe('Those with the most failed attempts in the range, at most ten.'),
     errorTypes: z
-      .array(z.object({ type: z.string(), count }))
+      .array(z.object({ type: z.string().describe('Kind of the failure.'), count: count.describe('Failed attempts.') }))
       .describe('Failed attempts of the range by the kind of failure, the most first.'),
     dlqByReason: z.record(z.string(), count).describe('What became dead letters in the range, by reason.'),
     chartData: z
       .array(
         z.object({
           period: timestamp.describe('Begin of five minutes (1h), an hour (24h) or a day (7d, 30d).'),
-          success: count,
+          success: count.describe('Delivered.'),
           failed: count.describe('Given up, as failedCount.'),
           pending: count.describe('Had not ended at its end; of the last period: now.'),
         }),
@@ -63,24 +67,26 @@ const overview = z
 
 const endpointFigures = z
   .object({
-    endpoint: endpointRecord.pick({
-      id: true,
-      url: true,
-      circuitState: true,
-      circuitFailureCount: true,
-      totalMessages: true,
-      totalSuccesses: true,
-      totalFailures: true,
-      avgResponseTimeMs: true,
-      lastSuccessAt: true,
-      lastFailureAt: true,
-    }),
+    endpoint: endpointRecord
+      .pick({
+        id: true,
+        url: true,
+        circuitState: true,
+        circuitFailureCount: true,
+        totalMessages: true,
+        totalSuccesses: true,
+        totalFailures: true,
+        avgResponseTimeMs: true,
+        lastSuccessAt: true,
+        lastFailureAt: true,
+      })
+      .describe('The endpoint.'),
     stats: z
       .object({
-        success: count,
+        success: count.describe('Delivered.'),
         failed: count.describe('Given up, as failedCount of the overview.'),
         pending: count.describe('Have not ended, now.'),
-        avgResponseTimeMs: z.number().nullable(),
+        avgResponseTimeMs: z.number().nullable().describe('Milliseconds of an attempt on average; null without attempts.'),
       })
       .describe('Of the range.'),
     recentAttempts: z
@@ -102,6 +108,7 @@ const endpointFigures = z
 /** API document, "Analytics". */
 export const webhookAnalytics: Family = {
   name: 'Webhook analytics',
+  noun: 'endpoint',
   description: 'What became of the messages to webhook endpoints in the last hour, day, week or month.',
   shown: {
     timeRange: '24h',
@@ -126,7 +133,11 @@ export const webhookAnalytics: Family = {
       description:
         'Of the organization, an application or an endpoint. What was deleted meanwhile counts in the figures of what it belonged to; it has none of its own any more, and asking for them is 404.',
       scope: 'read',
-      query: z.object({ timeRange, applicationId: id.optional(), endpointId: id.optional() }),
+      query: z.object({
+        timeRange,
+        applicationId: id.optional().describe('Only of this application.'),
+        endpointId: id.optional().describe('Only of this endpoint.'),
+      }),
       answer: { status: 200, description: 'The overview.', schema: single(overview) },
       errors: ['RESOURCE_NOT_FOUND'],
       handle: async (call) => {

@@ -2,22 +2,24 @@ import { z } from 'zod';
 import { PosthornError } from '../../../core/errors.ts';
 import { changedApplication } from '../../../data/webhooks/webhook-changes.ts';
 import type { WebhookApplication } from '../../../data/webhooks/webhooks.ts';
+import { webhookApplication } from '../../../resources/webhook-application.ts';
 import { type Call, type Family, operation } from '../../operation.ts';
 import { cursorPageOf, cursorPagination, cursorQuery } from '../../pagination.ts';
 import { queryBoolean, querySearch } from '../../query.ts';
 import { declaredId } from '../../resources/lookup.ts';
+import { specField } from '../../resources/spec-field.ts';
 import { applicationFields, applicationRecord, applicationRecords, toApplication } from './application-record.ts';
 import { deleted, isDeleted, single } from './envelope.ts';
 import { isManagedAsWanted, refuseManaged } from './managed.ts';
 
-const { externalId, name, metadata, rateLimitPerSecond, rateLimitPerMinute, rateLimitPerHour, isDisabled, disabledReason } =
-  applicationFields;
+const { externalId, name, metadata, isDisabled, disabledReason } = applicationFields;
+const rateLimits = webhookApplication.spec.shape.rateLimits.unwrap().shape;
 const settings = {
   metadata: metadata.optional(),
-  rateLimitPerSecond: rateLimitPerSecond.optional(),
-  rateLimitPerMinute: rateLimitPerMinute.optional(),
-  rateLimitPerHour: rateLimitPerHour.optional(),
-  isDisabled: isDisabled.optional(),
+  rateLimitPerSecond: specField(rateLimits.perSecond, 'Messages in a second, to all its endpoints together.'),
+  rateLimitPerMinute: specField(rateLimits.perMinute),
+  rateLimitPerHour: specField(rateLimits.perHour),
+  isDisabled: isDisabled.optional().meta({ default: false }),
   disabledReason: disabledReason.optional(),
 };
 const createBody = z.strictObject({ name, externalId: externalId.nullable().optional(), ...settings });
@@ -35,6 +37,7 @@ function readOnlyFor(body: z.ZodObject): string[] {
 /** API document, "Applications". */
 export const webhookApplications: Family = {
   name: 'Webhook applications',
+  noun: 'application',
   description: 'The customers whose endpoints events are sent to.',
   shown: {
     externalId: 'customer-17',
@@ -58,9 +61,9 @@ export const webhookApplications: Family = {
       scope: 'read',
       query: z.object({
         search: querySearch.optional().describe('Part of the name or the external id.'),
-        isDisabled: queryBoolean.optional(),
-        orderBy: z.enum(['created_at', 'name']).default('created_at'),
-        order: z.enum(['asc', 'desc']).default('desc'),
+        isDisabled: queryBoolean.optional().describe('Only those that are disabled, or not.'),
+        orderBy: z.enum(['created_at', 'name']).default('created_at').describe('What they are sorted by.'),
+        order: z.enum(['asc', 'desc']).default('desc').describe('asc: the smallest first.'),
         ...cursorQuery,
       }),
       answer: { status: 200, description: 'One page.', schema: cursorPageOf(applicationRecord) },
@@ -88,7 +91,7 @@ export const webhookApplications: Family = {
       path: '/webhook-applications/upsert',
       operationId: 'upsertWebhookApplication',
       summary: 'Create or change the application of an external id',
-      description: 'Fields that are not sent stay as they are. Of equal requests at the same time one creates and the others change.',
+      description: 'What is not sent stays. Of equal requests at the same time one creates and the others change.',
       scope: 'write',
       body: upsertBody,
       readOnly: readOnlyFor(upsertBody),
@@ -96,7 +99,7 @@ export const webhookApplications: Family = {
       answer: {
         status: 201,
         description: 'The new application.',
-        schema: single(applicationRecord).extend({ created: z.boolean() }),
+        schema: single(applicationRecord).extend({ created: z.boolean().describe('Whether it is new.') }),
         otherwise: { status: 200, description: 'The application, changed.' },
       },
       errors: ['FIELD_MANAGED', 'CONFLICT'],
@@ -142,7 +145,7 @@ export const webhookApplications: Family = {
       path: '/webhook-applications/{id}',
       operationId: 'updateWebhookApplication',
       summary: 'Change an application',
-      description: 'Fields that are not sent stay as they are.',
+      description: 'What is not sent stays.',
       scope: 'write',
       body: changeBody,
       readOnly: readOnlyFor(changeBody),

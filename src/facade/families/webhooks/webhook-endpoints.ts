@@ -25,9 +25,15 @@ const secretWarning = 'Store the secret now: it is not shown again.';
 const readOnly = Object.keys(endpointRecord.shape).filter((field) => !(field in endpointChangeBody.shape));
 const readOnlyOnCreate = Object.keys(endpointRecord.shape).filter((field) => !(field in newEndpointBody.shape));
 
+/** What is shown once. */
+const newEndpointRecord = endpointRecord
+  .extend({ secret: z.string().describe('Signs its messages; shown only here.') })
+  .meta({ id: 'NewWebhookEndpoint' });
+
 /** API document, "Webhook endpoints". */
 export const webhookEndpoints: Family = {
   name: 'Webhook endpoints',
+  noun: 'endpoint',
   description: 'Where the messages to an application are posted.',
   shown: {
     url: 'https://customer.example.com/webhooks',
@@ -61,9 +67,9 @@ export const webhookEndpoints: Family = {
       description: `${pagesAreFilled} ${unknownIds}`,
       scope: 'read',
       query: z.object({
-        applicationId: text(1, 128).optional(),
-        isDisabled: queryBoolean.optional(),
-        circuitState: circuitState.optional(),
+        applicationId: text(1, 128).optional().describe('Only of this application.'),
+        isDisabled: queryBoolean.optional().describe('Only those that are disabled, or not.'),
+        circuitState: circuitState.optional().describe('Only those with this state of their circuit.'),
         ...cursorQuery,
       }),
       answer: { status: 200, description: 'Newest first.', schema: cursorPageOf(endpointRecord) },
@@ -79,6 +85,7 @@ export const webhookEndpoints: Family = {
       method: 'POST',
       path: '/webhook-endpoints',
       operationId: 'createWebhookEndpoint',
+      noun: 'application',
       summary: 'Create an endpoint',
       scope: 'write',
       body: newEndpointBody,
@@ -92,8 +99,8 @@ export const webhookEndpoints: Family = {
       answer: {
         status: 201,
         description: 'The new endpoint, with its signing secret.',
-        schema: single(endpointRecord.extend({ secret: z.string().describe('Signs its messages; shown only here.') })).extend({
-          warning: z.string(),
+        schema: single(newEndpointRecord).extend({
+          warning: z.string().describe('That the secret is not shown again.'),
         }),
       },
       errors: ['RESOURCE_NOT_FOUND', 'INVALID_URL'],
@@ -130,7 +137,7 @@ export const webhookEndpoints: Family = {
       path: '/webhook-endpoints/{id}',
       operationId: 'updateWebhookEndpoint',
       summary: 'Change an endpoint',
-      description: 'Fields that are not sent stay as they are.',
+      description: 'What is not sent stays.',
       scope: 'write',
       body: endpointChangeBody,
       readOnly,
@@ -181,7 +188,10 @@ export const webhookEndpoints: Family = {
       answer: {
         status: 200,
         description: 'The circuit is closed.',
-        schema: z.object({ success: z.literal(true), circuitState: z.literal('closed') }),
+        schema: z.object({
+          success: z.literal(true).describe('It is done.'),
+          circuitState: z.literal('closed').describe('The state now.'),
+        }),
       },
       errors: ['RESOURCE_NOT_FOUND'],
       handle: async (call) => {

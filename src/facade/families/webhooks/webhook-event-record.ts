@@ -6,15 +6,15 @@ import { isoTime, organizationId, timestamp } from '../../resources/record-field
 /** What lists say of an event (API decisions, "Event record"). */
 export const eventItem = z
   .object({
-    id: z.string(),
+    id: z.string().describe('Id of the event.'),
     organizationId,
-    eventType: z.string(),
-    labels: z.record(z.string(), z.string()),
-    metadata: z.record(z.string(), z.unknown()),
-    idempotencyKey: z.string().nullable(),
+    eventType: z.string().describe('Name of the event type.'),
+    labels: z.record(z.string(), z.string()).describe('Its labels.'),
+    metadata: z.record(z.string(), z.unknown()).describe('What was kept with it.'),
+    idempotencyKey: z.string().nullable().describe('The idempotencyKey that it was sent with; null without one.'),
     applicationId: z.string().nullable().describe('The application that it was sent to alone.'),
     endpointIds: z.array(z.string()).describe('The endpoints that it was sent to alone; empty: to all that subscribe.'),
-    createdAt: timestamp,
+    createdAt: timestamp.describe('When it was sent.'),
     messageCount: z.int().min(0).describe('Replays and retries among them.'),
   })
   .meta({ id: 'WebhookEventItem' });

@@ -9,7 +9,7 @@ import { eventItem, toEventItem } from './webhook-event-record.ts';
 const record = eventItem
   .extend({
     endpointId: z.string().nullable().describe('The one endpoint that it was sent to alone.'),
-    payload: z.unknown(),
+    payload: z.unknown().describe('The payload; null when it is gone.'),
     messages: z.array(messageRecord).describe('At most the first 1,000: messageCount says how many there are.'),
   })
   .meta({ id: 'WebhookEvent' });
@@ -17,6 +17,7 @@ const record = eventItem
 /** API decisions, "Family B": what is kept of a send. */
 export const webhookEvents: Family = {
   name: 'Webhook events',
+  noun: 'event',
   description: 'What was sent to webhook endpoints.',
   shown: {
     ...shownMessage,

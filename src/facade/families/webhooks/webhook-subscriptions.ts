@@ -23,6 +23,7 @@ const endpointExample = 'ep_mzxw6ytboi4dsnrrgq3tkojqge';
 /** API document, "Subscriptions". */
 export const webhookSubscriptions: Family = {
   name: 'Webhook subscriptions',
+  noun: 'subscription',
   description: 'Which event types are sent to which endpoint, and which of their events.',
   shown: {
     filterExpression: 'event.data.total > 100.0',
@@ -45,10 +46,10 @@ export const webhookSubscriptions: Family = {
       description: `${pagesAreFilled} ${unknownIds}`,
       scope: 'read',
       query: z.object({
-        endpointId: id.optional(),
+        endpointId: id.optional().describe('Only of this endpoint.'),
         eventTypeId: id.optional().describe('Id or name.'),
-        applicationId: id.optional(),
-        isEnabled: queryBoolean.optional(),
+        applicationId: id.optional().describe('Only of this application.'),
+        isEnabled: queryBoolean.optional().describe('Only those that are enabled, or not.'),
         ...cursorQuery,
       }),
       answer: { status: 200, description: 'Newest first.', schema: cursorPageOf(subscriptionRecord) },
@@ -69,6 +70,7 @@ export const webhookSubscriptions: Family = {
       method: 'POST',
       path: '/webhook-subscriptions',
       operationId: 'createWebhookSubscription',
+      noun: 'endpoint',
       summary: 'Subscribe an endpoint to an event type',
       description: 'An endpoint subscribes to an event type once; a second time is 409 `Duplicate subscription`.',
       scope: 'write',
@@ -94,6 +96,7 @@ export const webhookSubscriptions: Family = {
       method: 'POST',
       path: '/webhook-subscriptions/bulk',
       operationId: 'createWebhookSubscriptions',
+      noun: 'endpoint',
       summary: 'Subscribe an endpoint to several event types',
       description: 'Event types that it subscribes to already are skipped. When one does not exist nothing is made.',
       scope: 'write',
@@ -134,7 +137,7 @@ export const webhookSubscriptions: Family = {
       path: '/webhook-subscriptions/{id}',
       operationId: 'updateWebhookSubscription',
       summary: 'Change a subscription',
-      description: 'Fields that are not sent stay as they are; null takes the filter or the transform away.',
+      description: 'What is not sent stays; null takes the filter or the transform away.',
       scope: 'write',
       body: subscriptionChangeBody,
       readOnly,
