@@ -120,7 +120,7 @@ describe.each(types)('a store of type %s', (type) => {
 
   test('takes files of several MiB', async () => {
     const { server } = await start(type);
-    await allDelivered(await send(1, { payload: Buffer.from(JSON.stringify('x'.repeat(4_000_000))) }));
+    await allDelivered(await send(4, { receivedAtMs, payload: Buffer.from(JSON.stringify('x'.repeat(1_000_000))) }));
     expect([...(await server.objects()).values()].map(({ length }) => length)).toEqual([expect.closeTo(4_000_000, -4)]);
   });
 
@@ -242,8 +242,8 @@ test('a batch is complete at 1000 records or 5 MiB, however young it is', async 
   await allDelivered([...most.slice(-1), ...(await send(1, { receivedAtMs }))]);
   expect((await server.objects()).size).toBe(1);
   // Counted as they are stored: compressed.
-  const payload = Buffer.from(JSON.stringify(randomBytes(1024 * 1024).toString('base64')));
-  const large = await send(3, { receivedAtMs, payload });
+  const payload = Buffer.from(JSON.stringify(randomBytes(700_000).toString('base64')));
+  const large = await send(5, { receivedAtMs, payload });
   await new Promise((resolve) => setTimeout(resolve, 500));
   expect(await delivery(large[0])).toMatchObject({ status: 'pending', attempts: 0 });
   await send(4, { receivedAtMs, payload });
