@@ -95,7 +95,7 @@ test('an API key that takes over the hash of another organization by a change ke
   await publisher.publish(epoch, 'apiKey', keyOf('key_1', 'org_a'));
   await publisher.publish(epoch, 'apiKey', { ...keyOf('key_2', 'org_b'), sha256: 'bb' });
   expect(isTakenName(await publisher.publish(epoch, 'apiKey', keyOf('key_2', 'org_b')).catch((error: unknown) => error))).toBe(true);
-  expect(await redis.client.hgetall(`${prefix}{cfg}:ix:api-key`)).toEqual({ aa: 'key_1', bb: 'key_2' });
+  expect(await redis.client.hgetall(`${prefix}{cfg}:ix:api-key`)).toEqual({ aa00: 'key_1', bb: 'key_2' });
 });
 
 test("an id without a record is the organization's that claims it first, and an older leader claims none", async () => {
