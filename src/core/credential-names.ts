@@ -32,10 +32,24 @@ export function isCredentialParameter(name: string): boolean {
  * `MessageSid` is no session. `token[]` and `auth[key]` are read as `token` and `auth-key`.
  */
 export const isSentCredentialParameter = ofKnownNames((sent) => {
-  const name = sent.replace(/(?:\[[0-9]*\])+$/, '').replace(/\]+$/, '');
+  const name = withoutIndexes(sent);
   if (/[a-z0-9]Sid$/.test(name)) return false;
   return isCredential(name) || /(?:^|[^a-z0-9])(?:sig|signature|hmac)$|^code$/i.test(name);
 });
+
+/** Without the brackets of a list at its end, and without the last bracket of a member. */
+function withoutIndexes(name: string): string {
+  let end = name.length;
+  for (;;) {
+    let at = end - 1;
+    if (name[at] !== ']') break;
+    while (/[0-9]/.test(name[at - 1] ?? '')) at--;
+    if (name[at - 1] !== '[') break;
+    end = at - 1;
+  }
+  while (name[end - 1] === ']') end--;
+  return name.slice(0, end);
+}
 
 function isCredential(name: string): boolean {
   const parts = name

@@ -15,7 +15,7 @@ export type FieldReader = (context: FilterContext) => unknown;
 /** A member name, or an index, which counts from the end when it is negative. */
 type Segment = string | number;
 
-const headerPrefix = /^headers(?=[.[])/;
+const headerPrefix = /^headers(?=\.|\[\s*['"])/;
 const queryPrefix = /^query(?=[.[])/;
 /** A field name of RFC 9110. */
 const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
@@ -53,6 +53,20 @@ export function fieldReader(field: string): FieldReader | string {
   const path = segments[0] === 'payload' && field.startsWith('payload') ? segments.slice(1) : segments;
   const read: FieldReader = ({ payload }) => path.reduce<unknown>(child, payload);
   return queryPrefix.test(field) ? queryReader(segments.slice(1), read) : read;
+}
+
+/** The same of a stored field: one that earlier releases took and this one refuses is read as they read it, with dots and `[0]` alone between its names. */
+export function storedFieldReader(field: string): FieldReader | string {
+  const reader = fieldReader(field);
+  if (typeof reader !== 'string') return reader;
+  if (isHeaderField(field)) {
+    const name = field.slice('headers.'.length).toLowerCase();
+    return ({ headers }) => headerValue(headers, name);
+  }
+  const segments = field.replace(/\[([0-9]+)\]/g, '.$1').split('.');
+  if (segments.includes('')) return reader;
+  const path = segments[0] === 'payload' ? segments.slice(1) : segments;
+  return ({ payload }) => path.reduce<unknown>(child, payload);
 }
 
 function queryReader([name, index, ...more]: Segment[], elsewhere: FieldReader): FieldReader {

@@ -1,7 +1,7 @@
 import { boundedPattern, compileCost, patternLimits, tooCostlyToCompile } from './bounded-pattern.ts';
 import { PosthornError } from './errors.ts';
 import { isContainer, isJsonNumber } from './exact-number.ts';
-import { type FilterContext, fieldReader, isHeaderField } from './filter-path.ts';
+import { type FieldReader, type FilterContext, fieldReader, isHeaderField, storedFieldReader } from './filter-path.ts';
 import { compare, equalTo, textOf } from './filter-values.ts';
 import type { FilterCondition, FilterDefinition, FilterOperator } from './records.ts';
 import { includesText } from './text-search.ts';
@@ -19,6 +19,7 @@ interface Budget {
   shared: MatchBudget | null;
 }
 
+type ReaderOf = (field: string) => FieldReader | string;
 type Condition = (context: FilterContext, budget: Budget) => boolean;
 
 /** Whether the value that the field names meets the condition; undefined: there is no such field. */
@@ -67,9 +68,14 @@ export class MatchBudget {
  *
  * Throws VALIDATION_FAILED, whose details name `conditions.<index>.field`, `.operator` or `.value`.
  */
-export function compileFilter(definition: FilterDefinition): CompiledFilter {
+export function compileFilter(definition: FilterDefinition, readerOf: ReaderOf = fieldReader): CompiledFilter {
   const readsPayload = definition.conditions.some(({ field }) => !isHeaderField(field));
-  return { readsPayload, inPieces: joined(definition, compileConditions(definition)) };
+  return { readsPayload, inPieces: joined(definition, compileConditions(definition, readerOf)) };
+}
+
+/** The same of a stored record, whose fields an earlier release may have taken. */
+export function compileStoredFilter(definition: FilterDefinition): CompiledFilter {
+  return compileFilter(definition, storedFieldReader);
 }
 
 /** What lets no event through. */
@@ -80,7 +86,7 @@ export const metByNone: CompiledFilter = { readsPayload: false, inPieces: joined
  * `compileFilter`, at once.
  */
 export function tryFilter(definition: FilterDefinition, context: FilterContext): Generator<undefined, { isMet: boolean; met: boolean[] }> {
-  return tried(definition, compileConditions(definition), context);
+  return tried(definition, compileConditions(definition, fieldReader), context);
 }
 
 function* tried(
@@ -115,7 +121,7 @@ function newBudget(shared: MatchBudget | null = null): Budget {
   return { matchSteps: filterLimits.matchSteps, shared };
 }
 
-function compileConditions(definition: FilterDefinition): Condition[] {
+function compileConditions(definition: FilterDefinition, readerOf: ReaderOf): Condition[] {
   const details: Record<string, string[]> = {};
   if (definition.conditions.length === 0) details['conditions'] = ['must not be empty'];
   if (definition.conditions.length > filterLimits.conditions) details['conditions'] = [`must be at most ${filterLimits.conditions}`];
@@ -124,7 +130,7 @@ function compileConditions(definition: FilterDefinition): Condition[] {
   if (tooCostly !== null) details[`conditions.${tooCostly}.value`] = [tooCostlyToCompile];
   // Nothing is compiled of a filter that is refused for what that would cost.
   for (const [index, condition] of tooCostly === null ? definition.conditions.entries() : []) {
-    const compiled = compileCondition(condition);
+    const compiled = compileCondition(condition, readerOf);
     if (typeof compiled === 'function') conditions.push(compiled);
     else for (const [part, complaint] of Object.entries(compiled)) details[`conditions.${index}.${part}`] = [complaint];
   }
@@ -158,9 +164,9 @@ function costOf({ operator, value }: FilterCondition): number {
 
 type Complaints = { field?: string; operator?: string; value?: string };
 
-function compileCondition({ field, operator, value }: FilterCondition): Condition | Complaints {
+function compileCondition({ field, operator, value }: FilterCondition, readerOf: ReaderOf): Condition | Complaints {
   const complaints: Complaints = {};
-  const read = field.length > filterLimits.fieldLength ? `must have at most ${filterLimits.fieldLength} characters` : fieldReader(field);
+  const read = field.length > filterLimits.fieldLength ? `must have at most ${filterLimits.fieldLength} characters` : readerOf(field);
   if (typeof read === 'string') complaints.field = read;
   const test = compileOperator(operator, value);
   if (test === null) complaints.operator = 'not a known operator';

@@ -1,6 +1,8 @@
+import { isUtf8 } from 'node:buffer';
 import { randomUUID } from 'node:crypto';
 import { isContainer } from './exact-number.ts';
 import { closingQuote } from './json-scan.ts';
+import { payloadText } from './payload-text.ts';
 import { parseJson } from './read-json.ts';
 
 const [quote, comma] = [0x22, 0x2c];
@@ -51,6 +53,22 @@ interface Open {
   keyEnd: number;
   commas: number;
   maxMembers: number;
+}
+
+/**
+ * What a large payload says, as `readJson` reads its text; undefined for one that is no JSON. Yields between pieces. One that is nested deeper or has more
+ * members than is read in pieces is read at once, and its numbers are doubles: to look for others would take too long for one turn.
+ */
+export function* readLargePayload(payload: Buffer): Generator<undefined, unknown> {
+  try {
+    return yield* parseLargeJson(isUtf8(payload) ? payload : Buffer.from(payloadText(payload)));
+  } catch {
+    try {
+      return JSON.parse(payloadText(payload)) as unknown;
+    } catch {
+      return undefined;
+    }
+  }
 }
 
 /**

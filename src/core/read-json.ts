@@ -39,12 +39,18 @@ export function parseJson(text: string): unknown {
     pieces.push(text.slice(end, start));
     end = places[i + 1] ?? 0;
     const written = text.slice(start, end);
-    // What is no number is no JSON: as a string it would be.
-    pieces.push(numberPattern.test(written) ? `"${mark}${start}"` : written);
+    // What is no number, or stands where a name should, is no JSON: as a string it would be.
+    pieces.push(numberPattern.test(written) && !isBeforeColon(text, end) ? `"${mark}${start}"` : written);
   }
   pieces.push(text.slice(end));
   const value: unknown = JSON.parse(pieces.join(''));
   return withNumbers(value, text, places);
+}
+
+function isBeforeColon(text: string, from: number): boolean {
+  let at = from;
+  while (/[ \t\n\r]/.test(text[at] ?? '')) at++;
+  return text[at] === ':';
 }
 
 const numberPattern = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;

@@ -155,7 +155,7 @@ function partField(part: Buffer): Field | null {
   const headEnd = part.indexOf('\r\n\r\n');
   if (headEnd < 0 || headEnd > readableLimits.partHead) return null;
   const disposition = /^content-disposition:\s*form-data\s*(;.*)$/im.exec(part.toString('utf8', 0, headEnd))?.[1];
-  if (disposition === undefined || /;\s*filename\*?\s*=/i.test(disposition.replaceAll(/"(?:[^"\\]|\\.)*"/g, '""'))) return null;
+  if (disposition === undefined || /;\s*filename\*?\s*=/i.test(disposition.replaceAll(/"(?:[^"\\]|\\.)*(?:"|\\?$)/g, '""'))) return null;
   const [, quoted, plain] = /;\s*name\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))/i.exec(disposition) ?? [];
   const name =
     quoted?.replaceAll(/\\(["\\])|%22|%0D|%0A/gi, (text, escaped: string | undefined) => escaped ?? decodeURIComponent(text)) ?? plain;

@@ -41,6 +41,8 @@ describe('the query that is kept', () => {
     ['a=1&token=s&b=2', 'a=1&b=2'],
     ['a=1&to%6Ben=s&API_KEY=s&apiKey=s&x-access-token=s', 'a=1'],
     ['sig=s&signature=s&code=s&hub.verify_token=s&token[]=s&auth%5Bkey%5D=s&key[0]=s&&b', '&b'],
+    ['a=1;token=s&b=2;c=3&to%6Ben;d', 'b=2;c=3'],
+    [`token${'[]'.repeat(200)}=s&a[0][12]=1&key]]=s&a[b][]=1`, 'a[0][12]=1&a[b][]=1'],
     ['country_code=DE&errorCode=1&idempotency_key=a&page_token=b', 'country_code=DE&errorCode=1&idempotency_key=a&page_token=b'],
     ['MessageSid=SM1&AccountSid=AC1&sid=s&connect.sid=s', 'MessageSid=SM1&AccountSid=AC1'],
   ])('of %j is %j', (query, kept) => expect(keptQuery(query)).toBe(kept));

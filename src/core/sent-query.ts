@@ -45,8 +45,13 @@ export function queryParameter(parameters: QueryParameters, name: string): strin
 export function keptQuery(query: string): string {
   if (query === '') return '';
   const parts = query.split('&');
-  const kept = parts.filter((part) => part === '' || !isSentCredentialParameter(decoded(part.split('=', 1)[0] ?? '')));
+  const kept = parts.filter((part) => !part.split(';').some(namesCredential));
   return kept.length === parts.length ? query : kept.join('&');
+}
+
+/** Some senders separate parameters by semicolons. */
+function namesCredential(part: string): boolean {
+  return part !== '' && isSentCredentialParameter(decoded(part.split('=', 1)[0] ?? ''));
 }
 
 /** A request target in origin form with a further query. */

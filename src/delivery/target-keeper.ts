@@ -152,6 +152,8 @@ export class TargetKeeper {
 
   async #configureOutdated(targets: readonly Target[]): Promise<void> {
     for (const target of targets) {
+      // What runs may have begun with the plan before the change.
+      await this.#configuring.get(target.number)?.catch(() => {});
       const { setting } = await this.#options.planOf(target);
       if (setting !== null && setting.revision !== target.revision) await this.configure(target);
     }

@@ -52,7 +52,7 @@ export function* readLargeJsonObject(bytes: Buffer, freeField?: string): Generat
 }
 
 /** The parsers of senders, proxies and receivers do not agree on which of two members counts. */
-function refuseRepeated(path: readonly (string | number)[] | null): void {
+export function refuseRepeated(path: readonly (string | number)[] | null): void {
   if (path === null) return;
   const at = pathText(path);
   throw new PosthornError('VALIDATION_FAILED', `The body has ${at} twice.`, { details: { [at]: ['occurs twice in its object'] } });

@@ -1,13 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FilterContext } from '../core/filter-path.ts';
-import { parseLargeJson } from '../core/large-json.ts';
+import { readLargePayload } from '../core/large-json.ts';
 import { payloadText } from '../core/payload-text.ts';
 import { readJson } from '../core/read-json.ts';
 import { readablePayload, requestFormat } from '../core/readable-payload.ts';
 import { type QueryParameters, queryParameters } from '../core/sent-query.ts';
 
 /** A larger body takes too long to be parsed in one turn of the event loop. */
-const maxWholeBytes = 256 * 1024;
+const maxWholeBytes = 64 * 1024;
 
 /** What the filters of an event look at. The body is parsed when the first of them asks, and once. */
 export class EventContext implements FilterContext {
@@ -31,12 +31,7 @@ export class EventContext implements FilterContext {
     if (this.#parsed !== null) return;
     const readable = yield* this.decode();
     if (readable.length <= maxWholeBytes) return;
-    try {
-      this.#parsed = { payload: yield* parseLargeJson(readable) };
-    } catch {
-      // What cannot be read in pieces is no JSON, or has bytes that are not UTF-8, or is nested too deeply or too wide for that.
-      this.#parsed = { payload: readJson(payloadText(readable)) };
-    }
+    this.#parsed = { payload: yield* readLargePayload(readable) };
   }
 
   /** Returns `readable`, and yields once it was made of another text. */

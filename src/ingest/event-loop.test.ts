@@ -101,6 +101,17 @@ test.each([
   ['a form of escaped bytes', urlEncoded, `a=${'%ff'.repeat(340_000)}`],
   ['a form with a name of escaped quotes', multipart, partOf(`name="${'\\"'.repeat(500_000)}"`)],
   ['a form with a name of quotes in percent', multipart, partOf(`name="${'%22'.repeat(340_000)}"`)],
+  [
+    'a form of parts whose quotes do not end',
+    multipart,
+    `${`--x\r\nContent-Disposition: form-data; name=a; x="${'\\"'.repeat(4000)}\r\n\r\n1\r\n`.repeat(120)}--x--`,
+  ],
+  [
+    'numbers in bytes that are no text',
+    'application/json',
+    Buffer.concat([Buffer.from('["'), Buffer.from([0xff]), Buffer.from(`"${',1.0'.repeat(250_000)}]`)]),
+  ],
+  ['256 KiB of numbers', 'application/json', `[${'1.0,'.repeat(65_000)}1]`],
   ['a form of parts that nearly end', multipart, partOf(`name="a"\r\n\r\n${'\r\n-'.repeat(340_000)}`)],
 ])('No turn of the event loop is long for %s.', async (_what, type, body) => {
   await ingest.publishSource({ payloadLimitBytes });

@@ -1,7 +1,6 @@
 /** What goes to a process of the sandbox and what comes back. Only texts and numbers cross; a payload is there without a byte order mark. */
 
 import type { IncomingHttpHeaders } from 'node:http';
-import type { FilterDefinition } from '../core/records.ts';
 import type { QueryParameters } from '../core/sent-query.ts';
 
 export type TransformType = 'jsonata' | 'javascript' | 'liquid';
@@ -15,7 +14,8 @@ export type Job =
   /** What an event of a source with a large payload is asked: its filters, and the texts at some paths. */
   | {
       task: 'judge';
-      filters: readonly FilterDefinition[];
+      /** JSON text of the definitions: between processes an `ExactNumber` would be an object. */
+      filters: string;
       headers: IncomingHttpHeaders;
       query: QueryParameters;
       fields: readonly string[];

@@ -1,6 +1,6 @@
-import { compileFilter, MatchBudget, metByNone } from '../core/filter.ts';
+import { compileStoredFilter, MatchBudget, metByNone } from '../core/filter.ts';
 import { inOnePiece } from '../core/in-one-piece.ts';
-import { readJson } from '../core/read-json.ts';
+import { parseJson, readJson } from '../core/read-json.ts';
 import type { FilterDefinition } from '../core/records.ts';
 import { textAt } from '../core/text-at.ts';
 import type { Job, Judgement } from './jobs.ts';
@@ -9,7 +9,8 @@ import type { Job, Judgement } from './jobs.ts';
 export function judge({ filters, headers, query, fields, payload: text }: Extract<Job, { task: 'judge' }>): Judgement {
   const payload = readJson(text);
   const budget = new MatchBudget();
-  const verdicts = filters.map((filter) => {
+  const definitions = parseJson(filters) as FilterDefinition[];
+  const verdicts = definitions.map((filter) => {
     const untriedBefore = budget.untried;
     const pieces = compiled(filter).inPieces({ headers, query, payload }, budget);
     return { isMet: inOnePiece(pieces), isUntried: budget.untried > untriedBefore };
@@ -23,7 +24,7 @@ export function judge({ filters, headers, query, fields, payload: text }: Extrac
 
 function compiled(filter: FilterDefinition) {
   try {
-    return compileFilter(filter);
+    return compileStoredFilter(filter);
   } catch {
     return metByNone;
   }

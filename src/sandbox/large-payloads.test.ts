@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { largeJson, mebibyte } from '../../test/support/large-payloads.ts';
 import { patientBy } from '../../test/support/patient-clock.ts';
+import { parseJson } from '../core/read-json.ts';
 import { largeForm } from './jobs.ts';
 import { Sandbox } from './sandbox.ts';
 
@@ -13,7 +14,7 @@ beforeAll(() => {
 afterAll(() => sandbox.close());
 
 const payload = largeJson(8 * mebibyte, { kind: 'large', amount: 5, order: { id: 'o-1' } });
-const filter = (field: string, operator: 'equals' | 'gt', value: unknown) => ({
+const filter = (field: string, operator: 'equals' | 'not_equals' | 'gt', value: unknown) => ({
   logic: 'AND' as const,
   conditions: [{ field, operator, value }],
 });
@@ -26,6 +27,20 @@ describe('a payload above 1 MiB', () => {
       verdicts: [true, false, true].map((isMet) => ({ isMet, isUntried: false })),
       fields: { 'order.id': 'o-1', kind: 'large' },
     });
+  });
+
+  test('is compared with the digits of numbers in filters', async () => {
+    const price = parseJson('19.90');
+    const large = parseJson('9007199254740993');
+    const filters = [
+      filter('price', 'equals', price),
+      filter('price', 'not_equals', price),
+      filter('id', 'equals', large),
+      filter('id', 'gt', parseJson('9007199254740992')),
+    ];
+    const body = Buffer.from(`{"price":19.90,"id":9007199254740993,"x":"${'x'.repeat(2 * mebibyte)}"}`);
+    const { judgement } = await sandbox.judge('org_a', { filters, headers: {}, query: {}, fields: [] }, body);
+    expect(judgement?.verdicts.map(({ isMet }) => isMet)).toEqual([true, false, true, true]);
   });
 
   test('that is no JSON meets no filter that looks at it', async () => {

@@ -98,7 +98,8 @@ export class Sandbox {
     payload: Buffer,
     signal?: AbortSignal,
   ): Promise<{ judgement: Judgement; problem?: undefined } | { judgement?: undefined; problem: Problem }> {
-    const job = (text: string): Job => ({ task: 'judge', ...asked, payload: text });
+    const filters = JSON.stringify(asked.filters);
+    const job = (text: string): Job => ({ task: 'judge', ...asked, filters, payload: text });
     const reply = await this.#runWith(organization, job, payload, { signal });
     return reply.type === 'judged' ? { judgement: reply.judgement } : { problem: problemOf(reply) };
   }

@@ -73,7 +73,10 @@ export class DocumentSchemas {
   }
 
   #merged(parts: readonly unknown[]): Schema {
-    const all = parts.map((part) => this.resolved(members(part)));
+    const all = parts.map((part): Schema => {
+      const { allOf, ...rest } = this.resolved(members(part));
+      return Array.isArray(allOf) ? this.#merged([...allOf, rest]) : rest;
+    });
     const properties = Object.assign({}, ...all.map((part) => members(part['properties'])));
     return { type: 'object', properties, required: all.flatMap((part) => list(part['required'])) };
   }

@@ -53,7 +53,23 @@ export function bodiesOf(schema: Schema, examples: readonly unknown[], sources: 
   const properties = Object.entries(members(sources.schemas.resolved(schema)['properties']));
   if (whole.length === 0 || properties.length === 0) return values;
   const fields = properties.map(([name, property]) => [name, valuesOf(property, sources, name)] as const);
-  return fc.oneof(values, sparse(fc.constantFrom(...whole), fields));
+  return fc.oneof(values, sparse(examplesOfWhatIsThere(whole, sources), fields));
+}
+
+/** The examples, half of them with ids of what is there. */
+function examplesOfWhatIsThere(examples: readonly Record<string, unknown>[], sources: ValueSources): fc.Arbitrary<Record<string, unknown>> {
+  const example = fc.constantFrom(...examples);
+  const present = fc.tuple(example, fc.nat()).map(([body, n]) =>
+    Object.fromEntries(
+      Object.entries(body).map(([field, value]) => {
+        const known = /Ids?$/.test(field) ? sources.known(field) : [];
+        const id = known[n % known.length];
+        if (id === undefined) return [field, value];
+        return [field, Array.isArray(value) ? [id] : id];
+      }),
+    ),
+  );
+  return fc.oneof(example, present);
 }
 
 function strings(schema: Schema, known: readonly string[]): fc.Arbitrary<string> {

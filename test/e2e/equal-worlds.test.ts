@@ -36,7 +36,7 @@ function samples(): ApplyObject[] {
   return [...objects, organization, unresolved].map((object, i) => {
     const prefix = idPrefixes.get(object.kind);
     if (prefix === undefined) return object;
-    const id = `${prefix}${'a'.repeat(23)}${letters[Math.floor(i / letters.length)]}${letters[i % letters.length]}a`;
+    const id = `${prefix}${'z'.repeat(23)}${letters[Math.floor(i / letters.length)]}${letters[i % letters.length]}a`;
     return { ...object, metadata: { ...object.metadata, annotations: { ...object.metadata.annotations, 'posthorn.dev/id': id } } };
   });
 }
@@ -132,7 +132,10 @@ async function recordsOf({ registry }: RunningControllers): Promise<Record<strin
   for (const kind of recordKinds) {
     for (const id of await registry.ids(kind)) {
       // The same value is sealed into another envelope each time.
-      records[`${kind} ${id}`] = JSON.parse(JSON.stringify(await registry.get(kind, id)).replaceAll(/sealed\.v1\.[\w.-]+/g, 'sealed'));
+      const record = JSON.parse(JSON.stringify(await registry.get(kind, id)).replaceAll(/sealed\.v1\.[\w.-]+/g, 'sealed'));
+      // The values of references come in the order of the fields, which the API server sorts.
+      if (kind === 'credentials') record.values.sort((a: { key: string }, b: { key: string }) => (a.key < b.key ? -1 : 1));
+      records[`${kind} ${id}`] = record;
     }
   }
   return records;

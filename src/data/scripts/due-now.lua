@@ -18,7 +18,9 @@ local scan = call('ZSCAN', P .. 'due', ARGV[1], 'COUNT', 200)
 local freed = 0
 for k = 1, #scan[2], 2 do
   local n, id = string.match(scan[2][k], '^(%d+) (.+)$')
-  if n and wanted[n] and retry_over(n, id) and call('EXISTS', P .. 'm:' .. id) == 1 then
+  local m = n and wanted[n] and call('HMGET', P .. 'm:' .. id, 'e', 'o', 'od')
+  -- Of a destination that serves, but not for this route, those move on that came from another one.
+  if m and m[1] and (wanted[n] == 'a' or m[2] or m[3]) and retry_over(n, id) then
     enqueue_retry(n, id)
     touched[n] = true
     freed = freed + 1

@@ -50,6 +50,9 @@ local function move_member(message, batch)
   local candidate = batch.candidate
   if candidate == way_back_of_members then
     candidate = way_back(moves)
+  elseif not string.find(candidate, '/', 1, true) and call('HEXISTS', P .. 't:' .. candidate, 'o') == 0 then
+    -- It was deleted since the batch ended.
+    candidate = nil
   end
   if candidate then
     fail_over(moves, batch.target, candidate, batch.why)

@@ -117,7 +117,8 @@ do
     end
     local target = call('HMGET', P .. 't:' .. from, 'd', 'o')
     local at = target[1]
-    if m.attempts > 0 then
+    -- What fails in another shard tells nobody here.
+    if m.attempts > 0 or string.find(candidate, '/', 1, true) then
       note_failure(target[2] or '', id, m.created)
     end
     if m.stamp then

@@ -81,7 +81,7 @@ end
 -- message came from another shard, that one is told.
 local function remove_message(id)
   local key = P .. 'm:' .. id
-  local m = call('HMGET', key, 'e', 't', 'i', 'c', 's', 'o', 'j', 'q', 'v', 'n')
+  local m = call('HMGET', key, 'e', 't', 'i', 'c', 's', 'o', 'j', 'q', 'v', 'n', 'h')
   if not m[1] then
     return
   end
@@ -90,8 +90,8 @@ local function remove_message(id)
   if home then
     send(home, 'r', 'm', home_key)
   else
-    -- What the first attempt delivered to its first destination has never failed.
-    remove_from_indexes(id, t, m[6], m[3], m[5] ~= 'd' or m[10] ~= '1' or m[6])
+    -- What the first attempt delivered to its first destination, without a move, has never failed.
+    remove_from_indexes(id, t, m[6], m[3], m[5] ~= 'd' or m[10] ~= '1' or m[6] or m[11])
   end
   if t[1] then
     count_status(t[1], m[5], nil)

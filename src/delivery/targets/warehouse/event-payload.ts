@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { parseLargeJson } from '../../../core/large-json.ts';
+import { readLargePayload } from '../../../core/large-json.ts';
 import { payloadText } from '../../../core/payload-text.ts';
 import { isJson, readJson } from '../../../core/read-json.ts';
 
@@ -17,14 +17,6 @@ export function payloadJson(payload: Buffer): string {
 /** What that JSON says. Yields between pieces of a large one. */
 export function* payloadValue(payload: Buffer): Generator<undefined, unknown> {
   if (!isUtf8(payload)) return payload.toString('base64');
-  if (payload.length > maxWholeBytes) {
-    try {
-      return yield* parseLargeJson(payload);
-    } catch {
-      // It is no JSON, or nested too deeply or too wide to be read in pieces.
-    }
-  }
-  const text = payloadText(payload);
-  const value = readJson(text);
-  return value === undefined ? text : value;
+  const value = payload.length > maxWholeBytes ? yield* readLargePayload(payload) : readJson(payloadText(payload));
+  return value === undefined ? payloadText(payload) : value;
 }

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { PosthornError } from '../../../core/errors.ts';
 import { jsonElements } from '../../../core/json-member.ts';
+import { repeatedMember } from '../../../core/repeated-members.ts';
 import { isRecord } from '../../../resources/field-tree.ts';
-import { hostileShapes, parseBody } from '../../body.ts';
+import { hostileShapes, parseBody, refuseRepeated } from '../../body.ts';
 import { bodyMember } from '../../body-member.ts';
 import { errorIn, toPosthornError, webhookErrorBody } from '../../error-response.ts';
 import { type Call, type Family, operation } from '../../operation.ts';
@@ -105,6 +106,7 @@ async function oneOfMany(
   try {
     if (!isRecord(raw)) throw new PosthornError('VALIDATION_FAILED', 'An event must be an object.');
     await call.turn.run(hostileShapes(raw, 'payload'), call.signal);
+    refuseRepeated(await call.turn.run(repeatedMember(bytes, 'payload'), call.signal));
     const sent: SentEvent = parseBody(sentEvent, raw);
     return (await takeWebhookEvent(call, sent, await payloadIn({ ...call, bodyBytes: bytes }), among)).answer;
   } catch (thrown) {
