@@ -52,7 +52,7 @@ export function ingestOperations(document: Schema): DescribedOperation[] {
 
 function operationsOf(document: Schema, isMeant: (item: Schema) => boolean): DescribedOperation[] {
   return Object.entries(members(document['paths'])).flatMap(([path, value]) => {
-    const { servers: _, parameters: __, ...byMethod } = members(value);
+    const { servers: _, parameters: __, description: ___, ...byMethod } = members(value);
     const operations = Object.entries(byMethod).map(([method, operation]) => described(method.toUpperCase(), path, members(operation)));
     return isMeant(members(value)) ? operations : [];
   });
