@@ -42,12 +42,13 @@ async function plan(of: string): Promise<void> {
 
 /** Waits until the published route has these failover destinations. */
 async function hasFailover(names: readonly string[]): Promise<void> {
-  const ids = new Map<string, string>();
-  for (const { metadata, status } of (await world.store.list('Destination')).items) ids.set(status?.id ?? '', metadata.name);
   const id = await world.idOf('Route', 'subject');
   await passes(async () => {
     const record = await registry.get('route', id);
-    expect(record?.failover.destinations.map((each) => ids.get(each.id))).toEqual(names);
+    // A status may still be on its way.
+    const { items } = await world.store.list('Destination');
+    const nameOf = (wanted: string): string | undefined => items.find(({ status }) => status?.id === wanted)?.metadata.name;
+    expect(record?.failover.destinations.map((each) => nameOf(each.id))).toEqual(names);
   });
 }
 

@@ -103,8 +103,9 @@ describe('lists show the events of a list in its order', () => {
       ...(shards.length > 1 && { applicationId: applications[n % shards.length] }),
       ...(key && { idempotencyKey: `${title} ${n}` }),
     }));
-    const stored = (await sendAll(events)).flatMap(({ eventId }) => eventId ?? []);
-    expect(stored).toHaveLength(refusedEvery > 0 ? 45 : 60);
+    const answers = await sendAll(events);
+    expect(answers.filter(({ eventId }, n) => eventId === undefined && !(refusedEvery > 0 && n % refusedEvery === 1))).toEqual([]);
+    const stored = answers.flatMap(({ eventId }) => eventId ?? []);
     await passes(async () => {
       const { body } = await ofAllShards('GET', `/api/outbound-messages?eventType=${type.name}&limit=100`);
       expect(body.data.map((each: { eventId: string }) => each.eventId).reverse()).toEqual(stored);
