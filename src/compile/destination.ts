@@ -45,7 +45,7 @@ export function destinationRefusal(spec: SpecOf<'Destination'>): Refusal | null 
   return null;
 }
 
-/** Whether it takes deliveries: it can be put in force, is enabled, and uses nothing that the plan does not have. */
+/** Whether the destination takes deliveries: it is valid and enabled, and the plan of its organization has everything that it uses. */
 export function isServing(spec: SpecOf<'Destination'>, plan: Plan): boolean {
   return spec.enabled && destinationRefusal(spec) === null && destinationBeyondPlan(spec, plan) === null;
 }

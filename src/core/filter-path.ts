@@ -50,8 +50,7 @@ export function fieldReader(field: string): FieldReader | string {
   }
   const segments = segmentsOf(field);
   if (typeof segments === 'string') return segments;
-  const path = segments[0] === 'payload' && field.startsWith('payload') ? segments.slice(1) : segments;
-  const read: FieldReader = ({ payload }) => path.reduce<unknown>(child, payload);
+  const read = payloadReader(field, segments);
   return queryPrefix.test(field) ? queryReader(segments.slice(1), read) : read;
 }
 
@@ -65,7 +64,12 @@ export function storedFieldReader(field: string): FieldReader | string {
   }
   const segments = field.replace(/\[([0-9]+)\]/g, '.$1').split('.');
   if (segments.includes('')) return reader;
-  const path = segments[0] === 'payload' ? segments.slice(1) : segments;
+  return payloadReader(field, segments);
+}
+
+/** `payload` at the head of a field, without brackets, is the payload itself. */
+function payloadReader(field: string, segments: readonly Segment[]): FieldReader {
+  const path = segments[0] === 'payload' && field.startsWith('payload') ? segments.slice(1) : segments;
   return ({ payload }) => path.reduce<unknown>(child, payload);
 }
 

@@ -1,4 +1,4 @@
-import { closingQuote } from './json-scan.ts';
+import { closingQuote, skipSpace } from './json-scan.ts';
 
 const quote = 0x22;
 const [braceOpen, braceClose, bracketOpen, bracketClose] = [0x7b, 0x7d, 0x5b, 0x5d];
@@ -41,12 +41,6 @@ export function* jsonElements(json: Buffer): Generator<undefined, Buffer[]> {
     yield;
   }
   return found;
-}
-
-function skipSpace(json: Buffer, from: number): number {
-  let at = from;
-  while (json[at] === 0x20 || json[at] === 0x0a || json[at] === 0x0d || json[at] === 0x09) at++;
-  return at;
 }
 
 /** After the closing quote; `start` is that of the opening one. */

@@ -24,9 +24,16 @@ export function closingQuote(text: Uint8Array, start: number): number | null {
   return null;
 }
 
-/** Whether a backslash that is not escaped itself stands before `at`; no escape goes on beyond `from`. */
+/** Whether the character at `at` is escaped: an odd number of backslashes stands before it. No escape reaches across `from`. */
 function isEscaped(text: Uint8Array, from: number, at: number): boolean {
   let backslashes = 0;
   while (at - 1 - backslashes >= from && text[at - 1 - backslashes] === backslash) backslashes++;
   return backslashes % 2 === 1;
+}
+
+/** The place of the first character from `from` on that is no white space of JSON. */
+export function skipSpace(text: Uint8Array, from: number): number {
+  let at = from;
+  while (text[at] === 0x20 || text[at] === 0x0a || text[at] === 0x0d || text[at] === 0x09) at++;
+  return at;
 }

@@ -55,6 +55,9 @@ interface Open {
   maxMembers: number;
 }
 
+/** A larger payload takes too long to be parsed in one turn of the event loop. */
+export const wholeJsonBytes = defaultPieceBytes;
+
 /**
  * What a large payload says, as `readJson` reads its text; undefined for one that is no JSON. Yields between pieces. One that is nested deeper or has more
  * members than is read in pieces is read at once, and its numbers are doubles: to look for others would take too long for one turn.

@@ -29,7 +29,7 @@ const mark = randomBytes(9).toString('base64url');
  * Throws SyntaxError.
  */
 export function parseJson(text: string): unknown {
-  // Of what has no digit, as very much white space, no place need be looked at.
+  // A text without digits, such as white space alone, has no numbers to look for.
   const places = /\d/.test(text) ? inexactNumbers(text) : [];
   if (places.length === 0) return JSON.parse(text);
   const pieces: string[] = [];

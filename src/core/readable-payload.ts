@@ -7,7 +7,7 @@ import { isJson } from './read-json.ts';
 
 export const readableLimits = {
   /** Of a decompressed payload. */
-  bytes: 1_048_576,
+  bytes: wholePayloadBytes,
   codings: 2,
   /** Of a form. */
   fields: 5000,
@@ -32,7 +32,8 @@ export interface ReadablePayload {
 /**
  * Returns what filters, schemas, transforms and field mappings read of a payload: a compressed one decompressed, and a form as JSON, an object with its
  * fields. A field that occurs several times has the list of its values; files have no field. A form whose only field is `payload`, with JSON in it, is
- * that JSON, as GitHub, Slack and Plex send it. Of what has more than 1 MiB as it was sent only JSON has fields. A form with more fields than `readableLimits.fields` has none. What is stored and relayed are the bytes as they were sent.
+ * that JSON, as GitHub, Slack and Plex send it. A payload of more than 1 MiB as it was sent has fields only when it is JSON. A form with more fields than
+ * `readableLimits.fields` has none. Posthorn stores and relays the bytes as they were sent.
  */
 export function readablePayload(payload: Buffer, { contentType, contentEncoding }: PayloadFormat): ReadablePayload {
   if (payload.length > wholePayloadBytes) return largePayload(payload, contentEncoding);

@@ -1,4 +1,4 @@
-import { closingQuote } from './json-scan.ts';
+import { closingQuote, skipSpace } from './json-scan.ts';
 
 const quote = 0x22;
 const backslash = 0x5c;
@@ -58,12 +58,6 @@ export function* repeatedMember(json: Uint8Array, freeField?: string): Generator
     }
   }
   return null;
-}
-
-function skipSpace(json: Uint8Array, from: number): number {
-  let at = from;
-  while (json[at] === 0x20 || json[at] === 0x0a || json[at] === 0x0d || json[at] === 0x09) at++;
-  return at;
 }
 
 function nameIn(bytes: Uint8Array): string {

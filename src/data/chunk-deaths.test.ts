@@ -29,7 +29,7 @@ const queueOf = (shard: number): RedisDeliveryQueue => new RedisDeliveryQueue({ 
 const every = Array.from({ length: shards }, (_, shard) => shard);
 const chunks = () => chunksOf(redis.client, prefix, shards);
 
-/** Carries and delivers what there is; answers the messages with whether the payload was that of their event. */
+/** Carries and delivers all messages. Returns for each message whether its payload was that of its event. */
 async function deliverAll(events: readonly NewEvent[]): Promise<Map<string, boolean>> {
   const found = new Map<string, boolean>();
   for (const shard of every) await new OutboxCarrier({ redis: redis.client, prefix }).carry(shard);

@@ -17,6 +17,7 @@ import type { RedisClient } from '../redis/connection.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { noBrokenSchemas } from './broken-schemas.ts';
 import { deduplication } from './deduplication.ts';
+import { EventContext } from './event-context.ts';
 import type { IngestPlan } from './plan.ts';
 import type { ReceivedRequest } from './received-request.ts';
 import { type TakenEvent, takeEvent } from './take-event.ts';
@@ -83,7 +84,9 @@ async function take(client: RedisClient, delivery: string, trouble?: Trouble): P
   const intake = new TracedIntake({ redis: client, prefix, clock: systemClock });
   try {
     const services = { acceptor: { accept }, intake, logger: silentLogger, metrics };
-    return await takeEvent(services, planOf(), received(delivery), noBrokenSchemas, { aborted: false });
+    const request = received(delivery);
+    const context = new EventContext(request.request.headers, request.body);
+    return await takeEvent(services, planOf(), { received: request, context, broken: noBrokenSchemas }, { aborted: false });
   } finally {
     await Promise.all(intake.inBackground);
   }

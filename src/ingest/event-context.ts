@@ -1,13 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FilterContext } from '../core/filter-path.ts';
-import { readLargePayload } from '../core/large-json.ts';
+import { readLargePayload, wholeJsonBytes } from '../core/large-json.ts';
 import { payloadText } from '../core/payload-text.ts';
 import { readJson } from '../core/read-json.ts';
 import { readablePayload, requestFormat } from '../core/readable-payload.ts';
 import { type QueryParameters, queryParameters } from '../core/sent-query.ts';
-
-/** A larger body takes too long to be parsed in one turn of the event loop. */
-const maxWholeBytes = 64 * 1024;
 
 /** What the filters of an event look at. The body is parsed when the first of them asks, and once. */
 export class EventContext implements FilterContext {
@@ -30,7 +27,7 @@ export class EventContext implements FilterContext {
   *parse(): Generator<undefined, void> {
     if (this.#parsed !== null) return;
     const readable = yield* this.decode();
-    if (readable.length <= maxWholeBytes) return;
+    if (readable.length <= wholeJsonBytes) return;
     this.#parsed = { payload: yield* readLargePayload(readable) };
   }
 

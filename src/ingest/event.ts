@@ -8,7 +8,7 @@ import { forwardedHeaders } from './forwarded-headers.ts';
 import type { IngestPlan } from './plan.ts';
 import type { LargeJudgement, ReceivedRequest } from './received-request.ts';
 
-const patternsUntried =
+export const patternsUntried =
   'a regular expression of the filter was not tried: with this text it, or the filters of all routes together, would take too long';
 
 /** Which targets an event goes to, and which routes do not want it. */

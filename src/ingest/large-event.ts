@@ -1,10 +1,8 @@
 import { queryParameters } from '../core/sent-query.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
+import { patternsUntried } from './event.ts';
 import type { IngestPlan } from './plan.ts';
 import type { LargeJudgement, ReceivedRequest } from './received-request.ts';
-
-const patternsUntried =
-  'a regular expression of the filter was not tried: with this text it, or the filters of all routes together, would take too long';
 
 /**
  * Asks the sandbox for what the filters of a plan and its search for duplicates have to know of the payload. Rejects with UNAVAILABLE when that has too much

@@ -1,4 +1,4 @@
-import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { PosthornError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
@@ -6,6 +6,7 @@ import type { SourceRecord } from '../core/records.ts';
 import type { Keyring } from '../core/sealing.ts';
 import { recordSealingContext } from '../core/sealing-contexts.ts';
 import { queryParameter, queryParameters } from '../core/sent-query.ts';
+import { knownTokens } from './providers/known-token.ts';
 
 /** Characters of what is sent back. */
 const maxChallengeLength = 4096;
@@ -77,7 +78,7 @@ function hubAnswer(request: Asked, query: string, verifyToken: (() => string) | 
   if (answer === null || verifyToken === null) return answer;
   return () => {
     const sent = queryParameter(parameters, 'hub.verify_token') ?? '';
-    if (!timingSafeEqual(digest(sent), digest(verifyToken()))) throw new PosthornError('FORBIDDEN', 'hub.verify_token is missing or wrong');
+    if (!knownTokens([verifyToken()])(sent)) throw new PosthornError('FORBIDDEN', 'hub.verify_token is missing or wrong');
     return answer();
   };
 }
@@ -118,9 +119,4 @@ function allowance({ method, headers }: Asked, { allowedMethods, rateLimitPerMin
       ['WebHook-Allowed-Rate', rateLimitPerMinute === undefined ? '*' : String(rateLimitPerMinute)],
     ],
   });
-}
-
-/** Digests are equally long, so that the comparison takes equally long for every token. */
-function digest(token: string): Buffer {
-  return createHash('sha256').update(token).digest();
 }

@@ -155,12 +155,13 @@ export class IngestRequest implements Deadlined, Abandonment {
     if (handshake !== null) return this.#endHandshake(handshake);
     const judged = isLarge ? await this.#judge(plan, { body, query, signed }) : null;
     if (this.#isOver()) return;
-    const broken = plan.schemas.length === 0 ? noBrokenSchemas : await this.#checkSchemas(plan, body);
+    const context = new EventContext(this.#request.headers, body, query, judged?.document);
+    const broken = plan.schemas.length === 0 ? noBrokenSchemas : await this.#checkSchemas(plan, context);
     if (this.#isOver()) return;
     this.#stage = 'store';
     deadlines.set(this, isLarge ? limits.storeLargeDeadlineMs : limits.storeDeadlineMs);
     const received = { request: this.#request, body, query, receivedAtMs, signatureValid, signed, ...(judged !== null && { judged }) };
-    const { eventId, isDuplicate } = await takeEvent(this.#services, plan, received, broken, this);
+    const { eventId, isDuplicate } = await takeEvent(this.#services, plan, { received, context, broken }, this);
     if (this.#isOver()) return;
     this.#end(isDuplicate ? 'duplicate' : 'accepted');
     answerAccepted(this.#response, this.#requestId, eventId, isDuplicate);
@@ -218,9 +219,8 @@ export class IngestRequest implements Deadlined, Abandonment {
     return await judgeLarge(this.#services.sandbox, plan, { request: this.#request, ...received }, signal);
   }
 
-  async #checkSchemas(plan: IngestPlan, body: Buffer): Promise<BrokenSchemas> {
+  async #checkSchemas(plan: IngestPlan, context: EventContext): Promise<BrokenSchemas> {
     const { signal } = this.#beginCheck();
-    const context = new EventContext(this.#request.headers, body);
     const readable = await loopTurns.of(plan.source.org).runShort(context.decode(), this);
     return await brokenSchemas(this.#services.sandbox, plan, readable, signal);
   }

@@ -6,7 +6,7 @@ import { digestInPieces } from './body-digest.ts';
 import type { BrokenSchemas } from './broken-schemas.ts';
 import { eventMark } from './deduplication.ts';
 import { makeEvent, type RoutedEvent, routedInPieces } from './event.ts';
-import { EventContext } from './event-context.ts';
+import type { EventContext } from './event-context.ts';
 import type { IngestMetrics } from './metrics.ts';
 import type { IngestPlan } from './plan.ts';
 import type { ReceivedRequest } from './received-request.ts';
@@ -32,12 +32,10 @@ export interface TakenEvent {
 export async function takeEvent(
   services: TakingServices,
   plan: IngestPlan,
-  received: ReceivedRequest,
-  broken: BrokenSchemas,
+  { received, context, broken }: { received: ReceivedRequest; context: EventContext; broken: BrokenSchemas },
   signal: Abandonment,
 ): Promise<TakenEvent> {
   const { acceptor, intake, metrics } = services;
-  const context = new EventContext(received.request.headers, received.body, received.query, received.judged?.document);
   const routed = await loopTurns.of(plan.source.org).runShort(judgedInPieces(plan, received, context, broken), signal);
   const event = makeEvent(plan, received, routed);
   metrics.untriedFilters.inc(event.filtered.filter(({ untried }) => untried !== undefined).length);

@@ -1,6 +1,7 @@
 // A process of its own that sends large payloads, and takes those that are delivered: its work is no part of what others measure.
 import { createServer, request as httpRequest } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { openLoop } from './open-loop.ts';
 
 /** What it is told over its channel. */
 export interface LargeOrder {
@@ -41,20 +42,10 @@ async function carryOut({ url, bytes, perSecond, seconds }: LargeOrder): Promise
   const item = JSON.stringify({ id: 17, name: 'something', text: 'x'.repeat(80) });
   const payload = Buffer.from(`{"items":[${Array.from({ length: Math.floor(bytes / (item.length + 1)) }, () => item).join(',')}]}`);
   const [answerMs, statuses]: [number[], number[]] = [[], []];
-  const begin = performance.now();
-  const underWay: Promise<void>[] = [];
-  for (let i = 0; i < perSecond * seconds; i++) {
-    const at = begin + (i * 1000) / perSecond;
-    const waitMs = at - performance.now();
-    if (waitMs > 0) await sleep(waitMs);
-    underWay.push(
-      send(url, payload).then((status) => {
-        statuses.push(status);
-        answerMs.push(performance.now() - at);
-      }),
-    );
-  }
-  await Promise.all(underWay);
+  await openLoop(perSecond, seconds, async (at) => {
+    statuses.push(await send(url, payload));
+    answerMs.push(performance.now() - at);
+  });
   await sleep(2000);
   const accepted = statuses.filter((status) => status === 200).length;
   return { accepted, refused: statuses.length - accepted, answerMs, arrived };

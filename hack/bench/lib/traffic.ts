@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, type Dispatcher } from 'undici';
+import { openLoop } from './open-loop.ts';
 
 export const payloadBytes = 400;
 
@@ -55,18 +55,10 @@ export class Sender {
   async openLoop(path: string, perSecond: number, seconds: number): Promise<Sent> {
     const begin = performance.now();
     const sent = nothingSent();
-    const underWay: Promise<void>[] = [];
-    for (let i = 0; i < perSecond * seconds; i++) {
-      const at = begin + (i * 1000) / perSecond;
-      const waitMs = at - performance.now();
-      if (waitMs > 0) await sleep(waitMs);
-      underWay.push(
-        this.#send(path, at, sent).then(() => {
-          sent.answerMs.push(performance.now() - at);
-        }),
-      );
-    }
-    await Promise.all(underWay);
+    await openLoop(perSecond, seconds, async (at) => {
+      await this.#send(path, at, sent);
+      sent.answerMs.push(performance.now() - at);
+    });
     return { ...sent, seconds: (performance.now() - begin) / 1000 };
   }
 

@@ -1,10 +1,7 @@
 import { isUtf8 } from 'node:buffer';
-import { readLargePayload } from '../../../core/large-json.ts';
+import { readLargePayload, wholeJsonBytes } from '../../../core/large-json.ts';
 import { payloadText } from '../../../core/payload-text.ts';
 import { isJson, readJson } from '../../../core/read-json.ts';
-
-/** A larger payload takes too long to be parsed in one turn of the event loop. */
-const maxWholeBytes = 64 * 1024;
 
 /** The JSON that stands for a payload, without line breaks: text that is no JSON is a string, bytes that are no text are one in Base64. */
 export function payloadJson(payload: Buffer): string {
@@ -17,6 +14,6 @@ export function payloadJson(payload: Buffer): string {
 /** What that JSON says. Yields between pieces of a large one. */
 export function* payloadValue(payload: Buffer): Generator<undefined, unknown> {
   if (!isUtf8(payload)) return payload.toString('base64');
-  const value = payload.length > maxWholeBytes ? yield* readLargePayload(payload) : readJson(payloadText(payload));
+  const value = payload.length > wholeJsonBytes ? yield* readLargePayload(payload) : readJson(payloadText(payload));
   return value === undefined ? payloadText(payload) : value;
 }
